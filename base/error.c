@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Status codes, their exit codes, and the one-line error text. */
+#include "rp/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+rp_status rp_fail(rp_error *err, rp_status status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+
+        err->status = status;
+        va_start(args, format);
+        if (vsnprintf(err->text, sizeof err->text, format, args) < 0)
+            err->text[0] = '\0';
+        va_end(args);
+    }
+    return status;
+}
+
+rp_status rp_fail_at(rp_error *err, rp_status status, const char *format, ...)
+{
+    if (err) {
+        char inner[RP_ERROR_TEXT];
+        va_list args;
+        size_t used;
+
+        memcpy(inner, err->text, sizeof inner);
+        va_start(args, format);
+        if (vsnprintf(err->text, sizeof err->text, format, args) < 0)
+            err->text[0] = '\0';
+        va_end(args);
+        used = strlen(err->text);
+        if (used + 2 < sizeof err->text) {
+            memcpy(err->text + used, ": ", 3);
+            used += 2;
+            size_t room = sizeof err->text - used - 1;
+            size_t length = strlen(inner);
+
+            if (length > room)
+                length = room;
+            memcpy(err->text + used, inner, length);
+            err->text[used + length] = '\0';
+        }
+        err->status = status;
+    }
+    return status;
+}
+
+const char *rp_status_name(rp_status status)
+{
+    static const char *const name[] = {"RP_OK",     "RP_ENOMEM", "RP_EIO",   "RP_EARG",  "RP_EEXIST",
+                                       "RP_EDATA",  "RP_ESHAPE", "RP_EFORMAT", "RP_EHASH", "RP_ESIGN",
+                                       "RP_EBITS",  "RP_EUNSUPPORTED", "RP_EFPENV", "RP_ECANCELED"};
+
+    return (size_t)status < sizeof name / sizeof *name ? name[status] : "RP_E?";
+}
+
+int rp_exit_code(rp_status status)
+{
+    switch (status) {
+    case RP_OK:
+        return 0;
+    case RP_EARG:
+    case RP_EEXIST:
+        return 2;
+    case RP_EBITS:
+        return 3;
+    case RP_EFORMAT:
+    case RP_EHASH:
+    case RP_ESIGN:
+        return 4;
+    case RP_EUNSUPPORTED:
+        return 5;
+    case RP_ECANCELED:
+        return 130;
+    default:
+        return 1;
+    }
+}

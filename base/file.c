@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files: bounded reading, and writing through a temporary that takes the final name only when whole and synced.
+ * Open temporaries are kept in a small table so that a signal handler can remove them. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { OPEN_MAX_TEMPORARIES = 16, PATH_ROOM = 1024 };
+
+static struct {
+    atomic_int used; /* 0 free, 1 being filled, 2 holds a path */
+    char path[PATH_ROOM];
+} temporaries[OPEN_MAX_TEMPORARIES];
+
+struct rp_file_writer {
+    char *path, *temporary;
+    int fd, slot;
+    bool force;
+};
+
+static int remember(const char *path)
+{
+    if (strlen(path) >= PATH_ROOM)
+        return -1;
+    for (int i = 0; i < OPEN_MAX_TEMPORARIES; i++) {
+        int expected = 0;
+
+        if (atomic_compare_exchange_strong(&temporaries[i].used, &expected, 1)) {
+            strcpy(temporaries[i].path, path);
+            atomic_store(&temporaries[i].used, 2);
+            return i;
+        }
+    }
+    return -1;
+}
+
+void rp_file_remove_temporaries(void)
+{
+    for (int i = 0; i < OPEN_MAX_TEMPORARIES; i++)
+        if (atomic_load(&temporaries[i].used) == 2)
+            (void)unlink(temporaries[i].path);
+}
+
+rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err)
+{
+    struct stat info;
+    rp_status status = RP_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    unsigned char block[16384];
+
+    out->size = 0;
+    if (fd < 0)
+        return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        close(fd);
+        return rp_fail(err, RP_EIO, "%s: is a directory, expected a file", path);
+    }
+    for (;;) {
+        ssize_t got = read(fd, block, sizeof block);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = rp_fail(err, RP_EIO, "%s: cannot read: %s", path, strerror(errno));
+        else if ((size_t)got > limit - out->size)
+            status = rp_fail(err, RP_EDATA, "%s: larger than the limit of %zu bytes", path, limit);
+        else
+            rp_buffer_append(out, block, (size_t)got);
+        if (status == RP_OK)
+            status = rp_buffer_status(out, err);
+        if (got <= 0 || status != RP_OK)
+            break;
+    }
+    close(fd);
+    if (status != RP_OK)
+        rp_buffer_free(out);
+    return status;
+}
+
+bool rp_file_exists(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) == 0;
+}
+
+static rp_status exists(const char *path, rp_error *err)
+{
+    return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
+}
+
+rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, unsigned mode, rp_error *err)
+{
+    rp_file_writer *w;
+    size_t length = strlen(path);
+    struct stat info;
+
+    *out = NULL;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return rp_fail(err, RP_EARG, "%s: is a directory, expected a file name", path);
+    if (!force && rp_file_exists(path))
+        return exists(path, err);
+    w = rp_calloc(1, sizeof *w);
+    if (w) {
+        w->fd = w->slot = -1;
+        w->force = force;
+        w->path = rp_strdup(path);
+        w->temporary = rp_malloc(length + 16);
+    }
+    if (!w || !w->path || !w->temporary) {
+        rp_file_abort(w);
+        return rp_no_memory(err);
+    }
+    memcpy(w->temporary, path, length);
+    memcpy(w->temporary + length, ".tmp-XXXXXX", 12);
+    w->fd = mkstemp(w->temporary);
+    if (w->fd < 0) {
+        rp_status status = rp_fail(err, RP_EIO, "%s: cannot write here: %s", path, strerror(errno));
+
+        rp_free(w->temporary);
+        w->temporary = NULL;
+        rp_file_abort(w);
+        return status;
+    }
+    w->slot = remember(w->temporary);
+    (void)fcntl(w->fd, F_SETFD, FD_CLOEXEC);
+    if (fchmod(w->fd, mode) != 0) {
+        rp_status status = rp_fail(err, RP_EIO, "%s: cannot set the mode: %s", path, strerror(errno));
+
+        rp_file_abort(w);
+        return status;
+    }
+    *out = w;
+    return RP_OK;
+}
+
+rp_status rp_file_write(rp_file_writer *w, const void *bytes, size_t size, rp_error *err)
+{
+    const char *at = bytes;
+
+    while (size) {
+        ssize_t put = write(w->fd, at, size);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return rp_fail(err, RP_EIO, "%s: cannot write: %s", w->path, strerror(errno));
+        at += put;
+        size -= (size_t)put;
+    }
+    return RP_OK;
+}
+
+void rp_file_abort(rp_file_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    if (w->temporary)
+        (void)unlink(w->temporary);
+    if (w->slot >= 0)
+        atomic_store(&temporaries[w->slot].used, 0);
+    rp_free(w->temporary);
+    rp_free(w->path);
+    rp_free(w);
+}
+
+/* Best effort: some file systems refuse fsync on a directory, and the rename itself is already atomic. */
+static void sync_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
+    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    rp_free(directory);
+}
+
+rp_status rp_file_commit(rp_file_writer *w, rp_error *err)
+{
+    rp_status status = RP_OK;
+    int fd = w->fd;
+
+    if (fsync(fd) != 0 && errno != EINVAL)
+        status = rp_fail(err, RP_EIO, "%s: cannot flush to disk: %s", w->path, strerror(errno));
+    w->fd = -1;
+    if (close(fd) != 0 && status == RP_OK)
+        status = rp_fail(err, RP_EIO, "%s: cannot close: %s", w->path, strerror(errno));
+    if (status == RP_OK && w->force && rename(w->temporary, w->path) != 0)
+        status = rp_fail(err, RP_EIO, "%s: cannot rename into place: %s", w->path, strerror(errno));
+    if (status == RP_OK && !w->force) {
+        /* link refuses an existing name, so a file that appeared meanwhile is never replaced */
+        if (link(w->temporary, w->path) == 0)
+            (void)unlink(w->temporary);
+        else if (errno == EEXIST)
+            status = exists(w->path, err);
+        else if (rp_file_exists(w->path))
+            status = exists(w->path, err);
+        else if (rename(w->temporary, w->path) != 0)
+            status = rp_fail(err, RP_EIO, "%s: cannot rename into place: %s", w->path, strerror(errno));
+    }
+    if (status == RP_OK) {
+        sync_directory(w->path);
+        rp_free(w->temporary);
+        w->temporary = NULL;
+    }
+    rp_file_abort(w);
+    return status;
+}
+
+rp_status rp_file_save(const char *path, const void *bytes, size_t size, bool force, unsigned mode, rp_error *err)
+{
+    rp_file_writer *w;
+    rp_status status = rp_file_create(&w, path, force, mode, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_file_write(w, bytes, size, err);
+    if (status != RP_OK) {
+        rp_file_abort(w);
+        return status;
+    }
+    return rp_file_commit(w, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole-file reading with a size limit, and writing that never leaves a half-written file under the final
+ * name: bytes go to a temporary beside it, are fsynced, then renamed (or linked, when nothing may be replaced). */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+/* Reads path whole; *out is replaced. Errors: RP_EIO (missing, unreadable, a directory), RP_EDATA over limit. */
+rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err);
+
+typedef struct rp_file_writer rp_file_writer;
+
+/* Opens a temporary in path's directory. force false: RP_EEXIST when path exists, now or at commit. mode: e.g. 0644.
+ * The temporary is removed by abort, and by commit on failure. */
+rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, unsigned mode, rp_error *err);
+rp_status rp_file_write(rp_file_writer *writer, const void *bytes, size_t size, rp_error *err);
+/* fsync, then atomically take the final name, then fsync the directory. Frees the writer whatever the result. */
+rp_status rp_file_commit(rp_file_writer *writer, rp_error *err);
+void rp_file_abort(rp_file_writer *writer); /* NULL is fine */
+
+/* The three steps in one. */
+rp_status rp_file_save(const char *path, const void *bytes, size_t size, bool force, unsigned mode, rp_error *err);
+
+bool rp_file_exists(const char *path);
+
+/* Removes temporaries of writers still open: async-signal-safe, for a handler that is about to end the process. */
+void rp_file_remove_temporaries(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Nearest-word suggestions and safe quoting for messages. */
+#include "base/text.h"
+
+#include <string.h>
+
+enum { WORD_MAX = 63 };
+
+/* Levenshtein distance with one row; words longer than WORD_MAX never match. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[WORD_MAX + 1], na = strlen(a), nb = strlen(b);
+
+    if (na > WORD_MAX || nb > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *rp_nearest(const char *word, const char *const *candidates, size_t count)
+{
+    size_t limit = strlen(word) / 3 > 2 ? strlen(word) / 3 : 2;
+    const char *best = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t d = distance(word, candidates[i]);
+
+        if (d <= limit && d < strlen(candidates[i])) {
+            limit = d ? d - 1 : 0;
+            best = candidates[i];
+            if (d == 0)
+                break;
+        }
+    }
+    return best;
+}
+
+char *rp_printable(char *out, size_t size, const char *text, size_t length)
+{
+    size_t n = length < size ? length : size - 1;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[i] >= 0x20 && text[i] < 0x7F ? text[i] : '?';
+    out[n] = '\0';
+    if (n < length && size > 4)
+        memcpy(out + n - 3, "...", 3);
+    return out;
+}

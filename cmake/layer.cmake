@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# rp_layer(NAME BELOW <layer> HEADERS <public headers> LIBS <imported targets> SOURCES <files>)
+# makes object library rp_NAME. A layer's include path is a generated directory holding a link to its own
+# folder and to its own public headers, followed by those of the layers below: including upwards fails to compile.
+function(rp_layer NAME)
+  cmake_parse_arguments(L "" "BELOW" "HEADERS;LIBS;SOURCES" ${ARGN})
+  set(view ${CMAKE_BINARY_DIR}/view/${NAME})
+  file(MAKE_DIRECTORY ${view}/rp)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${view}/${NAME} SYMBOLIC)
+  foreach(header ${L_HEADERS})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/rp/${header} ${view}/rp/${header} SYMBOLIC)
+    set_property(GLOBAL APPEND PROPERTY RP_PUBLIC_HEADERS ${CMAKE_SOURCE_DIR}/include/rp/${header})
+  endforeach()
+  add_library(rp_${NAME} OBJECT ${L_SOURCES})
+  target_include_directories(rp_${NAME} PUBLIC ${view})
+  target_compile_definitions(rp_${NAME} PRIVATE RP_BUILDING)
+  target_link_libraries(rp_${NAME} PRIVATE rp_flags ${L_LIBS})
+  if(L_BELOW)
+    target_link_libraries(rp_${NAME} PUBLIC rp_${L_BELOW})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY RP_LAYERS ${NAME})
+  set_property(GLOBAL APPEND PROPERTY RP_LAYER_LIBS ${L_LIBS})
+endfunction()
