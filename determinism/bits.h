@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparing and canonicalising bits. */
+#ifndef DETERMINISM_BITS_H
+#define DETERMINISM_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "rp/dtype.h"
+
+static inline uint32_t rp_bits_f32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
+static inline float rp_from_bits_f32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+static inline uint64_t rp_bits_f64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
+static inline double rp_from_bits_f64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
+
+/* CONTRACT 2: the one NaN that is ever hashed, saved or read out: 0x7FC00000, 0x7FF8000000000000. */
+static inline float rp_canonical_f32(float x) { return x == x ? x : rp_from_bits_f32(0x7FC00000u); }
+static inline double rp_canonical_f64(double x) { return x == x ? x : rp_from_bits_f64(0x7FF8000000000000u); }
+
+/* Copies count elements of host data to little-endian bytes with canonical NaNs (bool becomes 0 or 1), and back.
+ * to_host: a bool byte above 1 becomes 1. No overlap. */
+void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count);
+void rp_to_host(void *host, const void *stored, rp_dtype dtype, size_t count);
+
+/* Distance in units in the last place: steps between a and b on the ordered line of values of the dtype (-0 and +0 are
+ * one step apart); UINT64_MAX when exactly one is NaN; for integers and bool the absolute difference. */
+uint64_t rp_ulps(const void *a, const void *b, rp_dtype dtype);
+/* Index of the first element whose bytes differ, or count. */
+size_t rp_first_difference(const void *a, const void *b, rp_dtype dtype, size_t count);
+/* An element as text: "0x3f800000 (1)" with the value in shortest decimal. size >= 64. */
+void rp_describe_element(char *out, size_t size, const void *element, rp_dtype dtype);
+
+#endif

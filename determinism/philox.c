@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Philox4x32-10 after Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC'11), and the
+ * draws of CONTRACT 6 in the words of the contract. */
+#include "determinism/philox.h"
+
+#include "determinism/math.h"
+
+enum { ROUNDS = 10 };
+
+rp_philox4 rp_philox(const uint32_t counter[4], const uint32_t key[2])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (rp_philox4){{c0, c1, c2, c3}};
+}
+
+/* Injective on its stated ranges: 48 bits of block, 48 of step, 32 of stream fill the counter exactly. */
+rp_philox4 rp_random_block(uint64_t seed, uint64_t step, uint32_t stream, uint64_t block)
+{
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    uint32_t counter[4] = {
+        (uint32_t)block,
+        (uint32_t)step,
+        (uint32_t)(block >> 32 & 0xFFFF) << 16 | (uint32_t)(step >> 32 & 0xFFFF),
+        stream,
+    };
+
+    return rp_philox(counter, key);
+}
+
+uint32_t rp_random_u32(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index)
+{
+    return rp_random_block(seed, step, stream, index / 4).v[index % 4];
+}
+
+float rp_uniform_f32(uint32_t word)
+{
+    return (float)(int32_t)(word >> 8) * 0x1p-24f;
+}
+
+double rp_uniform_f64(uint32_t high, uint32_t low)
+{
+    int64_t bits = (int64_t)((uint64_t)high << 21 | low >> 11);
+
+    return (double)bits * 0x1p-53;
+}
+
+double rp_normal_f64(rp_philox4 block)
+{
+    double u1 = 1.0 - rp_uniform_f64(block.v[0], block.v[1]); /* exact, in (0, 1]: log never meets zero */
+    double u2 = rp_uniform_f64(block.v[2], block.v[3]);
+    double r = __builtin_sqrt(-2.0 * rp_log_f64(u1));
+
+    return r * rp_cospi_f64(2.0 * u2);
+}
+
+/* The words of one sequence in order; a block is computed once for its four words. */
+typedef struct word_source {
+    uint64_t seed, step, index;
+    uint32_t stream;
+    rp_philox4 block;
+} word_source;
+
+static uint32_t next_word(word_source *source)
+{
+    uint64_t at = source->index++;
+
+    if (at % 4 == 0)
+        source->block = rp_random_block(source->seed, source->step, source->stream, at / 4);
+    return source->block.v[at % 4];
+}
+
+/* Uniform on [0, range), 1 <= range <= 2^32 (Lemire, "Fast random integer generation in an interval", 2019): of the
+ * 2^32 words, exactly 2^32 mod range are rejected, which leaves the same number for every result. */
+static uint64_t draw_below(word_source *source, uint64_t range)
+{
+    uint64_t reject = ((uint64_t)1 << 32) % range;
+
+    for (;;) {
+        uint64_t word = next_word(source);
+        /* word < 2^32 and range <= 2^32: only (2^32 - 1) * 2^32 comes near 2^64, and it fits. */
+        uint64_t product = word * range;
+
+        if ((uint32_t)product >= reject)
+            return product >> 32;
+    }
+}
+
+void rp_permutation(int64_t *permutation, size_t n, uint64_t seed, uint64_t step, uint32_t stream)
+{
+    word_source source = {.seed = seed, .step = step, .stream = stream};
+
+    for (size_t i = 0; i < n; i++)
+        permutation[i] = (int64_t)i;
+    for (size_t i = n; i-- > 1;) {
+        uint64_t j = draw_below(&source, (uint64_t)i + 1);
+        int64_t held = permutation[i];
+
+        permutation[i] = permutation[j];
+        permutation[j] = held;
+    }
+}
