@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gradient rules of the op table (CONTRACT 11 lists them as formulas). */
+#ifndef CORE_GRADS_H
+#define CORE_GRADS_H
+
+#include "core/op.h"
+
+rp_vjp_fn vjp_neg, vjp_exp, vjp_log, vjp_log1p, vjp_sqrt, vjp_tanh, vjp_sigmoid, vjp_erf, vjp_relu, vjp_gelu, vjp_abs,
+    vjp_pow_int, vjp_cast, vjp_add, vjp_sub, vjp_mul, vjp_div, vjp_maximum, vjp_minimum, vjp_where, vjp_relu_grad,
+    vjp_gelu_grad, vjp_tanh_grad, vjp_sigmoid_grad, vjp_bce_logits, vjp_dropout, vjp_reshape, vjp_transpose,
+    vjp_broadcast_to, vjp_slice, vjp_concat, vjp_pad, vjp_gather, vjp_scatter_add, vjp_sum, vjp_mean, vjp_max,
+    vjp_softmax, vjp_softmax_grad, vjp_log_softmax, vjp_log_softmax_grad, vjp_layer_norm, vjp_layer_norm_grad,
+    vjp_cross_entropy, vjp_cross_entropy_grad, vjp_matmul;
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model of a recipe: a multi-layer perceptron (no hidden layer: linear or logistic regression), its parameters, its
+ * loss and its scores. */
+#ifndef CORE_MODEL_H
+#define CORE_MODEL_H
+
+#include "core/recipe.h"
+#include "core/run.h"
+
+typedef struct rp_parameter {
+    char name[RP_NAME_MAX];
+    int rank;
+    size_t shape[2];
+    double bound; /* initialised uniformly in [-bound, bound); 0: constant */
+    double constant;
+} rp_parameter;
+
+enum { RP_MAX_PARAMETERS = 4 * (RP_MAX_HIDDEN + 1) };
+
+typedef struct rp_model {
+    const rp_recipe *recipe;
+    size_t features, outputs;
+    rp_loss loss; /* resolved, never auto */
+    rp_parameter parameter[RP_MAX_PARAMETERS];
+    size_t n_parameters;
+} rp_model;
+
+/* classes: 0 for a regression. */
+void rp_model_init(rp_model *model, const rp_recipe *recipe, size_t features, size_t classes);
+/* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no dropout;
+ * part keeps the dropout streams of a step's parts apart. */
+rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
+/* Sum of the rows' losses divided by count. target: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
+rp_tensor rp_model_loss(const rp_model *model, rp_tensor logits, rp_tensor target, size_t count);
+/* What is reported: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes]) or values. */
+rp_tensor rp_model_scores(const rp_model *model, rp_tensor logits);
+
+#endif

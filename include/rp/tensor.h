@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensors and operations.
+ *
+ * An rp_tensor is a small handle, passed by value, to a value of the graph it was made in; it needs no freeing and lives
+ * until the step ends (rp/run.h) or the graph is freed. Every operation appends one instruction to the graph; in a run's
+ * eager step it is executed at once. Errors are sticky: after a wrong shape the graph remembers the first error, later
+ * operations do nothing, and rp_step_end (or rp_graph_status) reports it. So models read like formulas.
+ *
+ * Shapes broadcast as in NumPy: aligned at the right, length 1 stretches. Both operands have the same dtype; there is no
+ * implicit conversion. Axes count from 0, negative ones from the end. Numeric definitions: determinism/CONTRACT.md. */
+#ifndef RP_TENSOR_H
+#define RP_TENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rp/dtype.h"
+
+typedef struct rp_graph rp_graph;
+
+typedef struct rp_tensor {
+    rp_graph *graph; /* NULL: no tensor */
+    uint32_t value;
+    uint32_t epoch;  /* which step made it: using it after that step is an error */
+} rp_tensor;
+
+/* The static description of a handle; false for an invalid one. shape has room for RP_MAX_RANK. */
+RP_API bool rp_shape_of(rp_tensor x, rp_dtype *dtype, int *rank, size_t *shape);
+/* RP_OK, or the first error of the graph. */
+RP_API rp_status rp_graph_status(const rp_graph *graph, rp_error *err);
+
+/* Constants. */
+RP_API rp_tensor rp_fill(rp_graph *g, rp_dtype dtype, int rank, const size_t *shape, double value);
+RP_API rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n); /* 0, 1, ... n-1 */
+
+/* Elementwise, one operand (CONTRACT 3, 5, 7). */
+RP_API rp_tensor rp_neg(rp_tensor x);
+RP_API rp_tensor rp_exp(rp_tensor x);
+RP_API rp_tensor rp_log(rp_tensor x);
+RP_API rp_tensor rp_log1p(rp_tensor x);
+RP_API rp_tensor rp_sqrt(rp_tensor x);
+RP_API rp_tensor rp_tanh(rp_tensor x);
+RP_API rp_tensor rp_sigmoid(rp_tensor x);
+RP_API rp_tensor rp_erf(rp_tensor x);
+RP_API rp_tensor rp_relu(rp_tensor x);
+RP_API rp_tensor rp_gelu(rp_tensor x); /* x/2 (1 + erf(x/sqrt 2)) */
+RP_API rp_tensor rp_abs(rp_tensor x);
+RP_API rp_tensor rp_pow_int(rp_tensor x, int64_t exponent);
+RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
+RP_API rp_tensor rp_logical_not(rp_tensor x);
+
+/* Elementwise, two operands, broadcasting. Comparisons give bool. */
+RP_API rp_tensor rp_add(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_sub(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_mul(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_div(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_maximum(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_minimum(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_eq(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_ne(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_lt(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_le(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_gt(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
+RP_API rp_tensor rp_where(rp_tensor condition, rp_tensor a, rp_tensor b);
+/* With a constant of x's dtype: x + c, x * c. */
+RP_API rp_tensor rp_add_scalar(rp_tensor x, double c);
+RP_API rp_tensor rp_scale(rp_tensor x, double c);
+
+/* Moving data. */
+RP_API rp_tensor rp_reshape(rp_tensor x, int rank, const size_t *shape); /* row-major order is kept */
+RP_API rp_tensor rp_transpose(rp_tensor x, const int *permutation);      /* rank entries; NULL reverses the last two axes */
+RP_API rp_tensor rp_broadcast_to(rp_tensor x, int rank, const size_t *shape);
+RP_API rp_tensor rp_slice(rp_tensor x, const size_t *begin, const size_t *end); /* rank entries each */
+RP_API rp_tensor rp_pad(rp_tensor x, const size_t *before, const size_t *after); /* zeros */
+RP_API rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis);
+/* out[.., index.., ..] = x[.., index[..], ..]; an index out of range is an error of the step. */
+RP_API rp_tensor rp_gather(rp_tensor x, rp_tensor index, int axis);
+/* The gradient of gather: g's entries added into zeros of length size, in ascending order of their position. */
+RP_API rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size);
+RP_API rp_tensor rp_embedding(rp_tensor table, rp_tensor index); /* gather along axis 0 */
+RP_API rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype);
+
+/* Reductions over n axes (n = 0: all); keep: leave reduced axes with length 1. */
+RP_API rp_tensor rp_sum(rp_tensor x, const int *axes, int n, bool keep);
+RP_API rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep);
+RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
+RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
+
+/* Along the last axis. */
+RP_API rp_tensor rp_softmax(rp_tensor x);
+RP_API rp_tensor rp_log_softmax(rp_tensor x);
+RP_API rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps);
+
+/* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs nothing. */
+RP_API rp_tensor rp_matmul(rp_tensor a, rp_tensor b);
+/* x [.., in] w [in, out] b [out] (b.graph NULL: none). */
+RP_API rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b);
+
+/* Losses. Means are over all elements (mse, bce) or rows (cross entropy). labels: i32 or i64 [rows]. */
+RP_API rp_tensor rp_mse(rp_tensor prediction, rp_tensor target);
+RP_API rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target);
+RP_API rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels);
+
+/* Randomness: rng is an i64 [2] tensor {seed, step}; stream tells draws of one step apart (CONTRACT 6). */
+RP_API rp_tensor rp_dropout(rp_tensor x, double rate, rp_tensor rng, int64_t stream);
+RP_API rp_tensor rp_uniform(rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape, double low,
+                            double high);
+RP_API rp_tensor rp_normal(rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape, double mean,
+                           double deviation);
+
+/* Gradients of the scalar y (one element, f32 or f64) with respect to n tensors: appends gradient instructions, so the
+ * gradients are tensors like any others and can be differentiated again. A tensor that y does not depend on gets zeros. */
+RP_API void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+/* sum over i of seed[i] . d y[i] / d wrt[j]: seeds have the shapes of the y. */
+RP_API void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+
+/* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments. lr, c1 = 1 - beta1^t and
+ * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
+RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
+                        double weight_decay);
+RP_API rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
+                         double beta1, double beta2, double eps, double weight_decay, bool decoupled);
+RP_API rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha, double eps,
+                            double momentum, double weight_decay);
+/* Scales n gradients so that their joint Euclidean norm is at most limit; returns the norm before. */
+RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
+
+#endif
