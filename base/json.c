@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { DEPTH_MAX = 64 };
 static const json_int_t integer_max = ((json_int_t)1 << 53) - 1;
@@ -172,7 +173,9 @@ static rp_status check_canonical(const json_t *value, const void *bytes, size_t 
 
 rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where, rp_error *err)
 {
-    json_error_t detail;
+    json_error_t detail = {0};
+    char quoted[JSON_ERROR_TEXT_LENGTH];
+    size_t failures = rp_memory_failures();
     json_t *value;
     rp_status status = RP_OK;
 
@@ -180,11 +183,11 @@ rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canon
     if (too_deep(bytes, size))
         return rp_fail(err, RP_EFORMAT, "%s: JSON nested deeper than %d", where, DEPTH_MAX);
     value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
-    if (!value && json_error_code(&detail) == json_error_out_of_memory)
+    if (!value && rp_memory_failures() != failures) /* jansson's own code for it is not always set */
         return rp_no_memory(err);
     if (!value)
         return rp_fail(err, RP_EFORMAT, "%s: invalid JSON at line %d, column %d: %s", where, detail.line, detail.column,
-                       detail.text);
+                       rp_printable(quoted, sizeof quoted, detail.text, strlen(detail.text)));
     if (canonical)
         status = check_canonical(value, bytes, size, where, err);
     if (status != RP_OK)

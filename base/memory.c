@@ -34,9 +34,19 @@ void rp_set_allocator(const rp_allocator *allocator)
     json_set_alloc_funcs(rp_malloc, rp_free);
 }
 
+static _Thread_local size_t failures;
+
+size_t rp_memory_failures(void)
+{
+    return failures;
+}
+
 void *rp_malloc(size_t bytes)
 {
-    return current.allocate(current.self, bytes ? bytes : 1);
+    void *block = current.allocate(current.self, bytes ? bytes : 1);
+
+    failures += block == NULL;
+    return block;
 }
 
 void *rp_calloc(size_t count, size_t bytes)
