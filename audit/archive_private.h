@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an open archive is, between the two files that implement it. */
+#ifndef AUDIT_ARCHIVE_PRIVATE_H
+#define AUDIT_ARCHIVE_PRIVATE_H
+
+#include "audit/archive.h"
+
+#define RP_ARCHIVE_END "end of archive" /* its name in errors */
+
+struct rp_archive {
+    int fd;                     /* or -1: bytes */
+    const unsigned char *bytes; /* borrowed */
+    uint64_t size;
+    char *where;
+    rp_member *member; /* in archive order */
+    size_t members, capacity;
+    rp_manifest *manifest; /* NULL until checked */
+    char id[RP_DIGEST_HEX];
+};
+
+/* The first half of opening: one streaming pass that checks the structure and hashes every body; the manifest is not
+ * parsed. Apart from the second, so that verify can look at signatures in between. path NULL: bytes. */
+rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
+                          rp_error *err);
+/* Reads from the open file or memory; offset + size is within archive->size. */
+rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err);
+
+/* A member's body into *out, hashed again; errors without the archive's name in front, as with the next. */
+rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
+/* Parses the manifest and compares what was scanned with it. */
+rp_status rp_archive_compare(rp_archive *archive, rp_error *err);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The strict reader's first half: one streaming pass in fixed memory that re-derives every header, checks every byte of
+ * padding and of the end, and hashes every body. Nothing is parsed but names and sizes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/archive_private.h"
+#include "audit/dsse.h"
+#include "audit/ustar.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { WINDOW = 65536, END = 2 * RP_BLOCK };
+
+rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
+{
+    if (archive->fd < 0) {
+        if (size > 0)
+            memcpy(out, archive->bytes + offset, size);
+        return RP_OK;
+    }
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(archive->fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return rp_fail(err, RP_EIO, "cannot read at byte %llu: %s", (unsigned long long)(offset + done),
+                           n < 0 ? strerror(errno) : "the file became shorter");
+        done += (size_t)n;
+    }
+    return RP_OK;
+}
+
+static rp_status open_file(rp_archive *archive, const char *path, rp_error *err)
+{
+    struct stat info;
+
+    /* O_NONBLOCK: opening a FIFO must not hang before it can be refused. */
+    archive->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (archive->fd < 0 || fstat(archive->fd, &info) != 0)
+        return rp_fail(err, RP_EIO, "cannot open: %s", strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return rp_fail(err, RP_EIO, "is not a regular file, expected an archive");
+    archive->size = (uint64_t)info.st_size;
+    return RP_OK;
+}
+
+static bool all_zero(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+static rp_status append_member(rp_archive *archive, const rp_member *member, rp_error *err)
+{
+    if (archive->members >= RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EFORMAT, "%s: more than %d members", member->name, (int)RP_MEMBER_LIMIT);
+    if (archive->members == archive->capacity) {
+        size_t capacity = archive->capacity ? 2 * archive->capacity : 16;
+        rp_member *grown = rp_reallocarray(archive->member, capacity, sizeof *grown);
+        if (grown == NULL)
+            return rp_no_memory(err);
+        archive->member = grown;
+        archive->capacity = capacity;
+    }
+    archive->member[archive->members++] = *member;
+    return RP_OK;
+}
+
+/* A member without a place in format 1: if the manifest is of a newer format, that is the better answer. */
+static rp_status unknown_member(const rp_archive *archive, const char *name, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_manifest *manifest = NULL;
+    rp_status status = RP_EFORMAT;
+
+    if (archive->members > 0)
+        status = rp_archive_member_body(archive, &archive->member[0], &text, err);
+    if (status == RP_OK)
+        status = rp_manifest_parse(&manifest, text.data, text.size, err);
+    rp_manifest_free(manifest);
+    rp_buffer_free(&text);
+    if (status == RP_EUNSUPPORTED || status == RP_ENOMEM)
+        return status;
+    return rp_fail(err, RP_EFORMAT, "%s: not a member that format %d has", name, (int)RP_ARCHIVE_FORMAT);
+}
+
+/* Name, place in the order, and size of a member whose header is exact. */
+static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
+{
+    int rank = rp_member_rank(member->name);
+    uint64_t limit = rank == 0 ? RP_MANIFEST_LIMIT : RP_STATEMENT_LIMIT;
+
+    if (rank < 0)
+        return unknown_member(archive, member->name, err);
+    if (archive->members == 0 && rank != 0)
+        return rp_fail(err, RP_EFORMAT, "%s: is the first member, expected " RP_MANIFEST_NAME, member->name);
+    if (archive->members > 0 && rp_member_compare(&archive->member[archive->members - 1], member) >= 0)
+        return rp_fail(err, RP_EFORMAT, "%s: comes after %s: members are doubled or out of order", member->name,
+                       archive->member[archive->members - 1].name);
+    if ((rank == 0 || rank == rp_member_rank(RP_RUN_STATEMENT)) && member->size > limit)
+        return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %llu are allowed", member->name,
+                       (unsigned long long)member->size, (unsigned long long)limit);
+    if (rp_ustar_padded(member->size) + END > left)
+        return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
+                       member->name, (unsigned long long)rp_ustar_padded(member->size) + END,
+                       (unsigned long long)left);
+    return RP_OK;
+}
+
+/* Hashes the body and checks that its padding is zero. */
+static rp_status scan_body(const rp_archive *archive, rp_member *member, rp_sha256_stream *hash, rp_error *err)
+{
+    unsigned char window[WINDOW];
+    uint64_t whole = rp_ustar_padded(member->size);
+
+    for (uint64_t at = 0; at < whole;) {
+        size_t part = whole - at < WINDOW ? (size_t)(whole - at) : WINDOW;
+        uint64_t body = member->size > at ? member->size - at : 0;
+        size_t used = body < part ? (size_t)body : part;
+        rp_status status = rp_archive_source_read(archive, member->offset + at, window, part, err);
+
+        if (status != RP_OK)
+            return rp_fail_at(err, status, "%s", member->name);
+        rp_sha256_stream_update(hash, window, used);
+        if (!all_zero(window + used, part - used))
+            return rp_fail(err, RP_EFORMAT, "%s: the padding after its %llu bytes is not zero", member->name,
+                           (unsigned long long)member->size);
+        at += part;
+    }
+    return rp_sha256_stream_finish(hash, &member->digest, err);
+}
+
+/* found differs from name in at most one byte. */
+static bool nearly(const char found[RP_MEMBER_NAME], const char *name)
+{
+    size_t different = 0;
+
+    for (size_t i = 0; name[i] != '\0'; i++)
+        different += found[i] != name[i];
+    return different < 2;
+}
+
+/* Which member a damaged header was: its name field may be what is damaged, so the manifest's list is asked first, and
+ * after that list the one statement that every signed archive has. Only for the error: the archive is refused. */
+static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME])
+{
+    rp_buffer text = {0};
+    rp_manifest *manifest = NULL;
+    size_t at = archive->members;
+
+    if (at == 0) {
+        strcpy(name, RP_MANIFEST_NAME);
+    } else if (rp_archive_member_body(archive, &archive->member[0], &text, NULL) == RP_OK &&
+               rp_manifest_parse(&manifest, text.data, text.size, NULL) == RP_OK && at <= manifest->members) {
+        strcpy(name, manifest->member[at - 1].name);
+    } else if (nearly(name, RP_RUN_STATEMENT)) {
+        strcpy(name, RP_RUN_STATEMENT);
+    }
+    rp_manifest_free(manifest);
+    rp_buffer_free(&text);
+}
+
+static rp_status bad_header(const rp_archive *archive, char name[RP_MEMBER_NAME], const unsigned char *block,
+                            size_t at, rp_error *err)
+{
+    char shown[128];
+
+    name_damaged(archive, name);
+    return rp_fail(err, RP_EFORMAT,
+                   "%s: header byte %zu (0x%02x) is not what format %d writes: not a Reprise archive, or damaged",
+                   rp_printable(shown, sizeof shown, name, strlen(name)), at, block[at], (int)RP_ARCHIVE_FORMAT);
+}
+
+/* Reads the member at *at and moves behind it; *end is set at the end blocks. */
+static rp_status scan_member(rp_archive *archive, uint64_t *at, rp_sha256_stream *hash, bool *end, rp_error *err)
+{
+    unsigned char block[END];
+    rp_member member = {.offset = *at + RP_BLOCK};
+    uint64_t left = archive->size - *at;
+    size_t wrong;
+    rp_status status;
+
+    if (left < END)
+        return rp_fail(err, RP_EFORMAT, "%s: %llu bytes are left, expected two zero blocks of %d: truncated",
+                       RP_ARCHIVE_END, (unsigned long long)left, (int)RP_BLOCK);
+    if ((status = rp_archive_source_read(archive, *at, block, END, err)) != RP_OK)
+        return status;
+    *end = left == END && all_zero(block, END);
+    if (*end)
+        return RP_OK;
+    if (left > END && all_zero(block, END))
+        return rp_fail(err, RP_EFORMAT, "%s: %llu bytes follow it, expected none", RP_ARCHIVE_END,
+                       (unsigned long long)(left - END));
+    if (!rp_ustar_parse(block, member.name, &member.size, &wrong))
+        return left == END ? rp_fail(err, RP_EFORMAT, "%s: its two blocks are not zero", RP_ARCHIVE_END)
+                           : bad_header(archive, member.name, block, wrong, err);
+    if ((status = check_member(archive, &member, left - RP_BLOCK, err)) != RP_OK ||
+        (status = scan_body(archive, &member, hash, err)) != RP_OK ||
+        (status = append_member(archive, &member, err)) != RP_OK)
+        return status;
+    *at = member.offset + rp_ustar_padded(member.size);
+    return RP_OK;
+}
+
+static rp_status scan(rp_archive *archive, rp_error *err)
+{
+    rp_sha256_stream *hash;
+    uint64_t at = 0;
+    bool end = false;
+    rp_status status = rp_sha256_stream_new(&hash, err);
+
+    while (status == RP_OK && !end)
+        status = scan_member(archive, &at, hash, &end, err);
+    rp_sha256_stream_free(hash);
+    if (status == RP_OK && archive->members == 0)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": missing: the archive has no members");
+    if (status == RP_OK)
+        rp_digest_hex(archive->id, &archive->member[0].digest);
+    return status;
+}
+
+rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
+                          rp_error *err)
+{
+    rp_archive *archive = rp_calloc(1, sizeof *archive);
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (archive == NULL)
+        return rp_no_memory(err);
+    archive->fd = -1;
+    archive->bytes = bytes;
+    archive->size = size;
+    archive->where = rp_strdup(where);
+    if (archive->where == NULL)
+        status = rp_no_memory(err);
+    else if (path != NULL)
+        status = open_file(archive, path, err);
+    if (status == RP_OK)
+        status = scan(archive, err);
+    if (status != RP_OK) {
+        rp_archive_close(archive);
+        return rp_fail_at(err, status, "%s", where);
+    }
+    *out = archive;
+    return RP_OK;
+}

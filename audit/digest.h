@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SHA-256 and what Reprise builds from it (FORMAT.md 3): Merkle trees over chunks and over journal records, tensor
+ * digests, and digests of named lists (state, feeds, results). All functions are thread-safe. */
+#ifndef AUDIT_DIGEST_H
+#define AUDIT_DIGEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "rp/archive.h"
+#include "rp/dtype.h"
+
+enum { RP_CHUNK = 1 << 20 }; /* bytes of a Merkle leaf */
+
+rp_status rp_sha256(rp_digest *out, const void *bytes, size_t size, rp_error *err);
+bool rp_digest_equal(const rp_digest *a, const rp_digest *b);
+
+/* Streaming; reusable: finish leaves the stream ready for the next message. Failures are remembered until finish. */
+typedef struct rp_sha256_stream rp_sha256_stream;
+rp_status rp_sha256_stream_new(rp_sha256_stream **out, rp_error *err);
+void rp_sha256_stream_free(rp_sha256_stream *stream);
+void rp_sha256_stream_update(rp_sha256_stream *stream, const void *bytes, size_t size);
+rp_status rp_sha256_stream_finish(rp_sha256_stream *stream, rp_digest *out, rp_error *err);
+
+/* Root over leaf digests by RFC 6962's split; leaves is overwritten. count 0: SHA-256(00), the empty leaf. */
+rp_status rp_merkle_fold(rp_digest *out, rp_digest *leaves, size_t count, rp_error *err);
+/* Root over bytes cut in RP_CHUNK chunks. pool may be NULL. */
+rp_status rp_merkle_root(rp_digest *out, const void *bytes, size_t size, rp_pool *pool, rp_error *err);
+/* Root over count records of record_size bytes, each a leaf. */
+rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_size, size_t count, rp_error *err);
+
+/* SHA-256(02 || dtype u8 || rank u8 || dims u64 each || Merkle root of the stored bytes). stored: little-endian,
+ * row-major, canonical NaNs. Errors: RP_ESHAPE when dtype or rank is out of range or the size overflows. */
+rp_status rp_tensor_digest(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const void *stored,
+                           rp_pool *pool, rp_error *err);
+/* The same digest from contiguous host elements. */
+rp_status rp_tensor_digest_host(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const void *host,
+                                rp_pool *pool, rp_error *err);
+
+typedef struct rp_named_digest {
+    const char *name; /* 1 to 65535 bytes */
+    rp_digest digest;
+} rp_named_digest;
+
+/* SHA-256(03 || count u32 || for each, in ascending name order: length u16, name, digest). The list may come in any
+ * order. Errors: RP_EARG for a duplicate, empty or overlong name. */
+rp_status rp_named_list_digest(rp_digest *out, const rp_named_digest *list, size_t count, rp_error *err);
+
+#endif

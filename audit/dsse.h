@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Signed statements: a DSSE v1 envelope with exactly one signature around an in-toto Statement v1 whose one subject is
+ * manifest.json (FORMAT.md 5). Both are canonical JSON, so a statement has one possible text. */
+#ifndef AUDIT_DSSE_H
+#define AUDIT_DSSE_H
+
+#include "audit/key.h"
+#include "base/json.h"
+
+#define RP_PAYLOAD_TYPE "application/vnd.in-toto+json"
+#define RP_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
+#define RP_PROVENANCE_TYPE "https://slsa.dev/provenance/v1"
+
+enum { RP_STATEMENT_LIMIT = 1 << 20 };
+
+/* signatures/NAME.dsse.json, NAME without a further slash. */
+bool rp_statement_name_valid(const char *member);
+
+/* Appends the envelope. archive_id: 64 hex digits. predicate: an object, borrowed. */
+rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,
+                             const json_t *predicate, rp_error *err);
+
+typedef struct rp_statement {
+    const rp_key *key;          /* which of the trusted keys signed */
+    json_t *payload;            /* the whole in-toto statement, owned */
+    const char *subject;        /* hex digest the statement is about; inside payload, as is predicate_type */
+    const char *predicate_type;
+} rp_statement;
+
+/* Checks form, trust and signature; comparing subject with the archive is the caller's. where names the member.
+ * Errors: RP_ESIGN for all that is wrong with it. Clear with rp_statement_clear. */
+rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
+                             const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+void rp_statement_clear(rp_statement *statement);
+
+#endif

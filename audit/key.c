@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keys on OpenSSL's EVP_PKEY: which kinds are allowed, reading and writing PEM without ever prompting, and signatures
+ * whose DER has one encoding only. OpenSSL's error queue is left as it was found. */
+#include "audit/key.h"
+
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/x509.h>
+#include <string.h>
+
+#include "audit/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { PEM_LIMIT = 65536, PBKDF2_ROUNDS = 600000 };
+#define EXPECTED_KINDS "expected ECDSA P-256, P-384 or P-521, or Ed25519"
+
+typedef struct key_kind {
+    const char *type;
+    const char *group; /* OpenSSL's name of the curve; NULL: Ed25519 */
+    const char *hash;
+} key_kind;
+
+static const key_kind kinds[] = {
+    {"ECDSA P-256", "prime256v1", "SHA256"},
+    {"ECDSA P-384", "secp384r1", "SHA384"},
+    {"ECDSA P-521", "secp521r1", "SHA512"},
+    {"Ed25519", NULL, NULL},
+};
+
+struct rp_key {
+    EVP_PKEY *pkey;
+    const key_kind *kind;
+    bool is_private;
+    char id[RP_DIGEST_HEX];
+};
+
+static rp_status find_kind(rp_key *key, const char *where, rp_error *err)
+{
+    const char *type = EVP_PKEY_get0_type_name(key->pkey);
+    bool curve = EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_EC;
+    char group[64] = "";
+
+    if (curve && EVP_PKEY_get_group_name(key->pkey, group, sizeof group, NULL) != 1)
+        memcpy(group, "unnamed", sizeof "unnamed");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (curve ? kinds[i].group != NULL && strcmp(group, kinds[i].group) == 0
+                  : kinds[i].group == NULL && EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_ED25519)
+            key->kind = &kinds[i];
+    if (key->kind == NULL && curve)
+        return rp_fail(err, RP_EARG, "%s: an EC key on curve %s, " EXPECTED_KINDS, where, group);
+    if (key->kind == NULL)
+        return rp_fail(err, RP_EARG, "%s: a key of type %s, " EXPECTED_KINDS, where, type ? type : "unknown");
+    return RP_OK;
+}
+
+/* The id hashes one text: points uncompressed, the final newline included. */
+static rp_status find_id(rp_key *key, const char *where, rp_error *err)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    rp_digest digest;
+    rp_status status;
+    char *text = NULL;
+
+    if (bio == NULL)
+        return rp_no_memory(err);
+    if ((key->kind->group != NULL &&
+         EVP_PKEY_set_utf8_string_param(key->pkey, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed") != 1) ||
+        PEM_write_bio_PUBKEY(bio, key->pkey) != 1) {
+        status = rp_fail(err, RP_EARG, "%s: OpenSSL cannot write the public key", where);
+    } else {
+        long size = BIO_get_mem_data(bio, &text);
+        status = rp_sha256(&digest, text, (size_t)size, err);
+    }
+    BIO_free(bio);
+    if (status == RP_OK)
+        rp_digest_hex(key->id, &digest);
+    return status;
+}
+
+/* Takes pkey, whatever the result. */
+static rp_status wrap(rp_key **out, EVP_PKEY *pkey, bool is_private, const char *where, rp_error *err)
+{
+    rp_key *key = rp_calloc(1, sizeof *key);
+    rp_status status;
+
+    if (key == NULL) {
+        EVP_PKEY_free(pkey);
+        return rp_no_memory(err);
+    }
+    key->pkey = pkey;
+    key->is_private = is_private;
+    status = find_kind(key, where, err);
+    if (status == RP_OK)
+        status = find_id(key, where, err);
+    if (status != RP_OK) {
+        rp_key_free(key);
+        return status;
+    }
+    *out = key;
+    return RP_OK;
+}
+
+void rp_key_free(rp_key *key)
+{
+    if (key == NULL)
+        return;
+    EVP_PKEY_free(key->pkey);
+    rp_free(key);
+}
+
+const char *rp_key_id(const rp_key *key)
+{
+    return key->id;
+}
+
+const char *rp_key_type(const rp_key *key)
+{
+    return key->kind->type;
+}
+
+bool rp_key_is_private(const rp_key *key)
+{
+    return key->is_private;
+}
+
+rp_status rp_key_generate(rp_key **out, rp_error *err)
+{
+    EVP_PKEY *pkey;
+
+    *out = NULL;
+    ERR_set_mark();
+    pkey = EVP_EC_gen("P-256");
+    ERR_pop_to_mark();
+    if (pkey == NULL)
+        return rp_fail(err, RP_ENOMEM, "new key: OpenSSL cannot make an ECDSA P-256 key");
+    return wrap(out, pkey, true, "new key", err);
+}
+
+/* OpenSSL asks here for a passphrase, and never at a terminal. */
+typedef struct passphrase_source {
+    const char *passphrase;
+    bool asked;
+} passphrase_source;
+
+static int give_passphrase(char *out, int size, int writing, void *arg)
+{
+    passphrase_source *source = arg;
+    size_t length = source->passphrase ? strlen(source->passphrase) : 0;
+
+    (void)writing;
+    source->asked = true;
+    if (source->passphrase == NULL || length > (size_t)size)
+        return -1;
+    memcpy(out, source->passphrase, length);
+    return (int)length;
+}
+
+/* What the first PEM block calls itself, for errors. */
+static const char *pem_label(char *out, size_t size, const char *pem, size_t length)
+{
+    static const char begin[] = "-----BEGIN ";
+    const size_t skip = sizeof begin - 1;
+
+    for (size_t i = 0; i + skip < length; i++) {
+        const char *label = pem + i + skip, *end;
+        if (memcmp(pem + i, begin, skip) == 0 && (end = memchr(label, '-', length - i - skip)) != NULL)
+            return rp_printable(out, size, label, (size_t)(end - label));
+    }
+    return "no PEM block";
+}
+
+rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, const char *passphrase,
+                                  const char *where, rp_error *err)
+{
+    passphrase_source source = {.passphrase = passphrase};
+    EVP_PKEY *pkey = NULL;
+    char label[64];
+    BIO *bio;
+
+    *out = NULL;
+    if (size > PEM_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: %zu bytes, too large for a key", where, size);
+    bio = BIO_new_mem_buf(pem, (int)size);
+    if (bio == NULL)
+        return rp_no_memory(err);
+    ERR_set_mark();
+    pkey = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &source);
+    ERR_pop_to_mark();
+    BIO_free(bio);
+    if (pkey != NULL)
+        return wrap(out, pkey, true, where, err);
+    if (source.asked && passphrase == NULL)
+        return rp_fail(err, RP_EARG, "%s: the private key is encrypted and no passphrase was given", where);
+    if (source.asked)
+        return rp_fail(err, RP_EARG, "%s: the private key cannot be decrypted: wrong passphrase?", where);
+    return rp_fail(err, RP_EARG, "%s: found %s, expected a private key in PEM (PKCS#8)", where,
+                   pem_label(label, sizeof label, pem, size));
+}
+
+rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, const char *where, rp_error *err)
+{
+    passphrase_source source = {0};
+    EVP_PKEY *pkey = NULL;
+    char label[64];
+    BIO *bio;
+
+    *out = NULL;
+    if (size > PEM_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: %zu bytes, too large for a key", where, size);
+    bio = BIO_new_mem_buf(pem, (int)size);
+    if (bio == NULL)
+        return rp_no_memory(err);
+    ERR_set_mark();
+    pkey = PEM_read_bio_PUBKEY(bio, NULL, give_passphrase, &source);
+    ERR_pop_to_mark();
+    BIO_free(bio);
+    if (pkey != NULL)
+        return wrap(out, pkey, false, where, err);
+    return rp_fail(err, RP_EARG, "%s: found %s, expected a public key in PEM (PUBLIC KEY)", where,
+                   pem_label(label, sizeof label, pem, size));
+}
+
+static rp_status load(rp_key **out, const char *path, bool is_private, const char *passphrase, rp_error *err)
+{
+    rp_buffer pem = {0};
+    rp_status status = rp_file_read(path, PEM_LIMIT, &pem, err);
+
+    *out = NULL;
+    if (status == RP_EDATA)
+        status = rp_fail(err, RP_EARG, "%s: too large for a key", path);
+    if (status == RP_OK && is_private)
+        status = rp_key_private_from_pem(out, (const char *)pem.data, pem.size, passphrase, path, err);
+    else if (status == RP_OK)
+        status = rp_key_public_from_pem(out, (const char *)pem.data, pem.size, path, err);
+    OPENSSL_cleanse(pem.data, pem.size);
+    rp_buffer_free(&pem);
+    return status;
+}
+
+rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err)
+{
+    return load(out, path, true, passphrase, err);
+}
+
+rp_status rp_key_load_public(rp_key **out, const char *path, rp_error *err)
+{
+    return load(out, path, false, NULL, err);
+}
+
+/* OpenSSL's own default is 2048 rounds; this is what current guidance asks of PBKDF2-HMAC-SHA-256. */
+static bool write_encrypted(BIO *bio, const EVP_PKEY *pkey, const char *passphrase)
+{
+    PKCS8_PRIV_KEY_INFO *plain = EVP_PKEY2PKCS8(pkey);
+    X509_ALGOR *scheme = PKCS5_pbe2_set_iv(EVP_aes_256_cbc(), PBKDF2_ROUNDS, NULL, 16, NULL, NID_hmacWithSHA256);
+    X509_SIG *sealed = NULL;
+    bool done;
+
+    if (plain != NULL && scheme != NULL)
+        sealed = PKCS8_set0_pbe(passphrase, (int)strlen(passphrase), plain, scheme);
+    if (sealed == NULL)
+        X509_ALGOR_free(scheme); /* else sealed owns it */
+    done = sealed != NULL && PEM_write_bio_PKCS8(bio, sealed) == 1;
+    X509_SIG_free(sealed);
+    PKCS8_PRIV_KEY_INFO_free(plain);
+    return done;
+}
+
+static rp_status save(BIO *bio, bool written, const char *path, bool force, unsigned mode, rp_error *err)
+{
+    char *text = NULL;
+    long size = written ? BIO_get_mem_data(bio, &text) : 0;
+    rp_status status = written ? rp_file_save(path, text, (size_t)size, force, mode, err)
+                               : rp_fail(err, RP_ENOMEM, "%s: OpenSSL cannot write the key", path);
+
+    BIO_free(bio); /* wipes the text */
+    return status;
+}
+
+rp_status rp_key_save_private(const rp_key *key, const char *path, const char *passphrase, bool force, rp_error *err)
+{
+    BIO *bio;
+    bool written;
+
+    if (!key->is_private)
+        return rp_fail(err, RP_EARG, "%s: a public key cannot be saved as a private one", path);
+    if (passphrase != NULL && (*passphrase == '\0' || strlen(passphrase) > 1024))
+        return rp_fail(err, RP_EARG, "%s: a passphrase has 1 to 1024 bytes", path);
+    bio = BIO_new(BIO_s_mem());
+    if (bio == NULL)
+        return rp_no_memory(err);
+    ERR_set_mark();
+    written = passphrase ? write_encrypted(bio, key->pkey, passphrase)
+                         : PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) == 1;
+    ERR_pop_to_mark();
+    return save(bio, written, path, force, 0600, err);
+}
+
+rp_status rp_key_save_public(const rp_key *key, const char *path, bool force, rp_error *err)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+
+    if (bio == NULL)
+        return rp_no_memory(err);
+    return save(bio, PEM_write_bio_PUBKEY(bio, key->pkey) == 1, path, force, 0644, err);
+}
+
+rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_buffer *signature, rp_error *err)
+{
+    unsigned char bytes[256]; /* P-521 in DER takes at most 139 */
+    size_t length = sizeof bytes;
+    EVP_MD_CTX *context;
+    bool done;
+
+    if (!key->is_private)
+        return rp_fail(err, RP_EARG, "a public key cannot sign: give the private key");
+    context = EVP_MD_CTX_new();
+    if (context == NULL)
+        return rp_no_memory(err);
+    ERR_set_mark();
+    done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1 &&
+           EVP_DigestSign(context, bytes, &length, message, size) == 1;
+    ERR_pop_to_mark();
+    EVP_MD_CTX_free(context);
+    if (!done)
+        return rp_fail(err, RP_ENOMEM, "OpenSSL cannot sign with this %s key", key->kind->type);
+    rp_buffer_append(signature, bytes, length);
+    return rp_buffer_status(signature, err);
+}
+
+/* OpenSSL parses some BER too; decoding and encoding again leaves one accepted form. */
+static bool strict_der(const unsigned char *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    unsigned char again[256], *to = again;
+    ECDSA_SIG *parsed;
+    bool same = false;
+
+    if (size > sizeof again - 16)
+        return false;
+    parsed = d2i_ECDSA_SIG(NULL, &at, (long)size);
+    if (parsed != NULL && at == bytes + size) {
+        int length = i2d_ECDSA_SIG(parsed, NULL);
+        if (length > 0 && (size_t)length == size)
+            same = i2d_ECDSA_SIG(parsed, &to) == length && memcmp(again, bytes, size) == 0;
+    }
+    ECDSA_SIG_free(parsed);
+    return same;
+}
+
+rp_status rp_key_check(const rp_key *key, const void *message, size_t size, const void *signature,
+                       size_t signature_size, rp_error *err)
+{
+    EVP_MD_CTX *context;
+    bool form, valid;
+
+    ERR_set_mark();
+    form = key->kind->group == NULL || strict_der(signature, signature_size);
+    context = form ? EVP_MD_CTX_new() : NULL;
+    valid = context != NULL &&
+            EVP_DigestVerifyInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1 &&
+            EVP_DigestVerify(context, signature, signature_size, message, size) == 1;
+    ERR_pop_to_mark();
+    if (form && context == NULL)
+        return rp_no_memory(err);
+    EVP_MD_CTX_free(context);
+    if (!form)
+        return rp_fail(err, RP_ESIGN, "the signature is not strict DER");
+    return valid ? RP_OK : rp_fail(err, RP_ESIGN, "the signature is wrong: not made by %s key %s over these bytes",
+                                   key->kind->type, key->id);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Signing and checking with keys (rp/archive.h makes and loads them). ECDSA uses the hash of the curve's size: SHA-256
+ * for P-256, SHA-384 for P-384, SHA-512 for P-521; signatures are strict DER. Ed25519 signs the message itself. */
+#ifndef AUDIT_KEY_H
+#define AUDIT_KEY_H
+
+#include "base/buffer.h"
+#include "rp/archive.h"
+
+/* Appends the signature of message. Errors: RP_EARG for a public key; RP_ENOMEM. */
+rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_buffer *signature, rp_error *err);
+/* Errors: RP_ESIGN. */
+rp_status rp_key_check(const rp_key *key, const void *message, size_t size, const void *signature,
+                       size_t signature_size, rp_error *err);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing and strictly reading manifest.json (FORMAT.md 4). */
+#include "audit/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/archive.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "determinism/pins.h"
+
+static const char *const kind_name[] = {"recipe", "api"};
+static const char *const top_keys[] = {"contract", "format", "kind", "members", "profile", "run"};
+static const char *const member_keys[] = {"path", "sha256", "size"};
+
+int rp_member_rank(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        bool whole;
+    } place[] = {
+        {RP_MANIFEST_NAME, true}, {"run/recipe.json", true}, {"run/programs/", false}, {"run/journal.bin", true},
+        {"data/", false}, {"weights/", false}, {"checkpoints/", false}, {"outputs/", false}, {"signatures/", false},
+    };
+
+    for (size_t i = 0; i < sizeof place / sizeof *place; i++)
+        if (place[i].whole ? strcmp(name, place[i].prefix) == 0
+                           : strncmp(name, place[i].prefix, strlen(place[i].prefix)) == 0)
+            return (int)i;
+    return -1;
+}
+
+int rp_member_compare(const rp_member *a, const rp_member *b)
+{
+    int x = rp_member_rank(a->name), y = rp_member_rank(b->name);
+
+    return x != y ? (x > y) - (x < y) : strcmp(a->name, b->name);
+}
+
+static json_t *member_json(const rp_member *member)
+{
+    char hex[RP_DIGEST_HEX];
+
+    rp_digest_hex(hex, &member->digest);
+    return json_pack("{s:s, s:s, s:I}", "path", member->name, "sha256", hex, "size", (json_int_t)member->size);
+}
+
+static json_t *members_json(const rp_member *member, size_t members)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list != NULL && i < members; i++) {
+        if (json_array_append_new(list, member_json(&member[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
+                            size_t members, rp_error *err)
+{
+    rp_status status;
+    json_t *list, *json;
+
+    if ((unsigned)kind > RP_RUN_API || !json_is_object(run))
+        return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": kind %d and a run object are needed", (int)kind);
+    list = members_json(member, members);
+    if (list == NULL)
+        return rp_no_memory(err);
+    json = json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
+                     (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile", "portable", "run",
+                     (json_t *)run);
+    if (json == NULL)
+        return rp_no_memory(err);
+    status = rp_json_write(json, out, err);
+    json_decref(json);
+    if (status == RP_OK && out->size > RP_MANIFEST_LIMIT)
+        return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": %zu bytes, at most %d are allowed", out->size,
+                       (int)RP_MANIFEST_LIMIT);
+    return status;
+}
+
+/* Exactly these keys, no other. */
+static rp_status check_keys(const json_t *object, const char *const *keys, size_t count, const char *what,
+                            rp_error *err)
+{
+    if (!json_is_object(object))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is not an object", what);
+    for (size_t i = 0; i < count; i++)
+        if (json_object_get(object, keys[i]) == NULL)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no \"%s\"", what, keys[i]);
+    if (json_object_size(object) != count)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has %zu keys, expected %zu", what,
+                       json_object_size(object), count);
+    return RP_OK;
+}
+
+static rp_status check_version(const json_t *json, const char *key, int known, rp_error *err)
+{
+    const json_t *value = json_object_get(json, key);
+    json_int_t version = json_integer_value(value);
+
+    if (!json_is_integer(value) || version < 1)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"%s\" is not a version number from 1", key);
+    if (version > known)
+        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": archive of %s %" JSON_INTEGER_FORMAT
+                       ", this build knows up to %s %d: use a newer reprise", key, version, key, known);
+    return RP_OK;
+}
+
+static rp_status parse_kind(const json_t *json, rp_run_kind *kind, rp_error *err)
+{
+    const char *profile = json_string_value(json_object_get(json, "profile"));
+    const char *name = json_string_value(json_object_get(json, "kind"));
+    char shown[64];
+
+    if (profile == NULL || name == NULL)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"kind\" and \"profile\" must be strings");
+    if (strcmp(profile, "portable") != 0)
+        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": profile \"%s\", this build knows \"portable\"",
+                       rp_printable(shown, sizeof shown, profile, strlen(profile)));
+    for (*kind = RP_RUN_RECIPE; strcmp(name, kind_name[*kind]) != 0; ++*kind)
+        if (*kind == RP_RUN_API)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\" or \"api\"",
+                           rp_printable(shown, sizeof shown, name, strlen(name)));
+    return RP_OK;
+}
+
+static rp_status parse_member(const json_t *json, size_t index, rp_member *member, rp_error *err)
+{
+    char what[48], shown[128];
+    rp_status status;
+
+    (void)snprintf(what, sizeof what, "members[%zu]", index);
+    status = check_keys(json, member_keys, sizeof member_keys / sizeof *member_keys, what, err);
+    if (status != RP_OK)
+        return status;
+    const char *path = json_string_value(json_object_get(json, "path"));
+    const char *hex = json_string_value(json_object_get(json, "sha256"));
+    const json_t *size = json_object_get(json, "size");
+    if (path == NULL || !rp_member_name_valid(path))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: \"%s\" is not a member name", what,
+                       path ? rp_printable(shown, sizeof shown, path, strlen(path)) : "(not a string)");
+    if (rp_member_rank(path) <= 0 || rp_member_rank(path) == rp_member_rank(RP_RUN_STATEMENT))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: %s has no place in a manifest", what, path);
+    if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: sha256 is not 64 lowercase hex digits", path);
+    if (!json_is_integer(size) || json_integer_value(size) < 0)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: size is not a number of bytes", path);
+    memcpy(member->name, path, strlen(path) + 1);
+    member->size = (uint64_t)json_integer_value(size);
+    return RP_OK;
+}
+
+static rp_status parse_members(const json_t *list, rp_manifest *manifest, rp_error *err)
+{
+    size_t count = json_array_size(list);
+
+    if (!json_is_array(list) || count > RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
+                       (int)RP_MEMBER_LIMIT);
+    manifest->member = rp_calloc(count, sizeof *manifest->member);
+    if (manifest->member == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        rp_member *member = &manifest->member[i];
+        rp_status status = parse_member(json_array_get(list, i), i, member, err);
+        if (status != RP_OK)
+            return status;
+        manifest->members++;
+        if (i > 0 && rp_member_compare(&member[-1], member) >= 0)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is listed after %s: doubled or out of order",
+                           member->name, member[-1].name);
+    }
+    return RP_OK;
+}
+
+static rp_status parse_manifest(const json_t *json, rp_manifest *manifest, rp_error *err)
+{
+    rp_status status = RP_OK;
+    json_t *run = json_object_get(json, "run");
+
+    if (!json_is_object(json))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": the manifest is not an object");
+    /* Versions first: what else a newer manifest holds is not ours to judge. */
+    if ((status = check_version(json, "format", RP_ARCHIVE_FORMAT, err)) != RP_OK ||
+        (status = check_version(json, "contract", RP_CONTRACT_VERSION, err)) != RP_OK ||
+        (status = check_keys(json, top_keys, sizeof top_keys / sizeof *top_keys, "the manifest", err)) != RP_OK ||
+        (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
+        (status = parse_members(json_object_get(json, "members"), manifest, err)) != RP_OK)
+        return status;
+    if (!json_is_object(run))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
+    manifest->run = json_incref(run);
+    return RP_OK;
+}
+
+rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err)
+{
+    rp_manifest *manifest;
+    json_t *json;
+    rp_status status = rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    manifest = rp_calloc(1, sizeof *manifest);
+    status = manifest != NULL ? parse_manifest(json, manifest, err) : rp_no_memory(err);
+    json_decref(json);
+    if (status != RP_OK) {
+        rp_manifest_free(manifest);
+        return status;
+    }
+    *out = manifest;
+    return RP_OK;
+}
+
+void rp_manifest_free(rp_manifest *manifest)
+{
+    if (manifest == NULL)
+        return;
+    json_decref(manifest->run);
+    rp_free(manifest->member);
+    rp_free(manifest);
+}

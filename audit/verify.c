@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verification (FORMAT.md 6). Signatures come before the manifest is parsed: once a trusted statement vouches for
+ * SHA-256(manifest.json), the manifest says what every other member must be. It also puts the blame right: a manifest
+ * that does not match its statement is named itself, not the members that then seem wrong. */
+#include "audit/verify.h"
+
+#include <string.h>
+
+#include "audit/archive_private.h"
+#include "base/memory.h"
+
+static rp_status add_statement(rp_verification *result, const char *member, const rp_statement *statement,
+                               rp_error *err)
+{
+    rp_verified_statement *grown =
+        rp_reallocarray(result->statement, result->statements + 1, sizeof *result->statement);
+
+    if (grown == NULL)
+        return rp_no_memory(err);
+    result->statement = grown;
+    rp_verified_statement *one = &grown[result->statements];
+    memset(one, 0, sizeof *one);
+    memcpy(one->member, member, strlen(member) + 1);
+    memcpy(one->key_id, rp_key_id(statement->key), RP_DIGEST_HEX);
+    one->key_type = rp_key_type(statement->key);
+    one->predicate_type = rp_strdup(statement->predicate_type);
+    if (one->predicate_type == NULL)
+        return rp_no_memory(err);
+    result->statements++;
+    return RP_OK;
+}
+
+static rp_status check_statement(const rp_archive *archive, const rp_member *member, const rp_key *const *trusted,
+                                 size_t n_trusted, rp_verification *result, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_statement statement = {0};
+    rp_status status;
+
+    if (!rp_statement_name_valid(member->name))
+        return rp_fail(err, RP_EUNSUPPORTED, "%s: not a kind of signature that format %d has", member->name,
+                       (int)RP_ARCHIVE_FORMAT);
+    status = rp_archive_member_body(archive, member, &text, err);
+    if (status == RP_OK)
+        status = rp_statement_check(&statement, text.data, text.size, member->name, trusted, n_trusted, err);
+    if (status == RP_OK && strcmp(statement.subject, archive->id) != 0)
+        status = rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": SHA-256 differs: %s vouches for %s, archive %s",
+                         member->name, statement.subject, archive->id);
+    if (status == RP_OK)
+        status = add_statement(result, member->name, &statement, err);
+    rp_statement_clear(&statement);
+    rp_buffer_free(&text);
+    return status;
+}
+
+static rp_status check_statements(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                                  rp_verification *result, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; status == RP_OK && i < archive->members; i++)
+        if (rp_member_rank(archive->member[i].name) == rp_member_rank(RP_RUN_STATEMENT))
+            status = check_statement(archive, &archive->member[i], trusted, n_trusted, result, err);
+    return status;
+}
+
+/* A run statement is missing: not said before the hashes are known to be right, as damage is the graver news. */
+static rp_status check_signed(const rp_archive *archive, const rp_verify_options *options,
+                              const rp_verification *result, rp_error *err)
+{
+    bool allow_unsigned = options != NULL && options->allow_unsigned;
+
+    if (rp_archive_find(archive, RP_RUN_STATEMENT) != NULL || (allow_unsigned && result->statements == 0))
+        return RP_OK;
+    return rp_fail(err, RP_ESIGN, RP_RUN_STATEMENT ": missing: nobody has signed this run");
+}
+
+static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                        const rp_verify_options *options, rp_verification *result, rp_error *err)
+{
+    rp_status status = check_statements(archive, trusted, n_trusted, result, err);
+
+    if (status == RP_OK)
+        status = rp_archive_compare(archive, err);
+    if (status == RP_OK)
+        status = check_signed(archive, options, result, err);
+    if (status != RP_OK)
+        return rp_fail_at(err, status, "%s", archive->where);
+    memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
+    result->members = archive->members;
+    result->bytes = archive->size;
+    return RP_OK;
+}
+
+/* Takes scanned, whatever the result. */
+static rp_status finish(rp_archive *scanned, const rp_key *const *trusted, size_t n_trusted,
+                        const rp_verify_options *options, rp_verification **result, rp_archive **archive,
+                        rp_error *err)
+{
+    rp_verification *made = rp_calloc(1, sizeof *made);
+    rp_status status = made ? verify(scanned, trusted, n_trusted, options, made, err) : rp_no_memory(err);
+
+    if (status == RP_OK && result != NULL)
+        *result = made;
+    else
+        rp_verification_free(made);
+    if (status == RP_OK && archive != NULL)
+        *archive = scanned;
+    else
+        rp_archive_close(scanned);
+    return status;
+}
+
+static rp_status start(const char *path, const void *bytes, size_t size, const char *where,
+                       const rp_key *const *trusted, size_t n_trusted, const rp_verify_options *options,
+                       rp_verification **result, rp_archive **archive, rp_error *err)
+{
+    rp_archive *scanned;
+    rp_status status;
+
+    if (result != NULL)
+        *result = NULL;
+    if (archive != NULL)
+        *archive = NULL;
+    status = rp_archive_scan(&scanned, path, bytes, size, where, err);
+    return status == RP_OK ? finish(scanned, trusted, n_trusted, options, result, archive, err) : status;
+}
+
+rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted,
+                    const rp_verify_options *options, rp_verification **result, rp_archive **archive, rp_error *err)
+{
+    return start(path, NULL, 0, path, trusted, n_trusted, options, result, archive, err);
+}
+
+rp_status rp_verify_memory(const void *bytes, size_t size, const char *where, const rp_key *const *trusted,
+                           size_t n_trusted, const rp_verify_options *options, rp_verification **result,
+                           rp_archive **archive, rp_error *err)
+{
+    return start(NULL, bytes, size, where, trusted, n_trusted, options, result, archive, err);
+}
+
+void rp_verification_free(rp_verification *result)
+{
+    if (result == NULL)
+        return;
+    for (size_t i = 0; i < result->statements; i++)
+        rp_free(result->statement[i].predicate_type);
+    rp_free(result->statement);
+    rp_free(result);
+}

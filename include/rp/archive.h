@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Archives of runs: opening, listing and reading them, keys, and verification. audit/FORMAT.md gives every byte.
+ *
+ * Opening checks the whole structure and every SHA-256 of the manifest before anything else is believed; all later reads
+ * come from the same open file and are hashed again. What opening cannot know is who vouches for the archive: that is
+ * rp_verify. */
+#ifndef RP_ARCHIVE_H
+#define RP_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rp/error.h"
+
+enum { RP_ARCHIVE_FORMAT = 1 };
+enum { RP_DIGEST_SIZE = 32, RP_DIGEST_HEX = 65, RP_MEMBER_NAME = 101 };
+
+typedef struct rp_digest {
+    unsigned char bytes[RP_DIGEST_SIZE];
+} rp_digest;
+
+/* Lowercase hex with a terminator. */
+RP_API void rp_digest_hex(char out[RP_DIGEST_HEX], const rp_digest *digest);
+
+typedef struct rp_member {
+    char name[RP_MEMBER_NAME];
+    uint64_t size;
+    uint64_t offset; /* of the first byte of the body in the archive (in a writer: in its spool) */
+    rp_digest digest; /* SHA-256 of the body */
+} rp_member;
+
+typedef struct rp_archive rp_archive;
+
+/* Opens path and checks structure, manifest and hashes; signatures are not looked into.
+ * Errors name the member: RP_EIO, RP_EFORMAT, RP_EHASH, RP_EUNSUPPORTED (newer format or contract), RP_ENOMEM. */
+RP_API rp_status rp_archive_open(rp_archive **out, const char *path, rp_error *err);
+/* The same over memory, which is borrowed until the archive is closed. where names it in errors. */
+RP_API rp_status rp_archive_open_memory(rp_archive **out, const void *bytes, size_t size, const char *where,
+                                        rp_error *err);
+RP_API void rp_archive_close(rp_archive *archive);
+
+/* 64 lowercase hex digits: SHA-256 of manifest.json. */
+RP_API const char *rp_archive_id(const rp_archive *archive);
+/* Members in archive order, manifest.json first, signatures/ last. */
+RP_API size_t rp_archive_member_count(const rp_archive *archive);
+RP_API const rp_member *rp_archive_member(const rp_archive *archive, size_t index); /* NULL past the end */
+RP_API const rp_member *rp_archive_find(const rp_archive *archive, const char *name); /* NULL when absent */
+/* Reads a member of this archive whole into out[member->size] and hashes it again. Errors: RP_EIO, RP_EHASH. */
+RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, void *out, rp_error *err);
+
+/* A key: ECDSA P-256 (default), P-384, P-521, or Ed25519. Immutable once made, so threads may share it. */
+typedef struct rp_key rp_key;
+
+/* A new ECDSA P-256 key pair. */
+RP_API rp_status rp_key_generate(rp_key **out, rp_error *err);
+/* Reads PEM: a private key (PKCS#8, plain or encrypted, or a traditional EC key), or a public key (SPKI). passphrase
+ * may be NULL: an encrypted key is then refused; nothing ever prompts. Errors: RP_EIO, RP_EARG (what was found, what is
+ * expected). */
+RP_API rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err);
+RP_API rp_status rp_key_load_public(rp_key **out, const char *path, rp_error *err);
+/* The same from text; where names it in errors. */
+RP_API rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, const char *passphrase,
+                                         const char *where, rp_error *err);
+RP_API rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, const char *where, rp_error *err);
+/* PKCS#8 PEM, mode 0600, encrypted (AES-256-CBC, PBKDF2) when passphrase is not NULL; SPKI PEM, mode 0644. */
+RP_API rp_status rp_key_save_private(const rp_key *key, const char *path, const char *passphrase, bool force,
+                                     rp_error *err);
+RP_API rp_status rp_key_save_public(const rp_key *key, const char *path, bool force, rp_error *err);
+RP_API const char *rp_key_id(const rp_key *key);   /* lowercase hex SHA-256 of the SPKI PEM text */
+RP_API const char *rp_key_type(const rp_key *key); /* "ECDSA P-256", ..., "Ed25519" */
+RP_API bool rp_key_is_private(const rp_key *key);
+RP_API void rp_key_free(rp_key *key);
+
+typedef struct rp_verify_options {
+    bool allow_unsigned; /* an archive without any statement is accepted on its hashes alone */
+} rp_verify_options;
+
+/* One statement that was checked. */
+typedef struct rp_verified_statement {
+    char member[RP_MEMBER_NAME];
+    char key_id[RP_DIGEST_HEX];
+    const char *key_type;
+    char *predicate_type;
+} rp_verified_statement;
+
+typedef struct rp_verification {
+    char archive_id[RP_DIGEST_HEX];
+    size_t members; /* all of them, manifest.json and statements included */
+    uint64_t bytes; /* of the whole archive */
+    size_t statements;
+    rp_verified_statement *statement;
+} rp_verification;
+
+/* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it
+ * names SHA-256(manifest.json)); the manifest; every member against it. So nothing of the archive is parsed on trust,
+ * and the member that was changed is the one named.
+ *   trusted    borrowed; may be NULL when n_trusted is 0
+ *   options    NULL: defaults
+ *   result     may be NULL; free with rp_verification_free
+ *   archive    may be NULL; else the open, verified archive, so that what follows reads the same file
+ * Errors: RP_EFORMAT, RP_EHASH, RP_ESIGN (also: no run statement and not allow_unsigned), RP_EUNSUPPORTED, RP_EIO. */
+RP_API rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted,
+                           const rp_verify_options *options, rp_verification **result, rp_archive **archive,
+                           rp_error *err);
+/* The same over memory, borrowed until *archive is closed. */
+RP_API rp_status rp_verify_memory(const void *bytes, size_t size, const char *where, const rp_key *const *trusted,
+                                  size_t n_trusted, const rp_verify_options *options, rp_verification **result,
+                                  rp_archive **archive, rp_error *err);
+RP_API void rp_verification_free(rp_verification *result);
+
+#endif
