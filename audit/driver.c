@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recipe runs and API runs behind one interface. */
+#include "audit/driver.h"
+
+#include <string.h>
+
+#include "audit/recorder.h"
+#include "base/memory.h"
+
+struct rp_driver {
+    rp_run_kind kind;
+    rp_recipe *recipe;     /* recipe runs */
+    rp_buffer csv;         /* bytes from an archive; empty when borrowed */
+    const void *csv_bytes;
+    size_t csv_size;
+    rp_trainer *trainer;
+    rp_tape *tape;         /* API runs */
+};
+
+void rp_driver_free(rp_driver *d)
+{
+    if (!d)
+        return;
+    rp_trainer_free(d->trainer);
+    rp_tape_free(d->tape);
+    rp_recipe_free(d->recipe);
+    rp_buffer_free(&d->csv);
+    rp_free(d);
+}
+
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                                const rp_run_options *options, rp_error *err)
+{
+    rp_driver *d = rp_calloc(1, sizeof *d);
+    rp_status status;
+
+    *out = NULL;
+    if (!d) {
+        rp_recipe_free(recipe);
+        return rp_no_memory(err);
+    }
+    *d = (rp_driver){.kind = RP_RUN_RECIPE, .recipe = recipe, .csv_bytes = csv, .csv_size = size};
+    status = rp_trainer_new(&d->trainer, recipe, csv, size, where, options, err);
+    if (status != RP_OK)
+        rp_driver_free(d);
+    else
+        *out = d;
+    return status;
+}
+
+static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, const rp_run_options *options, rp_error *err)
+{
+    json_t *json = NULL;
+    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &json, err);
+
+    if (status == RP_OK)
+        status = rp_recipe_from_json(&d->recipe, json, "run/recipe.json", err);
+    json_decref(json);
+    if (status == RP_OK)
+        status = rp_archive_read_member(archive, "data/raw.csv", SIZE_MAX / 2, &d->csv, err);
+    d->csv_bytes = d->csv.data;
+    d->csv_size = d->csv.size;
+    if (status == RP_OK)
+        status = rp_trainer_new(&d->trainer, d->recipe, d->csv_bytes, d->csv_size, "data/raw.csv", options, err);
+    return status;
+}
+
+rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
+                                 rp_error *err)
+{
+    rp_driver *d = rp_calloc(1, sizeof *d);
+    rp_status status;
+
+    *out = NULL;
+    if (!d)
+        return rp_no_memory(err);
+    d->kind = rp_archive_manifest(archive)->kind;
+    status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
+                                      : rp_tape_open(&d->tape, archive, options, err);
+    if (status != RP_OK)
+        rp_driver_free(d);
+    else
+        *out = d;
+    return status;
+}
+
+rp_run *rp_driver_run(const rp_driver *d)
+{
+    return d->trainer ? rp_trainer_run(d->trainer) : rp_tape_run(d->tape);
+}
+
+rp_run_kind rp_driver_kind(const rp_driver *d)
+{
+    return d->kind;
+}
+
+uint64_t rp_driver_total(const rp_driver *d)
+{
+    return d->trainer ? rp_trainer_total(d->trainer) : rp_tape_total(d->tape);
+}
+
+rp_status rp_driver_step(rp_driver *d, rp_error *err)
+{
+    return d->trainer ? rp_trainer_step(d->trainer, err) : rp_tape_step(d->tape, err);
+}
+
+float rp_driver_loss(const rp_driver *d)
+{
+    return d->trainer ? rp_trainer_loss(d->trainer) : 0;
+}
+
+rp_status rp_driver_add_init(rp_driver *d, rp_archive_writer *writer, rp_error *err)
+{
+    return d->trainer ? rp_recorder_add_states(writer, "weights/init.safetensors", rp_driver_run(d), false, err) : RP_OK;
+}
+
+static rp_status add_json(rp_archive_writer *writer, const char *member, const json_t *json, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_json_write(json, &text, err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, member, text.data, text.size, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
+/* data/prepared.json: what preparation made of the raw data, as digests: replay prepares again and compares. */
+static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_error *err)
+{
+    size_t n;
+    const rp_named *data = rp_run_data(rp_driver_run(d), &n);
+    json_t *json = json_object();
+    rp_status status = json ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        char hex[RP_DIGEST_HEX];
+        rp_digest digest;
+        json_t *shape = json_array();
+        int failed = shape == NULL;
+
+        status = rp_tensor_digest_host(&digest, data[i].type.dtype, data[i].type.rank, data[i].type.shape, data[i].data,
+                                       NULL, err);
+        rp_digest_hex(hex, &digest);
+        for (int k = 0; k < data[i].type.rank; k++)
+            failed |= json_array_append_new(shape, json_integer((json_int_t)data[i].type.shape[k]));
+        failed |= json_object_set_new(json, data[i].name,
+                                      json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype",
+                                                rp_dtype_name(data[i].type.dtype), "shape", shape));
+        json_decref(shape);
+        if (status == RP_OK && failed)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = add_json(writer, "data/prepared.json", json, err);
+    json_decref(json);
+    return status;
+}
+
+static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+{
+    rp_buffer predictions = {0};
+    json_t *metrics = NULL;
+    rp_status status = add_json(writer, "run/recipe.json", d->recipe->json, err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, "data/raw.csv", d->csv_bytes, d->csv_size, err);
+    if (status == RP_OK)
+        status = add_json(writer, "data/schema.json", rp_trainer_dataset(d->trainer)->schema->json, err);
+    if (status == RP_OK)
+        status = add_prepared(d, writer, err);
+    if (status == RP_OK)
+        status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), false, err);
+    if (status == RP_OK)
+        status = rp_trainer_metrics(d->trainer, &metrics, err);
+    if (status == RP_OK)
+        status = add_json(writer, "outputs/metrics.json", metrics, err);
+    if (status == RP_OK)
+        status = rp_trainer_predictions(d->trainer, &predictions, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, "outputs/predictions.csv", predictions.data, predictions.size, err);
+    if (status == RP_OK &&
+        json_object_set_new(run, "training_steps", json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
+        status = rp_no_memory(err);
+    json_decref(metrics);
+    rp_buffer_free(&predictions);
+    return status;
+}
+
+rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+{
+    rp_status status;
+
+    if (d->trainer)
+        return add_recipe_members(d, writer, run, err);
+    status = rp_add_data_tensors(writer, rp_driver_run(d), err);
+    if (status == RP_OK)
+        status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), true, err);
+    return status;
+}
+
+rp_status rp_driver_metrics(const rp_driver *d, char **out, rp_error *err)
+{
+    json_t *json = NULL;
+    rp_buffer text = {0};
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (d->trainer) {
+        status = rp_trainer_metrics(d->trainer, &json, err);
+        if (status == RP_OK)
+            status = rp_json_write(json, &text, err);
+        json_decref(json);
+    } else {
+        rp_buffer_text(&text, "{}");
+    }
+    if (status == RP_OK) {
+        rp_buffer_u8(&text, 0);
+        status = rp_buffer_status(&text, err);
+    }
+    if (status != RP_OK)
+        rp_buffer_free(&text);
+    else
+        *out = (char *)text.data;
+    return status;
+}

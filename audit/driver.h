@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What drives a run that is to be recorded or replayed: a recipe with its CSV, or the programs, data and feeds of an
+ * archive of the API. Both are stepped the same way, so run, replay and diff share everything else. */
+#ifndef AUDIT_DRIVER_H
+#define AUDIT_DRIVER_H
+
+#include "audit/archive.h"
+#include "core/train.h"
+#include "rp/audit.h"
+
+typedef struct rp_driver rp_driver;
+
+/* recipe is taken, also on failure; csv is borrowed. where names the CSV in errors. */
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                                const rp_run_options *options, rp_error *err);
+/* Everything from the archive, which is borrowed. Errors: RP_EFORMAT, RP_EUNSUPPORTED. */
+rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
+                                 rp_error *err);
+void rp_driver_free(rp_driver *driver);
+rp_run *rp_driver_run(const rp_driver *driver);
+rp_run_kind rp_driver_kind(const rp_driver *driver);
+uint64_t rp_driver_total(const rp_driver *driver);
+rp_status rp_driver_step(rp_driver *driver, rp_error *err);
+float rp_driver_loss(const rp_driver *driver);
+/* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
+rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);
+/* When done: the members that neither the recorder nor add_init makes. run gets further keys. */
+rp_status rp_driver_add_members(rp_driver *driver, rp_archive_writer *writer, json_t *run, rp_error *err);
+/* outputs/metrics.json as text, for rp_job; "{}" for a run of the API. */
+rp_status rp_driver_metrics(const rp_driver *driver, char **out, rp_error *err);
+
+/* A run of the API as an archive holds it: states from weights/init.safetensors, data, programs, feeds. */
+typedef struct rp_tape rp_tape;
+rp_status rp_tape_open(rp_tape **out, const rp_archive *archive, const rp_run_options *options, rp_error *err);
+void rp_tape_free(rp_tape *tape);
+rp_run *rp_tape_run(const rp_tape *tape);
+uint64_t rp_tape_total(const rp_tape *tape);
+rp_status rp_tape_step(rp_tape *tape, rp_error *err);
+
+/* data/tensors.safetensors from a run's data, when it has any. */
+rp_status rp_add_data_tensors(rp_archive_writer *writer, const rp_run *run, rp_error *err);
+
+#endif

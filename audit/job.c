@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole jobs: run a recipe into an archive, replay an archive, save a run of the API. Run and replay build the same
+ * archive from a driver and a recorder; run writes it, replay compares it member by member. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/driver.h"
+#include "audit/dsse.h"
+#include "audit/provenance.h"
+#include "audit/recorder.h"
+#include "base/memory.h"
+
+enum { RECIPE_LIMIT = 1 << 20 };
+static const size_t csv_limit = (size_t)4 << 30;
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The parts of a job under way. */
+typedef struct work {
+    const rp_job_options *options;
+    rp_driver *driver;
+    rp_recorder *recorder;
+    rp_archive_writer *writer;
+    double start, computed; /* when it began; when the last step ended */
+} work;
+
+static void work_free(work *w)
+{
+    rp_recorder_free(w->recorder);
+    rp_driver_free(w->driver);
+    rp_archive_writer_free(w->writer);
+}
+
+static rp_run_options run_options(const rp_job_options *options)
+{
+    return options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
+}
+
+static rp_status all_steps(work *w, rp_error *err)
+{
+    uint64_t total = rp_driver_total(w->driver);
+    rp_status status = RP_OK;
+
+    for (uint64_t i = 0; i < total && status == RP_OK; i++) {
+        status = rp_driver_step(w->driver, err);
+        if (status == RP_OK && i == 0 && w->writer)
+            status = rp_driver_add_init(w->driver, w->writer, err);
+        if (status == RP_OK && w->options && w->options->progress &&
+            !w->options->progress(w->options->self, &(rp_progress){i + 1, total, rp_driver_loss(w->driver)}))
+            status = rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", (unsigned long long)i + 1,
+                             (unsigned long long)total);
+    }
+    w->computed = seconds();
+    return status;
+}
+
+static rp_status finish(work *w, rp_error *err)
+{
+    char hex[RP_DIGEST_HEX];
+    rp_digest root;
+    json_t *run = json_object();
+    rp_status status = run ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = rp_recorder_add_members(w->recorder, w->writer, &root, err);
+    if (status == RP_OK)
+        status = rp_driver_add_members(w->driver, w->writer, run, err);
+    if (status == RP_OK) {
+        rp_digest_hex(hex, &root);
+        if (json_object_set_new(run, "journal_root", json_string(hex)) != 0 ||
+            json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(w->recorder))) != 0)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = rp_archive_writer_finish(w->writer, rp_driver_kind(w->driver), run, err);
+    json_decref(run);
+    return status;
+}
+
+static rp_status report(const work *w, rp_job **out, rp_error *err)
+{
+    rp_job *job = rp_calloc(1, sizeof *job);
+    rp_status status;
+
+    if (!job)
+        return rp_no_memory(err);
+    status = rp_driver_metrics(w->driver, &job->metrics, err);
+    if (status != RP_OK) {
+        rp_free(job);
+        return status;
+    }
+    if (w->writer)
+        memcpy(job->archive_id, rp_archive_writer_id(w->writer), sizeof job->archive_id);
+    job->steps = rp_run_steps(rp_driver_run(w->driver));
+    job->seconds = seconds() - w->start;
+    job->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
+    (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(rp_driver_run(w->driver)));
+    job->threads = rp_run_threads(rp_driver_run(w->driver));
+    *out = job;
+    return RP_OK;
+}
+
+void rp_job_free(rp_job *job)
+{
+    if (job)
+        rp_free(job->metrics);
+    rp_free(job);
+}
+
+void rp_text_free(char *text)
+{
+    rp_free(text);
+}
+
+/* data.csv is relative to the recipe's folder. */
+static char *beside(const char *recipe_path, const char *csv)
+{
+    const char *slash = strrchr(recipe_path, '/');
+    size_t folder = slash && csv[0] != '/' ? (size_t)(slash - recipe_path) + 1 : 0, length = strlen(csv);
+    char *path = rp_malloc(folder + length + 1);
+
+    if (path) {
+        memcpy(path, recipe_path, folder);
+        memcpy(path + folder, csv, length + 1);
+    }
+    return path;
+}
+
+static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path, rp_error *err)
+{
+    rp_buffer yaml = {0};
+    rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
+
+    if (status == RP_OK)
+        status = rp_recipe_from_yaml(recipe, (const char *)yaml.data, yaml.size, recipe_path, err);
+    rp_buffer_free(&yaml);
+    if (status != RP_OK)
+        return status;
+    *csv_path = beside(recipe_path, (*recipe)->data.csv);
+    if (!*csv_path)
+        return rp_no_memory(err);
+    return rp_file_read(*csv_path, csv_limit, csv, err);
+}
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
+}
+
+static rp_status save(rp_archive_writer *writer, const char *path, const rp_key *key, const rp_run *run, double took,
+                      bool force, rp_error *err)
+{
+    rp_file_writer *file;
+    json_t *predicate = NULL;
+    rp_status status = RP_OK;
+
+    if (key) {
+        status = rp_provenance_make(&predicate, run, took, err);
+        if (status == RP_OK)
+            status = rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, err);
+        json_decref(predicate);
+    }
+    if (status == RP_OK)
+        status = rp_file_create(&file, path, force, 0644, err);
+    if (status != RP_OK)
+        return status;
+    status = rp_archive_writer_save(writer, file, err);
+    if (status != RP_OK) {
+        rp_file_abort(file);
+        return status;
+    }
+    return rp_file_commit(file, err);
+}
+
+static rp_status start_writer(work *w, const char *path, rp_error *err)
+{
+    char *directory = path ? directory_of(path) : NULL;
+    rp_status status = path && !directory ? rp_no_memory(err) : rp_archive_writer_new(&w->writer, directory, err);
+
+    rp_free(directory);
+    return status;
+}
+
+static rp_status run_recipe(work *w, const char *recipe_path, const char *path, const rp_key *key, bool force,
+                            rp_buffer *csv, char **csv_path, rp_job **out, rp_error *err)
+{
+    rp_run_options options = run_options(w->options);
+    rp_recipe *recipe = NULL;
+    bool record = !(w->options && w->options->no_record);
+    rp_status status = load_recipe(recipe_path, &recipe, csv, csv_path, err);
+
+    if (status != RP_OK) {
+        rp_recipe_free(recipe);
+        return status;
+    }
+    status = rp_driver_from_recipe(&w->driver, recipe, csv->data, csv->size, *csv_path, &options, err);
+    if (status == RP_OK && record)
+        status = start_writer(w, path, err);
+    if (status == RP_OK && record)
+        status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
+    if (status == RP_OK)
+        status = all_steps(w, err);
+    if (status == RP_OK && record)
+        status = finish(w, err);
+    if (status == RP_OK && record && path)
+        status = save(w->writer, path, key, rp_driver_run(w->driver), w->computed - w->start, force, err);
+    return status == RP_OK ? report(w, out, err) : status;
+}
+
+rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
+                          const rp_job_options *options, rp_job **out, rp_error *err)
+{
+    work w = {.options = options, .start = seconds()};
+    rp_buffer csv = {0};
+    char *csv_path = NULL;
+    rp_status status;
+
+    *out = NULL;
+    /* Before the training, not after it. */
+    if (path && !force && rp_file_exists(path))
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
+    status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
+    work_free(&w);
+    rp_buffer_free(&csv);
+    rp_free(csv_path);
+    return status;
+}
+
+/* Every member of the manifest must have been made again, with the same bytes. */
+static rp_status compare_members(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
+                                 rp_error *err)
+{
+    *compared = 0;
+    for (size_t i = 0; i < rp_archive_member_count(archive); i++) {
+        const rp_member *expected = rp_archive_member(archive, i), *found;
+        char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
+
+        if (strncmp(expected->name, "signatures/", 11) == 0)
+            continue;
+        found = rp_archive_writer_find(writer, expected->name);
+        if (!found && strncmp(expected->name, "checkpoints/", 12) == 0)
+            continue;
+        if (!found)
+            return rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", expected->name);
+        rp_digest_hex(e, &expected->digest);
+        rp_digest_hex(f, &found->digest);
+        if (!rp_digest_equal(&expected->digest, &found->digest))
+            return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", expected->name, e, f);
+        ++*compared;
+    }
+    for (size_t i = 0; i < rp_archive_writer_member_count(writer); i++)
+        if (!rp_archive_find(archive, rp_archive_writer_member(writer, i)->name))
+            return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive",
+                           rp_archive_writer_member(writer, i)->name);
+    return RP_OK;
+}
+
+rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
+{
+    work w = {.options = options, .start = seconds()};
+    rp_run_options run = run_options(options);
+    size_t compared = 0;
+    rp_status status = rp_driver_from_archive(&w.driver, archive, &run, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_archive_writer_new(&w.writer, NULL, err);
+    if (status == RP_OK)
+        status = rp_recorder_attach(&w.recorder, rp_driver_run(w.driver),
+                                    rp_driver_kind(w.driver) == RP_RUN_API, err);
+    if (status == RP_OK)
+        status = rp_recorder_expect(w.recorder, archive, err);
+    if (status == RP_OK)
+        status = all_steps(&w, err);
+    if (status == RP_OK)
+        status = finish(&w, err);
+    if (status == RP_OK)
+        status = compare_members(archive, w.writer, &compared, err);
+    if (status == RP_OK)
+        status = report(&w, out, err);
+    if (status == RP_OK)
+        (*out)->members = compared;
+    work_free(&w);
+    return status;
+}
+
+rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
+                           char archive_id[RP_DIGEST_HEX], rp_error *err)
+{
+    work w = {.start = 0};
+    const rp_run *run = rp_recorder_run(recorder);
+    rp_digest root;
+    json_t *json = json_object();
+    char hex[RP_DIGEST_HEX];
+    rp_status status = json ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK && rp_recorder_steps(recorder) == 0)
+        status = rp_fail(err, RP_EARG, "%s: no step has been recorded", path);
+    if (status == RP_OK && !force && rp_file_exists(path))
+        status = rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or set force to replace it", path);
+    if (status == RP_OK)
+        status = start_writer(&w, path, err);
+    if (status == RP_OK)
+        status = rp_recorder_add_members(recorder, w.writer, &root, err);
+    if (status == RP_OK)
+        status = rp_add_data_tensors(w.writer, run, err);
+    if (status == RP_OK)
+        status = rp_recorder_add_states(w.writer, "weights/final.safetensors", run, true, err);
+    if (status == RP_OK) {
+        rp_digest_hex(hex, &root);
+        if (json_object_set_new(json, "journal_root", json_string(hex)) != 0 ||
+            json_object_set_new(json, "steps", json_integer((json_int_t)rp_recorder_steps(recorder))) != 0)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
+    if (status == RP_OK)
+        status = save(w.writer, path, key, run, 0, force, err);
+    if (status == RP_OK && archive_id)
+        memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
+    json_decref(json);
+    work_free(&w);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Circumstance: what signed statements say of the host, the libraries and the times, and doctor's report. None of it is
+ * part of an archive's identity. */
+#ifndef AUDIT_PROVENANCE_H
+#define AUDIT_PROVENANCE_H
+
+#include "base/json.h"
+#include "core/run.h"
+
+/* Host, CPU, floating-point environment, pins, levels; with conformance: also the vectors of every level of this host.
+ * *healthy (may be NULL): all pins match and all vectors agree. */
+rp_status rp_host_describe(json_t **out, bool conformance, bool *healthy, rp_error *err);
+/* The predicate of signatures/run.dsse.json: SLSA provenance v1. took: seconds of computing. */
+rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_error *err);
+
+#endif

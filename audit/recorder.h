@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The recorder watches a run: it keeps each distinct program once, a journal record a step, and, for a run whose feeds
+ * nothing else can derive, the feeds themselves by digest. Given the journal of an archive it compares instead, and stops
+ * the run at the first step that differs. */
+#ifndef AUDIT_RECORDER_H
+#define AUDIT_RECORDER_H
+
+#include "audit/archive.h"
+#include "audit/journal.h"
+#include "core/run.h"
+#include "rp/audit.h"
+
+/* keep_feeds: for runs of the API. The recorder observes run until it is freed. */
+rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
+/* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
+rp_status rp_recorder_expect(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
+uint64_t rp_recorder_steps(const rp_recorder *recorder);
+const rp_run *rp_recorder_run(const rp_recorder *recorder);
+/* Present states of the run as a safetensors member; those named optim.* are left out unless all. */
+rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
+                                 rp_error *err);
+/* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
+rp_status rp_recorder_add_members(const rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
+                                  rp_error *err);
+/* Nanoseconds spent observing. */
+uint64_t rp_recorder_nanoseconds(const rp_recorder *recorder);
+
+/* The digest of a named tensor list as the journal has it. */
+rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recording runs into archives, and replaying, comparing and using archives. audit/FORMAT.md gives the bytes. */
+#ifndef RP_AUDIT_H
+#define RP_AUDIT_H
+
+#include "rp/archive.h"
+#include "rp/run.h"
+
+/* ---- recording a run of the C API ---- */
+
+typedef struct rp_recorder rp_recorder;
+
+/* Starts watching a run: after its state and data were added, before its first step. Borrows the run until freed. */
+RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
+/* Writes the archive of the steps so far, signed when key is not NULL. archive_id may be NULL. Errors: RP_EEXIST without
+ * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
+RP_API rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
+                                  char archive_id[RP_DIGEST_HEX], rp_error *err);
+RP_API void rp_recorder_free(rp_recorder *recorder); /* before the run is freed; NULL is fine */
+
+/* ---- whole jobs ---- */
+
+typedef struct rp_progress {
+    uint64_t step, steps; /* done, in all */
+    float loss;           /* of the last training step */
+} rp_progress;
+
+typedef struct rp_job_options {
+    unsigned threads;    /* as rp_run_options */
+    const char *level;
+    bool no_record;      /* rp_train_recipe: only compute (to measure what recording costs) */
+    /* Called after each step, may be NULL; returning false stops the job with RP_ECANCELED. */
+    bool (*progress)(void *self, const rp_progress *progress);
+    void *self;
+} rp_job_options;
+
+typedef struct rp_job {
+    char archive_id[RP_DIGEST_HEX];
+    uint64_t steps;        /* journal records */
+    char *metrics;         /* outputs/metrics.json; "{}" for a run of the API */
+    double seconds, recording_seconds;
+    char level[16];
+    unsigned threads;
+    size_t members;        /* replay: members reproduced and compared */
+} rp_job;
+
+/* Trains by the YAML recipe at recipe_path and writes the archive, signed when key is not NULL. path NULL: writes
+ * nothing. Errors: those of the recipe (RP_EARG), the data (RP_EDATA) and the file; nothing is left under path. */
+RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
+                                 const rp_job_options *options, rp_job **out, rp_error *err);
+/* Computes the whole run again from the open archive alone and compares every journal record and every member of the
+ * manifest. Errors: RP_EBITS at the first difference, naming step or member, expected and found. */
+RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
+RP_API void rp_job_free(rp_job *job);
+
+/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Finds the first
+ * differing journal record by digests, recomputes both runs up to it, and names the first instruction and element whose
+ * bits differ, both values in hex, and the distance in ulps. */
+RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,
+                         rp_error *err);
+
+/* Scores the rows of a CSV with the archive's final weights and recorded preparation; the result is CSV text, freed with
+ * rp_text_free. */
+RP_API rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
+                            const rp_job_options *options, char **out, size_t *length, rp_error *err);
+RP_API void rp_text_free(char *text);
+
+/* ---- this host ---- */
+
+/* Versions built against and loaded, CPU, levels, floating-point environment, conformance vectors: JSON text for doctor
+ * and for the provenance statement; *healthy is false when a pin does not match or a vector fails. */
+RP_API rp_status rp_doctor(char **json, bool *healthy, rp_error *err);
+
+#endif

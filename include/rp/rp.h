@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reprise, everything public: deterministic, replayable machine learning for audit. */
+#ifndef RP_RP_H
+#define RP_RP_H
+
+#include "rp/archive.h"
+#include "rp/audit.h"
+#include "rp/dtype.h"
+#include "rp/error.h"
+#include "rp/memory.h"
+#include "rp/run.h"
+#include "rp/tensor.h"
+
+#endif
