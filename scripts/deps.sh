@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing on Debian 12. Usage: scripts/deps.sh [build|check]; check adds what only the tests need.
+set -eu
+
+packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev libcmocka-dev libmpfr-dev"
+if [ "${1:-build}" = check ]; then
+    packages="$packages clang libclang-rt-14-dev valgrind openssl locales gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
+fi
+
+missing=
+for package in $packages; do
+    if ! dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
+        missing="$missing $package"
+    fi
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "deps: run as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    sudo="sudo"
+fi
+echo "deps: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+${sudo:-} apt-get update -qq
+# shellcheck disable=SC2086
+${sudo:-} apt-get install -y -qq --no-install-recommends $missing >/dev/null
