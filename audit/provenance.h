@@ -7,9 +7,10 @@
 #include "base/json.h"
 #include "core/run.h"
 
-/* Host, CPU, floating-point environment, pins, levels; with conformance: also the vectors of every level of this host.
- * *healthy (may be NULL): all pins match and all vectors agree. */
-rp_status rp_host_describe(json_t **out, bool conformance, bool *healthy, rp_error *err);
+/* Host, CPU, floating-point environment, pins, levels. conformance: run the vectors of that level of this host, of every
+ * level for "all", of none for NULL (a level takes about a quarter of a second). *healthy (may be NULL): all pins match
+ * and all vectors agree. */
+rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy, rp_error *err);
 /* The predicate of signatures/run.dsse.json: SLSA provenance v1. took: seconds of computing. */
 rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_error *err);
 
