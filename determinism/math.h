@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Elementary functions under the contract (CONTRACT 5). binary32: correctly rounded, proven over all 2^32 inputs by
+ * tests/prove_math.c. binary64: the written sequence of IEEE operations of the contract, with its stated error bound.
+ * Out of line here; determinism/math_inline.h has the same functions as static inline for kernels to vectorise. */
+#ifndef DETERMINISM_MATH_H
+#define DETERMINISM_MATH_H
+
+#include <stdint.h>
+
+float rp_exp_f32(float x);
+float rp_expm1_f32(float x);
+float rp_log_f32(float x);
+float rp_log1p_f32(float x);
+float rp_tanh_f32(float x);
+float rp_sigmoid_f32(float x); /* 1 / (1 + exp(-x)), rounded once */
+float rp_erf_f32(float x);
+
+double rp_exp_f64(double x);
+double rp_expm1_f64(double x);
+double rp_log_f64(double x);
+double rp_log1p_f64(double x);
+double rp_tanh_f64(double x);
+double rp_sigmoid_f64(double x);
+double rp_erf_f64(double x);
+/* sin and cos of pi * x, for Box-Muller and the cosine schedule: argument reduction is exact. */
+double rp_sinpi_f64(double x);
+double rp_cospi_f64(double x);
+/* x^n by the multiplication order of CONTRACT 5 (binary exponentiation from the most significant bit); n = 0 gives 1;
+ * negative n is 1 / x^-n. */
+float rp_powi_f32(float x, int64_t n);
+double rp_powi_f64(double x, int64_t n);
+
+/* IEEE fma, exact on every host: the instruction where the target has it, else software (binary32) or the C library's
+ * fma (binary64), whose result IEEE 754 fixes. */
+float rp_fma_f32(float a, float b, float c);
+double rp_fma_f64(double a, double b, double c);
+
+#endif
