@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Softmax, cross-entropy and layer norm for one instruction set, where rows are contiguous; other rows go to the
+ * reference. */
+#include "kernels/cpu/inline_math.h"
+
+#include "determinism/sum.h"
+#include "kernels/level.h"
+#include "kernels/ref/rows.h"
+
+static size_t label_of(const rp_row *row, int v)
+{
+    return row->args->in[v - 1].dtype == RP_I32 ? (size_t)*(const int32_t *)row->at[v]
+                                                : (size_t)*(const int64_t *)row->at[v];
+}
+
+#include "kernels/type_f32.h"
+#include "kernels/cpu/rows_type.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/cpu/rows_type.inc.h"
+
+/* Whether the views with a row (bit clear in single) have it contiguous. */
+static bool contiguous_rows(const rp_kernel_args *args, unsigned single)
+{
+    for (size_t v = 0; v <= args->n_in; v++) {
+        const rp_view *view = v == 0 ? &args->out[0] : &args->in[v - 1];
+
+        if ((single >> v & 1) == 0 && rp_view_last_stride(view) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* The vectors gamma and beta, repeated for every row of `over`. */
+static rp_view spread(const rp_view *vector, const rp_view *over)
+{
+    rp_view view = *over;
+
+    view.data = vector->data;
+    for (int d = 0; d < view.rank - 1; d++)
+        view.stride[d] = 0;
+    view.stride[view.rank - 1] = vector->stride[0];
+    return view;
+}
+
+static void run_rows(const rp_kernel_args *args, size_t begin, size_t end, unsigned single, size_t length_of,
+                     size_t first_vector, rp_row_work *fast, const rp_kernel *ref)
+{
+    rp_view in[3];
+    const rp_kernel_args rows = {in, args->n_in, args->out, 1, args->attr};
+
+    for (size_t v = 0; v < args->n_in; v++)
+        in[v] = v < first_vector ? args->in[v] : spread(&args->in[v], &args->in[0]);
+    if (contiguous_rows(&rows, single))
+        rp_rows_run(&rows, args->n_in, single, length_of, begin, end, fast);
+    else
+        ref->run(args, begin, end);
+}
+
+/* single and length_of as for rp_rows_run; inputs from first_vector on are vectors shared by all rows. */
+#define ROWS(name, items, single, length_of, first_vector)                                                \
+    extern const rp_kernel rp_kernel_##name##_ref;                                                        \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                          \
+    {                                                                                                     \
+        run_rows(args, begin, end, single, length_of, first_vector,                                       \
+                 args->out[0].dtype == RP_F32 ? name##_fast_f32 : name##_fast_f64, &rp_kernel_##name##_ref); \
+    }                                                                                                     \
+    RP_DEFINE_KERNEL(name, items, name##_run, rp_cost_row)
+
+ROWS(softmax, rp_items_rows, 0, 0, 3);
+ROWS(softmax_grad, rp_items_rows, 0, 0, 3);
+ROWS(log_softmax, rp_items_rows, 0, 0, 3);
+ROWS(log_softmax_grad, rp_items_rows, 0, 0, 3);
+ROWS(cross_entropy, rp_items_elements, 1u << 0 | 1u << 2, 0, 3);
+ROWS(cross_entropy_grad, rp_items_rows, 1u << 1 | 1u << 3, 1, 3);
+ROWS(layer_norm, rp_items_rows, 0, 0, 1);
+ROWS(layer_norm_grad, rp_items_rows, 0, 0, 2);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Comparisons and selection for one type. With a NaN every comparison but != is false; zeros are equal. */
+static inline uint8_t FN(eq)(T a, T b) { return a == b; }
+static inline uint8_t FN(ne)(T a, T b) { return a != b; }
+static inline uint8_t FN(lt)(T a, T b) { return a < b; }
+static inline uint8_t FN(le)(T a, T b) { return a <= b; }
+static inline uint8_t FN(gt)(T a, T b) { return a > b; }
+static inline uint8_t FN(ge)(T a, T b) { return a >= b; }
+
+RP_MAP2(eq, uint8_t)
+RP_MAP2(ne, uint8_t)
+RP_MAP2(lt, uint8_t)
+RP_MAP2(le, uint8_t)
+RP_MAP2(gt, uint8_t)
+RP_MAP2(ge, uint8_t)
+
+static void FN(where_map)(const rp_walk *walk)
+{
+    T *y = walk->at[0];
+    const uint8_t *c = walk->at[1];
+    const T *a = walk->at[2], *b = walk->at[3];
+    const ptrdiff_t *s = walk->step;
+
+    if (s[0] == 1 && s[1] == 1 && s[2] == 1 && s[3] == 1)
+        RP_EACH(i, walk->run) y[i] = c[i] ? a[i] : b[i];
+    else
+        RP_EACH(i, walk->run) y[i * s[0]] = c[i * s[1]] ? a[i * s[2]] : b[i * s[3]];
+}

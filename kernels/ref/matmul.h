@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all matrix products share: the chunk of CONTRACT 4.4 and where the matrices of an item lie. */
+#ifndef KERNELS_REF_MATMUL_H
+#define KERNELS_REF_MATMUL_H
+
+#include "kernels/walk.h"
+
+enum { RP_MATMUL_CHUNK = 512 };
+
+/* One product of the batch: y [m, n] = a [m, k] b [k, n], strides in elements. */
+typedef struct rp_matmul {
+    size_t m, k, n;
+    const void *a, *b;
+    void *y;
+    ptrdiff_t a_row, a_col, b_row, b_col, y_row, y_col;
+} rp_matmul;
+
+/* Items are rows of the output, batch after batch. */
+size_t rp_matmul_items(const rp_kernel_args *args);
+size_t rp_matmul_cost(const rp_kernel_args *args);
+rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch);
+
+/* Calls rows(product, begin, end) for the rows of each product that items [begin, end) name. */
+void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
+                   void (*rows)(const rp_matmul *product, size_t begin, size_t end));
+
+#endif

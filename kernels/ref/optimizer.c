@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Optimizers, reference level. */
+#include "kernels/ref/optimizer.inc.h"

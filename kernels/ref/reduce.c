@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions over any axes (CONTRACT 4.3): sum, mean, max, argmax. An item is one output element, made of the
+ * elements along the reduced axes in row-major order. */
+#include "determinism/math.h"
+#include "determinism/sum.h"
+#include "kernels/level.h"
+#include "kernels/walk.h"
+
+#include "kernels/type_f32.h"
+#include "kernels/ref/reduce_real.inc.h"
+#include "kernels/ref/reduce_type.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/ref/reduce_real.inc.h"
+#include "kernels/ref/reduce_type.inc.h"
+#include "kernels/type_i32.h"
+#include "kernels/ref/reduce_int.inc.h"
+#include "kernels/ref/reduce_type.inc.h"
+#include "kernels/type_i64.h"
+#include "kernels/ref/reduce_int.inc.h"
+#include "kernels/ref/reduce_type.inc.h"
+
+/* Reduces the elements that a fresh walk gives into *out. */
+typedef void reduce_one(void *out, const rp_walk *walk);
+
+static unsigned axes_mask(const rp_attr *axes)
+{
+    unsigned mask = 0;
+
+    for (int i = 0; i < axes->n; i++)
+        mask |= 1u << axes->list[i];
+    return mask;
+}
+
+static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin, size_t end, reduce_one *reduce)
+{
+    const rp_view kept_out = rp_view_axes(&args->out[0], mask, false);
+    const rp_view kept_in = rp_view_axes(&args->in[0], mask, false);
+    const rp_view *kept[2] = {&kept_out, &kept_in};
+    rp_view reduced = rp_view_axes(&args->in[0], mask, true);
+    const rp_view *walked = &reduced;
+    const size_t count = rp_view_count(&reduced);
+    rp_walk walk, inner;
+
+    rp_walk_begin(&walk, kept, 2, begin, end);
+    rp_walk_begin(&inner, &walked, 1, 0, count);
+    while (rp_walk_next(&walk))
+        for (size_t i = 0; i < walk.run; i++) {
+            inner.next[0] = (char *)walk.at[1] +
+                            (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
+            reduce((char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)rp_dtype_size(kept_out.dtype),
+                   &inner);
+        }
+}
+
+static size_t reduce_cost(const rp_kernel_args *args)
+{
+    const size_t out = rp_view_count(&args->out[0]);
+
+    return 1 + (out > 0 ? rp_view_count(&args->in[0]) / out : 0);
+}
+
+#define REDUCTION(name, mask, ...)                                                                         \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                           \
+    {                                                                                                      \
+        static reduce_one *const reduce[RP_DTYPE_COUNT] = {__VA_ARGS__};                                   \
+                                                                                                           \
+        reduce_items(args, mask, begin, end, reduce[args->in[0].dtype]);                                   \
+    }                                                                                                      \
+    RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
+
+REDUCTION(sum, axes_mask(&args->attr[0]), sum_one_f32, sum_one_f64, sum_one_i32, sum_one_i64);
+REDUCTION(mean, axes_mask(&args->attr[0]), mean_one_f32, mean_one_f64);
+REDUCTION(max, axes_mask(&args->attr[0]), max_one_f32, max_one_f64, max_one_i32, max_one_i64);
+REDUCTION(argmax, 1u << args->attr[0].i, argmax_one_f32, argmax_one_f64, argmax_one_i32, argmax_one_i64);

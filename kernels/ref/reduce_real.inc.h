@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sum and mean of reals: the lanes of CONTRACT 4.1 over the reduced elements in row-major order. */
+#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/lanes.inc.h"
+
+static T FN(lowest)(void) { return (T)-__builtin_inf(); }
+
+/* Whether x takes the place of the maximum so far. */
+static bool FN(better)(T x, T best) { return x > best || (x != x && best == best); }
+
+static T FN(sum_over)(rp_walk walk)
+{
+    FN(lanes) lanes;
+
+    FN(lanes_begin)(&lanes);
+    while (rp_walk_next(&walk)) {
+        const T *x = walk.at[0];
+
+        for (size_t i = 0; i < walk.run; i++)
+            FN(lanes_add)(&lanes, x[(ptrdiff_t)i * walk.step[0]]);
+    }
+    return FN(lanes_total)(&lanes);
+}
+
+static void FN(sum_one)(void *out, const rp_walk *walk)
+{
+    *(T *)out = FN(sum_over)(*walk);
+}
+
+/* The sum divided by the count, which is rounded to T first. */
+static void FN(mean_one)(void *out, const rp_walk *walk)
+{
+    *(T *)out = FN(sum_over)(*walk) / (T)walk->left;
+}
