@@ -40,6 +40,11 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
         return rp_no_memory(err);
     }
     *d = (rp_driver){.kind = RP_RUN_RECIPE, .recipe = recipe, .csv_bytes = csv, .csv_size = size};
+    /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
+    if (json_object_set_new(json_object_get(recipe->json, "data"), "csv", json_string("data/raw.csv")) != 0) {
+        rp_driver_free(d);
+        return rp_no_memory(err);
+    }
     status = rp_trainer_new(&d->trainer, recipe, csv, size, where, options, err);
     if (status != RP_OK)
         rp_driver_free(d);

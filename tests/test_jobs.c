@@ -152,6 +152,33 @@ static void replay_needs_the_archive_and_nothing_else(void **state)
     write_recipe("a.yaml", "", 3);
 }
 
+static void the_id_does_not_depend_on_where_the_table_lay(void **state)
+{
+    char first[RP_DIGEST_HEX], second[RP_DIGEST_HEX], text[256];
+    rp_buffer yaml = {0};
+
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, first);
+    write_table("elsewhere.csv");
+    (void)snprintf(text, sizeof text, "csv: %s", in_folder("elsewhere.csv"));
+    assert_int_equal(rp_file_read(in_folder("a.yaml"), 4096, &yaml, NULL), RP_OK);
+    rp_buffer_u8(&yaml, 0);
+    {
+        rp_buffer moved = {0};
+        const char *at = strstr((char *)yaml.data, "csv: table.csv");
+
+        rp_buffer_append(&moved, yaml.data, (size_t)(at - (char *)yaml.data));
+        rp_buffer_text(&moved, text);
+        rp_buffer_text(&moved, at + strlen("csv: table.csv"));
+        rp_buffer_u8(&moved, 0);
+        write_text("moved.yaml", (char *)moved.data);
+        rp_buffer_free(&moved);
+    }
+    rp_buffer_free(&yaml);
+    train("moved.yaml", "b.reprise", NULL, second);
+    assert_string_equal(first, second);
+}
+
 /* Copies an archive member by member through the writer, with one member's bytes changed: hashes and manifest are
  * consistent, only the run is not true. */
 static void forge(const char *from, const char *to, const char *member, size_t at, unsigned char flip)
@@ -387,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_id_whatever_the_threads_and_level),
+        cmocka_unit_test(the_id_does_not_depend_on_where_the_table_lay),
         cmocka_unit_test(replay_needs_the_archive_and_nothing_else),
         cmocka_unit_test(replay_finds_a_forged_journal_and_names_the_step),
         cmocka_unit_test(replay_finds_forged_members_and_names_them),
