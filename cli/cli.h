@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the subcommands share: a session that collects results, which reach stdout only when the command has succeeded, and
+ * the table of commands. A command never prints; it fills session->out or returns an error. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "rp/rp.h"
+
+typedef struct rp_session {
+    bool json;    /* results as one JSON object */
+    bool colour;  /* stdout is a terminal and NO_COLOR is not set */
+    bool helped;  /* out holds the help that was asked for: nothing else is to be done */
+    int exit;     /* exit code of a result that is not an error: 3 where two archives differ */
+    rp_buffer out;
+    rp_buffer remark; /* one line for stderr beside the results, e.g. which golden differs; may be empty */
+} rp_session;
+
+typedef rp_status rp_command_main(rp_session *session, int argc, char **argv, rp_error *err);
+
+/* argv[0] is the command's name. */
+rp_command_main rp_command_run, rp_command_verify, rp_command_replay, rp_command_diff, rp_command_inspect,
+    rp_command_predict, rp_command_golden, rp_command_keygen, rp_command_doctor;
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise diff: where two archives part. That they do is a result, not an error: exit 3, the text on stdout. */
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <string.h>
+
+static void put_json(rp_session *session, const char *const path[2], rp_archive *const archive[2], bool same,
+                     const char *text)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    for (int i = 0; i < 2; i++) {
+        rp_put_open(out, i ? "b" : "a", '{');
+        rp_put_text(out, "archive_id", rp_archive_id(archive[i]));
+        rp_put_text(out, "path", path[i]);
+        rp_put_close(out, '}');
+    }
+    rp_put_bool(out, "same", same);
+    rp_put_open(out, "text", '[');
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        json_t *line = json_stringn(text, length);
+
+        rp_put_json(out, NULL, line);
+        json_decref(line);
+        text += length + (text[length] == '\n');
+    }
+    rp_put_close(out, ']');
+    rp_put_close(out, '}');
+}
+
+static rp_status compare(rp_session *session, const char *const path[2], const rp_job_options *options, rp_error *err)
+{
+    rp_archive *archive[2] = {NULL, NULL};
+    bool same = false;
+    char *text = NULL;
+    rp_status status = rp_archive_open(&archive[0], path[0], err);
+
+    if (status == RP_OK)
+        status = rp_archive_open(&archive[1], path[1], err);
+    if (status == RP_OK)
+        status = rp_diff(archive[0], archive[1], options, &same, &text, err);
+    if (status == RP_OK && session->json)
+        put_json(session, path, archive, same, text);
+    else if (status == RP_OK)
+        rp_buffer_text(&session->out, text);
+    if (status == RP_OK && !same)
+        session->exit = rp_exit_code(RP_EBITS);
+    rp_text_free(text);
+    rp_archive_close(archive[0]);
+    rp_archive_close(archive[1]);
+    return status;
+}
+
+rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    static const char *const names[] = {"A", "B"};
+    const char *path[2] = {NULL, NULL};
+    rp_job_options job = {0};
+    const rp_option options[] = {RP_OPTION_THREADS(&job.threads), RP_OPTION_ISA(&job.level)};
+    const rp_usage usage = {
+        "diff A B [options]",
+        "Compares two archives: recipe keys and members that differ, then the first step, the first\n"
+        "operation and the first element whose bits differ, with both values and the distance in ulps.\n"
+        "Exit 0 when they have the same id, 3 when they differ. Signatures are not looked at.",
+        "  reprise diff monday.reprise tuesday.reprise",
+        names, 2, options, RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, path, err);
+
+    return status == RP_OK && !session->helped ? compare(session, path, &job, err) : status;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise doctor: whether this host can keep the contract, and what it is. */
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/print.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "unknown";
+}
+
+static void put_lines(rp_session *session, const json_t *host, bool healthy)
+{
+    const char *key;
+    json_t *item;
+
+    rp_put_verdict(session, healthy, healthy ? "healthy" : "unhealthy",
+                   healthy ? "this host keeps the contract" : "see the lines marked !");
+    rp_put_line(session, "library", "%s, contract %lld, archive format %lld", text_of(host, "library"),
+                (long long)json_integer_value(json_object_get(host, "contract")),
+                (long long)json_integer_value(json_object_get(host, "format")));
+    rp_put_line(session, "cpu", "%s", text_of(host, "cpu"));
+    rp_put_line(session, "system", "%s, %s", text_of(host, "system"), text_of(host, "machine"));
+    rp_put_line(session, "floats", "%s%s", text_of(host, "floating_point"),
+                json_is_true(json_object_get(host, "floating_point_repaired")) ? " (repaired at entry)" : "");
+    json_object_foreach(json_object_get(host, "libraries"), key, item) {
+        bool match = json_is_true(json_object_get(item, "match"));
+
+        if (match)
+            rp_put_line(session, "library", "%s %s", key, text_of(item, "loaded"));
+        else
+            rp_put_verdict(session, false, "library !", "%s: built against %s, loaded %s", key, text_of(item, "built"),
+                           text_of(item, "loaded"));
+    }
+    json_object_foreach(json_object_get(host, "levels"), key, item) {
+        const char *text = json_string_value(item) ? json_string_value(item) : "";
+        bool fine = strncmp(text, "conforms", 8) == 0;
+
+        rp_put_verdict(session, fine, fine ? "kernels" : "kernels !", "%s: %s%s", key, text,
+                       strcmp(key, text_of(host, "level")) == 0 ? ", used" : "");
+    }
+}
+
+static rp_status examine(rp_session *session, rp_error *err)
+{
+    char *text = NULL;
+    bool healthy = false;
+    json_t *host = NULL;
+    rp_status status = rp_doctor(&text, &healthy, err);
+
+    if (status == RP_OK)
+        status = rp_json_parse(&host, text, strlen(text), false, "doctor", err);
+    if (status == RP_OK && session->json) {
+        rp_put_open(&session->out, NULL, '{');
+        rp_put_bool(&session->out, "healthy", healthy);
+        rp_put_json(&session->out, "host", host);
+        rp_put_close(&session->out, '}');
+    } else if (status == RP_OK) {
+        put_lines(session, host, healthy);
+    }
+    if (status == RP_OK && !healthy) {
+        rp_buffer_append(&session->remark, "doctor: this host does not keep the contract: see the report on stdout",
+                         sizeof "doctor: this host does not keep the contract: see the report on stdout");
+        session->exit = rp_exit_code(RP_EUNSUPPORTED);
+    }
+    json_decref(host);
+    rp_text_free(text);
+    return status;
+}
+
+rp_status rp_command_doctor(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    const rp_usage usage = {
+        "doctor [options]",
+        "Checks the floating-point environment, the versions built against and loaded, and every kernel level of\n"
+        "this CPU against the conformance vectors. Exit 5 when this host does not keep the contract.",
+        "  reprise doctor --json",
+        NULL, 0, NULL, 0};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
+
+    return status == RP_OK && !session->helped ? examine(session, err) : status;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise inspect: what an archive holds, in short, or one member's bytes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/material.h"
+#include "cli/print.h"
+
+typedef struct request {
+    const char *archive, *member, *out;
+    bool force;
+} request;
+
+static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {0, "member", RP_OPTION_TEXT, "NAME", "write this member's bytes to stdout, or to the file of --out", &r->member,
+         false},
+        {'o', "out", RP_OPTION_TEXT, "FILE", "where --member goes", &r->out, false},
+        {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
+    };
+    const rp_usage usage = {
+        "inspect ARCHIVE [--member NAME [-o FILE]] [options]",
+        "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
+        "who signed is not: that is `reprise verify`.",
+        "  reprise inspect loans.reprise\n  reprise inspect loans.reprise --member run/recipe.json",
+        names, 1, options, RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    if (status != RP_OK || session->helped)
+        return status;
+    if (!r->member && (r->out || r->force))
+        return rp_fail(err, RP_EARG, "inspect: --%s belongs to --member NAME; see reprise inspect --help",
+                       r->out ? "out" : "force");
+    if (r->member && !r->out && session->json)
+        return rp_fail(err, RP_EARG, "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
+    return RP_OK;
+}
+
+static rp_status no_such_member(const request *r, const rp_archive *archive, rp_error *err)
+{
+    size_t n = rp_archive_member_count(archive);
+    const char **names = rp_reallocarray(NULL, n, sizeof *names), *near;
+    char word[RP_MEMBER_NAME];
+
+    if (!names)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        names[i] = rp_archive_member(archive, i)->name;
+    rp_printable(word, sizeof word, r->member, strlen(r->member));
+    near = rp_nearest(word, names, n);
+    rp_free(names);
+    return rp_fail(err, RP_EARG, "%s: has no member %s%s%s%s; reprise inspect %s lists them", r->archive, word,
+                   near ? ": did you mean " : "", near ? near : "", near ? "?" : "", r->archive);
+}
+
+static rp_status take_out(rp_session *session, const request *r, const rp_archive *archive, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, r->member);
+    rp_buffer bytes = {0};
+    rp_status status;
+
+    if (!member)
+        return no_such_member(r, archive, err);
+    status = rp_member_load(archive, member, &bytes, err);
+    if (status == RP_OK && !r->out) {
+        session->out = bytes;
+        return RP_OK;
+    }
+    if (status == RP_OK)
+        status = rp_file_save(r->out, bytes.data, bytes.size, r->force, 0644, err);
+    rp_buffer_free(&bytes);
+    if (status == RP_OK && session->json) {
+        rp_put_open(&session->out, NULL, '{');
+        rp_put_integer(&session->out, "bytes", member->size);
+        rp_put_text(&session->out, "member", member->name);
+        rp_put_text(&session->out, "path", r->out);
+        rp_put_close(&session->out, '}');
+    } else if (status == RP_OK) {
+        rp_put_line(session, "written", "%s: %s, %llu bytes", r->out, member->name, (unsigned long long)member->size);
+    }
+    return status;
+}
+
+/* The parsed members that say something about the whole. */
+typedef struct summary {
+    json_t *manifest, *recipe, *metrics;
+} summary;
+
+static rp_status load_summary(const rp_archive *archive, summary *s, rp_error *err)
+{
+    rp_status status = rp_member_load_json(archive, "manifest.json", &s->manifest, err);
+
+    if (status == RP_OK)
+        status = rp_member_load_json(archive, "run/recipe.json", &s->recipe, err);
+    if (status == RP_OK)
+        status = rp_member_load_json(archive, "outputs/metrics.json", &s->metrics, err);
+    return status;
+}
+
+static bool is_statement(const rp_member *member)
+{
+    return strncmp(member->name, "signatures/", 11) == 0;
+}
+
+static void put_json(rp_session *session, const rp_archive *archive, const summary *s)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "archive_id", rp_archive_id(archive));
+    rp_put_json(out, "contract", json_object_get(s->manifest, "contract"));
+    rp_put_json(out, "format", json_object_get(s->manifest, "format"));
+    rp_put_json(out, "kind", json_object_get(s->manifest, "kind"));
+    rp_put_open(out, "members", '[');
+    for (size_t i = 0; i < rp_archive_member_count(archive); i++) {
+        const rp_member *member = rp_archive_member(archive, i);
+        char hex[RP_DIGEST_HEX];
+
+        rp_digest_hex(hex, &member->digest);
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "name", member->name);
+        rp_put_text(out, "sha256", hex);
+        rp_put_integer(out, "size", member->size);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+    if (s->metrics)
+        rp_put_metrics(out, "metrics", s->metrics);
+    else
+        rp_put_json(out, "metrics", NULL);
+    rp_put_json(out, "profile", json_object_get(s->manifest, "profile"));
+    rp_put_json(out, "recipe", s->recipe);
+    rp_put_json(out, "run", json_object_get(s->manifest, "run"));
+    rp_put_close(out, '}');
+}
+
+static void put_lines(rp_session *session, const rp_archive *archive, const summary *s)
+{
+    const char *name = json_string_value(json_object_get(s->recipe, "name"));
+    size_t n = rp_archive_member_count(archive), statements = 0;
+
+    rp_put_line(session, "archive", "%s", rp_archive_id(archive));
+    rp_put_line(session, "versions", "format %lld, contract %lld, profile %s",
+                (long long)json_integer_value(json_object_get(s->manifest, "format")),
+                (long long)json_integer_value(json_object_get(s->manifest, "contract")),
+                json_string_value(json_object_get(s->manifest, "profile")));
+    rp_put_line(session, "run", "%s%s%s, %lld steps", s->recipe ? "recipe" : "C API", name && *name ? ": " : "",
+                name ? name : "",
+                (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "steps")));
+    if (s->metrics)
+        rp_put_metric_lines(session, s->metrics);
+    for (size_t i = 0; i < n; i++)
+        statements += is_statement(rp_archive_member(archive, i));
+    if (statements)
+        rp_put_line(session, "signatures", "%zu, not checked here: reprise verify", statements);
+    else
+        rp_put_line(session, "signatures", "none");
+    rp_buffer_u8(&session->out, '\n');
+    for (size_t i = 0; i < n; i++)
+        rp_buffer_printf(&session->out, "%12llu  %s\n", (unsigned long long)rp_archive_member(archive, i)->size,
+                         rp_archive_member(archive, i)->name);
+}
+
+rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {0};
+    rp_archive *archive = NULL;
+    summary s = {0};
+    rp_status status = parse(session, argc, argv, &r, err);
+
+    if (status != RP_OK || session->helped)
+        return status;
+    status = rp_archive_open(&archive, r.archive, err);
+    if (status == RP_OK && r.member)
+        status = take_out(session, &r, archive, err);
+    else if (status == RP_OK)
+        status = load_summary(archive, &s, err);
+    if (status == RP_OK && !r.member)
+        (session->json ? put_json : put_lines)(session, archive, &s);
+    json_decref(s.manifest);
+    json_decref(s.recipe);
+    json_decref(s.metrics);
+    rp_archive_close(archive);
+    return status;
+}

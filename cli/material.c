@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loading keys, passphrases and members. */
+#include "cli/material.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { PASSPHRASE_MAX = 1024, PASSPHRASE_FILE_MAX = 65536 };
+
+/* A plain memset before free may be optimised away. */
+static void wipe(void *bytes, size_t size)
+{
+    volatile unsigned char *at = bytes;
+
+    while (size--)
+        *at++ = 0;
+}
+
+rp_status rp_passphrase_load(char **out, const char *path, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_file_read(path, PASSPHRASE_FILE_MAX, &text, err);
+    size_t length = 0;
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    while (length < text.size && text.data[length] != '\n')
+        length++;
+    if (length && text.data[length - 1] == '\r')
+        length--;
+    if (length == 0 || length > PASSPHRASE_MAX || memchr(text.data, '\0', length))
+        status = rp_fail(err, RP_EARG, "%s: expected a passphrase of 1 to %d bytes in the first line, found %zu%s", path,
+                         PASSPHRASE_MAX, length, length && length <= PASSPHRASE_MAX ? " with a zero byte" : "");
+    if (status == RP_OK) {
+        *out = rp_strndup((const char *)text.data, length);
+        status = *out ? RP_OK : rp_no_memory(err);
+    }
+    if (text.data)
+        wipe(text.data, text.size);
+    rp_buffer_free(&text);
+    return status;
+}
+
+void rp_passphrase_free(char *passphrase)
+{
+    if (passphrase)
+        wipe(passphrase, strlen(passphrase));
+    rp_free(passphrase);
+}
+
+rp_status rp_signing_key_load(rp_key **out, const char *path, const char *passphrase_file, rp_error *err)
+{
+    char *passphrase = NULL;
+    rp_status status = passphrase_file ? rp_passphrase_load(&passphrase, passphrase_file, err) : RP_OK;
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_key_load_private(out, path, passphrase, err);
+    /* the library cannot know how this program is given one */
+    if (status == RP_EARG && !passphrase_file && err && strstr(err->text, "encrypted"))
+        strncat(err->text, ": give --passphrase-file FILE", sizeof err->text - strlen(err->text) - 1);
+    rp_passphrase_free(passphrase);
+    return status;
+}
+
+rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    out->count = 0;
+    for (size_t i = 0; i < paths->count && status == RP_OK; i++) {
+        status = rp_key_load_public(&out->key[i], paths->item[i], err);
+        if (status == RP_OK)
+            out->count++;
+    }
+    if (status != RP_OK)
+        rp_trust_free(out);
+    return status;
+}
+
+void rp_trust_free(rp_trust *trust)
+{
+    while (trust->count)
+        rp_key_free(trust->key[--trust->count]);
+}
+
+rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)
+{
+    rp_status status;
+
+    rp_buffer_free(out);
+    out->data = rp_malloc((size_t)member->size);
+    if (!out->data)
+        return rp_no_memory(err);
+    out->size = out->capacity = (size_t)member->size;
+    status = rp_archive_read(archive, member, out->data, err);
+    if (status != RP_OK)
+        rp_buffer_free(out);
+    return status;
+}
+
+rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, name);
+    rp_buffer bytes = {0};
+    rp_status status;
+
+    *out = NULL;
+    if (!member)
+        return RP_OK;
+    status = rp_member_load(archive, member, &bytes, err);
+    if (status == RP_OK)
+        status = rp_json_parse(out, bytes.data, bytes.size, true, name, err);
+    rp_buffer_free(&bytes);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What commands load before they work: keys, passphrases, trusted keys, members as text. */
+#ifndef CLI_MATERIAL_H
+#define CLI_MATERIAL_H
+
+#include "base/json.h"
+#include "cli/options.h"
+
+/* The first line of a file, without its line end, 1 to 1024 bytes. Free with rp_passphrase_free, which wipes it.
+ * Errors: RP_EIO, RP_EARG. */
+rp_status rp_passphrase_load(char **out, const char *path, rp_error *err);
+void rp_passphrase_free(char *passphrase);
+
+/* The private key, opened with the passphrase in passphrase_file when that is not NULL. */
+rp_status rp_signing_key_load(rp_key **out, const char *path, const char *passphrase_file, rp_error *err);
+
+typedef struct rp_trust {
+    rp_key *key[RP_TEXT_LIST_MAX];
+    size_t count;
+} rp_trust;
+
+rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err);
+void rp_trust_free(rp_trust *trust);
+
+/* A whole member; *out is replaced. */
+rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
+/* A JSON member; *out is NULL when the archive has no such member. */
+rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err);
+
+#endif

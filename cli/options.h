@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options as tables: a command lists what it takes, parsing and --help follow from the list. Mistakes are usage errors
+ * (RP_EARG) that suggest the nearest option. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "cli/cli.h"
+
+typedef enum rp_option_kind {
+    RP_OPTION_FLAG,  /* to: bool */
+    RP_OPTION_TEXT,  /* to: const char *, borrowed from argv */
+    RP_OPTION_COUNT, /* to: unsigned, 1 to 1024 */
+    RP_OPTION_LIST   /* to: rp_text_list; the option may be repeated */
+} rp_option_kind;
+
+enum { RP_TEXT_LIST_MAX = 64 };
+
+typedef struct rp_text_list {
+    const char *item[RP_TEXT_LIST_MAX];
+    size_t count;
+} rp_text_list;
+
+typedef struct rp_option {
+    char letter;      /* 0: none */
+    const char *name; /* without dashes */
+    rp_option_kind kind;
+    const char *argument; /* its name in the help; NULL for a flag */
+    const char *help;
+    void *to;
+    bool required;
+} rp_option;
+
+typedef struct rp_usage {
+    const char *synopsis;       /* behind "reprise " */
+    const char *about;
+    const char *example;
+    const char *const *operand; /* names of the operands, all of them required */
+    size_t operands;
+    const rp_option *option;
+    size_t options;
+} rp_usage;
+
+/* Fills what the options point at and operand[usage->operands]. --json and --help are always there; after --help
+ * session->helped is set and nothing is checked further. Errors: RP_EARG. */
+rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc, char **argv, const char **operand,
+                           rp_error *err);
+
+/* The two options of everything that computes. */
+#define RP_OPTION_THREADS(where)                                                                                         \
+    {0, "threads", RP_OPTION_COUNT, "N", "use N threads (default: every CPU); never changes a bit", where, false}
+#define RP_OPTION_ISA(where)                                                                                             \
+    {0, "isa", RP_OPTION_TEXT, "LEVEL", "kernels: ref, sse2, avx2, avx512, neon (default: the best); never changes a bit", \
+     where, false}
+#define RP_COUNT(array) (sizeof(array) / sizeof *(array))
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines and JSON for results. */
+#include "cli/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+enum { LABEL_WIDTH = 12 };
+
+static void put_label(rp_buffer *out, const char *label)
+{
+    rp_buffer_text(out, label);
+    for (size_t n = strlen(label); n < LABEL_WIDTH; n++)
+        rp_buffer_u8(out, ' ');
+}
+
+/* What comes out of files may hold anything; a terminal must not obey it. */
+static void put_plain(rp_buffer *out, const char *text)
+{
+    for (; *text; text++)
+        rp_buffer_u8(out, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : (uint8_t)*text);
+}
+
+void rp_put_line(rp_session *session, const char *label, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    put_label(&session->out, label);
+    put_plain(&session->out, text);
+    rp_buffer_u8(&session->out, '\n');
+}
+
+void rp_put_verdict(rp_session *session, bool good, const char *label, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (session->colour)
+        rp_buffer_text(&session->out, good ? "\033[32m" : "\033[31m");
+    put_label(&session->out, label);
+    if (session->colour)
+        rp_buffer_text(&session->out, "\033[0m");
+    put_plain(&session->out, text);
+    rp_buffer_u8(&session->out, '\n');
+}
+
+const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals)
+{
+    uint64_t scale = 1, units;
+
+    for (int i = 0; i < decimals; i++)
+        scale *= 10;
+    if (!(value > -1e9 && value < 1e9))
+        return strcpy(out, "-");
+    units = (uint64_t)((value < 0 ? -value : value) * (double)scale + 0.5);
+    if (decimals)
+        (void)snprintf(out, RP_NUMBER_TEXT, "%s%llu.%0*llu", value < 0 && units ? "-" : "",
+                       (unsigned long long)(units / scale), decimals, (unsigned long long)(units % scale));
+    else
+        (void)snprintf(out, RP_NUMBER_TEXT, "%s%llu", value < 0 && units ? "-" : "", (unsigned long long)units);
+    return out;
+}
+
+/* Adds one to the last digit of out[0 .. n-1], carrying; a carry past the front keeps room at out[0]. */
+static void round_up(char *out, size_t n)
+{
+    while (n-- > 0) {
+        if (out[n] == '.')
+            continue;
+        if (out[n] != '9') {
+            out[n]++;
+            return;
+        }
+        out[n] = '0';
+    }
+}
+
+const char *rp_rounded(char out[RP_NUMBER_TEXT], const char *decimal, size_t decimals)
+{
+    bool negative = *decimal == '-';
+    const char *digits = decimal + negative, *point = strchr(digits, '.');
+    size_t keep;
+    char work[RP_NUMBER_TEXT] = "0"; /* a leading zero takes a last carry */
+
+    if (strlen(decimal) + decimals + 3 > RP_NUMBER_TEXT || strspn(digits, "0123456789.") != strlen(digits) || !point) {
+        (void)snprintf(out, RP_NUMBER_TEXT, "%.*s", RP_NUMBER_TEXT - 1, decimal);
+        return out;
+    }
+    keep = (size_t)(point - digits) + (decimals ? decimals + 1 : 0);
+    memset(work + 1, '0', keep);
+    memcpy(work + 1, digits, strlen(digits) < keep ? strlen(digits) : keep);
+    work[1 + keep] = '\0';
+    if (strlen(point) > decimals + 1 && point[1 + decimals] >= '5')
+        round_up(work, 1 + keep);
+    (void)snprintf(out, RP_NUMBER_TEXT, "%s%s", negative ? "-" : "", work + (work[0] == '0'));
+    return out;
+}
+
+static void put_key(rp_buffer *out, const char *key)
+{
+    if (out->size && !strchr("{[", out->data[out->size - 1]))
+        rp_buffer_u8(out, ',');
+    if (key)
+        rp_buffer_printf(out, "\"%s\":", key);
+}
+
+void rp_put_open(rp_buffer *out, const char *key, char bracket)
+{
+    put_key(out, key);
+    rp_buffer_u8(out, (uint8_t)bracket);
+}
+
+void rp_put_close(rp_buffer *out, char bracket)
+{
+    rp_buffer_u8(out, (uint8_t)bracket);
+}
+
+void rp_put_json(rp_buffer *out, const char *key, const json_t *value)
+{
+    put_key(out, key);
+    if (!value || rp_json_write(value, out, NULL) != RP_OK)
+        rp_buffer_text(out, "null");
+}
+
+void rp_put_text(rp_buffer *out, const char *key, const char *text)
+{
+    json_t *value = text ? json_string(text) : NULL;
+    char plain[RP_ERROR_TEXT];
+
+    if (text && !value)
+        value = json_string(rp_printable(plain, sizeof plain, text, strlen(text)));
+    rp_put_json(out, key, value);
+    json_decref(value);
+}
+
+void rp_put_integer(rp_buffer *out, const char *key, uint64_t value)
+{
+    put_key(out, key);
+    rp_buffer_printf(out, "%llu", (unsigned long long)value);
+}
+
+void rp_put_bool(rp_buffer *out, const char *key, bool value)
+{
+    put_key(out, key);
+    rp_buffer_text(out, value ? "true" : "false");
+}
+
+void rp_put_seconds(rp_buffer *out, const char *key, double value)
+{
+    char text[RP_NUMBER_TEXT];
+
+    put_key(out, key);
+    rp_buffer_text(out, strcmp(rp_fixed(text, value, 6), "-") == 0 ? "null" : text);
+}
+
+/* The number grammar of RFC 8259, without leading zeros. */
+static bool is_number(const char *c)
+{
+    size_t n;
+
+    c += *c == '-';
+    n = strspn(c, "0123456789");
+    if (n == 0 || (n > 1 && *c == '0'))
+        return false;
+    c += n;
+    if (*c == '.') {
+        n = strspn(++c, "0123456789");
+        if (n == 0)
+            return false;
+        c += n;
+    }
+    if (*c == 'e' || *c == 'E') {
+        c++;
+        c += *c == '-' || *c == '+';
+        n = strspn(c, "0123456789");
+        if (n == 0)
+            return false;
+        c += n;
+    }
+    return *c == '\0';
+}
+
+/* One part: {"accuracy": "0.75", ...}. Only values of keys are reals; class names stand in arrays and stay strings. */
+static void put_part(rp_buffer *out, const char *key, const json_t *part)
+{
+    const char *name;
+    json_t *value;
+
+    rp_put_open(out, key, '{');
+    json_object_foreach((json_t *)part, name, value) {
+        const char *text = json_string_value(value);
+
+        if (text && is_number(text)) {
+            put_key(out, name);
+            rp_buffer_text(out, text);
+        } else if (text) {
+            rp_put_json(out, name, NULL); /* NaN or an infinity, which JSON lacks */
+        } else {
+            rp_put_json(out, name, value);
+        }
+    }
+    rp_put_close(out, '}');
+}
+
+void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+
+    rp_put_open(out, key, '{');
+    json_object_foreach((json_t *)metrics, name, value) {
+        if (json_is_object(value))
+            put_part(out, name, value);
+        else
+            rp_put_json(out, name, value);
+    }
+    rp_put_close(out, '}');
+}
+
+void rp_put_metric_lines(rp_session *session, const json_t *metrics)
+{
+    static const char *const parts[] = {"training", "validation"};
+    static const char *const names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
+                                           {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
+
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        const json_t *part = json_object_get(metrics, parts[p]), *rows = json_object_get(part, "rows");
+        rp_buffer line = {0};
+
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            const char *text = json_string_value(json_object_get(part, names[i][0]));
+            char number[RP_NUMBER_TEXT];
+
+            if (text)
+                rp_buffer_printf(&line, "%s%s %s", line.size ? ", " : "", names[i][1], rp_rounded(number, text, 4));
+        }
+        rp_buffer_u8(&line, 0);
+        if (line.size > 1)
+            rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data,
+                        (long long)json_integer_value(rows));
+        rp_buffer_free(&line);
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results for people (aligned lines) and for programs (JSON). Numbers are formatted here without printf, so neither the
+ * locale nor the C library decides how they look. */
+#ifndef CLI_PRINT_H
+#define CLI_PRINT_H
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+/* "label      text\n" */
+void rp_put_line(rp_session *session, const char *label, const char *format, ...) RP_PRINTF(3, 4);
+/* The same in green or red where colours are welcome: for verdicts. */
+void rp_put_verdict(rp_session *session, bool good, const char *label, const char *format, ...) RP_PRINTF(4, 5);
+
+enum { RP_NUMBER_TEXT = 40 };
+/* value with so many decimals (0 to 6), rounded to nearest; "-" where it is not finite or too large. Returns out. */
+const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals);
+/* A decimal as the archive holds it, rounded in its text; exponents are kept as they are. Returns out. */
+const char *rp_rounded(char out[RP_NUMBER_TEXT], const char *decimal, size_t decimals);
+
+/* JSON: commas put themselves. key NULL inside an array, and for the outermost object. */
+void rp_put_open(rp_buffer *out, const char *key, char bracket);
+void rp_put_close(rp_buffer *out, char bracket);
+void rp_put_text(rp_buffer *out, const char *key, const char *text); /* NULL: null; bytes that are not UTF-8 become '?' */
+void rp_put_integer(rp_buffer *out, const char *key, uint64_t value);
+void rp_put_bool(rp_buffer *out, const char *key, bool value);
+void rp_put_seconds(rp_buffer *out, const char *key, double value); /* a number with six decimals */
+void rp_put_json(rp_buffer *out, const char *key, const json_t *value);
+/* outputs/metrics.json, in which reals are strings, with those reals as JSON numbers. */
+void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics);
+
+/* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
+void rp_put_metric_lines(rp_session *session, const json_t *metrics);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The progress bar and the signal handlers. */
+#include "cli/progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/print.h"
+
+static volatile sig_atomic_t interrupted, polled;
+static const char *volatile scratch_file, *volatile scratch_folder;
+static const double redraw_seconds = 0.1;
+
+/* Async-signal-safe: unlink, rmdir, write and _exit only. */
+static void on_signal(int number)
+{
+    static const char message[] = "reprise: interrupted\n";
+
+    (void)number;
+    if (polled && !interrupted) {
+        interrupted = 1;
+        return;
+    }
+    rp_file_remove_temporaries();
+    if (scratch_file)
+        (void)unlink(scratch_file);
+    if (scratch_folder)
+        (void)rmdir(scratch_folder);
+    if (write(STDERR_FILENO, message, sizeof message - 1) < 0) {
+        /* the exit code says it too */
+    }
+    _exit(rp_exit_code(RP_ECANCELED));
+}
+
+void rp_signals_install(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigemptyset(&ignore.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+}
+
+void rp_signals_scratch(const char *file, const char *folder)
+{
+    scratch_file = file;
+    scratch_folder = folder;
+}
+
+double rp_clock(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void put(const rp_buffer *line)
+{
+    /* a progress bar that cannot be drawn is no reason to fail */
+    if (!line->failed && write(STDERR_FILENO, line->data, line->size) < 0)
+        return;
+}
+
+void rp_meter_begin(rp_meter *meter, const char *label)
+{
+    const char *terminal = getenv("TERM"), *plain = getenv("NO_COLOR");
+
+    *meter = (rp_meter){.label = label, .start = rp_clock()};
+    meter->shown = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
+    meter->colour = !(plain && *plain);
+    interrupted = 0;
+    polled = 1;
+}
+
+static size_t columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
+}
+
+static void draw(rp_meter *meter, const rp_progress *p, double now)
+{
+    char tail[128], loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT];
+    size_t width = columns(), used, bar, filled;
+    rp_buffer line = {0};
+
+    (void)snprintf(tail, sizeof tail, "  %llu/%llu  loss %s  ETA %s s", (unsigned long long)p->step,
+                   (unsigned long long)p->steps, rp_fixed(loss, (double)p->loss, 4),
+                   rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
+    used = strlen(meter->label) + strlen(tail) + 5;
+    bar = width > used + 4 ? width - used : 4;
+    bar = bar < 40 ? bar : 40;
+    filled = (size_t)((double)bar * (double)p->step / (double)p->steps);
+    rp_buffer_printf(&line, "\r%s  [%s", meter->label, meter->colour ? "\033[32m" : "");
+    for (size_t i = 0; i < bar; i++)
+        rp_buffer_u8(&line, i < filled ? '#' : '.');
+    rp_buffer_printf(&line, "%s]%s\033[K", meter->colour ? "\033[0m" : "", tail);
+    put(&line);
+    rp_buffer_free(&line);
+    meter->drawn = true;
+}
+
+bool rp_meter_update(void *self, const rp_progress *progress)
+{
+    rp_meter *meter = self;
+
+    if (meter->shown && progress->step && progress->steps) {
+        double now = rp_clock();
+
+        if (now - meter->last >= redraw_seconds) {
+            meter->last = now;
+            draw(meter, progress, now);
+        }
+    }
+    return !interrupted;
+}
+
+void rp_meter_end(rp_meter *meter)
+{
+    static unsigned char clear[] = "\r\033[K";
+
+    if (meter->drawn)
+        put(&(rp_buffer){.data = clear, .size = sizeof clear - 1});
+    meter->drawn = false;
+    polled = 0;
+}

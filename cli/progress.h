@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Progress on stderr while it is a terminal, and interruption: SIGINT and SIGTERM stop a job between two steps, so that it
+ * ends as any failing job does and leaves nothing behind; a second one, or one outside a job, ends the process at once. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include "cli/cli.h"
+
+typedef struct rp_meter {
+    const char *label;
+    bool shown;       /* stderr is a terminal that can rewrite a line */
+    bool colour;
+    bool drawn;       /* something stands on the line */
+    double start, last;
+} rp_meter;
+
+/* Installs the handlers. SIGPIPE is ignored: a closed stdout is an error like any other. */
+void rp_signals_install(void);
+/* A file the handler shall remove and its folder; NULL: none. Both must stay valid until replaced. */
+void rp_signals_scratch(const char *file, const char *folder);
+
+/* From begin to end, signals stop the job through the callback. */
+void rp_meter_begin(rp_meter *meter, const char *label);
+bool rp_meter_update(void *meter, const rp_progress *progress); /* for rp_job_options */
+void rp_meter_end(rp_meter *meter);
+
+double rp_clock(void); /* seconds, monotonic */
+
+#endif

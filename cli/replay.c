@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
+#include "base/json.h"
+#include "cli/material.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <string.h>
+
+typedef struct request {
+    const char *archive, *level;
+    rp_text_list trust;
+    unsigned threads;
+} request;
+
+static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        RP_OPTION_THREADS(&r->threads),
+        RP_OPTION_ISA(&r->level),
+    };
+    const rp_usage usage = {
+        "replay ARCHIVE [--trust PUB.pem] [options]",
+        "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
+        "compares every step and every member. Exit 3 and the first difference where bits differ.",
+        "  reprise replay loans.reprise --threads 3 --isa ref",
+        names, 1, options, RP_COUNT(options)};
+
+    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+}
+
+/* With trusted keys the archive is the verified one, from the same open file. */
+static rp_status open_archive(const request *r, rp_archive **archive, rp_verification **verified, rp_error *err)
+{
+    rp_trust trust = {.count = 0};
+    rp_status status;
+
+    if (r->trust.count == 0)
+        return rp_archive_open(archive, r->archive, err);
+    status = rp_trust_load(&trust, &r->trust, err);
+    if (status == RP_OK)
+        status = rp_verify(r->archive, (const rp_key *const *)trust.key, trust.count, NULL, verified, archive, err);
+    rp_trust_free(&trust);
+    return status;
+}
+
+static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
+                     const rp_job *job, const json_t *metrics)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "archive_id", rp_archive_id(archive));
+    rp_put_bool(out, "identical", true);
+    rp_put_text(out, "level", job->level);
+    rp_put_integer(out, "members", job->members);
+    rp_put_metrics(out, "metrics", metrics);
+    rp_put_text(out, "path", r->archive);
+    rp_put_seconds(out, "seconds", job->seconds);
+    rp_put_integer(out, "steps", job->steps);
+    rp_put_integer(out, "threads", job->threads);
+    rp_put_bool(out, "verified", verified != NULL);
+    rp_put_close(out, '}');
+}
+
+static void put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
+                      const rp_job *job, const json_t *metrics)
+{
+    char seconds[RP_NUMBER_TEXT];
+
+    rp_put_verdict(session, true, "identical", "%s: %llu steps and %zu members, every bit", r->archive,
+                   (unsigned long long)job->steps, job->members);
+    rp_put_line(session, "archive", "%s", rp_archive_id(archive));
+    rp_put_metric_lines(session, metrics);
+    rp_put_line(session, "time", "%s s on %u %s, kernels %s", rp_fixed(seconds, job->seconds, 2), job->threads,
+                job->threads == 1 ? "thread" : "threads", job->level);
+    for (size_t i = 0; verified && i < verified->statements; i++)
+        rp_put_line(session, "signed", "by key %s (%s), %s", verified->statement[i].key_id,
+                    verified->statement[i].key_type, verified->statement[i].member);
+    if (!verified)
+        rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
+}
+
+rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {0};
+    rp_archive *archive = NULL;
+    rp_verification *verified = NULL;
+    rp_job *job = NULL;
+    json_t *metrics = NULL;
+    rp_meter meter;
+    rp_status status = parse(session, argc, argv, &r, err);
+    rp_job_options options = {.threads = r.threads, .level = r.level, .progress = rp_meter_update, .self = &meter};
+
+    if (status != RP_OK || session->helped)
+        return status;
+    status = open_archive(&r, &archive, &verified, err);
+    if (status == RP_OK) {
+        rp_meter_begin(&meter, "replaying");
+        status = rp_replay(archive, &options, &job, err);
+        rp_meter_end(&meter);
+        if (status != RP_OK)
+            (void)rp_fail_at(err, status, "%s", r.archive);
+    }
+    if (status == RP_OK)
+        status = rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", err);
+    if (status == RP_OK)
+        (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics);
+    json_decref(metrics);
+    rp_job_free(job);
+    rp_verification_free(verified);
+    rp_archive_close(archive);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise run: trains by a recipe, writes and signs the archive, and sums up. */
+#include "base/json.h"
+#include "cli/material.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <string.h>
+
+typedef struct request {
+    const char *recipe, *out, *key, *passphrase, *level;
+    unsigned threads;
+    bool force, no_record;
+} request;
+
+static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"RECIPE.yaml"};
+    const rp_option options[] = {
+        {'o', "out", RP_OPTION_TEXT, "FILE", "the archive to write (required unless --no-record)", &r->out, false},
+        {0, "key", RP_OPTION_TEXT, "FILE", "sign with this private key (PEM); without it the archive is unsigned", &r->key,
+         false},
+        {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "the key's passphrase is the first line of FILE", &r->passphrase,
+         false},
+        RP_OPTION_THREADS(&r->threads),
+        RP_OPTION_ISA(&r->level),
+        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists", &r->force, false},
+        {0, "no-record", RP_OPTION_FLAG, NULL, "only train, to measure what recording costs", &r->no_record, false},
+    };
+    const rp_usage usage = {
+        "run RECIPE.yaml -o OUT.reprise [--key KEY.pem] [options]",
+        "Trains by the recipe and writes one archive that holds everything needed to replay the run.\n"
+        "The same recipe and data give the same archive id on every host.",
+        "  reprise run examples/loans.yaml -o loans.reprise --key me.pem",
+        names, 1, options, RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->recipe, err);
+
+    if (status != RP_OK || session->helped)
+        return status;
+    if (r->no_record && (r->out || r->key))
+        return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out and --key");
+    if (!r->no_record && !r->out)
+        return rp_fail(err, RP_EARG, "run: --out FILE is missing; usage: reprise %s", usage.synopsis);
+    if (r->passphrase && !r->key)
+        return rp_fail(err, RP_EARG, "run: --passphrase-file belongs to a key: give --key FILE too");
+    return RP_OK;
+}
+
+static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key, const json_t *metrics)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "archive_id", r->no_record ? NULL : job->archive_id);
+    rp_put_text(out, "key_id", key ? rp_key_id(key) : NULL);
+    rp_put_text(out, "level", job->level);
+    rp_put_metrics(out, "metrics", metrics);
+    rp_put_text(out, "path", r->out);
+    rp_put_seconds(out, "recording_seconds", job->recording_seconds);
+    rp_put_seconds(out, "seconds", job->seconds);
+    rp_put_bool(out, "signed", key != NULL);
+    rp_put_integer(out, "steps", job->steps);
+    rp_put_integer(out, "threads", job->threads);
+    rp_put_close(out, '}');
+}
+
+static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key, const json_t *metrics)
+{
+    char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT];
+
+    if (!r->no_record)
+        rp_put_verdict(session, true, "archive", "%s", job->archive_id);
+    rp_put_metric_lines(session, metrics);
+    rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
+                job->threads == 1 ? "thread" : "threads", job->level);
+    if (r->no_record)
+        rp_put_line(session, "time", "%s s, nothing recorded", rp_fixed(seconds, job->seconds, 2));
+    else
+        rp_put_line(session, "time", "%s s, of which recording %s s (%s %%)", rp_fixed(seconds, job->seconds, 2),
+                    rp_fixed(recording, job->recording_seconds, 2),
+                    rp_fixed(share, job->seconds > 0 ? 100 * job->recording_seconds / job->seconds : 0, 1));
+    if (r->out)
+        rp_put_line(session, "written", "%s", r->out);
+    if (key)
+        rp_put_line(session, "signed", "by key %s (%s)", rp_key_id(key), rp_key_type(key));
+    else if (r->out)
+        rp_put_line(session, "unsigned", "no --key was given: nobody vouches for this archive");
+}
+
+rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {0};
+    rp_key *key = NULL;
+    rp_job *job = NULL;
+    json_t *metrics = NULL;
+    rp_meter meter;
+    rp_status status = parse(session, argc, argv, &r, err);
+    rp_job_options options = {r.threads, r.level, r.no_record, rp_meter_update, &meter};
+
+    if (status != RP_OK || session->helped)
+        return status;
+    if (r.key)
+        status = rp_signing_key_load(&key, r.key, r.passphrase, err);
+    if (status == RP_OK) {
+        rp_meter_begin(&meter, "training");
+        status = rp_train_recipe(r.recipe, r.out, key, r.force, &options, &job, err);
+        rp_meter_end(&meter);
+    }
+    if (status == RP_OK)
+        status = rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", err);
+    if (status == RP_OK)
+        (session->json ? put_json : put_lines)(session, &r, job, key, metrics);
+    json_decref(metrics);
+    rp_job_free(job);
+    rp_key_free(key);
+    return status;
+}

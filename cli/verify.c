@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
+#include "cli/material.h"
+#include "cli/print.h"
+
+typedef struct request {
+    const char *archive;
+    rp_text_list trust;
+    bool allow_unsigned;
+} request;
+
+static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature counts", &r->trust, false},
+        {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "accept an archive without signature on its hashes alone",
+         &r->allow_unsigned, false},
+    };
+    const rp_usage usage = {
+        "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
+        "Checks that the archive was signed by a trusted key and that not a bit of it has changed since.\n"
+        "It does not compute anything again: that is `reprise replay`.",
+        "  reprise verify loans.reprise --trust me.pub.pem",
+        names, 1, options, RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned)
+        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, or "
+                                     "--allow-unsigned to check an unsigned archive by its hashes alone");
+    return status;
+}
+
+static void put_json(rp_session *session, const request *r, const rp_verification *v)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "archive_id", v->archive_id);
+    rp_put_integer(out, "bytes", v->bytes);
+    rp_put_integer(out, "members", v->members);
+    rp_put_text(out, "path", r->archive);
+    rp_put_bool(out, "signed", v->statements != 0);
+    rp_put_open(out, "statements", '[');
+    for (size_t i = 0; i < v->statements; i++) {
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "key_id", v->statement[i].key_id);
+        rp_put_text(out, "key_type", v->statement[i].key_type);
+        rp_put_text(out, "member", v->statement[i].member);
+        rp_put_text(out, "predicate_type", v->statement[i].predicate_type);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+    rp_put_bool(out, "verified", true);
+    rp_put_close(out, '}');
+}
+
+static void put_lines(rp_session *session, const request *r, const rp_verification *v)
+{
+    rp_put_verdict(session, true, "verified", "%s", r->archive);
+    rp_put_line(session, "archive", "%s", v->archive_id);
+    rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
+                (unsigned long long)v->bytes);
+    for (size_t i = 0; i < v->statements; i++)
+        rp_put_line(session, "signed", "by key %s (%s), %s", v->statement[i].key_id, v->statement[i].key_type,
+                    v->statement[i].member);
+    if (v->statements == 0)
+        rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
+}
+
+rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {0};
+    rp_trust trust = {.count = 0};
+    rp_verification *result = NULL;
+    rp_status status = parse(session, argc, argv, &r, err);
+
+    if (status != RP_OK || session->helped)
+        return status;
+    status = rp_trust_load(&trust, &r.trust, err);
+    if (status == RP_OK)
+        status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
+                           &(rp_verify_options){.allow_unsigned = r.allow_unsigned}, &result, NULL, err);
+    if (status == RP_OK)
+        (session->json ? put_json : put_lines)(session, &r, result);
+    rp_verification_free(result);
+    rp_trust_free(&trust);
+    return status;
+}

@@ -1,0 +1,191 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The command line: what each subcommand prints, writes and returns. Usage: tests/cli_test.sh BUILD_DIR
+# shellcheck source=tests/cli_lib.sh
+. "$(dirname "$0")/cli_lib.sh"
+
+rows 120 >data.csv
+recipe small.yaml
+hex='[0-9a-f]{64}'
+
+# ---- help and version ----
+for command in run verify replay diff inspect predict golden keygen doctor; do
+    works "^usage: reprise $command" "$reprise" $command --help
+    holds "help of $command has an example" grep -q '^example:' "$log/out"
+    cp "$log/out" "$log/direct"
+    works "^usage: reprise $command" "$reprise" help $command
+    holds "help $command is $command --help" cmp "$log/direct" "$log/out"
+    works "  $command " "$reprise" help
+done
+works '^reprise [0-9]+\.[0-9]+\.[0-9]+ ' "$reprise" --version
+works '^\{"format":1,"version":"' "$reprise" --version --json
+
+# ---- keygen ----
+works "^key +$hex \(ECDSA P-256\)" "$reprise" keygen me
+holds "the private key is private" test "$(stat -c %a me.pem)" = 600
+holds "openssl reads the private key" openssl pkey -in me.pem -noout
+holds "openssl reads the public key" openssl pkey -pubin -in me.pub.pem -noout
+printf 'open sesame\r\nsecond line\n' >phrase.txt
+works '"encrypted":true' "$reprise" keygen other --passphrase-file phrase.txt --json
+holds "the passphrase is the first line" openssl pkey -in other.pem -passin 'pass:open sesame' -noout
+cp me.pem old.pem
+works "^key" "$reprise" keygen me --force
+holds "--force makes another key" test "$(cksum <old.pem)" != "$(cksum <me.pem)"
+mkdir blocked.pub.pem
+fails 2 'blocked.pub.pem: already exists' "$reprise" keygen blocked
+fails 2 'blocked.pub.pem: is a directory' "$reprise" keygen blocked --force
+
+# ---- run ----
+works "^archive +$hex" "$reprise" run small.yaml -o a.reprise --key me.pem
+holds "validation metrics are printed" grep -Eq '^validation +accuracy [01]\.[0-9]{4}, AUC [01]\.[0-9]{4}, loss ' "$log/out"
+holds "the cost of recording is printed" grep -Eq '^time .* recording .*%\)' "$log/out"
+holds "the signer is printed" grep -Eq "^signed +by key $hex" "$log/out"
+works '^unsigned ' "$reprise" run small.yaml --out=b.reprise --threads 1 --isa ref
+works '^unsigned ' "$reprise" run small.yaml -oc.reprise --threads=7
+holds "threads and levels change no byte" cmp b.reprise c.reprise
+works "\"archive_id\":\"$hex\".*\"metrics\":\{.*\"validation\":\{\"accuracy\":[01][.0-9]*,.*\"signed\":true,\"steps\":[0-9]+" \
+    "$reprise" run small.yaml -o json.reprise --key other.pem --passphrase-file phrase.txt --json
+holds "one line of JSON" test "$(wc -l <"$log/out")" -eq 1
+if command -v jq >/dev/null; then
+    holds "jq reads it" jq -e '.metrics.validation.auc > 0.5 and .seconds >= .recording_seconds and .path == "json.reprise"' \
+        "$log/out"
+else
+    skip "no jq: JSON is only matched, not parsed"
+fi
+works '"archive_id":null.*"recording_seconds":0\.000000' "$reprise" run small.yaml --no-record --json
+works "^archive" "$reprise" run small.yaml -o b.reprise --force
+holds "--force makes the same bytes again" cmp b.reprise c.reprise
+holds "no colours and no bar away from a terminal" test -z "$(grep -c $'\033' "$log/out" "$log/err" | grep -v ':0')"
+
+# ---- verify ----
+works "^verified +a.reprise" "$reprise" verify a.reprise --trust me.pub.pem
+works '"statements":\[\{"key_id":' "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
+works '^unsigned +accepted' "$reprise" verify b.reprise --allow-unsigned
+fails 4 'nobody has signed' "$reprise" verify b.reprise --trust me.pub.pem
+fails 4 'key' "$reprise" verify a.reprise --trust other.pub.pem
+fails 2 'give --trust PUB.pem' "$reprise" verify a.reprise
+
+# ---- replay ----
+mkdir alone
+mv data.csv data.away
+cp a.reprise alone
+for threads in 1 2 3 7; do
+    works '^identical +alone/a.reprise: [0-9]+ steps' "$reprise" replay alone/a.reprise --threads $threads
+done
+works '"identical":true,"level":"ref"' "$reprise" replay alone/a.reprise --isa ref --json
+works '^signed +by key' "$reprise" replay a.reprise --trust me.pub.pem
+fails 4 'key' "$reprise" replay a.reprise --trust other.pub.pem
+mv data.away data.csv
+
+# An honest-looking archive with other bits: one digit of a metric, and the manifest's hash of it, changed.
+"$reprise" inspect b.reprise --member outputs/metrics.json >metrics.json
+sed '0,/"accuracy":"0\.\([0-9]*\)[0-8]"/s//"accuracy":"0.\19"/' metrics.json >forged.json
+old=$(sha256sum <metrics.json | cut -c1-64)
+new=$(sha256sum <forged.json | cut -c1-64)
+sed -e "s/$old/$new/" -e '/"confusion"/{0,/"accuracy":"0\.\([0-9]*\)[0-8]"/s//"accuracy":"0.\19"/}' b.reprise >forged.reprise
+holds "the forgery has the same size" test "$(stat -c %s b.reprise)" = "$(stat -c %s forged.reprise)"
+holds "the forgery is another archive" test "$old" != "$new"
+works '^verified' "$reprise" verify forged.reprise --allow-unsigned
+fails 3 'forged.reprise: outputs/metrics.json: .*recomputed' "$reprise" replay forged.reprise
+gives 3 '^\{"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
+
+# ---- diff ----
+works '^identical' "$reprise" diff a.reprise b.reprise
+sed 's/seed: 3/seed: 4/' small.yaml >seed.yaml
+works '^archive' "$reprise" run seed.yaml -o d.reprise
+gives 3 '^step +0 is the first that differs' "$reprise" diff a.reprise d.reprise
+holds "diff names the recipe key" grep -q '^recipe  *seed: A 3, B 4' "$log/out"
+holds "diff is silent on stderr" test ! -s "$log/err"
+gives 3 '"same":false,"text":\["A ' "$reprise" diff a.reprise d.reprise --json
+
+# ---- inspect ----
+works '^run +recipe: Small test, [0-9]+ steps' "$reprise" inspect a.reprise
+works "\"members\":\[\{\"name\":\"manifest.json\",\"sha256\":\"$hex\"" "$reprise" inspect a.reprise --json
+works '^\{"contract":1,' "$reprise" inspect a.reprise --member manifest.json
+holds "the manifest's hash is the archive id" \
+    sh -c "'$reprise' inspect a.reprise | grep -q \"\$(sha256sum <'$log/out' | cut -c1-64)\"" 2>/dev/null
+"$reprise" inspect a.reprise --member data/raw.csv | cmp -s - data.csv
+holds "a member comes out byte for byte" test $? -eq 0
+works '^written +raw.csv' "$reprise" inspect a.reprise --member data/raw.csv -o raw.csv
+holds "and into a file" cmp raw.csv data.csv
+fails 2 'did you mean data/raw.csv' "$reprise" inspect a.reprise --member data/raww.csv
+
+# ---- predict ----
+cut -d, -f1-3 data.csv >new.csv
+works '^written +pred.csv: 120 rows' "$reprise" predict a.reprise --csv new.csv -o pred.csv
+holds "a header and one line a row" test "$(wc -l <pred.csv)" -eq 121
+works '"rows":120' "$reprise" predict b.reprise --csv data.csv -o pred2.csv --threads 3 --isa ref --json
+holds "predictions have the same bytes" cmp pred.csv pred2.csv
+
+# ---- golden ----
+mkdir g
+cp data.csv g
+recipe g/one.yaml
+recipe g/two.yaml data.csv 3
+cp a.reprise g/stored.reprise
+fails 1 'golden.json: not found' "$reprise" golden check g
+works '^recorded .* two' "$reprise" golden record g
+cp -r g g.before
+works '^unchanged .* two' "$reprise" golden record g
+holds "recording again changes nothing" diff -r g g.before
+works '^same bits +two' "$reprise" golden check g --junit ok.xml
+holds "three test cases, none failed" grep -q '<testsuites tests="3" failures="0" errors="0"' ok.xml
+sed -i 's/seed: 3/seed: 5/' g/two.yaml
+gives 3 '^DIFFERS +two +two.yaml' "$reprise" golden check g --junit 'bad.xml' --threads 2
+holds "the message names the step" grep -Eq '^reprise: golden check: 1 of 3 failed: two.yaml: .*step [0-9]+ is the first' "$log/err"
+holds "one line on stderr" test "$(wc -l <"$log/err")" -eq 1
+holds "JUnit has the failure" grep -q '<failure type="RP_EBITS" message="two.yaml' bad.xml
+if command -v xmllint >/dev/null; then
+    holds "JUnit is well-formed" xmllint --noout ok.xml bad.xml
+fi
+gives 3 '"failed":1,.*"status":"RP_EBITS"' "$reprise" golden check g --json
+fails 2 'differs from the recorded golden' "$reprise" golden record g
+fails 2 'say why with --reason' "$reprise" golden record g --force
+works '^replaced .* two' "$reprise" golden record g --force --reason 'seed 5 is meant'
+holds "the reason is kept" grep -q '"reason":"seed 5 is meant","recipe":"two.yaml"' g/golden.json
+holds "the others are untouched" cmp g/one.reprise g.before/one.reprise
+works '^same bits +stored' "$reprise" golden check g
+cp g/stored.reprise g/golden.json .
+cp forged.reprise g/stored.reprise
+gives 4 '^FAILED +stored .*archive id: golden.json' "$reprise" golden check g
+id_of() { "$reprise" inspect "$1" | sed -n 's/^archive  *//p'; }
+sed -e "s/$(id_of stored.reprise)\",\(\"[^}]*\"recipe\":null\)/$(id_of forged.reprise)\",\1/" \
+    -e "s/$(sha256sum <stored.reprise | cut -c1-64)/$(sha256sum <forged.reprise | cut -c1-64)/" golden.json >g/golden.json
+gives 3 '^DIFFERS +stored .*replay: outputs/metrics.json.*recomputed' "$reprise" golden check g
+cp stored.reprise golden.json g
+cp forged.reprise 'g/<&>.reprise'
+gives 1 'has no row in golden.json' "$reprise" golden check g --junit bad.xml
+holds "JUnit escapes" grep -q 'name="&lt;&amp;&gt;"' bad.xml
+fails 3 'recomputed' "$reprise" golden record g
+rm 'g/<&>.reprise' g/stored.reprise
+gives 1 '^FAILED +stored' "$reprise" golden check g
+fails 2 'stored.reprise: in golden.json, but' "$reprise" golden record g
+
+# ---- doctor ----
+works '^healthy' "$reprise" doctor
+works '"healthy":true,"host":\{' "$reprise" doctor --json
+
+# ---- interruption: nothing is left, exit 130 ----
+recipe long.yaml data.csv 1000000
+for signal in INT TERM; do
+    snapshot >"$log/before"
+    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise >"$log/out" 2>"$log/err"
+    code=$?
+    snapshot >"$log/after"
+    checks=$((checks + 1))
+    if [ $code -ne 130 ] || ! cmp -s "$log/before" "$log/after" || [ "$(wc -l <"$log/err")" -ne 1 ]; then
+        bad "SIG$signal: exit $code, expected 130, one line and no file left"
+    fi
+done
+
+# ---- a terminal ----
+if command -v script >/dev/null; then
+    holds "a bar on a terminal" \
+        sh -c "TERM=xterm script -qec \"'$reprise' run small.yaml -o t1.reprise\" /dev/null | grep -q 'training  .*loss'"
+    holds "no colours with NO_COLOR" \
+        sh -c "! NO_COLOR=1 TERM=xterm script -qec \"'$reprise' run small.yaml -o t2.reprise\" /dev/null | grep -q '\[3[0-9]m'"
+else
+    skip "no script(1): the progress bar is not seen"
+fi
+
+finish
