@@ -17,7 +17,7 @@ cd "$work"
 "$reprise" keygen key >/dev/null
 
 metric() { # file, name: the number of that name in the validation part
-    sed 's/.*"validation":{//' "$1" | grep -o "\"$2\":\"[0-9.]*\"" | head -1 | cut -d'"' -f4
+    tr -d ' \n' <"$1" | sed 's/.*"validation":{//' | grep -o "\"$2\":[0-9.]*" | head -1 | cut -d: -f2
 }
 
 folds() { # recipe, metric, bar
