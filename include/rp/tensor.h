@@ -6,6 +6,10 @@
  * eager step it is executed at once. Errors are sticky: after a wrong shape the graph remembers the first error, later
  * operations do nothing, and rp_step_end (or rp_graph_status) reports it. So models read like formulas.
  *
+ * C leaves the order in which a call's arguments are evaluated open: rp_add(rp_exp(a), rp_log(a)) may append exp first or
+ * log first. Both programs compute the same bits, but they are two programs; name one operand first where an archive's id
+ * must not depend on the compiler.
+ *
  * Shapes broadcast as in NumPy: aligned at the right, length 1 stretches. Both operands have the same dtype; there is no
  * implicit conversion. Axes count from 0, negative ones from the end. Numeric definitions: determinism/CONTRACT.md. */
 #ifndef RP_TENSOR_H
