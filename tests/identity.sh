@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and clang,
+# -O0 and -O3. Recipes: the credit network where the data folder is present, the loans, and the golden recipe (all layers,
+# clipping, shards). Usage: identity.sh SOURCE_DIR BUILD_DIR
+set -euo pipefail
+source=$1
+build=$2/identity
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+recipes="$source/golden/small.yaml $source/examples/loans.yaml"
+if [ -f "$source/../shared/data/german_credit.csv" ]; then
+    recipes="$source/examples/german_credit.yaml $recipes"
+else
+    echo "the credit data is not here: only the loans and the golden recipe"
+fi
+
+compare() { # label, command...: runs every recipe and compares with the first archive of that recipe
+    local label=$1 recipe name id
+    shift
+    for recipe in $recipes; do
+        name=$(basename "$recipe" .yaml)
+        "$@" run "$recipe" -o "$work/$name.new" --force ${options:-} >"$work/said"
+        id=$(sed -n 's/^archive *//p' "$work/said")
+        [ -f "$work/$name.first" ] || cp "$work/$name.new" "$work/$name.first"
+        cmp "$work/$name.first" "$work/$name.new" || { echo "$label: $name differs"; exit 1; }
+        printf '%-34s %-14s %s\n' "$label" "$name" "${id:0:16}"
+    done
+}
+
+for compiler in gcc clang; do
+    if ! command -v $compiler >/dev/null; then
+        echo "skipped: no $compiler"
+        continue
+    fi
+    for level in 0 3; do
+        out=$build/$compiler-O$level
+        cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None -DRP_BUILD_TESTS=OFF \
+            -DCMAKE_C_FLAGS="-O$level" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+        cmake --build "$out" --target reprise_cli >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+        compare "$compiler -O$level" "$out/cli/reprise"
+    done
+done
+reprise=$out/cli/reprise
+for threads in 1 2 3 7; do
+    options="--threads $threads" compare "threads $threads" "$reprise"
+done
+for isa in $("$reprise" doctor | sed -n 's/^kernels *\([a-z0-9]*\):.*/\1/p'); do
+    options="--isa $isa" compare "kernels $isa" "$reprise"
+done
+echo "identical everywhere"
