@@ -56,6 +56,7 @@ static void visit(sweep *s, size_t k)
     rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in + n;
     bool *need = rp_malloc(n * sizeof *need);
     rp_tensor out = rp_graph_tensor(s->graph, instr.out[0]), grad_out = s->grad[instr.out[0]];
+    bool any = false;
 
     if (!in || !need) {
         rp_graph_fail(s->graph, RP_ENOMEM, "out of memory");
@@ -63,8 +64,12 @@ static void visit(sweep *s, size_t k)
         for (size_t i = 0; i < n; i++) {
             in[i] = rp_graph_tensor(s->graph, instr.in[i]);
             need[i] = s->reaches[instr.in[i]];
+            any = any || need[i];
             grad_in[i] = rp_no_tensor();
         }
+    }
+    /* what is asked for may have been computed itself: the way ends there */
+    if (any) {
         instr.op->vjp(&(rp_vjp_args){instr.attr, in, &out, n, &grad_out, need, grad_in});
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)

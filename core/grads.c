@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gradient rules: each appends the instructions of CONTRACT 11's formula. g is the gradient of the output y; an operand
- * that was broadcast gets the sum over the stretched axes. */
+ * that was broadcast gets the sum over the stretched axes. C leaves the order in which arguments are evaluated open, so no
+ * argument list here has two calls that append: the program must not depend on the compiler. */
 #include "core/grads.h"
 
 #include <string.h>
@@ -78,7 +79,9 @@ void vjp_erf(const rp_vjp_args *a)
 
 void vjp_abs(const rp_vjp_args *a)
 {
-    a->grad_in[0] = rp_where(rp_lt(X, zero_like(X)), rp_neg(G), G);
+    rp_tensor negative = rp_lt(X, zero_like(X));
+
+    a->grad_in[0] = rp_where(negative, rp_neg(G), G);
 }
 
 void vjp_pow_int(const rp_vjp_args *a)
@@ -167,8 +170,9 @@ void vjp_gelu_grad(const rp_vjp_args *a)
     if (a->need[1]) {
         rp_tensor square = rp_mul(x, x);
         rp_tensor phi = rp_scale(rp_exp(rp_scale(square, -0.5)), 0.3989422804014327);
+        rp_tensor second = rp_mul(phi, rp_add_scalar(rp_neg(square), 2));
 
-        a->grad_in[1] = rp_mul(rp_mul(G, X), rp_mul(phi, rp_add_scalar(rp_neg(square), 2)));
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
     }
 }
 
@@ -177,8 +181,11 @@ void vjp_tanh_grad(const rp_vjp_args *a)
 {
     if (a->need[0])
         a->grad_in[0] = pair(RP_OP_tanh_grad, G, a->in[1]);
-    if (a->need[1])
-        a->grad_in[1] = rp_mul(rp_mul(G, X), rp_scale(a->in[1], -2));
+    if (a->need[1]) {
+        rp_tensor second = rp_scale(a->in[1], -2);
+
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
+    }
 }
 
 /* g y (1 - y) */
@@ -186,8 +193,11 @@ void vjp_sigmoid_grad(const rp_vjp_args *a)
 {
     if (a->need[0])
         a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, a->in[1]);
-    if (a->need[1])
-        a->grad_in[1] = rp_mul(rp_mul(G, X), rp_add_scalar(rp_scale(a->in[1], -2), 1));
+    if (a->need[1]) {
+        rp_tensor second = rp_add_scalar(rp_scale(a->in[1], -2), 1);
+
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
+    }
 }
 
 /* d/dx = sigmoid(x) - t, d/dt = -x */
@@ -324,8 +334,11 @@ void vjp_softmax_grad(const rp_vjp_args *a)
 
     if (a->need[0])
         a->grad_in[0] = pair(RP_OP_softmax_grad, G, y);
-    if (a->need[1])
-        a->grad_in[1] = rp_sub(rp_mul(G, rp_sub(X, row_sum(rp_mul(X, y)))), rp_mul(X, row_sum(rp_mul(G, y))));
+    if (a->need[1]) {
+        rp_tensor left = rp_mul(G, rp_sub(X, row_sum(rp_mul(X, y))));
+
+        a->grad_in[1] = rp_sub(left, rp_mul(X, row_sum(rp_mul(G, y))));
+    }
 }
 
 /* f = g - exp(y) sum(g) */
@@ -335,8 +348,11 @@ void vjp_log_softmax_grad(const rp_vjp_args *a)
 
     if (a->need[0])
         a->grad_in[0] = rp_sub(G, row_sum(rp_mul(G, p)));
-    if (a->need[1])
-        a->grad_in[1] = rp_neg(rp_mul(rp_mul(G, p), row_sum(X)));
+    if (a->need[1]) {
+        rp_tensor total = row_sum(X);
+
+        a->grad_in[1] = rp_neg(rp_mul(rp_mul(G, p), total));
+    }
 }
 
 /* A row vector's gradient: the sum over all axes but the last. */
@@ -354,8 +370,8 @@ void vjp_layer_norm(const rp_vjp_args *a)
     if (a->need[1]) {
         size_t n = rp_tensor_type(gamma)->shape[0];
         rp_dtype dtype = rp_tensor_type(gamma)->dtype;
-        rp_tensor normal =
-            rp_layer_norm(X, rp_fill(G.graph, dtype, 1, &n, 1), rp_fill(G.graph, dtype, 1, &n, 0), a->attr[0].r);
+        rp_tensor one = rp_fill(G.graph, dtype, 1, &n, 1), zero = rp_fill(G.graph, dtype, 1, &n, 0);
+        rp_tensor normal = rp_layer_norm(X, one, zero, a->attr[0].r);
 
         a->grad_in[1] = column_sums(rp_mul(G, normal), gamma);
     }
@@ -370,11 +386,17 @@ static void through(const rp_vjp_args *a, size_t first, rp_tensor expansion)
     rp_tensor wrt[8], grad[8];
     size_t index[8], n = 0;
 
-    for (size_t i = 0; i < a->n_in; i++)
-        if (a->need[i]) {
+    for (size_t i = 0; i < a->n_in; i++) {
+        bool known = false;
+
+        /* the gradient of a value that is several operands is whole already */
+        for (size_t k = 0; k < n; k++)
+            known = known || wrt[k].value == a->in[i].value;
+        if (a->need[i] && !known) {
             index[n] = i;
             wrt[n++] = a->in[i];
         }
+    }
     if (!rp_tensor_ok(expansion))
         return;
     rp_vjp_from(expansion.graph, first, &expansion, a->grad_out, 1, wrt, n, grad);
@@ -391,8 +413,8 @@ void vjp_layer_norm_grad(const rp_vjp_args *a)
     rp_tensor variance = rp_mean(rp_mul(d, d), (int[]){-1}, 1, true);
     rp_tensor s = rp_sqrt(rp_add_scalar(variance, a->attr[0].r));
     rp_tensor xhat = rp_div(d, s);
-    rp_tensor centred = rp_sub(rp_sub(h, rp_mean(h, (int[]){-1}, 1, true)),
-                               rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));
+    rp_tensor shifted = rp_sub(h, rp_mean(h, (int[]){-1}, 1, true));
+    rp_tensor centred = rp_sub(shifted, rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));
 
     through(a, first, rp_div(centred, s));
 }

@@ -145,11 +145,11 @@ rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, 
 
 void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value)
 {
-    if (graph->status != RP_OK || !rp_tensor_ok(value))
+    if (graph->status != RP_OK)
         return;
     if (value.graph != graph)
-        rp_graph_fail(graph, RP_EARG, "output %s belongs to another graph", name);
-    else
+        rp_graph_fail(graph, RP_EARG, "output %.96s belongs to another graph or is no tensor", name);
+    else if (rp_tensor_ok(value))
         graph->status = rp_program_add_output(graph->program, kind, name, value.value, &graph->error);
 }
 

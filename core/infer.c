@@ -290,7 +290,7 @@ rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type 
     int rank = in[0].rank - in[1].rank + 1;
 
     (void)n_in;
-    if (!is_index(&in[1]) || rank < 1 || axis < 0 || axis >= rank || size < 0 || (uint64_t)size > count_max)
+    if (!is_index(&in[1]) || rank < 1 || rank > RP_MAX_RANK || axis < 0 || axis >= rank || size < 0 || (uint64_t)size > count_max)
         return refuse(op, &in[0], &in[1], "a gathered gradient and its i32 or i64 indices", err);
     out[0] = (rp_type){.dtype = in[0].dtype, .rank = rank};
     for (int i = 0; i < in[1].rank; i++)

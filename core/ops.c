@@ -5,11 +5,21 @@
 #include "base/memory.h"
 #include "core/graph.h"
 
+/* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
+static rp_graph *graph_of(const rp_tensor *in, size_t n)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && !in[i].graph)
+        i++;
+    return in[i].graph;
+}
+
 static rp_tensor apply(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
 {
     rp_tensor out[RP_MAX_OUT];
 
-    rp_emit(in[0].graph, id, attr, in, n, out);
+    rp_emit(graph_of(in, n), id, attr, in, n, out);
     return out[0];
 }
 
@@ -48,9 +58,6 @@ rp_tensor rp_fill(rp_graph *g, rp_dtype dtype, int rank, const size_t *shape, do
     if (!rank_fits(g, rank))
         return rp_no_tensor();
     attr[0].r = value;
-    attr[0].i = value > -9e18 && value < 9e18 ? (int64_t)value : 0;
-    if (dtype == RP_F32 || dtype == RP_F64)
-        attr[0].i = 0;
     set_list(&attr[1], shape, rank);
     attr[2].i = dtype;
     rp_emit(g, RP_OP_fill, attr, NULL, 0, out);
@@ -222,7 +229,8 @@ rp_tensor rp_gather(rp_tensor x, rp_tensor index, int axis)
 
 rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size)
 {
-    rp_attr attr[RP_MAX_ATTR] = {{.i = axis}, {.i = size <= (size_t)INT64_MAX ? (int64_t)size : -1}};
+    int lost = rp_tensor_ok(index) ? rp_tensor_type(index)->rank - 1 : 0; /* axes of g that the result has not */
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(g, axis, -lost)}, {.i = size <= (size_t)INT64_MAX ? (int64_t)size : -1}};
 
     return apply(RP_OP_scatter_add, attr, (rp_tensor[]){g, index}, 2);
 }
@@ -404,7 +412,7 @@ rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_te
  * min(1, limit / (norm + 1e-6)). */
 rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
 {
-    rp_tensor total = rp_no_tensor(), norm, factor;
+    rp_tensor total = rp_no_tensor(), norm, one, most, ratio, factor;
 
     for (size_t i = 0; i < n; i++) {
         rp_tensor square = rp_sum(rp_mul(grad[i], grad[i]), NULL, 0, false);
@@ -412,7 +420,10 @@ rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
         total = i ? rp_add(total, square) : square;
     }
     norm = rp_sqrt(total);
-    factor = rp_minimum(scalar_like(norm, 1), rp_div(scalar_like(norm, limit), rp_add_scalar(norm, 1e-6)));
+    one = scalar_like(norm, 1);
+    most = scalar_like(norm, limit);
+    ratio = rp_div(most, rp_add_scalar(norm, 1e-6));
+    factor = rp_minimum(one, ratio);
     for (size_t i = 0; i < n; i++)
         grad[i] = rp_mul(grad[i], factor);
     return norm;

@@ -123,6 +123,22 @@ static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, cons
     return status;
 }
 
+/* What fill makes of its real value in an integer or bool tensor: CONTRACT 2.5's conversion. It is derived here, not
+ * written to JSON, so that a program read back is the same instruction. */
+static int64_t fill_integer(double value, rp_dtype dtype)
+{
+    const double end = dtype == RP_I32 ? 0x1p31 : 0x1p63;
+    const int64_t most = dtype == RP_I32 ? INT32_MAX : INT64_MAX;
+
+    if (dtype == RP_BOOL)
+        return value != 0;
+    if (value != value)
+        return 0;
+    if (value >= end)
+        return most;
+    return value < -end ? -most - 1 : (int64_t)value;
+}
+
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err)
 {
@@ -150,6 +166,10 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     if (n_in)
         memcpy(instr.in, in, n_in * sizeof *in);
     memcpy(instr.attr, attr ? attr : none, sizeof instr.attr);
+    if (rp_op_index(op) == RP_OP_fill)
+        instr.attr[0].i = type[0].dtype == RP_F32 || type[0].dtype == RP_F64
+                              ? 0
+                              : fill_integer(instr.attr[0].r, type[0].dtype);
     for (int i = 0; i < op->n_out && status == RP_OK; i++)
         status = add_value(p, &type[i], &instr.out[i], err);
     if (status != RP_OK) {

@@ -362,6 +362,18 @@ static rp_status parse_body(rp_program *p, const json_t *json, const char *where
     return status;
 }
 
+/* One program has one text: an attribute spelt differently, or anything else the writer would not write, is refused. */
+static rp_status check_canonical(const rp_program *p, const void *bytes, size_t size, const char *where, rp_error *err)
+{
+    rp_buffer again = {0};
+    rp_status status = rp_program_write(p, &again, err);
+
+    if (status == RP_OK && (again.size != size || memcmp(again.data, bytes, size) != 0))
+        status = rp_fail(err, RP_EFORMAT, "%s: not the canonical form of its program", where);
+    rp_buffer_free(&again);
+    return status;
+}
+
 rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     json_t *json;
@@ -374,6 +386,8 @@ rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, con
     p = rp_program_new();
     status = p ? parse_body(p, json, where, err) : rp_no_memory(err);
     json_decref(json);
+    if (status == RP_OK)
+        status = check_canonical(p, bytes, size, where, err);
     if (status != RP_OK)
         rp_program_free(p);
     else

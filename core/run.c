@@ -335,7 +335,8 @@ static rp_tensor own_memory(rp_tensor x)
 
 void rp_graph_set(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value)
 {
-    rp_graph_output(graph, kind, name, own_memory(value));
+    /* a foreign value is refused as it is: copying it would write to a graph that is not ours */
+    rp_graph_output(graph, kind, name, value.graph == graph ? own_memory(value) : value);
 }
 
 rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
@@ -417,8 +418,11 @@ void rp_set_state(rp_run *run, const char *name, rp_tensor value)
 
 void rp_result(rp_run *run, const char *name, rp_tensor value)
 {
-    if (stepping(run))
-        rp_graph_set(run->graph, RP_OUTPUT_RESULT, name, value);
+    if (!stepping(run))
+        return;
+    if (strncmp(name, "read.", 5) == 0)
+        rp_graph_fail(run->graph, RP_EARG, "result %.96s: names that begin with \"read.\" are those of rp_read", name);
+    rp_graph_set(run->graph, RP_OUTPUT_RESULT, name, value);
 }
 
 rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *err)
@@ -430,11 +434,9 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
 
     if (!stepping(run))
         return rp_graph_status(graph, err);
-    own = own_memory(x);
+    own = x.graph == graph ? own_memory(x) : x;
     (void)snprintf(name, sizeof name, "read.%u", run->reads++);
     rp_graph_output(graph, RP_OUTPUT_RESULT, name, own);
-    if (graph->status == RP_OK && !rp_tensor_ok(own))
-        rp_graph_fail(graph, RP_EARG, "rp_read: not a tensor of this run");
     if (graph->status == RP_OK && size != rp_type_bytes(rp_tensor_type(own)))
         rp_graph_fail(graph, RP_EARG, "rp_read: expected room for exactly %zu bytes, found %zu",
                       rp_type_bytes(rp_tensor_type(own)), size);
@@ -523,6 +525,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
         status = tell(run, run->graph->program, NULL, eager_memory, run->graph, err);
     if (status == RP_OK)
         run->steps++;
+    run->graph->epoch++; /* tensors live until their step ends */
     return status;
 }
 

@@ -105,10 +105,14 @@ static rp_tensor feed(rp_graph *g, const char *name, rp_dtype dtype, int rank, s
 
 static rp_status compile(rp_compiled **out, rp_trainer *t, rp_graph *g, rp_error *err)
 {
-    rp_program *program = rp_graph_take_program(g, err);
+    rp_error why = {.status = RP_ENOMEM};
+    rp_program *program = rp_graph_take_program(g, &why);
 
-    if (!program)
-        return err && err->status != RP_OK ? err->status : RP_ENOMEM;
+    if (!program) {
+        if (err)
+            *err = why;
+        return why.status;
+    }
     return rp_run_compile(out, t->run, program, err);
 }
 

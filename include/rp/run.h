@@ -30,7 +30,8 @@ RP_API rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, 
 /* The present value of a state, copied out with canonical NaNs; size must be exact. Not inside a step. */
 RP_API rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err);
 
-/* A step. After an error the step is abandoned: state keeps its value and rp_step_end returns the first error. */
+/* A step. After an error the step is abandoned: state keeps its value and rp_step_end returns the first error. Only an
+ * observer's error (recording failed) comes when the new state is already in place: the run should then be given up. */
 RP_API rp_status rp_step_begin(rp_run *run, rp_error *err);
 RP_API rp_graph *rp_step_graph(rp_run *run); /* for operations that have no input tensor, such as rp_fill */
 RP_API rp_tensor rp_state(rp_run *run, const char *name);
