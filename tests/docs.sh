@@ -21,7 +21,7 @@ awk '/^```c$/ { on = 1; n++; next } /^```/ { on = 0 } on && n == 1' "$source/doc
 grep -q 'int main' "$work/api.c"
 "$cc" -std=c11 -Wall -Wextra -Werror -I"$source/include" "$work/api.c" -o "$work/api" -L"$build" -lreprise
 cd "$work"
-LD_LIBRARY_PATH=$build "$work/api"
-archive=$(ls ./*.reprise | head -1)
-"$build/cli/reprise" replay "$archive" --threads 2 --isa ref
+LD_LIBRARY_PATH=$build "$work/api" api.reprise
+
+"$build/cli/reprise" replay api.reprise --threads 2 --isa ref
 echo "documentation works"
