@@ -182,6 +182,8 @@ typedef struct cursor {
     const rp_archive *archive;
     uint64_t at;
     unsigned char window[WINDOW];
+    rp_status status; /* of reading */
+    rp_error *err;
 } cursor;
 
 static la_ssize_t cursor_read(struct archive *a, void *arg, const void **out)
@@ -190,7 +192,8 @@ static la_ssize_t cursor_read(struct archive *a, void *arg, const void **out)
     uint64_t left = from->archive->size - from->at;
     size_t part = left < WINDOW ? (size_t)left : WINDOW;
 
-    if (rp_archive_source_read(from->archive, from->at, from->window, part, NULL) != RP_OK) {
+    from->status = rp_archive_source_read(from->archive, from->at, from->window, part, from->err);
+    if (from->status != RP_OK) {
         archive_set_error(a, EIO, "cannot read");
         return -1;
     }
@@ -227,7 +230,7 @@ static rp_status confirm(const rp_archive *archive, rp_error *err)
     struct archive *a = archive_read_new();
     struct archive_entry *entry;
     cursor *from = rp_malloc(sizeof *from);
-    rp_status status = RP_OK;
+    rp_status status;
     int result = ARCHIVE_FATAL;
     size_t i = 0;
 
@@ -238,6 +241,8 @@ static rp_status confirm(const rp_archive *archive, rp_error *err)
     }
     from->archive = archive;
     from->at = 0;
+    from->status = RP_OK;
+    from->err = err;
     if (archive_read_support_format_tar(a) == ARCHIVE_OK)
         result = archive_read_open2(a, from, NULL, cursor_read, cursor_skip, NULL);
     while (result == ARCHIVE_OK && (result = archive_read_next_header(a, &entry)) == ARCHIVE_OK) {
@@ -245,7 +250,8 @@ static rp_status confirm(const rp_archive *archive, rp_error *err)
             break;
         i++;
     }
-    if (result != ARCHIVE_EOF || i != archive->members)
+    status = from->status;
+    if (status == RP_OK && (result != ARCHIVE_EOF || i != archive->members))
         status = rp_fail(err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EFORMAT, "%s: %s reads it otherwise: %s",
                          i < archive->members ? archive->member[i].name : RP_ARCHIVE_END, archive_version_string(),
                          archive_error_string(a) ? archive_error_string(a) : "another entry");

@@ -211,9 +211,18 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
         status = all_steps(w, err);
     if (status == RP_OK && record)
         status = finish(w, err);
+    /* The report comes first: once the archive has its name, nothing may fail any more. */
+    if (status == RP_OK)
+        status = report(w, out, err);
     if (status == RP_OK && record && path)
         status = save(w->writer, path, key, rp_driver_run(w->driver), w->computed - w->start, force, err);
-    return status == RP_OK ? report(w, out, err) : status;
+    if (status == RP_OK) {
+        (*out)->seconds = seconds() - w->start;
+    } else {
+        rp_job_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,

@@ -40,14 +40,23 @@ struct rp_key {
     char id[RP_DIGEST_HEX];
 };
 
+/* Whether OpenSSL's trouble was memory: its first or its last word says so. Before ERR_pop_to_mark. */
+static bool ran_out_of_memory(void)
+{
+    return ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE ||
+           ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
+}
+
 static rp_status find_kind(rp_key *key, const char *where, rp_error *err)
 {
     const char *type = EVP_PKEY_get0_type_name(key->pkey);
     bool curve = EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_EC;
     char group[64] = "";
 
+    ERR_set_mark();
     if (curve && EVP_PKEY_get_group_name(key->pkey, group, sizeof group, NULL) != 1)
         memcpy(group, "unnamed", sizeof "unnamed");
+    ERR_pop_to_mark();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (curve ? kinds[i].group != NULL && strcmp(group, kinds[i].group) == 0
                   : kinds[i].group == NULL && EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_ED25519)
@@ -69,14 +78,16 @@ static rp_status find_id(rp_key *key, const char *where, rp_error *err)
 
     if (bio == NULL)
         return rp_no_memory(err);
+    ERR_set_mark();
     if ((key->kind->group != NULL &&
          EVP_PKEY_set_utf8_string_param(key->pkey, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed") != 1) ||
         PEM_write_bio_PUBKEY(bio, key->pkey) != 1) {
-        status = rp_fail(err, RP_EARG, "%s: OpenSSL cannot write the public key", where);
+        status = rp_fail(err, RP_ENOMEM, "%s: OpenSSL cannot write the public key", where);
     } else {
         long size = BIO_get_mem_data(bio, &text);
         status = rp_sha256(&digest, text, (size_t)size, err);
     }
+    ERR_pop_to_mark();
     BIO_free(bio);
     if (status == RP_OK)
         rp_digest_hex(key->id, &digest);
@@ -180,6 +191,7 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
 {
     passphrase_source source = {.passphrase = passphrase};
     EVP_PKEY *pkey = NULL;
+    bool no_memory;
     char label[64];
     BIO *bio;
 
@@ -191,8 +203,11 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
         return rp_no_memory(err);
     ERR_set_mark();
     pkey = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &source);
+    no_memory = pkey == NULL && ran_out_of_memory();
     ERR_pop_to_mark();
     BIO_free(bio);
+    if (no_memory)
+        return rp_no_memory(err);
     if (pkey != NULL)
         return wrap(out, pkey, true, where, err);
     if (source.asked && passphrase == NULL)
@@ -207,6 +222,7 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
 {
     passphrase_source source = {0};
     EVP_PKEY *pkey = NULL;
+    bool no_memory;
     char label[64];
     BIO *bio;
 
@@ -218,8 +234,11 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
         return rp_no_memory(err);
     ERR_set_mark();
     pkey = PEM_read_bio_PUBKEY(bio, NULL, give_passphrase, &source);
+    no_memory = pkey == NULL && ran_out_of_memory();
     ERR_pop_to_mark();
     BIO_free(bio);
+    if (no_memory)
+        return rp_no_memory(err);
     if (pkey != NULL)
         return wrap(out, pkey, false, where, err);
     return rp_fail(err, RP_EARG, "%s: found %s, expected a public key in PEM (PUBLIC KEY)", where,
@@ -324,7 +343,8 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
         return rp_no_memory(err);
     ERR_set_mark();
     done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1 &&
-           EVP_DigestSign(context, bytes, &length, message, size) == 1;
+           EVP_DigestSign(context, bytes, &length, message, size) == 1 &&
+           length <= sizeof bytes; /* where memory runs out, OpenSSL 3.0 calls it done with a length of 2^32 - 1 */
     ERR_pop_to_mark();
     EVP_MD_CTX_free(context);
     if (!done)
@@ -353,24 +373,37 @@ static bool strict_der(const unsigned char *bytes, size_t size)
     return same;
 }
 
+/* 1 valid, 0 wrong, negative: OpenSSL could not tell. */
+static int verdict_of(const rp_key *key, const void *message, size_t size, const void *signature, size_t signature_size)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int verdict = -1;
+
+    if (context != NULL && EVP_DigestVerifyInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1)
+        verdict = EVP_DigestVerify(context, signature, signature_size, message, size);
+    EVP_MD_CTX_free(context);
+    return verdict;
+}
+
 rp_status rp_key_check(const rp_key *key, const void *message, size_t size, const void *signature,
                        size_t signature_size, rp_error *err)
 {
-    EVP_MD_CTX *context;
-    bool form, valid;
+    bool form, no_memory;
+    int verdict = 0;
 
     ERR_set_mark();
     form = key->kind->group == NULL || strict_der(signature, signature_size);
-    context = form ? EVP_MD_CTX_new() : NULL;
-    valid = context != NULL &&
-            EVP_DigestVerifyInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1 &&
-            EVP_DigestVerify(context, signature, signature_size, message, size) == 1;
+    /* OpenSSL also calls wrong what it had no memory to copy; nobody is accused for that, so a wrong signature is wrong
+     * twice. */
+    for (int i = 0; i < 2 && form && verdict == 0; i++)
+        verdict = verdict_of(key, message, size, signature, signature_size);
+    no_memory = verdict < 0 || (!form && ran_out_of_memory());
     ERR_pop_to_mark();
-    if (form && context == NULL)
-        return rp_no_memory(err);
-    EVP_MD_CTX_free(context);
+    if (no_memory)
+        return rp_fail(err, RP_ENOMEM, "OpenSSL has no memory to check a signature by this %s key", key->kind->type);
     if (!form)
         return rp_fail(err, RP_ESIGN, "the signature is not strict DER");
-    return valid ? RP_OK : rp_fail(err, RP_ESIGN, "the signature is wrong: not made by %s key %s over these bytes",
-                                   key->kind->type, key->id);
+    return verdict == 1 ? RP_OK
+                        : rp_fail(err, RP_ESIGN, "the signature is wrong: not made by %s key %s over these bytes",
+                                  key->kind->type, key->id);
 }

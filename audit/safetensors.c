@@ -63,15 +63,19 @@ static json_t *tensor_json(const rp_safetensor *tensor, size_t begin, size_t end
 
 static rp_status add_entry(json_t *header, const char *name, json_t *value, rp_error *err)
 {
+    size_t failures;
+
     if (value == NULL)
         return rp_no_memory(err);
     if (*name == '\0' || strcmp(name, metadata_key) == 0 || json_object_get(header, name) != NULL) {
         json_decref(value);
         return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is empty, reserved or used twice", name);
     }
-    if (json_object_set_new(header, name, value) != 0)
-        return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8, or memory ran out", name);
-    return RP_OK;
+    failures = rp_memory_failures();
+    if (json_object_set_new(header, name, value) == 0)
+        return RP_OK;
+    return rp_memory_failures() != failures ? rp_no_memory(err)
+                                            : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
 }
 
 static rp_status add_metadata(json_t *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
@@ -80,10 +84,12 @@ static rp_status add_metadata(json_t *header, const rp_safetensors_pair *metadat
     rp_status status = object ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; status == RP_OK && i < pairs; i++) {
+        size_t failures = rp_memory_failures();
         json_t *value = json_string(metadata[i].value);
-        status = value == NULL ? rp_fail(err, RP_EARG, "safetensors: metadata \"%.200s\" is not UTF-8",
-                                         metadata[i].key)
-                               : add_entry(object, metadata[i].key, value, err);
+        if (value == NULL && rp_memory_failures() == failures)
+            status = rp_fail(err, RP_EARG, "safetensors: metadata \"%.200s\" is not UTF-8", metadata[i].key);
+        else
+            status = add_entry(object, metadata[i].key, value, err);
     }
     if (status == RP_OK && json_object_set(header, metadata_key, object) != 0)
         status = rp_no_memory(err);

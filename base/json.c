@@ -183,8 +183,11 @@ rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canon
     if (too_deep(bytes, size))
         return rp_fail(err, RP_EFORMAT, "%s: JSON nested deeper than %d", where, DEPTH_MAX);
     value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
-    if (!value && rp_memory_failures() != failures) /* jansson's own code for it is not always set */
+    /* jansson does not always say so: where a string's buffer cannot grow, it even returns a value with a shortened string */
+    if (rp_memory_failures() != failures) {
+        json_decref(value);
         return rp_no_memory(err);
+    }
     if (!value)
         return rp_fail(err, RP_EFORMAT, "%s: invalid JSON at line %d, column %d: %s", where, detail.line, detail.column,
                        rp_printable(quoted, sizeof quoted, detail.text, strlen(detail.text)));

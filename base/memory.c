@@ -64,7 +64,10 @@ void *rp_calloc(size_t count, size_t bytes)
 
 void *rp_realloc(void *block, size_t bytes)
 {
-    return current.resize(current.self, block, bytes ? bytes : 1);
+    void *resized = current.resize(current.self, block, bytes ? bytes : 1);
+
+    failures += resized == NULL;
+    return resized;
 }
 
 void *rp_reallocarray(void *block, size_t count, size_t bytes)

@@ -31,5 +31,8 @@ install(EXPORT reprise NAMESPACE reprise:: FILE repriseConfig.cmake
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/repriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/repriseConfigVersion.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
+# from libdir back to the prefix: one ".." for each of its components, and one for pkgconfig/
+string(REGEX REPLACE "[^/]+" ".." RP_PC_PREFIX "${CMAKE_INSTALL_LIBDIR}")
+set(RP_PC_PREFIX "\${pcfiledir}/../${RP_PC_PREFIX}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/reprise.pc.in ${CMAKE_BINARY_DIR}/reprise.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -53,7 +53,7 @@ static void visit(sweep *s, size_t k)
     const rp_program *p = s->graph->program;
     rp_instr instr = p->instr[k];
     size_t n = instr.n_in;
-    rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in + n;
+    rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in ? in + n : NULL;
     bool *need = rp_malloc(n * sizeof *need);
     rp_tensor out = rp_graph_tensor(s->graph, instr.out[0]), grad_out = s->grad[instr.out[0]];
     bool any = false;

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The smallest jobs that walk every path of the library, for tests that let something fail at every point in turn: jobs
+ * as functions, and a sweep that runs a job with the n-th call failing, for n = 1, 2, ... until the job gets through.
+ * After each failure: a clear error, nothing under the final name, no temporary, no descriptor and no block left. */
+#ifndef TESTS_SMALL_JOB_H
+#define TESTS_SMALL_JOB_H
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rp/rp.h"
+
+static char job_folder[64];
+static char job_recipe[96], job_signed[96], job_other[96], job_api[96], job_private[96], job_public[96], job_out[96],
+    job_out_public[96];
+static char job_rows[2048];
+static rp_job_options job_options = {.threads = 1, .level = "ref"};
+static bool job_real_conformance;
+
+/* Signing makes sure that the kernels conform, which takes longer than all the rest of a small job. So the tests are
+ * linked with --wrap=rp_conformance_run, and only the job that is about it has the real one. */
+rp_status __real_rp_conformance_run(const char *level, size_t *checked, rp_error *err);
+rp_status __wrap_rp_conformance_run(const char *level, size_t *checked, rp_error *err);
+rp_status __wrap_rp_conformance_run(const char *level, size_t *checked, rp_error *err)
+{
+    if (job_real_conformance)
+        return __real_rp_conformance_run(level, checked, err);
+    *checked = 1;
+    return RP_OK;
+}
+
+static void job_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---- the jobs ---- */
+
+static rp_status job_train_as(const char *path, const char *key_path, rp_error *err)
+{
+    rp_key *key = NULL;
+    rp_job *job = NULL;
+    rp_status status = rp_key_load_private(&key, key_path, NULL, err);
+
+    if (status == RP_OK)
+        status = rp_train_recipe(job_recipe, path, key, false, &job_options, &job, err);
+    rp_job_free(job);
+    rp_key_free(key);
+    return status;
+}
+
+static rp_status job_run(rp_error *err)
+{
+    return job_train_as(job_out, job_private, err);
+}
+
+static rp_status job_api_step(rp_run *run, float x, rp_error *err)
+{
+    size_t shape[] = {2, 2};
+    float batch[4] = {x, -1.0f, 0.5f, 2.0f}, mean = 0;
+    rp_status status = rp_step_begin(run, err);
+    rp_tensor w, hidden, m, grad;
+
+    if (status != RP_OK)
+        return status;
+    w = rp_state(run, "w");
+    hidden = rp_matmul(rp_feed(run, "x", RP_F32, 2, shape, batch), w);
+    m = rp_mean(hidden, NULL, 0, false);
+    status = rp_read(run, m, &mean, sizeof mean, err);
+    m = status == RP_OK && mean > 0 ? rp_mean(rp_tanh(hidden), NULL, 0, false) : m;
+    rp_gradients(m, &w, 1, &grad);
+    rp_set_state(run, "w", rp_sub(w, grad));
+    rp_result(run, "loss", m);
+    return rp_step_end(run, err);
+}
+
+static rp_status job_api_as(const char *path, rp_error *err)
+{
+    rp_run_options options = {1, "ref"};
+    size_t shape[] = {2, 2};
+    float initial[4] = {1, 2, 3, -1};
+    rp_key *key = NULL;
+    rp_run *run = NULL;
+    rp_recorder *recorder = NULL;
+    rp_status status = rp_key_load_private(&key, job_private, NULL, err);
+
+    if (status == RP_OK)
+        status = rp_run_new(&run, &options, err);
+    if (status == RP_OK)
+        status = rp_run_add_state(run, "w", RP_F32, 2, shape, initial, err);
+    if (status == RP_OK)
+        status = rp_recorder_new(&recorder, run, err);
+    if (status == RP_OK)
+        status = job_api_step(run, 1.0f, err);
+    if (status == RP_OK)
+        status = job_api_step(run, -9.0f, err);
+    if (status == RP_OK)
+        status = rp_recorder_save(recorder, path, key, false, NULL, err);
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    rp_key_free(key);
+    return status;
+}
+
+static rp_status job_eager(rp_error *err)
+{
+    return job_api_as(job_out, err);
+}
+
+static rp_status job_verify(rp_error *err)
+{
+    rp_key *key = NULL;
+    rp_verification *result = NULL;
+    rp_archive *archive = NULL;
+    rp_status status = rp_key_load_public(&key, job_public, err);
+    const rp_key *const trusted[] = {key};
+
+    if (status == RP_OK)
+        status = rp_verify(job_signed, trusted, 1, NULL, &result, &archive, err);
+    rp_archive_close(archive);
+    rp_verification_free(result);
+    rp_key_free(key);
+    return status;
+}
+
+static rp_status job_replay_of(const char *path, rp_error *err)
+{
+    rp_archive *archive = NULL;
+    rp_job *job = NULL;
+    rp_status status = rp_archive_open(&archive, path, err);
+
+    if (status == RP_OK)
+        status = rp_replay(archive, &job_options, &job, err);
+    rp_job_free(job);
+    rp_archive_close(archive);
+    return status;
+}
+
+static rp_status job_replay(rp_error *err)
+{
+    return job_replay_of(job_signed, err);
+}
+
+static rp_status job_replay_eager(rp_error *err)
+{
+    return job_replay_of(job_api, err);
+}
+
+static rp_status job_predict(rp_error *err)
+{
+    rp_archive *archive = NULL;
+    char *text = NULL;
+    size_t length;
+    rp_status status = rp_archive_open(&archive, job_signed, err);
+
+    if (status == RP_OK)
+        status = rp_predict(archive, job_rows, strlen(job_rows), "rows", &job_options, &text, &length, err);
+    rp_text_free(text);
+    rp_archive_close(archive);
+    return status;
+}
+
+static rp_status job_diff(rp_error *err)
+{
+    rp_archive *a = NULL, *b = NULL;
+    char *text = NULL;
+    bool same = true;
+    rp_status status = rp_archive_open(&a, job_signed, err);
+
+    if (status == RP_OK)
+        status = rp_archive_open(&b, job_other, err);
+    if (status == RP_OK)
+        status = rp_diff(a, b, &job_options, &same, &text, err);
+    if (status == RP_OK)
+        assert_false(same);
+    rp_text_free(text);
+    rp_archive_close(b);
+    rp_archive_close(a);
+    return status;
+}
+
+static rp_status job_keys(rp_error *err)
+{
+    rp_key *key = NULL;
+    rp_status status = rp_key_generate(&key, err);
+
+    if (status == RP_OK)
+        status = rp_key_save_private(key, job_out, NULL, false, err);
+    if (status == RP_OK)
+        status = rp_key_save_public(key, job_out_public, false, err);
+    if (status != RP_OK)
+        (void)unlink(job_out); /* two files, two promises: the caller pairs them */
+    rp_key_free(key);
+    return status;
+}
+
+static rp_status job_doctor(rp_error *err)
+{
+    char *text = NULL;
+    bool healthy = false;
+    rp_status status = rp_doctor(&text, &healthy, err);
+
+    rp_text_free(text);
+    return status;
+}
+
+typedef struct small_job {
+    const char *name;
+    rp_status (*work)(rp_error *err);
+} small_job;
+
+static const small_job small_jobs[] = {
+    {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
+    {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
+    {"doctor", job_doctor},
+};
+enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
+
+/* ---- the folder ---- */
+
+static void job_recipe_write(int seed)
+{
+    char text[400];
+
+    (void)snprintf(text, sizeof text,
+                   "reprise: 1\nseed: %d\ndata: {csv: table.csv, target: y, folds: 2, fold: 1}\n"
+                   "model: {hidden: [2], activation: gelu, dropout: 0.2}\n"
+                   "train: {epochs: 1, batch: 8, clip_norm: 0.5}\n", seed);
+    job_text(job_recipe, text);
+}
+
+static int job_setup(void **state)
+{
+    char path[96];
+    rp_error err;
+    rp_key *key;
+
+    (void)state;
+    strcpy(job_folder, "/tmp/rp-small-XXXXXX");
+    if (!mkdtemp(job_folder) || setenv("TMPDIR", job_folder, 1) != 0)
+        return -1;
+#define JOB_PATH(to, name) (void)snprintf(to, sizeof to, "%s/%s", job_folder, name)
+    JOB_PATH(path, "table.csv");
+    JOB_PATH(job_recipe, "recipe.yaml");
+    JOB_PATH(job_signed, "signed.reprise");
+    JOB_PATH(job_other, "other.reprise");
+    JOB_PATH(job_api, "api.reprise");
+    JOB_PATH(job_private, "key.pem");
+    JOB_PATH(job_public, "key.pub.pem");
+    JOB_PATH(job_out, "out.file");
+    JOB_PATH(job_out_public, "out.public");
+#undef JOB_PATH
+    strcpy(job_rows, "x,colour,y\n");
+    for (int i = 0; i < 16; i++)
+        (void)snprintf(job_rows + strlen(job_rows), 64, "%d.%d,%s,%s\n", i % 7, i % 5, i % 3 ? "red" : "blue",
+                       i % 7 + i % 3 > 4 ? "yes" : "no");
+    strcat(job_rows, ",green,no\n");
+    job_text(path, job_rows);
+    if (rp_key_generate(&key, &err) != RP_OK || rp_key_save_private(key, job_private, NULL, false, &err) != RP_OK ||
+        rp_key_save_public(key, job_public, false, &err) != RP_OK)
+        return -1;
+    rp_key_free(key);
+    job_recipe_write(4);
+    if (job_train_as(job_other, job_private, &err) != RP_OK)
+        return -1;
+    job_recipe_write(3);
+    return job_train_as(job_signed, job_private, &err) == RP_OK && job_api_as(job_api, &err) == RP_OK ? 0 : -1;
+}
+
+static int job_teardown(void **state)
+{
+    char command[96];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", job_folder);
+    return system(command);
+}
+
+static size_t job_entries(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    size_t n = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory))
+        n++;
+    assert_int_equal(closedir(directory), 0);
+    return n;
+}
+
+/* ---- the sweep ---- */
+
+typedef struct sweep {
+    void (*arm)(size_t n);        /* the n-th call from now on fails */
+    bool (*disarm)(void);         /* whether it came to that */
+    size_t (*calls)(void);        /* since arming */
+    long (*live)(void);           /* blocks the library holds; NULL: not counted */
+    bool (*expected)(rp_status);  /* statuses that may come of it */
+    size_t points;                /* at most so many, evenly spread; 0: all */
+} sweep;
+
+/* What is wrong after a pass, or NULL. */
+static const char *sweep_fault(const sweep *s, rp_status status, const rp_error *err, bool failed, size_t entries,
+                               size_t descriptors, long live)
+{
+    if (status != RP_OK && !failed)
+        return "an error without a reason";
+    if (status != RP_OK && (err->status != status || !*err->text || !s->expected(status)))
+        return "another error than expected";
+    if (job_entries(job_folder) != entries)
+        return "a file is left behind";
+    if (job_entries("/proc/self/fd") != descriptors)
+        return "a descriptor is left open";
+    return s->live && s->live() != live ? "blocks leak" : NULL;
+}
+
+/* Returns the number of points at which something failed. */
+static inline size_t sweep_job(const sweep *s, const small_job *job)
+{
+    rp_error err = {0};
+    size_t entries, descriptors, faults = 0, n = 1, step = 1, failures = 0, overcome = 0;
+    bool failed = true;
+
+    s->arm(SIZE_MAX);
+    if (job->work(&err) != RP_OK) /* what libraries allocate once, they allocate here */
+        fail_msg("%s: %s", job->name, err.text);
+    if (s->points)
+        step = s->calls() / s->points + 1;
+    (void)s->disarm();
+    (void)unlink(job_out);
+    (void)unlink(job_out_public);
+    entries = job_entries(job_folder);
+    descriptors = job_entries("/proc/self/fd");
+    for (; failed && faults < 10; n += step) {
+        long live = s->live ? s->live() : 0;
+        const char *fault;
+        rp_status status;
+
+        err = (rp_error){0};
+        s->arm(n);
+        status = job->work(&err);
+        failed = s->disarm();
+        if (status == RP_OK) {
+            (void)unlink(job_out);
+            (void)unlink(job_out_public);
+            overcome += failed;
+        }
+        fault = sweep_fault(s, status, &err, failed, entries, descriptors, live);
+        if (fault)
+            print_error("%s: call %zu failing gives %s \"%s\": %s\n", job->name, n, rp_status_name(status), err.text, fault);
+        faults += fault != NULL;
+        failures += failed;
+    }
+    if (faults)
+        fail_msg("%s: %zu faults", job->name, faults);
+    assert_true(failures > 0);
+    print_message("%-12s %zu calls failed in turn, %zu of them made good\n", job->name, failures, overcome);
+    return failures;
+}
+
+#endif

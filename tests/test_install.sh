@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What is installed works on its own: a program finds it through pkg-config, another through find_package, both train a
+# step and save an archive, and the installed command replays it. The shared library exports nothing but rp_ names.
+# Usage: test_install.sh BUILD_DIR C_COMPILER
+set -euo pipefail
+export LC_ALL=C
+build=$(cd "$1" && pwd)
+compiler=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+cmake --install "$build" --prefix "$prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+library=$(find "$prefix" -name 'libreprise.so' | head -1)
+folder=$(dirname "$library")
+
+echo "== exported names"
+nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//' >"$work/names"
+[ "$(wc -l <"$work/names")" -gt 100 ] || { echo "only $(wc -l <"$work/names") names are exported"; exit 1; }
+if grep -v '^rp_' "$work/names"; then
+    echo "the names above are exported and do not start with rp_"
+    exit 1
+fi
+readelf -d "$library" | grep -q 'SONAME.*libreprise\.so\.[0-9]' || { echo "no SONAME"; exit 1; }
+
+echo "== public headers stand alone"
+for header in "$prefix"/include/rp/*.h; do
+    echo "#include \"rp/$(basename "$header")\"" >"$work/header.c"
+    "$compiler" -std=c11 -Wall -Wextra -Werror -pedantic -I"$prefix/include" -fsyntax-only "$work/header.c"
+done
+
+mkdir "$work/program"
+cat >"$work/program/program.c" <<'END'
+#include <stdio.h>
+
+#include "rp/rp.h"
+
+int main(int argc, char **argv)
+{
+    size_t shape[] = {3};
+    float initial[] = {1, 2, 3};
+    char id[RP_DIGEST_HEX];
+    rp_error err;
+    rp_run *run;
+    rp_recorder *recorder;
+    rp_tensor w, loss, grad;
+
+    if (argc != 2 || rp_run_new(&run, NULL, &err) != RP_OK ||
+        rp_run_add_state(run, "w", RP_F32, 1, shape, initial, &err) != RP_OK ||
+        rp_recorder_new(&recorder, run, &err) != RP_OK || rp_step_begin(run, &err) != RP_OK)
+        return 1;
+    w = rp_state(run, "w");
+    loss = rp_mean(rp_mul(w, w), NULL, 0, false);
+    rp_gradients(loss, &w, 1, &grad);
+    rp_set_state(run, "w", rp_sub(w, grad));
+    rp_result(run, "loss", loss);
+    if (rp_step_end(run, &err) != RP_OK || rp_recorder_save(recorder, argv[1], NULL, false, id, &err) != RP_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    puts(id);
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    return 0;
+}
+END
+cat >"$work/program/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(program LANGUAGES C)
+find_package(reprise 0.1 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE reprise::reprise)
+END
+
+echo "== pkg-config"
+export PKG_CONFIG_PATH=$folder/pkgconfig
+# shellcheck disable=SC2046
+"$compiler" -std=c11 -Wall -Wextra -Werror "$work/program/program.c" $(pkg-config --cflags --libs reprise) -o "$work/one"
+LD_LIBRARY_PATH=$folder "$work/one" "$work/one.reprise" >"$work/one.id"
+
+echo "== find_package"
+cmake -S "$work/program" -B "$work/program/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" \
+    >"$work/log" 2>&1 && cmake --build "$work/program/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+LD_LIBRARY_PATH=$folder "$work/program/build/program" "$work/two.reprise" >"$work/two.id"
+
+echo "== the installed command replays what they made"
+cmp "$work/one.reprise" "$work/two.reprise"
+cmp "$work/one.id" "$work/two.id"
+"$prefix/bin/reprise" replay "$work/one.reprise"
