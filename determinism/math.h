@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementary functions under the contract (CONTRACT 5). binary32: correctly rounded, proven over all 2^32 inputs by
  * tests/prove_math.c. binary64: the written sequence of IEEE operations of the contract, with its stated error bound.
- * Out of line here; determinism/math_inline.h has the same functions as static inline for kernels to vectorise. */
+ * Out of line here; determinism/math_*inline.h have the same functions as static inline for kernels to vectorise. */
 #ifndef DETERMINISM_MATH_H
 #define DETERMINISM_MATH_H
 
@@ -14,6 +14,20 @@ float rp_log1p_f32(float x);
 float rp_tanh_f32(float x);
 float rp_sigmoid_f32(float x); /* 1 / (1 + exp(-x)), rounded once */
 float rp_erf_f32(float x);
+float rp_exp2_f32(float x);
+float rp_log2_f32(float x);
+float rp_log10_f32(float x);
+float rp_sin_f32(float x);
+float rp_cos_f32(float x);
+float rp_tan_f32(float x);
+float rp_sinh_f32(float x);
+float rp_cosh_f32(float x);
+float rp_asin_f32(float x);
+float rp_acos_f32(float x);
+float rp_atan_f32(float x);
+float rp_erfc_f32(float x);
+float rp_rsqrt_f32(float x); /* 1 / sqrt(x) */
+float rp_cbrt_f32(float x);
 
 double rp_exp_f64(double x);
 double rp_expm1_f64(double x);
@@ -22,6 +36,20 @@ double rp_log1p_f64(double x);
 double rp_tanh_f64(double x);
 double rp_sigmoid_f64(double x);
 double rp_erf_f64(double x);
+double rp_exp2_f64(double x);
+double rp_log2_f64(double x);
+double rp_log10_f64(double x);
+double rp_sin_f64(double x);
+double rp_cos_f64(double x);
+double rp_tan_f64(double x);
+double rp_sinh_f64(double x);
+double rp_cosh_f64(double x);
+double rp_asin_f64(double x);
+double rp_acos_f64(double x);
+double rp_atan_f64(double x);
+double rp_erfc_f64(double x);
+double rp_rsqrt_f64(double x);
+double rp_cbrt_f64(double x);
 /* sin and cos of pi * x, for Box-Muller and the cosine schedule: argument reduction is exact. */
 double rp_sinpi_f64(double x);
 double rp_cospi_f64(double x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elementary functions of determinism/math.h as static inline code without branches or tables, so that a compiler
+ * The binary64 elementary functions of determinism/math.h as static inline code without branches or tables, so that a compiler
  * vectorises a loop over them at any SIMD width. The sequence of operations is that of CONTRACT 5: additions,
  * multiplications and divisions of binary64 only, no fma, hence the same bits with and without an FMA unit. */
 #ifndef DETERMINISM_MATH_INLINE_H
@@ -22,17 +22,15 @@
 #define RP_ROUNDER 0x1.8p+52
 #define RP_NAN_F64 0x7FF8000000000000u
 
-/* A select by masks: unlike ?: it cannot be turned back into a branch around one side, which would stop a vectoriser. */
+/* Both sides are values already, so a vectoriser makes this a blend. */
 static inline double rp_select_f64(int condition, double yes, double no)
 {
-    uint64_t mask = (uint64_t)0 - (uint64_t)(condition != 0);
-    return rp_from_bits_f64((rp_bits_f64(yes) & mask) | (rp_bits_f64(no) & ~mask));
+    return condition ? yes : no;
 }
 
 static inline float rp_select_f32(int condition, float yes, float no)
 {
-    uint32_t mask = (uint32_t)0 - (uint32_t)(condition != 0);
-    return rp_from_bits_f32((rp_bits_f32(yes) & mask) | (rp_bits_f32(no) & ~mask));
+    return condition ? yes : no;
 }
 
 /* A NaN passes through, as it fails both comparisons. */
@@ -71,6 +69,19 @@ typedef struct rp_exp_parts {
     double k, r, q;
 } rp_exp_parts;
 
+/* e^r - 1 - r for |r| <= 0.347 */
+static inline double rp_exp_tail(double r)
+{
+    double z = r * r;
+    double p = 0x1.af5ebb40df6e5p-26 + 0x1.1f92e1c54dd79p-29 * r;
+
+    p = p * z + (0x1.71ddf85b7f76cp-19 + 0x1.27e4c7b0facacp-22 * r);
+    p = p * z + (0x1.a01a01afdf2ebp-13 + 0x1.a01a01af6b602p-16 * r);
+    p = p * z + (0x1.111111110f6c7p-7 + 0x1.6c16c16c14a71p-10 * r);
+    p = p * z + (0x1.5555555555559p-3 + 0x1.5555555555559p-5 * r);
+    return z * (0.5 + r * p);
+}
+
 /* |x| <= 1100. k * ln2_high is exact (42 + 11 bits) and so is the subtraction; c is what r lost in rounding. */
 static inline rp_exp_parts rp_exp_reduce(double x)
 {
@@ -79,14 +90,8 @@ static inline rp_exp_parts rp_exp_reduce(double x)
     double low = k * 0x1.ef35793c76730p-45;
     double r = high - low;
     double c = (high - r) - low;
-    double z = r * r;
-    double p = 0x1.af5ebb40df6e5p-26 + 0x1.1f92e1c54dd79p-29 * r;
 
-    p = p * z + (0x1.71ddf85b7f76cp-19 + 0x1.27e4c7b0facacp-22 * r);
-    p = p * z + (0x1.a01a01afdf2ebp-13 + 0x1.a01a01af6b602p-16 * r);
-    p = p * z + (0x1.111111110f6c7p-7 + 0x1.6c16c16c14a71p-10 * r);
-    p = p * z + (0x1.5555555555559p-3 + 0x1.5555555555559p-5 * r);
-    return (rp_exp_parts){k, r, c + z * (0.5 + r * p)};
+    return (rp_exp_parts){k, r, c + rp_exp_tail(r)};
 }
 
 static inline double rp_exp_f64_inline(double x)
@@ -311,92 +316,6 @@ static inline double rp_cospi_f64_inline(double x)
     double y = rp_select_f64(p.n == 1.0, -p.s, rp_select_f64(p.n == 2.0, -p.c, p.c)) + 0.0;
 
     return rp_select_f64(rp_abs_f64(x) < HUGE_VAL, y, rp_from_bits_f64(RP_NAN_F64));
-}
-
-/* --- binary32: the binary64 cores rounded once; tests/prove_math.c proves the result over all inputs -------------- */
-
-/* Replaces y at one of the few inputs whose value lies too near a midpoint for the core, as the proof found them. */
-static inline float rp_except_f32(float y, float x, uint32_t input, uint32_t output)
-{
-    return rp_select_f32(rp_bits_f32(x) == input, rp_from_bits_f32(output), y);
-}
-
-/* exp and sigmoid are 0, 1 or infinite beyond the clamps; a factor 2^k is then enough. */
-static inline double rp_exp_narrow(double x)
-{
-    rp_exp_parts e = rp_exp_reduce(rp_clamp_f64(x, -120.0, 120.0));
-
-    return (1.0 + (e.r + e.q)) * rp_pow2_f64(e.k);
-}
-
-static inline float rp_exp_f32_inline(float x)
-{
-    return rp_canonical_f32((float)rp_exp_narrow((double)x));
-}
-
-static inline float rp_expm1_f32_inline(float x)
-{
-    float y = (float)rp_expm1_core(rp_clamp_f64((double)x, -50.0, 120.0));
-
-    return rp_canonical_f32(rp_select_f32(x == 0.0f, x, y));
-}
-
-static inline float rp_tanh_f32_inline(float x)
-{
-    double y = rp_tanh_core(rp_clamp_f64(rp_abs_f64((double)x), 0.0, 20.0));
-
-    return rp_canonical_f32((float)rp_copysign_f64(y, (double)x));
-}
-
-/* Near 0, 1/2 + x/4 - x^3/48 + x^5/480: there 1/2 + x/4 is often midway between two binary32, and the cubic decides
- * though it is below the last place of the binary64 sum. It therefore counts as at least 2^-53, which cannot be too
- * much: 1/2 + x/4 is on a grid of at least 2^-51 where |x| >= 2^-26, and below that the result is 1/2 anyway. */
-static inline float rp_sigmoid_f32_inline(float x)
-{
-    double d = (double)x, a = rp_abs_f64(d), z = d * d;
-    double e = rp_exp_narrow(-a);
-    double y = rp_select_f64(x < 0.0f, e, 1.0) / (1.0 + e);
-    double cubic = (a * z) * (0x1.5555555555555p-6 - 0x1.1111111111111p-9 * z);
-
-    cubic = rp_copysign_f64(rp_select_f64(cubic < 0x1p-53, 0x1p-53, cubic), d);
-    y = rp_select_f64(a < 0x1p-8, (0.5 + 0.25 * d) - cubic, y);
-    return rp_except_f32(rp_canonical_f32((float)y), x, 0xBA928601u, 0x3EFFDB5Fu);
-}
-
-static inline float rp_log_f32_inline(float x)
-{
-    rp_log_parts l = rp_log_reduce((double)x);
-    float y = (float)rp_log_ends(rp_log_core(l.k, l.f, 0.0), (double)x, 0.0);
-
-    y = rp_except_f32(y, x, 0x3C413D3Au, 0xC08E158Fu);
-    y = rp_except_f32(y, x, 0x41178FEBu, 0x400FE5E7u);
-    y = rp_except_f32(y, x, 0x4C5D65A5u, 0x418F034Bu);
-    y = rp_except_f32(y, x, 0x65D890D3u, 0x4254D1F9u);
-    return rp_except_f32(y, x, 0x6F31A8ECu, 0x42845A89u);
-}
-
-static inline float rp_log1p_f32_inline(float x)
-{
-    double d = (double)x;
-    /* 1 + x is exact where k is not 0, up to 2^53; beyond, what it loses is below 2^-53 of a result above 36. */
-    rp_log_parts l = rp_log_reduce(1.0 + d);
-    float y = (float)rp_log_ends(rp_log_core(l.k, rp_select_f64(l.k == 0.0, d, l.f), 0.0), d, -1.0);
-
-    y = rp_except_f32(y, x, 0x35400003u, 0x353FFFFFu);
-    y = rp_except_f32(y, x, 0x3710001Bu, 0x370FFFF3u);
-    y = rp_except_f32(y, x, 0x3EFD81ADu, 0x3ECDEEE1u);
-    y = rp_except_f32(y, x, 0x41078FEBu, 0x400FE5E7u);
-    y = rp_except_f32(y, x, 0x65D890D3u, 0x4254D1F9u);
-    y = rp_except_f32(y, x, 0x6F31A8ECu, 0x42845A89u);
-    y = rp_except_f32(y, x, 0xB53FFFFDu, 0xB5400001u);
-    y = rp_except_f32(y, x, 0xB70FFFE5u, 0xB710000Du);
-    y = rp_except_f32(y, x, 0xBB0EC8C4u, 0xBB0EF0A5u);
-    return rp_select_f32(x == 0.0f, x, y);
-}
-
-static inline float rp_erf_f32_inline(float x)
-{
-    return rp_canonical_f32((float)rp_erf_core((double)x));
 }
 
 /* --- powers and fma: CONTRACT 5.6, 5.7 -------------------------------------------------------------------------- */

@@ -309,6 +309,8 @@ static void build_matmul(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype, 3, y);
 }
 
+#include "kernels/specimen_image.inc.h"
+
 static void build_random(rp_specimen *s, const rp_specimen_plan *plan)
 {
     add_rng(s, plan);
@@ -389,8 +391,14 @@ static const struct {
     K(softmax, unary, REALS), K(softmax_grad, binary, REALS), K(log_softmax, unary, REALS),
     K(log_softmax_grad, binary, REALS), K(layer_norm, layer_norm, REALS), K(layer_norm_grad, layer_norm, REALS),
     K(cross_entropy, cross_entropy, REALS), K(cross_entropy_grad, cross_entropy, REALS), K(matmul, matmul, REALS),
+    K(conv2d, conv2d, REALS), K(conv2d_grad_input, conv2d, REALS), K(conv2d_grad_weight, conv2d, REALS),
+    K(max_pool, pool, REALS), K(max_pool_grad, pool, REALS), K(avg_pool, pool, REALS), K(avg_pool_grad, pool, REALS),
+    K(batch_norm, batch_norm, REALS), K(batch_norm_train, batch_norm, REALS), K(batch_norm_grad, batch_norm, REALS),
     K(uniform, random, REALS), K(normal, random, REALS),
     K(sgd, sgd, REALS), K(adam, adam, REALS), K(adamw, adam, REALS), K(rmsprop, rmsprop, REALS),
+    K(expm1, unary, REALS), K(exp2, unary, REALS), K(log2, unary, REALS), K(log10, unary, REALS),
+    K(sin, unary, REALS), K(cos, unary, REALS), K(tan, unary, REALS), K(sinh, unary, REALS), K(cosh, unary, REALS),
+    K(asin, unary, REALS), K(acos, unary, REALS), K(atan, unary, REALS), K(erfc, unary, REALS), K(rsqrt, unary, REALS), K(cbrt, unary, REALS),
 #undef K
 };
 

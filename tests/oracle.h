@@ -51,6 +51,16 @@ static inline int oracle_sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
     }
 }
 
+/* 1 / sqrt(x); unlike mpfr_rec_sqrt it keeps the sign of zero. */
+static inline int oracle_rsqrt(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
+{
+    if (mpfr_zero_p(x)) {
+        mpfr_set_inf(y, mpfr_signbit(x) ? -1 : 1);
+        return 0;
+    }
+    return mpfr_rec_sqrt(y, x, rounding);
+}
+
 /* The bits of f(x) rounded once to binary32, subnormals included; NaN is canonical. */
 static inline uint32_t oracle_f32(oracle_function *f, uint32_t x)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Proves the binary32 elementary functions correctly rounded over all 2^32 inputs, against MPFR.
- *   prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--threads N] [--range FIRST COUNT]
+ *   prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range FIRST COUNT]
  * Exit 1 when any result is wrong; the argument that the fast check is sound stands at each step. */
 #include <mpfr.h>
 #include <pthread.h>
@@ -12,10 +12,12 @@
 #include <time.h>
 
 #include "determinism/math.h"
+#include "determinism/math_f32_inline.h"
 #include "determinism/math_inline.h"
+#include "kernels/kernel.h"
 #include "oracle.h"
 
-/* The functions as vector code of several widths: what is proven is the inline source, which is plain IEEE arithmetic. */
+/* The checks as vector code of several widths. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -41,7 +43,7 @@ typedef struct series {
 typedef struct function {
     const char *name;
     oracle_function *exact;
-    void (*fill)(float *y, uint32_t first, size_t count);
+    rp_kernel_id kernel;
     /* a[0 .. DEGREE] as MPFR numbers; bound and radius rounded outwards by their slack. */
     void (*expand)(mpfr_t *a, double c, double *bound, double *radius);
 } function;
@@ -67,19 +69,21 @@ typedef struct job {
     tally total;
 } job;
 
-#define FILL(name)                                                        \
-    CLONES static void fill_##name(float *y, uint32_t first, size_t count) \
-    {                                                                     \
-        for (uint32_t i = 0; i < (uint32_t)count; i++)                    \
-            y[i] = rp_##name##_f32_inline(rp_from_bits_f32(first + i));    \
-    }
-FILL(exp)
-FILL(expm1)
-FILL(log)
-FILL(log1p)
-FILL(tanh)
-FILL(sigmoid)
-FILL(erf)
+/* The level whose kernels are proven. */
+static const rp_kernel_table *table;
+
+static void fill(const function *f, float *y, uint32_t first, size_t count)
+{
+    static const rp_attr attr[RP_MAX_ATTR];
+    float x[BLOCK];
+    rp_view in = {.data = x, .dtype = RP_F32, .rank = 1, .shape = {count}, .stride = {1}}, out = in;
+    rp_kernel_args args = {&in, 1, &out, 1, attr};
+
+    for (uint32_t i = 0; i < (uint32_t)count; i++)
+        x[i] = rp_from_bits_f32(first + i);
+    out.data = y;
+    table->kernel[f->kernel]->run(&args, 0, count);
+}
 
 /* --- Taylor coefficients ---------------------------------------------------------------------------------------- */
 
@@ -228,10 +232,10 @@ static void expand_erf(mpfr_t *a, double c, double *bound, double *radius)
 }
 
 static const function functions[] = {
-    {"exp", mpfr_exp, fill_exp, expand_exp},         {"expm1", mpfr_expm1, fill_expm1, expand_expm1},
-    {"log", mpfr_log, fill_log, expand_log},         {"log1p", mpfr_log1p, fill_log1p, expand_log1p},
-    {"tanh", mpfr_tanh, fill_tanh, expand_tanh},     {"sigmoid", oracle_sigmoid, fill_sigmoid, expand_sigmoid},
-    {"erf", mpfr_erf, fill_erf, expand_erf},
+    {"exp", mpfr_exp, RP_K_exp, expand_exp},         {"expm1", mpfr_expm1, RP_K_expm1, expand_expm1},
+    {"log", mpfr_log, RP_K_log, expand_log},         {"log1p", mpfr_log1p, RP_K_log1p, expand_log1p},
+    {"tanh", mpfr_tanh, RP_K_tanh, expand_tanh},     {"sigmoid", oracle_sigmoid, RP_K_sigmoid, expand_sigmoid},
+    {"erf", mpfr_erf, RP_K_erf, expand_erf},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
@@ -317,7 +321,7 @@ static void prove_unfit(prover *p, uint32_t first, size_t count)
         prove_block(p, first + (uint32_t)(count / 2), count - count / 2);
         return;
     }
-    p->f->fill(p->y, first, count);
+    fill(p->f, p->y, first, count);
     for (size_t i = 0; i < count; i++)
         check_directly(p, first + (uint32_t)i, p->y[i]);
 }
@@ -355,7 +359,7 @@ static void prove_block(prover *p, uint32_t first, size_t count)
         prove_unfit(p, first, count);
         return;
     }
-    p->f->fill(p->y, first, count);
+    fill(p->f, p->y, first, count);
     find_doubtful(p->doubtful, p->y, first, count, c, &s, error_of(&s, reach * s.unit));
     for (size_t i = 0; i < count; i++)
         if (p->doubtful[i])
@@ -399,7 +403,7 @@ static void prove_range(prover *p, uint32_t first, size_t count)
     for (size_t done = 0; done < count;) {
         size_t part = count - done < BLOCK ? count - done : BLOCK;
 
-        p->f->fill(p->y, first + (uint32_t)done, part);
+        fill(p->f, p->y, first + (uint32_t)done, part);
         for (size_t i = 0; i < part; i++)
             if (rp_bits_f32(p->y[i]) != low)
                 report_wrong(p, first + (uint32_t)(done + i), rp_bits_f32(p->y[i]), low);
@@ -479,7 +483,7 @@ static bool prove(const function *f, unsigned threads, uint64_t first, uint64_t 
 
 static int usage(void)
 {
-    fputs("usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--threads N] [--range FIRST COUNT]\n",
+    fputs("usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range FIRST COUNT]\n",
           stderr);
     return 2;
 }
@@ -488,6 +492,7 @@ int main(int argc, char **argv)
 {
     bool chosen[FUNCTIONS] = {false}, any = false, right = true;
     uint64_t first = 0, count = (uint64_t)1 << 32;
+    const char *level = NULL;
     unsigned threads = 1;
 
     for (int i = 1; i < argc; i++) {
@@ -502,6 +507,10 @@ int main(int argc, char **argv)
             count = strtoull(argv[++i], NULL, 0);
             continue;
         }
+        if (strcmp(argv[i], "--level") == 0 && i + 1 < argc) {
+            level = argv[++i];
+            continue;
+        }
         for (int f = 0; f < FUNCTIONS; f++)
             if (strcmp(argv[i], "all") == 0 || strcmp(argv[i], functions[f].name) == 0)
                 chosen[f] = any = known = true;
@@ -510,6 +519,9 @@ int main(int argc, char **argv)
     }
     if (threads < 1 || threads > 64 || count < 1 || count > (uint64_t)1 << 32 || first + count > (uint64_t)1 << 32)
         return usage();
+    if (rp_kernel_table_get(&table, level, NULL) != RP_OK)
+        return usage();
+    printf("level %s\n", table->level);
     for (int f = 0; f < FUNCTIONS; f++)
         if (chosen[f] || !any)
             right &= prove(&functions[f], threads, first, count);

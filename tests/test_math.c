@@ -13,6 +13,7 @@
 
 #include "determinism/bits.h"
 #include "determinism/math.h"
+#include "determinism/math_f32_inline.h"
 #include "determinism/math_inline.h"
 #include "oracle.h"
 
@@ -111,6 +112,7 @@ static void f32_functions_round_correctly_at_known_hard_inputs(void **state)
     static const uint32_t hard[] = {
         0x3C413D3A, 0x41178FEB, 0x4C5D65A5, 0x65D890D3, 0x6F31A8EC, /* log */
         0x35400003, 0x3710001B, 0x3EFD81AD, 0x41078FEB, 0xB53FFFFD, 0xB70FFFE5, 0xBB0EC8C4, /* log1p */
+        0x3940EAD6, 0xB940EAD6, /* erf */
         0xBA928601, 0x34C00000, 0x35600000, 0x35B00000, 0x36180000, 0xB4400000, 0xB5980000, 0xB6EA0000, 0xB7730000, /* sigmoid */
     };
 

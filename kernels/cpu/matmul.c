@@ -4,20 +4,67 @@
 #include <string.h>
 
 #include "kernels/cpu/inline_math.h"
+#include "kernels/cpu/matmul_plan.h"
+#include "kernels/cpu/matmul_scratch.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/level.h"
-#include "kernels/ref/matmul.h"
 
 #ifdef VEC_BYTES
-#define MATMUL_TEMPLATE "kernels/cpu/matmul_type.inc.h"
-#else
-#define MATMUL_TEMPLATE "kernels/cpu/matmul_columns.inc.h"
-#endif
+
+#include "kernels/cpu/matmul_zip.h"
+
+/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed b
+ * lies in the third, each panel fetched once for all rows of packed a. */
+#define B_BYTES ((size_t)2048 * 1024)
+#define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
+_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
+enum {
+    THIN_ROWS = 4,      /* up to here b is not worth packing */
+    IN_PLACE_PANELS = 2 /* up to here a is not */
+};
 
 #include "kernels/type_f32.h"
-#include MATMUL_TEMPLATE
+#include "kernels/cpu/matmul_type.inc.h"
 #include "kernels/type_f64.h"
-#include MATMUL_TEMPLATE
+#include "kernels/cpu/matmul_type.inc.h"
+
+static rp_matmul_plan plan_of(const rp_kernel_args *args)
+{
+    const size_t size = rp_dtype_size(args->out[0].dtype);
+
+    return rp_matmul_plan_make(args, 2 * VEC_BYTES / size, B_BYTES / (RP_MATMUL_CHUNK * size));
+}
+
+static size_t matmul_items(const rp_kernel_args *args)
+{
+    const rp_matmul_plan plan = plan_of(args);
+
+    return rp_matmul_plan_items(&plan);
+}
+
+static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_matmul_plan plan = plan_of(args);
+
+    rp_matmul_plan_run(&plan, begin, end, args->out[0].dtype == RP_F32 ? block_f32 : block_f64);
+}
+
+static size_t matmul_cost(const rp_kernel_args *args)
+{
+    const rp_matmul_plan plan = plan_of(args);
+    const size_t columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
+
+    return 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
+}
+
+RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
+
+#else
+
+#include "kernels/type_f32.h"
+#include "kernels/cpu/matmul_columns.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/cpu/matmul_columns.inc.h"
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
@@ -25,3 +72,5 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);
+
+#endif

@@ -1,113 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix product for one type: panels of b as wide as a tile, packed a chunk of k at a time on the stack (kernels
- * cannot fail, so they do not allocate), and tiles of outputs that each run the contract's fma chain. */
+ * The matrix product for one type. Blocks of b, one chunk of k deep, are packed into the second cache; over them go
+ * blocks of rows of a, and tiles of outputs that fill the registers, each running the contract's fma chain. The
+ * blocking along k is the contract's own chunk. */
 #define WIDTH (VEC_BYTES / sizeof(T))
 #define PANEL (2 * WIDTH)
 
-/* One chunk of `rows` rows: y = or += the chains over k values of a and the panel b (rows of b_step elements). */
-RP_INLINE void FN(tile)(size_t rows, T *y, ptrdiff_t y_row, const T *a, ptrdiff_t a_row, ptrdiff_t a_col, const T *b,
-                        ptrdiff_t b_step, size_t k, bool first)
+#include "kernels/cpu/matmul_pack.inc.h"
+#include "kernels/cpu/matmul_thin.inc.h"
+
+/* The operands of tiles that share a panel of b; steps in elements. */
+typedef struct FN(strip) {
+    const T *a, *b;
+    const T *ahead; /* fetched into the second cache on the way, a line for each k: rows of a that come next */
+    ptrdiff_t a_row, a_col, b_step;
+    T *copy; /* NULL, or where the panel of b is left in packed form */
+    size_t k;
+    T *y;
+    ptrdiff_t y_row;
+    bool first; /* this is the first chunk of k */
+} FN(strip);
+
+/* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
+ * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
 {
+    const T *a = s->a, *b = s->b, *ahead = s->ahead;
+    const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
+    T *packed = s->copy, *y = s->y;
     FN(vec) sum[TILE_ROWS][2];
 
     RP_UNROLL
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows; i++) {
+        __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
-    for (size_t step = 0; step < k; step++) {
-        const FN(vec) left = FN(vec_load)(b), right = FN(vec_load)(b + WIDTH);
+    }
+    for (size_t step = s->k; step > 0; step--) {
+        const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
 
+        if (copy) {
+            __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
+            __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
+            FN(vec_store)(packed, left);
+            FN(vec_store)(packed + WIDTH, right);
+            packed += PANEL;
+        }
         RP_UNROLL
         for (size_t i = 0; i < rows; i++) {
             const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
 
             sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
-            sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+            if (vecs == 2)
+                sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+        }
+        if (!unit) {
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += WIDTH;
         }
         a += a_col;
         b += b_step;
     }
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
-        T *at = y + (ptrdiff_t)i * y_row;
+        T *at = y + (ptrdiff_t)i * s->y_row;
 
-        FN(vec_store)(at, first ? sum[i][0] : FN(vec_add)(FN(vec_load)(at), sum[i][0]));
-        FN(vec_store)(at + WIDTH, first ? sum[i][1] : FN(vec_add)(FN(vec_load)(at + WIDTH), sum[i][1]));
+        FN(vec_store)(at, s->first ? sum[i][0] : FN(vec_add)(FN(vec_load)(at), sum[i][0]));
+        if (vecs == 2)
+            FN(vec_store)(at + WIDTH, s->first ? sum[i][1] : FN(vec_add)(FN(vec_load)(at + WIDTH), sum[i][1]));
     }
 }
 
-/* Rows of one chunk and panel: full tiles, then quarter tiles, then single rows. */
-static void FN(panel)(size_t rows, T *y, ptrdiff_t y_row, const T *a, ptrdiff_t a_row, ptrdiff_t a_col, const T *b,
-                      ptrdiff_t b_step, size_t k, bool first)
-{
-    size_t i = 0;
+/* A function for every number of rows, so that none is wasted on padding. */
+#define ROWS_CASE(n) \
+    case n: FN(tile)(n, vecs, unit, copy, s); break;
 
-    for (; i + TILE_ROWS <= rows; i += TILE_ROWS)
-        FN(tile)(TILE_ROWS, y + (ptrdiff_t)i * y_row, y_row, a + (ptrdiff_t)i * a_row, a_row, a_col, b, b_step, k,
-                 first);
-    for (; i + 4 <= rows; i += 4)
-        FN(tile)(4, y + (ptrdiff_t)i * y_row, y_row, a + (ptrdiff_t)i * a_row, a_row, a_col, b, b_step, k, first);
-    for (; i < rows; i++)
-        FN(tile)(1, y + (ptrdiff_t)i * y_row, y_row, a + (ptrdiff_t)i * a_row, a_row, a_col, b, b_step, k, first);
-}
-
-/* Copies k rows of `columns` values of b, the missing columns as zeros: they are outputs nobody stores. */
-static void FN(pack)(T *packed, const T *b, ptrdiff_t b_row, ptrdiff_t b_col, size_t k, size_t columns)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
 {
-    for (size_t i = 0; i < k; i++, b += b_row, packed += PANEL) {
-        if (b_col == 1 && columns == PANEL)
-            memcpy(packed, b, PANEL * sizeof *packed);
-        else
-            for (size_t j = 0; j < PANEL; j++)
-                packed[j] = j < columns ? b[(ptrdiff_t)j * b_col] : 0;
+    switch (rows) {
+        ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
+#if TILE_ROWS == 12
+        ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+#endif
+    default: FN(tile)(TILE_ROWS, vecs, unit, copy, s); break;
     }
 }
+#undef ROWS_CASE
 
-/* A panel narrower than a tile, or with a stride in y, is computed beside y and its columns are copied. */
-static void FN(panel_aside)(const rp_matmul *p, size_t begin, size_t rows, size_t column, size_t columns, const T *a,
-                            const T *b, size_t k, bool first)
+static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) *s)
 {
+    const bool unit = s->a_row == 1;
+
+    if (vecs == 1 && unit)
+        FN(tile_rows)(rows, 1, true, false, s);
+    else if (vecs == 1)
+        FN(tile_rows)(rows, 1, false, false, s);
+    else if (s->copy != NULL)
+        FN(tile_rows)(rows, 2, true, true, s);
+    else if (unit)
+        FN(tile_rows)(rows, 2, true, false, s);
+    else
+        FN(tile_rows)(rows, 2, false, false, s);
+}
+
+/* Rows [row, row + rows) in tiles as equal as they can be: the first rows % tiles of them have one row more. */
+typedef struct FN(part) {
+    const rp_matmul *p;
+    size_t row, tiles, base, extra;
+    size_t start, k; /* the chunk */
+    T *packed_b, *packed_a;
+    size_t room_b, room_a; /* columns, tiles */
+} FN(part);
+
+static size_t FN(tile_start)(const FN(part) *w, size_t tile)
+{
+    return w->row + tile * w->base + (tile < w->extra ? tile : w->extra);
+}
+
+/* A tile whose columns are fewer than its vectors, or have a stride in y, is computed beside y and copied. */
+static void FN(tile_aside)(const FN(part) *w, size_t row, size_t rows, size_t column, size_t columns, FN(strip) *s)
+{
+    const ptrdiff_t y_row = w->p->y_row, y_col = w->p->y_col;
+    T *y = (T *)w->p->y + (ptrdiff_t)row * y_row + (ptrdiff_t)column * y_col;
     T aside[TILE_ROWS * PANEL];
 
-    for (size_t done = 0; done < rows; done += TILE_ROWS) {
-        const size_t count = rows - done < TILE_ROWS ? rows - done : TILE_ROWS;
-        T *y = (T *)p->y + (ptrdiff_t)(begin + done) * p->y_row + (ptrdiff_t)column * p->y_col;
-
-        FN(panel)(count, aside, PANEL, a + (ptrdiff_t)done * p->a_row, p->a_row, p->a_col, b, PANEL, k, true);
-        for (size_t i = 0; i < count; i++)
+    s->y = aside;
+    s->y_row = PANEL;
+    s->first = true;
+    FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
+    for (size_t i = 0; i < rows; i++, y += y_row)
+        if (y_col == 1 && w->start == 0)
+            memcpy(y, aside + i * PANEL, columns * sizeof(T));
+        else
             for (size_t j = 0; j < columns; j++) {
-                T *at = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
+                T *at = y + (ptrdiff_t)j * y_col;
 
-                *at = first ? aside[i * PANEL + j] : *at + aside[i * PANEL + j];
+                *at = w->start == 0 ? aside[i * PANEL + j] : *at + aside[i * PANEL + j];
             }
+}
+
+/* How the panels of b come to the tiles. */
+typedef enum FN(supply) {
+    FN(IN_PLACE), /* they are read where they lie */
+    FN(FUSED),    /* the first tile packs them on its way */
+    FN(APART)     /* they are packed first */
+} FN(supply);
+
+static FN(supply) FN(supply_of)(const FN(part) *w, size_t columns)
+{
+    const ptrdiff_t b_row = w->p->b_row;
+
+    if (w->p->b_col != 1 || columns != PANEL)
+        return FN(APART);
+    if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
+        return FN(IN_PLACE);
+    /* a few tiles over a matrix that the first cache holds */
+    return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k <= 16384 / sizeof(T) ? FN(IN_PLACE) : FN(FUSED);
+}
+
+/* Tiles [tile, tile_end) of one panel. a is NULL where it is read in place, else its packed tiles. */
+static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed,
+                      const T *packed_a)
+{
+    const rp_matmul *p = w->p;
+    const FN(supply) supply = FN(supply_of)(w, columns);
+    const T *b = (const T *)p->b + (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const bool aside = columns % WIDTH != 0 || p->y_col != 1;
+    bool fuse = supply == FN(FUSED) && tile == 0 && !aside && packed_a != NULL;
+
+    if (tile == 0 && !fuse && supply != FN(IN_PLACE))
+        FN(pack)(packed, PANEL, PANEL, b, p->b_col, p->b_row, columns, w->k);
+    for (; tile < tile_end; tile++, fuse = false) {
+        const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
+        const bool as_it_lies = fuse || supply == FN(IN_PLACE);
+        const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        FN(strip) s = {.a = packed_a != NULL ? packed_a : a,
+                       .b = as_it_lies ? b : packed,
+                       .ahead = a + (ptrdiff_t)rows * p->a_row,
+                       .a_row = packed_a != NULL ? 1 : p->a_row,
+                       .a_col = packed_a != NULL ? (ptrdiff_t)rows : p->a_col,
+                       .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
+                       .copy = fuse ? packed : NULL,
+                       .k = w->k,
+                       .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
+                       .y_row = p->y_row,
+                       .first = w->start == 0};
+
+        if (aside)
+            FN(tile_aside)(w, row, rows, column, columns, &s);
+        else
+            FN(tile_any)(rows, columns > WIDTH ? 2 : 1, &s);
+        if (packed_a != NULL)
+            packed_a += rows * w->k;
     }
 }
 
-static void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
+static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
 {
-    T packed[RP_MATMUL_CHUNK * PANEL];
+    const rp_matmul *p = w->p;
+    T *to = w->packed_a;
 
-    for (size_t column = 0; column < p->n; column += PANEL) {
-        const size_t columns = p->n - column < PANEL ? p->n - column : PANEL;
-        const bool whole = columns == PANEL && p->y_col == 1;
-        T *y = (T *)p->y + (ptrdiff_t)begin * p->y_row + (ptrdiff_t)column * p->y_col;
-        size_t start = 0;
+    for (; tile < tile_end; tile++) {
+        const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
 
-        do { /* once also for k = 0, which gives the empty chain +0 */
-            const size_t k = p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK;
-            const T *a = (const T *)p->a + (ptrdiff_t)begin * p->a_row + (ptrdiff_t)start * p->a_col;
-            const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column * p->b_col;
-            const bool in_place = p->b_col == 1 && whole && end - begin <= TILE_ROWS;
-
-            if (!in_place)
-                FN(pack)(packed, b, p->b_row, p->b_col, k, columns);
-            if (whole)
-                FN(panel)(end - begin, y, p->y_row, a, p->a_row, p->a_col, in_place ? b : packed,
-                          in_place ? p->b_row : (ptrdiff_t)PANEL, k, start == 0);
-            else
-                FN(panel_aside)(p, begin, end - begin, column, columns, a, packed, k, start == 0);
-            start += RP_MATMUL_CHUNK;
-        } while (start < p->k);
+        FN(pack)(to, rows, rows, (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col,
+                 p->a_row, p->a_col, rows, w->k);
+        to += rows * w->k;
     }
+}
+
+/* One chunk of k for at most room_b columns. Rows of a that run along k and meet few panels are read in place: packing
+ * them would cost more than it saves. */
+static void FN(chunk)(const FN(part) *w, size_t column, size_t columns)
+{
+    const bool in_place = w->p->a_row == 1 ? columns <= PANEL : w->p->a_col == 1 && columns <= IN_PLACE_PANELS * PANEL;
+
+    for (size_t tile = 0; tile < w->tiles; tile += w->room_a) {
+        const size_t tile_end = w->tiles - tile < w->room_a ? w->tiles : tile + w->room_a;
+
+        if (!in_place)
+            FN(pack_rows)(w, tile, tile_end);
+        for (size_t j = 0; j < columns; j += PANEL)
+            FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL,
+                      w->packed_b + j * RP_MATMUL_CHUNK, in_place ? NULL : w->packed_a);
+    }
+}
+
+static void FN(packed)(FN(part) *w, size_t column, size_t column_end)
+{
+    for (; column < column_end; column += w->room_b) {
+        const size_t columns = column_end - column < w->room_b ? column_end - column : w->room_b;
+
+        w->start = 0;
+        do { /* once also for k = 0, which gives the empty chain +0 */
+            w->k = w->p->k - w->start < RP_MATMUL_CHUNK ? w->p->k - w->start : RP_MATMUL_CHUNK;
+            FN(chunk)(w, column, columns);
+            w->start += RP_MATMUL_CHUNK;
+        } while (w->start < w->p->k);
+    }
+}
+
+/* Without a borrowed block: one panel and one tile at a time. */
+static void FN(packed_on_stack)(FN(part) *w, size_t column, size_t column_end)
+{
+    _Alignas(64) T b[RP_MATMUL_CHUNK * PANEL];
+    _Alignas(64) T a[RP_MATMUL_CHUNK * TILE_ROWS + WIDTH];
+
+    w->packed_b = b;
+    w->packed_a = a;
+    w->room_b = PANEL;
+    w->room_a = 1;
+    FN(packed)(w, column, column_end);
+}
+
+static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles};
+    T *block;
+
+    if (rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
+        FN(thin)(p, row, row_end, column, column_end);
+        return;
+    }
+    block = rp_scratch_borrow();
+    if (block == NULL) {
+        FN(packed_on_stack)(&w, column, column_end);
+        return;
+    }
+    w.packed_b = block;
+    w.packed_a = block + B_BYTES / sizeof(T);
+    w.room_b = B_BYTES / (RP_MATMUL_CHUNK * sizeof(T)) / PANEL * PANEL;
+    w.room_a = (A_BYTES / sizeof(T) - WIDTH) / (RP_MATMUL_CHUNK * TILE_ROWS);
+    FN(packed)(&w, column, column_end);
+    rp_scratch_return(block);
 }
 
 #undef WIDTH

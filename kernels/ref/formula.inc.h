@@ -10,6 +10,21 @@ static inline T FN(sqrt)(T x) { return SQRT(x); }
 static inline T FN(tanh)(T x) { return FN(rp_tanh)(x); }
 static inline T FN(sigmoid)(T x) { return FN(rp_sigmoid)(x); }
 static inline T FN(erf)(T x) { return FN(rp_erf)(x); }
+static inline T FN(expm1)(T x) { return FN(rp_expm1)(x); }
+static inline T FN(exp2)(T x) { return FN(rp_exp2)(x); }
+static inline T FN(log2)(T x) { return FN(rp_log2)(x); }
+static inline T FN(log10)(T x) { return FN(rp_log10)(x); }
+static inline T FN(sin)(T x) { return FN(rp_sin)(x); }
+static inline T FN(cos)(T x) { return FN(rp_cos)(x); }
+static inline T FN(tan)(T x) { return FN(rp_tan)(x); }
+static inline T FN(sinh)(T x) { return FN(rp_sinh)(x); }
+static inline T FN(cosh)(T x) { return FN(rp_cosh)(x); }
+static inline T FN(asin)(T x) { return FN(rp_asin)(x); }
+static inline T FN(acos)(T x) { return FN(rp_acos)(x); }
+static inline T FN(atan)(T x) { return FN(rp_atan)(x); }
+static inline T FN(erfc)(T x) { return FN(rp_erfc)(x); }
+static inline T FN(rsqrt)(T x) { return FN(rp_rsqrt)(x); }
+static inline T FN(cbrt)(T x) { return FN(rp_cbrt)(x); }
 static inline T FN(abs)(T x) { return FABS(x); }
 
 /* A NaN stays; -0 becomes +0. */

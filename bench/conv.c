@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolution and its gradients beside oneDNN on ResNet-50's layers, interleaved in one process: medians, the fraction
+ * of the FMA peak measured between the same calls, and the ratio of throughput (above 1: we are faster). oneDNN uses its
+ * direct algorithms in the layouts it likes best, and the conversion into them is not counted against it. A multiply-add
+ * with padding counts as work for both.
+ *   conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512] [--batch 2] */
+#include <dlfcn.h>
+#include <math.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "determinism/fpenv.h"
+#include "kernels/device.h"
+#include "peaks.h"
+
+enum { MAX_ROUNDS = 101, OURS = 0, DNNL = 1, KINDS = 3 };
+static const double block_seconds = 0.02;
+static const char *const kind_names[KINDS] = {"forward", "grad_input", "grad_weight"};
+static const rp_kernel_id kernels[KINDS] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
+
+typedef struct shape {
+    size_t side, taps, stride, c, k; /* padding keeps the side, or halves it */
+} shape;
+
+static const shape shapes[] = {
+    {224, 7, 2, 3, 64},    {56, 1, 1, 64, 64},    {56, 3, 1, 64, 64},    {56, 1, 1, 64, 256},   {56, 1, 1, 256, 64},
+    {56, 1, 1, 256, 128},  {56, 3, 2, 128, 128},  {56, 1, 2, 256, 512},  {28, 1, 1, 128, 512},  {28, 1, 1, 512, 128},
+    {28, 3, 1, 128, 128},  {28, 1, 1, 512, 256},  {28, 3, 2, 256, 256},  {28, 1, 2, 512, 1024}, {14, 1, 1, 256, 1024},
+    {14, 1, 1, 1024, 256}, {14, 3, 1, 256, 256},  {14, 1, 1, 1024, 512}, {14, 3, 2, 512, 512},  {14, 1, 2, 1024, 2048},
+    {7, 1, 1, 512, 2048},  {7, 1, 1, 2048, 512},  {7, 3, 1, 512, 512}};
+
+typedef struct data {
+    rp_view view[3]; /* x, weight, y */
+    float *theirs;   /* the result of oneDNN, in our layout */
+    size_t count[3];
+    int kind, out;   /* out: which view is written */
+    rp_attr attr[RP_MAX_ATTR];
+    rp_device *device;
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t arg[3];
+} data;
+
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+static void (*omp_threads)(int);
+
+static void check(dnnl_status_t status, const char *what)
+{
+    if (status == dnnl_success)
+        return;
+    fprintf(stderr, "conv: oneDNN: %s: status %d\n", what, (int)status);
+    exit(1);
+}
+
+static rp_view plain(const size_t size[4], size_t *count)
+{
+    rp_view v = {.dtype = RP_F32, .rank = 4};
+
+    *count = 1;
+    for (int d = 3; d >= 0; d--) {
+        v.shape[d] = size[d];
+        v.stride[d] = (ptrdiff_t)*count;
+        *count *= size[d];
+    }
+    v.data = aligned_alloc(64, (*count * sizeof(float) + 63) / 64 * 64);
+    if (v.data == NULL)
+        exit(1);
+    for (size_t i = 0; i < *count; i++)
+        ((float *)v.data)[i] = (float)(i * 2654435761u % 1000) / 1000 - 0.5f;
+    return v;
+}
+
+/* The descriptor of a view in oneDNN's order of axes: n c h w, or k c r s. */
+static dnnl_memory_desc_t described(const rp_view *v, bool weight)
+{
+    static const int image[4] = {0, 3, 1, 2}, filter[4] = {3, 2, 0, 1};
+    dnnl_memory_desc_t md;
+    dnnl_dims_t dims, strides;
+
+    for (int d = 0; d < 4; d++) {
+        dims[d] = (dnnl_dim_t)v->shape[weight ? filter[d] : image[d]];
+        strides[d] = v->stride[weight ? filter[d] : image[d]];
+    }
+    check(dnnl_memory_desc_init_by_strides(&md, 4, dims, dnnl_f32, strides), "layout");
+    return md;
+}
+
+static dnnl_memory_desc_t any_layout(const dnnl_memory_desc_t *md)
+{
+    dnnl_memory_desc_t any;
+
+    check(dnnl_memory_desc_init_by_tag(&any, 4, md->dims, dnnl_f32, dnnl_format_tag_any), "any layout");
+    return any;
+}
+
+static void reorder(dnnl_memory_t from, dnnl_memory_t to)
+{
+    const dnnl_memory_desc_t *a, *b;
+    const dnnl_exec_arg_t arg[2] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_t primitive;
+
+    dnnl_memory_get_memory_desc(from, &a);
+    dnnl_memory_get_memory_desc(to, &b);
+    check(dnnl_reorder_primitive_desc_create(&pd, a, engine, b, engine, NULL), "reorder");
+    check(dnnl_primitive_create(&primitive, pd), "reorder");
+    check(dnnl_primitive_execute(primitive, stream, 2, arg), "reorder");
+    dnnl_stream_wait(stream);
+    dnnl_primitive_destroy(primitive);
+    dnnl_primitive_desc_destroy(pd);
+}
+
+static dnnl_primitive_desc_t describe(const data *d, const dnnl_memory_desc_t md[3])
+{
+    const dnnl_dim_t stride = d->attr[0].list[0], before = d->attr[1].list[0], after = d->attr[1].list[2];
+    const dnnl_dims_t strides = {stride, stride}, left = {before, before}, right = {after, after}, dilation = {0, 0};
+    dnnl_convolution_desc_t forward, desc;
+    dnnl_primitive_desc_t hint, pd;
+
+    check(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct, &md[0],
+                                                     &md[1], NULL, &md[2], strides, dilation, left, right), "forward");
+    check(dnnl_primitive_desc_create(&hint, &forward, NULL, engine, NULL), "forward");
+    if (d->kind == 0)
+        return hint;
+    if (d->kind == 1)
+        check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], &md[2],
+                                                               strides, dilation, left, right), "backward data");
+    else
+        check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], NULL,
+                                                                  &md[2], strides, dilation, left, right),
+              "backward weights");
+    check(dnnl_primitive_desc_create(&pd, &desc, NULL, engine, hint), kind_names[d->kind]);
+    dnnl_primitive_desc_destroy(hint);
+    return pd;
+}
+
+static void make_dnnl(data *d)
+{
+    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+    static const dnnl_query_t diff[3] = {dnnl_query_diff_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md};
+    static const int name[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    static const int diff_name[3] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};
+    dnnl_memory_desc_t any[3];
+    dnnl_primitive_desc_t pd;
+
+    for (int i = 0; i < 3; i++) {
+        const dnnl_memory_desc_t md = described(&d->view[i], i == 1);
+
+        any[i] = any_layout(&md);
+    }
+    pd = describe(d, any);
+    check(dnnl_primitive_create(&d->primitive, pd), "convolution");
+    for (int i = 0; i < 3; i++) {
+        const bool gradient = d->kind > 0 && (i == 2 || i == d->out);
+        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, gradient ? diff[i] : query[i], 0);
+        const dnnl_memory_desc_t ours = described(&d->view[i], i == 1);
+        dnnl_memory_t memory;
+
+        d->arg[i].arg = gradient ? diff_name[i] : name[i];
+        check(dnnl_memory_create(&d->arg[i].memory, md, engine, DNNL_MEMORY_ALLOCATE), "memory");
+        if (i == d->out)
+            continue;
+        check(dnnl_memory_create(&memory, &ours, engine, d->view[i].data), "memory");
+        reorder(memory, d->arg[i].memory);
+        dnnl_memory_destroy(memory);
+    }
+    dnnl_primitive_desc_destroy(pd);
+}
+
+static void call_dnnl(data *d)
+{
+    dnnl_primitive_execute(d->primitive, stream, 3, d->arg);
+    dnnl_stream_wait(stream);
+}
+
+static void call_ours(data *d)
+{
+    const rp_view in[2] = {d->view[d->kind == 1 ? 2 : 0], d->view[d->kind == 2 ? 2 : 1]};
+    const rp_kernel_args args = {in, 2, &d->view[d->out], 1, d->attr};
+
+    rp_device_launch(d->device, kernels[d->kind], &args, NULL, NULL);
+}
+
+static void make(data *d, const shape *s, int kind, size_t batch, rp_device *device)
+{
+    const size_t side = (s->side - 1) / s->stride + 1, pad = s->taps / 2;
+    const size_t sizes[3][4] = {{batch, s->side, s->side, s->c}, {s->taps, s->taps, s->c, s->k}, {batch, side, side, s->k}};
+    const size_t reach = (side - 1) * s->stride + s->taps, after = reach > s->side + pad ? reach - s->side - pad : 0;
+
+    *d = (data){.kind = kind, .out = kind == 0 ? 2 : kind == 1 ? 0 : 1, .device = device};
+    for (int i = 0; i < 3; i++)
+        d->view[i] = plain(sizes[i], &d->count[i]);
+    for (int i = 0; i < 2; i++) {
+        d->attr[0].list[i] = (int64_t)s->stride;
+        d->attr[1].list[i] = (int64_t)pad;
+        d->attr[1].list[i + 2] = (int64_t)after;
+        d->attr[2].list[i] = 1;
+    }
+    d->attr[3].i = 1;
+    d->theirs = calloc(d->count[d->out], sizeof *d->theirs);
+    if (d->theirs == NULL)
+        exit(1);
+    make_dnnl(d);
+}
+
+static void drop(data *d)
+{
+    for (int i = 0; i < 3; i++) {
+        free(d->view[i].data);
+        dnnl_memory_destroy(d->arg[i].memory);
+    }
+    free(d->theirs);
+    dnnl_primitive_destroy(d->primitive);
+}
+
+/* Both must have computed the same thing, up to rounding; says how many elements have the same bits. */
+static double agreement(data *d)
+{
+    const float *ours = d->view[d->out].data;
+    const dnnl_memory_desc_t md = described(&d->view[d->out], d->out == 1);
+    dnnl_memory_t memory;
+    size_t same = 0;
+
+    call_ours(d);
+    call_dnnl(d);
+    check(dnnl_memory_create(&memory, &md, engine, d->theirs), "memory");
+    reorder(d->arg[d->out].memory, memory);
+    dnnl_memory_destroy(memory);
+    for (size_t i = 0; i < d->count[d->out]; i++) {
+        same += memcmp(&ours[i], &d->theirs[i], sizeof *ours) == 0;
+        if (!(fabsf(ours[i] - d->theirs[i]) <= 1e-2f)) {
+            fprintf(stderr, "conv: element %zu differs: %g and %g\n", i, (double)ours[i], (double)d->theirs[i]);
+            exit(1);
+        }
+    }
+    return (double)same / (double)d->count[d->out];
+}
+
+static void rest(void)
+{
+    const struct timespec pause = {.tv_nsec = 3000000}; /* until the other library's threads have stopped spinning */
+
+    nanosleep(&pause, NULL);
+}
+
+static double time_block(void (*f)(data *), data *d, size_t repeats)
+{
+    double start;
+
+    rest();
+    f(d);
+    start = bench_now();
+    for (size_t i = 0; i < repeats; i++)
+        f(d);
+    return (bench_now() - start) / (double)repeats;
+}
+
+static void measure(data *d, size_t rounds, double time[2], double *peak)
+{
+    static double times[2][MAX_ROUNDS], peaks[MAX_ROUNDS];
+    void (*const f[2])(data *) = {call_ours, call_dnnl};
+    size_t repeats[2];
+
+    for (int c = 0; c < 2; c++)
+        repeats[c] = 1 + (size_t)(block_seconds / time_block(f[c], d, 1));
+    for (size_t i = 0; i < rounds; i++) {
+        rest();
+        peaks[i] = bench_peak_fma(rp_device_pool(d->device), sizeof(float));
+        for (int c = 0; c < 2; c++)
+            times[c][i] = time_block(f[c], d, repeats[c]);
+    }
+    for (int c = 0; c < 2; c++)
+        time[c] = bench_median(times[c], rounds);
+    *peak = bench_median(peaks, rounds);
+}
+
+static int run(unsigned threads, size_t rounds, size_t batch, const char *only, const char *level)
+{
+    rp_device *device;
+    rp_error error = {0};
+    double sum[KINDS] = {0}, least = 0;
+    size_t n[KINDS] = {0};
+
+    if (rp_device_cpu_new(&device, level, threads, &error) != RP_OK)
+        return fprintf(stderr, "conv: %s\n", error.text), 1;
+    if (omp_threads != NULL)
+        omp_threads((int)threads);
+    printf("# %u threads, level %s, batch %zu\n", threads, rp_device_level(device), batch);
+    for (size_t i = 0; i < KINDS * (sizeof shapes / sizeof shapes[0]); i++) {
+        const shape *s = &shapes[i / KINDS];
+        const int kind = (int)(i % KINDS);
+        double time[2], peak, same, flops;
+        char name[64];
+        data d;
+
+        snprintf(name, sizeof name, "%zux%zu/%zu %zu->%zu at %zu %s", s->taps, s->taps, s->stride, s->c, s->k, s->side,
+                 kind_names[kind]);
+        if (only != NULL && strstr(name, only) == NULL)
+            continue;
+        make(&d, s, kind, batch, device);
+        same = agreement(&d);
+        measure(&d, rounds, time, &peak);
+        flops = 2.0 * (double)d.count[2] * (double)(s->taps * s->taps * s->c);
+        printf("%-40s %u %9.3f %8.1f %6.2f %8.2f %9.0f %%\n", name, threads, time[OURS] * 1e3, flops / time[OURS] / 1e9,
+               flops / time[OURS] / peak, time[DNNL] / time[OURS], 100 * same);
+        fflush(stdout);
+        sum[kind] += log(time[DNNL] / time[OURS]);
+        n[kind]++;
+        if (least == 0 || time[DNNL] / time[OURS] < least)
+            least = time[DNNL] / time[OURS];
+        drop(&d);
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        if (n[kind] > 0)
+            printf("# geometric mean, %s: %.3f x oneDNN\n", kind_names[kind], exp(sum[kind] / (double)n[kind]));
+    printf("# least ratio %.2f\n", least);
+    rp_device_free(device);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL, *level = NULL, *threads = "1,2";
+    size_t rounds = 7, batch = 2;
+    rp_fpenv saved;
+    int status = 0;
+    void *symbol;
+
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--rounds") == 0)
+            rounds = (size_t)strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--batch") == 0)
+            batch = (size_t)strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--threads") == 0)
+            threads = argv[i + 1];
+        else if (strcmp(argv[i], "--only") == 0)
+            only = argv[i + 1];
+        else if (strcmp(argv[i], "--level") == 0)
+            level = argv[i + 1];
+        else
+            return fprintf(stderr, "conv: unknown argument %s; see the head of bench/conv.c\n", argv[i]), 2;
+    if (argc % 2 == 0 || rounds < 1 || rounds > MAX_ROUNDS || batch < 1)
+        return fprintf(stderr, "conv: see the head of bench/conv.c\n"), 2;
+    symbol = dlsym(dlopen(NULL, RTLD_NOW), "omp_set_num_threads");
+    memcpy(&omp_threads, &symbol, sizeof symbol);
+    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+        return 1;
+    printf("# oneDNN %d.%d.%d, direct, its own layouts; medians of %zu\n", dnnl_version()->major, dnnl_version()->minor,
+           dnnl_version()->patch, rounds);
+    printf("%-40s t %9s %8s %6s %8s %11s\n", "layer", "ms", "GFLOP/s", "peak", "x oneDNN", "same bits");
+    for (const char *at = threads; *at != '\0' && status == 0; at += strcspn(at, ","), at += *at == ',')
+        status = run((unsigned)strtoul(at, NULL, 10), rounds, batch, only, level);
+    rp_fpenv_leave(&saved);
+    return status;
+}

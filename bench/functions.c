@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Nanoseconds an element of every one-argument function in binary32, at each level of this host, on one core with data
+ * in cache; the C library's function, called in a loop, is the peer. Medians, levels interleaved.
+ *   functions [REPEATS] [NAME ...] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+#include "kernels/device.h"
+
+enum { N = 4096, INNER = 20, MOST = 101, LEVELS = 8 };
+
+typedef struct function {
+    const char *name;
+    rp_kernel_id id;
+    float (*peer)(float);
+    float low, high;
+} function;
+
+static float peer_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+static float peer_rsqrt(float x) { return 1.0f / sqrtf(x); }
+
+static const function functions[] = {
+    {"exp", RP_K_exp, expf, -20, 20},
+    {"log", RP_K_log, logf, 0, 100},
+    {"log1p", RP_K_log1p, log1pf, -1, 100},
+    {"tanh", RP_K_tanh, tanhf, -4, 4},
+    {"sigmoid", RP_K_sigmoid, peer_sigmoid, -10, 10},
+    {"erf", RP_K_erf, erff, -4, 4},
+    {"expm1", RP_K_expm1, expm1f, -20, 20},
+    {"exp2", RP_K_exp2, exp2f, -20, 20},
+    {"log2", RP_K_log2, log2f, 0, 100},
+    {"log10", RP_K_log10, log10f, 0, 100},
+    {"sin", RP_K_sin, sinf, -10, 10},
+    {"cos", RP_K_cos, cosf, -10, 10},
+    {"tan", RP_K_tan, tanf, -10, 10},
+    {"sinh", RP_K_sinh, sinhf, -10, 10},
+    {"cosh", RP_K_cosh, coshf, -10, 10},
+    {"asin", RP_K_asin, asinf, -1, 1},
+    {"acos", RP_K_acos, acosf, -1, 1},
+    {"atan", RP_K_atan, atanf, -10, 10},
+    {"erfc", RP_K_erfc, erfcf, -4, 10},
+    {"rsqrt", RP_K_rsqrt, peer_rsqrt, 0, 100},
+    {"cbrt", RP_K_cbrt, cbrtf, -100, 100},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double time_kernel(const rp_kernel *kernel, float *x, float *y)
+{
+    rp_view in = {.data = x, .dtype = RP_F32, .rank = 1, .shape = {N}, .stride = {1}};
+    rp_view out = {.data = y, .dtype = RP_F32, .rank = 1, .shape = {N}, .stride = {1}};
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_kernel_args args = {&in, 1, &out, 1, attr};
+    double start = now();
+
+    for (int i = 0; i < INNER; i++)
+        kernel->run(&args, 0, N);
+    return (now() - start) / (INNER * (double)N);
+}
+
+static double time_peer(float (*volatile peer)(float), const float *x, float *y)
+{
+    float (*f)(float) = peer;
+    double start = now();
+
+    for (int i = 0; i < INNER; i++)
+        for (int j = 0; j < N; j++)
+            y[j] = f(x[j]);
+    return (now() - start) / (INNER * (double)N);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *times, int n)
+{
+    qsort(times, (size_t)n, sizeof *times, ascending);
+    return times[n / 2];
+}
+
+static void measure(const function *f, const rp_kernel_table **tables, size_t levels, int repeats)
+{
+    static float x[N], y[N];
+    static double times[LEVELS + 1][MOST];
+
+    for (uint32_t i = 0; i < N; i++)
+        x[i] = f->low + (f->high - f->low) * ((float)(rp_random_u32(1, 0, 0, i) >> 8) * 0x1p-24f);
+    for (int r = 0; r < repeats; r++) {
+        for (size_t l = 0; l < levels; l++)
+            times[l][r] = time_kernel(tables[l]->kernel[f->id], x, y);
+        times[levels][r] = time_peer(f->peer, x, y);
+    }
+    printf("%-8s", f->name);
+    for (size_t l = 0; l <= levels; l++)
+        printf(" %8.2f", median(times[l], repeats));
+    putchar('\n');
+}
+
+static int wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return 1;
+    return argc <= 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *const *names;
+    const size_t levels = rp_kernel_levels(&names);
+    const rp_kernel_table *tables[LEVELS];
+    int repeats = argc > 1 ? atoi(argv[1]) : 15;
+    rp_fpenv saved;
+    rp_error err;
+
+    if (repeats < 1 || repeats > MOST || levels > LEVELS) {
+        fprintf(stderr, "functions: REPEATS is 1 to %d\n", MOST);
+        return 2;
+    }
+    if (rp_fpenv_enter(&saved, NULL, &err) != RP_OK) {
+        fprintf(stderr, "functions: %s\n", err.text);
+        return 1;
+    }
+    printf("binary32, ns an element, %d elements, one core, median of %d\n%-8s", N, repeats, "");
+    for (size_t l = 0; l < levels; l++) {
+        if (rp_kernel_table_get(&tables[l], names[l], &err) != RP_OK) {
+            fprintf(stderr, "functions: %s\n", err.text);
+            return 1;
+        }
+        printf(" %8s", names[l]);
+    }
+    printf(" %8s\n", "libm");
+    for (int f = 0; f < FUNCTIONS; f++)
+        if (wanted(functions[f].name, argc, argv))
+            measure(&functions[f], tables, levels, repeats);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packing for one type: operands laid out as the tile reads them, one k after the other. Where the source runs along k
+ * this is a transposition, done in registers on squares of vectors. */
+
+/* Transposes WIDTH vectors: log2(WIDTH) perfect shuffles, each interleaving the first half of the rows with the second. */
+RP_INLINE void FN(transpose_square)(FN(vec) *rows)
+{
+    RP_UNROLL
+    for (size_t stage = 1; stage < WIDTH; stage *= 2) {
+        FN(vec) next[WIDTH];
+
+        RP_UNROLL
+        for (size_t i = 0; i < WIDTH / 2; i++) {
+            next[2 * i] = FN(vec_zip_low)(rows[i], rows[i + WIDTH / 2]);
+            next[2 * i + 1] = FN(vec_zip_high)(rows[i], rows[i + WIDTH / 2]);
+        }
+        RP_UNROLL
+        for (size_t i = 0; i < WIDTH; i++)
+            rows[i] = next[i];
+    }
+}
+
+/* to[l * to_step + i] = from[i * from_row + l] for `rows` <= WIDTH rows and l < k <= WIDTH; each store writes WIDTH
+ * lanes, those beyond `rows` with anything. */
+RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
+{
+    FN(vec) square[WIDTH];
+
+    if (k == WIDTH) {
+        RP_UNROLL
+        for (size_t i = 0; i < WIDTH; i++) {
+            const T *at = from + (ptrdiff_t)(i < rows ? i : rows - 1) * from_row;
+
+            square[i] = FN(vec_load)(at);
+            __builtin_prefetch(at + 8 * WIDTH, 0, 2);
+        }
+    } else {
+        T part[WIDTH][WIDTH] = {{0}}; /* nothing beyond the end of a row is read */
+
+        for (size_t i = 0; i < rows; i++)
+            memcpy(part[i], from + (ptrdiff_t)i * from_row, k * sizeof(T));
+        RP_UNROLL
+        for (size_t i = 0; i < WIDTH; i++)
+            square[i] = FN(vec_load)(part[i]);
+    }
+    FN(transpose_square)(square);
+    RP_UNROLL
+    for (size_t l = 0; l < WIDTH; l++)
+        if (l < k)
+            FN(vec_store)(to + l * to_step, square[l]);
+}
+
+/* The same for any rows and k. A store may run over into the values of the next l: so the last rows of a square go
+ * first, and `to` has room for WIDTH values beyond its end. */
+static void FN(transpose)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
+{
+    for (size_t l = 0; l < k; l += WIDTH)
+        for (size_t group = (rows + WIDTH - 1) / WIDTH; group-- > 0;) {
+            const size_t first = group * WIDTH, count = rows - first < WIDTH ? rows - first : WIDTH;
+            const T *at = from + (ptrdiff_t)first * from_row + l;
+            T *out = to + l * to_step + first;
+
+            if (k - l >= WIDTH && count == WIDTH)
+                FN(transpose_part)(out, to_step, at, from_row, WIDTH, WIDTH);
+            else if (k - l >= WIDTH)
+                FN(transpose_part)(out, to_step, at, from_row, count, WIDTH);
+            else
+                FN(transpose_part)(out, to_step, at, from_row, count, k - l);
+        }
+}
+
+/* to[l * to_step + i] = from[i * across + l * along] for i < count; the values up to `width` serve outputs that nobody
+ * stores. */
+static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff_t across, ptrdiff_t along,
+                     size_t count, size_t k)
+{
+    if (along == 1 && count > 1) {
+        FN(transpose)(to, to_step, from, across, count, k);
+        return;
+    }
+    for (size_t l = 0; l < k; l++, to += to_step, from += along) {
+        if (across == 1 && count == PANEL)
+            memcpy(to, from, PANEL * sizeof(T)); /* of a constant size: a few vectors */
+        else if (across == 1)
+            memcpy(to, from, count * sizeof(T));
+        else
+            for (size_t i = 0; i < count; i++)
+                to[i] = from[(ptrdiff_t)i * across];
+        for (size_t i = count; i < width; i++)
+            to[i] = 0;
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lending by one flag a block. A process that forks while threads hold blocks loses those blocks in the child, no
+ * more. */
+#include "kernels/cpu/matmul_scratch.h"
+
+#include <stdatomic.h>
+
+typedef struct block {
+    _Alignas(4096) unsigned char bytes[RP_SCRATCH_BYTES];
+} block;
+
+static block blocks[RP_SCRATCH_BLOCKS];
+static atomic_flag lent[RP_SCRATCH_BLOCKS]; /* zero is clear with every compiler in use */
+
+void *rp_scratch_borrow(void)
+{
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        if (!atomic_flag_test_and_set_explicit(&lent[i], memory_order_acquire))
+            return blocks[i].bytes;
+    return NULL;
+}
+
+void rp_scratch_return(void *memory)
+{
+    if (memory != NULL)
+        atomic_flag_clear_explicit(&lent[(block *)memory - blocks], memory_order_release);
+}
