@@ -30,6 +30,11 @@ const char *rp_archive_id(const rp_archive *archive)
     return archive->id;
 }
 
+const char *rp_archive_kind(const rp_archive *archive)
+{
+    return rp_archive_manifest(archive)->kind == RP_RUN_RECIPE ? "recipe" : "api";
+}
+
 uint64_t rp_archive_size(const rp_archive *archive)
 {
     return archive->size;
@@ -52,9 +57,23 @@ const rp_member *rp_archive_member(const rp_archive *archive, size_t index)
 
 const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
 {
-    for (size_t i = 0; i < archive->members; i++)
-        if (strcmp(archive->member[i].name, name) == 0)
-            return &archive->member[i];
+    rp_member key;
+    size_t low = 0, high = archive->members;
+
+    if (strlen(name) >= sizeof key.name || rp_member_rank(name) < 0)
+        return NULL;
+    memcpy(key.name, name, strlen(name) + 1);
+    while (low < high) { /* members are in archive order */
+        size_t middle = low + (high - low) / 2;
+        int order = rp_member_compare(&archive->member[middle], &key);
+
+        if (order == 0)
+            return &archive->member[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return NULL;
 }
 

@@ -123,6 +123,9 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
     if (status != RP_OK)
         return status;
     status = rp_run_observe(rp_driver_run(s->driver), (rp_observer){on_step, s}, err);
+    if (status == RP_OK && s->step >= rp_driver_total(s->driver))
+        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but the run ends before it",
+                         (unsigned long long)s->step);
     state = rp_run_states(rp_driver_run(s->driver), &n);
     if (status == RP_OK && s->step == 0)
         status = keep_states(s, state, n, err);
@@ -135,11 +138,28 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
 
 /* ---- describing ---- */
 
-static bool member_differs(const side *a, const side *b, const char *name)
+/* Whether two members of the name exist and have the same bytes. */
+static bool same_member(const side *a, const side *b, const char *name)
 {
     const rp_member *x = rp_archive_find(a->archive, name), *y = rp_archive_find(b->archive, name);
 
-    return (x == NULL) != (y == NULL) || (x && !rp_digest_equal(&x->digest, &y->digest));
+    return x && y && rp_digest_equal(&x->digest, &y->digest);
+}
+
+/* Members that differ or are in one of the two only; the manifest differs whenever another does, the recipe is compared
+ * key by key. other_only: just those that `other` does not have. */
+static void compare_members(const side *s, const side *other, bool other_only, rp_buffer *out)
+{
+    for (size_t i = 1; i < rp_archive_member_count(s->archive); i++) {
+        const char *name = rp_archive_member(s->archive, i)->name;
+
+        if (strcmp(name, "run/recipe.json") == 0 || strncmp(name, "signatures/", 11) == 0)
+            continue;
+        if (!rp_archive_find(other->archive, name))
+            rp_buffer_printf(out, "member    %s only in %s\n", name, s->label);
+        else if (!other_only && !same_member(s, other, name))
+            rp_buffer_printf(out, "member    %s differs\n", name);
+    }
 }
 
 static void put_value(rp_buffer *out, const json_t *value)
@@ -368,15 +388,10 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
         rp_buffer_text(out, "kind      one is a run of a recipe, the other of the C API\n");
         return RP_OK;
     }
-    if (rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE && member_differs(a, b, "run/recipe.json"))
+    if (rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE && !same_member(a, b, "run/recipe.json"))
         status = compare_recipes(a, b, out, err);
-    for (size_t i = 0; i < rp_archive_member_count(a->archive); i++) {
-        const char *name = rp_archive_member(a->archive, i)->name;
-
-        if (strcmp(name, "manifest.json") != 0 && strcmp(name, "run/recipe.json") != 0 &&
-            strncmp(name, "signatures/", 11) != 0 && member_differs(a, b, name))
-            rp_buffer_printf(out, "member    %s differs\n", name);
-    }
+    compare_members(a, b, false, out);
+    compare_members(b, a, true, out);
     if (status == RP_OK)
         status = rp_archive_read_member(a->archive, "run/journal.bin", SIZE_MAX / 2, &a->journal, err);
     if (status == RP_OK)

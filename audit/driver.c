@@ -61,6 +61,8 @@ static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, co
     if (status == RP_OK)
         status = rp_recipe_from_json(&d->recipe, json, "run/recipe.json", err);
     json_decref(json);
+    if (status == RP_OK && strcmp(d->recipe->data.csv, "data/raw.csv") != 0)
+        status = rp_fail(err, RP_EFORMAT, "run/recipe.json: data.csv: expected data/raw.csv, found another path");
     if (status == RP_OK)
         status = rp_archive_read_member(archive, "data/raw.csv", SIZE_MAX / 2, &d->csv, err);
     d->csv_bytes = d->csv.data;

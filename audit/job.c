@@ -259,8 +259,6 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
         if (strncmp(expected->name, "signatures/", 11) == 0)
             continue;
         found = rp_archive_writer_find(writer, expected->name);
-        if (!found && strncmp(expected->name, "checkpoints/", 12) == 0)
-            continue;
         if (!found)
             return rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", expected->name);
         rp_digest_hex(e, &expected->digest);
@@ -336,7 +334,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
     if (status == RP_OK)
-        status = save(w.writer, path, key, run, 0, force, err);
+        status = save(w.writer, path, key, run, rp_recorder_age(recorder), force, err);
     if (status == RP_OK && archive_id)
         memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
     json_decref(json);

@@ -12,7 +12,7 @@
 
 typedef struct recorded_program {
     rp_buffer text;
-    const void *compiled; /* the compiled program last seen with this text */
+    uint64_t compiled; /* serial of the compiled program last seen with this text */
 } recorded_program;
 
 /* A distinct feed, kept once. */
@@ -22,15 +22,19 @@ typedef struct kept_feed {
     void *data;
 } kept_feed;
 
+/* Distinct feeds of one run: their names must fit the header of one safetensors file, 256 bytes an entry at most. */
+enum { FEEDS_MAX = RP_SAFETENSORS_HEADER_LIMIT / 256 };
+
 struct rp_recorder {
     rp_run *run;
-    bool keep_feeds, comparing;
+    bool keep_feeds, comparing, failed;
+    time_t started;
     recorded_program *program;
     size_t n_programs, cap_programs;
     rp_buffer journal;      /* records as bytes */
     rp_buffer init;         /* weights/init.safetensors of a run of the API */
     rp_buffer feed_order;   /* data/feeds.bin */
-    kept_feed *feed;
+    kept_feed *feed;        /* by name */
     size_t n_feeds, cap_feeds;
     rp_buffer expected;     /* journal of the archive, when comparing */
     rp_buffer scratch;
@@ -109,7 +113,7 @@ static rp_status keep_feed(rp_recorder *r, const rp_named *feed, rp_error *err)
 {
     rp_digest digest;
     kept_feed kept = {.type = feed->type};
-    size_t bytes = rp_type_bytes(&feed->type);
+    size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
     rp_status status = tensor_digest(&digest, feed, NULL, err);
 
     if (status != RP_OK)
@@ -119,9 +123,20 @@ static rp_status keep_feed(rp_recorder *r, const rp_named *feed, rp_error *err)
     if (status != RP_OK)
         return status;
     rp_digest_hex(kept.name, &digest);
-    for (size_t i = 0; i < r->n_feeds; i++)
-        if (strcmp(r->feed[i].name, kept.name) == 0)
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(r->feed[middle].name, kept.name);
+
+        if (order == 0)
             return RP_OK;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (r->n_feeds == FEEDS_MAX)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "more than %d distinct feeds in one run: bind tables as data and feed row numbers", (int)FEEDS_MAX);
     if (r->n_feeds == r->cap_feeds) {
         size_t wanted = r->cap_feeds ? 2 * r->cap_feeds : 32;
         kept_feed *bigger = rp_reallocarray(r->feed, wanted, sizeof *bigger);
@@ -136,7 +151,9 @@ static rp_status keep_feed(rp_recorder *r, const rp_named *feed, rp_error *err)
         return rp_no_memory(err);
     if (bytes)
         memcpy(kept.data, feed->data, bytes);
-    r->feed[r->n_feeds++] = kept;
+    memmove(r->feed + low + 1, r->feed + low, (r->n_feeds - low) * sizeof kept);
+    r->feed[low] = kept;
+    r->n_feeds++;
     return RP_OK;
 }
 
@@ -226,6 +243,7 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
     rp_status status = record_step(r, event, err);
 
     r->nanoseconds += now() - start;
+    r->failed = r->failed || status != RP_OK;
     return status;
 }
 
@@ -273,6 +291,7 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
         return rp_no_memory(err);
     r->run = run;
     r->keep_feeds = keep_feeds;
+    r->started = time(NULL);
     if (rp_run_steps(run))
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));
@@ -328,6 +347,11 @@ uint64_t rp_recorder_steps(const rp_recorder *r)
     return r->journal.size / RP_RECORD_SIZE;
 }
 
+double rp_recorder_age(const rp_recorder *r)
+{
+    return difftime(time(NULL), r->started);
+}
+
 uint64_t rp_recorder_nanoseconds(const rp_recorder *r)
 {
     return r->nanoseconds;
@@ -361,6 +385,8 @@ rp_status rp_recorder_add_members(const rp_recorder *r, rp_archive_writer *write
     char name[RP_MEMBER_NAME];
     rp_status status = RP_OK;
 
+    if (r->failed)
+        return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
     for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {
         (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
         status = rp_archive_writer_add(writer, name, r->program[i].text.data, r->program[i].text.size, err);

@@ -22,6 +22,8 @@ rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, 
 /* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
 rp_status rp_recorder_add_members(const rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
                                   rp_error *err);
+/* Seconds since the recorder was attached. */
+double rp_recorder_age(const rp_recorder *recorder);
 /* Nanoseconds spent observing. */
 uint64_t rp_recorder_nanoseconds(const rp_recorder *recorder);
 

@@ -14,17 +14,31 @@ struct rp_tape {
     rp_run *run;
     rp_buffer journal, order, feed_bytes;
     rp_safetensors *feeds;
-    rp_compiled **compiled; /* by program number */
-    size_t n_programs;
+    rp_program **program;   /* by number, checked when the archive is opened */
+    rp_compiled **compiled; /* by number; made when first needed, and dropped together when they hold much memory */
+    size_t n_programs, arena_bytes;
     size_t at;              /* position in order */
 };
+
+static const size_t arenas_max = (size_t)256 << 20;
+
+static void drop_compiled(rp_tape *tape)
+{
+    for (size_t i = 0; tape->compiled && i < tape->n_programs; i++) {
+        rp_compiled_free(tape->compiled[i]);
+        tape->compiled[i] = NULL;
+    }
+    tape->arena_bytes = 0;
+}
 
 void rp_tape_free(rp_tape *tape)
 {
     if (!tape)
         return;
-    for (size_t i = 0; i < tape->n_programs; i++)
-        rp_compiled_free(tape->compiled[i]);
+    drop_compiled(tape);
+    for (size_t i = 0; tape->program && i < tape->n_programs; i++)
+        rp_program_free(tape->program[i]);
+    rp_free(tape->program);
     rp_free(tape->compiled);
     rp_run_free(tape->run);
     rp_safetensors_free(tape->feeds);
@@ -75,22 +89,14 @@ static rp_status load_programs(rp_tape *tape, const rp_archive *archive, rp_erro
         tape->n_programs++;
     }
     tape->compiled = rp_calloc(tape->n_programs, sizeof *tape->compiled);
-    if (!tape->compiled) {
-        tape->n_programs = 0;
+    tape->program = rp_calloc(tape->n_programs, sizeof *tape->program);
+    if (!tape->compiled || !tape->program)
         return rp_no_memory(err);
-    }
     for (size_t i = 0; i < tape->n_programs && status == RP_OK; i++) {
-        rp_program *program = NULL;
-
         (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
         status = rp_archive_read_member(archive, name, (size_t)64 << 20, &bytes, err);
         if (status == RP_OK)
-            status = rp_program_parse(&program, bytes.data, bytes.size, name, err);
-        if (status == RP_OK) {
-            status = rp_run_compile(&tape->compiled[i], tape->run, program, err);
-            if (status == RP_EFORMAT || status == RP_ESHAPE)
-                status = rp_fail_at(err, RP_EFORMAT, "%s", name);
-        }
+            status = rp_program_parse(&tape->program[i], bytes.data, bytes.size, name, err);
     }
     rp_buffer_free(&bytes);
     return status;
@@ -109,6 +115,8 @@ rp_status rp_tape_open(rp_tape **out, const rp_archive *archive, const rp_run_op
         status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &tape->journal, err);
     if (status == RP_OK && tape->journal.size % RP_RECORD_SIZE != 0)
         status = rp_fail(err, RP_EFORMAT, "run/journal.bin: expected whole records of %d bytes", RP_RECORD_SIZE);
+    if (status == RP_OK && tape->journal.size == 0)
+        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: no step is recorded");
     if (status == RP_OK)
         status = load(tape, archive, "weights/init.safetensors", true, err);
     if (status == RP_OK && rp_archive_find(archive, "data/tensors.safetensors"))
@@ -137,6 +145,27 @@ rp_run *rp_tape_run(const rp_tape *tape)
 uint64_t rp_tape_total(const rp_tape *tape)
 {
     return tape->journal.size / RP_RECORD_SIZE;
+}
+
+/* An honest run may have thousands of programs, each with its own memory: only some are held at once. */
+static rp_status need_compiled(rp_tape *tape, uint32_t number, rp_error *err)
+{
+    rp_program *copy;
+    rp_status status;
+
+    if (tape->compiled[number])
+        return RP_OK;
+    if (tape->arena_bytes > arenas_max)
+        drop_compiled(tape);
+    copy = rp_program_copy(tape->program[number]);
+    if (!copy)
+        return rp_no_memory(err);
+    status = rp_run_compile(&tape->compiled[number], tape->run, copy, err);
+    if (status == RP_EFORMAT || status == RP_ESHAPE)
+        return rp_fail_at(err, RP_EFORMAT, "run/programs/%04u.json", number);
+    if (status == RP_OK)
+        tape->arena_bytes += rp_compiled_arena_bytes(tape->compiled[number]);
+    return status;
 }
 
 static rp_status fill_feed(rp_tape *tape, rp_compiled *compiled, const rp_input *in, rp_error *err)
@@ -170,21 +199,23 @@ rp_status rp_tape_step(rp_tape *tape, rp_error *err)
     rp_record record;
     const rp_program *program;
     rp_compiled *compiled;
+    rp_status status;
 
     if (step >= rp_tape_total(tape))
         return rp_fail(err, RP_EARG, "the run is complete");
     if (!rp_record_read(&record, tape->journal.data + step * RP_RECORD_SIZE) || record.step != step ||
         record.program >= tape->n_programs)
         return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)step);
+    status = need_compiled(tape, record.program, err);
+    if (status != RP_OK)
+        return status;
     compiled = tape->compiled[record.program];
     program = rp_compiled_program(compiled);
-    for (size_t i = 0; i < program->n_inputs; i++) {
-        rp_status status =
-            program->input[i].kind == RP_INPUT_FEED ? fill_feed(tape, compiled, &program->input[i], err) : RP_OK;
-
-        if (status != RP_OK)
-            return status;
-    }
+    for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++)
+        if (program->input[i].kind == RP_INPUT_FEED)
+            status = fill_feed(tape, compiled, &program->input[i], err);
+    if (status != RP_OK)
+        return status;
     return rp_compiled_step(compiled, err);
 }
 

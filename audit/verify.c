@@ -46,6 +46,11 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
     if (status == RP_OK && strcmp(statement.subject, archive->id) != 0)
         status = rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": SHA-256 differs: %s vouches for %s, archive %s",
                          member->name, statement.subject, archive->id);
+    /* names of statements are bound by nothing: the run's statement must say itself that it is one */
+    if (status == RP_OK && strcmp(member->name, RP_RUN_STATEMENT) == 0 &&
+        strcmp(statement.predicate_type, RP_PROVENANCE_TYPE) != 0)
+        status = rp_fail(err, RP_ESIGN, "%s: a statement of another type, expected the run's provenance (%s)",
+                         member->name, RP_PROVENANCE_TYPE);
     if (status == RP_OK)
         status = add_statement(result, member->name, &statement, err);
     rp_statement_clear(&statement);

@@ -155,13 +155,14 @@ rp_status rp_trainer_metrics(const rp_trainer *t, json_t **out, rp_error *err)
     return status;
 }
 
-static void put_cell(rp_buffer *out, const char *text)
+static void put_prefixed(rp_buffer *out, const char *prefix, const char *text)
 {
     bool quote = strpbrk(text, ",\"\r\n") != NULL;
 
     rp_buffer_u8(out, ',');
     if (quote)
         rp_buffer_u8(out, '"');
+    rp_buffer_text(out, prefix);
     for (; *text; text++) {
         if (*text == '"')
             rp_buffer_u8(out, '"');
@@ -169,6 +170,11 @@ static void put_cell(rp_buffer *out, const char *text)
     }
     if (quote)
         rp_buffer_u8(out, '"');
+}
+
+static void put_cell(rp_buffer *out, const char *text)
+{
+    put_prefixed(out, "", text);
 }
 
 static void put_number(rp_buffer *out, float value)
@@ -181,14 +187,11 @@ static void put_number(rp_buffer *out, float value)
 
 static void put_header(rp_buffer *out, const rp_model *model, const rp_schema *schema, bool truth)
 {
-    char name[160];
-
     rp_buffer_text(out, truth ? "row,truth,predicted" : "row,predicted");
     for (size_t i = 0; i < schema->classes; i++) {
         if (model->loss == RP_LOSS_BCE && i == 0)
             continue;
-        (void)snprintf(name, sizeof name, "p_%.150s", schema->class_name[i]);
-        put_cell(out, name);
+        put_prefixed(out, "p_", schema->class_name[i]);
     }
     rp_buffer_u8(out, '\n');
 }

@@ -2,6 +2,7 @@
  * Runs: state and data slots, eager steps, compiled steps, and telling observers. */
 #include "core/run.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct rp_run {
     slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_graph *graph;
     bool in_step, repaired;
+    bool given_up; /* an observer failed when the new state was already in place */
     unsigned reads;
     uint64_t steps;
     rp_observer observer[OBSERVERS_MAX];
@@ -62,6 +64,22 @@ static rp_status type_of(rp_type *type, rp_dtype dtype, int rank, const size_t *
     return RP_OK;
 }
 
+/* CONTRACT 2: what comes in and what is read out has canonical NaNs and bools of 0 or 1, as the archive has them. */
+static void canonicalise(void *bytes, const rp_type *type)
+{
+    size_t count = rp_type_count(type);
+
+    if (type->dtype == RP_F32)
+        for (size_t i = 0; i < count; i++)
+            ((float *)bytes)[i] = rp_canonical_f32(((float *)bytes)[i]);
+    else if (type->dtype == RP_F64)
+        for (size_t i = 0; i < count; i++)
+            ((double *)bytes)[i] = rp_canonical_f64(((double *)bytes)[i]);
+    else if (type->dtype == RP_BOOL)
+        for (size_t i = 0; i < count; i++)
+            ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
+}
+
 /* Adds a slot with its own memory, filled from bytes or zeros. */
 static rp_status slot_add(slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
                           rp_error *err)
@@ -89,19 +107,17 @@ static rp_status slot_add(slots *s, rp_device *device, const char *name, const r
         return rp_no_memory(err);
     status = rp_device_allocate(device, &memory, size ? size : 1, err);
     if (status == RP_OK) {
-        if (bytes) {
-            status = rp_device_upload(device, memory, bytes, size, NULL, err);
-        } else {
-            void *zeros = rp_calloc(size ? size : 1, 1);
+        void *settled = rp_calloc(size ? size : 1, 1);
 
-            status = zeros ? rp_device_upload(device, memory, zeros, size, NULL, err) : rp_no_memory(err);
-            if (status == RP_OK)
-                status = rp_device_synchronize(device, NULL, err);
-            rp_free(zeros);
-        }
+        if (settled && bytes && size)
+            memcpy(settled, bytes, size);
+        if (settled)
+            canonicalise(settled, type);
+        status = settled ? rp_device_upload(device, memory, settled, size, NULL, err) : rp_no_memory(err);
+        if (status == RP_OK)
+            status = rp_device_synchronize(device, NULL, err);
+        rp_free(settled);
     }
-    if (status == RP_OK)
-        status = rp_device_synchronize(device, NULL, err);
     if (status != RP_OK) {
         if (memory)
             rp_device_release(device, memory);
@@ -223,8 +239,10 @@ static rp_status add(rp_run *run, slots *s, const char *name, rp_dtype dtype, in
     rp_type type;
     rp_status status = type_of(&type, dtype, rank, shape, err);
 
-    if (status == RP_OK && (run->in_step || run->steps))
-        return rp_fail(err, RP_EARG, "%.96s: state and data are added before the first step", name);
+    if (status == RP_OK && (run->in_step || run->steps || run->n_observers))
+        return rp_fail(err, RP_EARG, "%.96s: state and data are added before the first step, and before recording", name);
+    if (status == RP_OK && strcmp(name, "__metadata__") == 0) /* a word of the safetensors format */
+        return rp_fail(err, RP_EARG, "the name __metadata__ is reserved");
     return status == RP_OK ? slot_add(s, run->device, name, &type, bytes, err) : status;
 }
 
@@ -238,19 +256,6 @@ rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, int ran
                           const void *bytes, rp_error *err)
 {
     return add(run, &run->data, name, dtype, rank, shape, bytes, err);
-}
-
-/* CONTRACT 2: what is read out has canonical NaNs. */
-static void canonicalise(void *bytes, const rp_type *type)
-{
-    size_t count = rp_type_count(type);
-
-    if (type->dtype == RP_F32)
-        for (size_t i = 0; i < count; i++)
-            ((float *)bytes)[i] = rp_canonical_f32(((float *)bytes)[i]);
-    else if (type->dtype == RP_F64)
-        for (size_t i = 0; i < count; i++)
-            ((double *)bytes)[i] = rp_canonical_f64(((double *)bytes)[i]);
 }
 
 rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)
@@ -353,10 +358,17 @@ rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
 
 /* ---- eager steps ---- */
 
+static rp_status given_up(rp_error *err)
+{
+    return rp_fail(err, RP_EARG, "the run was given up: an observer (the recorder) failed at an earlier step");
+}
+
 rp_status rp_step_begin(rp_run *run, rp_error *err)
 {
     if (run->in_step)
         return rp_fail(err, RP_EARG, "a step is already in progress: call rp_step_end first");
+    if (run->given_up)
+        return given_up(err);
     slots_clear(&run->feeds, run->device);
     rp_graph_reset(run->graph);
     run->in_step = true;
@@ -455,7 +467,7 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
 /* Fills the event's arrays from the program; at(arg, index, is_output) gives the memory. */
 typedef const void *memory_at(const void *arg, size_t index, bool output);
 
-static rp_status tell(rp_run *run, const rp_program *p, const void *compiled, memory_at *at, const void *arg,
+static rp_status tell(rp_run *run, const rp_program *p, uint64_t compiled, memory_at *at, const void *arg,
                       rp_error *err)
 {
     rp_named *named;
@@ -480,6 +492,7 @@ static rp_status tell(rp_run *run, const rp_program *p, const void *compiled, me
     event.n_results = n - event.n_feeds;
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         status = run->observer[i].step(run->observer[i].self, &event, err);
+    run->given_up = status != RP_OK;
     rp_free(named);
     return status;
 }
@@ -522,7 +535,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     if (status == RP_OK)
         status = commit_states(run, err);
     if (status == RP_OK)
-        status = tell(run, run->graph->program, NULL, eager_memory, run->graph, err);
+        status = tell(run, run->graph->program, 0, eager_memory, run->graph, err);
     if (status == RP_OK)
         run->steps++;
     run->graph->epoch++; /* tensors live until their step ends */
@@ -532,6 +545,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
 /* ---- compiled steps ---- */
 
 struct rp_compiled {
+    uint64_t serial; /* from 1, never reused in a process, unlike addresses */
     rp_run *run;
     rp_program *program;
     rp_plan *plan;
@@ -548,6 +562,7 @@ void rp_compiled_free(rp_compiled *c)
 
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
 {
+    static atomic_uint_fast64_t serial;
     rp_compiled *c = rp_calloc(1, sizeof *c);
     void **memory = rp_calloc(program->n_inputs, sizeof *memory);
     rp_status status = RP_OK;
@@ -559,7 +574,7 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
         rp_program_free(program);
         return rp_no_memory(err);
     }
-    *c = (rp_compiled){run, program, NULL};
+    *c = (rp_compiled){atomic_fetch_add(&serial, 1) + 1, run, program, NULL};
     for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &program->input[i];
         const rp_named *slot;
@@ -580,6 +595,11 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     else
         *out = c;
     return status;
+}
+
+size_t rp_compiled_arena_bytes(const rp_compiled *c)
+{
+    return rp_plan_arena_bytes(c->plan);
 }
 
 const rp_program *rp_compiled_program(const rp_compiled *c)
@@ -616,11 +636,13 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 
     if (c->run->in_step)
         return rp_fail(err, RP_EARG, "an eager step is in progress");
+    if (c->run->given_up)
+        return given_up(err);
     status = rp_plan_run(c->plan, err);
     if (status == RP_OK)
         status = rp_device_synchronize(c->run->device, NULL, err);
     if (status == RP_OK)
-        status = tell(c->run, c->program, c, compiled_memory, c, err);
+        status = tell(c->run, c->program, c->serial, compiled_memory, c, err);
     if (status == RP_OK)
         c->run->steps++;
     return status;

@@ -18,7 +18,7 @@ typedef struct rp_named {
 typedef struct rp_step_event {
     uint64_t step; /* 0 for the first */
     const rp_program *program;
-    const void *compiled; /* tells compiled programs apart without looking inside; NULL in an eager step */
+    uint64_t compiled; /* tells compiled programs apart without looking inside; 0 in an eager step */
     const rp_named *feed, *result, *state; /* in program order; in program order; in order of rp_run_add_state */
     size_t n_feeds, n_results, n_states;
 } rp_step_event;
@@ -44,6 +44,7 @@ typedef struct rp_compiled rp_compiled;
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err);
 void rp_compiled_free(rp_compiled *compiled);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
+size_t rp_compiled_arena_bytes(const rp_compiled *compiled);
 /* Memory of a feed to be filled before each step; NULL when the program has no such feed. */
 void *rp_compiled_feed(rp_compiled *compiled, const char *name);
 rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);

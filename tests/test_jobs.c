@@ -16,6 +16,7 @@
 #include "audit/journal.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/run.h"
 #include "kernels/kernel.h"
 #include "rp/rp.h"
 
@@ -179,6 +180,45 @@ static void the_id_does_not_depend_on_where_the_table_lay(void **state)
     assert_string_equal(first, second);
 }
 
+/* Replaces text in one member of a consistent archive; the rest is copied and hashed anew. */
+static void forge_text(const char *from, const char *to, const char *member, const char *old, const char *new_text)
+{
+    rp_archive *archive = open_archive(from);
+    rp_archive_writer *writer = NULL;
+    rp_file_writer *file = NULL;
+    rp_buffer body = {0};
+
+    assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
+    for (size_t i = 1; i < rp_archive_member_count(archive); i++) {
+        const rp_member *m = rp_archive_member(archive, i);
+        rp_buffer changed = {0};
+
+        assert_int_equal(rp_archive_read_member(archive, m->name, SIZE_MAX / 2, &body, NULL), RP_OK);
+        if (strcmp(m->name, member) == 0) {
+            const char *at;
+
+            rp_buffer_u8(&body, 0);
+            at = strstr((char *)body.data, old);
+            assert_non_null(at);
+            rp_buffer_append(&changed, body.data, (size_t)(at - (char *)body.data));
+            rp_buffer_text(&changed, new_text);
+            rp_buffer_text(&changed, at + strlen(old));
+        } else {
+            rp_buffer_append(&changed, body.data, body.size);
+        }
+        assert_int_equal(rp_archive_writer_add(writer, m->name, changed.data, changed.size, NULL), RP_OK);
+        rp_buffer_free(&changed);
+    }
+    assert_int_equal(rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind,
+                                              rp_archive_manifest(archive)->run, NULL), RP_OK);
+    assert_int_equal(rp_file_create(&file, in_folder(to), true, 0644, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
+    assert_int_equal(rp_file_commit(file, NULL), RP_OK);
+    rp_buffer_free(&body);
+    rp_archive_writer_free(writer);
+    rp_archive_close(archive);
+}
+
 /* Copies an archive member by member through the writer, with one member's bytes changed: hashes and manifest are
  * consistent, only the run is not true. */
 static void forge(const char *from, const char *to, const char *member, size_t at, unsigned char flip)
@@ -252,6 +292,101 @@ static void replay_finds_forged_members_and_names_them(void **state)
     expect_replay("forged.reprise", RP_EBITS, "data/prepared.json");
 }
 
+static void replay_refuses_a_claimed_origin_of_the_table(void **state)
+{
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, NULL);
+    forge_text("a.reprise", "forged.reprise", "run/recipe.json", "data/raw.csv", "/bank/audited.csv");
+    expect_replay("forged.reprise", RP_EFORMAT, "run/recipe.json: data.csv: expected data/raw.csv");
+}
+
+static void a_run_of_no_steps_is_not_replayed(void **state)
+{
+    rp_archive_writer *writer = NULL;
+    rp_file_writer *file = NULL;
+    json_t *run = json_pack("{s:i}", "steps", 0);
+
+    (void)state;
+    assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_add(writer, "run/journal.bin", "", 0, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_finish(writer, RP_RUN_API, run, NULL), RP_OK);
+    assert_int_equal(rp_file_create(&file, in_folder("empty.reprise"), true, 0644, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
+    assert_int_equal(rp_file_commit(file, NULL), RP_OK);
+    rp_archive_writer_free(writer);
+    json_decref(run);
+    expect_replay("empty.reprise", RP_EFORMAT, "run/journal.bin: no step is recorded");
+}
+
+/* Every step is another program with memory of its own; replay holds only some of them at once. A bool byte of 2 is true
+ * in the run as in the archive. */
+static void runs_of_many_programs_and_odd_bools_replay(void **state)
+{
+    rp_run *run = NULL;
+    rp_recorder *recorder = NULL;
+    rp_error err = {0};
+    rp_job *job = NULL;
+    rp_archive *archive;
+    static float x[80];
+
+    (void)state;
+    for (int i = 0; i < 80; i++)
+        x[i] = (float)i;
+    assert_int_equal(rp_run_new(&run, NULL, &err), RP_OK);
+    assert_int_equal(rp_run_add_state(run, "s", RP_F32, 0, NULL, NULL, &err), RP_OK);
+    assert_int_equal(rp_run_add_state(run, "__metadata__", RP_F32, 0, NULL, NULL, &err), RP_EARG);
+    assert_int_equal(rp_recorder_new(&recorder, run, &err), RP_OK);
+    assert_int_equal(rp_run_add_state(run, "late", RP_F32, 0, NULL, NULL, &err), RP_EARG);
+    for (size_t n = 1; n <= 40; n++) {
+        const unsigned char odd[3] = {0, 1, 2};
+        rp_tensor total, flags;
+
+        assert_int_equal(rp_step_begin(run, &err), RP_OK);
+        total = rp_sum(rp_feed(run, "x", RP_F32, 1, (size_t[]){2 * n}, x), NULL, 0, false);
+        flags = rp_feed(run, "flags", RP_BOOL, 1, (size_t[]){3}, odd);
+        rp_result(run, "not", rp_logical_not(flags));
+        rp_result(run, "flags", flags);
+        rp_set_state(run, "s", rp_add(rp_state(run, "s"), total));
+        assert_int_equal(rp_step_end(run, &err), RP_OK);
+    }
+    if (rp_recorder_save(recorder, in_folder("many.reprise"), NULL, true, NULL, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    archive = open_archive("many.reprise");
+    if (rp_replay(archive, NULL, &job, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(job->steps, 40);
+    assert_string_equal(rp_archive_kind(archive), "api");
+    rp_job_free(job);
+    rp_archive_close(archive);
+}
+
+static rp_status refuse_second_step(void *self, const rp_step_event *event, rp_error *err)
+{
+    (void)self;
+    return event->step == 1 ? rp_fail(err, RP_EIO, "no room for the record") : RP_OK;
+}
+
+static void a_run_whose_observer_failed_is_given_up(void **state)
+{
+    rp_run *run = NULL;
+    rp_error err = {0};
+    const float one = 1;
+
+    (void)state;
+    assert_int_equal(rp_run_new(&run, NULL, &err), RP_OK);
+    assert_int_equal(rp_run_observe(run, (rp_observer){refuse_second_step, run}, &err), RP_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rp_step_begin(run, &err), RP_OK);
+        rp_result(run, "y", rp_neg(rp_feed(run, "x", RP_F32, 0, NULL, &one)));
+        assert_int_equal(rp_step_end(run, &err), i == 0 ? RP_OK : RP_EIO);
+    }
+    assert_int_equal(rp_step_begin(run, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "given up"));
+    rp_run_free(run);
+}
+
 static void replay_notices_changed_raw_data(void **state)
 {
     (void)state;
@@ -322,6 +457,42 @@ static void diff_of_equal_archives_says_identical(void **state)
     assert_true(same);
     assert_non_null(strstr(text, "identical"));
     rp_text_free(text);
+}
+
+static void diff_names_members_of_one_side_only(void **state)
+{
+    rp_archive *archive;
+    rp_archive_writer *writer = NULL;
+    rp_file_writer *file = NULL;
+    rp_buffer body = {0};
+    bool same;
+    char *text;
+
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, NULL);
+    archive = open_archive("a.reprise");
+    assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
+    for (size_t i = 1; i < rp_archive_member_count(archive); i++) {
+        const rp_member *m = rp_archive_member(archive, i);
+
+        assert_int_equal(rp_archive_read_member(archive, m->name, SIZE_MAX / 2, &body, NULL), RP_OK);
+        assert_int_equal(rp_archive_writer_add(writer, m->name, body.data, body.size, NULL), RP_OK);
+    }
+    assert_int_equal(rp_archive_writer_add(writer, "outputs/extra.csv", "x\n", 2, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_finish(writer, RP_RUN_RECIPE, rp_archive_manifest(archive)->run, NULL), RP_OK);
+    assert_int_equal(rp_file_create(&file, in_folder("extra.reprise"), true, 0644, NULL), RP_OK);
+    assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
+    assert_int_equal(rp_file_commit(file, NULL), RP_OK);
+    rp_archive_writer_free(writer);
+    rp_archive_close(archive);
+    rp_buffer_free(&body);
+    text = diff("a.reprise", "extra.reprise", &same);
+    assert_non_null(strstr(text, "member    outputs/extra.csv only in B"));
+    rp_text_free(text);
+    text = diff("extra.reprise", "a.reprise", &same);
+    assert_non_null(strstr(text, "member    outputs/extra.csv only in A"));
+    rp_text_free(text);
+    expect_replay("extra.reprise", RP_EBITS, "outputs/extra.csv: in the archive, but not made by the replay");
 }
 
 static void diff_tells_which_archive_does_not_replay(void **state)
@@ -418,9 +589,14 @@ int main(void)
         cmocka_unit_test(replay_needs_the_archive_and_nothing_else),
         cmocka_unit_test(replay_finds_a_forged_journal_and_names_the_step),
         cmocka_unit_test(replay_finds_forged_members_and_names_them),
+        cmocka_unit_test(replay_refuses_a_claimed_origin_of_the_table),
+        cmocka_unit_test(a_run_of_no_steps_is_not_replayed),
+        cmocka_unit_test(runs_of_many_programs_and_odd_bools_replay),
+        cmocka_unit_test(a_run_whose_observer_failed_is_given_up),
         cmocka_unit_test(replay_notices_changed_raw_data),
         cmocka_unit_test(diff_names_recipe_key_step_instruction_and_element),
         cmocka_unit_test(diff_of_equal_archives_says_identical),
+        cmocka_unit_test(diff_names_members_of_one_side_only),
         cmocka_unit_test(diff_tells_which_archive_does_not_replay),
         cmocka_unit_test(predict_repeats_the_recorded_predictions),
         cmocka_unit_test(a_canceled_run_leaves_nothing),

@@ -219,7 +219,7 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
 
     s->calls++;
     s->step = event->step;
-    s->compiled = event->compiled != NULL;
+    s->compiled = event->compiled != 0;
     s->instrs = event->program->n_instrs;
     s->names[0] = '\0';
     note(s, 'f', event->feed, event->n_feeds);

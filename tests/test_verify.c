@@ -437,6 +437,26 @@ static void another_statement_is_not_a_run_statement(void **state)
     rp_buffer_free(&bytes);
 }
 
+/* A validator's rejection under the name of the run's statement must not count as the run's signature. */
+static void a_statement_of_another_type_does_not_sign_the_run(void **state)
+{
+    rp_archive_writer *writer;
+    rp_buffer bytes = {0};
+    json_t *predicate = json_object();
+    rp_error err;
+
+    (void)state;
+    assert_ok(rp_archive_writer_new(&writer, NULL, &err));
+    sample_fill(writer, 0);
+    assert_ok(rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, "urn:rejection", predicate, &err));
+    assert_ok(rp_archive_writer_append(writer, &bytes, &err));
+    assert_int_equal(verify(&bytes, key, false, &err), RP_ESIGN);
+    assert_names(&err, RP_RUN_STATEMENT);
+    rp_archive_writer_free(writer);
+    json_decref(predicate);
+    rp_buffer_free(&bytes);
+}
+
 /* ---- every allocation fails in turn ---- */
 
 static size_t allowed, live;
@@ -538,6 +558,7 @@ int main(void)
         cmocka_unit_test(newer_format_with_unknown_members_is_called_newer),
         cmocka_unit_test(statements_must_be_trusted_and_about_this_archive),
         cmocka_unit_test(another_statement_is_not_a_run_statement),
+        cmocka_unit_test(a_statement_of_another_type_does_not_sign_the_run),
         cmocka_unit_test(failed_allocations_leave_no_leak_and_a_clear_error),
     };
 

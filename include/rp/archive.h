@@ -42,6 +42,8 @@ RP_API void rp_archive_close(rp_archive *archive);
 
 /* 64 lowercase hex digits: SHA-256 of manifest.json. */
 RP_API const char *rp_archive_id(const rp_archive *archive);
+/* "recipe" or "api": whether a recipe or a C program made the run. */
+RP_API const char *rp_archive_kind(const rp_archive *archive);
 /* Members in archive order, manifest.json first, signatures/ last. */
 RP_API size_t rp_archive_member_count(const rp_archive *archive);
 RP_API const rp_member *rp_archive_member(const rp_archive *archive, size_t index); /* NULL past the end */
