@@ -55,17 +55,20 @@ rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error 
 {
     struct stat info;
     rp_status status = RP_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: opening a FIFO must not hang before it can be refused; it changes nothing for regular files */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     unsigned char block[16384];
 
     out->size = 0;
     if (fd < 0)
         return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        close(fd);
-        return rp_fail(err, RP_EIO, "%s: is a directory, expected a file", path);
-    }
-    for (;;) {
+    if (fstat(fd, &info) != 0)
+        status = rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
+    else if (S_ISDIR(info.st_mode))
+        status = rp_fail(err, RP_EIO, "%s: is a directory, expected a file", path);
+    else if (!S_ISREG(info.st_mode))
+        status = rp_fail(err, RP_EIO, "%s: is not a regular file (a pipe or a device): save it to a file first", path);
+    while (status == RP_OK) {
         ssize_t got = read(fd, block, sizeof block);
 
         if (got < 0 && errno == EINTR)

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-/* Reads path whole; *out is replaced. Errors: RP_EIO (missing, unreadable, a directory), RP_EDATA over limit. */
+/* Reads path whole; *out is replaced. Errors: RP_EIO (missing, unreadable, not a regular file), RP_EDATA over limit. */
 rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err);
 
 typedef struct rp_file_writer rp_file_writer;

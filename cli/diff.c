@@ -46,7 +46,7 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
     if (status == RP_OK && session->json)
         put_json(session, path, archive, same, text);
     else if (status == RP_OK)
-        rp_buffer_text(&session->out, text);
+        rp_put_plain(&session->out, text); /* keys and names come from the archives */
     if (status == RP_OK && !same)
         session->exit = rp_exit_code(RP_EBITS);
     rp_text_free(text);

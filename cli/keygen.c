@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise keygen: an ECDSA P-256 key pair in two PEM files, both of them or none. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/material.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 
 typedef struct request {
     const char *name, *passphrase;
@@ -53,20 +59,141 @@ static rp_status make_paths(request *r, rp_error *err)
     return RP_OK;
 }
 
+static rp_status save_new(const request *r, const rp_key *key, const char *passphrase, rp_error *err)
+{
+    rp_status status = rp_key_save_private(key, r->private_path, passphrase, false, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_key_save_public(key, r->public_path, false, err);
+    /* a private key without its public half is of no use and would be taken for a whole pair */
+    if (status != RP_OK)
+        (void)unlink(r->private_path);
+    return status;
+}
+
+/* A folder beside the pair, only for its owner: the new keys before they replace the old ones, and the old public key
+ * until both have. */
+typedef struct staging {
+    char *folder, *private_path, *public_path, *old_public;
+} staging;
+
+static char *join(const char *folder, const char *end)
+{
+    rp_buffer path = {0};
+
+    rp_buffer_printf(&path, "%s%s", folder, end);
+    rp_buffer_u8(&path, 0);
+    if (path.failed)
+        rp_buffer_free(&path);
+    return (char *)path.data;
+}
+
+static rp_status stage(staging *s, const request *r, rp_error *err)
+{
+    s->folder = join(r->name, ".new-XXXXXX");
+    if (!s->folder)
+        return rp_no_memory(err);
+    if (!mkdtemp(s->folder)) {
+        rp_status status = rp_fail(err, RP_EIO, "%s: cannot write here: %s", r->private_path, strerror(errno));
+
+        rp_free(s->folder);
+        s->folder = NULL;
+        return status;
+    }
+    s->private_path = join(s->folder, "/private");
+    s->public_path = join(s->folder, "/public");
+    s->old_public = join(s->folder, "/old-public");
+    return s->private_path && s->public_path && s->old_public ? RP_OK : rp_no_memory(err);
+}
+
+static void unstage(staging *s)
+{
+    char *const file[] = {s->private_path, s->public_path, s->old_public};
+
+    for (size_t i = 0; i < RP_COUNT(file); i++) {
+        if (file[i])
+            (void)unlink(file[i]);
+        rp_free(file[i]);
+    }
+    if (s->folder)
+        (void)rmdir(s->folder);
+    rp_free(s->folder);
+}
+
+static rp_status move(const char *from, const char *to, const char *name, rp_error *err)
+{
+    if (rename(from, to) == 0)
+        return RP_OK;
+    return rp_fail(err, RP_EIO, "%s: cannot replace it: %s; the old keys are kept", name, strerror(errno));
+}
+
+/* Best effort, as in rp_file_commit. */
+static void sync_parent(const staging *s)
+{
+    char *parent = join(s->folder, "/..");
+    int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    rp_free(parent);
+}
+
+/* The private key comes last: it is the one that nothing can bring back. */
+static rp_status swap(const staging *s, const request *r, rp_error *err)
+{
+    bool had_public = rp_file_exists(r->public_path);
+    rp_status status = had_public ? move(r->public_path, s->old_public, r->public_path, err) : RP_OK;
+
+    if (status != RP_OK)
+        return status;
+    status = move(s->public_path, r->public_path, r->public_path, err);
+    if (status == RP_OK)
+        status = move(s->private_path, r->private_path, r->private_path, err);
+    if (status == RP_OK)
+        sync_parent(s);
+    else if (had_public)
+        (void)rename(s->old_public, r->public_path);
+    else
+        (void)unlink(r->public_path);
+    return status;
+}
+
+static rp_status save_over(const request *r, const rp_key *key, const char *passphrase, rp_error *err)
+{
+    staging s = {0};
+    rp_status status = RP_OK;
+
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? r->public_path : r->private_path;
+        struct stat info;
+
+        if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            return rp_fail(err, RP_EARG, "%s: is a directory, expected a file name", path);
+    }
+    rp_signals_hold(true);
+    status = stage(&s, r, err);
+    if (status == RP_OK)
+        status = rp_key_save_private(key, s.private_path, passphrase, false, err);
+    if (status == RP_OK)
+        status = rp_key_save_public(key, s.public_path, false, err);
+    if (status == RP_OK)
+        status = swap(&s, r, err);
+    unstage(&s);
+    rp_signals_hold(false);
+    return status;
+}
+
 static rp_status save(const request *r, const rp_key *key, rp_error *err)
 {
     char *passphrase = NULL;
     rp_status status = r->passphrase ? rp_passphrase_load(&passphrase, r->passphrase, err) : RP_OK;
 
     if (status == RP_OK)
-        status = rp_key_save_private(key, r->private_path, passphrase, r->force, err);
+        status = (r->force ? save_over : save_new)(r, key, passphrase, err);
     rp_passphrase_free(passphrase);
-    if (status != RP_OK)
-        return status;
-    status = rp_key_save_public(key, r->public_path, r->force, err);
-    /* a private key without its public half is of no use and would be taken for a whole pair */
-    if (status != RP_OK)
-        (void)unlink(r->private_path);
     return status;
 }
 

@@ -141,8 +141,7 @@ static void complain(const char *text)
     rp_buffer line = {0};
 
     rp_buffer_text(&line, colour ? "\033[31mreprise:\033[0m " : "reprise: ");
-    for (; *text; text++)
-        rp_buffer_u8(&line, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : (uint8_t)*text);
+    rp_put_plain_line(&line, text);
     rp_buffer_u8(&line, '\n');
     if (!line.failed && write(STDERR_FILENO, line.data, line.size) < 0)
         line.size = 0; /* nowhere left to say so */

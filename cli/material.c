@@ -87,6 +87,23 @@ void rp_trust_free(rp_trust *trust)
         rp_key_free(trust->key[--trust->count]);
 }
 
+rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
+                                  const rp_text_list *trusted, rp_error *err)
+{
+    rp_trust trust = {.count = 0};
+    rp_status status;
+
+    *verified = NULL;
+    if (trusted->count == 0)
+        return rp_archive_open(archive, path, err);
+    *archive = NULL;
+    status = rp_trust_load(&trust, trusted, err);
+    if (status == RP_OK)
+        status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, NULL, verified, archive, err);
+    rp_trust_free(&trust);
+    return status;
+}
+
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)
 {
     rp_status status;

@@ -21,6 +21,9 @@ typedef struct rp_trust {
 
 rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err);
 void rp_trust_free(rp_trust *trust);
+/* Opens an archive; with trusted keys it is the verified one, from the same open file, and *verified is set. */
+rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
+                                  const rp_text_list *trusted, rp_error *err);
 
 /* A whole member; *out is replaced. */
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);

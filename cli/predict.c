@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/options.h"
+#include "cli/material.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 
 typedef struct request {
     const char *archive, *csv, *out, *level;
+    rp_text_list trust;
     unsigned threads;
     bool force;
 } request;
@@ -21,12 +22,13 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_option options[] = {
         {0, "csv", RP_OPTION_TEXT, "FILE", "the rows to score, with the columns of the training data", &r->csv, true},
         {'o', "out", RP_OPTION_TEXT, "FILE", "the CSV of predictions to write", &r->out, true},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
     };
     const rp_usage usage = {
-        "predict ARCHIVE --csv NEW.csv -o PRED.csv [options]",
+        "predict ARCHIVE --csv NEW.csv -o PRED.csv [--trust PUB.pem] [options]",
         "Prepares the rows as the archive's run prepared its data and writes one line of predictions a row.\n"
         "The target column may be missing.",
         "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv",
@@ -52,6 +54,7 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
 {
     rp_job_options options = {.threads = r->threads, .level = r->level};
     rp_archive *archive = NULL;
+    rp_verification *verified = NULL;
     rp_buffer csv = {0};
     char *text = NULL;
     size_t length = 0;
@@ -59,7 +62,7 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
 
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
-    status = rp_archive_open(&archive, r->archive, err);
+    status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK)
         status = rp_file_read(r->csv, csv_limit, &csv, err);
     if (status == RP_OK)
@@ -71,13 +74,19 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
         rp_put_text(&session->out, "archive_id", rp_archive_id(archive));
         rp_put_text(&session->out, "path", r->out);
         rp_put_integer(&session->out, "rows", count_rows(text, length));
+        rp_put_bool(&session->out, "verified", verified != NULL);
         rp_put_close(&session->out, '}');
     } else if (status == RP_OK) {
         rp_put_line(session, "model", "%s", rp_archive_id(archive));
         rp_put_line(session, "written", "%s: %zu rows", r->out, count_rows(text, length));
+        if (verified)
+            rp_put_signers(session, verified);
+        else
+            rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
     }
     rp_text_free(text);
     rp_buffer_free(&csv);
+    rp_verification_free(verified);
     rp_archive_close(archive);
     return status;
 }

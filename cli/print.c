@@ -18,11 +18,37 @@ static void put_label(rp_buffer *out, const char *label)
         rp_buffer_u8(out, ' ');
 }
 
-/* What comes out of files may hold anything; a terminal must not obey it. */
-static void put_plain(rp_buffer *out, const char *text)
+/* What comes out of files may hold anything; a terminal must not obey it. C1 (U+0080 to U+009F) is C2 80 to C2 9F in
+ * UTF-8; a terminal of eight bits takes the bare bytes for it, so those outside a longer character go as well. */
+static void put_filtered(rp_buffer *out, const char *text, bool lines)
 {
-    for (; *text; text++)
-        rp_buffer_u8(out, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : (uint8_t)*text);
+    const unsigned char *at = (const unsigned char *)text;
+    size_t within = 0; /* bytes of a character that are still to come */
+
+    for (; *at; at++) {
+        bool control = (*at < 0x20 && !(lines && *at == '\n')) || *at == 0x7F;
+
+        if (*at == 0xC2 && at[1] >= 0x80 && at[1] <= 0x9F) {
+            at++;
+            control = true;
+        } else if (*at >= 0x80 && *at <= 0xBF) {
+            control = within == 0 && *at <= 0x9F;
+            within -= within != 0;
+        } else {
+            within = *at < 0xC2 || *at > 0xF4 ? 0 : *at < 0xE0 ? 1 : *at < 0xF0 ? 2 : 3;
+        }
+        rp_buffer_u8(out, control ? '?' : *at);
+    }
+}
+
+void rp_put_plain(rp_buffer *out, const char *text)
+{
+    put_filtered(out, text, true);
+}
+
+void rp_put_plain_line(rp_buffer *out, const char *text)
+{
+    put_filtered(out, text, false);
 }
 
 void rp_put_line(rp_session *session, const char *label, const char *format, ...)
@@ -34,7 +60,7 @@ void rp_put_line(rp_session *session, const char *label, const char *format, ...
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     put_label(&session->out, label);
-    put_plain(&session->out, text);
+    rp_put_plain_line(&session->out, text);
     rp_buffer_u8(&session->out, '\n');
 }
 
@@ -51,7 +77,7 @@ void rp_put_verdict(rp_session *session, bool good, const char *label, const cha
     put_label(&session->out, label);
     if (session->colour)
         rp_buffer_text(&session->out, "\033[0m");
-    put_plain(&session->out, text);
+    rp_put_plain_line(&session->out, text);
     rp_buffer_u8(&session->out, '\n');
 }
 
@@ -250,5 +276,18 @@ void rp_put_metric_lines(rp_session *session, const json_t *metrics)
             rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data,
                         (long long)json_integer_value(rows));
         rp_buffer_free(&line);
+    }
+}
+
+void rp_put_signers(rp_session *session, const rp_verification *verified)
+{
+    static const char scheme[] = "https://";
+
+    for (size_t i = 0; i < verified->statements; i++) {
+        const rp_verified_statement *one = &verified->statement[i];
+        bool long_form = strncmp(one->predicate_type, scheme, sizeof scheme - 1) == 0;
+
+        rp_put_line(session, "signed", "by key %s (%s), %s: %.200s", one->key_id, one->key_type, one->member,
+                    one->predicate_type + (long_form ? sizeof scheme - 1 : 0));
     }
 }

@@ -8,6 +8,11 @@
 
 #include "cli/cli.h"
 
+/* Appends text without what a terminal would obey: control characters (C0 but for newline, DEL, C1) become '?'. */
+void rp_put_plain(rp_buffer *out, const char *text);
+/* The same in one line: a newline becomes '?' too. */
+void rp_put_plain_line(rp_buffer *out, const char *text);
+
 /* "label      text\n" */
 void rp_put_line(rp_session *session, const char *label, const char *format, ...) RP_PRINTF(3, 4);
 /* The same in green or red where colours are welcome: for verdicts. */
@@ -32,5 +37,9 @@ void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics);
 
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
 void rp_put_metric_lines(rp_session *session, const json_t *metrics);
+
+
+/* "signed  by key ..." for each statement, with what it states: only the run's own provenance vouches for the run. */
+void rp_put_signers(rp_session *session, const rp_verification *verified);
 
 #endif

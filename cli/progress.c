@@ -17,6 +17,9 @@ static volatile sig_atomic_t interrupted, polled;
 static const char *volatile scratch_file, *volatile scratch_folder;
 static const double redraw_seconds = 0.1;
 
+/* Everything that ends the command. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* Async-signal-safe: unlink, rmdir, write and _exit only. */
 static void on_signal(int number)
 {
@@ -38,17 +41,36 @@ static void on_signal(int number)
     _exit(rp_exit_code(RP_ECANCELED));
 }
 
+static sigset_t ending_set(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        sigaddset(&set, ending[i]);
+    return set;
+}
+
 void rp_signals_install(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN}, old;
 
-    sigemptyset(&action.sa_mask);
-    sigaddset(&action.sa_mask, SIGINT);
-    sigaddset(&action.sa_mask, SIGTERM);
     sigemptyset(&ignore.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    action.sa_mask = ending_set();
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        /* nohup(1) asks for SIGHUP to stay ignored */
+        if (ending[i] == SIGHUP && sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+            continue;
+        (void)sigaction(ending[i], &action, NULL);
+    }
+}
+
+void rp_signals_hold(bool hold)
+{
+    sigset_t set = ending_set();
+
+    (void)pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void rp_signals_scratch(const char *file, const char *folder)
@@ -80,7 +102,7 @@ void rp_meter_begin(rp_meter *meter, const char *label)
     meter->shown = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
     meter->colour = !(plain && *plain);
     interrupted = 0;
-    polled = 1;
+    polled = 0;
 }
 
 static size_t columns(void)
@@ -103,7 +125,9 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
     bar = width > used + 4 ? width - used : 4;
     bar = bar < 40 ? bar : 40;
     filled = (size_t)((double)bar * (double)p->step / (double)p->steps);
-    rp_buffer_printf(&line, "\r%s  [%s", meter->label, meter->colour ? "\033[32m" : "");
+    rp_buffer_u8(&line, '\r');
+    rp_put_plain_line(&line, meter->label); /* the name of a golden is that of a file */
+    rp_buffer_printf(&line, "  [%s", meter->colour ? "\033[32m" : "");
     for (size_t i = 0; i < bar; i++)
         rp_buffer_u8(&line, i < filled ? '#' : '.');
     rp_buffer_printf(&line, "%s]%s\033[K", meter->colour ? "\033[0m" : "", tail);
@@ -116,6 +140,8 @@ bool rp_meter_update(void *self, const rp_progress *progress)
 {
     rp_meter *meter = self;
 
+    /* After the last step nobody asks again. Before the answer, so that a signal in between is not lost. */
+    polled = progress->step < progress->steps;
     if (meter->shown && progress->step && progress->steps) {
         double now = rp_clock();
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Progress on stderr while it is a terminal, and interruption: SIGINT and SIGTERM stop a job between two steps, so that it
- * ends as any failing job does and leaves nothing behind; a second one, or one outside a job, ends the process at once. */
+ * Progress on stderr while it is a terminal, and interruption: SIGINT, SIGTERM and SIGHUP stop a job between two steps, so
+ * that it ends as any failing job does and leaves nothing behind; a second one, or one while no steps run (data being
+ * prepared, an archive being written), removes temporary files and ends the process at once. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -18,8 +19,10 @@ typedef struct rp_meter {
 void rp_signals_install(void);
 /* A file the handler shall remove and its folder; NULL: none. Both must stay valid until replaced. */
 void rp_signals_scratch(const char *file, const char *folder);
+/* Holds signals back, for a change that must be whole, until called with false. */
+void rp_signals_hold(bool hold);
 
-/* From begin to end, signals stop the job through the callback. */
+/* From the first update to that of the last step, signals stop the job through the callback. */
 void rp_meter_begin(rp_meter *meter, const char *label);
 bool rp_meter_update(void *meter, const rp_progress *progress); /* for rp_job_options */
 void rp_meter_end(rp_meter *meter);

@@ -24,26 +24,12 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_usage usage = {
         "replay ARCHIVE [--trust PUB.pem] [options]",
         "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
-        "compares every step and every member. Exit 3 and the first difference where bits differ.",
+        "compares every step and every member. Of a C API run, initial state,\n"
+        "data and feeds are taken as given. Exit 3 and the first difference where bits differ.",
         "  reprise replay loans.reprise --threads 3 --isa ref",
         names, 1, options, RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
-}
-
-/* With trusted keys the archive is the verified one, from the same open file. */
-static rp_status open_archive(const request *r, rp_archive **archive, rp_verification **verified, rp_error *err)
-{
-    rp_trust trust = {.count = 0};
-    rp_status status;
-
-    if (r->trust.count == 0)
-        return rp_archive_open(archive, r->archive, err);
-    status = rp_trust_load(&trust, &r->trust, err);
-    if (status == RP_OK)
-        status = rp_verify(r->archive, (const rp_key *const *)trust.key, trust.count, NULL, verified, archive, err);
-    rp_trust_free(&trust);
-    return status;
 }
 
 static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
@@ -54,6 +40,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
     rp_put_bool(out, "identical", true);
+    rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_text(out, "level", job->level);
     rp_put_integer(out, "members", job->members);
     rp_put_metrics(out, "metrics", metrics);
@@ -73,13 +60,14 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
     rp_put_verdict(session, true, "identical", "%s: %llu steps and %zu members, every bit", r->archive,
                    (unsigned long long)job->steps, job->members);
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
+    if (strcmp(rp_archive_kind(archive), "api") == 0)
+        rp_put_line(session, "kind", "C API run: initial state, data and feeds are taken from the archive as given");
     rp_put_metric_lines(session, metrics);
     rp_put_line(session, "time", "%s s on %u %s, kernels %s", rp_fixed(seconds, job->seconds, 2), job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
-    for (size_t i = 0; verified && i < verified->statements; i++)
-        rp_put_line(session, "signed", "by key %s (%s), %s", verified->statement[i].key_id,
-                    verified->statement[i].key_type, verified->statement[i].member);
-    if (!verified)
+    if (verified)
+        rp_put_signers(session, verified);
+    else
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
 }
 
@@ -96,7 +84,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
 
     if (status != RP_OK || session->helped)
         return status;
-    status = open_archive(&r, &archive, &verified, err);
+    status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK) {
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);

@@ -54,7 +54,10 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_text(out, "archive_id", r->no_record ? NULL : job->archive_id);
     rp_put_text(out, "key_id", key ? rp_key_id(key) : NULL);
     rp_put_text(out, "level", job->level);
-    rp_put_metrics(out, "metrics", metrics);
+    if (metrics)
+        rp_put_metrics(out, "metrics", metrics);
+    else
+        rp_put_json(out, "metrics", NULL);
     rp_put_text(out, "path", r->out);
     rp_put_seconds(out, "recording_seconds", job->recording_seconds);
     rp_put_seconds(out, "seconds", job->seconds);
@@ -106,8 +109,9 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
         status = rp_train_recipe(r.recipe, r.out, key, r.force, &options, &job, err);
         rp_meter_end(&meter);
     }
-    if (status == RP_OK)
-        status = rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", err);
+    /* the archive has its name by now: without memory for the metrics the summary leaves them out */
+    if (status == RP_OK && rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", NULL) != RP_OK)
+        metrics = NULL;
     if (status == RP_OK)
         (session->json ? put_json : put_lines)(session, &r, job, key, metrics);
     json_decref(metrics);

@@ -31,13 +31,14 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     return status;
 }
 
-static void put_json(rp_session *session, const request *r, const rp_verification *v)
+static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
 {
     rp_buffer *out = &session->out;
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", v->archive_id);
     rp_put_integer(out, "bytes", v->bytes);
+    rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_text(out, "path", r->archive);
     rp_put_bool(out, "signed", v->statements != 0);
@@ -61,9 +62,7 @@ static void put_lines(rp_session *session, const request *r, const rp_verificati
     rp_put_line(session, "archive", "%s", v->archive_id);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
-    for (size_t i = 0; i < v->statements; i++)
-        rp_put_line(session, "signed", "by key %s (%s), %s", v->statement[i].key_id, v->statement[i].key_type,
-                    v->statement[i].member);
+    rp_put_signers(session, v);
     if (v->statements == 0)
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
 }
@@ -73,6 +72,7 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     request r = {0};
     rp_trust trust = {.count = 0};
     rp_verification *result = NULL;
+    rp_archive *archive = NULL;
     rp_status status = parse(session, argc, argv, &r, err);
 
     if (status != RP_OK || session->helped)
@@ -80,10 +80,13 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     status = rp_trust_load(&trust, &r.trust, err);
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
-                           &(rp_verify_options){.allow_unsigned = r.allow_unsigned}, &result, NULL, err);
-    if (status == RP_OK)
-        (session->json ? put_json : put_lines)(session, &r, result);
+                           &(rp_verify_options){.allow_unsigned = r.allow_unsigned}, &result, &archive, err);
+    if (status == RP_OK && session->json)
+        put_json(session, &r, archive, result);
+    else if (status == RP_OK)
+        put_lines(session, &r, result);
     rp_verification_free(result);
+    rp_archive_close(archive);
     rp_trust_free(&trust);
     return status;
 }

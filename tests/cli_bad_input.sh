@@ -75,6 +75,17 @@ fails 2 'no recipe' "$reprise" golden record folder
 fails 1 'nothing.csv: cannot open' "$reprise" predict a.reprise --csv nothing.csv -o p.csv
 fails 2 'data.csv: already exists' "$reprise" predict a.reprise --csv data.csv -o data.csv
 
+# what would never end, or differ the next time, is no input: opening it does not wait for a writer either
+mkfifo pipe
+sed 's/data.csv/pipe/' small.yaml >bad.yaml
+run 1 'pipe: is not a regular file' bad.yaml
+run 1 'pipe: is not a regular file' pipe
+fails 1 'pipe: is not a regular file' "$reprise" run small.yaml -o out.reprise --key pipe
+fails 1 'pipe: is not a regular file' "$reprise" verify a.reprise --trust pipe
+fails 1 'pipe: is not a regular file' "$reprise" keygen new --passphrase-file pipe
+fails 1 'pipe: is not a regular file' "$reprise" predict a.reprise --csv pipe -o p.csv
+fails 1 '/dev/zero: is not a regular file' "$reprise" predict a.reprise --csv /dev/zero -o p.csv
+
 # ---- data ----
 with_data 1 'bad.csv: .*(empty|no )' </dev/null
 with_data 1 'bad.csv' <<<'id,x,kind,y'
@@ -255,6 +266,19 @@ if $user test -x "$reprise" 2>"$log/err"; then
         fails 1 'closed/.*Permission' $user "$reprise" keygen closed/me
         fails 1 'me.pem: cannot open: Permission' $user "$reprise" run small.yaml -o open/out.reprise --key me.pem
     }
+    if [ "$(id -u)" -eq 0 ]; then
+        # in a folder like /tmp nobody replaces files of others: whichever of a pair that is, the pair stays
+        mkdir sticky
+        chmod 1777 sticky
+        for half in pem pub.pem; do
+            cp me.pem sticky/me.pem
+            cp me.pub.pem sticky/me.pub.pem
+            chown 65534 sticky/me.pem sticky/me.pub.pem
+            chown 0 "sticky/me.$half"
+            # shellcheck disable=SC2086
+            fails 1 "sticky/me.$half: cannot replace it" $user "$reprise" keygen sticky/me --force
+        done
+    fi
 else
     skip "no other user can run the program: permissions are not tested"
 fi

@@ -33,7 +33,10 @@ works "^key" "$reprise" keygen me --force
 holds "--force makes another key" test "$(cksum <old.pem)" != "$(cksum <me.pem)"
 mkdir blocked.pub.pem
 fails 2 'blocked.pub.pem: already exists' "$reprise" keygen blocked
-fails 2 'blocked.pub.pem: is a directory' "$reprise" keygen blocked --force
+cp me.pem blocked.pem
+fails 2 'blocked.pub.pem: is a directory' "$reprise" keygen blocked --force # and blocked.pem is as it was
+rm blocked.pem
+holds "--force leaves nothing beside the pair" test -z "$(find . -name 'me.new-*' -o -name 'blocked.*' -type f)"
 
 # ---- run ----
 works "^archive +$hex" "$reprise" run small.yaml -o a.reprise --key me.pem
@@ -61,6 +64,11 @@ holds "no colours and no bar away from a terminal" test -z "$(grep -c $'\033' "$
 works "^verified +a.reprise" "$reprise" verify a.reprise --trust me.pub.pem
 works '"statements":\[\{"key_id":' "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
 works '^unsigned +accepted' "$reprise" verify b.reprise --allow-unsigned
+api=$source_dir/golden/branch.reprise
+holds "verify prints what each statement states" sh -c "'$reprise' verify a.reprise --trust me.pub.pem |
+    grep -Eq '^signed +by key $hex .*, signatures/[^:]*: slsa.dev/provenance/v1\$'"
+works '"archive_id":.*"kind":"recipe",' "$reprise" verify a.reprise --trust me.pub.pem --json
+works '"kind":"api",' "$reprise" verify "$api" --allow-unsigned --json
 fails 4 'nobody has signed' "$reprise" verify b.reprise --trust me.pub.pem
 fails 4 'key' "$reprise" verify a.reprise --trust other.pub.pem
 fails 2 'give --trust PUB.pem' "$reprise" verify a.reprise
@@ -72,8 +80,10 @@ cp a.reprise alone
 for threads in 1 2 3 7; do
     works '^identical +alone/a.reprise: [0-9]+ steps' "$reprise" replay alone/a.reprise --threads $threads
 done
-works '"identical":true,"level":"ref"' "$reprise" replay alone/a.reprise --isa ref --json
-works '^signed +by key' "$reprise" replay a.reprise --trust me.pub.pem
+works '"identical":true,"kind":"recipe","level":"ref"' "$reprise" replay alone/a.reprise --isa ref --json
+works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" replay a.reprise --trust me.pub.pem
+works '^kind +C API run: initial state, data and feeds are taken from the archive as given$' "$reprise" replay "$api"
+works '"kind":"api",' "$reprise" replay "$api" --json
 fails 4 'key' "$reprise" replay a.reprise --trust other.pub.pem
 mv data.away data.csv
 
@@ -98,6 +108,22 @@ holds "diff names the recipe key" grep -q '^recipe  *seed: A 3, B 4' "$log/out"
 holds "diff is silent on stderr" test ! -s "$log/err"
 gives 3 '"same":false,"text":\["A ' "$reprise" diff a.reprise d.reprise --json
 
+# Values of a recipe may hold what a terminal obeys, here DEL and U+009B (the last is a letter), and keys too once forged.
+sed $'1s/kind/k\x7f\xc2\x9b\xc3\x9b/' data.csv >escape.csv
+recipe escape.yaml escape.csv
+sed -i 's/columns: .*/columns: {id: ignore, "k\\x7f\\u009b\\u00db": categorical}/' escape.yaml
+works '^archive' "$reprise" run escape.yaml -o escape.reprise
+gives 3 $'^recipe .*"k\\?\\?\xc3\x9b"' "$reprise" diff a.reprise escape.reprise
+forge_key() { sed -e 's/"seed":3,//' -e 's/{"data":{"columns"/{"\\u001bd":3,"data":{"columns"/' -e 's/"Small test"/"Small t"/'; }
+"$reprise" inspect b.reprise --member run/recipe.json >key.json
+old=$(sha256sum <key.json | cut -c1-64)
+new=$(forge_key <key.json | sha256sum | cut -c1-64)
+sed "s/$old/$new/" b.reprise | forge_key >key.reprise
+gives 3 '^recipe +\?d: A \(absent\), B 3' "$reprise" diff b.reprise key.reprise
+holds "diff prints no control character" test -z "$(tr -d '[:print:]\n' <"$log/out")"
+# a message quotes the name of a file
+fails 1 $'no\\?\\?\xc3\x9bthing: cannot open' "$reprise" replay $'no\x1b\xc2\x9b\xc3\x9bthing'
+
 # ---- inspect ----
 works '^run +recipe: Small test, [0-9]+ steps' "$reprise" inspect a.reprise
 works "\"members\":\[\{\"name\":\"manifest.json\",\"sha256\":\"$hex\"" "$reprise" inspect a.reprise --json
@@ -116,6 +142,13 @@ works '^written +pred.csv: 120 rows' "$reprise" predict a.reprise --csv new.csv 
 holds "a header and one line a row" test "$(wc -l <pred.csv)" -eq 121
 works '"rows":120' "$reprise" predict b.reprise --csv data.csv -o pred2.csv --threads 3 --isa ref --json
 holds "predictions have the same bytes" cmp pred.csv pred2.csv
+works '^signature +not checked: give --trust PUB.pem$' "$reprise" predict a.reprise --csv new.csv -o pred.csv --force
+works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" predict a.reprise --csv new.csv -o pred.csv --force \
+    --trust other.pub.pem --trust me.pub.pem
+works '"verified":true' "$reprise" predict a.reprise --csv new.csv -o pred.csv --force --trust me.pub.pem --json
+rm pred.csv
+fails 4 'key' "$reprise" predict a.reprise --csv new.csv -o pred.csv --trust other.pub.pem
+fails 4 'nobody has signed' "$reprise" predict b.reprise --csv new.csv -o pred.csv --trust me.pub.pem
 
 # ---- golden ----
 mkdir g
@@ -167,7 +200,7 @@ works '"healthy":true,"host":\{' "$reprise" doctor --json
 
 # ---- interruption: nothing is left, exit 130 ----
 recipe long.yaml data.csv 1000000
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
     snapshot >"$log/before"
     timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise >"$log/out" 2>"$log/err"
     code=$?
@@ -177,6 +210,22 @@ for signal in INT TERM; do
         bad "SIG$signal: exit $code, expected 130, one line and no file left"
     fi
 done
+
+# While no step runs nobody would ask: the process ends at once. The data of one step takes long to prepare and to score.
+rows 400000 >huge.csv
+recipe huge.yaml huge.csv 1
+sed -i 's/batch: 16/batch: 320000/' huge.yaml
+for signal in INT TERM HUP; do
+    snapshot >"$log/before"
+    timeout --preserve-status -s $signal 0.2 "$reprise" run huge.yaml -o huge.reprise >"$log/out" 2>"$log/err"
+    code=$?
+    snapshot >"$log/after"
+    checks=$((checks + 1))
+    if [ $code -ne 130 ] || ! cmp -s "$log/before" "$log/after" || [ "$(cat "$log/err")" != "reprise: interrupted" ]; then
+        bad "SIG$signal before the first step: exit $code, expected 130 at once and no file left"
+    fi
+done
+rm huge.csv
 
 # ---- a terminal ----
 if command -v script >/dev/null; then
