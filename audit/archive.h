@@ -51,7 +51,6 @@ rp_status rp_archive_read_json(const rp_archive *archive, const char *name, size
 rp_status rp_archive_read_at(const rp_archive *archive, const rp_member *member, uint64_t offset, void *out,
                              size_t size, rp_error *err);
 const rp_manifest *rp_archive_manifest(const rp_archive *archive);
-uint64_t rp_archive_size(const rp_archive *archive); /* bytes of the whole file */
 
 /* FORMAT.md 2: the one header a name and size can have. False when name or size cannot be in an archive. */
 bool rp_ustar_header(unsigned char header[512], const char *name, uint64_t size);

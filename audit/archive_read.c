@@ -35,11 +35,6 @@ const char *rp_archive_kind(const rp_archive *archive)
     return rp_archive_manifest(archive)->kind == RP_RUN_RECIPE ? "recipe" : "api";
 }
 
-uint64_t rp_archive_size(const rp_archive *archive)
-{
-    return archive->size;
-}
-
 const rp_manifest *rp_archive_manifest(const rp_archive *archive)
 {
     return archive->manifest;

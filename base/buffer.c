@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The growable buffer, little-endian integers, bounded reading and hex. */
+ * The growable buffer, little-endian integers and hex. */
 #include "base/buffer.h"
 
 #include <stdarg.h>
@@ -104,49 +104,6 @@ void rp_buffer_free(rp_buffer *b)
 rp_status rp_buffer_status(const rp_buffer *b, rp_error *err)
 {
     return b->failed ? rp_no_memory(err) : RP_OK;
-}
-
-const unsigned char *rp_read_bytes(rp_reader *r, size_t size)
-{
-    if (r->failed || size > r->size - r->at) {
-        r->failed = true;
-        return NULL;
-    }
-
-    const unsigned char *at = r->data + r->at;
-
-    r->at += size;
-    return at;
-}
-
-static uint64_t read_le(rp_reader *r, size_t size)
-{
-    const unsigned char *at = rp_read_bytes(r, size);
-    uint64_t v = 0;
-
-    for (size_t i = 0; at && i < size; i++)
-        v |= (uint64_t)at[i] << (8 * i);
-    return v;
-}
-
-uint8_t rp_read_u8(rp_reader *r)
-{
-    return (uint8_t)read_le(r, 1);
-}
-
-uint16_t rp_read_u16(rp_reader *r)
-{
-    return (uint16_t)read_le(r, 2);
-}
-
-uint32_t rp_read_u32(rp_reader *r)
-{
-    return (uint32_t)read_le(r, 4);
-}
-
-uint64_t rp_read_u64(rp_reader *r)
-{
-    return read_le(r, 8);
 }
 
 void rp_store_u32(unsigned char *at, uint32_t v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A growable byte buffer that remembers whether growing ever failed, so writers check once at the end,
- * and little-endian integer writing and bounded reading. */
+ * and little-endian integers. */
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H
 
@@ -26,19 +26,6 @@ void rp_buffer_u64(rp_buffer *buffer, uint64_t v);
 void rp_buffer_free(rp_buffer *buffer); /* back to empty and valid */
 /* RP_OK, or RP_ENOMEM when an append failed. */
 rp_status rp_buffer_status(const rp_buffer *buffer, rp_error *err);
-
-/* Reads from untrusted bytes: a read past the end returns zero and sets failed. */
-typedef struct rp_reader {
-    const unsigned char *data;
-    size_t size, at;
-    bool failed;
-} rp_reader;
-
-const unsigned char *rp_read_bytes(rp_reader *reader, size_t size); /* NULL past the end */
-uint8_t rp_read_u8(rp_reader *reader);
-uint16_t rp_read_u16(rp_reader *reader);
-uint32_t rp_read_u32(rp_reader *reader);
-uint64_t rp_read_u64(rp_reader *reader);
 
 void rp_store_u32(unsigned char *at, uint32_t v);
 void rp_store_u64(unsigned char *at, uint64_t v);
