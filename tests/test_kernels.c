@@ -15,103 +15,22 @@
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
 #include "kernels/conformance.h"
-#include "kernels/device.h"
-#include "kernels/specimen.h"
+#include "tests/specimen_compare.h"
 
 static const unsigned cuts[] = {1, 2, 3, 7};
 
-/* Output blocks as they were after the reference ran. */
-typedef struct outcome {
-    void *block[4];
-} outcome;
-
-static void describe(const rp_specimen_plan *plan, const char *level, const char *how)
-{
-    static const char *const layouts[] = {"plain", "unaligned", "strided", "broadcast", "gaps"};
-    static const char *const data[] = {"normal", "wide", "subnormal", "special"};
-
-    fprintf(stderr, "kernel %s %s level %s, %s: shape [%zu, %zu, %zu], option %d, layout %s, data %s, seed %llu\n",
-            rp_kernel_name(plan->kernel), rp_dtype_name(plan->dtype), level, how, plan->shape[0], plan->shape[1],
-            plan->shape[2], plan->option, layouts[plan->layout], data[plan->data], (unsigned long long)plan->seed);
-}
-
-static outcome take_outcome(const rp_specimen *s)
-{
-    outcome o = {{NULL}};
-
-    for (size_t i = 0; i < s->args.n_out; i++) {
-        size_t count;
-        const void *block = rp_specimen_output(s, i, &count);
-
-        o.block[i] = rp_malloc(count * rp_dtype_size(s->out[i].dtype));
-        assert_non_null(o.block[i]);
-        memcpy(o.block[i], block, count * rp_dtype_size(s->out[i].dtype));
-    }
-    return o;
-}
-
-static void drop_outcome(outcome *o)
-{
-    for (size_t i = 0; i < 4; i++)
-        rp_free(o->block[i]);
-}
-
-/* Fails, with the first element that differs, unless the outputs have the stored bits of `want`. Whole blocks are
- * compared, so a stray write into a gap or past an end is seen. */
 static void assert_same_outputs(const outcome *want, const rp_specimen *got, const rp_specimen_plan *plan,
                                 const char *level, const char *how)
 {
-    for (size_t i = 0; i < got->args.n_out; i++) {
-        const rp_dtype dtype = got->out[i].dtype;
-        const size_t size = rp_dtype_size(dtype);
-        size_t count, at;
-        const unsigned char *b = rp_specimen_output(got, i, &count), *a = want->block[i];
-        unsigned char *stored_a, *stored_b;
-        char expected[64], found[64];
+    char text[512];
 
-        if (memcmp(a, b, count * size) == 0)
-            continue;
-        stored_a = rp_malloc(count * size);
-        stored_b = rp_malloc(count * size);
-        assert_true(stored_a != NULL && stored_b != NULL);
-        rp_to_stored(stored_a, a, dtype, count);
-        rp_to_stored(stored_b, b, dtype, count);
-        if (memcmp(stored_a, stored_b, count * size) != 0) {
-            at = rp_first_difference(stored_a, stored_b, dtype, count);
-            rp_describe_element(expected, sizeof expected, a + at * size, dtype);
-            rp_describe_element(found, sizeof found, b + at * size, dtype);
-            describe(plan, level, how);
-            fail_msg("output %zu, block element %zu: expected %s, found %s, %llu ulps apart", i, at, expected, found,
-                     (unsigned long long)rp_ulps(a + at * size, b + at * size, dtype));
-        }
-        rp_free(stored_a);
-        rp_free(stored_b);
-    }
+    if (!same_outputs(text, sizeof text, want, got, plan, level, how))
+        fail_msg("%s", text);
 }
 
 static void make(rp_specimen *s, const rp_specimen_plan *plan)
 {
     assert_int_equal(rp_specimen_make(s, plan, NULL), RP_OK);
-}
-
-/* Outputs back to the pattern. */
-static void erase(rp_specimen *s)
-{
-    for (size_t i = 0; i < s->args.n_out; i++) {
-        size_t count;
-        void *block = rp_specimen_output(s, i, &count);
-
-        memset(block, 0xA5, count * rp_dtype_size(s->out[i].dtype));
-    }
-}
-
-/* Runs the items in `parts` ranges, the last range first. */
-static void run_cut(const rp_kernel *kernel, const rp_kernel_args *args, unsigned parts)
-{
-    const size_t items = kernel->items(args);
-
-    for (unsigned i = parts; i-- > 0;)
-        kernel->run(args, items * i / parts, items * (i + 1) / parts);
 }
 
 /* Calls check for every kernel and type over sizes, layouts and data; the option rotates so that all are met. */
@@ -222,6 +141,7 @@ static void check_layout(const rp_specimen_plan *plan)
     rp_specimen_plan plain_plan = *plan;
     const rp_kernel_table *table;
     rp_specimen laid, plain;
+    char text[300];
 
     plain_plan.layout = RP_LAYOUT_PLAIN;
     make(&laid, plan);
@@ -240,8 +160,8 @@ static void check_layout(const rp_specimen_plan *plan)
             rp_to_stored(a, element(&laid.out[v], i), laid.out[v].dtype, 1);
             rp_to_stored(b, element(&plain.out[v], i), laid.out[v].dtype, 1);
             if (memcmp(a, b, size) != 0) {
-                describe(plan, "ref", "against plain copies");
-                fail_msg("output %zu, element %zu differs", v, i);
+                describe_plan(text, sizeof text, plan, "ref", "against plain copies");
+                fail_msg("%s: output %zu, element %zu differs", text, v, i);
             }
         }
     rp_specimen_free(&laid);
@@ -274,6 +194,7 @@ static void check_in_place(const rp_specimen_plan *plan)
     for (size_t l = 0; l < n_levels; l++) {
         const rp_kernel_table *table;
         rp_specimen apart, within;
+        char text[300];
 
         make(&apart, plan);
         make(&within, plan);
@@ -289,8 +210,8 @@ static void check_in_place(const rp_specimen_plan *plan)
                 rp_to_stored(a, element(&apart.out[v], i), apart.out[v].dtype, 1);
                 rp_to_stored(b, element(&within.out[v], i), apart.out[v].dtype, 1);
                 if (memcmp(a, b, rp_dtype_size(apart.out[v].dtype)) != 0) {
-                    describe(plan, levels[l], "in place");
-                    fail_msg("output %zu, element %zu differs", v, i);
+                    describe_plan(text, sizeof text, plan, levels[l], "in place");
+                    fail_msg("%s: output %zu, element %zu differs", text, v, i);
                 }
             }
         rp_specimen_free(&apart);
