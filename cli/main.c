@@ -31,6 +31,7 @@ static const command commands[] = {
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
+    {"bench", "time the kernels beside the limits of this host", rp_command_bench},
 };
 
 static bool stdout_closed;

@@ -2,6 +2,7 @@
  * The progress bar and the signal handlers. */
 #include "cli/progress.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,9 +119,9 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
     size_t width = columns(), used, bar, filled;
     rp_buffer line = {0};
 
-    (void)snprintf(tail, sizeof tail, "  %llu/%llu  loss %s  ETA %s s", (unsigned long long)p->step,
-                   (unsigned long long)p->steps, rp_fixed(loss, (double)p->loss, 4),
-                   rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
+    (void)snprintf(tail, sizeof tail, "  %llu/%llu%s%s  ETA %s s", (unsigned long long)p->step,
+                   (unsigned long long)p->steps, p->loss < INFINITY ? "  loss " : "",
+                   p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "", rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
     used = strlen(meter->label) + strlen(tail) + 5;
     bar = width > used + 4 ? width - used : 4;
     bar = bar < 40 ? bar : 40;

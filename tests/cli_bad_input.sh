@@ -31,6 +31,7 @@ fails 2 'no command' "$reprise"
 fails 2 'unknown command rum: did you mean run' "$reprise" rum
 fails 2 'unknown command veryfi: did you mean verify' "$reprise" help veryfi
 fails 2 'unknown option --thread: did you mean --threads' "$reprise" replay a.reprise --thread 3
+fails 2 'no work has "quicksort" in its name' "$reprise" bench --only quicksort
 fails 2 'unknown option --jsn: did you mean --json' "$reprise" doctor --jsn
 fails 2 'unknown option -x' "$reprise" run small.yaml -x
 fails 2 'RECIPE.yaml is missing' "$reprise" run -o out.reprise

@@ -9,7 +9,7 @@ recipe small.yaml
 hex='[0-9a-f]{64}'
 
 # ---- help and version ----
-for command in run verify replay diff inspect predict golden keygen doctor; do
+for command in run verify replay diff inspect predict golden keygen doctor bench; do
     works "^usage: reprise $command" "$reprise" $command --help
     holds "help of $command has an example" grep -q '^example:' "$log/out"
     cp "$log/out" "$log/direct"
@@ -197,6 +197,10 @@ fails 2 'stored.reprise: in golden.json, but' "$reprise" golden record g
 # ---- doctor ----
 works '^healthy' "$reprise" doctor
 works '"healthy":true,"host":\{' "$reprise" doctor --json
+
+# ---- bench ----
+works '^exp f32 4096 .* ns each' "$reprise" bench --only "exp f32" --threads 1
+works '"limit":"fma","nanoseconds":.*"work":"matmul f32 32' "$reprise" bench --only "32 x 64" --isa ref --json
 
 # ---- interruption: nothing is left, exit 130 ----
 recipe long.yaml data.csv 1000000

@@ -5,6 +5,7 @@
 
 #include "rp/archive.h"
 #include "rp/audit.h"
+#include "rp/bench.h"
 #include "rp/dtype.h"
 #include "rp/error.h"
 #include "rp/memory.h"
