@@ -38,6 +38,18 @@ rp_status rp_tensor_digest(rp_digest *out, rp_dtype dtype, int rank, const size_
 rp_status rp_tensor_digest_host(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const void *host,
                                 rp_pool *pool, rp_error *err);
 
+/* A tensor as bytes. host: contiguous host elements; else stored bytes. */
+typedef struct rp_tensor_bytes {
+    rp_dtype dtype;
+    int rank;
+    const size_t *shape;
+    const void *bytes;
+    bool host;
+} rp_tensor_bytes;
+
+/* The digests of many tensors: out[count]. Faster than one after another, since leaves of several are hashed at once. */
+rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t count, rp_pool *pool, rp_error *err);
+
 typedef struct rp_named_digest {
     const char *name; /* 1 to 65535 bytes */
     rp_digest digest;
