@@ -4,27 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/driver.h"
-#include "audit/journal.h"
+#include "audit/diff_private.h"
 #include "audit/recorder.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
-
-/* One archive being compared. */
-typedef struct side {
-    const char *label; /* "A" or "B" */
-    const rp_archive *archive;
-    rp_buffer journal;
-    rp_driver *driver;
-    uint64_t step;        /* the step to look into */
-    rp_program *program;  /* of that step */
-    void **input;         /* copies of its inputs' memory */
-    size_t n_inputs;
-    void **before;        /* copies of the states before it */
-    size_t n_states;
-    rp_digest states, results; /* what this host computed for the step */
-    rp_graph *trace;
-} side;
 
 static void drop(void **copies, size_t n)
 {
@@ -305,8 +288,10 @@ static void note_reproduction(const side *s, rp_buffer *out)
 {
     rp_record record;
 
+    const bool whole = rp_driver_state_period(s->driver) == 1;
+
     if (rp_record_read(&record, s->journal.data + s->step * RP_RECORD_SIZE) &&
-        !(rp_digest_equal(&record.states, &s->states) && rp_digest_equal(&record.results, &s->results)))
+        !((!whole || rp_digest_equal(&record.states, &s->states)) && rp_digest_equal(&record.results, &s->results)))
         rp_buffer_printf(out, "replay    %s: this host computes other bits for step %llu than its journal records\n",
                          s->label, (unsigned long long)s->step);
 }
@@ -338,46 +323,10 @@ static rp_status compare_step(side *a, side *b, const rp_run_options *options, r
     return RP_OK;
 }
 
-static const char *field_that_differs(const rp_record *x, const rp_record *y)
-{
-    if (x->program != y->program)
-        return "program";
-    if (!rp_digest_equal(&x->feeds, &y->feeds))
-        return "feeds";
-    if (x->loss != y->loss || x->loss_dtype != y->loss_dtype || !rp_digest_equal(&x->results, &y->results))
-        return "results";
-    return "state";
-}
-
-static rp_status compare_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, rp_error *err)
-{
-    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, k = 0;
-    rp_record x, y;
-
-    while (k < na && k < nb &&
-           memcmp(a->journal.data + k * RP_RECORD_SIZE, b->journal.data + k * RP_RECORD_SIZE, RP_RECORD_SIZE) == 0)
-        k++;
-    if (k == na && k == nb) {
-        rp_buffer_printf(out, "journal   all %zu records are equal\n", na);
-        return RP_OK;
-    }
-    if (k == na || k == nb) {
-        rp_buffer_printf(out, "journal   equal for %zu steps; then %s goes on alone (A %zu records, B %zu)\n", k,
-                         k == na ? "B" : "A", na, nb);
-        return RP_OK;
-    }
-    if (!rp_record_read(&x, a->journal.data + k * RP_RECORD_SIZE) ||
-        !rp_record_read(&y, b->journal.data + k * RP_RECORD_SIZE))
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", k);
-    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k,
-                     field_that_differs(&x, &y), k);
-    a->step = b->step = k;
-    return compare_step(a, b, options, out, err);
-}
-
 static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buffer *out, rp_error *err)
 {
     rp_status status = RP_OK;
+    bool look = false;
 
     rp_buffer_printf(out, "A         %s\nB         %s\n", rp_archive_id(a->archive), rp_archive_id(b->archive));
     if (strcmp(rp_archive_id(a->archive), rp_archive_id(b->archive)) == 0) {
@@ -396,7 +345,9 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
         status = rp_archive_read_member(a->archive, "run/journal.bin", SIZE_MAX / 2, &a->journal, err);
     if (status == RP_OK)
         status = rp_archive_read_member(b->archive, "run/journal.bin", SIZE_MAX / 2, &b->journal, err);
-    return status == RP_OK ? compare_journals(a, b, options, out, err) : status;
+    if (status == RP_OK)
+        status = rp_diff_journals(a, b, options, out, &look, err);
+    return status == RP_OK && look ? compare_step(a, b, options, out, err) : status;
 }
 
 rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,

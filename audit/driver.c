@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/recorder.h"
+#include "audit/rolling.h"
 #include "base/memory.h"
 
 struct rp_driver {
@@ -15,6 +16,7 @@ struct rp_driver {
     size_t csv_size;
     rp_trainer *trainer;
     rp_tape *tape;         /* API runs */
+    uint64_t state_period;
 };
 
 void rp_driver_free(rp_driver *d)
@@ -45,6 +47,7 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
         rp_driver_free(d);
         return rp_no_memory(err);
     }
+    d->state_period = (uint64_t)recipe->record.state_period;
     status = rp_trainer_new(&d->trainer, recipe, csv, size, where, options, err);
     if (status != RP_OK)
         rp_driver_free(d);
@@ -72,6 +75,18 @@ static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, co
     return status;
 }
 
+rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err)
+{
+    const json_t *run = rp_archive_manifest(archive)->run, *period = json_object_get(run, "state_period");
+    json_int_t value = period ? json_integer_value(period) : 1;
+
+    if (period && (!json_is_integer(period) || value < 2 || value > RP_ROLLING_PERIOD_MAX))
+        return rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period: expected an integer from 2 to %d",
+                       RP_ROLLING_PERIOD_MAX);
+    *out = (uint64_t)value;
+    return RP_OK;
+}
+
 rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                  rp_error *err)
 {
@@ -82,8 +97,13 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     if (!d)
         return rp_no_memory(err);
     d->kind = rp_archive_manifest(archive)->kind;
-    status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
-                                      : rp_tape_open(&d->tape, archive, options, err);
+    status = rp_archive_state_period(archive, &d->state_period, err);
+    if (status == RP_OK)
+        status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
+                                          : rp_tape_open(&d->tape, archive, options, err);
+    if (status == RP_OK && d->recipe && d->state_period != (uint64_t)d->recipe->record.state_period)
+        status = rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period is %llu, but the recipe says %lld",
+                         (unsigned long long)d->state_period, (long long)d->recipe->record.state_period);
     if (status != RP_OK)
         rp_driver_free(d);
     else
@@ -99,6 +119,11 @@ rp_run *rp_driver_run(const rp_driver *d)
 rp_run_kind rp_driver_kind(const rp_driver *d)
 {
     return d->kind;
+}
+
+uint64_t rp_driver_state_period(const rp_driver *d)
+{
+    return d->state_period;
 }
 
 uint64_t rp_driver_total(const rp_driver *d)

@@ -16,11 +16,15 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
 /* Everything from the archive, which is borrowed. Errors: RP_EFORMAT, RP_EUNSUPPORTED. */
 rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                  rp_error *err);
+/* What the manifest says: 1 when it says nothing. Errors: RP_EFORMAT. */
+rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err);
 void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
+/* 1, or the period of rolling state digests: of the recipe, or of the archive's manifest. */
+uint64_t rp_driver_state_period(const rp_driver *driver);
 float rp_driver_loss(const rp_driver *driver);
 /* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
 rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);

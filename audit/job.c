@@ -63,7 +63,6 @@ static rp_status all_steps(work *w, rp_error *err)
 
 static rp_status finish(work *w, rp_error *err)
 {
-    char hex[RP_DIGEST_HEX];
     rp_digest root;
     json_t *run = json_object();
     rp_status status = run ? RP_OK : rp_no_memory(err);
@@ -72,12 +71,8 @@ static rp_status finish(work *w, rp_error *err)
         status = rp_recorder_add_members(w->recorder, w->writer, &root, err);
     if (status == RP_OK)
         status = rp_driver_add_members(w->driver, w->writer, run, err);
-    if (status == RP_OK) {
-        rp_digest_hex(hex, &root);
-        if (json_object_set_new(run, "journal_root", json_string(hex)) != 0 ||
-            json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(w->recorder))) != 0)
-            status = rp_no_memory(err);
-    }
+    if (status == RP_OK)
+        status = rp_recorder_describe(w->recorder, &root, run, err);
     if (status == RP_OK)
         status = rp_archive_writer_finish(w->writer, rp_driver_kind(w->driver), run, err);
     json_decref(run);
@@ -207,6 +202,8 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
         status = start_writer(w, path, err);
     if (status == RP_OK && record)
         status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
+    if (status == RP_OK && record)
+        status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)
@@ -274,6 +271,28 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
     return RP_OK;
 }
 
+/* With rolling digests the last records leave most of the last state open; the manifest has its digest. */
+static rp_status compare_final_state(const work *w, const rp_archive *archive, rp_error *err)
+{
+    const char *recorded = json_string_value(json_object_get(rp_archive_manifest(archive)->run, "final_state"));
+    char found[RP_DIGEST_HEX];
+    rp_digest digest;
+    rp_status status;
+
+    if (rp_driver_state_period(w->driver) == 1)
+        return RP_OK;
+    if (!recorded || strlen(recorded) != RP_DIGEST_HEX - 1)
+        return rp_fail(err, RP_EFORMAT, "manifest.json: run.final_state: expected 64 hex digits");
+    status = rp_recorder_final_state(w->recorder, &digest, err);
+    if (status != RP_OK)
+        return status;
+    rp_digest_hex(found, &digest);
+    if (strcmp(recorded, found) != 0)
+        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s", recorded,
+                       found);
+    return RP_OK;
+}
+
 rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
 {
     work w = {.options = options, .start = seconds()};
@@ -288,9 +307,13 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
         status = rp_recorder_attach(&w.recorder, rp_driver_run(w.driver),
                                     rp_driver_kind(w.driver) == RP_RUN_API, err);
     if (status == RP_OK)
+        status = rp_recorder_set_state_period(w.recorder, rp_driver_state_period(w.driver), err);
+    if (status == RP_OK)
         status = rp_recorder_expect(w.recorder, archive, err);
     if (status == RP_OK)
         status = all_steps(&w, err);
+    if (status == RP_OK)
+        status = compare_final_state(&w, archive, err);
     if (status == RP_OK)
         status = finish(&w, err);
     if (status == RP_OK)
@@ -310,7 +333,6 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     const rp_run *run = rp_recorder_run(recorder);
     rp_digest root;
     json_t *json = json_object();
-    char hex[RP_DIGEST_HEX];
     rp_status status = json ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK && rp_recorder_steps(recorder) == 0)
@@ -325,12 +347,8 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
         status = rp_add_data_tensors(w.writer, run, err);
     if (status == RP_OK)
         status = rp_recorder_add_states(w.writer, "weights/final.safetensors", run, true, err);
-    if (status == RP_OK) {
-        rp_digest_hex(hex, &root);
-        if (json_object_set_new(json, "journal_root", json_string(hex)) != 0 ||
-            json_object_set_new(json, "steps", json_integer((json_int_t)rp_recorder_steps(recorder))) != 0)
-            status = rp_no_memory(err);
-    }
+    if (status == RP_OK)
+        status = rp_recorder_describe(recorder, &root, json, err);
     if (status == RP_OK)
         status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
     if (status == RP_OK)

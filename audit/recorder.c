@@ -1,45 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Watching a run, step by step. */
-#include "audit/recorder.h"
+#include "audit/recorder_private.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "audit/safetensors.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
-typedef struct recorded_program {
-    rp_buffer text;
-    uint64_t compiled; /* serial of the compiled program last seen with this text */
-} recorded_program;
-
-/* A distinct feed, kept once. */
-typedef struct kept_feed {
-    char name[RP_DIGEST_HEX]; /* its digest in hex */
-    rp_type type;
-    void *data;
-} kept_feed;
-
 /* Distinct feeds of one run: their names must fit the header of one safetensors file, 256 bytes an entry at most. */
 enum { FEEDS_MAX = RP_SAFETENSORS_HEADER_LIMIT / 256 };
-
-struct rp_recorder {
-    rp_run *run;
-    bool keep_feeds, comparing, failed;
-    time_t started;
-    recorded_program *program;
-    size_t n_programs, cap_programs;
-    rp_buffer journal;      /* records as bytes */
-    rp_buffer init;         /* weights/init.safetensors of a run of the API */
-    rp_buffer feed_order;   /* data/feeds.bin */
-    kept_feed *feed;        /* by name */
-    size_t n_feeds, cap_feeds;
-    rp_buffer expected;     /* journal of the archive, when comparing */
-    rp_buffer scratch;
-    uint64_t nanoseconds;
-};
 
 static uint64_t now(void)
 {
@@ -49,24 +19,53 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static rp_status tensor_digest(rp_digest *out, const rp_named *named, rp_pool *pool, rp_error *err)
+/* The digest of named tensors as the journal has it: room for n of each is the caller's. */
+typedef struct digest_room {
+    rp_tensor_bytes *tensor;
+    rp_digest *digest;
+    rp_named_digest *list;
+} digest_room;
+
+static bool room_for(digest_room *room, size_t n)
 {
-    return rp_tensor_digest_host(out, named->type.dtype, named->type.rank, named->type.shape, named->data, pool, err);
+    *room = (digest_room){rp_reallocarray(NULL, n, sizeof *room->tensor), rp_reallocarray(NULL, n, sizeof *room->digest),
+                          rp_reallocarray(NULL, n, sizeof *room->list)};
+    return room->tensor && room->digest && room->list;
+}
+
+static void room_free(digest_room *room)
+{
+    rp_free(room->list);
+    rp_free(room->digest);
+    rp_free(room->tensor);
+}
+
+static void put_tensors(rp_tensor_bytes *to, const rp_named *named, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (rp_tensor_bytes){named[i].type.dtype, named[i].type.rank, named[i].type.shape, named[i].data, true};
+}
+
+static rp_status list_digest(rp_digest *out, const rp_named *named, const rp_digest *digest, size_t n,
+                             rp_named_digest *list, rp_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        list[i] = (rp_named_digest){named[i].name, digest[i]};
+    return rp_named_list_digest(out, list, n, err);
 }
 
 rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err)
 {
-    rp_named_digest few[32], *list = n <= 32 ? few : rp_malloc(n * sizeof *list);
-    rp_status status = list ? RP_OK : rp_no_memory(err);
+    digest_room room;
+    rp_status status = room_for(&room, n) ? RP_OK : rp_no_memory(err);
 
-    for (size_t i = 0; i < n && status == RP_OK; i++) {
-        list[i].name = named[i].name;
-        status = tensor_digest(&list[i].digest, &named[i], pool, err);
+    if (status == RP_OK) {
+        put_tensors(room.tensor, named, n);
+        status = rp_tensors_digest(room.digest, room.tensor, n, pool, err);
     }
     if (status == RP_OK)
-        status = rp_named_list_digest(out, list, n, err);
-    if (list != few)
-        rp_free(list);
+        status = list_digest(out, named, room.digest, n, room.list, err);
+    room_free(&room);
     return status;
 }
 
@@ -109,20 +108,17 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
     return RP_OK;
 }
 
-static rp_status keep_feed(rp_recorder *r, const rp_named *feed, rp_error *err)
+static rp_status keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
 {
-    rp_digest digest;
     kept_feed kept = {.type = feed->type};
     size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
-    rp_status status = tensor_digest(&digest, feed, NULL, err);
+    rp_status status;
 
-    if (status != RP_OK)
-        return status;
-    rp_buffer_append(&r->feed_order, digest.bytes, sizeof digest.bytes);
+    rp_buffer_append(&r->feed_order, digest->bytes, sizeof digest->bytes);
     status = rp_buffer_status(&r->feed_order, err);
     if (status != RP_OK)
         return status;
-    rp_digest_hex(kept.name, &digest);
+    rp_digest_hex(kept.name, digest);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(r->feed[middle].name, kept.name);
@@ -209,21 +205,45 @@ static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error 
     return RP_OK;
 }
 
-static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_error *err)
+/* All tensors of the step are hashed together, since many messages are faster than one after another. A rolling digest
+ * of the states is made apart. */
+static rp_status digest_step(rp_recorder *r, const rp_step_event *event, rp_record *record, rp_error *err)
 {
     rp_pool *pool = rp_device_pool(rp_run_device(r->run));
+    size_t n_feeds = event->n_feeds, n_results = event->n_results, n_states = r->rolling ? 0 : event->n_states;
+    rp_digest *digest;
+    digest_room room;
+    rp_status status = room_for(&room, n_feeds + n_results + n_states) ? RP_OK : rp_no_memory(err);
+
+    digest = room.digest;
+    if (status == RP_OK) {
+        put_tensors(room.tensor, event->feed, n_feeds);
+        put_tensors(room.tensor + n_feeds, event->result, n_results);
+        put_tensors(room.tensor + n_feeds + n_results, event->state, n_states);
+        status = rp_tensors_digest(digest, room.tensor, n_feeds + n_results + n_states, pool, err);
+    }
+    if (status == RP_OK)
+        status = list_digest(&record->feeds, event->feed, digest, n_feeds, room.list, err);
+    if (status == RP_OK)
+        status = list_digest(&record->results, event->result, digest + n_feeds, n_results, room.list, err);
+    if (status == RP_OK && r->rolling)
+        status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, err);
+    else if (status == RP_OK)
+        status = list_digest(&record->states, event->state, digest + n_feeds + n_results, n_states, room.list, err);
+    for (size_t i = 0; r->keep_feeds && i < n_feeds && status == RP_OK; i++)
+        status = keep_feed(r, &event->feed[i], &digest[i], err);
+    room_free(&room);
+    return status;
+}
+
+static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_error *err)
+{
     rp_record record = {.step = event->step};
     unsigned char bytes[RP_RECORD_SIZE];
     rp_status status = find_program(r, event, &record.program, err);
 
     if (status == RP_OK)
-        status = rp_named_tensors_digest(&record.feeds, event->feed, event->n_feeds, pool, err);
-    if (status == RP_OK)
-        status = rp_named_tensors_digest(&record.results, event->result, event->n_results, pool, err);
-    if (status == RP_OK)
-        status = rp_named_tensors_digest(&record.states, event->state, event->n_states, pool, err);
-    for (size_t i = 0; r->keep_feeds && i < event->n_feeds && status == RP_OK; i++)
-        status = keep_feed(r, &event->feed[i], err);
+        status = digest_step(r, event, &record, err);
     if (status != RP_OK)
         return status;
     note_loss(&record, event);
@@ -247,40 +267,6 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
     return status;
 }
 
-/* All present states, or those that are not an optimizer's. */
-static rp_status states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err)
-{
-    size_t n, kept = 0;
-    const rp_named *state = rp_run_states(run, &n);
-    rp_safetensor *tensor = rp_calloc(n, sizeof *tensor);
-    rp_status status;
-
-    if (!tensor)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        if (!all && strncmp(state[i].name, "optim.", 6) == 0)
-            continue;
-        tensor[kept] = (rp_safetensor){
-            .name = state[i].name, .dtype = state[i].type.dtype, .rank = state[i].type.rank, .data = state[i].data};
-        memcpy(tensor[kept++].shape, state[i].type.shape, sizeof tensor->shape);
-    }
-    status = rp_safetensors_write(out, tensor, kept, NULL, 0, err);
-    rp_free(tensor);
-    return status;
-}
-
-rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
-                                 rp_error *err)
-{
-    rp_buffer file = {0};
-    rp_status status = states_file(&file, run, all, err);
-
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, member, file.data, file.size, err);
-    rp_buffer_free(&file);
-    return status;
-}
-
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err)
 {
     rp_recorder *r = rp_calloc(1, sizeof *r);
@@ -296,7 +282,7 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));
     if (status == RP_OK && keep_feeds)
-        status = states_file(&r->init, run, true, err);
+        status = rp_states_file(&r->init, run, true, err);
     if (status == RP_OK)
         status = rp_run_observe(run, (rp_observer){on_step, r}, err);
     if (status != RP_OK)
@@ -309,6 +295,24 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
 rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err)
 {
     return rp_recorder_attach(out, run, true, err);
+}
+
+rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error *err)
+{
+    rp_rolling *rolling = NULL;
+    rp_status status = RP_OK;
+    size_t n;
+    const rp_named *state = rp_run_states(r->run, &n);
+
+    if (r->journal.size > 0 || r->failed)
+        return rp_fail(err, RP_EARG, "the state period is set before the first step is recorded");
+    if (period != 1)
+        status = rp_rolling_new(&rolling, state, n, period, err);
+    if (status != RP_OK)
+        return status;
+    rp_rolling_free(r->rolling);
+    r->rolling = rolling;
+    return RP_OK;
 }
 
 void rp_recorder_free(rp_recorder *r)
@@ -327,6 +331,7 @@ void rp_recorder_free(rp_recorder *r)
     rp_buffer_free(&r->feed_order);
     rp_buffer_free(&r->expected);
     rp_buffer_free(&r->scratch);
+    rp_rolling_free(r->rolling);
     rp_free(r);
 }
 
@@ -355,51 +360,6 @@ double rp_recorder_age(const rp_recorder *r)
 uint64_t rp_recorder_nanoseconds(const rp_recorder *r)
 {
     return r->nanoseconds;
-}
-
-static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_error *err)
-{
-    rp_safetensor *tensor = rp_calloc(r->n_feeds, sizeof *tensor);
-    rp_buffer file = {0};
-    rp_status status;
-
-    if (!tensor)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < r->n_feeds; i++) {
-        tensor[i] = (rp_safetensor){.name = r->feed[i].name, .dtype = r->feed[i].type.dtype,
-                                    .rank = r->feed[i].type.rank, .data = r->feed[i].data};
-        memcpy(tensor[i].shape, r->feed[i].type.shape, sizeof tensor->shape);
-    }
-    status = rp_safetensors_write(&file, tensor, r->n_feeds, NULL, 0, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/feeds.safetensors", file.data, file.size, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/feeds.bin", r->feed_order.data, r->feed_order.size, err);
-    rp_buffer_free(&file);
-    rp_free(tensor);
-    return status;
-}
-
-rp_status rp_recorder_add_members(const rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
-{
-    char name[RP_MEMBER_NAME];
-    rp_status status = RP_OK;
-
-    if (r->failed)
-        return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
-    for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
-        status = rp_archive_writer_add(writer, name, r->program[i].text.data, r->program[i].text.size, err);
-    }
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "run/journal.bin", r->journal.data, r->journal.size, err);
-    if (status == RP_OK && r->keep_feeds)
-        status = add_feeds(r, writer, err);
-    if (status == RP_OK && r->keep_feeds)
-        status = rp_archive_writer_add(writer, "weights/init.safetensors", r->init.data, r->init.size, err);
-    if (status == RP_OK)
-        status = rp_merkle_records(root, r->journal.data, RP_RECORD_SIZE, r->journal.size / RP_RECORD_SIZE, err);
-    return status;
 }
 
 const rp_run *rp_recorder_run(const rp_recorder *r)

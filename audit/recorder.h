@@ -22,6 +22,10 @@ rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, 
 /* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
 rp_status rp_recorder_add_members(const rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
                                   rp_error *err);
+/* The keys of the manifest's run object that the recorder knows. */
+rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, json_t *run, rp_error *err);
+/* The digest of all present states. */
+rp_status rp_recorder_final_state(const rp_recorder *recorder, rp_digest *out, rp_error *err);
 /* Seconds since the recorder was attached. */
 double rp_recorder_age(const rp_recorder *recorder);
 /* Nanoseconds spent observing. */

@@ -143,6 +143,7 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
 {
     const char *name = json_string_value(json_object_get(s->recipe, "name"));
     size_t n = rp_archive_member_count(archive), statements = 0;
+    long long period = (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "state_period"));
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_put_line(session, "versions", "format %lld, contract %lld, profile %s",
@@ -152,6 +153,8 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
     rp_put_line(session, "run", "%s%s%s, %lld steps", s->recipe ? "recipe" : "C API", name && *name ? ": " : "",
                 name ? name : "",
                 (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "steps")));
+    if (period > 1)
+        rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);
     if (s->metrics)
         rp_put_metric_lines(session, s->metrics);
     for (size_t i = 0; i < n; i++)

@@ -156,6 +156,17 @@ static void read_train(rp_recipe_reader *reader, const rp_node *train, rp_recipe
     read_schedule(reader, train, out);
 }
 
+static void read_record(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+{
+    static const char *const keys[] = {"state_period"};
+    const rp_node *record = rp_recipe_section(reader, top, "record");
+
+    if (record == NULL)
+        return;
+    rp_recipe_check_keys(reader, record, "record", keys, COUNT(keys));
+    rp_recipe_int(reader, record, "record.state_period", &out->record.state_period, 1, 1, 65536);
+}
+
 /* What other sections depend on comes first, so that an error names the key that does not fit, not a consequence. */
 static const rp_node *read_task(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
@@ -189,7 +200,7 @@ static void read_version(rp_recipe_reader *reader, const rp_node *top, rp_recipe
 
 static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train"};
+    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record"};
     const rp_node *train;
     int64_t seed;
 
@@ -206,6 +217,7 @@ static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     rp_recipe_read_data(reader, top, out);
     read_model(reader, top, out);
     read_train(reader, train, out);
+    read_record(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_recipe_reader *reader, const rp_node *top)

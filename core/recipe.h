@@ -92,6 +92,10 @@ typedef struct rp_recipe {
             double min_lr;         /*     min_lr: [0] cosine only */
         } schedule;
     } train;
+    struct {                       /* record: absent from the JSON when nothing in it differs from the default */
+        int64_t state_period;      /*   state_period: [1] 1: every step commits to the whole state; 2 .. 65536: to every
+                                        so many-th part of it (audit/FORMAT.md 10) */
+    } record;
     json_t *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 

@@ -178,6 +178,8 @@ json_t *rp_recipe_write(const rp_recipe *recipe)
     write_data(top, recipe);
     write_model(top, recipe);
     write_train(top, recipe);
+    if (recipe->record.state_period != 1)
+        put(section(top, "record"), "state_period", json_integer(recipe->record.state_period));
     if (failed || top.object == NULL) {
         json_decref(top.object);
         return NULL;

@@ -12,6 +12,10 @@ typedef struct rp_recorder rp_recorder;
 
 /* Starts watching a run: after its state and data were added, before its first step. Borrows the run until freed. */
 RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
+/* Before the first step. 1 (the default): each step commits to the whole state. 2 to 65536: rolling state digests, each
+ * step commits to every period-th leaf of 4096 bytes and to all small states, so that a change is seen within period
+ * steps, not at once (audit/FORMAT.md 10 says what a verifier can conclude). Errors: RP_EARG, RP_ENOMEM. */
+RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t period, rp_error *err);
 /* Writes the archive of the steps so far, signed when key is not NULL. archive_id may be NULL. Errors: RP_EEXIST without
  * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
 RP_API rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The first step in which two journals differ: by their records where these commit to whole states, else by computing
+ * both runs side by side. */
+#include <string.h>
+
+#include "audit/diff_private.h"
+#include "audit/recorder.h"
+
+/* NULL when nothing that can be compared differs: digests of states under different periods cannot. */
+static const char *field_that_differs(const rp_record *x, const rp_record *y, bool states)
+{
+    if (x->program != y->program)
+        return "program";
+    if (!rp_digest_equal(&x->feeds, &y->feeds))
+        return "feeds";
+    if (x->loss != y->loss || x->loss_dtype != y->loss_dtype || !rp_digest_equal(&x->results, &y->results))
+        return "results";
+    return states ? "state" : NULL;
+}
+
+/* The first record that differs and in what; the number of common records when none does. */
+static rp_status first_record(const side *a, const side *b, size_t common, bool states, size_t *at, const char **field,
+                              rp_error *err)
+{
+    rp_record x, y;
+
+    *field = NULL;
+    for (*at = 0; *at < common && !*field; ++*at) {
+        const unsigned char *p = a->journal.data + *at * RP_RECORD_SIZE, *q = b->journal.data + *at * RP_RECORD_SIZE;
+
+        if (memcmp(p, q, RP_RECORD_SIZE) == 0)
+            continue;
+        if (!rp_record_read(&x, p) || !rp_record_read(&y, q))
+            return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", *at);
+        *field = field_that_differs(&x, &y, states);
+    }
+    *at -= *field != NULL;
+    return RP_OK;
+}
+
+static rp_status same_states(const side *a, const side *b, bool *same, rp_error *err)
+{
+    size_t n, m;
+    const rp_named *x = rp_run_states(rp_driver_run(a->driver), &n), *y = rp_run_states(rp_driver_run(b->driver), &m);
+    rp_status status = RP_OK;
+
+    *same = n == m;
+    for (size_t i = 0; i < n && *same && status == RP_OK; i++) {
+        rp_digest p, q;
+
+        *same = strcmp(x[i].name, y[i].name) == 0 && rp_type_equal(&x[i].type, &y[i].type);
+        if (!*same || memcmp(x[i].data, y[i].data, rp_type_bytes(&x[i].type)) == 0)
+            continue;
+        /* bytes may still differ in NaNs, which are all the same */
+        status = rp_named_tensors_digest(&p, &x[i], 1, NULL, err);
+        if (status == RP_OK)
+            status = rp_named_tensors_digest(&q, &y[i], 1, NULL, err);
+        *same = status == RP_OK && rp_digest_equal(&p, &q);
+    }
+    return status;
+}
+
+/* Rolling digests see a difference up to a period late, so both runs are computed side by side and their states
+ * compared after every step. *step is the first that differs, or stays. */
+static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_t *step, bool *found, rp_error *err)
+{
+    rp_status status = rp_driver_from_archive(&a->driver, a->archive, options, err);
+
+    *found = false;
+    if (status == RP_OK)
+        status = rp_driver_from_archive(&b->driver, b->archive, options, err);
+    for (uint64_t i = 0; i <= *step && !*found && status == RP_OK; i++) {
+        bool same = true;
+
+        if (i >= rp_driver_total(a->driver) || i >= rp_driver_total(b->driver))
+            status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but a run ends before it",
+                             (unsigned long long)i);
+        if (status == RP_OK)
+            status = rp_driver_step(a->driver, err);
+        if (status == RP_OK)
+            status = rp_driver_step(b->driver, err);
+        if (status == RP_OK)
+            status = same_states(a, b, &same, err);
+        if (status == RP_OK && !same) {
+            *found = true;
+            *step = i;
+        }
+    }
+    rp_driver_free(a->driver);
+    rp_driver_free(b->driver);
+    a->driver = b->driver = NULL;
+    return status == RP_OK ? status : rp_fail_at(err, status, "recomputing both");
+}
+
+static const char *final_state(const side *s)
+{
+    const char *text = json_string_value(json_object_get(rp_archive_manifest(s->archive)->run, "final_state"));
+
+    return text ? text : "";
+}
+
+/* Rolling digests, at least on one side. */
+static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, const rp_run_options *options,
+                                 rp_buffer *out, bool *look, rp_error *err)
+{
+    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    const char *field;
+    uint64_t step;
+    bool found = false;
+    rp_status status = first_record(a, b, common, pa == pb, &k, &field, err);
+
+    if (status != RP_OK)
+        return status;
+    rp_buffer_printf(out, "journal   digests of the state: A %s, period %llu; B %s, period %llu\n",
+                     pa > 1 ? "rolling" : "whole", (unsigned long long)pa, pb > 1 ? "rolling" : "whole",
+                     (unsigned long long)pb);
+    if (field)
+        rp_buffer_printf(out, "journal   record %zu is the first that differs (its %s)\n", k, field);
+    else
+        rp_buffer_printf(out, "journal   nothing that can be compared differs in %zu common records (A %zu, B %zu)\n",
+                         common, na, nb);
+    /* the last common state may differ where no later record looks */
+    if (common == 0 || (!field && pa == pb && na == nb && strcmp(final_state(a), final_state(b)) == 0))
+        return RP_OK;
+    step = field ? k : common - 1;
+    status = locate(a, b, options, &step, &found, err);
+    if (status != RP_OK)
+        return status;
+    if (!found && !field) {
+        rp_buffer_printf(out, "state     both compute the same states in these steps\n");
+        return RP_OK;
+    }
+    rp_buffer_printf(out, "step      %llu is the first that differs when both are computed again\n",
+                     (unsigned long long)step);
+    a->step = b->step = step;
+    *look = true;
+    return RP_OK;
+}
+
+rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, bool *look, rp_error *err)
+{
+    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    const char *field;
+    uint64_t pa, pb;
+    rp_status status = rp_archive_state_period(a->archive, &pa, err);
+
+    *look = false;
+    if (status == RP_OK)
+        status = rp_archive_state_period(b->archive, &pb, err);
+    if (status == RP_OK && (pa > 1 || pb > 1))
+        return compare_rolling(a, b, pa, pb, options, out, look, err);
+    if (status == RP_OK)
+        status = first_record(a, b, common, true, &k, &field, err);
+    if (status != RP_OK)
+        return status;
+    if (!field && na == nb) {
+        rp_buffer_printf(out, "journal   all %zu records are equal\n", na);
+        return RP_OK;
+    }
+    if (!field) {
+        rp_buffer_printf(out, "journal   equal for %zu steps; then %s goes on alone (A %zu records, B %zu)\n", k,
+                         k == na ? "B" : "A", na, nb);
+        return RP_OK;
+    }
+    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k, field,
+                     k);
+    a->step = b->step = k;
+    *look = true;
+    return RP_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One side of a comparison. Private to diff.c and diff_journal.c. */
+#ifndef AUDIT_DIFF_PRIVATE_H
+#define AUDIT_DIFF_PRIVATE_H
+
+#include "audit/driver.h"
+#include "audit/journal.h"
+#include "base/buffer.h"
+
+/* One archive being compared. */
+typedef struct side {
+    const char *label; /* "A" or "B" */
+    const rp_archive *archive;
+    rp_buffer journal;
+    rp_driver *driver;
+    uint64_t step;        /* the step to look into */
+    rp_program *program;  /* of that step */
+    void **input;         /* copies of its inputs' memory */
+    size_t n_inputs;
+    void **before;        /* copies of the states before it */
+    size_t n_states;
+    rp_digest states, results; /* what this host computed for the step */
+    rp_graph *trace;
+} side;
+
+/* Writes what the journals differ in; *look says whether a->step and b->step are then to be looked into. */
+rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, bool *look, rp_error *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the recorder holds. Private to recorder.c, which watches, and recorder_members.c, which writes it down. */
+#ifndef AUDIT_RECORDER_PRIVATE_H
+#define AUDIT_RECORDER_PRIVATE_H
+
+#include <time.h>
+
+#include "audit/recorder.h"
+#include "audit/rolling.h"
+
+typedef struct recorded_program {
+    rp_buffer text;
+    uint64_t compiled; /* serial of the compiled program last seen with this text */
+} recorded_program;
+
+/* A distinct feed, kept once. */
+typedef struct kept_feed {
+    char name[RP_DIGEST_HEX]; /* its digest in hex */
+    rp_type type;
+    void *data;
+} kept_feed;
+
+struct rp_recorder {
+    rp_run *run;
+    bool keep_feeds, comparing, failed;
+    time_t started;
+    recorded_program *program;
+    size_t n_programs, cap_programs;
+    rp_buffer journal;      /* records as bytes */
+    rp_buffer init;         /* weights/init.safetensors of a run of the API */
+    rp_buffer feed_order;   /* data/feeds.bin */
+    kept_feed *feed;        /* by name */
+    size_t n_feeds, cap_feeds;
+    rp_buffer expected;     /* journal of the archive, when comparing */
+    rp_buffer scratch;
+    rp_rolling *rolling;    /* NULL: every step's digest is of the whole state */
+    uint64_t nanoseconds;
+};
+
+/* All present states, or those that are not an optimizer's, as a safetensors file. */
+rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
+
+#endif
