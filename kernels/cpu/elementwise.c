@@ -2,4 +2,5 @@
  * Elementwise arithmetic for one instruction set: the reference's loops, which vectorise across elements.
  * The elementary functions are inlined. */
 #include "kernels/cpu/inline_math.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/ref/elementwise.inc.h"

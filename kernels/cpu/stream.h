@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Large outputs past the caches: a store to a line that no cache holds reads the line first, which non-temporal stores
+ * spare. The maps of ref/map.h write a small block that stays in the first cache, and the block is streamed out. */
+#ifndef KERNELS_CPU_STREAM_H
+#define KERNELS_CPU_STREAM_H
+
+#include <string.h>
+
+#include "kernels/ref/map.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* An output below STREAM_LEAST may well be read from a cache next. */
+enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64 };
+
+static inline bool stream_pays(const rp_view *out)
+{
+#if defined(__SSE2__)
+    return rp_view_count(out) * rp_dtype_size(out->dtype) >= STREAM_LEAST;
+#else
+    (void)out;
+    return false;
+#endif
+}
+
+/* memcpy past the caches; stream_end makes what was written visible to other threads in order. */
+static inline void stream_copy(void *to, const void *from, size_t bytes)
+{
+#if defined(__SSE2__)
+    const size_t head = (size_t)(-(uintptr_t)to % 16);
+    char *y = to;
+    const char *x = from;
+    size_t i = head < bytes ? head : bytes;
+
+    memcpy(y, x, i);
+    for (; i + 64 <= bytes; i += 64)
+        for (size_t part = 0; part < 64; part += 16)
+            _mm_stream_si128((__m128i *)(void *)(y + i + part), _mm_loadu_si128((const __m128i *)(const void *)(x + i + part)));
+    memcpy(y + i, x + i, bytes - i);
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+static inline void stream_end(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* Elements of a first block after which the next begins a cache line. */
+static inline size_t stream_head(const void *to, size_t size)
+{
+    const size_t head = (size_t)(-(uintptr_t)to % STREAM_LINE) / size;
+
+    return head > 0 ? head : STREAM_BLOCK / size;
+}
+
+/* One run of a walk whose output is contiguous and no input. */
+static inline void stream_run(rp_walk *walk, const size_t *size, rp_map *map)
+{
+    _Alignas(STREAM_LINE) char block[STREAM_BLOCK];
+    const size_t run = walk->run, first = walk->first;
+    char *y = walk->at[0];
+
+    walk->at[0] = block;
+    for (size_t i = 0; i < run; i += walk->run) {
+        const size_t most = i == 0 ? stream_head(y, size[0]) : STREAM_BLOCK / size[0];
+
+        walk->run = run - i < most ? run - i : most;
+        walk->first = first + i;
+        map(walk);
+        stream_copy(y + i * size[0], block, walk->run * size[0]);
+        for (size_t v = 1; v < walk->n_views; v++)
+            walk->at[v] = (char *)walk->at[v] + (ptrdiff_t)walk->run * walk->step[v] * (ptrdiff_t)size[v];
+    }
+    walk->run = run;
+    walk->first = first;
+}
+
+static inline bool stream_in_place(const rp_walk *walk)
+{
+    for (size_t v = 1; v < walk->n_views; v++)
+        if (walk->at[v] == walk->at[0])
+            return true;
+    return false;
+}
+
+static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, size_t begin, size_t end, rp_map *map)
+{
+    size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
+    rp_walk walk;
+
+    if (!stream_pays(&args->out[0])) {
+        map_items(args, n_in, begin, end, map);
+        return;
+    }
+    for (size_t v = 0; v < n_in; v++)
+        size[v + 1] = rp_dtype_size(args->in[v].dtype);
+    rp_walk_args(&walk, args, n_in, begin, end);
+    while (rp_walk_next(&walk))
+        if (walk.step[0] == 1 && !stream_in_place(&walk))
+            stream_run(&walk, size, map);
+        else
+            map(&walk);
+    stream_end();
+}
+
+/* for the kernels that ref/ defines with RP_ELEMENTWISE */
+#define map_items map_items_streamed
+
+#endif
