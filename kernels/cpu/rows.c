@@ -4,8 +4,19 @@
 #include "kernels/cpu/inline_math.h"
 
 #include "determinism/sum.h"
-#include "kernels/level.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/ref/rows.h"
+
+/* Elements written at a time; bytes of exponentials kept on the stack, to be divided by their sum. */
+enum { ROW_BLOCK = 256, ROW_HELD = 64 << 10 };
+
+/* Whether the output is large, and whole lines of it are written. */
+static bool row_streams(const rp_row *row, size_t size)
+{
+    const size_t bytes = row->n * size;
+
+    return stream_pays(&row->args->out[0]) && (bytes >= 1024 || bytes % STREAM_LINE == 0);
+}
 
 static size_t label_of(const rp_row *row, int v)
 {
@@ -14,8 +25,11 @@ static size_t label_of(const rp_row *row, int v)
 }
 
 #include "kernels/type_f32.h"
+#define MASK uint32_t
 #include "kernels/cpu/rows_type.inc.h"
 #include "kernels/type_f64.h"
+#undef MASK
+#define MASK uint64_t
 #include "kernels/cpu/rows_type.inc.h"
 
 /* Whether the views with a row (bit clear in single) have it contiguous. */
@@ -51,7 +65,7 @@ static void run_rows(const rp_kernel_args *args, size_t begin, size_t end, unsig
     for (size_t v = 0; v < args->n_in; v++)
         in[v] = v < first_vector ? args->in[v] : spread(&args->in[v], &args->in[0]);
     if (contiguous_rows(&rows, single))
-        rp_rows_run(&rows, args->n_in, single, length_of, begin, end, fast);
+        rp_rows_run(&rows, args->n_in, single, length_of, begin, end, fast), stream_end();
     else
         ref->run(args, begin, end);
 }

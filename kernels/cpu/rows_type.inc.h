@@ -1,113 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Row kernels over contiguous rows for one type: the formulas of ref/softmax_type.inc.h and ref/norm_type.inc.h,
- * a block of elements at a time so that the terms of a sum are computed in vectors before they are added. */
+ * Row kernels over contiguous rows for one type: the formulas of ref/softmax_type.inc.h and ref/norm_type.inc.h, in
+ * vectors. A row is read from memory by its first pass; later passes find it in a cache and fetch the row behind it. */
 #include "kernels/ref/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
+#include "kernels/cpu/max.inc.h"
 #include "kernels/cpu/sum.inc.h"
 
-/* The maximum does not depend on the order (CONTRACT 2.4 orders the zeros), so any number of partial ones will do. */
-static T FN(row_max)(const T *x, size_t n)
+/* Defines the sum of `value`, the term i of rows x, y, z with constants c, d. The chunk's parameters keep their names
+ * where a term has no use for them, so that all chunks have one type. */
+#define SUM_OF(name, value)                                                                        \
+    static T FN(name##_chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d)              \
+    {                                                                                              \
+        T lane[RP_LANES] = {0};                                                                    \
+        size_t at = 0;                                                                             \
+                                                                                                   \
+        (void)y, (void)z, (void)c, (void)d;                                                        \
+        for (; at + RP_LANES <= n; at += RP_LANES)                                                 \
+            for (size_t l = 0, i = at; l < RP_LANES; l++, i++)                                     \
+                lane[l] += value;                                                                  \
+        for (size_t l = 0, i = at; i < n; l++, i++)                                                \
+            lane[l] += value;                                                                      \
+        return FN(fold)(lane);                                                                     \
+    }                                                                                              \
+    static T FN(name)(const T *x, const T *y, const T *z, size_t n, T c, T d)                      \
+    {                                                                                              \
+        return FN(sum_chunks)(FN(name##_chunk), x, y, z, n, c, d);                                 \
+    }
+
+typedef T FN(chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d);
+
+static T FN(sum_chunks)(FN(chunk) *chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
 {
-    enum { PARTS = 16 };
-    T best[PARTS], most = (T)-__builtin_inf();
-    size_t i = 0;
-
-    for (size_t l = 0; l < PARTS; l++)
-        best[l] = most;
-    for (; i + PARTS <= n; i += PARTS)
-        for (size_t l = 0; l < PARTS; l++)
-            best[l] = FN(maximum)(best[l], x[i + l]);
-    for (; i < n; i++)
-        most = FN(maximum)(most, x[i]);
-    for (size_t l = 0; l < PARTS; l++)
-        most = FN(maximum)(most, best[l]);
-    return most;
-}
-
-/* What a sum runs over: term i of row x, y with constants c, d. */
-typedef void FN(terms)(T *term, const T *x, const T *y, size_t n, T c, T d);
-
-RP_INLINE T FN(sum_terms)(FN(terms) *terms, const T *x, const T *y, size_t n, T c, T d)
-{
-    T term[RP_CHUNK];
     FN(lanes) lanes;
 
-    term[0] = 0; /* a row may be empty, which a compiler cannot tell from a term that was forgotten */
-    if (n <= RP_CHUNK) {
-        terms(term, x, y, n, c, d);
-        return FN(sum_chunk)(term, n);
-    }
+    if (n <= RP_CHUNK)
+        return chunk(x, y, z, n, c, d);
     FN(lanes_begin)(&lanes);
-    for (size_t i = 0; i < n; i += RP_CHUNK) {
-        const size_t count = n - i < RP_CHUNK ? n - i : RP_CHUNK;
-
-        terms(term, x + i, y + i, count, c, d);
-        FN(lanes_push)(&lanes, 1, FN(sum_chunk)(term, count));
-    }
+    for (size_t i = 0; i < n; i += RP_CHUNK)
+        FN(lanes_push)(&lanes, 1, chunk(x + i, y + i, z + i, n - i < RP_CHUNK ? n - i : RP_CHUNK, c, d));
     return FN(lanes_total)(&lanes);
 }
 
-/* The names of a term function's unused parameters stay, so that all have one type. */
-#define TERMS(name, value)                                                                    \
-    RP_INLINE void FN(name)(T *term, const T *x, const T *y, size_t n, T c, T d)              \
-    {                                                                                         \
-        (void)y, (void)c, (void)d;                                                            \
-        RP_EACH(i, n) term[i] = value;                                                        \
+SUM_OF(exp_sum, FN(rp_exp)(x[i] - c))
+SUM_OF(product_sum, x[i] * y[i])
+SUM_OF(square_sum, (x[i] - c) * (x[i] - c))
+/* of h z, h = g gamma: x is g, y gamma, z the input, c its mean, d its 1/deviation */
+SUM_OF(slope_sum, (x[i] * y[i]) * ((z[i] - c) * d))
+#undef SUM_OF
+
+/* Asks for what lies n elements behind the next `count`: the same place of the next row. */
+RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
+{
+    for (size_t i = 0; i < count; i += 64 / sizeof(T))
+        __builtin_prefetch(x + n + i);
+}
+
+/* y[i] = value for a whole row, by blocks, past the caches if `stream`. `and` runs for each block: its elements [at,
+ * at + count) are in `to` by then. */
+#define PUT_ROW(y, n, stream, value, and)                                   \
+    for (size_t at = 0, count; at < (n); at += count) {                     \
+        T block[ROW_BLOCK], *to = (stream) ? block : (y) + at;              \
+                                                                            \
+        count = (n) - at < ROW_BLOCK ? (n) - at : ROW_BLOCK;                \
+        RP_EACH(j, count)                                                   \
+        {                                                                   \
+            const size_t i = at + (size_t)j;                                \
+                                                                            \
+            to[j] = value;                                                  \
+        }                                                                   \
+        and;                                                                \
+        if (stream)                                                         \
+            stream_copy((y) + at, block, count * sizeof(T));                \
     }
 
-TERMS(exp_terms, FN(rp_exp)(x[i] - c))
-TERMS(product_terms, x[i] * y[i])
-TERMS(square_terms, (x[i] - c) * (x[i] - c))
-/* y is h = g gamma, x the input, c its mean, d its 1/deviation */
-TERMS(slope_terms, y[i] * ((x[i] - c) * d))
-#undef TERMS
+/* e = exp(x - m); returns its sum. */
+static T FN(exponentials)(T *e, const T *x, size_t n)
+{
+    const T m = FN(max_contiguous)(x, n);
+
+    PUT_ROW(e, n, false, FN(rp_exp)(x[i] - m), FN(fetch)(x + at, n, count))
+    return FN(sum_contiguous)(e, n);
+}
 
 static void FN(softmax_fast)(const rp_row *row)
 {
     const size_t n = row->n;
-    const T *x = row->at[1];
-    T *y = row->at[0];
-    const T m = FN(row_max)(x, n);
-    T s;
+    const bool stream = row_streams(row, sizeof(T)) && n <= ROW_HELD / sizeof(T);
+    T held[ROW_HELD / sizeof(T)], *y = row->at[0], *e = stream ? held : y;
+    const T s = FN(exponentials)(e, row->at[1], n);
 
-    RP_EACH(i, n) y[i] = FN(rp_exp)(x[i] - m);
-    s = FN(sum_contiguous)(y, n);
-    RP_EACH(i, n) y[i] = y[i] / s;
+    PUT_ROW(y, n, stream, e[i] / s, )
 }
 
 static void FN(softmax_grad_fast)(const rp_row *row)
 {
+    const size_t n = row->n;
+    const bool stream = row_streams(row, sizeof(T));
     const T *g = row->at[1], *y = row->at[2];
-    const T d = FN(sum_terms)(FN(product_terms), g, y, row->n, 0, 0);
+    const T d = FN(product_sum)(g, y, y, n, 0, 0);
     T *dx = row->at[0];
 
-    RP_EACH(i, row->n) dx[i] = (g[i] - d) * y[i];
+    PUT_ROW(dx, n, stream, (g[i] - d) * y[i], (FN(fetch)(g + at, n, count), FN(fetch)(y + at, n, count)))
+}
+
+/* m, the maximum of x, and the logarithm of the sum of exp(x - m) */
+static T FN(log_sum)(const T *x, size_t n, T *m)
+{
+    *m = FN(max_contiguous)(x, n);
+    return FN(rp_log)(FN(exp_sum)(x, x, x, n, *m, 0));
 }
 
 static void FN(log_softmax_fast)(const rp_row *row)
 {
+    const size_t n = row->n;
+    const bool stream = row_streams(row, sizeof(T));
     const T *x = row->at[1];
-    const T m = FN(row_max)(x, row->n);
-    const T log_s = FN(rp_log)(FN(sum_terms)(FN(exp_terms), x, x, row->n, m, 0));
-    T *y = row->at[0];
+    T *y = row->at[0], m;
+    const T log_s = FN(log_sum)(x, n, &m);
 
-    RP_EACH(i, row->n) y[i] = (x[i] - m) - log_s;
+    PUT_ROW(y, n, stream, (x[i] - m) - log_s, FN(fetch)(x + at, n, count))
 }
 
 static void FN(log_softmax_grad_fast)(const rp_row *row)
 {
+    const size_t n = row->n;
+    const bool stream = row_streams(row, sizeof(T));
     const T *g = row->at[1], *y = row->at[2];
-    const T s = FN(sum_contiguous)(g, row->n);
+    const T s = FN(sum_contiguous)(g, n);
     T *dx = row->at[0];
 
-    RP_EACH(i, row->n) dx[i] = g[i] - FN(rp_exp)(y[i]) * s;
+    PUT_ROW(dx, n, stream, g[i] - FN(rp_exp)(y[i]) * s, (FN(fetch)(g + at, n, count), FN(fetch)(y + at, n, count)))
 }
 
 static void FN(cross_entropy_fast)(const rp_row *row)
 {
     const T *x = row->at[1];
-    const T m = FN(row_max)(x, row->n);
-    const T log_s = FN(rp_log)(FN(sum_terms)(FN(exp_terms), x, x, row->n, m, 0));
+    T m;
+    const T log_s = FN(log_sum)(x, row->n, &m);
 
     *(T *)row->at[0] = log_s - (x[label_of(row, 2)] - m);
 }
@@ -115,41 +144,42 @@ static void FN(cross_entropy_fast)(const rp_row *row)
 static void FN(cross_entropy_grad_fast)(const rp_row *row)
 {
     const size_t n = row->n, label = label_of(row, 3);
-    const T g = *(const T *)row->at[1], *x = row->at[2];
-    const T m = FN(row_max)(x, n);
-    T *dx = row->at[0], s;
+    const bool stream = row_streams(row, sizeof(T)) && n <= ROW_HELD / sizeof(T);
+    T held[ROW_HELD / sizeof(T)], *dx = row->at[0], *e = stream ? held : dx;
+    const T s = FN(exponentials)(e, row->at[2], n), g = *(const T *)row->at[1];
+    const T p = e[label] / s;
 
-    RP_EACH(i, n) dx[i] = FN(rp_exp)(x[i] - m);
-    s = FN(sum_contiguous)(dx, n);
-    RP_EACH(i, n) dx[i] = dx[i] / s;
-    dx[label] = dx[label] - (T)1;
-    RP_EACH(i, n) dx[i] = g * dx[i];
+    PUT_ROW(dx, n, stream, g * (e[i] / s), if (label - at < count) to[label - at] = g * (p - (T)1))
 }
 
 static void FN(moments)(const T *x, size_t n, double eps, T *mean, T *r)
 {
     *mean = FN(sum_contiguous)(x, n) / (T)n;
-    *r = (T)1 / SQRT(FN(sum_terms)(FN(square_terms), x, x, n, *mean, 0) / (T)n + (T)eps);
+    *r = (T)1 / SQRT(FN(square_sum)(x, x, x, n, *mean, 0) / (T)n + (T)eps);
 }
 
 static void FN(layer_norm_fast)(const rp_row *row)
 {
+    const size_t n = row->n;
+    const bool stream = row_streams(row, sizeof(T));
     const T *x = row->at[1], *gamma = row->at[2], *beta = row->at[3];
     T *y = row->at[0], mean, r;
 
-    FN(moments)(x, row->n, row->args->attr[0].r, &mean, &r);
-    RP_EACH(i, row->n) y[i] = ((x[i] - mean) * r) * gamma[i] + beta[i];
+    FN(moments)(x, n, row->args->attr[0].r, &mean, &r);
+    PUT_ROW(y, n, stream, ((x[i] - mean) * r) * gamma[i] + beta[i], FN(fetch)(x + at, n, count))
 }
 
 static void FN(layer_norm_grad_fast)(const rp_row *row)
 {
     const size_t n = row->n;
+    const bool stream = row_streams(row, sizeof(T));
     const T *g = row->at[1], *x = row->at[2], *gamma = row->at[3];
     T *dx = row->at[0], mean, r, a, b;
 
     FN(moments)(x, n, row->args->attr[0].r, &mean, &r);
-    RP_EACH(i, n) dx[i] = g[i] * gamma[i];
-    a = FN(sum_contiguous)(dx, n) / (T)n;
-    b = FN(sum_terms)(FN(slope_terms), x, dx, n, mean, r) / (T)n;
-    RP_EACH(i, n) dx[i] = ((dx[i] - a) - ((x[i] - mean) * r) * b) * r;
+    a = FN(product_sum)(g, gamma, gamma, n, 0, 0) / (T)n;
+    b = FN(slope_sum)(g, gamma, x, n, mean, r) / (T)n;
+    PUT_ROW(dx, n, stream, ((g[i] * gamma[i] - a) - ((x[i] - mean) * r) * b) * r,
+            (FN(fetch)(g + at, n, count), FN(fetch)(x + at, n, count)))
 }
+#undef PUT_ROW

@@ -7,12 +7,23 @@
 #include <string.h>
 
 #include "kernels/ref/map.h"
-#if defined(__SSE2__)
+/* The widest store of the level: fewer of them leave room in the processor's queue for the next loads. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define STREAM_STORE(to, from) _mm512_stream_si512((void *)(to), _mm512_loadu_si512(from))
+enum { STREAM_WIDTH = 64 };
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define STREAM_STORE(to, from) _mm256_stream_si256((void *)(to), _mm256_loadu_si256((const void *)(from)))
+enum { STREAM_WIDTH = 32 };
+#elif defined(__SSE2__)
 #include <emmintrin.h>
+#define STREAM_STORE(to, from) _mm_stream_si128((void *)(to), _mm_loadu_si128((const void *)(from)))
+enum { STREAM_WIDTH = 16 };
 #endif
 
 /* An output below STREAM_LEAST may well be read from a cache next. */
-enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64 };
+enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 1024, STREAM_LINE = 64 };
 
 static inline bool stream_pays(const rp_view *out)
 {
@@ -28,15 +39,14 @@ static inline bool stream_pays(const rp_view *out)
 static inline void stream_copy(void *to, const void *from, size_t bytes)
 {
 #if defined(__SSE2__)
-    const size_t head = (size_t)(-(uintptr_t)to % 16);
+    const size_t head = (size_t)(-(uintptr_t)to % STREAM_WIDTH);
     char *y = to;
     const char *x = from;
     size_t i = head < bytes ? head : bytes;
 
     memcpy(y, x, i);
-    for (; i + 64 <= bytes; i += 64)
-        for (size_t part = 0; part < 64; part += 16)
-            _mm_stream_si128((__m128i *)(void *)(y + i + part), _mm_loadu_si128((const __m128i *)(const void *)(x + i + part)));
+    for (; i + STREAM_WIDTH <= bytes; i += STREAM_WIDTH)
+        STREAM_STORE(y + i, x + i);
     memcpy(y + i, x + i, bytes - i);
 #else
     memcpy(to, from, bytes);

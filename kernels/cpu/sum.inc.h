@@ -2,18 +2,9 @@
  * CONTRACT 4 over contiguous data for one type: whole rows of 64 lanes at a time, so a compiler keeps the lanes in
  * vectors. Needs ref/lanes.inc.h for the levels above a chunk. */
 
-/* n <= RP_CHUNK */
-static T FN(sum_chunk)(const T *x, size_t n)
+/* The fold of the contract, in line. */
+static inline T FN(fold)(T lane[RP_LANES])
 {
-    T lane[RP_LANES] = {0};
-    size_t i = 0;
-
-    for (; i + RP_LANES <= n; i += RP_LANES)
-        for (size_t l = 0; l < RP_LANES; l++)
-            lane[l] += x[i + l];
-    for (size_t l = 0; i + l < n; l++)
-        lane[l] += x[i + l];
-    /* the fold of the contract, in line */
     for (size_t l = 0; l < 32; l++)
         lane[l] += lane[l + 32];
     for (size_t l = 0; l < 16; l++)
@@ -25,6 +16,20 @@ static T FN(sum_chunk)(const T *x, size_t n)
     for (size_t l = 0; l < 2; l++)
         lane[l] += lane[l + 2];
     return lane[0] + lane[1];
+}
+
+/* n <= RP_CHUNK */
+static T FN(sum_chunk)(const T *x, size_t n)
+{
+    T lane[RP_LANES] = {0};
+    size_t i = 0;
+
+    for (; i + RP_LANES <= n; i += RP_LANES)
+        for (size_t l = 0; l < RP_LANES; l++)
+            lane[l] += x[i + l];
+    for (size_t l = 0; i + l < n; l++)
+        lane[l] += x[i + l];
+    return FN(fold)(lane);
 }
 
 static T FN(sum_contiguous)(const T *x, size_t n)

@@ -5,15 +5,8 @@
 #include "kernels/ref/map.h"
 
 
-static inline int32_t i32_of_real(double x)
-{
-    return x != x ? 0 : x >= 0x1p31 ? INT32_MAX : x <= -0x1p31 ? INT32_MIN : (int32_t)x;
-}
-
-static inline int64_t i64_of_real(double x)
-{
-    return x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x;
-}
+/* In the source's own type, so that a loop converts as many at once as it can. `limit` is 2^31 or 2^63. */
+#define TO_INT(x, limit, least, most, to) ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))
 
 #define CAST(from, FROM, to, TO, value)                                       \
     static void from##_to_##to(const rp_walk *walk)                           \
@@ -48,13 +41,13 @@ CASTS_TO_REAL_AND_BOOL(i64, int64_t)
 CAST(bool, uint8_t, f32, float, x != 0)
 CAST(bool, uint8_t, f64, double, x != 0)
 CAST(bool, uint8_t, bool, uint8_t, x != 0)
-CAST(f32, float, i32, int32_t, i32_of_real((double)x))
-CAST(f64, double, i32, int32_t, i32_of_real(x))
+CAST(f32, float, i32, int32_t, TO_INT(x, 0x1p31f, INT32_MIN, INT32_MAX, int32_t))
+CAST(f64, double, i32, int32_t, TO_INT(x, 0x1p31, INT32_MIN, INT32_MAX, int32_t))
 CAST(i32, int32_t, i32, int32_t, x)
 CAST(i64, int64_t, i32, int32_t, (uint32_t)x) /* both compilers convert modulo 2^32 */
 CAST(bool, uint8_t, i32, int32_t, x != 0)
-CAST(f32, float, i64, int64_t, i64_of_real((double)x))
-CAST(f64, double, i64, int64_t, i64_of_real(x))
+CAST(f32, float, i64, int64_t, TO_INT(x, 0x1p63f, INT64_MIN, INT64_MAX, int64_t))
+CAST(f64, double, i64, int64_t, TO_INT(x, 0x1p63, INT64_MIN, INT64_MAX, int64_t))
 CAST(i32, int32_t, i64, int64_t, x)
 CAST(i64, int64_t, i64, int64_t, x)
 CAST(bool, uint8_t, i64, int64_t, x != 0)
