@@ -89,6 +89,7 @@ static const entry entries[] = {
     {"relu_grad", RP_K_relu_grad, FLAT, 0, 2, 1, RP_F32, RP_F32, false},
     {"maximum", RP_K_maximum, FLAT, 0, 2, 1, RP_F32, RP_F32, false},
     {"sqrt", RP_K_sqrt, FLAT, 0, 1, 1, RP_F32, RP_F32, false},
+    {"exp", RP_K_exp, FLAT, 0, 1, 1, RP_F32, RP_F32, false},
     {"where", RP_K_where, WHERE, 0, 3, 1, RP_F32, RP_F32, false},
     {"lt", RP_K_lt, FLAT, 0, 2, 1, RP_F32, RP_BOOL, false},
     {"cast f32 to f64", RP_K_cast, CAST, 0, 1, 1, RP_F32, RP_F64, false},
@@ -301,11 +302,12 @@ static double limit_pass(rp_pool *pool, const job *j, const entry *e, int bypass
 
 static double kernel_pass(rp_device *device, rp_kernel_id kernel, const job *j, size_t repeats)
 {
-    const double start = bench_now();
+    const rp_pool *pool = rp_device_pool(device);
+    const double start = bench_clock(pool);
 
     for (size_t r = 0; r < repeats; r++)
         rp_device_launch(device, kernel, &j->args, NULL, NULL);
-    return (bench_now() - start) / (double)repeats;
+    return (bench_clock(pool) - start) / (double)repeats;
 }
 
 static void measure(rp_device *device, const entry *e, size_t rounds)

@@ -85,11 +85,16 @@ static void run(void *arg, size_t begin, size_t end)
 }
 #endif
 
+double bench_clock(const rp_pool *pool)
+{
+    return pool == NULL ? bench_cpu() : bench_now();
+}
+
 double bench_pass(rp_pool *pool, const bench_streams *streams, int bypass)
 {
     pass p = {streams, bypass != 0};
-    const double start = bench_now();
+    const double start = bench_clock(pool);
 
     rp_pool_run(pool, streams->bytes / 64, 1, run, &p);
-    return bench_now() - start;
+    return bench_clock(pool) - start;
 }

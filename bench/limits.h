@@ -15,6 +15,9 @@ typedef struct bench_streams {
     size_t bytes;
 } bench_streams;
 
+/* Seconds: that the caller has run where it works alone, as other processes do not count then; else of the wall. */
+double bench_clock(const rp_pool *pool);
+
 /* One pass over the streams with plain (0) or non-temporal (1) stores; pool may be NULL. Returns the seconds. */
 double bench_pass(rp_pool *pool, const bench_streams *streams, int bypass);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sum and mean for one instruction set, where the elements of a sum, or neighbouring sums, are contiguous. What fits
- * neither, and integers, goes to the reference, item by item. */
+ * Sum, mean, maximum and argmax for one instruction set, where the elements of one result, or neighbouring results, are
+ * contiguous. What fits neither, and integers, goes to the reference. */
 #include <string.h>
 
 #include "determinism/math.h"
@@ -8,24 +8,29 @@
 #include "kernels/level.h"
 #include "kernels/walk.h"
 
-enum { COLUMNS = 16 };
+/* Columns are taken in strips of so many bytes: their 64 lanes fit the first cache. */
+enum { COLUMN_BYTES = 256 };
+typedef enum reduction { SUM, MEAN, MAX, ARGMAX } reduction;
 
-extern const rp_kernel rp_kernel_sum_ref, rp_kernel_mean_ref;
+extern const rp_kernel rp_kernel_sum_ref, rp_kernel_mean_ref, rp_kernel_max_ref, rp_kernel_argmax_ref;
 
+#define BITS uint32_t
 #include "kernels/type_f32.h"
 #include "kernels/cpu/reduce_type.inc.h"
+#undef BITS
+#define BITS uint64_t
 #include "kernels/type_f64.h"
 #include "kernels/cpu/reduce_type.inc.h"
 
-static void reduce_items(const rp_kernel_args *args, const rp_kernel *ref, bool mean, size_t begin, size_t end)
+static void reduce_items(const rp_kernel_args *args, reduction how, const rp_kernel *ref, size_t begin, size_t end)
 {
     const rp_dtype dtype = args->in[0].dtype;
     rp_view kept_out, kept_in, reduced;
     const rp_view *kept[2] = {&kept_out, &kept_in}, *walked = &reduced;
     rp_walk walk, inner;
-    unsigned mask = 0;
+    unsigned mask = how == ARGMAX ? 1u << args->attr[0].i : 0;
 
-    for (int i = 0; i < args->attr[0].n; i++)
+    for (int i = 0; how != ARGMAX && i < args->attr[0].n; i++)
         mask |= 1u << args->attr[0].list[i];
     kept_out = rp_view_axes(&args->out[0], mask, false);
     kept_in = rp_view_axes(&args->in[0], mask, false);
@@ -36,28 +41,24 @@ static void reduce_items(const rp_kernel_args *args, const rp_kernel *ref, bool 
         ref->run(args, begin, end);
         return;
     }
-    while (rp_walk_next(&walk)) {
-        const size_t done = dtype == RP_F32 ? reduce_run_f32(&walk, inner, mean) : reduce_run_f64(&walk, inner, mean);
-
-        if (done < walk.run)
-            ref->run(args, walk.first + done, walk.first + walk.run);
-    }
+    while (rp_walk_next(&walk))
+        if (!(dtype == RP_F32 ? reduce_run_f32 : reduce_run_f64)(&walk, inner, how))
+            ref->run(args, walk.first, walk.first + walk.run);
 }
 
-static void sum_run(const rp_kernel_args *args, size_t begin, size_t end)
-{
-    reduce_items(args, &rp_kernel_sum_ref, false, begin, end);
-}
-
-static void mean_run(const rp_kernel_args *args, size_t begin, size_t end)
-{
-    reduce_items(args, &rp_kernel_mean_ref, true, begin, end);
-}
+#define REDUCTION(name, how)                                                        \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)    \
+    {                                                                               \
+        reduce_items(args, how, &rp_kernel_##name##_ref, begin, end);               \
+    }                                                                               \
+    RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
 
 static size_t reduce_cost(const rp_kernel_args *args)
 {
     return rp_kernel_sum_ref.cost(args);
 }
 
-RP_DEFINE_KERNEL(sum, rp_items_elements, sum_run, reduce_cost);
-RP_DEFINE_KERNEL(mean, rp_items_elements, mean_run, reduce_cost);
+REDUCTION(sum, SUM);
+REDUCTION(mean, MEAN);
+REDUCTION(max, MAX);
+REDUCTION(argmax, ARGMAX);

@@ -25,11 +25,11 @@ static size_t label_of(const rp_row *row, int v)
 }
 
 #include "kernels/type_f32.h"
-#define MASK uint32_t
+#define BITS uint32_t
 #include "kernels/cpu/rows_type.inc.h"
 #include "kernels/type_f64.h"
-#undef MASK
-#define MASK uint64_t
+#undef BITS
+#define BITS uint64_t
 #include "kernels/cpu/rows_type.inc.h"
 
 /* Whether the views with a row (bit clear in single) have it contiguous. */
