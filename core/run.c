@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs: state and data slots, eager steps, compiled steps, and telling observers. */
-#include "core/run.h"
-
-#include <stdatomic.h>
+ * Runs: state and data slots, eager steps, and telling observers. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "core/run_private.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
 
-enum { OBSERVERS_MAX = 4 };
-
-/* Named tensors on the device. */
-typedef struct slots {
-    rp_named *named; /* names and memory are owned */
-    size_t n, capacity;
-} slots;
-
-struct rp_run {
-    rp_device *device;
-    slots states, data, feeds; /* feeds: of the eager step in progress */
-    rp_graph *graph;
-    bool in_step, repaired;
-    bool given_up; /* an observer failed when the new state was already in place */
-    unsigned reads;
-    uint64_t steps;
-    rp_observer observer[OBSERVERS_MAX];
-    size_t n_observers;
-};
-
-static void slots_clear(slots *s, rp_device *device)
+static void slots_clear(rp_slots *s, rp_device *device)
 {
     for (size_t i = 0; i < s->n; i++) {
         rp_device_release(device, (void *)s->named[i].data);
@@ -40,7 +18,7 @@ static void slots_clear(slots *s, rp_device *device)
     s->n = 0;
 }
 
-static const rp_named *slot_find(const slots *s, const char *name)
+const rp_named *rp_slot_find(const rp_slots *s, const char *name)
 {
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->named[i].name, name) == 0)
@@ -81,7 +59,7 @@ static void canonicalise(void *bytes, const rp_type *type)
 }
 
 /* Adds a slot with its own memory, filled from bytes or zeros. */
-static rp_status slot_add(slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
+static rp_status slot_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
                           rp_error *err)
 {
     size_t size = rp_type_bytes(type);
@@ -91,7 +69,7 @@ static rp_status slot_add(slots *s, rp_device *device, const char *name, const r
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
-    if (slot_find(s, name))
+    if (rp_slot_find(s, name))
         return rp_fail(err, RP_EARG, "%s is given twice", name);
     if (s->n == s->capacity) {
         size_t wanted = s->capacity ? 2 * s->capacity : 8;
@@ -233,7 +211,7 @@ void rp_run_unobserve(rp_run *run, const void *self)
     run->n_observers = kept;
 }
 
-static rp_status add(rp_run *run, slots *s, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype, int rank, const size_t *shape,
                      const void *bytes, rp_error *err)
 {
     rp_type type;
@@ -260,7 +238,7 @@ rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, int ran
 
 rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)
 {
-    const rp_named *slot = slot_find(&run->states, name);
+    const rp_named *slot = rp_slot_find(&run->states, name);
     rp_status status;
 
     if (!slot)
@@ -290,7 +268,7 @@ static rp_tensor known_input(rp_graph *graph, rp_input_kind kind, const char *na
     return rp_no_tensor();
 }
 
-static rp_tensor slot_input(rp_graph *graph, const slots *s, rp_input_kind kind, const char *name)
+static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind kind, const char *name)
 {
     const rp_named *slot;
     rp_tensor known;
@@ -300,7 +278,7 @@ static rp_tensor slot_input(rp_graph *graph, const slots *s, rp_input_kind kind,
     known = known_input(graph, kind, name);
     if (known.graph)
         return known;
-    slot = slot_find(s, name);
+    slot = rp_slot_find(s, name);
     if (!slot) {
         rp_graph_fail(graph, RP_EARG, "there is no %s %.96s", kind == RP_INPUT_STATE ? "state" : "data", name);
         return rp_no_tensor();
@@ -358,7 +336,7 @@ rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
 
 /* ---- eager steps ---- */
 
-static rp_status given_up(rp_error *err)
+rp_status rp_run_given_up(rp_error *err)
 {
     return rp_fail(err, RP_EARG, "the run was given up: an observer (the recorder) failed at an earlier step");
 }
@@ -368,7 +346,7 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
     if (run->in_step)
         return rp_fail(err, RP_EARG, "a step is already in progress: call rp_step_end first");
     if (run->given_up)
-        return given_up(err);
+        return rp_run_given_up(err);
     slots_clear(&run->feeds, run->device);
     rp_graph_reset(run->graph);
     run->in_step = true;
@@ -415,7 +393,7 @@ rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const
 
 void rp_set_state(rp_run *run, const char *name, rp_tensor value)
 {
-    const rp_named *slot = slot_find(&run->states, name);
+    const rp_named *slot = rp_slot_find(&run->states, name);
 
     if (!stepping(run) || run->graph->status != RP_OK)
         return;
@@ -464,11 +442,7 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
 
 /* ---- observers ---- */
 
-/* Fills the event's arrays from the program; at(arg, index, is_output) gives the memory. */
-typedef const void *memory_at(const void *arg, size_t index, bool output);
-
-static rp_status tell(rp_run *run, const rp_program *p, uint64_t compiled, memory_at *at, const void *arg,
-                      rp_error *err)
+rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg, rp_error *err)
 {
     rp_named *named;
     rp_step_event event = {.step = run->steps, .program = p, .compiled = compiled, .state = run->states.named, .n_states = run->states.n};
@@ -514,7 +488,7 @@ static rp_status commit_states(rp_run *run, rp_error *err)
 
     for (size_t i = 0; i < p->n_outputs && status == RP_OK; i++)
         if (p->output[i].kind == RP_OUTPUT_STATE) {
-            const rp_named *slot = slot_find(&run->states, p->output[i].name);
+            const rp_named *slot = rp_slot_find(&run->states, p->output[i].name);
             rp_view to = rp_view_of(&slot->type, (void *)slot->data);
 
             status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
@@ -535,115 +509,9 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     if (status == RP_OK)
         status = commit_states(run, err);
     if (status == RP_OK)
-        status = tell(run, run->graph->program, 0, eager_memory, run->graph, err);
+        status = rp_run_tell(run, run->graph->program, 0, eager_memory, run->graph, err);
     if (status == RP_OK)
         run->steps++;
     run->graph->epoch++; /* tensors live until their step ends */
-    return status;
-}
-
-/* ---- compiled steps ---- */
-
-struct rp_compiled {
-    uint64_t serial; /* from 1, never reused in a process, unlike addresses */
-    rp_run *run;
-    rp_program *program;
-    rp_plan *plan;
-};
-
-void rp_compiled_free(rp_compiled *c)
-{
-    if (!c)
-        return;
-    rp_plan_free(c->plan);
-    rp_program_free(c->program);
-    rp_free(c);
-}
-
-rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
-{
-    static atomic_uint_fast64_t serial;
-    rp_compiled *c = rp_calloc(1, sizeof *c);
-    void **memory = rp_calloc(program->n_inputs, sizeof *memory);
-    rp_status status = RP_OK;
-
-    *out = NULL;
-    if (!c || !memory) {
-        rp_free(c);
-        rp_free(memory);
-        rp_program_free(program);
-        return rp_no_memory(err);
-    }
-    *c = (rp_compiled){atomic_fetch_add(&serial, 1) + 1, run, program, NULL};
-    for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
-        const rp_input *in = &program->input[i];
-        const rp_named *slot;
-
-        if (in->kind == RP_INPUT_FEED)
-            continue;
-        slot = slot_find(in->kind == RP_INPUT_STATE ? &run->states : &run->data, in->name);
-        if (!slot || !rp_type_equal(&slot->type, &program->value[in->value]))
-            status = rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
-        else
-            memory[i] = (void *)slot->data;
-    }
-    if (status == RP_OK)
-        status = rp_plan_new(&c->plan, program, run->device, memory, err);
-    rp_free(memory);
-    if (status != RP_OK)
-        rp_compiled_free(c);
-    else
-        *out = c;
-    return status;
-}
-
-size_t rp_compiled_arena_bytes(const rp_compiled *c)
-{
-    return rp_plan_arena_bytes(c->plan);
-}
-
-const rp_program *rp_compiled_program(const rp_compiled *c)
-{
-    return c->program;
-}
-
-void *rp_compiled_feed(rp_compiled *c, const char *name)
-{
-    for (size_t i = 0; i < c->program->n_inputs; i++)
-        if (c->program->input[i].kind == RP_INPUT_FEED && strcmp(c->program->input[i].name, name) == 0)
-            return rp_plan_feed(c->plan, i);
-    return NULL;
-}
-
-const void *rp_compiled_result(const rp_compiled *c, const char *name)
-{
-    for (size_t i = 0; i < c->program->n_outputs; i++)
-        if (c->program->output[i].kind == RP_OUTPUT_RESULT && strcmp(c->program->output[i].name, name) == 0)
-            return rp_plan_output(c->plan, i);
-    return NULL;
-}
-
-static const void *compiled_memory(const void *arg, size_t index, bool output)
-{
-    const rp_compiled *c = arg;
-
-    return output ? rp_plan_output(c->plan, index) : rp_plan_feed(c->plan, index);
-}
-
-rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
-{
-    rp_status status;
-
-    if (c->run->in_step)
-        return rp_fail(err, RP_EARG, "an eager step is in progress");
-    if (c->run->given_up)
-        return given_up(err);
-    status = rp_plan_run(c->plan, err);
-    if (status == RP_OK)
-        status = rp_device_synchronize(c->run->device, NULL, err);
-    if (status == RP_OK)
-        status = tell(c->run, c->program, c->serial, compiled_memory, c, err);
-    if (status == RP_OK)
-        c->run->steps++;
     return status;
 }
