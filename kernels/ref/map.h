@@ -18,9 +18,16 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
         map(&walk);
 }
 
+/* A loop around a call does not vectorise, and compilers stop inlining long functions into the loops of one map. */
+#if defined(__GNUC__)
+#define RP_FLAT __attribute__((flatten))
+#else
+#define RP_FLAT
+#endif
+
 /* FN(name_map): out OUT, in T, through FN(name). */
 #define RP_MAP1(name, OUT)                                                          \
-    static void FN(name##_map)(const rp_walk *walk)                                 \
+    RP_FLAT static void FN(name##_map)(const rp_walk *walk)                         \
     {                                                                               \
         OUT *y = walk->at[0];                                                       \
         const T *x = walk->at[1];                                                   \
@@ -33,7 +40,7 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
     }
 
 #define RP_MAP2(name, OUT)                                                          \
-    static void FN(name##_map)(const rp_walk *walk)                                 \
+    RP_FLAT static void FN(name##_map)(const rp_walk *walk)                         \
     {                                                                               \
         OUT *y = walk->at[0];                                                       \
         const T *a = walk->at[1], *b = walk->at[2];                                 \
