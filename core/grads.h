@@ -10,6 +10,7 @@ rp_vjp_fn vjp_neg, vjp_exp, vjp_log, vjp_log1p, vjp_sqrt, vjp_tanh, vjp_sigmoid,
     vjp_gelu_grad, vjp_tanh_grad, vjp_sigmoid_grad, vjp_bce_logits, vjp_dropout, vjp_reshape, vjp_transpose,
     vjp_broadcast_to, vjp_slice, vjp_concat, vjp_pad, vjp_gather, vjp_scatter_add, vjp_sum, vjp_mean, vjp_max,
     vjp_softmax, vjp_softmax_grad, vjp_log_softmax, vjp_log_softmax_grad, vjp_layer_norm, vjp_layer_norm_grad,
-    vjp_cross_entropy, vjp_cross_entropy_grad, vjp_matmul;
+    vjp_cross_entropy, vjp_cross_entropy_grad, vjp_matmul, vjp_expm1, vjp_exp2, vjp_log2, vjp_log10, vjp_sin, vjp_cos,
+    vjp_tan, vjp_sinh, vjp_cosh, vjp_asin, vjp_acos, vjp_atan, vjp_erfc, vjp_rsqrt, vjp_cbrt;
 
 #endif

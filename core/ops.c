@@ -86,6 +86,21 @@ rp_tensor rp_erf(rp_tensor x) { return unary(RP_OP_erf, x); }
 rp_tensor rp_relu(rp_tensor x) { return unary(RP_OP_relu, x); }
 rp_tensor rp_gelu(rp_tensor x) { return unary(RP_OP_gelu, x); }
 rp_tensor rp_abs(rp_tensor x) { return unary(RP_OP_abs, x); }
+rp_tensor rp_expm1(rp_tensor x) { return unary(RP_OP_expm1, x); }
+rp_tensor rp_exp2(rp_tensor x) { return unary(RP_OP_exp2, x); }
+rp_tensor rp_log2(rp_tensor x) { return unary(RP_OP_log2, x); }
+rp_tensor rp_log10(rp_tensor x) { return unary(RP_OP_log10, x); }
+rp_tensor rp_sin(rp_tensor x) { return unary(RP_OP_sin, x); }
+rp_tensor rp_cos(rp_tensor x) { return unary(RP_OP_cos, x); }
+rp_tensor rp_tan(rp_tensor x) { return unary(RP_OP_tan, x); }
+rp_tensor rp_sinh(rp_tensor x) { return unary(RP_OP_sinh, x); }
+rp_tensor rp_cosh(rp_tensor x) { return unary(RP_OP_cosh, x); }
+rp_tensor rp_asin(rp_tensor x) { return unary(RP_OP_asin, x); }
+rp_tensor rp_acos(rp_tensor x) { return unary(RP_OP_acos, x); }
+rp_tensor rp_atan(rp_tensor x) { return unary(RP_OP_atan, x); }
+rp_tensor rp_erfc(rp_tensor x) { return unary(RP_OP_erfc, x); }
+rp_tensor rp_rsqrt(rp_tensor x) { return unary(RP_OP_rsqrt, x); }
+rp_tensor rp_cbrt(rp_tensor x) { return unary(RP_OP_cbrt, x); }
 rp_tensor rp_logical_not(rp_tensor x) { return unary(RP_OP_logical_not, x); }
 rp_tensor rp_add(rp_tensor a, rp_tensor b) { return binary(RP_OP_add, a, b); }
 rp_tensor rp_sub(rp_tensor a, rp_tensor b) { return binary(RP_OP_sub, a, b); }

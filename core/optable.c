@@ -95,6 +95,21 @@ static const rp_op table[RP_OP_COUNT] = {
        REAL("weight_decay")),
     OP(rmsprop, 5, 3, RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("alpha"), REAL("eps"), REAL("momentum"),
        REAL("weight_decay")),
+    MAP(expm1, RP_D_FLOAT, vjp_expm1),
+    MAP(exp2, RP_D_FLOAT, vjp_exp2),
+    MAP(log2, RP_D_FLOAT, vjp_log2),
+    MAP(log10, RP_D_FLOAT, vjp_log10),
+    MAP(sin, RP_D_FLOAT, vjp_sin),
+    MAP(cos, RP_D_FLOAT, vjp_cos),
+    MAP(tan, RP_D_FLOAT, vjp_tan),
+    MAP(sinh, RP_D_FLOAT, vjp_sinh),
+    MAP(cosh, RP_D_FLOAT, vjp_cosh),
+    MAP(asin, RP_D_FLOAT, vjp_asin),
+    MAP(acos, RP_D_FLOAT, vjp_acos),
+    MAP(atan, RP_D_FLOAT, vjp_atan),
+    MAP(erfc, RP_D_FLOAT, vjp_erfc),
+    MAP(rsqrt, RP_D_FLOAT, vjp_rsqrt),
+    MAP(cbrt, RP_D_FLOAT, vjp_cbrt),
 };
 
 const rp_op *rp_op_get(rp_op_id id)

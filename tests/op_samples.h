@@ -122,6 +122,9 @@ static const op_sample op_samples[] = {
     {RP_OP_adam, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_adamw, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_rmsprop, 5, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.99}, {.r = 1e-8}, {.r = 0.9}, {.r = 0}}},
+    MAP_SAMPLES(expm1), MAP_SAMPLES(exp2), MAP_SAMPLES(log2), MAP_SAMPLES(log10), MAP_SAMPLES(sin), MAP_SAMPLES(cos),
+    MAP_SAMPLES(tan), MAP_SAMPLES(sinh), MAP_SAMPLES(cosh), MAP_SAMPLES(asin), MAP_SAMPLES(acos), MAP_SAMPLES(atan),
+    MAP_SAMPLES(erfc), MAP_SAMPLES(rsqrt), MAP_SAMPLES(cbrt),
 };
 
 #undef D
@@ -143,7 +146,7 @@ static inline bool op_has_sample(rp_op_id op)
 }
 
 /* Element k of real operand `input`: all magnitudes of a sample differ by at least 0.01, lie in [0.3, 1.7], and take
- * both signs where the operation lets them. */
+ * both signs where the operation lets them (half of that for arcs and the tangent). */
 static inline double sample_real(const op_sample *s, size_t input, size_t k)
 {
     static int64_t order[140]; /* a fixed permutation: position -> grid point */
@@ -156,9 +159,13 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
             at += rp_type_count(&s->in[i]);
 
     double value = 0.3 + 0.01 * (double)order[at % 140];
-    bool positive = s->op == RP_OP_log || s->op == RP_OP_sqrt ||
+    bool narrow = s->op == RP_OP_asin || s->op == RP_OP_acos || s->op == RP_OP_tan; /* domain, pole */
+    bool positive = s->op == RP_OP_log || s->op == RP_OP_log2 || s->op == RP_OP_log10 || s->op == RP_OP_sqrt ||
+                    s->op == RP_OP_rsqrt ||
                     (s->op >= RP_OP_sgd && s->op <= RP_OP_rmsprop); /* second moments and corrections are */
 
+    if (narrow)
+        value /= 2;
     if (positive || rp_random_u32(2, 0, 0, at) & 1)
         return value;
     return s->op == RP_OP_log1p ? -value / 2 : -value;

@@ -15,7 +15,7 @@
 #include "tests/op_samples.h"
 
 enum { OPERANDS = 7, ELEMENTS = 64 };
-static const uint64_t GRADIENT_PROGRAMS = 0xc5342ceefc5674aeu;
+static const uint64_t GRADIENT_PROGRAMS = 0xfeb483b2432a3fdfu;
 
 static rp_run *run_new(void)
 {

@@ -153,6 +153,33 @@ static void elementwise_operations_compute_their_formulas(void **state)
 }
 
 /* fill converts from binary64 as cast does, to every type, and the same again when its program is read back. */
+static void further_functions_are_the_operations_of_their_names(void **state)
+{
+    static const struct {
+        rp_tensor (*call)(rp_tensor x);
+        const char *name;
+    } c[] = {
+        {rp_expm1, "expm1"}, {rp_exp2, "exp2"}, {rp_log2, "log2"}, {rp_log10, "log10"}, {rp_sin, "sin"},
+        {rp_cos, "cos"}, {rp_tan, "tan"}, {rp_sinh, "sinh"}, {rp_cosh, "cosh"}, {rp_asin, "asin"},
+        {rp_acos, "acos"}, {rp_atan, "atan"}, {rp_erfc, "erfc"}, {rp_rsqrt, "rsqrt"}, {rp_cbrt, "cbrt"},
+    };
+    rp_run *run = step_new();
+    rp_tensor x = put_f32(run, SHAPE(2), (float[]){0.25f, 0.5f});
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(c); k++) {
+        const rp_program *p;
+
+        assert_shape(c[k].call(x), RP_F32, SHAPE(2));
+        p = rp_step_graph(run)->program;
+        assert_string_equal(p->instr[p->n_instrs - 1].op->name, c[k].name);
+    }
+    assert_f32(run, rp_rsqrt(put_f32(run, SHAPE(2), (float[]){4, 0})), SHAPE(2), (float[]){0.5f, 1 / 0.0f});
+    assert_f32(run, rp_cbrt(put_f32(run, SHAPE(2), (float[]){-27, 8})), SHAPE(2), (float[]){-3, 2});
+    assert_f32(run, rp_exp2(put_f32(run, SHAPE(2), (float[]){-1, 3})), SHAPE(2), (float[]){0.5f, 8});
+    rp_run_free(run);
+}
+
 static void fill_converts_like_cast(void **state)
 {
     static const double value[] = {2.9, -2.9, 0.5, 0, 3e9, -3e9, 1e30, -1e30, 0.0 / 0.0, 0x1p63, -0x1p63};
@@ -578,6 +605,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_broadcast_from_the_right),
         cmocka_unit_test(elementwise_operations_compute_their_formulas),
+        cmocka_unit_test(further_functions_are_the_operations_of_their_names),
         cmocka_unit_test(fill_converts_like_cast),
         cmocka_unit_test(data_moves_where_its_indices_say),
         cmocka_unit_test(reductions_take_any_axes),

@@ -50,6 +50,21 @@ RP_API rp_tensor rp_relu(rp_tensor x);
 RP_API rp_tensor rp_gelu(rp_tensor x); /* x/2 (1 + erf(x/sqrt 2)) */
 RP_API rp_tensor rp_abs(rp_tensor x);
 RP_API rp_tensor rp_pow_int(rp_tensor x, int64_t exponent);
+RP_API rp_tensor rp_expm1(rp_tensor x); /* e^x - 1 */
+RP_API rp_tensor rp_exp2(rp_tensor x);
+RP_API rp_tensor rp_log2(rp_tensor x);
+RP_API rp_tensor rp_log10(rp_tensor x);
+RP_API rp_tensor rp_sin(rp_tensor x); /* radians */
+RP_API rp_tensor rp_cos(rp_tensor x);
+RP_API rp_tensor rp_tan(rp_tensor x);
+RP_API rp_tensor rp_sinh(rp_tensor x);
+RP_API rp_tensor rp_cosh(rp_tensor x);
+RP_API rp_tensor rp_asin(rp_tensor x); /* NaN outside -1 .. 1, acos too */
+RP_API rp_tensor rp_acos(rp_tensor x);
+RP_API rp_tensor rp_atan(rp_tensor x);
+RP_API rp_tensor rp_erfc(rp_tensor x); /* 1 - erf(x) */
+RP_API rp_tensor rp_rsqrt(rp_tensor x); /* 1 / sqrt(x) */
+RP_API rp_tensor rp_cbrt(rp_tensor x); /* cube root, of negative numbers too */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 
