@@ -55,9 +55,13 @@ static void visit(sweep *s, size_t k)
     size_t n = instr.n_in;
     rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in ? in + n : NULL;
     bool *need = rp_malloc(n * sizeof *need);
-    rp_tensor out = rp_graph_tensor(s->graph, instr.out[0]), grad_out = s->grad[instr.out[0]];
+    rp_tensor out[RP_MAX_OUT], grad_out[RP_MAX_OUT];
     bool any = false;
 
+    for (int i = 0; i < instr.op->n_out; i++) {
+        out[i] = rp_graph_tensor(s->graph, instr.out[i]);
+        grad_out[i] = s->grad[instr.out[i]];
+    }
     if (!in || !need) {
         rp_graph_fail(s->graph, RP_ENOMEM, "out of memory");
     } else {
@@ -70,13 +74,23 @@ static void visit(sweep *s, size_t k)
     }
     /* what is asked for may have been computed itself: the way ends there */
     if (any) {
-        instr.op->vjp(&(rp_vjp_args){instr.attr, in, &out, n, &grad_out, need, grad_in});
+        instr.op->vjp(&(rp_vjp_args){instr.attr, in, out, n, grad_out, need, grad_in});
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)
                 contribute(s, in[i].value, grad_in[i]);
     }
     rp_free(in);
     rp_free(need);
+}
+
+/* Outputs of one instruction reach together; any of them may have the gradient. */
+static bool is_visited(const sweep *s, const rp_instr *instr)
+{
+    bool any = false;
+
+    for (int i = 0; i < instr->op->n_out; i++)
+        any = any || s->grad[instr->out[i]].graph;
+    return any && instr->op->vjp && s->reaches[instr->out[0]];
 }
 
 void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
@@ -96,9 +110,7 @@ void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_ten
         for (size_t i = 0; i < n_y; i++)
             contribute(&s, y[i].value, seed[i]);
         for (size_t k = last; k-- > first && graph->status == RP_OK;) {
-            const rp_instr *instr = &graph->program->instr[k];
-
-            if (instr->op->vjp && s.reaches[instr->out[0]] && s.grad[instr->out[0]].graph)
+            if (is_visited(&s, &graph->program->instr[k]))
                 visit(&s, k);
         }
         for (size_t i = 0; i < n && graph->status == RP_OK; i++)

@@ -15,7 +15,7 @@
 #define LN2 0.6931471805599453
 #define LN10 2.302585092994046
 
-static rp_tensor emit1(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
+rp_tensor grad_emit(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
 {
     rp_tensor out[RP_MAX_OUT];
 
@@ -25,7 +25,7 @@ static rp_tensor emit1(rp_op_id id, const rp_attr *attr, const rp_tensor *in, si
 
 static rp_tensor pair(rp_op_id id, rp_tensor g, rp_tensor other)
 {
-    return emit1(id, NULL, (rp_tensor[]){g, other}, 2);
+    return grad_emit(id, NULL, (rp_tensor[]){g, other}, 2);
 }
 
 /* A rank-0 zero of x's dtype. */
@@ -40,8 +40,7 @@ static rp_tensor row_sum(rp_tensor x)
     return rp_sum(x, (int[]){-1}, 1, true);
 }
 
-/* g, of the broadcast shape, summed back to x's shape. */
-static rp_tensor unbroadcast(rp_tensor g, rp_tensor x)
+rp_tensor grad_back(rp_tensor g, rp_tensor x)
 {
     rp_type from, to;
     int axes[RP_MAX_RANK], n = 0, lead;
@@ -61,7 +60,7 @@ static rp_tensor unbroadcast(rp_tensor g, rp_tensor x)
 
 static void give(const rp_vjp_args *a, size_t i, rp_tensor g)
 {
-    a->grad_in[i] = unbroadcast(g, a->in[i]);
+    a->grad_in[i] = grad_back(g, a->in[i]);
 }
 
 void vjp_neg(const rp_vjp_args *a) { a->grad_in[0] = rp_neg(G); }
@@ -249,7 +248,7 @@ void vjp_bce_logits(const rp_vjp_args *a)
 /* The same draws again: dropout is linear and a pure function of (seed, step, stream, index). */
 void vjp_dropout(const rp_vjp_args *a)
 {
-    a->grad_in[0] = emit1(RP_OP_dropout, a->attr, (rp_tensor[]){G, a->in[1]}, 2);
+    a->grad_in[0] = grad_emit(RP_OP_dropout, a->attr, (rp_tensor[]){G, a->in[1]}, 2);
 }
 
 void vjp_reshape(const rp_vjp_args *a)
@@ -395,7 +394,7 @@ void vjp_log_softmax_grad(const rp_vjp_args *a)
 /* A row vector's gradient: the sum over all axes but the last. */
 static rp_tensor column_sums(rp_tensor g, rp_tensor like)
 {
-    return unbroadcast(g, like);
+    return grad_back(g, like);
 }
 
 void vjp_layer_norm(const rp_vjp_args *a)
@@ -403,7 +402,7 @@ void vjp_layer_norm(const rp_vjp_args *a)
     rp_tensor gamma = a->in[1];
 
     if (a->need[0])
-        a->grad_in[0] = emit1(RP_OP_layer_norm_grad, a->attr, (rp_tensor[]){G, X, gamma}, 3);
+        a->grad_in[0] = grad_emit(RP_OP_layer_norm_grad, a->attr, (rp_tensor[]){G, X, gamma}, 3);
     if (a->need[1]) {
         size_t n = rp_tensor_type(gamma)->shape[0];
         rp_dtype dtype = rp_tensor_type(gamma)->dtype;
@@ -416,12 +415,10 @@ void vjp_layer_norm(const rp_vjp_args *a)
         a->grad_in[2] = column_sums(G, a->in[2]);
 }
 
-/* Rules for which a closed second derivative would be long: the rule is written again in elementary operations, and that
- * expansion is differentiated. */
-static void through(const rp_vjp_args *a, size_t first, rp_tensor expansion)
+void grad_through(const rp_vjp_args *a, size_t first, const rp_tensor *expansion, size_t n_out)
 {
-    rp_tensor wrt[8], grad[8];
-    size_t index[8], n = 0;
+    rp_tensor wrt[8], grad[8], y[RP_MAX_OUT], seed[RP_MAX_OUT];
+    size_t index[8], n = 0, n_y = 0;
 
     for (size_t i = 0; i < a->n_in; i++) {
         bool known = false;
@@ -434,9 +431,16 @@ static void through(const rp_vjp_args *a, size_t first, rp_tensor expansion)
             wrt[n++] = a->in[i];
         }
     }
-    if (!rp_tensor_ok(expansion))
+    for (size_t i = 0; i < n_out; i++)
+        if (a->grad_out[i].graph) {
+            if (!rp_tensor_ok(expansion[i]))
+                return;
+            y[n_y] = expansion[i];
+            seed[n_y++] = a->grad_out[i];
+        }
+    if (n == 0 || n_y == 0)
         return;
-    rp_vjp_from(expansion.graph, first, &expansion, a->grad_out, 1, wrt, n, grad);
+    rp_vjp_from(a->in[0].graph, first, y, seed, n_y, wrt, n, grad);
     for (size_t i = 0; i < n; i++)
         a->grad_in[index[i]] = grad[i];
 }
@@ -453,13 +457,15 @@ void vjp_layer_norm_grad(const rp_vjp_args *a)
     rp_tensor shifted = rp_sub(h, rp_mean(h, (int[]){-1}, 1, true));
     rp_tensor centred = rp_sub(shifted, rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));
 
-    through(a, first, rp_div(centred, s));
+    rp_tensor dx = rp_div(centred, s);
+
+    grad_through(a, first, &dx, 1);
 }
 
 void vjp_cross_entropy(const rp_vjp_args *a)
 {
     if (a->need[0])
-        a->grad_in[0] = emit1(RP_OP_cross_entropy_grad, NULL, (rp_tensor[]){G, X, a->in[1]}, 3);
+        a->grad_in[0] = grad_emit(RP_OP_cross_entropy_grad, NULL, (rp_tensor[]){G, X, a->in[1]}, 3);
 }
 
 /* g (softmax(logits) - onehot(labels)) */
@@ -469,8 +475,9 @@ void vjp_cross_entropy_grad(const rp_vjp_args *a)
     rp_type type = *rp_tensor_type(a->in[1]);
     rp_tensor row = rp_reshape(X, 2, (size_t[]){type.shape[0], 1});
     rp_tensor hot = rp_one_hot(a->in[2], type.shape[1], type.dtype);
+    rp_tensor dx = rp_mul(row, rp_sub(rp_softmax(a->in[1]), hot));
 
-    through(a, first, rp_mul(row, rp_sub(rp_softmax(a->in[1]), hot)));
+    grad_through(a, first, &dx, 1);
 }
 
 void vjp_matmul(const rp_vjp_args *a)

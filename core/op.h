@@ -59,7 +59,7 @@ typedef struct rp_vjp_args {
     const rp_attr *attr;
     const rp_tensor *in, *out;
     size_t n_in;
-    const rp_tensor *grad_out; /* of output 0: only single-output operations are differentiable */
+    const rp_tensor *grad_out; /* of each output; without a graph where there is none, but never for all outputs */
     const bool *need;
     rp_tensor *grad_in;
 } rp_vjp_args;

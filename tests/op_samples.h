@@ -39,6 +39,13 @@ typedef struct op_sample {
     {RP_OP_##name, 1, {D(2, 3, 4)}, {LIST(1, 1)}}, {RP_OP_##name, 1, {D(2, 3, 4)}, {LIST(1, 0)}}, \
     {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(2, 0, 2)}}, {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(3, 0, 1, 2)}}, \
     {RP_OP_##name, 1, {S}, {LIST(0, 0)}}, {RP_OP_##name, 1, {D(1, 3)}, {LIST(0, 0)}}
+/* stride, padding, dilation: height before width, top before left */
+#define PLACE(sh, sw, t, l, b, r, dh, dw) LIST(2, sh, sw), LIST(4, t, l, b, r), LIST(2, dh, dw)
+#define POOL_SAMPLES(name) \
+    {RP_OP_##name, 1, {D(4, 1, 4, 4, 2)}, {PLACE(2, 2, 0, 0, 0, 0, 1, 1), LIST(2, 2, 2)}}, \
+    {RP_OP_##name, 1, {D(4, 2, 4, 3, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2)}}, \
+    {RP_OP_##name, 1, {D(4, 1, 3, 5, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2)}}, \
+    {RP_OP_##name, 1, {D(4, 1, 3, 3, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), LIST(2, 3, 3)}}
 #define COMPARE_SAMPLES(name) {RP_OP_##name, 2, {D(2, 2, 3), D(1, 3)}, {{0}}}
 #define LOGIC_SAMPLES(name) {RP_OP_##name, 2, {B(2, 2, 3), B(1, 3)}, {{0}}}
 
@@ -122,6 +129,39 @@ static const op_sample op_samples[] = {
     {RP_OP_adam, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_adamw, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_rmsprop, 5, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.99}, {.r = 1e-8}, {.r = 0.9}, {.r = 0}}},
+    /* plain; strided and padded unevenly with a remainder; dilated groups; a row; depthwise; one tap; no image */
+    {RP_OP_conv2d, 2, {D(4, 1, 3, 3, 2), D(4, 2, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d, 2, {D(4, 2, 4, 3, 1), D(4, 3, 2, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d, 2, {D(4, 1, 3, 4, 4), D(4, 2, 2, 2, 2)}, {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}}},
+    {RP_OP_conv2d, 2, {D(4, 2, 1, 5, 2), D(4, 1, 3, 2, 2)}, {PLACE(1, 1, 0, 1, 0, 1, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d, 2, {D(4, 1, 3, 3, 3), D(4, 2, 2, 1, 3)}, {PLACE(1, 1, 0, 0, 1, 1, 1, 1), {.i = 3}}},
+    {RP_OP_conv2d, 2, {D(4, 2, 2, 2, 3), D(4, 1, 1, 3, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d, 2, {D(4, 0, 2, 2, 1), D(4, 1, 2, 1, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d_grad_input, 2, {D(4, 1, 2, 2, 3), D(4, 2, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 3, 3)}},
+    {RP_OP_conv2d_grad_input, 2, {D(4, 2, 3, 1, 2), D(4, 3, 2, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 4, 3)}},
+    {RP_OP_conv2d_grad_input, 2, {D(4, 1, 2, 2, 2), D(4, 2, 2, 2, 2)}, {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 3, 4)}},
+    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 3, 3, 2), D(4, 1, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 2, 2)}},
+    {RP_OP_conv2d_grad_weight, 2, {D(4, 2, 4, 3, 1), D(4, 2, 3, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 3, 2)}},
+    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 3, 4, 4), D(4, 1, 2, 2, 2)}, {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 2, 2)}},
+    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 2, 2, 2), D(4, 1, 2, 2, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 1, 1)}},
+    POOL_SAMPLES(max_pool), POOL_SAMPLES(avg_pool),
+    {RP_OP_max_pool_grad, 2, {D(4, 1, 2, 2, 2), D(4, 1, 4, 4, 2)}, {PLACE(2, 2, 0, 0, 0, 0, 1, 1), LIST(2, 2, 2)}},
+    {RP_OP_max_pool_grad, 2, {D(4, 2, 4, 2, 1), D(4, 2, 4, 3, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2)}},
+    {RP_OP_max_pool_grad, 2, {D(4, 1, 2, 3, 2), D(4, 1, 3, 5, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2)}},
+    {RP_OP_max_pool_grad, 2, {D(4, 1, 2, 2, 1), D(4, 1, 2, 2, 1)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), LIST(2, 1, 1)}},
+    {RP_OP_avg_pool_grad, 1, {D(4, 1, 2, 2, 2)}, {PLACE(2, 2, 0, 0, 0, 0, 1, 1), LIST(2, 2, 2), LIST(2, 4, 4)}},
+    {RP_OP_avg_pool_grad, 1, {D(4, 2, 4, 2, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2), LIST(2, 4, 3)}},
+    {RP_OP_avg_pool_grad, 1, {D(4, 1, 2, 3, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2), LIST(2, 3, 5)}},
+    {RP_OP_batch_norm, 5, {D(2, 3, 2), D(1, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
+    {RP_OP_batch_norm, 5, {D(4, 2, 2, 1, 3), D(1, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
+    {RP_OP_batch_norm, 5, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.1}}},
+    {RP_OP_batch_norm, 5, {D(2, 3, 1), D(1, 1), D(1, 1), D(1, 1), D(1, 1)}, {{.r = 0}}},
+    {RP_OP_batch_norm_train, 3, {D(2, 4, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
+    {RP_OP_batch_norm_train, 3, {D(4, 2, 2, 2, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
+    {RP_OP_batch_norm_train, 3, {D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
+    {RP_OP_batch_norm_grad, 5, {D(2, 4, 2), D(2, 4, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
+    {RP_OP_batch_norm_grad, 5, {D(4, 2, 1, 2, 3), D(4, 2, 1, 2, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
+    {RP_OP_batch_norm_grad, 5, {D(1, 2), D(1, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
     MAP_SAMPLES(expm1), MAP_SAMPLES(exp2), MAP_SAMPLES(log2), MAP_SAMPLES(log10), MAP_SAMPLES(sin), MAP_SAMPLES(cos),
     MAP_SAMPLES(tan), MAP_SAMPLES(sinh), MAP_SAMPLES(cosh), MAP_SAMPLES(asin), MAP_SAMPLES(acos), MAP_SAMPLES(atan),
     MAP_SAMPLES(erfc), MAP_SAMPLES(rsqrt), MAP_SAMPLES(cbrt),
@@ -161,7 +201,8 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
     double value = 0.3 + 0.01 * (double)order[at % 140];
     bool narrow = s->op == RP_OP_asin || s->op == RP_OP_acos || s->op == RP_OP_tan; /* domain, pole */
     bool positive = s->op == RP_OP_log || s->op == RP_OP_log2 || s->op == RP_OP_log10 || s->op == RP_OP_sqrt ||
-                    s->op == RP_OP_rsqrt ||
+                    s->op == RP_OP_rsqrt || (s->op == RP_OP_batch_norm && input == 4) ||
+                    (s->op == RP_OP_batch_norm_grad && input == 4) ||
                     (s->op >= RP_OP_sgd && s->op <= RP_OP_rmsprop); /* second moments and corrections are */
 
     if (narrow)

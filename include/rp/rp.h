@@ -8,6 +8,7 @@
 #include "rp/bench.h"
 #include "rp/dtype.h"
 #include "rp/error.h"
+#include "rp/image.h"
 #include "rp/memory.h"
 #include "rp/run.h"
 #include "rp/tensor.h"
