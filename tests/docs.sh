@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the documentation shows works: README.md's sh blocks run in order as one session (all but ./demo and ./check), and
-# the first C program of docs/api.md compiles, runs, and its archive replays. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
+# the C programs of docs/api.md compile, run, and their archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
 set -euo pipefail
 source=$1
 build=$2
@@ -17,11 +17,12 @@ blocks "$source/README.md" sh | grep -vx './demo\|./check' | sed "s#\$repo/build
 grep -q 'reprise golden check' "$work/tour.sh"
 (cd "$source" && sh -eu "$work/tour.sh") >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
 
-awk '/^```c$/ { on = 1; n++; next } /^```/ { on = 0 } on && n == 1' "$source/docs/api.md" >"$work/api.c"
-grep -q 'int main' "$work/api.c"
-"$cc" -std=c11 -Wall -Wextra -Werror -I"$source/include" "$work/api.c" -o "$work/api" -L"$build" -lreprise
 cd "$work"
-LD_LIBRARY_PATH=$build "$work/api" api.reprise
-
-"$build/cli/reprise" replay api.reprise --threads 2 --isa ref
+for n in 1 2; do
+    awk -v n=$n '/^```c$/ { on = 1; i++; next } /^```/ { on = 0 } on && i == n' "$source/docs/api.md" >api$n.c
+    grep -q 'int main' api$n.c
+    "$cc" -std=c11 -Wall -Wextra -Werror -I"$source/include" api$n.c -o api$n -L"$build" -lreprise
+    LD_LIBRARY_PATH=$build ./api$n api$n.reprise
+    "$build/cli/reprise" replay api$n.reprise --threads 2 --isa ref
+done
 echo "documentation works"
