@@ -169,6 +169,35 @@ static void the_gradient_of_max_pool_grad_reads_the_winners(void **state)
     rp_run_free(run);
 }
 
+/* Of several outputs any one may be all that a loss uses. */
+static void each_output_of_batch_norm_has_a_gradient_alone(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = put(run, SHAPE(2, 1), (double[]){1, 3}), one = put(run, SHAPE(1), (double[]){1});
+    rp_tensor g = put(run, SHAPE(2, 1), (double[]){5, 7}), three = put(run, SHAPE(1), (double[]){3});
+    rp_tensor mean, var, grad[3], out[RP_MAX_OUT];
+
+    (void)state;
+    (void)rp_batch_norm_train(x, one, one, 0, &mean, &var);
+    rp_vjp(&mean, &three, 1, (rp_tensor[]){x, one}, 2, grad);
+    assert_image(run, grad[0], SHAPE(2, 1), (double[]){1.5, 1.5});
+    assert_image(run, grad[1], SHAPE(1), (double[]){0});
+    rp_vjp(&var, &three, 1, (rp_tensor[]){x, mean}, 2, grad);
+    assert_image(run, grad[0], SHAPE(2, 1), (double[]){-3, 3});
+    assert_image(run, grad[1], SHAPE(1), (double[]){0}); /* an output of the same instruction, not an operand */
+    rp_vjp((rp_tensor[]){var, mean}, (rp_tensor[]){three, three}, 2, &x, 1, grad);
+    assert_image(run, grad[0], SHAPE(2, 1), (double[]){-1.5, 4.5});
+    rp_emit(x.graph, RP_OP_batch_norm_grad, (rp_attr[RP_MAX_ATTR]){{.r = 0}}, (rp_tensor[]){g, x, one, mean, var}, 5, out);
+    assert_image(run, out[1], SHAPE(1), (double[]){2});
+    assert_image(run, out[2], SHAPE(1), (double[]){12});
+    rp_vjp(&out[2], &three, 1, &g, 1, grad);
+    assert_image(run, grad[0], SHAPE(2, 1), (double[]){3, 3});
+    rp_vjp(&out[1], &three, 1, (rp_tensor[]){g, x, var}, 3, grad);
+    assert_image(run, grad[0], SHAPE(2, 1), (double[]){-3, 3});
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
 /* A convolution, batch norm, a pool, a row convolution, an average: its loss and the squared norm of the loss's gradient by
  * the image, which takes every rule once more. */
 enum { PIXELS = 2 * 6 * 5 };
@@ -437,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_row_is_an_image_of_height_one),
         cmocka_unit_test(pooling_and_batch_norm_compute_their_formulas),
         cmocka_unit_test(the_gradient_of_max_pool_grad_reads_the_winners),
+        cmocka_unit_test(each_output_of_batch_norm_has_a_gradient_alone),
         cmocka_unit_test(a_network_with_a_gradient_penalty_agrees_with_finite_differences),
         cmocka_unit_test(every_attribute_is_checked_before_a_kernel_sees_it),
         cmocka_unit_test(wrong_calls_are_refused),
