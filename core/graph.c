@@ -87,6 +87,15 @@ bool rp_tensor_ok(rp_tensor x)
     return true;
 }
 
+rp_graph *rp_graph_of(const rp_tensor *in, size_t n)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && !in[i].graph)
+        i++;
+    return in[i].graph;
+}
+
 const rp_type *rp_tensor_type(rp_tensor x)
 {
     return &x.graph->program->value[x.value];

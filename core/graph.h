@@ -30,6 +30,8 @@ void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_
 rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value);
 /* Whether x is a live handle of a graph without error; a dead one puts its graph in error. */
 bool rp_tensor_ok(rp_tensor x);
+/* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
+rp_graph *rp_graph_of(const rp_tensor *in, size_t n);
 /* The type of a handle that is ok. */
 const rp_type *rp_tensor_type(rp_tensor x);
 /* The handle that stands for "nothing". */

@@ -5,21 +5,11 @@
 #include "base/memory.h"
 #include "core/graph.h"
 
-/* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
-static rp_graph *graph_of(const rp_tensor *in, size_t n)
-{
-    size_t i = 0;
-
-    while (i + 1 < n && !in[i].graph)
-        i++;
-    return in[i].graph;
-}
-
 static rp_tensor apply(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
 {
     rp_tensor out[RP_MAX_OUT];
 
-    rp_emit(graph_of(in, n), id, attr, in, n, out);
+    rp_emit(rp_graph_of(in, n), id, attr, in, n, out);
     return out[0];
 }
 

@@ -27,16 +27,6 @@ static void set_placement(rp_attr *attr, const rp_placement *place, const size_t
         attr[1].list[i] = attribute(p->padding[i]);
 }
 
-/* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
-static rp_graph *graph_of(const rp_tensor *in, size_t n)
-{
-    size_t i = 0;
-
-    while (i + 1 < n && !in[i].graph)
-        i++;
-    return in[i].graph;
-}
-
 static rp_tensor convolve(rp_tensor x, rp_tensor weight, size_t groups, const rp_placement *place)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
@@ -44,7 +34,7 @@ static rp_tensor convolve(rp_tensor x, rp_tensor weight, size_t groups, const rp
 
     set_placement(attr, place, (const size_t[]){1, 1});
     attr[3].i = attribute(groups);
-    rp_emit(graph_of(in, 2), RP_OP_conv2d, attr, in, 2, out);
+    rp_emit(rp_graph_of(in, 2), RP_OP_conv2d, attr, in, 2, out);
     return out[0];
 }
 
@@ -120,7 +110,7 @@ rp_tensor rp_batch_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, rp_tensor 
     rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
     rp_tensor in[] = {x, gamma, beta, mean, var}, out[RP_MAX_OUT];
 
-    rp_emit(graph_of(in, 5), RP_OP_batch_norm, attr, in, 5, out);
+    rp_emit(rp_graph_of(in, 5), RP_OP_batch_norm, attr, in, 5, out);
     return out[0];
 }
 
@@ -129,7 +119,7 @@ rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor beta, doub
     rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
     rp_tensor in[] = {x, gamma, beta}, out[RP_MAX_OUT];
 
-    rp_emit(graph_of(in, 3), RP_OP_batch_norm_train, attr, in, 3, out);
+    rp_emit(rp_graph_of(in, 3), RP_OP_batch_norm_train, attr, in, 3, out);
     if (mean)
         *mean = out[1];
     if (var)
