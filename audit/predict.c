@@ -41,7 +41,7 @@ static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
     if (status == RP_OK)
         status = rp_schema_from_json(&s->schema, schema, "data/schema.json", err);
     if (status == RP_OK)
-        rp_model_init(&s->model, s->recipe, s->schema->features, s->schema->classes);
+        status = rp_model_init(&s->model, s->recipe, s->schema->features, s->schema->classes, err);
     json_decref(recipe);
     json_decref(schema);
     return status;

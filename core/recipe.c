@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recipe's vocabulary: tree to struct, with every default and every rule between keys (data: in recipe_data.c).
+ * The recipe's vocabulary: tree to struct, with every default and every rule between keys (data: in recipe_data.c, model:
+ * in recipe_model.c).
  * Writing the struct as resolved JSON is recipe_write.c; reading that JSON back must give the same JSON again, or it
  * was not ours. */
 #include "core/recipe.h"
@@ -12,47 +13,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { WIDTH_LIMIT = 65536 };
-
 static const rp_range positive_range = {0, 1e6, true, false, "a number above 0, at most 1e6"};
 static const rp_range non_negative_range = {0, 1e6, false, false, "a number from 0 to 1e6"};
 static const rp_range fraction_range = {0, 1, false, true, "a number from 0 to below 1"};
 static const rp_range gamma_range = {0, 1, true, false, "a number above 0, at most 1"};
-/* Near 1 the scale 1 / (1 - p) would leave nothing to learn from. */
-static const rp_range dropout_range = {0, 0.99, false, false, "a number from 0 to 0.99"};
-
-static void read_model(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
-{
-    static const char *const keys[] = {"hidden", "activation", "dropout", "layer_norm"};
-    static const char when[] = "with hidden layers";
-    const rp_node *model = rp_recipe_section(reader, top, "model"), *hidden;
-    int choice;
-
-    if (model == NULL)
-        return;
-    rp_recipe_check_keys(reader, model, "model", keys, COUNT(keys));
-    hidden = rp_node_find(model, "hidden");
-    if (hidden != NULL && (hidden->kind != RP_NODE_LIST || hidden->count > RP_MAX_HIDDEN)) {
-        rp_recipe_wrong(reader, hidden, "model.hidden", "a list of at most 16 layer widths, e.g. [64, 32]", NULL);
-        return;
-    }
-    for (size_t i = 0; hidden != NULL && i < hidden->count; i++) {
-        int64_t width = 0;
-
-        if (!rp_node_int(&hidden->child[i], &width) || width < 1 || width > WIDTH_LIMIT)
-            rp_recipe_wrong(reader, &hidden->child[i], "model.hidden", "a layer width from 1 to 65536", NULL);
-        out->model.hidden[i] = width;
-        out->model.n_hidden = i + 1;
-    }
-    if (rp_recipe_applies(reader, model, "model.activation", out->model.n_hidden > 0, when)) {
-        rp_recipe_choice(reader, model, "model.activation", &choice, RP_ACT_RELU, rp_activation_names, 4);
-        out->model.activation = (rp_activation)choice;
-    }
-    if (rp_recipe_applies(reader, model, "model.dropout", out->model.n_hidden > 0, when))
-        rp_recipe_real(reader, model, "model.dropout", &out->model.dropout, 0, &dropout_range);
-    if (rp_recipe_applies(reader, model, "model.layer_norm", out->model.n_hidden > 0, when))
-        rp_recipe_bool(reader, model, "model.layer_norm", &out->model.layer_norm, false);
-}
 
 static void read_optimizer(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
 {
@@ -215,7 +179,7 @@ static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     out->seed = (uint64_t)seed;
     train = read_task(reader, top, out);
     rp_recipe_read_data(reader, top, out);
-    read_model(reader, top, out);
+    rp_recipe_read_model(reader, top, out);
     read_train(reader, train, out);
     read_record(reader, top, out);
 }

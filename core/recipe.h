@@ -17,6 +17,8 @@ typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_R
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
 typedef enum rp_column_kind { RP_COL_AUTO, RP_COL_NUMERIC, RP_COL_CATEGORICAL, RP_COL_IGNORE } rp_column_kind;
 typedef enum rp_missing_rule { RP_MISSING_ERROR, RP_MISSING_MEAN, RP_MISSING_CATEGORY } rp_missing_rule;
+typedef enum rp_padding { RP_PADDING_SAME, RP_PADDING_VALID } rp_padding;
+typedef enum rp_pooling { RP_POOL_NONE, RP_POOL_MAX, RP_POOL_AVG } rp_pooling;
 
 /* A column is named by its header or by its 0-based index (name NULL). */
 typedef struct rp_column_ref {
@@ -29,7 +31,19 @@ typedef struct rp_column_rule {
     rp_column_kind kind;
 } rp_column_rule;
 
-enum { RP_MAX_HIDDEN = 16 };
+enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
+
+/* A convolution layer. Pairs are {height, width}; the YAML takes one integer for both. */
+typedef struct rp_conv_layer {
+    int64_t filters;     /* filters: output channels (required) */
+    int64_t kernel[2];   /* kernel: [3] */
+    int64_t stride[2];   /* stride: [1] */
+    int64_t dilation[2]; /* dilation: [1] */
+    int64_t groups;      /* groups: [1] divides the channels before and after */
+    rp_padding padding;  /* padding: [same] same: ceil(input / stride) positions; valid: none */
+    rp_pooling pool;        /* pool: [none] none|max|avg, after the activation */
+    int64_t pool_size[2];/* pool_size: [2] window and stride; with a pool only */
+} rp_conv_layer;
 
 /* Keys of the YAML are the member names, nested as commented; defaults in brackets. A key that does not apply (momentum
  * with adamw, dropout without hidden layers, folds with train_on_all ...) is refused, and absent from the JSON. */
@@ -56,11 +70,14 @@ typedef struct rp_recipe {
         bool train_on_all;         /*   train_on_all: [false] no validation part; folds and fold must be absent */
     } data;
     struct {                       /* model: */
+        int64_t image[3];          /* image: [height, width, channels] of the features, in this order; with conv */
+        rp_conv_layer conv[RP_MAX_CONV]; /* conv: list of convolution layers, before the hidden ones */
+        size_t n_conv;
         int64_t hidden[RP_MAX_HIDDEN]; /* hidden: [[]] widths; none gives logistic or linear regression */
         size_t n_hidden;
         rp_activation activation;  /*   activation: [relu] relu|gelu|tanh|sigmoid */
-        double dropout;            /*   dropout: [0] 0 <= p <= 0.99, after each activation */
-        bool layer_norm;           /*   layer_norm: [false] before each activation */
+        double dropout;            /*   dropout: [0] 0 <= p <= 0.99, after each hidden layer's activation */
+        bool layer_norm;           /*   layer_norm: [false] before each activation, over the last axis */
     } model;
     struct {                       /* train: */
         int64_t epochs;            /*   epochs: [10] */

@@ -57,6 +57,8 @@ void rp_recipe_text(rp_recipe_reader *reader, const rp_node *mapping, const char
 
 /* The data: section; out->train.regression is already known. */
 void rp_recipe_read_data(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out);
+/* The model: section. */
+void rp_recipe_read_model(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out);
 
 bool rp_node_is_null(const rp_node *node);
 bool rp_node_int(const rp_node *node, int64_t *out); /* a plain scalar that is an integer */

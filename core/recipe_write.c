@@ -12,6 +12,8 @@ const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "
 const char *const rp_missing_rule_names[3] = {"error", "mean", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_task_names[2] = {"classification", "regression"};
+const char *const rp_padding_names[2] = {"same", "valid"};
+const char *const rp_pool_names[3] = {"none", "max", "avg"};
 
 typedef struct writer {
     json_t *object;
@@ -98,19 +100,53 @@ static void write_data(writer top, const rp_recipe *recipe)
         put(w, "stratify", json_boolean(recipe->data.stratify));
 }
 
+static json_t *integers_json(const int64_t *value, size_t count, bool *failed)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        if (json_array_append_new(list, json_integer(value[i])) != 0)
+            *failed = true;
+    return list;
+}
+
+static json_t *conv_json(const rp_recipe *recipe, bool *failed)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < recipe->model.n_conv; i++) {
+        const rp_conv_layer *layer = &recipe->model.conv[i];
+        writer w = {json_object(), failed};
+
+        put(w, "filters", json_integer(layer->filters));
+        put(w, "kernel", integers_json(layer->kernel, 2, failed));
+        put(w, "stride", integers_json(layer->stride, 2, failed));
+        put(w, "dilation", integers_json(layer->dilation, 2, failed));
+        put(w, "groups", json_integer(layer->groups));
+        put(w, "padding", json_string(rp_padding_names[layer->padding]));
+        put(w, "pool", json_string(rp_pool_names[layer->pool]));
+        if (layer->pool != RP_POOL_NONE)
+            put(w, "pool_size", integers_json(layer->pool_size, 2, failed));
+        if (json_array_append_new(list, w.object) != 0)
+            *failed = true;
+    }
+    return list;
+}
+
 static void write_model(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "model");
-    json_t *hidden = json_array();
 
-    for (size_t i = 0; i < recipe->model.n_hidden; i++)
-        if (json_array_append_new(hidden, json_integer(recipe->model.hidden[i])) != 0)
-            *w.failed = true;
-    put(w, "hidden", hidden);
-    if (recipe->model.n_hidden == 0)
+    if (recipe->model.n_conv > 0) {
+        put(w, "image", integers_json(recipe->model.image, 3, w.failed));
+        put(w, "conv", conv_json(recipe, w.failed));
+    }
+    put(w, "hidden", integers_json(recipe->model.hidden, recipe->model.n_hidden, w.failed));
+    if (recipe->model.n_conv + recipe->model.n_hidden == 0)
         return;
     put(w, "activation", json_string(rp_activation_names[recipe->model.activation]));
-    put_real(w, "dropout", recipe->model.dropout);
+    if (recipe->model.n_hidden > 0)
+        put_real(w, "dropout", recipe->model.dropout);
     put(w, "layer_norm", json_boolean(recipe->model.layer_norm));
 }
 

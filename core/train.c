@@ -268,18 +268,6 @@ static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_nam
     return compile(out, t, g, err);
 }
 
-/* A recipe of a few lines, perhaps from an archive, must not claim all memory. */
-static rp_status check_size(const rp_model *model, rp_error *err)
-{
-    static const size_t limit = (size_t)1 << 31;
-    size_t total = 0;
-
-    for (size_t i = 0; i < model->n_parameters; i++)
-        total += model->parameter[i].shape[0] * (model->parameter[i].rank == 2 ? model->parameter[i].shape[1] : 1);
-    return total <= limit ? RP_OK
-                          : rp_fail(err, RP_EARG, "model.hidden: %zu parameters in all, expected at most 2^31", total);
-}
-
 static rp_status build_programs(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
@@ -322,10 +310,8 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
         return status;
     }
     status = rp_dataset_prepare(&t->data, recipe, csv, size, where, err);
-    if (status == RP_OK) {
-        rp_model_init(&t->model, recipe, t->data->schema->features, t->data->schema->classes);
-        status = check_size(&t->model, err);
-    }
+    if (status == RP_OK)
+        status = rp_model_init(&t->model, recipe, t->data->schema->features, t->data->schema->classes, err);
     if (status == RP_OK) {
         t->order = rp_malloc(t->data->train_rows * sizeof *t->order);
         status = t->order ? rp_run_new(&t->run, options, err) : rp_no_memory(err);

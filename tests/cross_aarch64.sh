@@ -51,4 +51,5 @@ arm run "$recipe" -o "$work/arm.reprise" --threads 2
 cmp "$work/native.reprise" "$work/arm.reprise"
 arm replay "$source/golden/small.reprise"
 arm replay "$source/golden/branch.reprise"
+arm replay "$source/golden/image.reprise"
 echo "identical on aarch64 and on $(uname -m)"

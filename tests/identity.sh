@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and clang,
-# -O0 and -O3. Recipes: the credit network where the data folder is present, the loans, and the golden recipe (all layers,
-# clipping, shards). Usage: identity.sh SOURCE_DIR BUILD_DIR
+# -O0 and -O3. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
+# clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
 build=$2/identity
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-recipes="$source/golden/small.yaml $source/examples/loans.yaml"
+recipes="$source/golden/small.yaml $source/golden/image.yaml $source/examples/loans.yaml"
 if [ -f "$source/../shared/data/german_credit.csv" ]; then
     recipes="$source/examples/german_credit.yaml $recipes"
 else
-    echo "the credit data is not here: only the loans and the golden recipe"
+    echo "the credit data is not here: only the loans and the golden recipes"
 fi
 
 compare() { # label, command...: runs every recipe and compares with the first archive of that recipe

@@ -115,9 +115,29 @@ static void every_key_reaches_the_struct(void **state)
     rp_recipe_free(r);
 }
 
+#define CONV "model: {image: [8, 6, 4], conv: "
+
+static void convolution_layers_reach_the_struct(void **state)
+{
+    rp_recipe *r = parse(LEAST CONV "[{filters: 16}, {filters: 32, kernel: [1, 5], stride: 2, dilation: [3, 1], groups: 4,"
+                                    " padding: valid, pool: avg, pool_size: [2, 1]}], activation: tanh}\n");
+    const rp_conv_layer *a = &r->model.conv[0], *b = &r->model.conv[1];
+
+    (void)state;
+    assert_true(r->model.n_conv == 2 && r->model.n_hidden == 0 && r->model.activation == RP_ACT_TANH);
+    assert_true(r->model.image[0] == 8 && r->model.image[1] == 6 && r->model.image[2] == 4);
+    assert_true(a->filters == 16 && a->kernel[0] == 3 && a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1);
+    assert_true(a->dilation[0] == 1 && a->groups == 1 && a->padding == RP_PADDING_SAME && a->pool == RP_POOL_NONE);
+    assert_true(b->filters == 32 && b->kernel[0] == 1 && b->kernel[1] == 5 && b->stride[0] == 2 && b->stride[1] == 2);
+    assert_true(b->dilation[0] == 3 && b->dilation[1] == 1 && b->groups == 4 && b->padding == RP_PADDING_VALID);
+    assert_true(b->pool == RP_POOL_AVG && b->pool_size[0] == 2 && b->pool_size[1] == 1);
+    rp_recipe_free(r);
+}
+
 static const char *const accepted[] = {
     LEAST,
     full,
+    LEAST CONV "[{filters: 3, pool: max}, {filters: 3, groups: 3}]}\n",
     LEAST "train: {task: regression}\n",
     LEAST "  train_on_all: true\n",
     LEAST "train: {optimizer: {kind: sgd, momentum: 0.9, nesterov: true}, schedule: {kind: cosine, min_lr: 1e-5}}\n",
@@ -208,6 +228,19 @@ static const mistake mistakes[] = {
     {LEAST "model: {hidden: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}\n", {"model.hidden", "16"}},
     {LEAST "model: {dropout: 0.5}\n", {"model.dropout", "hidden"}},
     {LEAST "model: {hidden: [4], dropout: 1}\n", {"model.dropout", "0.99"}},
+    {LEAST "model: {image: [8, 8, 1]}\n", {"model.conv", "1 to 16"}},
+    {LEAST "model: {conv: [{filters: 4}]}\n", {"model.image", "required"}},
+    {LEAST "model: {image: 8, conv: [{filters: 4}]}\n", {"model.image", "[28, 28, 1]"}},
+    {LEAST "model: {image: [8, 0, 1], conv: [{filters: 4}]}\n", {"model.image", "from 1"}},
+    {LEAST CONV "[]}\n", {"model.conv", "1 to 16"}},
+    {LEAST CONV "[3]}\n", {"model.conv", "a mapping"}},
+    {LEAST CONV "[{kernel: 3}]}\n", {"model.conv.filters", "required"}},
+    {LEAST CONV "[{filters: 4, kernal: 3}]}\n", {"kernal", "\"kernel\""}},
+    {LEAST CONV "[{filters: 4, kernel: [3, 3, 3]}]}\n", {"model.conv.kernel", "[height, width]"}},
+    {LEAST CONV "[{filters: 4, stride: 0}]}\n", {"model.conv.stride", "from 1"}},
+    {LEAST CONV "[{filters: 4, padding: full}]}\n", {"model.conv.padding", "same, valid"}},
+    {LEAST CONV "[{filters: 4, pool_size: 2}]}\n", {"model.conv.pool_size", "pool: max"}},
+    {LEAST CONV "[{filters: 4}], dropout: 0.5}\n", {"model.dropout", "hidden layers"}},
     {LEAST "seed: -1\n", {"key seed", "\"-1\""}},
     {LEAST "seed: 9007199254740992\n", {"key seed"}},
     {LEAST "  folds: 1\n", {"data.folds", "from 2"}},
@@ -364,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_written_out),
         cmocka_unit_test(every_key_reaches_the_struct),
+        cmocka_unit_test(convolution_layers_reach_the_struct),
         cmocka_unit_test(resolved_json_gives_the_same_recipe_back),
         cmocka_unit_test(writing_of_the_yaml_does_not_change_the_recipe),
         cmocka_unit_test(each_mistake_gets_one_clear_error),

@@ -284,31 +284,77 @@ static rp_buffer history(const rp_recipe *recipe, int kind, const char *level, u
     return out;
 }
 
-static void threads_and_levels_change_no_bit_of_a_training(void **state)
+/* The same training at every level, with several numbers of threads. */
+static void assert_same_everywhere(const char *yaml, const char *what, int kind)
 {
     static const unsigned threads[] = {1, 2, 3, 7};
-    static const char *const optimizers[] = {"sgd", "adam", "adamw", "rmsprop"};
     const char *const *levels;
     size_t n_levels = rp_kernel_levels(&levels);
+    rp_recipe *recipe = recipe_of(yaml);
+    rp_buffer expected = history(recipe, kind, "ref", 1);
+
+    for (size_t l = 0; l < n_levels; l++)
+        for (size_t k = 0; k < COUNT(threads); k++) {
+            rp_buffer found = history(recipe, kind, levels[l], threads[k]);
+
+            if (found.size != expected.size || memcmp(found.data, expected.data, found.size) != 0)
+                fail_msg("%s at level %s with %u threads differs", what, levels[l], threads[k]);
+            rp_buffer_free(&found);
+        }
+    rp_buffer_free(&expected);
+    rp_recipe_free(recipe);
+}
+
+static void threads_and_levels_change_no_bit_of_a_training(void **state)
+{
+    static const char *const optimizers[] = {"sgd", "adam", "adamw", "rmsprop"};
 
     (void)state;
     for (size_t o = 0; o < COUNT(optimizers); o++) {
         char yaml[1024];
-        rp_recipe *recipe;
-        rp_buffer expected;
 
         snprintf(yaml, sizeof yaml, WIDE, optimizers[o]);
-        recipe = recipe_of(yaml);
-        expected = history(recipe, 1 + (int)o % 2, "ref", 1);
-        for (size_t l = 0; l < n_levels; l++)
-            for (size_t k = 0; k < COUNT(threads); k++) {
-                rp_buffer found = history(recipe, 1 + (int)o % 2, levels[l], threads[k]);
+        assert_same_everywhere(yaml, optimizers[o], 1 + (int)o % 2);
+    }
+}
 
-                if (found.size != expected.size || memcmp(found.data, expected.data, found.size) != 0)
-                    fail_msg("%s at level %s with %u threads differs", optimizers[o], levels[l], threads[k]);
-                rp_buffer_free(&found);
-            }
-        rp_buffer_free(&expected);
+#define IMAGE "reprise: 1\nseed: 3\ndata: {csv: d.csv, target: y, folds: 3}\nmodel: {image: [1, 2, 1], conv: ["
+
+static void convolution_layers_have_the_same_bits_everywhere(void **state)
+{
+    (void)state;
+    assert_same_everywhere(IMAGE "{filters: 6, kernel: [1, 2]}, {filters: 4, kernel: [3, 1], groups: 2, pool: max, "
+                                 "pool_size: [1, 2]}], hidden: [5], layer_norm: true, dropout: 0.25, activation: gelu}\n"
+                                 "train: {epochs: 2, batch: 6, shards: 2}\n", "convolutions", 2);
+    assert_same_everywhere(IMAGE "{filters: 3, kernel: 1, pool: avg, pool_size: [1, 2], padding: valid}]}\n"
+                                 "train: {epochs: 2, batch: 7}\n", "convolution and average", 1);
+}
+
+#define SMALL "train: {batch: 4}\n"
+
+static void images_that_do_not_fit_are_refused(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"reprise: 1\ndata: {csv: d, target: y, folds: 3}\nmodel: {image: [2, 2, 1], conv: [{filters: 2}]}\n" SMALL,
+         "2 x 2 x 1 are 4 values, but the data has 2 features"},
+        {IMAGE "{filters: 2, kernel: [1, 3], padding: valid}]}\n" SMALL, "layer 0: a kernel spanning 3"},
+        {IMAGE "{filters: 2, pool: max}]}\n" SMALL, "layer 0: a pool of 2 does not fit the height of 1"},
+        {IMAGE "{filters: 2}, {filters: 3, groups: 2}]}\n" SMALL, "layer 1: groups 2 must divide"},
+        {IMAGE "{filters: 65536}, {filters: 65536}]}\n" SMALL, "at most 2^31"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        rp_recipe *recipe = recipe_of(wrong[i][0]);
+        rp_trainer *t = NULL;
+        char csv[4096];
+        rp_error err = {0};
+
+        write_csv(csv, sizeof csv, 1);
+        assert_int_equal(rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", NULL, &err), RP_EARG);
+        if (!strstr(err.text, wrong[i][1]))
+            fail_msg("expected \"%s\" in: %s", wrong[i][1], err.text);
+        assert_null(t);
         rp_recipe_free(recipe);
     }
 }
@@ -584,6 +630,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logistic_regression_gives_the_bits_of_its_second_implementation),
         cmocka_unit_test(threads_and_levels_change_no_bit_of_a_training),
+        cmocka_unit_test(convolution_layers_have_the_same_bits_everywhere),
+        cmocka_unit_test(images_that_do_not_fit_are_refused),
         cmocka_unit_test(what_is_fed_is_a_pure_function_of_the_step),
         cmocka_unit_test(schedules_have_their_written_values),
         cmocka_unit_test(the_last_batch_is_short_or_dropped),
