@@ -161,6 +161,46 @@ static inline bool append_any(random_program *r)
     return append(r, id, attr, in, n_in);
 }
 
+/* A matrix seen as an image: convolved with itself, pooled, or normalised, whose three outputs live for different times. */
+static inline bool append_image(random_program *r)
+{
+    uint32_t matrix = draw_value(r), image;
+    rp_type type = r->p->value[matrix];
+    rp_attr shape[RP_MAX_ATTR] = {{.n = 4, .list = {1, (int64_t)type.shape[0], (int64_t)type.shape[1], 1}}};
+    rp_attr place[RP_MAX_ATTR] = {{.n = 2, .list = {1, 2}}, {.n = 4, .list = {1, 0, 1, 1}}, {.n = 2, .list = {1, 1}}};
+    rp_attr first[RP_MAX_ATTR] = {{.n = 2}, {.n = 2, .list = {1, (int64_t)type.shape[1]}}};
+    rp_attr row[RP_MAX_ATTR] = {{.n = 1, .list = {(int64_t)type.shape[1]}}};
+    uint32_t last;
+
+    if (type.rank != 2 || !append(r, RP_OP_reshape, shape, &matrix, 1))
+        return false;
+    image = (uint32_t)r->p->n_values - 1;
+    switch (draw(r, 4)) {
+    case 0:
+        shape[0] = (rp_attr){.n = 4, .list = {(int64_t)type.shape[0], (int64_t)type.shape[1], 1, 1}};
+        place[3].i = 1;
+        last = image + 1;
+        return append(r, RP_OP_reshape, shape, &matrix, 1) &&
+               append(r, RP_OP_conv2d, place, (uint32_t[]){image, last}, 2);
+    case 1:
+        place[3] = (rp_attr){.n = 2, .list = {2, 2}};
+        last = image + 1;
+        return append(r, RP_OP_max_pool, place, &image, 1) &&
+               append(r, RP_OP_max_pool_grad, place, (uint32_t[]){last, image}, 2);
+    case 2:
+        place[3] = (rp_attr){.n = 2, .list = {2, 2}};
+        return append(r, RP_OP_avg_pool, place, &image, 1);
+    default:
+        last = image + 1;
+        if (!append(r, RP_OP_slice, first, &matrix, 1) || !append(r, RP_OP_reshape, row, &last, 1))
+            return false;
+        last = image + 2;
+        return append(r, RP_OP_batch_norm_train, (rp_attr[RP_MAX_ATTR]){{.r = 0.5}}, (uint32_t[]){matrix, last, last}, 3) &&
+               append(r, RP_OP_batch_norm_grad, (rp_attr[RP_MAX_ATTR]){{.r = 0.5}},
+                      (uint32_t[]){last + 1, matrix, last, last + 2, last + 3}, 5);
+    }
+}
+
 /* An update that could overwrite a state: the state in front, other states as moments or operands. */
 static inline bool append_update(random_program *r)
 {
@@ -267,7 +307,7 @@ static inline rp_program *random_program_new(uint64_t seed, size_t rows, size_t 
     (void)add_input(&r, RP_INPUT_DATA, "b0", RP_BOOL, 1, cols, 0);
     wanted = r.p->n_instrs + 5 + draw(&r, 40);
     for (int tries = 0; tries < 3000 && r.p->n_instrs < wanted; tries++)
-        (void)(draw(&r, 8) ? append_any(&r) : append_update(&r));
+        (void)(draw(&r, 8) ? draw(&r, 16) ? append_any(&r) : append_image(&r) : append_update(&r));
     (void)add_input(&r, RP_INPUT_FEED, "f0", RP_F32, 2, rows, cols);
     for (int i = 0; i < 8; i++)
         (void)append_update(&r);

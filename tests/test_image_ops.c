@@ -169,6 +169,30 @@ static void the_gradient_of_max_pool_grad_reads_the_winners(void **state)
     rp_run_free(run);
 }
 
+/* Every rule twice, over a batch of none. */
+static void a_batch_of_none_has_gradients(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = put(run, SHAPE(0, 4, 4, 2), NULL), w = put(run, SHAPE(2, 2, 2, 2), (double[16]){0});
+    rp_tensor two = put(run, SHAPE(2), (double[]){1, 1}), mean = two, var = two, y, grad[2], again[2];
+
+    (void)state;
+    y = rp_conv2d(x, w, two, 1, NULL);
+    y = rp_batch_norm(y, two, two, mean, var, 1);
+    y = rp_max_pool2d(y, 2, 2, &(rp_placement){.padding = {1, 0, 0, 0}});
+    y = rp_avg_pool2d(y, 1, 1, NULL);
+    y = rp_mul(y, y);
+    y = rp_sum(y, NULL, 0, false);
+    rp_gradients(y, (rp_tensor[]){x, w}, 2, grad);
+    assert_image(run, grad[0], SHAPE(0, 4, 4, 2), NULL);
+    assert_image(run, grad[1], SHAPE(2, 2, 2, 2), (double[16]){0});
+    rp_vjp(grad, (rp_tensor[]){x, w}, 2, (rp_tensor[]){x, w}, 2, again);
+    assert_image(run, again[0], SHAPE(0, 4, 4, 2), NULL);
+    assert_image(run, again[1], SHAPE(2, 2, 2, 2), (double[16]){0});
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
 /* Of several outputs any one may be all that a loss uses. */
 static void each_output_of_batch_norm_has_a_gradient_alone(void **state)
 {
@@ -466,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_row_is_an_image_of_height_one),
         cmocka_unit_test(pooling_and_batch_norm_compute_their_formulas),
         cmocka_unit_test(the_gradient_of_max_pool_grad_reads_the_winners),
+        cmocka_unit_test(a_batch_of_none_has_gradients),
         cmocka_unit_test(each_output_of_batch_norm_has_a_gradient_alone),
         cmocka_unit_test(a_network_with_a_gradient_penalty_agrees_with_finite_differences),
         cmocka_unit_test(every_attribute_is_checked_before_a_kernel_sees_it),
