@@ -3,13 +3,15 @@
  * contiguous. What fits neither, and integers, goes to the reference. */
 #include <string.h>
 
+#include "determinism/bits.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
+#include "kernels/cpu/matmul_scratch.h"
 #include "kernels/level.h"
 #include "kernels/walk.h"
 
-/* Columns are taken in strips of so many bytes: their 64 lanes fit the first cache. */
-enum { COLUMN_BYTES = 256 };
+/* Columns are taken in strips whose 64 lanes fit the second cache, or on the stack when no scratch block is to be had. */
+enum { COLUMN_STRIP = 8192, COLUMN_STRIP_LEAST = 256, COLUMN_ROWS = 4 };
 typedef enum reduction { SUM, MEAN, MAX, ARGMAX } reduction;
 
 extern const rp_kernel rp_kernel_sum_ref, rp_kernel_mean_ref, rp_kernel_max_ref, rp_kernel_argmax_ref;
@@ -27,6 +29,8 @@ static void reduce_items(const rp_kernel_args *args, reduction how, const rp_ker
     const rp_dtype dtype = args->in[0].dtype;
     rp_view kept_out, kept_in, reduced;
     const rp_view *kept[2] = {&kept_out, &kept_in}, *walked = &reduced;
+    _Alignas(64) char least[2 * RP_LANES * COLUMN_STRIP_LEAST];
+    void *scratch;
     rp_walk walk, inner;
     unsigned mask = how == ARGMAX ? 1u << args->attr[0].i : 0;
 
@@ -41,9 +45,12 @@ static void reduce_items(const rp_kernel_args *args, reduction how, const rp_ker
         ref->run(args, begin, end);
         return;
     }
+    scratch = rp_scratch_borrow();
     while (rp_walk_next(&walk))
-        if (!(dtype == RP_F32 ? reduce_run_f32 : reduce_run_f64)(&walk, inner, how))
+        if (!(dtype == RP_F32 ? reduce_run_f32 : reduce_run_f64)(&walk, inner, how, scratch ? scratch : least,
+                                                                 scratch ? COLUMN_STRIP : COLUMN_STRIP_LEAST))
             ref->run(args, walk.first, walk.first + walk.run);
+    rp_scratch_return(scratch);
 }
 
 #define REDUCTION(name, how)                                                        \

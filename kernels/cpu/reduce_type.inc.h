@@ -5,85 +5,94 @@
 #include "kernels/cpu/max.inc.h"
 #include "kernels/cpu/sum.inc.h"
 
-enum { FN(COLUMNS) = COLUMN_BYTES / sizeof(T) };
-
-/* The lanes of up to COLUMNS neighbouring sums. Levels as in lanes.inc.h. */
+/* The lanes of `width` neighbouring sums: lane[l * width + c], and of their chunk sums above. */
 typedef struct FN(columns) {
-    T lane[LANES_LEVELS][RP_LANES][FN(COLUMNS)];
-    size_t count[LANES_LEVELS], width;
-    int levels;
+    T *lane, *upper;
+    size_t width, count, chunks;
 } FN(columns);
 
-static void FN(columns_clear)(FN(columns) *s, int level)
+static void FN(columns_fold)(T *lane, size_t width)
 {
-    memset(s->lane[level], 0, sizeof s->lane[level]); /* all bits 0 is +0 */
-    s->count[level] = 0;
+    for (size_t half = RP_LANES / 2 * width; half >= width; half /= 2)
+        RP_EACH(i, half) lane[i] += lane[i + (ptrdiff_t)half];
 }
 
-static const T *FN(columns_fold)(FN(columns) *s, int level)
+/* The chunk is full, or the last. */
+static void FN(columns_close)(FN(columns) *s)
 {
-    for (size_t width = RP_LANES / 2; width > 0; width /= 2)
-        for (size_t l = 0; l < width; l++)
-            for (size_t c = 0; c < FN(COLUMNS); c++)
-                s->lane[level][l][c] += s->lane[level][l + width][c];
-    return s->lane[level][0];
+    T *up = s->upper + s->chunks++ % RP_LANES * s->width;
+
+    FN(columns_fold)(s->lane, s->width);
+    RP_EACH(c, s->width) up[c] += s->lane[c];
+    memset(s->lane, 0, RP_LANES * s->width * sizeof(T));
+    s->count = 0;
 }
 
-/* lane[c] += x[c]: the whole width straight, as that is almost all of the work. */
-RP_INLINE void FN(columns_add)(T *lane, const T *x, size_t width)
+/* Adds rows. Where there are many, a lane takes COLUMN_ROWS of them at a time, which are 64 apart: so many streams are
+ * read side by side, and lanes are fetched from the second cache less often. */
+static void FN(columns_push)(FN(columns) *s, const T *x, ptrdiff_t step, size_t rows)
 {
-    if (width == FN(COLUMNS))
-        for (size_t c = 0; c < FN(COLUMNS); c++)
-            lane[c] += x[c];
-    else
-        for (size_t c = 0; c < width; c++)
-            lane[c] += x[c];
-}
+    enum { MANY = COLUMN_ROWS * RP_LANES };
+    const ptrdiff_t apart = RP_LANES * step;
 
-static void FN(columns_push)(FN(columns) *s, int level, const T *x)
-{
-    T sums[FN(COLUMNS)];
+    while (rows > 0) {
+        const bool many = s->count % RP_LANES == 0 && rows >= MANY && s->count + MANY <= RP_CHUNK;
+        const size_t done = many ? MANY : 1;
+        T *lane = s->lane + s->count % RP_LANES * s->width;
 
-    for (;; level++) {
-        if (level == s->levels)
-            FN(columns_clear)(s, s->levels++);
-        FN(columns_add)(s->lane[level][s->count[level] % RP_LANES], x, s->width);
-        if (++s->count[level] < RP_CHUNK)
-            return;
-        memcpy(sums, FN(columns_fold)(s, level), sizeof sums);
-        FN(columns_clear)(s, level);
-        x = sums;
+        if (many)
+            for (ptrdiff_t l = 0; l < RP_LANES; l++, lane += s->width) {
+                const T *row = x + l * step;
+
+                RP_EACH(c, s->width)
+                    lane[c] = (((lane[c] + row[c]) + row[c + apart]) + row[c + 2 * apart]) + row[c + 3 * apart];
+            }
+        else
+            RP_EACH(c, s->width) lane[c] += x[c];
+        x += (ptrdiff_t)done * step;
+        rows -= done;
+        s->count += done;
+        if (s->count == RP_CHUNK)
+            FN(columns_close)(s);
     }
 }
 
-/* Sums `width` <= COLUMNS neighbouring columns; walk gives the rows' offsets in the first of them. */
-static void FN(sum_columns)(T *sums, size_t width, rp_walk walk)
+/* Sums `width` neighbouring columns; walk gives the rows' offsets in the first of them. memory has the lanes twice. */
+static const T *FN(sum_columns)(void *memory, size_t width, rp_walk walk)
 {
-    FN(columns) s;
+    FN(columns) s = {.lane = memory, .upper = (T *)memory + RP_LANES * width, .width = width};
 
-    s.levels = 1;
-    s.width = width;
-    FN(columns_clear)(&s, 0);
+    memset(memory, 0, 2 * RP_LANES * width * sizeof(T)); /* all bits 0 is +0 */
     while (rp_walk_next(&walk))
-        for (size_t i = 0; i < walk.run; i++)
-            FN(columns_push)(&s, 0, (const T *)walk.at[0] + (ptrdiff_t)i * walk.step[0]);
-    for (int level = 0; level < s.levels - 1; level++)
-        if (s.count[level] > 0)
-            FN(columns_push)(&s, level + 1, FN(columns_fold)(&s, level));
-    memcpy(sums, FN(columns_fold)(&s, s.levels - 1), width * sizeof *sums);
+        FN(columns_push)(&s, walk.at[0], walk.step[0], walk.run);
+    if (s.chunks > 0 && s.count > 0)
+        FN(columns_close)(&s);
+    FN(columns_fold)(s.chunks > 0 ? s.upper : s.lane, width);
+    return s.chunks > 0 ? s.upper : s.lane;
 }
 
-static void FN(max_columns)(T *most, size_t width, rp_walk walk)
+/* As max_contiguous: seen has bit 0 for a +0 and bit 1 for a NaN. */
+static const T *FN(max_columns)(void *memory, size_t width, rp_walk walk)
 {
+    T *most = memory;
+    BITS *seen = (BITS *)memory + width;
+
     for (size_t c = 0; c < width; c++)
-        most[c] = (T)-__builtin_inf();
+        most[c] = (T)-__builtin_inf(), seen[c] = 0;
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             const T *x = (const T *)walk.at[0] + (ptrdiff_t)i * walk.step[0];
 
-            for (size_t c = 0; c < width; c++)
-                most[c] = FN(maximum)(most[c], x[c]);
+            RP_EACH(c, width) {
+                const T value = x[c];
+
+                most[c] = value > most[c] ? value : most[c];
+                seen[c] |= (value != value ? 2u : 0u) | (FN(rp_bits)(value) == 0 ? 1u : 0u);
+            }
         }
+    for (size_t c = 0; c < width; c++)
+        most[c] = seen[c] >= 2 ? (T)__builtin_nan("") : most[c] == 0 ? (T)(seen[c] != 0 ? 0.0 : -0.0) : most[c];
+    return most;
 }
 
 /* The first element that is the maximum: where there is a NaN the first NaN. Zeros are equal. */
@@ -116,24 +125,26 @@ static void FN(reduce_row)(reduction how, void *y, ptrdiff_t at, const T *x, siz
         ((T *)y)[at] = how == SUM ? FN(sum_contiguous)(x, n) : FN(sum_contiguous)(x, n) / (T)n;
 }
 
-/* Computes a run of outputs if one of the forms fits. */
-static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, reduction how)
+/* Computes a run of outputs if one of the forms fits. memory has 2 * 64 strips of columns of `strip` bytes. */
+static bool FN(reduce_run)(const rp_walk *kept, rp_walk inner, reduction how, void *memory, size_t strip)
 {
     const T divisor = how == MEAN ? (T)inner.left : (T)1;
-    T *y = kept->at[0], *x = kept->at[1], part[FN(COLUMNS)];
+    T *y = kept->at[0], *x = kept->at[1];
+    size_t width;
 
     if (inner.rank == 1 && inner.step[0] == 1) {
         for (size_t i = 0; i < kept->run; i++)
             FN(reduce_row)(how, y, (ptrdiff_t)i * kept->step[0], x + (ptrdiff_t)i * kept->step[1], inner.left);
         return true;
     }
-    if (kept->step[1] != 1 || how == ARGMAX)
+    if (kept->step[1] != 1 || how == ARGMAX || inner.left > (size_t)RP_CHUNK * RP_CHUNK)
         return false;
-    for (size_t i = 0; i < kept->run; i += FN(COLUMNS)) {
-        const size_t width = kept->run - i < FN(COLUMNS) ? kept->run - i : FN(COLUMNS);
+    for (size_t i = 0; i < kept->run; i += width) {
+        const T *part;
 
+        width = kept->run - i < strip / sizeof(T) ? kept->run - i : strip / sizeof(T);
         inner.next[0] = (char *)(x + i);
-        (how == MAX ? FN(max_columns) : FN(sum_columns))(part, width, inner);
+        part = (how == MAX ? FN(max_columns) : FN(sum_columns))(memory, width, inner);
         for (size_t c = 0; c < width; c++)
             y[(ptrdiff_t)(i + c) * kept->step[0]] = part[c] / divisor; /* by 1 changes nothing */
     }

@@ -52,7 +52,7 @@ SUM_OF(slope_sum, (x[i] * y[i]) * ((z[i] - c) * d))
 RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
 {
     for (size_t i = 0; i < count; i += 64 / sizeof(T))
-        __builtin_prefetch(x + n + i);
+        __builtin_prefetch(x + n + i, 0, 2); /* the second cache: the first could not have as many under way */
 }
 
 /* y[i] = value for a whole row, by blocks, past the caches if `stream`. `and` runs for each block: its elements [at,
