@@ -26,7 +26,7 @@ enum { PHILOX_LANES = 2 };
 #define PHILOX_MUL(a, b) (philox_lanes) vmull_u32(vmovn_u64((uint64x2_t)(a)), vmovn_u64((uint64x2_t)(b)))
 #endif
 
-/* Two vectors are under way at once, to hide the multiplier's latency. */
+/* So many vectors are under way at once, to hide the multiplier's latency. */
 enum { PHILOX_VECTORS = 4, PHILOX_WIDE = PHILOX_VECTORS * PHILOX_LANES };
 typedef uint64_t philox_lanes __attribute__((vector_size(8 * PHILOX_LANES)));
 
@@ -35,40 +35,48 @@ typedef struct philox_source {
     uint32_t stream;
 } philox_source;
 
+/* One round of all vectors. */
+static inline __attribute__((always_inline)) void philox_round(philox_lanes word[4][PHILOX_VECTORS], philox_lanes key[2])
+{
+    const philox_lanes zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
+
+    for (int v = 0; v < PHILOX_VECTORS; v++) {
+        const philox_lanes p0 = PHILOX_MUL(word[0][v], m0), p1 = PHILOX_MUL(word[2][v], m1);
+
+        word[0][v] = (p1 >> 32) ^ word[1][v] ^ key[0];
+        word[1][v] = p1;
+        word[2][v] = (p0 >> 32) ^ word[3][v] ^ key[1];
+        word[3][v] = p0;
+    }
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+}
+
 /* Blocks block .. block + PHILOX_WIDE - 1; word[w][v] has word w of them, with arbitrary high halves. */
 static inline __attribute__((always_inline)) void philox_wide(const philox_source *s, uint64_t block,
                                                               philox_lanes word[4][PHILOX_VECTORS])
 {
-    const philox_lanes zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
-    uint32_t k0 = (uint32_t)s->seed, k1 = (uint32_t)(s->seed >> 32);
+    static const uint64_t ascending[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const philox_lanes zero = {0};
+    philox_lanes key[2] = {zero + s->seed, zero + (s->seed >> 32)}, blocks;
 
-    for (int v = 0; v < PHILOX_VECTORS; v++) {
-        philox_lanes blocks = zero + (block + (uint64_t)(v * PHILOX_LANES));
-
-        for (int l = 0; l < PHILOX_LANES; l++)
-            blocks[l] += (uint64_t)l;
+    memcpy(&blocks, ascending, sizeof blocks);
+    blocks += block;
+    for (int v = 0; v < PHILOX_VECTORS; v++, blocks += PHILOX_LANES) {
         word[0][v] = blocks;
-        word[1][v] = zero + (uint32_t)s->step;
+        word[1][v] = zero + s->step;
         word[2][v] = ((blocks >> 32 & 0xFFFF) << 16) | (s->step >> 32 & 0xFFFF);
         word[3][v] = zero + s->stream;
     }
-    for (int round = 0; round < 10; round++) {
-        for (int v = 0; v < PHILOX_VECTORS; v++) {
-            const philox_lanes p0 = PHILOX_MUL(word[0][v], m0), p1 = PHILOX_MUL(word[2][v], m1);
-
-            word[0][v] = (p1 >> 32) ^ word[1][v] ^ k0;
-            word[1][v] = p1;
-            word[2][v] = (p0 >> 32) ^ word[3][v] ^ k1;
-            word[3][v] = p0;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+    for (int round = 0; round < 10; round += 2) { /* by twos, which saves moves between registers */
+        philox_round(word, key);
+        philox_round(word, key);
     }
 }
 
 /* Words of blocks first .. first + n - 1, one column a word, each in 64 bits. The columns have room for n rounded up to
  * PHILOX_WIDE. */
-static inline void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1,
+static void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1,
                                   uint64_t *c2, uint64_t *c3)
 {
     uint64_t *const column[4] = {c0, c1, c2, c3};
@@ -88,7 +96,7 @@ static inline void philox_columns(const philox_source *s, uint64_t first, size_t
 
 /* Words first .. first + n - 1 of the sequence, somewhere in buffer, which has room for n + 4 PHILOX_WIDE + 4. Little-endian
  * hosts only, as all that have a variant are. */
-static inline const uint32_t *philox_words(const philox_source *s, uint64_t first, size_t n, uint32_t *buffer)
+static const uint32_t *philox_words(const philox_source *s, uint64_t first, size_t n, uint32_t *buffer)
 {
     const size_t skip = first % 4, blocks = (skip + n + 3) / 4;
 

@@ -34,7 +34,7 @@ typedef void fill_piece(void *y, const void *x, uint64_t first, size_t n, const 
 /* Standard normals of blocks first .. first + n, as rp_normal_f64. */
 static void normals(double *z, uint64_t first, size_t n, const draw *d)
 {
-    uint64_t word[4][PIECE + PHILOX_WIDE];
+    _Alignas(64) uint64_t word[4][PIECE + PHILOX_WIDE];
 
     philox_columns(&d->source, first, n, word[0], word[1], word[2], word[3]);
     RP_EACH(i, n) {
@@ -51,7 +51,7 @@ static void normals(double *z, uint64_t first, size_t n, const draw *d)
 
 static void uniform_f32(void *out, const void *x, uint64_t first, size_t n, const draw *d)
 {
-    uint32_t buffer[PIECE + 4 * PHILOX_WIDE + 4];
+    _Alignas(64) uint32_t buffer[PIECE + 4 * PHILOX_WIDE + 4];
     const uint32_t *word = philox_words(&d->source, first, n, buffer);
     float *y = out;
 
@@ -61,7 +61,7 @@ static void uniform_f32(void *out, const void *x, uint64_t first, size_t n, cons
 
 static void uniform_f64(void *out, const void *x, uint64_t first, size_t n, const draw *d)
 {
-    uint32_t buffer[2 * PIECE + 4 * PHILOX_WIDE + 4];
+    _Alignas(64) uint32_t buffer[2 * PIECE + 4 * PHILOX_WIDE + 4];
     const uint32_t *word = philox_words(&d->source, 2 * first, 2 * n, buffer);
     double *y = out;
 

@@ -12,7 +12,7 @@ static void FN(normal)(void *out, const void *x, uint64_t first, size_t n, const
 
 static void FN(dropout)(void *out, const void *in, uint64_t first, size_t n, const draw *d)
 {
-    uint32_t buffer[PIECE + 4 * PHILOX_WIDE + 4];
+    _Alignas(64) uint32_t buffer[PIECE + 4 * PHILOX_WIDE + 4];
     const uint32_t *word = philox_words(&d->source, first, n, buffer), kept = d->kept;
     const T *x = in, scale = (T)d->a;
     T *y = out;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Moving data for one instruction set: by the size of an element, as bits are only carried. Contiguous runs are copied
+ * whole, transposes go by tiles, and what is strange goes to the reference. */
+#include <string.h>
+
+#include "kernels/cpu/stream.h"
+
+extern const rp_kernel rp_kernel_copy_ref, rp_kernel_concat_ref, rp_kernel_pad_ref, rp_kernel_fill_ref,
+    rp_kernel_iota_ref, rp_kernel_one_hot_ref;
+
+static void move_bytes(void *to, const void *from, size_t bytes, bool stream)
+{
+    if (stream)
+        stream_copy(to, from, bytes);
+    else if (bytes > 0)
+        memcpy(to, from, bytes);
+}
+
+/* Repeats a block of STREAM_BLOCK bytes. */
+static void repeat_block(char *to, const char *block, size_t bytes, bool stream)
+{
+    for (size_t i = 0; i < bytes; i += STREAM_BLOCK)
+        move_bytes(to + i, block, bytes - i < STREAM_BLOCK ? bytes - i : STREAM_BLOCK, stream);
+}
+
+static const _Alignas(STREAM_LINE) char zeros[STREAM_BLOCK];
+
+/* TILE x TILE elements: row r of `from` (fs apart) becomes column r of `to` (ts apart). A tile passes through a buffer,
+ * so that whole lines are written. */
+#define TRANSPOSE(T, TILE)                                                                                       \
+    static void transpose_##T(char *to, ptrdiff_t ts, const char *from, ptrdiff_t fs, size_t rows, size_t cols,   \
+                              bool stream)                                                                       \
+    {                                                                                                            \
+        _Alignas(STREAM_LINE) T tile[TILE][TILE];                                                                \
+                                                                                                                 \
+        for (size_t c = 0; c < cols; c += TILE)                                                                  \
+            for (size_t r = 0; r < rows; r += TILE) {                                                            \
+                const size_t height = rows - r < TILE ? rows - r : TILE, width = cols - c < TILE ? cols - c : TILE; \
+                const T *x = (const T *)from + (ptrdiff_t)c * fs + (ptrdiff_t)r;                                 \
+                T *y = (T *)to + (ptrdiff_t)r * ts + (ptrdiff_t)c;                                               \
+                                                                                                                 \
+                if (height == TILE && width == TILE)                                                             \
+                    for (size_t j = 0; j < TILE; j++)                                                            \
+                        for (size_t i = 0; i < TILE; i++)                                                        \
+                            tile[i][j] = x[(ptrdiff_t)j * fs + (ptrdiff_t)i];                                    \
+                else                                                                                             \
+                    for (size_t j = 0; j < width; j++)                                                           \
+                        for (size_t i = 0; i < height; i++)                                                      \
+                            tile[i][j] = x[(ptrdiff_t)j * fs + (ptrdiff_t)i];                                    \
+                for (size_t i = 0; i < height; i++)                                                              \
+                    move_bytes(y + (ptrdiff_t)i * ts, tile[i], width * sizeof(T), stream);                       \
+            }                                                                                                    \
+    }
+
+TRANSPOSE(uint8_t, 64)
+TRANSPOSE(uint32_t, 32)
+TRANSPOSE(uint64_t, 16)
+
+/* Element by element; the runs are what the walk gives. */
+static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, size_t end, bool stream)
+{
+    const size_t size = rp_dtype_size(out->dtype);
+    const rp_view *views[2] = {out, in};
+    rp_walk walk;
+
+    rp_walk_begin(&walk, views, 2, begin, end);
+    while (rp_walk_next(&walk)) {
+        const ptrdiff_t sy = walk.step[0], sx = walk.step[1];
+
+        if (sy == 1 && sx == 1)
+            move_bytes(walk.at[0], walk.at[1], walk.run * size, stream);
+        else if (size == 4)
+            RP_EACH(i, walk.run) ((uint32_t *)walk.at[0])[i * sy] = ((const uint32_t *)walk.at[1])[i * sx];
+        else if (size == 8)
+            RP_EACH(i, walk.run) ((uint64_t *)walk.at[0])[i * sy] = ((const uint64_t *)walk.at[1])[i * sx];
+        else
+            RP_EACH(i, walk.run) ((uint8_t *)walk.at[0])[i * sy] = ((const uint8_t *)walk.at[1])[i * sx];
+    }
+}
+
+/* Whole rows [begin, end) of out's planes, a plane being its last two (merged) axes, where the input's rows lie along
+ * out's columns. `walk` has begun at element 0. */
+static void transpose_rows(const rp_view *const views[2], const rp_walk *axes, size_t begin, size_t end, bool stream)
+{
+    const int last = axes->rank - 1;
+    const size_t size = rp_dtype_size(views[0]->dtype), cols = axes->shape[last], height = axes->shape[last - 1];
+    const ptrdiff_t ts = axes->bytes[0][last - 1] / (ptrdiff_t)size, fs = axes->bytes[1][last] / (ptrdiff_t)size;
+
+    while (begin < end) {
+        const size_t room = height - begin % height, rows = end - begin < room ? end - begin : room;
+        rp_walk at;
+
+        rp_walk_begin(&at, views, 2, begin * cols, (begin + 1) * cols);
+        (void)rp_walk_next(&at);
+        (size == 4 ? transpose_uint32_t : size == 8 ? transpose_uint64_t : transpose_uint8_t)(
+            at.at[0], ts, at.at[1], fs, rows, cols, stream);
+        begin += rows;
+    }
+}
+
+static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0], *in = &args->in[0], *views[2] = {out, in};
+    const bool stream = stream_pays(out);
+    const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(out->dtype);
+    rp_walk axes;
+    int last;
+
+    rp_walk_begin(&axes, views, 2, 0, rp_view_count(out));
+    last = axes.rank - 1;
+    if (begin < end && last > 0 && axes.bytes[0][last] == size && axes.bytes[1][last] != size &&
+        axes.bytes[1][last - 1] == size) {
+        const size_t cols = axes.shape[last], first = (begin + cols - 1) / cols, past = end / cols;
+
+        if (first < past) {
+            copy_elements(out, in, begin, first * cols, false);
+            transpose_rows(views, &axes, first, past, stream);
+            begin = past * cols;
+        }
+    }
+    copy_elements(out, in, begin, end, stream);
+    stream_end();
+}
+
+/* Items are the inputs' elements one input after the other, as in the reference. */
+static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0];
+    const size_t axis = (size_t)args->attr[0].i;
+    ptrdiff_t offset = 0;
+    size_t first = 0;
+
+    for (size_t v = 0; v < args->n_in && first < end; v++) {
+        const rp_view *in = &args->in[v];
+        const size_t count = rp_view_count(in);
+        rp_view part = *out;
+
+        part.data = rp_view_at(out, offset * out->stride[axis]);
+        part.shape[axis] = in->shape[axis];
+        if (first + count > begin)
+            copy_elements(&part, in, begin > first ? begin - first : 0, end - first < count ? end - first : count,
+                          stream_pays(out));
+        first += count;
+        offset += (ptrdiff_t)in->shape[axis];
+    }
+    stream_end();
+}
+
+static void fill_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0];
+    const size_t size = rp_dtype_size(out->dtype);
+    const bool stream = stream_pays(out);
+    _Alignas(STREAM_LINE) char block[STREAM_BLOCK];
+    rp_view whole = {block, out->dtype, 1, {STREAM_BLOCK / size}, {1}};
+    const rp_kernel_args filled = {.out = &whole, .n_out = 1, .attr = args->attr};
+    rp_walk walk;
+
+    rp_kernel_fill_ref.run(&filled, 0, end - begin < STREAM_BLOCK / size ? end - begin : STREAM_BLOCK / size);
+    rp_walk_args(&walk, args, 0, begin, end);
+    while (rp_walk_next(&walk))
+        if (walk.step[0] == 1)
+            repeat_block(walk.at[0], block, walk.run * size, stream);
+        else
+            rp_kernel_fill_ref.run(args, walk.first, walk.first + walk.run);
+    stream_end();
+}
+
+/* Where row `row` of the padded output comes from; NULL for a row of zeros. */
+static const char *pad_source(const rp_kernel_args *args, size_t row)
+{
+    const rp_view *out = &args->out[0], *in = &args->in[0];
+    ptrdiff_t offset = 0;
+
+    for (int d = out->rank - 2; d >= 0; d--) {
+        const size_t at = row % out->shape[d], before = (size_t)args->attr[0].list[d];
+
+        row /= out->shape[d];
+        if (at < before || at - before >= in->shape[d])
+            return NULL;
+        offset += (ptrdiff_t)(at - before) * in->stride[d];
+    }
+    return rp_view_at(in, offset);
+}
+
+static void pad_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0], *in = &args->in[0], rows = rp_view_rows(out), *walked = &rows;
+    const size_t size = rp_dtype_size(out->dtype), length = rp_view_last(out) * size, middle = rp_view_last(in) * size;
+    const size_t before = out->rank > 0 ? (size_t)args->attr[0].list[out->rank - 1] * size : 0;
+    const bool stream = stream_pays(out);
+    rp_walk walk;
+
+    if (rp_view_last_stride(out) != 1 || rp_view_last_stride(in) != 1) {
+        rp_kernel_pad_ref.run(args, begin, end);
+        return;
+    }
+    rp_walk_begin(&walk, &walked, 1, begin, end);
+    while (rp_walk_next(&walk))
+        for (size_t i = 0; i < walk.run; i++) {
+            char *y = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
+            const char *x = pad_source(args, walk.first + i);
+
+            repeat_block(y, zeros, x == NULL ? length : before, stream);
+            if (x == NULL)
+                continue;
+            move_bytes(y + before, x, middle, stream);
+            repeat_block(y + before + middle, zeros, length - before - middle, stream);
+        }
+    stream_end();
+}
+
+#define COUNT(T, kind)                                                          \
+    case kind:                                                                  \
+        RP_EACH(j, count)((T *)to)[j] = (T)((int64_t)i + (int64_t)j);           \
+        break
+
+static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0];
+    const size_t size = rp_dtype_size(out->dtype);
+    const bool stream = stream_pays(out);
+    _Alignas(STREAM_LINE) char block[STREAM_BLOCK];
+
+    if (out->stride[0] != 1) {
+        rp_kernel_iota_ref.run(args, begin, end);
+        return;
+    }
+    for (size_t i = begin, count; i < end; i += count) {
+        char *y = (char *)out->data + i * size, *to = stream ? block : y;
+
+        count = i == begin ? stream_head(y, size) : STREAM_BLOCK / size;
+        count = end - i < count ? end - i : count;
+        switch (out->dtype) {
+            COUNT(float, RP_F32);
+            COUNT(double, RP_F64);
+            COUNT(int32_t, RP_I32);
+        default:
+            RP_EACH(j, count) ((int64_t *)to)[j] = (int64_t)i + (int64_t)j;
+        }
+        if (stream)
+            stream_copy(y, block, count * size);
+    }
+    stream_end();
+}
+
+/* Rows that lie behind one another are zeroed together; then come the ones. */
+static void one_hot_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_view *out = &args->out[0], rows = rp_view_rows(out), *views[2] = {&rows, &args->in[0]};
+    const size_t size = rp_dtype_size(out->dtype), depth = rp_view_last(out);
+    const bool stream = stream_pays(out);
+    rp_walk walk;
+
+    if (rp_view_last_stride(out) != 1) {
+        rp_kernel_one_hot_ref.run(args, begin, end);
+        return;
+    }
+    rp_walk_begin(&walk, views, 2, begin, end);
+    while (rp_walk_next(&walk)) {
+        const bool dense = walk.step[0] == (ptrdiff_t)depth;
+
+        if (dense)
+            repeat_block(walk.at[0], zeros, walk.run * depth * size, stream);
+        stream_end(); /* a plain store to a streamed line must come after it */
+        for (size_t i = 0; i < walk.run; i++) {
+            const ptrdiff_t at = (ptrdiff_t)i * walk.step[1];
+            const int64_t label = args->in[0].dtype == RP_I32 ? ((const int32_t *)walk.at[1])[at]
+                                                              : ((const int64_t *)walk.at[1])[at];
+            char *y = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
+
+            if (!dense)
+                repeat_block(y, zeros, depth * size, false);
+            if (label < 0 || (uint64_t)label >= depth)
+                continue;
+            switch (out->dtype) {
+            case RP_F32: ((float *)y)[label] = 1; break;
+            case RP_F64: ((double *)y)[label] = 1; break;
+            case RP_I32: ((int32_t *)y)[label] = 1; break;
+            default: ((int64_t *)y)[label] = 1;
+            }
+        }
+    }
+}
+
+RP_DEFINE_KERNEL(copy, rp_items_elements, copy_run, rp_cost_light);
+RP_DEFINE_KERNEL(concat, rp_items_elements, concat_run, rp_cost_light);
+RP_DEFINE_KERNEL(fill, rp_items_elements, fill_run, rp_cost_light);
+RP_DEFINE_KERNEL(pad, rp_items_rows, pad_run, rp_cost_row);
+RP_DEFINE_KERNEL(iota, rp_items_elements, iota_run, rp_cost_light);
+RP_DEFINE_KERNEL(one_hot, rp_items_rows, one_hot_run, rp_cost_row);
