@@ -209,6 +209,7 @@ static void shape_moves(job *j, const entry *e, size_t rows, size_t cols)
     case CONCAT:
         j->attr[0].i = 1;
         in[0].shape[1] = in[1].shape[1] = cols / 2;
+        in[0].stride[0] = in[1].stride[0] = (ptrdiff_t)cols / 2;
         break;
     case PAD:
         in[0].shape[1] = (size_t)(in[0].stride[0] = (ptrdiff_t)cols - 3);

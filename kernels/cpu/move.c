@@ -25,24 +25,67 @@ static void repeat_block(char *to, const char *block, size_t bytes, bool stream)
 
 static const _Alignas(STREAM_LINE) char zeros[STREAM_BLOCK];
 
-/* TILE x TILE elements: row r of `from` (fs apart) becomes column r of `to` (ts apart). A tile passes through a buffer,
- * so that whole lines are written. */
-#define TRANSPOSE(T, TILE)                                                                                       \
-    static void transpose_##T(char *to, ptrdiff_t ts, const char *from, ptrdiff_t fs, size_t rows, size_t cols,   \
+/* The columns of a square of elements that fill a 16-byte vector become its rows. */
+typedef uint32_t quad __attribute__((vector_size(16)));
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+static inline void turn_uint32_t(uint32_t *y, ptrdiff_t ys, const uint32_t *x, ptrdiff_t xs)
+{
+    quad a[4], b[4];
+
+    for (int i = 0; i < 4; i++)
+        memcpy(&a[i], x + i * xs, sizeof a[i]);
+    b[0] = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+    b[1] = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+    b[2] = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+    b[3] = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+    for (int i = 0; i < 4; i += 2) {
+        a[i] = __builtin_shufflevector(b[i], b[i + 1], 0, 1, 4, 5);
+        a[i + 1] = __builtin_shufflevector(b[i], b[i + 1], 2, 3, 6, 7);
+    }
+    for (int i = 0; i < 4; i++)
+        memcpy(y + i * ys, &a[i], sizeof a[i]);
+}
+
+static inline void turn_uint64_t(uint64_t *y, ptrdiff_t ys, const uint64_t *x, ptrdiff_t xs)
+{
+    pair a[2], b[2];
+
+    for (int i = 0; i < 2; i++)
+        memcpy(&a[i], x + i * xs, sizeof a[i]);
+    b[0] = __builtin_shufflevector(a[0], a[1], 0, 2);
+    b[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
+    for (int i = 0; i < 2; i++)
+        memcpy(y + i * ys, &b[i], sizeof b[i]);
+}
+
+static inline void turn_uint8_t(uint8_t *y, ptrdiff_t ys, const uint8_t *x, ptrdiff_t xs)
+{
+    (void)ys, (void)xs;
+    *y = *x;
+}
+
+/* Row c of `from` (fs apart) becomes column c of `to` (ts apart), by tiles: a line's length of each of TILE rows passes
+ * through a buffer, so that whole stretches of `to` are written. SIDE is that of the square that is turned at once. */
+enum { TILE = 64 };
+#define TRANSPOSE(T, SIDE)                                                                                       \
+    static void transpose_##T(void *to, ptrdiff_t ts, const void *from, ptrdiff_t fs, size_t rows, size_t cols,   \
                               bool stream)                                                                       \
     {                                                                                                            \
-        _Alignas(STREAM_LINE) T tile[TILE][TILE];                                                                \
+        enum { HEIGHT = STREAM_LINE / sizeof(T) };                                                               \
+        _Alignas(STREAM_LINE) T tile[HEIGHT][TILE];                                                              \
                                                                                                                  \
-        for (size_t c = 0; c < cols; c += TILE)                                                                  \
-            for (size_t r = 0; r < rows; r += TILE) {                                                            \
-                const size_t height = rows - r < TILE ? rows - r : TILE, width = cols - c < TILE ? cols - c : TILE; \
+        for (size_t c = 0, width; c < cols; c += width)                                                          \
+            for (size_t r = 0, height; r < rows; r += height) {                                                  \
                 const T *x = (const T *)from + (ptrdiff_t)c * fs + (ptrdiff_t)r;                                 \
                 T *y = (T *)to + (ptrdiff_t)r * ts + (ptrdiff_t)c;                                               \
                                                                                                                  \
-                if (height == TILE && width == TILE)                                                             \
-                    for (size_t j = 0; j < TILE; j++)                                                            \
-                        for (size_t i = 0; i < TILE; i++)                                                        \
-                            tile[i][j] = x[(ptrdiff_t)j * fs + (ptrdiff_t)i];                                    \
+                height = rows - r < HEIGHT ? rows - r : HEIGHT;                                                  \
+                width = cols - c < TILE ? cols - c : TILE;                                                       \
+                if (height == HEIGHT && width == TILE)                                                           \
+                    for (size_t j = 0; j < TILE; j += SIDE)                                                      \
+                        for (size_t i = 0; i < HEIGHT; i += SIDE)                                                \
+                            turn_##T(&tile[i][j], TILE, x + (ptrdiff_t)j * fs + (ptrdiff_t)i, fs);               \
                 else                                                                                             \
                     for (size_t j = 0; j < width; j++)                                                           \
                         for (size_t i = 0; i < height; i++)                                                      \
@@ -52,9 +95,9 @@ static const _Alignas(STREAM_LINE) char zeros[STREAM_BLOCK];
             }                                                                                                    \
     }
 
-TRANSPOSE(uint8_t, 64)
-TRANSPOSE(uint32_t, 32)
-TRANSPOSE(uint64_t, 16)
+TRANSPOSE(uint8_t, 1)
+TRANSPOSE(uint32_t, 4)
+TRANSPOSE(uint64_t, 2)
 
 /* Element by element; the runs are what the walk gives. */
 static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, size_t end, bool stream)

@@ -44,10 +44,12 @@ static inline void stream_copy(void *to, const void *from, size_t bytes)
     const char *x = from;
     size_t i = head < bytes ? head : bytes;
 
-    memcpy(y, x, i);
+    if (i > 0)
+        memcpy(y, x, i);
     for (; i + STREAM_WIDTH <= bytes; i += STREAM_WIDTH)
         STREAM_STORE(y + i, x + i);
-    memcpy(y + i, x + i, bytes - i);
+    if (i < bytes)
+        memcpy(y + i, x + i, bytes - i);
 #else
     memcpy(to, from, bytes);
 #endif
