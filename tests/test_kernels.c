@@ -114,6 +114,29 @@ static void long_rows_and_columns_have_the_bits_of_the_reference(void **state)
     each_plan(shapes, sizeof shapes / sizeof shapes[0], 3, check_long);
 }
 
+/* Kernels that change how they write when an output is larger than the caches. The reference is slow where it calls a
+ * function for each element, so those functions are left to the smaller shapes: they share their loops with the rest. */
+static void check_large(const rp_specimen_plan *plan)
+{
+    static const rp_kernel_id ids[] = {RP_K_cast,    RP_K_add,     RP_K_dropout,      RP_K_copy,       RP_K_fill,
+                                       RP_K_concat,  RP_K_pad,     RP_K_gather,       RP_K_one_hot,    RP_K_iota,
+                                       RP_K_uniform, RP_K_softmax, RP_K_softmax_grad, RP_K_layer_norm, RP_K_cross_entropy_grad};
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (plan->kernel == ids[i] && plan->dtype == RP_F32 &&
+            (plan->layout == RP_LAYOUT_UNALIGNED || plan->layout == RP_LAYOUT_GAPS))
+            check_levels(plan);
+}
+
+/* 33 MiB of binary32, in rows that end inside a cache line. */
+static void outputs_larger_than_the_caches_have_the_bits_of_the_reference(void **state)
+{
+    static const size_t shapes[][3] = {{3, 1303, 2213}};
+
+    (void)state;
+    each_plan(shapes, 1, 1, check_large);
+}
+
 /* Element `position` of a view by definition, without the library's walking. */
 static void *element(const rp_view *view, size_t position)
 {
@@ -358,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(long_rows_and_columns_have_the_bits_of_the_reference),
+        cmocka_unit_test(outputs_larger_than_the_caches_have_the_bits_of_the_reference),
         cmocka_unit_test(memory_layout_does_not_change_bits),
         cmocka_unit_test(elementwise_kernels_may_run_in_place),
         cmocka_unit_test(threads_do_not_change_bits),

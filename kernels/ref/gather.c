@@ -3,6 +3,7 @@
  * contributions in ascending source index from +0: an item owns its outputs and reads the whole index. */
 #include "kernels/ref/map.h"
 #include "kernels/ref/move.h"
+#include "kernels/ref/taking.h"
 
 #include "kernels/type_f32.h"
 #include "kernels/ref/gather_type.inc.h"
@@ -12,49 +13,6 @@
 #include "kernels/ref/gather_type.inc.h"
 #include "kernels/type_i64.h"
 #include "kernels/ref/gather_type.inc.h"
-
-/* An axis of `table` is replaced by the axes of `index` in `taken`: the parts before, at and after it. */
-typedef struct taking {
-    rp_view table_outer, table_inner, taken_outer, taken_inner;
-    rp_view taken_index; /* the axes of taken that run along the index */
-    const rp_view *index;
-    ptrdiff_t axis_stride; /* of table */
-    size_t axis_length, outer, inner, n;
-} taking;
-
-static taking taking_of(const rp_view *table, const rp_view *index, const rp_view *taken, size_t axis)
-{
-    const unsigned before = (1u << axis) - 1, upto = (1u << (axis + 1)) - 1;
-    const unsigned upto_index = (1u << (axis + (size_t)index->rank)) - 1;
-    taking t = {.index = index, .axis_stride = table->stride[axis], .axis_length = table->shape[axis]};
-
-    t.table_outer = rp_view_axes(table, before, true);
-    t.table_inner = rp_view_axes(table, upto, false);
-    t.taken_outer = rp_view_axes(taken, before, true);
-    t.taken_inner = rp_view_axes(taken, upto_index, false);
-    t.taken_index = rp_view_axes(taken, upto_index & ~before, true);
-    t.outer = rp_view_count(&t.table_outer);
-    t.inner = rp_view_count(&t.table_inner);
-    t.n = rp_view_count(index);
-    return t;
-}
-
-static int64_t index_value(const rp_view *index, const void *at)
-{
-    return index->dtype == RP_I32 ? *(const int32_t *)at : *(const int64_t *)at;
-}
-
-/* The address of row-major element `position` of a view. */
-static void *address(const rp_view *view, size_t position)
-{
-    ptrdiff_t offset = 0;
-
-    for (int d = view->rank - 1; d >= 0; d--) {
-        offset += (ptrdiff_t)(position % view->shape[d]) * view->stride[d];
-        position /= view->shape[d];
-    }
-    return rp_view_at(view, offset);
-}
 
 static size_t gather_items(const rp_kernel_args *args)
 {

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gather and scatter_add for one instruction set, where what lies behind the indexed axis is contiguous, as rows of an
+ * embedding are; the rest goes to the reference. Rows come from anywhere, so the next ones are asked for ahead. */
+#include <string.h>
+
+#include "kernels/cpu/stream.h"
+#include "kernels/ref/taking.h"
+
+extern const rp_kernel rp_kernel_gather_ref, rp_kernel_scatter_add_ref;
+
+enum { FETCH_BYTES = 2048, FETCH_MOST = 16 }; /* how far ahead, in bytes of rows and in rows */
+
+static bool contiguous(const rp_view *view)
+{
+    ptrdiff_t step = 1;
+
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->shape[d] != 1 && view->stride[d] != step)
+            return false;
+        step *= (ptrdiff_t)view->shape[d];
+    }
+    return true;
+}
+
+static int64_t index_at(const rp_view *index, const rp_walk *walk, size_t i)
+{
+    const ptrdiff_t at = (ptrdiff_t)i * walk->step[1];
+
+    return index->dtype == RP_I32 ? ((const int32_t *)walk->at[1])[at] : ((const int64_t *)walk->at[1])[at];
+}
+
+static void fetch_row(const char *row, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && i < FETCH_BYTES; i += STREAM_LINE)
+        __builtin_prefetch(row + i);
+}
+
+/* The walk over places in `taken` (view 0) and the index (view 1), source positions [begin, end) of outer block `outer`. */
+static void walk_index(rp_walk *walk, const taking *t, size_t outer, size_t begin, size_t end)
+{
+    rp_view place = t->taken_index;
+    const rp_view *views[2] = {&place, t->index};
+
+    place.data = address(&t->taken_outer, outer);
+    rp_walk_begin(walk, views, 2, begin, end);
+}
+
+static size_t fetch_distance(size_t bytes)
+{
+    const size_t rows = 1 + FETCH_BYTES / (bytes > 0 ? bytes : 1);
+
+    return rows < FETCH_MOST ? rows : FETCH_MOST;
+}
+
+static void gather_block(const taking *t, size_t outer, size_t begin, size_t end, size_t size, bool stream)
+{
+    const char *table = address(&t->table_outer, outer);
+    const size_t bytes = t->inner * size, ahead = fetch_distance(bytes);
+    const ptrdiff_t row = t->axis_stride * (ptrdiff_t)size;
+    rp_walk walk;
+
+    walk_index(&walk, t, outer, begin, end);
+    while (rp_walk_next(&walk))
+        for (size_t i = 0; i < walk.run; i++) {
+            const char *from = table + index_at(t->index, &walk, i) * row;
+            char *to = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
+
+            if (i + ahead < walk.run)
+                fetch_row(table + index_at(t->index, &walk, i + ahead) * row, bytes);
+            if (stream && bytes % STREAM_LINE == 0)
+                stream_copy(to, from, bytes);
+            else
+                memcpy(to, from, bytes);
+        }
+}
+
+static void gather_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)args->attr[0].i);
+    const size_t size = rp_dtype_size(args->out[0].dtype);
+
+    if (!contiguous(&t.table_inner) || !contiguous(&t.taken_inner)) {
+        rp_kernel_gather_ref.run(args, begin, end);
+        return;
+    }
+    while (begin < end) {
+        const size_t at = begin % t.n, count = end - begin < t.n - at ? end - begin : t.n - at;
+
+        gather_block(&t, begin / t.n, at, at + count, size, stream_pays(&args->out[0]));
+        begin += count;
+    }
+    stream_end();
+}
+
+#define ADD_ROW(T, WIDE)                                                     \
+    static void add_row_##T(void *to, const void *from, size_t n)            \
+    {                                                                        \
+        T *y = to;                                                           \
+        const T *x = from;                                                   \
+                                                                             \
+        RP_EACH(i, n) y[i] = (T)((WIDE)y[i] + (WIDE)x[i]);                    \
+    }
+
+ADD_ROW(float, float)
+ADD_ROW(double, double)
+ADD_ROW(int32_t, uint32_t)
+ADD_ROW(int64_t, uint64_t)
+
+/* Inner elements [begin, end) of outer block `outer`, for the whole axis, in ascending source order from zero. */
+static void scatter_block(const taking *t, size_t outer, size_t begin, size_t end, rp_dtype dtype)
+{
+    static void (*const add[RP_DTYPE_COUNT])(void *, const void *, size_t) = {
+        [RP_F32] = add_row_float, [RP_F64] = add_row_double, [RP_I32] = add_row_int32_t, [RP_I64] = add_row_int64_t};
+    const size_t size = rp_dtype_size(dtype), bytes = (end - begin) * size, ahead = fetch_distance(bytes);
+    const ptrdiff_t row = t->axis_stride * (ptrdiff_t)size;
+    char *table = (char *)address(&t->table_outer, outer) + begin * size;
+    rp_walk walk;
+
+    if (row == (ptrdiff_t)bytes)
+        memset(table, 0, t->axis_length * bytes); /* all bits 0 is +0 */
+    else
+        for (size_t j = 0; j < t->axis_length; j++)
+            memset(table + (ptrdiff_t)j * row, 0, bytes);
+    walk_index(&walk, t, outer, 0, t->n);
+    while (rp_walk_next(&walk))
+        for (size_t i = 0; i < walk.run; i++) {
+            const char *from = (const char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size + begin * size;
+
+            if (i + ahead < walk.run)
+                fetch_row(table + index_at(t->index, &walk, i + ahead) * row, bytes);
+            add[dtype](table + index_at(t->index, &walk, i) * row, from, end - begin);
+        }
+}
+
+static void scatter_add_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+
+    if (!contiguous(&t.table_inner) || !contiguous(&t.taken_inner)) {
+        rp_kernel_scatter_add_ref.run(args, begin, end);
+        return;
+    }
+    while (begin < end) {
+        const size_t at = begin % t.inner, count = end - begin < t.inner - at ? end - begin : t.inner - at;
+
+        scatter_block(&t, begin / t.inner, at, at + count, args->out[0].dtype);
+        begin += count;
+    }
+}
+
+static size_t gather_items(const rp_kernel_args *args)
+{
+    return rp_kernel_gather_ref.items(args);
+}
+
+static size_t gather_cost(const rp_kernel_args *args)
+{
+    return rp_kernel_gather_ref.cost(args);
+}
+
+static size_t scatter_items(const rp_kernel_args *args)
+{
+    return rp_kernel_scatter_add_ref.items(args);
+}
+
+static size_t scatter_cost(const rp_kernel_args *args)
+{
+    return rp_kernel_scatter_add_ref.cost(args);
+}
+
+RP_DEFINE_KERNEL(gather, gather_items, gather_run, gather_cost);
+RP_DEFINE_KERNEL(scatter_add, scatter_items, scatter_add_run, scatter_cost);
