@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -66,33 +67,48 @@ static json_t *describe_pins(bool *healthy, int *failed)
     return list;
 }
 
-static json_t *describe_levels(const char *conformance, bool *healthy, int *failed)
+static unsigned processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > 8 ? 8 : (unsigned)n;
+}
+
+/* conformance: NULL checks no level, "all" every one, over all processors; else the one named. */
+static rp_status describe_levels(json_t **out, const char *conformance, bool *healthy, int *failed, rp_error *err)
 {
     const char *const *name;
-    size_t count = rp_kernel_levels(&name);
-    json_t *list = json_object();
+    size_t count = rp_kernel_levels(&name), n = 0;
+    bool all = conformance && strcmp(conformance, "all") == 0;
+    rp_conformance result[RP_CONFORMANCE_LEVELS] = {0};
+    rp_status status;
 
-    for (size_t i = 0; i < count; i++) {
-        rp_error error = {0};
-        size_t checked = 0;
+    for (size_t i = 0; i < count && n < RP_CONFORMANCE_LEVELS; i++)
+        if (all || (conformance && strcmp(conformance, name[i]) == 0))
+            result[n++].level = name[i];
+    status = n ? rp_conformance_run_many(result, n, all ? processors() : 1, err) : RP_OK;
+    if (status != RP_OK)
+        return status;
+    *out = json_object();
+    for (size_t i = 0, k = 0; i < count; i++) {
         char text[64];
 
-        if (!conformance || (strcmp(conformance, "all") != 0 && strcmp(conformance, name[i]) != 0)) {
-            set(list, name[i], json_string("not checked"), failed);
-        } else if (rp_conformance_run(name[i], &checked, &error) == RP_OK) {
-            (void)snprintf(text, sizeof text, "conforms (%zu vectors)", checked);
-            set(list, name[i], json_string(text), failed);
-        } else {
-            set(list, name[i], json_string(error.text), failed);
-            *healthy = false;
+        if (k == n || strcmp(result[k].level, name[i]) != 0) {
+            set(*out, name[i], json_string("not checked"), failed);
+            continue;
         }
+        if (result[k].status == RP_OK)
+            (void)snprintf(text, sizeof text, "conforms (%zu vectors)", result[k].checked);
+        set(*out, name[i], json_string(result[k].status == RP_OK ? text : result[k].error.text), failed);
+        *healthy = *healthy && result[k].status == RP_OK;
+        k++;
     }
-    return list;
+    return RP_OK;
 }
 
 rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy, rp_error *err)
 {
-    json_t *host = json_object();
+    json_t *host = json_object(), *levels = NULL;
     struct utsname system;
     const rp_kernel_table *table;
     char cpu[128], environment[128];
@@ -119,9 +135,12 @@ rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy,
     set(host, "floating_point", json_string(environment), &failed);
     set(host, "floating_point_repaired", json_boolean(repaired), &failed);
     set(host, "libraries", describe_pins(&fine, &failed), &failed);
-    set(host, "levels", describe_levels(conformance, &fine, &failed), &failed);
+    status = describe_levels(&levels, conformance, &fine, &failed, err);
     rp_fpenv_leave(&saved);
-    status = rp_kernel_table_get(&table, NULL, err);
+    if (status == RP_OK) {
+        set(host, "levels", levels, &failed);
+        status = rp_kernel_table_get(&table, NULL, err);
+    }
     if (status == RP_OK)
         set(host, "level", json_string(table->level), &failed);
     if (status == RP_OK && failed)

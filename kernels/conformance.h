@@ -16,4 +16,17 @@ rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dty
  * first kernel and type that differ. */
 rp_status rp_conformance_run(const char *level, size_t *checked, rp_error *err);
 
+/* One level of several. */
+typedef struct rp_conformance {
+    const char *level;
+    size_t checked;
+    rp_status status; /* with error: what rp_conformance_run would say */
+    rp_error error;
+} rp_conformance;
+
+/* The same for n levels together (at most RP_CONFORMANCE_LEVELS), over so many threads: inputs are made once, and outputs
+ * equal to the first level's are not digested again. Errors: RP_EARG, RP_ENOMEM; the levels' own are in result. */
+enum { RP_CONFORMANCE_LEVELS = 8 };
+rp_status rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
+
 #endif

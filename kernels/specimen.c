@@ -8,6 +8,8 @@
 #include "kernels/specimen_data.h"
 #include "kernels/walk.h"
 
+enum { PATTERN = 0xA5 };
+
 /* Strides of a layout and the elements its block needs. */
 static size_t lay_out(rp_view *view, rp_specimen_layout layout, bool odd)
 {
@@ -48,7 +50,7 @@ static rp_view *add_view(rp_specimen *s, bool out, rp_dtype dtype, int rank, con
     }
     view->data = (char *)s->block[n] + (layout == RP_LAYOUT_PLAIN ? 0 : rp_dtype_size(dtype));
     if (out)
-        memset(s->block[n], 0xA5, s->count[n] * rp_dtype_size(dtype));
+        memset(s->block[n], PATTERN, s->count[n] * rp_dtype_size(dtype));
     return view;
 }
 
@@ -63,7 +65,7 @@ static void add_in(rp_specimen *s, const rp_specimen_plan *plan, rp_dtype dtype,
 
     add_view(s, false, dtype, rank, shape, plan->layout);
     if (!s->failed)
-        rp_specimen_fill(s->block[n], dtype, s->count[n], plan->data, plan->seed, (uint32_t)n);
+        rp_specimen_fill(plan->cache, s->block[n], dtype, s->count[n], plan->data, plan->seed, (uint32_t)n);
 }
 
 static void add_indices(rp_specimen *s, const rp_specimen_plan *plan, int rank, const size_t *shape, size_t limit)
@@ -416,6 +418,15 @@ rp_status rp_specimen_make(rp_specimen *specimen, const rp_specimen_plan *plan, 
         return RP_OK;
     rp_specimen_free(specimen);
     return rp_no_memory(err);
+}
+
+void rp_specimen_reset(rp_specimen *specimen)
+{
+    for (size_t i = 0; i < specimen->args.n_out; i++) {
+        const size_t n = specimen->args.n_in + i;
+
+        memset(specimen->block[n], PATTERN, specimen->count[n] * rp_dtype_size(specimen->out[i].dtype));
+    }
 }
 
 void rp_specimen_free(rp_specimen *specimen)

@@ -31,6 +31,7 @@ typedef struct rp_specimen_plan {
     rp_specimen_layout layout;
     rp_specimen_data data;
     uint64_t seed;
+    struct rp_specimen_cache *cache; /* of specimen_data.h, or NULL: only saves time */
 } rp_specimen_plan;
 
 enum { RP_SPECIMEN_VIEWS = 12 };
@@ -49,6 +50,8 @@ typedef struct rp_specimen {
 bool rp_specimen_fits(rp_kernel_id kernel, rp_dtype dtype);
 /* Outputs are filled with a pattern. Errors: RP_ENOMEM; the specimen is then freed. */
 rp_status rp_specimen_make(rp_specimen *specimen, const rp_specimen_plan *plan, rp_error *err);
+/* The pattern again, for another run of the kernel. */
+void rp_specimen_reset(rp_specimen *specimen);
 void rp_specimen_free(rp_specimen *specimen);
 /* The block of output i and its elements. */
 void *rp_specimen_output(const rp_specimen *specimen, size_t i, size_t *count);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values for specimens: element i of a block is a function of (seed, block, i, kind of data) alone. */
 #include "kernels/specimen_data.h"
+
+#include <string.h>
+
+#include "base/memory.h"
 #include "determinism/bits.h"
 #include "determinism/philox.h"
 
@@ -64,9 +68,11 @@ static int64_t value_int(rp_philox4 w, rp_specimen_data data, rp_dtype dtype)
     return (int64_t)(w.v[0] % 201) - 100;
 }
 
-void rp_specimen_fill(void *block, rp_dtype dtype, size_t count, rp_specimen_data data, uint64_t seed, uint32_t stream)
+/* Elements from .. count - 1. */
+static void fill(void *block, rp_dtype dtype, size_t from, size_t count, rp_specimen_data data, uint64_t seed,
+                 uint32_t stream)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = from; i < count; i++) {
         const rp_philox4 w = rp_random_block(seed, (uint64_t)data, stream, i);
 
         switch (dtype) {
@@ -77,6 +83,61 @@ void rp_specimen_fill(void *block, rp_dtype dtype, size_t count, rp_specimen_dat
         default: ((uint8_t *)block)[i] = w.v[0] & 1;
         }
     }
+}
+
+void rp_specimen_cache_free(rp_specimen_cache *cache)
+{
+    for (size_t i = 0; i < cache->n; i++)
+        rp_free(cache->entry[i].block);
+    cache->n = 0;
+}
+
+/* At least count elements of the block, kept from before or made now; NULL when there is no room. */
+static const void *cached(rp_specimen_cache *cache, rp_dtype dtype, size_t count, uint32_t stream)
+{
+    size_t i = 0;
+
+    while (i < cache->n && (cache->entry[i].dtype != dtype || cache->entry[i].stream != stream))
+        i++;
+    if (i == RP_CACHED_BLOCKS)
+        return NULL;
+    if (i == cache->n) {
+        memset(&cache->entry[i], 0, sizeof cache->entry[i]);
+        cache->entry[i].dtype = dtype;
+        cache->entry[i].stream = stream;
+        cache->n++;
+    }
+    if (cache->entry[i].room < count) {
+        void *bigger = rp_reallocarray(cache->entry[i].block, count, rp_dtype_size(dtype));
+
+        if (!bigger)
+            return NULL;
+        cache->entry[i].block = bigger;
+        cache->entry[i].room = count;
+    }
+    if (cache->entry[i].count < count) {
+        fill(cache->entry[i].block, dtype, cache->entry[i].count, count, cache->data, cache->seed, stream);
+        cache->entry[i].count = count;
+    }
+    return cache->entry[i].block;
+}
+
+void rp_specimen_fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, size_t count, rp_specimen_data data,
+                      uint64_t seed, uint32_t stream)
+{
+    const void *known;
+
+    if (cache && (cache->data != data || cache->seed != seed)) {
+        for (size_t i = 0; i < cache->n; i++)
+            cache->entry[i].count = 0;
+        cache->data = data;
+        cache->seed = seed;
+    }
+    known = cache ? cached(cache, dtype, count, stream) : NULL;
+    if (known)
+        memcpy(block, known, count * rp_dtype_size(dtype));
+    else
+        fill(block, dtype, 0, count, data, seed, stream);
 }
 
 void rp_specimen_fill_indices(void *block, rp_dtype dtype, size_t count, size_t limit, uint64_t seed, uint32_t stream)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "kernels/conformance.h"
 #include "rp/rp.h"
 
 static char job_folder[64];
@@ -27,14 +28,15 @@ static rp_job_options job_options = {.threads = 1, .level = "ref"};
 static bool job_real_conformance;
 
 /* Signing makes sure that the kernels conform, which takes longer than all the rest of a small job. So the tests are
- * linked with --wrap=rp_conformance_run, and only the job that is about it has the real one. */
-rp_status __real_rp_conformance_run(const char *level, size_t *checked, rp_error *err);
-rp_status __wrap_rp_conformance_run(const char *level, size_t *checked, rp_error *err);
-rp_status __wrap_rp_conformance_run(const char *level, size_t *checked, rp_error *err)
+ * linked with --wrap=rp_conformance_run_many, and only the job that is about it has the real one. */
+rp_status __real_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
+rp_status __wrap_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
+rp_status __wrap_rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err)
 {
     if (job_real_conformance)
-        return __real_rp_conformance_run(level, checked, err);
-    *checked = 1;
+        return __real_rp_conformance_run_many(result, n, threads, err);
+    for (size_t i = 0; i < n; i++)
+        result[i].checked = 1;
     return RP_OK;
 }
 
