@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Workers wait on a generation counter; a run hands every worker one contiguous range and keeps range 0 for the caller. */
+ * Workers wait on a generation counter; a run hands every worker one contiguous range and keeps range 0 for the caller.
+ * A process that forks has no workers in the child: a handler puts each pool there into the state of one that has not
+ * started any, and the first run that wants them starts them. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -28,7 +30,73 @@ struct rp_pool {
     rp_status (*on_start)(rp_error *);
     rp_status start_status;
     rp_error start_error;
+    bool orphaned; /* after a fork, in the child: no worker has been started here yet */
+    rp_pool *next, *before; /* in the list of all pools */
 };
+
+/* All pools of the process, for the handlers of fork. */
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    rp_pool *first;
+} all = {PTHREAD_ONCE_INIT, PTHREAD_MUTEX_INITIALIZER, NULL};
+
+static void make_locks(rp_pool *pool)
+{
+    pthread_mutex_init(&pool->busy, NULL);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->done, NULL);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&all.lock);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&all.lock);
+}
+
+/* Only the thread that forked is here. Whatever another one held or ran, it holds and runs in the parent. */
+static void after_fork_child(void)
+{
+    for (rp_pool *pool = all.first; pool; pool = pool->next) {
+        make_locks(pool);
+        pool->started = pool->running = pool->ready = 0;
+        pool->orphaned = true;
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void enlist(rp_pool *pool)
+{
+    (void)pthread_once(&all.once, watch_forks);
+    pthread_mutex_lock(&all.lock);
+    pool->next = all.first;
+    if (pool->next)
+        pool->next->before = pool;
+    all.first = pool;
+    pthread_mutex_unlock(&all.lock);
+}
+
+static void strike(rp_pool *pool)
+{
+    pthread_mutex_lock(&all.lock);
+    if (pool->before)
+        pool->before->next = pool->next;
+    else
+        all.first = pool->next;
+    if (pool->next)
+        pool->next->before = pool->before;
+    pthread_mutex_unlock(&all.lock);
+}
 
 /* Range i of n parts: the first items % n ranges are one longer. */
 static void part_of(size_t items, size_t parts, size_t i, size_t *begin, size_t *end)
@@ -43,11 +111,12 @@ static void *worker_main(void *arg)
 {
     worker *self = arg;
     rp_pool *pool = self->pool;
-    unsigned long seen = 0;
+    unsigned long seen;
     rp_error error = {0};
     rp_status status = pool->on_start ? pool->on_start(&error) : RP_OK;
 
     pthread_mutex_lock(&pool->lock);
+    seen = pool->generation; /* not 0 where a child starts workers anew */
     if (status != RP_OK && pool->start_status == RP_OK) {
         pool->start_status = status;
         pool->start_error = error;
@@ -75,31 +144,15 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_start)(rp_error *), rp_error *err)
+/* Starts workers 1 .. threads - 1 and waits until they are ready. */
+static rp_status start_workers(rp_pool *pool, rp_error *err)
 {
-    rp_pool *pool;
     rp_status status = RP_OK;
 
-    *out = NULL;
-    if (threads < 1 || threads > 1024)
-        return rp_fail(err, RP_EARG, "threads: expected 1 to 1024, found %u", threads);
-    pool = rp_calloc(1, sizeof *pool);
-    if (pool)
-        pool->workers = rp_calloc(threads, sizeof *pool->workers);
-    if (!pool || !pool->workers) {
-        rp_free(pool);
-        return rp_no_memory(err);
-    }
-    pool->threads = threads;
-    pool->on_start = on_worker_start;
-    pthread_mutex_init(&pool->busy, NULL);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->wake, NULL);
-    pthread_cond_init(&pool->done, NULL);
-    for (unsigned i = 1; i < threads; i++) {
+    for (unsigned i = 1; i < pool->threads; i++) {
         pool->workers[i] = (worker){.pool = pool, .index = i};
         if (pthread_create(&pool->workers[i].thread, NULL, worker_main, &pool->workers[i]) != 0) {
-            status = rp_fail(err, RP_ENOMEM, "cannot start thread %u of %u: lower --threads", i + 1, threads);
+            status = rp_fail(err, RP_ENOMEM, "cannot start thread %u of %u: lower --threads", i + 1, pool->threads);
             break;
         }
         pool->started++;
@@ -113,6 +166,41 @@ rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_sta
             *err = pool->start_error;
     }
     pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+static void stop_workers(rp_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 1; i <= pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pool->started = pool->ready = 0;
+    pool->stop = false;
+}
+
+rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_start)(rp_error *), rp_error *err)
+{
+    rp_pool *pool;
+    rp_status status;
+
+    *out = NULL;
+    if (threads < 1 || threads > 1024)
+        return rp_fail(err, RP_EARG, "threads: expected 1 to 1024, found %u", threads);
+    pool = rp_calloc(1, sizeof *pool);
+    if (pool)
+        pool->workers = rp_calloc(threads, sizeof *pool->workers);
+    if (!pool || !pool->workers) {
+        rp_free(pool);
+        return rp_no_memory(err);
+    }
+    pool->threads = threads;
+    pool->on_start = on_worker_start;
+    make_locks(pool);
+    enlist(pool);
+    status = start_workers(pool, err);
     if (status != RP_OK)
         rp_pool_free(pool);
     else
@@ -124,12 +212,8 @@ void rp_pool_free(rp_pool *pool)
 {
     if (!pool)
         return;
-    pthread_mutex_lock(&pool->lock);
-    pool->stop = true;
-    pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 1; i <= pool->started; i++)
-        pthread_join(pool->workers[i].thread, NULL);
+    strike(pool);
+    stop_workers(pool);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
@@ -143,6 +227,18 @@ unsigned rp_pool_threads(const rp_pool *pool)
     return pool ? pool->threads : 1;
 }
 
+/* In a child of fork, by the thread that has the pool: workers of its own. Without them it works alone. */
+static bool adopt(rp_pool *pool)
+{
+    if (start_workers(pool, NULL) != RP_OK) {
+        stop_workers(pool);
+        pool->start_status = RP_OK; /* the next run tries again */
+        return false;
+    }
+    pool->orphaned = false;
+    return true;
+}
+
 void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, void *arg)
 {
     size_t parts = grain ? items / grain : items;
@@ -154,6 +250,11 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
         parts = pool->threads;
     /* trylock: a nested call, or a second application thread, finds the workers taken and runs inline. */
     if (!pool || parts < 2 || pthread_mutex_trylock(&pool->busy) != 0) {
+        work(arg, 0, items);
+        return;
+    }
+    if (pool->orphaned && !adopt(pool)) {
+        pthread_mutex_unlock(&pool->busy);
         work(arg, 0, items);
         return;
     }
