@@ -3,7 +3,8 @@
  * program. An eager step is written between rp_step_begin and rp_step_end with the operations of rp/tensor.h and ordinary
  * C control flow; whatever branch was taken, the step's program is what ran. Observers (rp/audit.h) watch each step.
  *
- * A run belongs to one thread at a time. Names are [A-Za-z0-9._-], 1 to 95 bytes. */
+ * A run belongs to one thread at a time; several threads may have runs of their own, and in a child of fork a run goes on.
+ * Names are [A-Za-z0-9._-], 1 to 95 bytes. */
 #ifndef RP_RUN_H
 #define RP_RUN_H
 
