@@ -12,9 +12,11 @@
 
 #include <cmocka.h>
 
+#include "audit/archive.h"
 #include "audit/recorder.h"
 #include "audit/rolling.h"
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "rp/rp.h"
 
@@ -315,6 +317,66 @@ static void diff_of_a_rolling_and_a_whole_record_compares_what_was_computed(void
     rp_archive_close(a);
 }
 
+/* The archive again, consistent in its hashes, with another value for a key of the manifest's run object (NULL: without
+ * the key). */
+static void forge_run_key(const rp_archive *from, const char *to, const char *key, json_t *value)
+{
+    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+    rp_archive_writer *writer;
+    rp_file_writer *file;
+    rp_buffer bytes = {0};
+
+    assert_int_equal(value ? json_object_set_new(run, key, value) : json_object_del(run, key), 0);
+    OK(rp_archive_writer_new(&writer, NULL, &err));
+    for (size_t i = 1; i < rp_archive_member_count(from); i++) {
+        const char *name = rp_archive_member(from, i)->name;
+
+        OK(rp_archive_read_member(from, name, (size_t)1 << 24, &bytes, &err));
+        OK(rp_archive_writer_add(writer, name, bytes.data, bytes.size, &err));
+    }
+    OK(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
+    OK(rp_file_create(&file, path_of(to), true, 0644, &err));
+    OK(rp_archive_writer_save(writer, file, &err));
+    OK(rp_file_commit(file, &err));
+    rp_archive_writer_free(writer);
+    rp_buffer_free(&bytes);
+    json_decref(run);
+}
+
+static void replay_refuses_a_forged_period_and_last_state(void **state)
+{
+    static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    rp_archive *honest = record("a", 4, -1, 6), *forged;
+    const struct {
+        const char *key;
+        json_t *value;
+        rp_status status;
+        const char *text;
+    } forgery[] = {
+        {"state_period", json_integer(5), RP_EBITS, "step 0: digest of the state"},
+        {"state_period", json_integer(1), RP_EFORMAT, "run.state_period"},
+        {"state_period", json_integer(65537), RP_EFORMAT, "run.state_period"},
+        {"state_period", json_string("4"), RP_EFORMAT, "run.state_period"},
+        {"state_period", NULL, RP_EBITS, "step 0: digest of the state"},
+        {"final_state", json_string(zeros), RP_EBITS, "digest of the state after the last step"},
+        {"final_state", json_integer(4), RP_EFORMAT, "run.final_state"},
+        {"final_state", NULL, RP_EFORMAT, "run.final_state"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof forgery / sizeof *forgery; i++) {
+        rp_job *job = NULL;
+
+        forge_run_key(honest, "forged", forgery[i].key, forgery[i].value);
+        OK(rp_archive_open(&forged, path_of("forged"), &err));
+        assert_int_equal(rp_replay(forged, NULL, &job, &err), forgery[i].status);
+        assert_non_null(strstr(err.text, forgery[i].text));
+        assert_null(job);
+        rp_archive_close(forged);
+    }
+    rp_archive_close(honest);
+}
+
 static void period_is_set_before_the_first_step_and_in_range(void **state)
 {
     recorded r = open_run(3, -1);
@@ -408,6 +470,7 @@ int main(void)
         cmocka_unit_test(impossible_periods_are_refused),
         cmocka_unit_test(replay_of_a_rolling_run_reproduces_it),
         cmocka_unit_test(replay_stops_within_a_period_of_a_forged_leaf),
+        cmocka_unit_test(replay_refuses_a_forged_period_and_last_state),
         cmocka_unit_test(what_no_record_looks_at_is_bound_by_the_final_state_and_found_by_diff),
         cmocka_unit_test(diff_finds_the_step_although_digests_see_it_later),
         cmocka_unit_test(diff_of_a_rolling_and_a_whole_record_compares_what_was_computed),
