@@ -34,7 +34,8 @@ typedef struct rp_attr_spec {
 enum {
     RP_OP_BROADCAST = 1, /* inputs are broadcast to the output's shape by strides before the kernel runs */
     RP_OP_INPLACE = 2,   /* output i may share input i's memory when types and layout agree */
-    RP_OP_INDEXED = 4    /* an input holds indices: the executor checks their range before the kernel runs */
+    RP_OP_INDEXED = 4,   /* an input holds indices: the executor checks their range before the kernel runs */
+    RP_OP_ELEMENTWISE = 8 /* element i of the outputs needs only element i of the operands of their shape */
 };
 enum {
     RP_D_FLOAT = 1 << RP_F32 | 1 << RP_F64,

@@ -5,14 +5,16 @@
 #include "core/grads.h"
 #include "core/infer.h"
 
+#define EACH RP_OP_ELEMENTWISE
+#define MAPPED (EACH | RP_OP_BROADCAST | RP_OP_INPLACE)
 #define MAP(name_, dtypes_, vjp_) \
-    [RP_OP_##name_] = {#name_, RP_K_##name_, 1, 1, RP_OP_INPLACE, dtypes_, infer_map, NULL, vjp_, {{0}}}
+    [RP_OP_##name_] = {#name_, RP_K_##name_, 1, 1, EACH | RP_OP_INPLACE, dtypes_, infer_map, NULL, vjp_, {{0}}}
 #define MAP2(name_, dtypes_, vjp_) \
-    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, RP_OP_BROADCAST | RP_OP_INPLACE, dtypes_, infer_map, NULL, vjp_, {{0}}}
+    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, MAPPED, dtypes_, infer_map, NULL, vjp_, {{0}}}
 #define COMPARE(name_, dtypes_) \
-    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, RP_OP_BROADCAST, dtypes_, infer_compare, NULL, NULL, {{0}}}
+    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, EACH | RP_OP_BROADCAST, dtypes_, infer_compare, NULL, NULL, {{0}}}
 #define PAIR(name_, infer_, vjp_) \
-    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, RP_OP_INPLACE, RP_D_FLOAT, infer_, NULL, vjp_, {{0}}}
+    [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_, NULL, vjp_, {{0}}}
 #define VIEW(name_, infer_, alias_, vjp_, ...) \
     [RP_OP_##name_] = {#name_, RP_K_copy, 1, 1, 0, RP_D_ANY, infer_, alias_, vjp_, {__VA_ARGS__}}
 #define OP(name_, n_in_, n_out_, flags_, dtypes_, infer_, vjp_, ...) \
@@ -36,8 +38,8 @@ static const rp_op table[RP_OP_COUNT] = {
     MAP(relu, RP_D_FLOAT, vjp_relu),
     MAP(gelu, RP_D_FLOAT, vjp_gelu),
     MAP(abs, RP_D_NUMBER, vjp_abs),
-    OP(pow_int, 1, 1, RP_OP_INPLACE, RP_D_FLOAT, infer_map, vjp_pow_int, INT("exponent")),
-    OP(cast, 1, 1, 0, RP_D_ANY, infer_cast, vjp_cast, DTYPE("dtype")),
+    OP(pow_int, 1, 1, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_map, vjp_pow_int, INT("exponent")),
+    OP(cast, 1, 1, EACH, RP_D_ANY, infer_cast, vjp_cast, DTYPE("dtype")),
     MAP(logical_not, RP_D_BOOL, NULL),
     MAP2(add, RP_D_NUMBER, vjp_add),
     MAP2(sub, RP_D_NUMBER, vjp_sub),
@@ -53,13 +55,13 @@ static const rp_op table[RP_OP_COUNT] = {
     COMPARE(ge, RP_D_NUMBER),
     MAP2(logical_and, RP_D_BOOL, NULL),
     MAP2(logical_or, RP_D_BOOL, NULL),
-    OP(where, 3, 1, RP_OP_BROADCAST, RP_D_BOOL, infer_where, vjp_where, {0}),
+    OP(where, 3, 1, EACH | RP_OP_BROADCAST, RP_D_BOOL, infer_where, vjp_where, {0}),
     PAIR(relu_grad, infer_grad_pair, vjp_relu_grad),
     PAIR(gelu_grad, infer_grad_pair, vjp_gelu_grad),
     PAIR(tanh_grad, infer_grad_pair, vjp_tanh_grad),
     PAIR(sigmoid_grad, infer_grad_pair, vjp_sigmoid_grad),
     MAP2(bce_logits, RP_D_FLOAT, vjp_bce_logits),
-    OP(dropout, 2, 1, 0, RP_D_FLOAT, infer_dropout, vjp_dropout, REAL("rate"), INT("stream")),
+    OP(dropout, 2, 1, EACH, RP_D_FLOAT, infer_dropout, vjp_dropout, REAL("rate"), INT("stream")),
     VIEW(reshape, infer_reshape, alias_reshape, vjp_reshape, LIST("shape")),
     VIEW(transpose, infer_transpose, alias_transpose, vjp_transpose, LIST("permutation")),
     VIEW(broadcast_to, infer_reshape, alias_broadcast, vjp_broadcast_to, LIST("shape")),
@@ -88,13 +90,13 @@ static const rp_op table[RP_OP_COUNT] = {
        DTYPE("dtype")),
     OP(normal, 1, 1, 0, RP_D_INT, infer_random, NULL, REAL("mean"), REAL("deviation"), INT("stream"), LIST("shape"),
        DTYPE("dtype")),
-    OP(sgd, 4, 2, RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("momentum"), BOOL("nesterov"),
+    OP(sgd, 4, 2, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("momentum"), BOOL("nesterov"),
        REAL("weight_decay")),
-    OP(adam, 7, 3, RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("beta1"), REAL("beta2"), REAL("eps"),
+    OP(adam, 7, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("beta1"), REAL("beta2"), REAL("eps"),
        REAL("weight_decay")),
-    OP(adamw, 7, 3, RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("beta1"), REAL("beta2"), REAL("eps"),
+    OP(adamw, 7, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("beta1"), REAL("beta2"), REAL("eps"),
        REAL("weight_decay")),
-    OP(rmsprop, 5, 3, RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("alpha"), REAL("eps"), REAL("momentum"),
+    OP(rmsprop, 5, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("alpha"), REAL("eps"), REAL("momentum"),
        REAL("weight_decay")),
     OP(conv2d, 2, 1, 0, RP_D_FLOAT, infer_conv2d, vjp_conv2d, PLACEMENT, INT("groups")),
     OP(conv2d_grad_input, 2, 1, 0, RP_D_FLOAT, infer_conv2d_grad_input, vjp_conv2d_grad_input, PLACEMENT, INT("groups"),

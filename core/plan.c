@@ -1,44 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Planning: (1) which values share memory as views, (2) which outputs may overwrite a state in place, (3) lifetimes and
- * first-fit placement in one arena, (4) bound kernel calls. */
-#include "core/plan.h"
-
+ * Planning: (1) which values share memory as views, (2) the order and its chains, (3) lifetimes, (4) which outputs may
+ * overwrite a state in place, (5) first-fit placement in one arena, (6) bound calls (core/bind.c). */
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/plan_private.h"
 #include "determinism/fpenv.h"
 
 enum { ALIGN = 64 };
-
-/* One kernel launch with everything bound. */
-typedef struct call {
-    const rp_op *op; /* NULL: a copy */
-    const rp_attr *attr;
-    rp_view *in;
-    size_t n_in;
-    rp_view out[RP_MAX_OUT];
-} call;
-
-/* A piece of memory: of an input (fixed) or in the arena. */
-typedef struct block {
-    size_t bytes, offset;
-    size_t first, last; /* instruction numbers between which it is alive */
-    void *fixed;
-} block;
-
-struct rp_plan {
-    const rp_program *program;
-    rp_device *device;
-    void *arena;
-    size_t arena_bytes;
-    rp_view *view;     /* of each value */
-    uint32_t *root;    /* the value whose block holds this value's elements */
-    block *block;      /* of each root value */
-    call *call;
-    size_t n_calls, cap_calls;
-    rp_view *operands; /* all calls' input views */
-    void **output;     /* contiguous memory of each output */
-};
 
 void rp_plan_free(rp_plan *plan)
 {
@@ -49,6 +18,9 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->view);
     rp_free(plan->root);
     rp_free(plan->block);
+    rp_order_free(&plan->order);
+    for (size_t i = 0; i < plan->n_calls; i++)
+        rp_free(plan->call[i].chain);
     rp_free(plan->call);
     rp_free(plan->operands);
     rp_free(plan->output);
@@ -57,11 +29,6 @@ void rp_plan_free(rp_plan *plan)
 
 /* Strides decide whether a reshape needs a copy, and strides do not depend on where memory is: a dry run on offsets from
  * a stand-in base tells views from copies before the arena exists. */
-static bool aliases(const rp_plan *plan, const rp_instr *instr)
-{
-    return instr->op->alias && plan->root[instr->out[0]] != instr->out[0];
-}
-
 static void dry_run(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -93,7 +60,7 @@ static void dry_run(rp_plan *plan)
     }
 }
 
-/* Lifetimes in instruction numbers; outputs live to the end. */
+/* Lifetimes in positions; outputs live to the end. */
 static void lifetimes(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -103,25 +70,64 @@ static void lifetimes(rp_plan *plan)
         if (plan->block[v].bytes == 0)
             plan->block[v].bytes = 1;
     }
-    for (size_t k = 0; k < p->n_instrs; k++) {
-        const rp_instr *instr = &p->instr[k];
+    for (size_t k = 0; k < plan->order.n; k++) {
+        const rp_instr *instr = &p->instr[plan->order.instr[k]];
 
-        for (int i = 0; i < instr->op->n_out; i++)
-            if (plan->root[instr->out[i]] == instr->out[i])
-                plan->block[instr->out[i]].first = plan->block[instr->out[i]].last = k;
+        for (int i = 0; i < instr->op->n_out; i++) {
+            block *b = &plan->block[instr->out[i]];
+
+            b->first = b->last = k;
+            b->made = true;
+        }
         for (size_t i = 0; i < instr->n_in; i++)
             plan->block[plan->root[instr->in[i]]].last = k;
     }
     for (size_t i = 0; i < p->n_outputs; i++)
-        plan->block[plan->root[p->output[i].value]].last = p->n_instrs;
+        plan->block[plan->root[p->output[i].value]].last = plan->order.n;
 }
 
-static const rp_input *state_input(const rp_program *p, const char *name)
+/* A chain's instructions take turns block by block, so they count as one: what lives within a chain only goes to its
+ * scratch, and everything else that a chain touches lives as long as the chain. */
+static void widen_lifetimes(rp_plan *plan)
+{
+    const rp_order *order = &plan->order;
+
+    for (size_t v = 0; v < plan->program->n_values; v++) {
+        block *b = &plan->block[v];
+
+        if (plan->root[v] != v || b->fixed || b->first >= order->n)
+            continue;
+        b->first = order->first[b->first];
+        if (b->last < order->n) {
+            size_t end = rp_order_end(order, order->first[b->last]);
+
+            b->scratch = b->made && b->first == order->first[b->last] && end - b->first > 1;
+            b->last = end - 1;
+        }
+    }
+}
+
+const rp_input *rp_plan_state(const rp_program *p, const char *name)
 {
     for (size_t i = 0; i < p->n_inputs; i++)
         if (p->input[i].kind == RP_INPUT_STATE && strcmp(p->input[i].name, name) == 0)
             return &p->input[i];
     return NULL;
+}
+
+/* Whether an instruction before position k in the same chain reads the state by other than its own element: it would find
+ * elements that k overwrote in an earlier block. */
+static bool read_across(const rp_plan *plan, size_t k, uint32_t state)
+{
+    for (size_t i = plan->order.first[k]; i < k; i++) {
+        const rp_instr *instr = &plan->program->instr[plan->order.instr[i]];
+
+        for (size_t n = 0; n < instr->n_in; n++)
+            if (plan->root[instr->in[n]] == state &&
+                !rp_view_is_whole(&plan->view[instr->in[n]], &plan->program->value[instr->out[0]]))
+                return true;
+    }
+    return false;
 }
 
 /* A state output may be written over the state's own memory when the instruction that makes it is the last to read the
@@ -136,11 +142,11 @@ static void overwrite_states(rp_plan *plan)
 
         if (p->output[o].kind != RP_OUTPUT_STATE || plan->block[value].fixed)
             continue;
-        state = state_input(p, p->output[o].name);
+        state = rp_plan_state(p, p->output[o].name);
         if (!state)
             continue;
-        for (size_t k = p->n_instrs; k-- > 0;) {
-            const rp_instr *instr = &p->instr[k];
+        for (size_t k = plan->order.n; k-- > 0;) {
+            const rp_instr *instr = &p->instr[plan->order.instr[k]];
             int at = -1;
 
             for (int i = 0; i < instr->op->n_out; i++)
@@ -150,13 +156,13 @@ static void overwrite_states(rp_plan *plan)
                 continue;
             if (instr->op->flags & RP_OP_INPLACE && (size_t)at < instr->n_in && instr->in[at] == state->value &&
                 plan->block[state->value].last == k && rp_type_equal(&p->value[value], &p->value[state->value])) {
-                bool elsewhere = false;
+                bool elsewhere = read_across(plan, k, state->value);
 
                 for (size_t i = 0; i < instr->n_in; i++)
                     elsewhere = elsewhere || ((int)i != at && plan->root[instr->in[i]] == state->value);
                 if (!elsewhere) {
                     plan->block[value].fixed = plan->block[state->value].fixed;
-                    plan->block[state->value].last = p->n_instrs;
+                    plan->block[state->value].last = plan->order.n;
                 }
             }
             break;
@@ -207,88 +213,15 @@ static rp_status place(rp_plan *plan, rp_error *err)
     for (size_t i = 0; i < p->n_inputs; i++)
         if (!plan->block[p->input[i].value].fixed)
             place_block(plan, &f, p->input[i].value);
-    for (size_t k = 0; k < p->n_instrs; k++)
-        for (int i = 0; i < p->instr[k].op->n_out; i++) {
-            uint32_t v = p->instr[k].out[i];
+    for (size_t k = 0; k < plan->order.n; k++) {
+        const rp_instr *instr = &p->instr[plan->order.instr[k]];
 
-            if (plan->root[v] == v && !plan->block[v].fixed)
-                place_block(plan, &f, v);
-        }
+        for (int i = 0; i < instr->op->n_out; i++)
+            if (!plan->block[instr->out[i]].fixed && !plan->block[instr->out[i]].scratch)
+                place_block(plan, &f, instr->out[i]);
+    }
     rp_free(f.placed);
     return plan->arena_bytes ? rp_device_allocate(plan->device, &plan->arena, plan->arena_bytes, err) : RP_OK;
-}
-
-static void *memory_of(const rp_plan *plan, uint32_t root)
-{
-    const block *b = &plan->block[root];
-
-    return b->fixed ? b->fixed : (char *)plan->arena + b->offset;
-}
-
-/* Calls and final views. */
-static rp_status bind(rp_plan *plan, rp_error *err)
-{
-    const rp_program *p = plan->program;
-    size_t operands = p->n_outputs;
-
-    for (size_t k = 0; k < p->n_instrs; k++)
-        operands += p->instr[k].n_in;
-    plan->operands = rp_malloc(operands * sizeof *plan->operands);
-    plan->cap_calls = p->n_instrs + p->n_outputs;
-    plan->call = rp_calloc(plan->cap_calls, sizeof *plan->call);
-    plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
-    if (!plan->operands || !plan->call || !plan->output)
-        return rp_no_memory(err);
-    operands = 0;
-    for (size_t v = 0; v < p->n_values; v++)
-        if (plan->root[v] == v)
-            plan->view[v] = rp_view_of(&p->value[v], memory_of(plan, (uint32_t)v));
-    for (size_t k = 0; k < p->n_instrs; k++) {
-        const rp_instr *instr = &p->instr[k];
-        call *c = &plan->call[plan->n_calls];
-
-        if (aliases(plan, instr)) {
-            rp_view out;
-
-            (void)instr->op->alias(instr->attr, &plan->view[instr->in[0]], &p->value[instr->out[0]], &out);
-            plan->view[instr->out[0]] = out;
-            continue;
-        }
-        c->in = plan->operands + operands;
-        c->n_in = instr->n_in;
-        operands += instr->n_in;
-        for (size_t i = 0; i < instr->n_in; i++)
-            c->in[i] = plan->view[instr->in[i]];
-        for (int i = 0; i < instr->op->n_out; i++)
-            c->out[i] = plan->view[instr->out[i]];
-        if (instr->op->alias) {
-            rp_bind_copy(&c->in[0], &c->out[0]);
-        } else {
-            c->op = instr->op;
-            c->attr = instr->attr;
-            rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
-        }
-        plan->n_calls++;
-    }
-    /* Outputs: a result that is not contiguous, or not alone in its memory, is still readable as a view; states whose
-     * new value was made elsewhere are copied into place after everything has run. */
-    for (size_t o = 0; o < p->n_outputs; o++) {
-        const rp_input *state =
-            p->output[o].kind == RP_OUTPUT_STATE ? state_input(p, p->output[o].name) : NULL;
-        const rp_view *from = &plan->view[p->output[o].value];
-
-        plan->output[o] = from->data;
-        if (state && from->data != plan->block[state->value].fixed) {
-            call *c = &plan->call[plan->n_calls++];
-
-            c->in = plan->operands + operands++;
-            c->in[0] = *from;
-            c->n_in = 1;
-            c->out[0] = rp_view_of(&p->value[state->value], plan->block[state->value].fixed);
-            plan->output[o] = c->out[0].data;
-        }
-    }
-    return RP_OK;
 }
 
 /* Two states that exchange values would be overwritten before they are read: the copies at the end run one after another,
@@ -301,7 +234,7 @@ static rp_status check_outputs(const rp_plan *plan, rp_error *err)
     for (size_t o = 0; o < p->n_outputs; o++) {
         uint32_t root = plan->root[p->output[o].value];
         bool is_input = plan->block[root].fixed != NULL && root < p->n_values && plan->block[root].first == 0;
-        const rp_input *state = p->output[o].kind == RP_OUTPUT_STATE ? state_input(p, p->output[o].name) : NULL;
+        const rp_input *state = p->output[o].kind == RP_OUTPUT_STATE ? rp_plan_state(p, p->output[o].name) : NULL;
 
         if (p->output[o].kind == RP_OUTPUT_STATE &&
             (!state || !rp_type_equal(&p->value[state->value], &p->value[p->output[o].value])))
@@ -335,6 +268,11 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
         return rp_no_memory(err);
     }
     dry_run(plan);
+    status = rp_order_new(&plan->order, program, plan->root, plan->view, err);
+    if (status != RP_OK) {
+        rp_plan_free(plan);
+        return status;
+    }
     lifetimes(plan);
     for (size_t i = 0; i < program->n_inputs; i++) {
         block *b = &plan->block[program->input[i].value];
@@ -342,14 +280,15 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
         b->fixed = input_memory[i];
         b->first = 0;
         if (!b->fixed) /* feeds are written before the first instruction and must survive until read */
-            b->last = program->n_instrs;
+            b->last = plan->order.n;
     }
     overwrite_states(plan);
+    widen_lifetimes(plan);
     status = check_outputs(plan, err);
     if (status == RP_OK)
         status = place(plan, err);
     if (status == RP_OK)
-        status = bind(plan, err);
+        status = rp_plan_bind(plan, err);
     if (status != RP_OK)
         rp_plan_free(plan);
     else
@@ -372,7 +311,10 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err)
     for (size_t i = 0; i < plan->n_calls && status == RP_OK; i++) {
         const call *c = &plan->call[i];
 
-        status = c->op ? rp_execute(plan->device, c->op, c->attr, c->in, c->n_in, c->out, (size_t)c->op->n_out, err)
+        if (c->chain)
+            status = rp_device_launch_chain(plan->device, c->chain, NULL, err);
+        else
+            status = c->op ? rp_execute(plan->device, c->op, c->attr, c->in, c->n_in, c->out, (size_t)c->op->n_out, err)
                        : rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
     }
     rp_fpenv_leave(&saved);
@@ -387,4 +329,9 @@ const void *rp_plan_output(const rp_plan *plan, size_t output)
 size_t rp_plan_arena_bytes(const rp_plan *plan)
 {
     return plan->arena_bytes;
+}
+
+size_t rp_plan_launches(const rp_plan *plan)
+{
+    return plan->n_calls;
 }

@@ -20,6 +20,8 @@ void *rp_plan_feed(rp_plan *plan, size_t input);
 rp_status rp_plan_run(rp_plan *plan, rp_error *err);
 /* The value behind output i, valid until the next run; for a state output the state's memory. Contiguous. */
 const void *rp_plan_output(const rp_plan *plan, size_t output);
+/* Kernels and chains of kernels that a run launches. */
+size_t rp_plan_launches(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);
 
 #endif

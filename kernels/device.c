@@ -105,14 +105,21 @@ static rp_status cpu_launch(rp_device *device, rp_kernel_id id, const rp_kernel_
     return RP_OK;
 }
 
+static rp_status cpu_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
+{
+    (void)stream, (void)err;
+    rp_chain_run(chain, device->table, device->pool, WORK_A_THREAD);
+    return RP_OK;
+}
+
 static rp_status cpu_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
 {
     (void)device, (void)stream, (void)err;
     return RP_OK;
 }
 
-static const rp_device_ops cpu_ops = {"cpu",         cpu_free,        cpu_allocate, cpu_release, cpu_stream_new,
-                                      cpu_stream_free, cpu_copy,      cpu_copy,     cpu_launch,  cpu_synchronize};
+static const rp_device_ops cpu_ops = {"cpu",      cpu_free,   cpu_allocate, cpu_release,      cpu_stream_new, cpu_stream_free,
+                                      cpu_copy,   cpu_copy,   cpu_launch,   cpu_launch_chain, cpu_synchronize};
 
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err)
 {
@@ -175,6 +182,11 @@ rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kern
                            rp_error *err)
 {
     return device->ops->launch(device, kernel, args, stream, err);
+}
+
+rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
+{
+    return device->ops->launch_chain(device, chain, stream, err);
 }
 
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err)

@@ -6,7 +6,7 @@
 #define KERNELS_DEVICE_H
 
 #include "base/pool.h"
-#include "kernels/kernel.h"
+#include "kernels/chain.h"
 
 typedef struct rp_device rp_device;
 /* A queue of work in order. NULL is every device's default stream. */
@@ -24,6 +24,7 @@ typedef struct rp_device_ops {
                           rp_error *err);
     rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                         rp_error *err);
+    rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
     rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);
 } rp_device_ops;
 
@@ -45,6 +46,7 @@ rp_status rp_device_download(rp_device *device, void *host, const void *from, si
 /* Runs a kernel over all its items. The views and attributes are read during the call; their data must stay. */
 rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                            rp_error *err);
+rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);
 
 rp_status rp_stream_new(rp_device *device, rp_stream **out, rp_error *err);

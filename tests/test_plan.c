@@ -14,12 +14,12 @@
 #include "base/memory.h"
 #include "core/run.h"
 #include "determinism/bits.h"
-#include "tests/random_program.h"
+#include "tests/random_chain.h"
 #include "tests/sample_program.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { RANDOM_PROGRAMS = 400, LARGE_EVERY = 50, LEVELS = 8 };
+enum { RANDOM_PROGRAMS = 400, RANDOM_CHAINS = 240, LARGE_EVERY = 50, LEVELS = 8 };
 
 /* ---- memory that starts as NaNs, so that nothing can lean on zeros ---- */
 
@@ -311,6 +311,120 @@ static void compiled_programs_give_the_bits_of_the_eager_tape(void **state)
     devices_free(&d);
 }
 
+static void chains_give_the_bits_of_the_eager_tape(void **state)
+{
+    /* below, at and above the length from which there are chains; odd, empty, narrow, square */
+    static const size_t shape[][2] = {{45, 46}, {2, 1024}, {47, 47}, {1, 2049}, {2053, 1}, {63, 65},
+                                      {0, 5},   {1, 1},    {64, 96}, {99, 101}, {3, 6001}, {137, 137}};
+    devices d = devices_new();
+    size_t shorter = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < RANDOM_CHAINS; seed++) {
+        const size_t *s = shape[seed % COUNT(shape)];
+        rp_program *p = random_chain_new(seed, s[0], s[1]);
+        store in = store_new(p);
+        rp_plan *plan = plan_new(p, d.device[0], &in);
+        char what[80];
+
+        shorter += rp_plan_launches(plan) + 3 < p->n_instrs;
+        rp_plan_free(plan);
+        store_free(&in);
+        for (size_t i = 0; i < d.n; i++)
+            if (i % COUNT(thread_counts) == seed / COUNT(shape) % COUNT(thread_counts)) {
+                snprintf(what, sizeof what, "chain %d [%zu, %zu], %s", (int)seed, s[0], s[1], d.what[i]);
+                assert_plan_is_eager(p, d.device[0], d.device[i], what);
+            }
+        rp_program_free(p);
+    }
+    assert_true(shorter > RANDOM_CHAINS / 4); /* there are chains */
+    devices_free(&d);
+}
+
+/* y = relu(x + row) * x - x; nothing but y and the feed is stored. */
+static void what_lives_within_a_chain_has_no_memory(void **state)
+{
+    enum { ROWS = 50, COLS = 60 };
+    const rp_type whole = {RP_F32, 2, {ROWS, COLS}}, row = {RP_F32, 1, {COLS}};
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &whole, NULL);
+    rp_tensor r = rp_graph_input(g, RP_INPUT_FEED, "row", &row, NULL), y;
+    rp_program *p;
+    rp_device *device;
+    rp_plan *plan;
+    void *none[2] = {NULL, NULL};
+
+    (void)state;
+    y = rp_relu(rp_add(x, r));
+    y = rp_mul(y, x);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_sub(y, x));
+    p = rp_graph_take_program(g, NULL);
+    assert_non_null(p);
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    assert_int_equal(rp_plan_new(&plan, p, device, none, NULL), RP_OK);
+    assert_int_equal(rp_plan_launches(plan), 1);
+    assert_true(rp_plan_arena_bytes(plan) < 2 * sizeof(float[ROWS][COLS]) + 512);
+    rp_plan_free(plan);
+    rp_device_free(device);
+    rp_program_free(p);
+}
+
+/* Outputs past the size from which they are streamed, one of them read again in the chain, one bool, with a tail. */
+static void streamed_outputs_have_the_same_bits(void **state)
+{
+    const rp_type whole = {RP_F32, 2, {2051, 2053}}, row = {RP_F32, 1, {2053}};
+    const unsigned threads[] = {1, 3};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        rp_graph *g = rp_graph_new(NULL);
+        rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x", &whole, NULL);
+        rp_tensor r = rp_graph_input(g, RP_INPUT_FEED, "row", &row, NULL), y = rp_add(x, r), z;
+        rp_device *device;
+        rp_program *p;
+
+        rp_graph_set(g, RP_OUTPUT_RESULT, "y", y);
+        z = rp_mul(rp_relu(y), y);
+        rp_graph_set(g, RP_OUTPUT_RESULT, "z", rp_cast(z, RP_F64));
+        rp_graph_set(g, RP_OUTPUT_RESULT, "w", rp_lt(z, x));
+        p = rp_graph_take_program(g, NULL);
+        assert_int_equal(rp_device_cpu_new(&device, NULL, threads[i], NULL), RP_OK);
+        assert_plan_is_eager(p, device, device, "streamed");
+        rp_device_free(device);
+        rp_program_free(p);
+    }
+}
+
+/* The transposed state is read by the chain that makes its new value: an earlier block must not have overwritten it. */
+static void a_state_read_across_its_chain_keeps_its_old_value(void **state)
+{
+    enum { N = 80 };
+    const rp_type type = {RP_F32, 2, {N, N}};
+    static float x[N][N], expected[N][N];
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor s = rp_graph_input(g, RP_INPUT_STATE, "s", &type, NULL), y = rp_neg(rp_transpose(s, NULL));
+    rp_program *p;
+    rp_device *device;
+    rp_plan *plan;
+    void *memory = x;
+
+    (void)state;
+    rp_graph_set(g, RP_OUTPUT_STATE, "s", rp_sub(s, y));
+    p = rp_graph_take_program(g, NULL);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++) {
+            x[i][k] = (float)(i * N + k);
+            expected[i][k] = (float)(i * N + k + k * N + i);
+        }
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    assert_int_equal(rp_plan_new(&plan, p, device, &memory, NULL), RP_OK);
+    assert_int_equal(rp_plan_run(plan, NULL), RP_OK);
+    assert_memory_equal(x, expected, sizeof x);
+    rp_plan_free(plan);
+    rp_device_free(device);
+    rp_program_free(p);
+}
+
 static void every_operation_runs_the_same_eager_and_compiled(void **state)
 {
     rp_device *device;
@@ -528,6 +642,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compiled_programs_give_the_bits_of_the_eager_tape),
+        cmocka_unit_test(chains_give_the_bits_of_the_eager_tape),
+        cmocka_unit_test(what_lives_within_a_chain_has_no_memory),
+        cmocka_unit_test(streamed_outputs_have_the_same_bits),
+        cmocka_unit_test(a_state_read_across_its_chain_keeps_its_old_value),
         cmocka_unit_test(every_operation_runs_the_same_eager_and_compiled),
         cmocka_unit_test(states_see_their_old_values_everywhere_in_the_step),
         cmocka_unit_test(programs_that_do_not_fit_the_run_are_refused),

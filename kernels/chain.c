@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Running chains on the CPU. */
+#include "kernels/chain.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18 };
+
+_Static_assert(RP_CHAIN_SLOTS * LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
+
+/* A tensor that is read from memory in order. */
+typedef struct ahead {
+    const char *data;
+    size_t size; /* of an element */
+} ahead;
+
+typedef struct job {
+    const rp_chain *chain;
+    const rp_kernel *kernel[RP_CHAIN_STEPS];
+    size_t block; /* elements */
+    ahead ahead[RP_CHAIN_VIEWS];
+    size_t n_ahead;
+} job;
+
+/* Element 0 of a tensor whose element `first` is at `at`. Only the block's elements are ever touched. */
+static void *element_zero(char *at, size_t first, size_t size)
+{
+    return (void *)((uintptr_t)at - first * size);
+}
+
+static rp_kernel_args args_of(const rp_chain_step *step, const rp_view *view)
+{
+    return (rp_kernel_args){view + step->in, step->n_in, view + step->out, step->n_out, step->attr};
+}
+
+/* Copies past the caches: to is aligned to a line, and nobody reads it soon. An ordinary store would first read the line. */
+static void stream(char *to, const char *from, size_t bytes)
+{
+    size_t i = 0;
+
+#if defined(__SSE2__)
+    for (; i + LINE <= bytes; i += LINE)
+        for (size_t k = 0; k < LINE; k += sizeof(__m128i))
+            _mm_stream_si128((__m128i *)(void *)(to + i + k), _mm_load_si128((const __m128i *)(const void *)(from + i + k)));
+#endif
+    memcpy(to + i, from + i, bytes - i);
+}
+
+/* While a block is computed in the first-level cache the memory would be idle: step k fetches its share of what the next
+ * block, elements [first, last), reads. */
+static void fetch(const job *j, size_t first, size_t last, size_t k)
+{
+    const size_t n = j->chain->n_steps, from = first + (last - first) * k / n, to = first + (last - first) * (k + 1) / n;
+
+    for (size_t i = 0; i < j->n_ahead; i++)
+        for (size_t byte = from * j->ahead[i].size; byte < to * j->ahead[i].size; byte += LINE)
+            __builtin_prefetch(j->ahead[i].data + byte, 0, 2);
+}
+
+/* Blocks [begin, end). Views are the thread's own, as the places in its scratch are. */
+static void run_blocks(void *arg, size_t begin, size_t end)
+{
+    const job *j = arg;
+    const rp_chain *chain = j->chain;
+    _Alignas(LINE) char scratch[SCRATCH];
+    rp_view view[RP_CHAIN_VIEWS];
+
+    memcpy(view, chain->view, chain->n_views * sizeof *view);
+    for (size_t b = begin; b < end; b++) {
+        const size_t first = b * j->block, left = chain->count - first;
+        const size_t last = first + (left < j->block ? left : j->block);
+
+        for (size_t i = 0; i < chain->n_scratch; i++) {
+            rp_view *v = &view[chain->scratch[i].view];
+
+            v->data = element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first,
+                                   rp_dtype_size(v->dtype));
+        }
+        for (size_t k = 0; k < chain->n_steps; k++) {
+            const rp_kernel_args args = args_of(&chain->step[k], view);
+
+            if (b + 1 < end && j->n_ahead)
+                fetch(j, last, last + j->block < chain->count ? last + j->block : chain->count, k);
+            j->kernel[k]->run(&args, first, last);
+        }
+        for (size_t i = 0; i < chain->n_scratch; i++)
+            if (chain->scratch[i].stream != NULL) {
+                const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype);
+
+                stream((char *)chain->scratch[i].stream + first * size,
+                       scratch + chain->scratch[i].slot * chain->size * j->block, (last - first) * size);
+            }
+    }
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* Blocks are whole cache lines of every type, and their pieces of scratch fit. */
+static size_t block_of(const rp_chain *chain)
+{
+    const size_t bytes = chain->slots * chain->size;
+    size_t block = bytes ? SCRATCH / bytes / LINE * LINE : RP_CHAIN_BLOCK;
+
+    return block > RP_CHAIN_BLOCK ? RP_CHAIN_BLOCK : block < LINE ? LINE : block;
+}
+
+static bool whole(const rp_view *view, size_t count)
+{
+    size_t stride = 1;
+
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->shape[d] != 1 && view->stride[d] != (ptrdiff_t)stride)
+            return false;
+        stride *= view->shape[d];
+    }
+    return stride == count;
+}
+
+/* The operands that are worth fetching ahead: large, read element by element, each once. */
+static void find_ahead(job *j)
+{
+    const rp_chain *chain = j->chain;
+
+    for (size_t k = 0; k < chain->n_steps; k++)
+        for (size_t v = chain->step[k].in; v < chain->step[k].in + chain->step[k].n_in; v++) {
+            const rp_view *view = &chain->view[v];
+            bool known = view->data == NULL || !whole(view, chain->count);
+
+            for (size_t i = 0; i < chain->n_scratch; i++)
+                known = known || chain->scratch[i].view == v;
+            for (size_t i = 0; i < j->n_ahead; i++)
+                known = known || j->ahead[i].data == view->data;
+            if (!known)
+                j->ahead[j->n_ahead++] = (ahead){view->data, rp_dtype_size(view->dtype)};
+        }
+}
+
+void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
+{
+    job j = {.chain = chain, .block = block_of(chain)};
+    const size_t blocks = (chain->count + j.block - 1) / j.block;
+    size_t cost = 0;
+
+    for (size_t k = 0; k < chain->n_steps; k++) {
+        const rp_kernel_args args = args_of(&chain->step[k], chain->view);
+
+        j.kernel[k] = table->kernel[chain->step[k].kernel];
+        cost += j.kernel[k]->cost(&args);
+    }
+    if (chain->count >= AHEAD)
+        find_ahead(&j);
+    cost = cost ? cost * j.block : 1;
+    if (pool == NULL)
+        run_blocks(&j, 0, blocks);
+    else
+        rp_pool_run(pool, blocks, 1 + least / cost, run_blocks, &j);
+}
