@@ -13,7 +13,8 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
     return b->fixed ? b->fixed : b->scratch ? NULL : (char *)plan->arena + b->offset;
 }
 
-/* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block. */
+/* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block: its views keep
+ * the strides of the dry run. */
 static void bind_views(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -27,6 +28,10 @@ static void bind_views(rp_plan *plan)
 
         if (plan->root[instr->out[0]] == instr->out[0])
             continue;
+        if (plan->block[plan->root[instr->out[0]]].scratch) {
+            plan->view[instr->out[0]].data = NULL;
+            continue;
+        }
         (void)instr->op->alias(instr->attr, &plan->view[instr->in[0]], &p->value[instr->out[0]], &out);
         plan->view[instr->out[0]] = out;
     }
