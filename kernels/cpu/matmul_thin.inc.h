@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix product for one type with at most THIN_ROWS rows: nothing is used often enough to be worth packing, so
- * rows of b stream past sums that lie in the first cache, four rows of b for each time a sum is loaded and stored. */
-enum { FN(THIN_WIDTH) = 4096 / sizeof(T) };
+ * The matrix product for one type with at most THIN_ROWS rows, where b runs along its columns: nothing is used often
+ * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
+ * each time a sum is loaded and stored. The time is that of reading b once. */
+enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
 
-/* sum[i][j] goes `steps` (1 or 4) links further in its chain. */
-RP_INLINE void FN(thin_steps)(size_t rows, size_t steps, T (*sum)[FN(THIN_WIDTH)], const T *a, ptrdiff_t a_row,
+/* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. */
+RP_INLINE void FN(thin_steps)(size_t rows, size_t steps, T *sum, size_t width, const T *a, ptrdiff_t a_row,
                               ptrdiff_t a_col, const T *b, ptrdiff_t b_row, size_t columns)
 {
-    FN(vec) x[THIN_ROWS][4];
+    FN(vec) x[THIN_ROWS][FN(THIN_STEPS)];
     size_t j = 0;
 
     RP_UNROLL
@@ -17,96 +18,43 @@ RP_INLINE void FN(thin_steps)(size_t rows, size_t steps, T (*sum)[FN(THIN_WIDTH)
             x[i][s] = FN(vec_all)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)s * a_col]);
     }
     for (; j + WIDTH <= columns; j += WIDTH) {
-        FN(vec) value[4];
+        FN(vec) value[FN(THIN_STEPS)];
 
         RP_UNROLL
-        for (size_t s = 0; s < steps; s++)
+        for (size_t s = 0; s < steps; s++) {
             value[s] = FN(vec_load)(b + (ptrdiff_t)s * b_row + j);
+            /* a prefetcher in the processor stops at each page, and rows may be a page apart */
+            __builtin_prefetch(b + (ptrdiff_t)(s + FN(THIN_STEPS)) * b_row + j, 0, 2);
+        }
         RP_UNROLL
         for (size_t i = 0; i < rows; i++) {
-            FN(vec) chain = FN(vec_load)(sum[i] + j);
+            FN(vec) chain = FN(vec_load)(sum + i * width + j);
 
             RP_UNROLL
             for (size_t s = 0; s < steps; s++)
                 chain = FN(vec_fma)(x[i][s], value[s], chain);
-            FN(vec_store)(sum[i] + j, chain);
+            FN(vec_store)(sum + i * width + j, chain);
         }
     }
     for (; j < columns; j++)
         for (size_t i = 0; i < rows; i++)
             for (size_t s = 0; s < steps; s++)
-                sum[i][j] = FN(rp_fma)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)s * a_col], b[(ptrdiff_t)s * b_row + j],
-                                       sum[i][j]);
+                sum[i * width + j] = FN(rp_fma)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)s * a_col],
+                                                b[(ptrdiff_t)s * b_row + j], sum[i * width + j]);
 }
 
-RP_INLINE void FN(thin_chunk)(size_t rows, T (*sum)[FN(THIN_WIDTH)], const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
+RP_INLINE void FN(thin_chunk)(size_t rows, T *sum, size_t width, const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
                               const T *b, ptrdiff_t b_row, size_t k, size_t columns)
 {
     size_t l = 0;
 
-    memset(sum, 0, rows * sizeof *sum);
-    for (; l + 4 <= k; l += 4)
-        FN(thin_steps)(rows, 4, sum, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row, columns);
+    memset(sum, 0, rows * width * sizeof *sum);
+    for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
+        FN(thin_steps)(rows, FN(THIN_STEPS), sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col,
+                       b + (ptrdiff_t)l * b_row, b_row, columns);
     for (; l < k; l++)
-        FN(thin_steps)(rows, 1, sum, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row, columns);
-}
-
-/* Where b runs along k: squares of it are transposed in registers and go straight into the chains. */
-RP_INLINE void FN(thin_across)(size_t rows, T (*sum)[FN(THIN_WIDTH)], const T *a, ptrdiff_t a_row, ptrdiff_t a_col,
-                               const T *b, ptrdiff_t b_col, size_t k, size_t columns)
-{
-    size_t j = 0;
-
-    for (; j + WIDTH <= columns; j += WIDTH, b += (ptrdiff_t)WIDTH * b_col) {
-        FN(vec) chain[THIN_ROWS];
-        size_t l = 0;
-
-        RP_UNROLL
-        for (size_t i = 0; i < rows; i++)
-            chain[i] = FN(vec_all)(0);
-        for (; l + WIDTH <= k; l += WIDTH) {
-            FN(vec) square[WIDTH];
-
-            RP_UNROLL
-            for (size_t c = 0; c < WIDTH; c++) {
-                square[c] = FN(vec_load)(b + (ptrdiff_t)c * b_col + l);
-                __builtin_prefetch(b + (ptrdiff_t)c * b_col + l + 8 * WIDTH, 0, 2);
-            }
-            FN(transpose_square)(square);
-            RP_UNROLL
-            for (size_t s = 0; s < WIDTH; s++) {
-                RP_UNROLL
-                for (size_t i = 0; i < rows; i++)
-                    chain[i] = FN(vec_fma)(FN(vec_all)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)(l + s) * a_col]),
-                                           square[s], chain[i]);
-            }
-        }
-        RP_UNROLL
-        for (size_t i = 0; i < rows; i++)
-            FN(vec_store)(sum[i] + j, chain[i]);
-        for (; l < k; l++)
-            for (size_t i = 0; i < rows; i++)
-                for (size_t c = 0; c < WIDTH; c++)
-                    sum[i][j + c] = FN(rp_fma)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)l * a_col],
-                                               b[(ptrdiff_t)c * b_col + (ptrdiff_t)l], sum[i][j + c]);
-    }
-    for (; j < columns; j++, b += b_col)
-        for (size_t i = 0; i < rows; i++) {
-            T chain = 0;
-
-            for (size_t l = 0; l < k; l++)
-                chain = FN(rp_fma)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)l * a_col], b[l], chain);
-            sum[i][j] = chain;
-        }
-}
-
-RP_INLINE void FN(thin_any)(size_t rows, T (*sum)[FN(THIN_WIDTH)], const T *a, const T *b, const rp_matmul *p, size_t k,
-                            size_t columns)
-{
-    if (p->b_col == 1)
-        FN(thin_chunk)(rows, sum, a, p->a_row, p->a_col, b, p->b_row, k, columns);
-    else
-        FN(thin_across)(rows, sum, a, p->a_row, p->a_col, b, p->b_col, k, columns);
+        FN(thin_steps)(rows, 1, sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row,
+                       columns);
 }
 
 /* One chunk of k: y = or += its chains. */
@@ -114,29 +62,32 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
                           size_t k)
 {
     const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
-    const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
     T *y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column * p->y_col;
-    T sum[THIN_ROWS][FN(THIN_WIDTH)];
+    T sum[FN(THIN_SUMS)];
+    const size_t width = FN(THIN_SUMS) / rows;
 
     switch (rows) {
-    case 1: FN(thin_any)(1, sum, a, b, p, k, columns); break;
-    case 2: FN(thin_any)(2, sum, a, b, p, k, columns); break;
-    case 3: FN(thin_any)(3, sum, a, b, p, k, columns); break;
-    default: FN(thin_any)(4, sum, a, b, p, k, columns); break;
+    case 1: FN(thin_chunk)(1, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
+    case 2: FN(thin_chunk)(2, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
+    case 3: FN(thin_chunk)(3, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
+    default: FN(thin_chunk)(4, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
     }
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             T *at = y + (ptrdiff_t)i * p->y_row + (ptrdiff_t)j * p->y_col;
 
-            *at = start == 0 ? sum[i][j] : *at + sum[i][j];
+            *at = start == 0 ? sum[i * width + j] : *at + sum[i * width + j];
         }
 }
 
-/* Needs b_col == 1 or b_row == 1, and at most THIN_ROWS rows. */
+/* Needs b_col == 1, and at most THIN_ROWS rows. */
 static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
-    for (; column < column_end; column += FN(THIN_WIDTH)) {
-        const size_t columns = column_end - column < FN(THIN_WIDTH) ? column_end - column : FN(THIN_WIDTH);
+    const size_t width = FN(THIN_SUMS) / (row_end - row);
+
+    for (; column < column_end; column += width) {
+        const size_t columns = column_end - column < width ? column_end - column : width;
         size_t start = 0;
 
         do { /* once also for k = 0, which gives the empty chain +0 */

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/matmul_pack.inc.h"
 #include "kernels/cpu/matmul_thin.inc.h"
+#include "kernels/cpu/matmul_across.inc.h"
 
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
@@ -258,7 +259,7 @@ static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t col
     T *block;
 
     if (rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
-        FN(thin)(p, row, row_end, column, column_end);
+        (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
         return;
     }
     block = rp_scratch_borrow();
