@@ -19,8 +19,9 @@
 #define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
 enum {
-    THIN_ROWS = 4,      /* up to here b is not worth packing */
-    IN_PLACE_PANELS = 2 /* up to here a is not */
+    THIN_ROWS = 4,       /* up to here b is not worth packing */
+    IN_PLACE_PANELS = 2, /* up to here a is not */
+    Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
 };
 
 #include "kernels/type_f32.h"

@@ -21,8 +21,9 @@ RP_INLINE void FN(transpose_square)(FN(vec) *rows)
 }
 
 /* to[l * to_step + i] = from[i * from_row + l] for `rows` <= WIDTH rows and l < k <= WIDTH; each store writes WIDTH
- * lanes, those beyond `rows` with anything. */
-RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
+ * lanes, those beyond `rows` with anything. What lies `ahead` elements further on is fetched. */
+RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k,
+                                  ptrdiff_t ahead)
 {
     FN(vec) square[WIDTH];
 
@@ -32,7 +33,7 @@ RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_
             const T *at = from + (ptrdiff_t)(i < rows ? i : rows - 1) * from_row;
 
             square[i] = FN(vec_load)(at);
-            __builtin_prefetch(at + 8 * WIDTH, 0, 2);
+            __builtin_prefetch(at + ahead, 0, 2);
         }
     } else {
         T part[WIDTH][WIDTH] = {{0}}; /* nothing beyond the end of a row is read */
@@ -50,23 +51,26 @@ RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_
             FN(vec_store)(to + l * to_step, square[l]);
 }
 
-/* The same for any rows and k. A store may run over into the values of the next l: so the last rows of a square go
- * first, and `to` has room for WIDTH values beyond its end. */
+/* The same for any rows and k. A store may run over into the values of the next l: so the last rows go first, and `to`
+ * has room for WIDTH values beyond its end. The next so many rows are fetched: they are packed next. */
 static void FN(transpose)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
 {
-    for (size_t l = 0; l < k; l += WIDTH)
-        for (size_t group = (rows + WIDTH - 1) / WIDTH; group-- > 0;) {
-            const size_t first = group * WIDTH, count = rows - first < WIDTH ? rows - first : WIDTH;
-            const T *at = from + (ptrdiff_t)first * from_row + l;
-            T *out = to + l * to_step + first;
+    const ptrdiff_t ahead = (ptrdiff_t)rows * from_row;
 
-            if (k - l >= WIDTH && count == WIDTH)
-                FN(transpose_part)(out, to_step, at, from_row, WIDTH, WIDTH);
-            else if (k - l >= WIDTH)
-                FN(transpose_part)(out, to_step, at, from_row, count, WIDTH);
+    for (size_t group = (rows + WIDTH - 1) / WIDTH; group-- > 0;) {
+        const size_t first = group * WIDTH, count = rows - first < WIDTH ? rows - first : WIDTH;
+        const T *at = from + (ptrdiff_t)first * from_row;
+        T *out = to + first;
+        size_t l = 0;
+
+        for (; l + WIDTH <= k; l += WIDTH, at += WIDTH, out += WIDTH * to_step)
+            if (count == WIDTH)
+                FN(transpose_part)(out, to_step, at, from_row, WIDTH, WIDTH, ahead);
             else
-                FN(transpose_part)(out, to_step, at, from_row, count, k - l);
-        }
+                FN(transpose_part)(out, to_step, at, from_row, count, WIDTH, ahead);
+        if (l < k)
+            FN(transpose_part)(out, to_step, at, from_row, count, k - l, ahead);
+    }
 }
 
 /* to[l * to_step + i] = from[i * across + l * along] for i < count; the values up to `width` serve outputs that nobody

@@ -12,7 +12,10 @@
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
     const T *a, *b;
-    const T *ahead; /* fetched into the second cache on the way, a line for each k: rows of a that come next */
+    /* What comes next is fetched into the second cache on the way, a line for each k: rows of a that are read in place;
+     * or half of the next packed panel, so that the last two tiles bring it from the third cache; or, where b is read
+     * in place, the same rows of the next product of a batch. */
+    const T *ahead;
     ptrdiff_t a_row, a_col, b_step;
     T *copy; /* NULL, or where the panel of b is left in packed form */
     size_t k;
@@ -31,34 +34,42 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
     FN(vec) sum[TILE_ROWS][2];
 
     RP_UNROLL
-    for (size_t i = 0; i < rows; i++) {
-        __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
+    for (size_t i = 0; i < rows; i++)
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
-    }
-    for (size_t step = s->k; step > 0; step--) {
-        const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
+    for (size_t step = s->k, end = step > Y_AHEAD ? Y_AHEAD : step;; end = 0) {
+        for (; step > end; step--) {
+            const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
 
-        if (copy) {
-            __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
-            __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
-            FN(vec_store)(packed, left);
-            FN(vec_store)(packed + WIDTH, right);
-            packed += PANEL;
+            if (copy) {
+                __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
+                __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
+                FN(vec_store)(packed, left);
+                FN(vec_store)(packed + WIDTH, right);
+                packed += PANEL;
+            }
+            RP_UNROLL
+            for (size_t i = 0; i < rows; i++) {
+                const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
+
+                sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
+                if (vecs == 2)
+                    sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+            }
+            if (!copy) {
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += WIDTH;
+            }
+            a += a_col;
+            b += b_step;
         }
-        RP_UNROLL
+        if (step == 0)
+            break;
+        RP_UNROLL /* late, or the operands drive the outputs out of the first cache again */
         for (size_t i = 0; i < rows; i++) {
-            const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
-
-            sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
+            __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
             if (vecs == 2)
-                sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+                __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
         }
-        if (!unit) {
-            __builtin_prefetch(ahead, 0, 2);
-            ahead += WIDTH;
-        }
-        a += a_col;
-        b += b_step;
     }
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
@@ -173,9 +184,13 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
         const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
+        const T *ahead = packed_a == NULL          ? a + (ptrdiff_t)rows * p->a_row
+                         : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
+                                                  : next_panel;
         FN(strip) s = {.a = packed_a != NULL ? packed_a : a,
                        .b = as_it_lies ? b : packed,
-                       .ahead = a + (ptrdiff_t)rows * p->a_row,
+                       .ahead = ahead,
                        .a_row = packed_a != NULL ? 1 : p->a_row,
                        .a_col = packed_a != NULL ? (ptrdiff_t)rows : p->a_col,
                        .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
