@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Workers wait on a generation counter; a run hands every worker one contiguous range and keeps range 0 for the caller.
+ * Waking a sleeping thread takes tens of microseconds, as long as a small kernel: so who waits looks on for about as
+ * long before going to sleep, unless there are more threads than processors.
  * A process that forks has no workers in the child: a handler puts each pool there into the state of one that has not
  * started any, and the first run that wants them starts them. */
 #include "base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -19,14 +25,16 @@ struct rp_pool {
     unsigned threads, started;
     worker *workers;
     pthread_mutex_t busy; /* held by the application thread that has the workers */
-    pthread_mutex_t lock; /* guards what follows */
+    bool spins;
+    pthread_mutex_t lock; /* guards what follows; generation, running and stop are also looked at without it */
     pthread_cond_t wake, done;
     rp_pool_work *work;
     void *arg;
     size_t items, parts;
-    unsigned long generation;
-    unsigned running, ready;
-    bool stop;
+    atomic_ulong generation;
+    atomic_uint running;
+    unsigned ready;
+    atomic_bool stop;
     rp_status (*on_start)(rp_error *);
     rp_status start_status;
     rp_error start_error;
@@ -107,6 +115,50 @@ static void part_of(size_t items, size_t parts, size_t i, size_t *begin, size_t 
     *end = *begin + base + (i < extra);
 }
 
+/* Lets the processor's other thread run and saves power, for some tens of cycles. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+static long nanoseconds_since(const struct timespec *start)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - start->tv_sec) * 1000000000L + (now.tv_nsec - start->tv_nsec);
+}
+
+/* Looks on, for a bounded time, until there is a generation after `seen` (a worker) or nobody is running (the caller,
+ * seen == NULL). Only an attempt: the answer is then taken under the lock. After the first microsecond each look yields,
+ * since the thread that is waited for may be queued on this very processor behind the one that waits. */
+static void look_on(rp_pool *pool, const unsigned long *seen)
+{
+    enum { LOOKS = 32, LIMIT_NS = 50000 };
+    struct timespec start;
+    bool yields = false;
+
+    if (!pool->spins)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (seen != NULL ? atomic_load(&pool->generation) != *seen || atomic_load(&pool->stop)
+                             : atomic_load(&pool->running) == 0)
+                return;
+            if (yields)
+                sched_yield();
+            else
+                relax();
+        }
+        yields = true;
+    } while (nanoseconds_since(&start) < LIMIT_NS);
+}
+
 static void *worker_main(void *arg)
 {
     worker *self = arg;
@@ -139,6 +191,9 @@ static void *worker_main(void *arg)
         }
         if (--pool->running == 0)
             pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
+        look_on(pool, &seen);
+        pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -197,6 +252,7 @@ rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_sta
         return rp_no_memory(err);
     }
     pool->threads = threads;
+    pool->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)threads;
     pool->on_start = on_worker_start;
     make_locks(pool);
     enlist(pool);
@@ -269,6 +325,7 @@ void rp_pool_run(rp_pool *pool, size_t items, size_t grain, rp_pool_work *work, 
     pthread_mutex_unlock(&pool->lock);
     part_of(items, parts, 0, &begin, &end);
     work(arg, begin, end);
+    look_on(pool, NULL);
     pthread_mutex_lock(&pool->lock);
     while (pool->running)
         pthread_cond_wait(&pool->done, &pool->lock);
