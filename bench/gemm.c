@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix products beside OpenBLAS and oneDNN, interleaved in one process: medians, the fraction of the FMA peak measured
- * between the same calls, and ratios of throughput (above 1: we are faster). Ours run through rp_device_launch, so
- * packing and threads are what users get. With one thread the clock is that thread's CPU time, with more it is the wall's.
+ * Matrix products beside OpenBLAS and oneDNN, interleaved in one process: medians, the fraction of the limit measured
+ * between the same calls (of the FMA peak; of reading memory, marked r, where an operand is used at most 4 times), and
+ * ratios of throughput (above 1: we are faster), last to our own with the first number of threads. Ours run through
+ * rp_device_launch, so packing and threads are what users get. With one thread the clock is that thread's CPU time, with
+ * more it is the wall's.
  *   gemm [--f64] [--rounds 9] [--threads 1,2] [--only text] [--level avx512] */
-#include <dlfcn.h>
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "determinism/fpenv.h"
-#include "kernels/device.h"
+#include "gemm_peers.h"
 #include "peaks.h"
 
 enum { MAX_ROUNDS = 101 };
 static const double block_seconds = 0.02;
 
-typedef struct shape {
-    const char *name;
-    size_t batch, m, n, k;
-    bool ta, tb; /* the operand lies transposed */
-} shape;
-
-static const shape shapes[] = {
+static const bench_product products[] = {
     {"square 256", 1, 256, 256, 256, false, false},
     {"square 384", 1, 384, 384, 384, false, false},
     {"square 512", 1, 512, 512, 512, false, false},
@@ -53,187 +45,12 @@ static const shape shapes[] = {
     {"convolution 7x7", 1, 100352, 64, 147, false, false},
 };
 
-typedef struct data {
-    const shape *s;
-    size_t size; /* of an element */
-    void *a, *b, *y[3];
-    rp_view in[2], out;
-    rp_device *device;
-    dnnl_primitive_t primitive;
-    dnnl_exec_arg_t arg[3];
-} data;
-
-typedef void call(data *d);
-
-/* OpenBLAS, loaded after its environment is set. CBLAS enumerations: row-major 101, no 111, transposed 112. */
-static struct {
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
-    void (*sgemv)(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemv)(int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
-    void (*threads)(int);
-    char *(*core)(void);
-} blas;
-
-static dnnl_engine_t engine;
-static dnnl_stream_t stream;
-static void (*omp_threads)(int);
-
-static bool load(void *handle, const char *name, void *to)
-{
-    void *symbol = dlsym(handle, name);
-
-    memcpy(to, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-static bool load_blas(const char *core)
-{
-    void *handle;
-
-    setenv("OPENBLAS_CORETYPE", core, 1);
-    setenv("OPENBLAS_THREAD_TIMEOUT", "20", 1); /* its idle threads spin for a millisecond, not through our turn */
-    handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    return handle != NULL && load(handle, "cblas_sgemm", &blas.sgemm) && load(handle, "cblas_dgemm", &blas.dgemm) &&
-           load(handle, "cblas_sgemv", &blas.sgemv) && load(handle, "cblas_dgemv", &blas.dgemv) &&
-           load(handle, "openblas_set_num_threads", &blas.threads) &&
-           load(handle, "openblas_get_corename", &blas.core);
-}
-
-static void call_blas(data *d)
-{
-    const shape *s = d->s;
-    const int m = (int)s->m, n = (int)s->n, k = (int)s->k, ta = s->ta ? 112 : 111, tb = s->tb ? 112 : 111;
-    const int lda = s->ta ? m : k, ldb = s->tb ? k : n;
-
-    for (size_t i = 0; i < s->batch; i++) {
-        const float *af = (const float *)d->a + i * s->m * s->k, *bf = (const float *)d->b + i * s->k * s->n;
-        const double *ad = (const double *)d->a + i * s->m * s->k, *bd = (const double *)d->b + i * s->k * s->n;
-        float *yf = (float *)d->y[1] + i * s->m * s->n;
-        double *yd = (double *)d->y[1] + i * s->m * s->n;
-
-        if (n == 1 && d->size == 4) /* it has functions of their own for vectors: compare with the best */
-            blas.sgemv(101, ta, m, k, 1, af, lda, bf, 1, 0, yf, 1);
-        else if (n == 1)
-            blas.dgemv(101, ta, m, k, 1, ad, lda, bd, 1, 0, yd, 1);
-        else if (m == 1 && d->size == 4)
-            blas.sgemv(101, s->tb ? 111 : 112, s->tb ? n : k, s->tb ? k : n, 1, bf, ldb, af, 1, 0, yf, 1);
-        else if (m == 1)
-            blas.dgemv(101, s->tb ? 111 : 112, s->tb ? n : k, s->tb ? k : n, 1, bd, ldb, ad, 1, 0, yd, 1);
-        else if (d->size == 4)
-            blas.sgemm(101, ta, tb, m, n, k, 1, af, lda, bf, ldb, 0, yf, n);
-        else
-            blas.dgemm(101, ta, tb, m, n, k, 1, ad, lda, bd, ldb, 0, yd, n);
-    }
-}
-
-/* Times one square product under each core type in a child, since OpenBLAS chooses once in a process. */
-static const char *best_core(void)
-{
-    static const char *const names[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen", "Haswell", "NeoverseN1"};
-    const char *best = "";
-    double least = 0;
-
-    for (size_t c = 0; c < sizeof names / sizeof names[0]; c++) {
-        double took = 0;
-        int fd[2];
-        pid_t child;
-
-        if (pipe(fd) != 0 || (child = fork()) < 0)
-            return names[0];
-        if (child == 0) {
-            enum { N = 1024 };
-            float *x = calloc(3 * N * N, sizeof *x);
-
-            if (x != NULL && load_blas(names[c]) && strcmp(blas.core(), names[c]) == 0)
-                for (int i = 0; i < 6; i++) {
-                    const double start = bench_cpu();
-
-                    blas.threads(1);
-                    blas.sgemm(101, 111, 111, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
-                    if (took == 0 || bench_cpu() - start < took)
-                        took = bench_cpu() - start;
-                }
-            _exit(write(fd[1], &took, sizeof took) != sizeof took);
-        }
-        close(fd[1]);
-        if (read(fd[0], &took, sizeof took) == sizeof took && took > 0 && (least == 0 || took < least)) {
-            least = took;
-            best = names[c];
-        }
-        close(fd[0]);
-        waitpid(child, NULL, 0);
-    }
-    return best;
-}
-
-static void call_ours(data *d)
+static void call_ours(bench_data *d)
 {
     static const rp_attr none[RP_MAX_ATTR];
     const rp_kernel_args args = {d->in, 2, &d->out, 1, none};
 
     rp_device_launch(d->device, RP_K_matmul, &args, NULL, NULL);
-}
-
-static void call_dnnl_primitive(data *d)
-{
-    dnnl_primitive_execute(d->primitive, stream, 3, d->arg);
-    dnnl_stream_wait(stream);
-}
-
-static void call_dnnl_sgemm(data *d)
-{
-    const shape *s = d->s;
-
-    for (size_t i = 0; i < s->batch; i++)
-        dnnl_sgemm(s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', (dnnl_dim_t)s->m, (dnnl_dim_t)s->n, (dnnl_dim_t)s->k, 1,
-                   (float *)d->a + i * s->m * s->k, (dnnl_dim_t)(s->ta ? s->m : s->k),
-                   (float *)d->b + i * s->k * s->n, (dnnl_dim_t)(s->tb ? s->k : s->n), 0,
-                   (float *)d->y[2] + i * s->m * s->n, (dnnl_dim_t)s->n);
-}
-
-static dnnl_memory_desc_t dnnl_matrix(const rp_view *view)
-{
-    dnnl_memory_desc_t md;
-    dnnl_dims_t dims, strides;
-
-    for (int i = 0; i < view->rank; i++) {
-        dims[i] = (dnnl_dim_t)view->shape[i];
-        strides[i] = view->stride[i];
-    }
-    dnnl_memory_desc_init_by_strides(&md, view->rank, dims, dnnl_f32, strides);
-    return md;
-}
-
-static bool make_dnnl(data *d)
-{
-    const dnnl_memory_desc_t md[3] = {dnnl_matrix(&d->in[0]), dnnl_matrix(&d->in[1]), dnnl_matrix(&d->out)};
-    void *const at[3] = {d->a, d->b, d->y[2]};
-    const int name[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    dnnl_matmul_desc_t desc;
-    dnnl_primitive_desc_t pd;
-
-    d->primitive = NULL;
-    if (dnnl_matmul_desc_init(&desc, &md[0], &md[1], NULL, &md[2]) != dnnl_success ||
-        dnnl_primitive_desc_create(&pd, &desc, NULL, engine, NULL) != dnnl_success)
-        return false;
-    if (dnnl_primitive_create(&d->primitive, pd) != dnnl_success)
-        return false;
-    dnnl_primitive_desc_destroy(pd);
-    for (int i = 0; i < 3; i++) {
-        d->arg[i].arg = name[i];
-        dnnl_memory_create(&d->arg[i].memory, &md[i], engine, at[i]);
-    }
-    return true;
-}
-
-static void free_dnnl(data *d)
-{
-    if (d->primitive == NULL)
-        return;
-    for (int i = 0; i < 3; i++)
-        dnnl_memory_destroy(d->arg[i].memory);
-    dnnl_primitive_destroy(d->primitive);
 }
 
 static rp_view matrix(void *at, size_t size, size_t batch, size_t rows, size_t columns, bool transposed)
@@ -267,9 +84,9 @@ static void *filled(size_t count, size_t size)
     return x;
 }
 
-static void make(data *d, const shape *s, size_t size)
+static void make(bench_data *d, const bench_product *s, size_t size)
 {
-    *d = (data){.s = s, .size = size};
+    *d = (bench_data){.s = s, .size = size};
     d->a = filled(s->batch * s->m * s->k, size);
     d->b = filled(s->batch * s->k * s->n, size);
     for (int i = 0; i < 3; i++)
@@ -279,7 +96,7 @@ static void make(data *d, const shape *s, size_t size)
     d->out = matrix(d->y[0], size, s->batch, s->m, s->n, false);
 }
 
-static void drop(data *d)
+static void drop(bench_data *d)
 {
     free(d->a);
     free(d->b);
@@ -288,7 +105,7 @@ static void drop(data *d)
 }
 
 /* All must have computed the same product, up to rounding. */
-static bool agree(const data *d, int other)
+static bool agree(const bench_data *d, int other)
 {
     const size_t count = d->s->batch * d->s->m * d->s->n;
     const double limit = 1e-4 * sqrt((double)d->s->k);
@@ -310,10 +127,8 @@ static void rest(void)
     nanosleep(&pause, NULL);
 }
 
-enum { OURS, BLAS, DNNL, DNNL_GEMM, CONTENDERS };
-
 /* A contender's time for one call in this round: a warming call, then as many as fill the block. */
-static double time_block(call *f, data *d, size_t repeats)
+static double time_block(bench_call *f, bench_data *d, size_t repeats)
 {
     double (*const clock_of)(void) = rp_device_threads(d->device) == 1 ? bench_cpu : bench_now;
     double start;
@@ -327,28 +142,28 @@ static double time_block(call *f, data *d, size_t repeats)
 }
 
 typedef struct result {
-    double time[CONTENDERS], peak;
+    double time[BENCH_CONTENDERS], peak;
+    bool reads; /* peak is bytes read a second, else floating-point operations a second */
 } result;
 
-static result measure(data *d, rp_pool *pool, size_t rounds)
+static result measure(bench_data *d, rp_pool *pool, size_t rounds)
 {
-    call *f[CONTENDERS] = {call_ours, call_blas, d->primitive ? call_dnnl_primitive : NULL,
-                           d->size == 4 ? call_dnnl_sgemm : NULL};
-    static double times[CONTENDERS][MAX_ROUNDS], peak[MAX_ROUNDS];
-    size_t repeats[CONTENDERS];
-    result r = {{0}, 0};
+    static double times[BENCH_CONTENDERS][MAX_ROUNDS], peak[MAX_ROUNDS];
+    bench_call *f[BENCH_CONTENDERS];
+    size_t repeats[BENCH_CONTENDERS];
+    result r = {.reads = d->s->m <= 4 || d->s->n <= 4};
 
-    for (int c = 0; c < CONTENDERS; c++)
-        if (f[c] != NULL)
+    for (int c = 0; c < BENCH_CONTENDERS; c++)
+        if ((f[c] = c == BENCH_OURS ? call_ours : bench_peer(d, c)) != NULL)
             repeats[c] = 1 + (size_t)(block_seconds / time_block(f[c], d, 1));
     for (size_t i = 0; i < rounds; i++) {
         rest();
-        peak[i] = bench_peak_fma(pool, d->size);
-        for (int c = 0; c < CONTENDERS; c++)
+        peak[i] = r.reads ? bench_peak_read(pool, (size_t)64 << 20) : bench_peak_fma(pool, d->size);
+        for (int c = 0; c < BENCH_CONTENDERS; c++)
             if (f[c] != NULL)
                 times[c][i] = time_block(f[c], d, repeats[c]);
     }
-    for (int c = 0; c < CONTENDERS; c++)
+    for (int c = 0; c < BENCH_CONTENDERS; c++)
         r.time[c] = f[c] != NULL ? bench_median(times[c], rounds) : 0;
     r.peak = bench_median(peak, rounds);
     return r;
@@ -359,21 +174,29 @@ typedef struct means {
     size_t n, n_dnnl;
 } means;
 
-static void report(const shape *s, unsigned threads, const result *r, means *sum)
+/* first: our time with the first number of threads; 0 until it is known. */
+static void report(const bench_data *d, const result *r, means *sum, double *first)
 {
+    const bench_product *s = d->s;
     const double flops = 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    const double bytes = (double)(s->batch * (s->m * s->k + s->k * s->n + s->m * s->n) * d->size);
     const double *t = r->time;
-    const double dnnl = t[DNNL] > 0 && t[DNNL] < t[DNNL_GEMM] ? t[DNNL] : t[DNNL_GEMM];
-    const double to_blas = t[BLAS] / t[OURS], to_dnnl = dnnl / t[OURS];
+    const double dnnl = t[BENCH_DNNL] > 0 && t[BENCH_DNNL] < t[BENCH_DNNL_GEMM] ? t[BENCH_DNNL] : t[BENCH_DNNL_GEMM];
+    const double to_blas = t[BENCH_BLAS] / t[BENCH_OURS], to_dnnl = dnnl / t[BENCH_OURS];
     const double worst = dnnl > 0 && to_dnnl < to_blas ? to_dnnl : to_blas;
 
-    printf("%-19s %3zu %6zu %5zu %7zu %c%c %2u %10.4f %7.1f %5.2f %8.2f", s->name, s->batch, s->m, s->n, s->k,
-           s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', threads, t[OURS] * 1e3, flops / t[OURS] / 1e9,
-           flops / t[OURS] / r->peak, to_blas);
+    printf("%-19s %3zu %6zu %5zu %7zu %c%c %2u %10.4f %7.1f %5.2f%c %8.2f", s->name, s->batch, s->m, s->n, s->k,
+           s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', rp_device_threads(d->device), t[BENCH_OURS] * 1e3,
+           flops / t[BENCH_OURS] / 1e9, (r->reads ? bytes : flops) / t[BENCH_OURS] / r->peak, r->reads ? 'r' : ' ', to_blas);
     if (dnnl > 0)
-        printf(" %7.2f\n", to_dnnl);
+        printf(" %7.2f", to_dnnl);
     else
-        printf("       -\n");
+        printf("       -");
+    if (*first > 0)
+        printf(" %6.2f", *first / t[BENCH_OURS]);
+    else
+        *first = t[BENCH_OURS];
+    printf("\n");
     fflush(stdout);
     sum->blas += log(to_blas);
     sum->n++;
@@ -385,37 +208,35 @@ static void report(const shape *s, unsigned threads, const result *r, means *sum
         sum->least = worst;
 }
 
-/* All shapes with one number of threads. */
+/* All products with one number of threads. */
 static int run(unsigned threads, size_t size, size_t rounds, const char *only, const char *level)
 {
+    static double first[sizeof products / sizeof products[0]];
     rp_device *device;
     rp_error error = {0};
     means sum = {0};
 
     if (rp_device_cpu_new(&device, level, threads, &error) != RP_OK)
         return fprintf(stderr, "gemm: %s\n", error.text), 1;
-    blas.threads((int)threads);
-    if (omp_threads != NULL)
-        omp_threads((int)threads);
+    bench_peers_threads(threads);
     printf("# %u threads, level %s, FMA peak %.1f GFLOP/s\n", threads, rp_device_level(device),
            bench_peak_fma(rp_device_pool(device), size) / 1e9);
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        data d;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        bench_data d;
         result r;
 
-        if (only != NULL && strstr(shapes[i].name, only) == NULL)
+        if (only != NULL && strstr(products[i].name, only) == NULL)
             continue;
-        make(&d, &shapes[i], size);
+        make(&d, &products[i], size);
         d.device = device;
-        if (size == 4)
-            make_dnnl(&d);
+        bench_dnnl_make(&d);
         call_ours(&d);
-        call_blas(&d);
+        bench_peer(&d, BENCH_BLAS)(&d);
         if (!agree(&d, 1))
             return 1;
         r = measure(&d, rp_device_pool(device), rounds);
-        report(&shapes[i], threads, &r, &sum);
-        free_dnnl(&d);
+        report(&d, &r, &sum, &first[i]);
+        bench_dnnl_free(&d);
         drop(&d);
     }
     if (sum.n > 0)
@@ -429,7 +250,7 @@ static int run(unsigned threads, size_t size, size_t rounds, const char *only, c
 
 int main(int argc, char **argv)
 {
-    const char *only = NULL, *level = NULL, *threads = "1,2", *core;
+    const char *only = NULL, *level = NULL, *threads = "1,2";
     size_t size = 4, rounds = 9;
     rp_fpenv saved;
     int status = 0;
@@ -452,18 +273,11 @@ int main(int argc, char **argv)
     }
     if (rounds < 1 || rounds > MAX_ROUNDS)
         return fprintf(stderr, "gemm: --rounds: expected 1 to %d\n", MAX_ROUNDS), 2;
-    unsetenv("OPENBLAS_L2_SIZE");
-    core = best_core();
-    if (!load_blas(core))
-        return fprintf(stderr, "gemm: cannot load libopenblas.so.0\n"), 1;
-    load(dlopen(NULL, RTLD_NOW), "omp_set_num_threads", &omp_threads);
-    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+    if (!bench_peers_open() || rp_fpenv_enter(&saved, NULL, NULL) != RP_OK)
         return 1;
-    printf("# OpenBLAS core %s; oneDNN %d.%d.%d; medians of %zu\n", blas.core(), dnnl_version()->major,
-           dnnl_version()->minor, dnnl_version()->patch, rounds);
-    printf("%-19s %3s %6s %5s %7s %2s %2s %10s %7s %5s %8s %7s\n", "shape", "b", "m", "n", "k", "ab", "t", "ms",
-           "GFLOP/s", "peak", "OpenBLAS", "oneDNN");
+    printf("# %s; medians of %zu\n", bench_peers_names(), rounds);
+    printf("%-19s %3s %6s %5s %7s %2s %2s %10s %7s %6s %8s %7s %6s\n", "shape", "b", "m", "n", "k", "ab", "t", "ms",
+           "GFLOP/s", "limit", "OpenBLAS", "oneDNN", "first");
     for (const char *at = threads; *at != '\0' && status == 0; at += strcspn(at, ","), at += *at == ',')
         status = run((unsigned)strtoul(at, NULL, 10), size, rounds, only, level);
     rp_fpenv_leave(&saved);
