@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Register tiles of convolution for one type: a few rows of outputs, a panel of columns wide, run the terms of a chunk.
+ * Vectors lie across columns, so every output has a chain of its own, in order. */
+#ifdef VEC_BYTES
+#define WIDTH (VEC_BYTES / sizeof(T))
+#else
+#define WIDTH (WIDEST / sizeof(T))
+#endif
+#define PANEL (2 * WIDTH)
+#define ROW_STEP (RP_CONV_CHUNK + 16) /* packed rows lie apart from each other in the cache */
+
+/* The operands of a tile. Run r takes n terms, from a + r.a and from row r.b of the panel b on. */
+typedef struct FN(strip) {
+    const T *a, *b;
+    ptrdiff_t a_col, b_step; /* from term to term */
+    const segment *run;
+    size_t runs;
+    T *const *y; /* the rows, at column `column` of each */
+    ptrdiff_t column;
+    const bool *fresh; /* of a row: no chunk has joined it yet */
+    T *copy;           /* NULL, or where the panel is left in packed form; of a single run */
+    const T *ahead;    /* where the terms of a later tile lie: fetched into the second cache, a line a term */
+    const T *const *rows; /* of a, where they are not packed */
+    ptrdiff_t ahead_step, ahead_run; /* from term to term; from the start of a run to that of the next, or 0: it goes on */
+} FN(strip);
+
+#ifdef VEC_BYTES
+/* y = or += the chains of rows x vecs vectors of outputs. beside: the rows of a lie beside one another, else ROW_STEP
+ * apart with their terms in order. copy: the panel is packed on the way, which hides the wait for memory behind the
+ * arithmetic. resume: y holds the chains so far, and they go on. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+{
+    const ptrdiff_t a_row = beside ? 1 : ROW_STEP, a_col = beside ? s->a_col : 1, b_step = s->b_step;
+    const T *ahead = s->ahead;
+    T *packed = s->copy;
+    FN(vec) sum[CONV_ROWS][2];
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        const T *y = s->y[i] + s->column;
+
+        __builtin_prefetch(y, 1);
+        sum[i][0] = resume ? FN(vec_load)(y) : FN(vec_all)(0);
+        sum[i][1] = resume && vecs == 2 ? FN(vec_load)(y + WIDTH) : FN(vec_all)(0);
+    }
+    for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
+        const T *a = s->a + run->a, *b = s->b + run->b * b_step;
+
+        if (s->ahead_run != 0)
+            ahead = s->ahead + (run - s->run) * s->ahead_run;
+        for (size_t left = run->n; left > 0; left--) {
+            const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
+
+            if (copy) {
+                __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
+                __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
+                FN(vec_store)(packed, low);
+                FN(vec_store)(packed + WIDTH, high);
+                packed += PANEL;
+            }
+            RP_UNROLL
+            for (size_t i = 0; i < rows; i++) {
+                const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
+
+                sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
+                if (vecs == 2)
+                    sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
+            }
+            if (!copy && !resume) {
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += s->ahead_step;
+            }
+            a += a_col;
+            b += b_step;
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        T *y = s->y[i] + s->column;
+        const bool set = resume || s->fresh[i];
+
+        FN(vec_store)(y, set ? sum[i][0] : FN(vec_add)(FN(vec_load)(y), sum[i][0]));
+        if (vecs == 2)
+            FN(vec_store)(y + WIDTH, set ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
+    }
+}
+
+/* The same for whole panels and rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. */
+RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) *s)
+{
+    FN(vec) sum[CONV_ROWS][2];
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        __builtin_prefetch(s->y[i] + s->column, 1);
+        sum[i][0] = sum[i][1] = FN(vec_all)(0);
+    }
+    for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
+        const T *a[CONV_ROWS], *b = s->b + run->b * (ptrdiff_t)PANEL;
+        const size_t n = run->n;
+
+        RP_UNROLL
+        for (size_t i = 0; i < rows; i++)
+            a[i] = s->rows[i] + run->a;
+        for (size_t l = 0; l < n; l++, b += PANEL) {
+            const FN(vec) low = FN(vec_load)(b), high = FN(vec_load)(b + WIDTH);
+
+            RP_UNROLL
+            for (size_t i = 0; i < rows; i++) {
+                const FN(vec) x = FN(vec_all)(a[i][l]);
+
+                sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
+                sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
+            }
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        T *y = s->y[i] + s->column;
+
+        FN(vec_store)(y, s->fresh[i] ? sum[i][0] : FN(vec_add)(FN(vec_load)(y), sum[i][0]));
+        FN(vec_store)(y + WIDTH, s->fresh[i] ? sum[i][1] : FN(vec_add)(FN(vec_load)(y + WIDTH), sum[i][1]));
+    }
+}
+#else
+/* Without a fused instruction: the exact software fma, a panel of neighbouring chains at a time. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+{
+    const size_t columns = vecs * WIDTH;
+
+    for (size_t i = 0; i < rows; i++) {
+        T *y = s->y[i] + s->column, chain[PANEL];
+
+        for (size_t j = 0; j < columns; j++)
+            chain[j] = resume ? y[j] : 0;
+        for (size_t r = 0; r < s->runs; r++) {
+            const T *a = s->a + s->run[r].a + (ptrdiff_t)i * (beside ? 1 : ROW_STEP), *b = s->b + s->run[r].b * s->b_step;
+
+            for (size_t l = 0; copy && i == 0 && l < s->run[r].n; l++)
+                memcpy(s->copy + l * PANEL, b + (ptrdiff_t)l * s->b_step, PANEL * sizeof(T));
+            for (size_t l = 0; l < s->run[r].n; l++, a += beside ? s->a_col : 1, b += s->b_step)
+                RP_EACH(j, columns) chain[j] = FN(rp_fma)(*a, b[j], chain[j]);
+        }
+        for (size_t j = 0; j < columns; j++)
+            y[j] = resume || s->fresh[i] ? chain[j] : y[j] + chain[j];
+    }
+}
+#endif
+
+/* A function for every number of rows, so that none is wasted on padding. */
+#ifdef VEC_BYTES
+#if CONV_ROWS > 6
+#define ROWS_CASES                                                                                               \
+    ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8)      \
+    ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+#else
+#define ROWS_CASES ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
+#endif
+
+#define ROWS_CASE(n) \
+    case n: FN(tile)(n, vecs, beside, copy, resume, s); break;
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+{
+    switch (rows) {
+        ROWS_CASES
+    default: FN(tile)(CONV_ROWS, vecs, beside, copy, resume, s); break;
+    }
+}
+#undef ROWS_CASE
+
+#define CAN_BE_IN_PLACE true
+#define ROWS_CASE(n) \
+    case n: FN(tile_in_place)(n, s); break;
+static void FN(tile_rows_in_place)(size_t rows, const FN(strip) *s)
+{
+    switch (rows) {
+        ROWS_CASES
+    default: FN(tile_in_place)(CONV_ROWS, s); break;
+    }
+}
+#undef ROWS_CASE
+#undef ROWS_CASES
+#else
+#define CAN_BE_IN_PLACE false
+static void FN(tile_rows_in_place)(size_t rows, const FN(strip) *s)
+{
+    (void)rows, (void)s;
+}
+
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+{
+    FN(tile)(rows, vecs, beside, copy, resume, s);
+}
+#endif
+
+/* vecs is 1 or 2. */
+static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) *s)
+{
+    if (vecs == 1)
+        FN(tile_rows)(rows, 1, false, false, false, s);
+    else if (s->copy != NULL)
+        FN(tile_rows)(rows, 2, false, true, false, s);
+    else
+        FN(tile_rows)(rows, 2, false, false, false, s);
+}
+
+static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) *s)
+{
+    if (vecs == 1)
+        FN(tile_rows)(rows, 1, true, false, false, s);
+    else if (s->copy != NULL)
+        FN(tile_rows)(rows, 2, true, true, false, s);
+    else
+        FN(tile_rows)(rows, 2, true, false, false, s);
+}
+
+static void FN(tile_resume)(size_t rows, const FN(strip) *s)
+{
+    FN(tile_rows)(rows, 2, true, false, true, s);
+}
+
+/* A tile that does not fill its vectors, or has a stride in y, is computed beside y and copied. */
+static void FN(tile_aside)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) *s)
+{
+    static const bool fresh[CONV_ROWS] = {[0 ... CONV_ROWS - 1] = true};
+    T chain[CONV_ROWS][PANEL], *y[CONV_ROWS];
+    FN(strip) aside = *s;
+
+    for (size_t i = 0; i < rows; i++)
+        y[i] = chain[i];
+    aside.y = y;
+    aside.column = 0;
+    aside.fresh = fresh;
+    (beside ? FN(tile_beside) : FN(tile_apart))(rows, columns > WIDTH ? 2 : 1, &aside);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) {
+            T *at = s->y[i] + s->column + (ptrdiff_t)j * y_col;
+
+            *at = s->fresh[i] ? chain[i][j] : *at + chain[i][j];
+        }
+}
+
+/* A tile of `columns` outputs a row. */
+static void FN(tile_any)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) *s)
+{
+    if (columns % WIDTH != 0 || y_col != 1)
+        FN(tile_aside)(rows, columns, beside, y_col, s);
+    else
+        (beside ? FN(tile_beside) : FN(tile_apart))(rows, columns / WIDTH, s);
+}
+
+/* n elements, without calling memcpy for the many that are a few vectors long. */
+RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
+{
+#ifdef VEC_BYTES
+    size_t l = 0;
+
+    if (n >= WIDTH) {
+        for (; l + WIDTH <= n; l += WIDTH)
+            FN(vec_store)(to + l, FN(vec_load)(from + l));
+        if (l < n)
+            FN(vec_store)(to + n - WIDTH, FN(vec_load)(from + n - WIDTH));
+        return;
+    }
+#endif
+    memcpy(to, from, n * sizeof *to);
+}
+
+#ifdef VEC_BYTES
+/* PANEL columns that each lie in order, turned a square of vectors at a time: zipping the halves log2(WIDTH) times
+ * transposes. Returns how many terms it took. */
+static size_t FN(turn_b)(T *packed, const T *from, ptrdiff_t b_col, size_t n)
+{
+    size_t done = 0;
+
+    for (; done + WIDTH <= n; done += WIDTH)
+        for (size_t half = 0; half < PANEL; half += WIDTH) {
+            FN(vec) v[WIDTH], w[WIDTH];
+
+            RP_UNROLL
+            for (size_t j = 0; j < WIDTH; j++) {
+                const T *at = from + (ptrdiff_t)(half + j) * b_col + done;
+
+                v[j] = FN(vec_load)(at);
+                __builtin_prefetch(at + 8 * WIDTH, 0, 2);
+            }
+            RP_UNROLL
+            for (size_t stage = 1; stage < WIDTH; stage *= 2) {
+                RP_UNROLL
+                for (size_t j = 0; j < WIDTH / 2; j++) {
+                    w[2 * j] = FN(vec_zip_low)(v[j], v[j + WIDTH / 2]);
+                    w[2 * j + 1] = FN(vec_zip_high)(v[j], v[j + WIDTH / 2]);
+                }
+                RP_UNROLL
+                for (size_t j = 0; j < WIDTH; j++)
+                    v[j] = w[j];
+            }
+            RP_UNROLL
+            for (size_t j = 0; j < WIDTH; j++)
+                FN(vec_store)(packed + (done + j) * PANEL + half, v[j]);
+        }
+    return done;
+}
+#endif
+
+/* n terms of `columns` <= PANEL columns; the missing columns are zeros: outputs nobody stores. */
+static void FN(pack_b)(T *packed, const T *from, ptrdiff_t b_step, ptrdiff_t b_col, size_t columns, size_t n)
+{
+    size_t l = 0;
+
+#ifdef VEC_BYTES
+    if (b_step == 1 && columns == PANEL)
+        l = FN(turn_b)(packed, from, b_col, n);
+#endif
+    packed += l * PANEL;
+    from += (ptrdiff_t)l * b_step;
+    for (; l < n; l++, from += b_step, packed += PANEL)
+        if (b_col == 1 && columns == PANEL)
+            memcpy(packed, from, PANEL * sizeof *packed); /* of a constant size: a few vectors */
+        else
+            for (size_t j = 0; j < PANEL; j++)
+                packed[j] = j < columns ? from[(ptrdiff_t)j * b_col] : 0;
+}
