@@ -28,6 +28,9 @@ float rp_atan_f32(float x);
 float rp_erfc_f32(float x);
 float rp_rsqrt_f32(float x); /* 1 / sqrt(x) */
 float rp_cbrt_f32(float x);
+float rp_pow_f32(float x, float y);
+float rp_atan2_f32(float y, float x);
+float rp_hypot_f32(float x, float y);
 
 double rp_exp_f64(double x);
 double rp_expm1_f64(double x);
@@ -50,6 +53,9 @@ double rp_atan_f64(double x);
 double rp_erfc_f64(double x);
 double rp_rsqrt_f64(double x);
 double rp_cbrt_f64(double x);
+double rp_pow_f64(double x, double y);
+double rp_atan2_f64(double y, double x);
+double rp_hypot_f64(double x, double y);
 /* sin and cos of pi * x, for Box-Muller and the cosine schedule: argument reduction is exact. */
 double rp_sinpi_f64(double x);
 double rp_cospi_f64(double x);

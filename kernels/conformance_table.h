@@ -242,6 +242,12 @@ static const struct {
     {RP_K_rsqrt, RP_F64, 0x9443CE0994F8C21Du},
     {RP_K_cbrt, RP_F32, 0x2CE936A31504F143u},
     {RP_K_cbrt, RP_F64, 0xEBC75C5B82D88CE9u},
+    {RP_K_pow, RP_F32, 0xACCF4BB490ECCE6Eu},
+    {RP_K_pow, RP_F64, 0x824FDEB90F4C3899u},
+    {RP_K_atan2, RP_F32, 0x00ABB821B66AF63Eu},
+    {RP_K_atan2, RP_F64, 0x9CD73B4E81C19B32u},
+    {RP_K_hypot, RP_F32, 0xD8A1939782C15AB7u},
+    {RP_K_hypot, RP_F64, 0x689927DB979417F5u},
 };
 
 #endif
