@@ -450,3 +450,33 @@ void vjp_matmul(const rp_vjp_args *a)
     if (a->need[1])
         give(a, 1, rp_matmul(rp_transpose(X, NULL), G));
 }
+
+/* y x^(y-1), x^y log x */
+void vjp_pow(const rp_vjp_args *a)
+{
+    if (a->need[0]) {
+        rp_tensor power = rp_pow(X, rp_add_scalar(a->in[1], -1));
+
+        give(a, 0, rp_mul(G, rp_mul(a->in[1], power)));
+    }
+    if (a->need[1])
+        give(a, 1, rp_mul(G, rp_mul(Y, rp_log(X))));
+}
+
+/* atan2(y, x): x / (x^2 + y^2), -y / (x^2 + y^2) */
+void vjp_atan2(const rp_vjp_args *a)
+{
+    rp_tensor y = a->in[0], x = a->in[1], xx = rp_mul(x, x), yy = rp_mul(y, y), square = rp_add(xx, yy);
+
+    if (a->need[0])
+        give(a, 0, rp_mul(G, rp_div(x, square)));
+    if (a->need[1])
+        give(a, 1, rp_mul(G, rp_neg(rp_div(y, square))));
+}
+
+void vjp_hypot(const rp_vjp_args *a)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (a->need[i])
+            give(a, i, rp_mul(G, rp_div(a->in[i], Y)));
+}

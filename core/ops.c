@@ -106,6 +106,9 @@ rp_tensor rp_gt(rp_tensor a, rp_tensor b) { return binary(RP_OP_gt, a, b); }
 rp_tensor rp_ge(rp_tensor a, rp_tensor b) { return binary(RP_OP_ge, a, b); }
 rp_tensor rp_logical_and(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_and, a, b); }
 rp_tensor rp_logical_or(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_or, a, b); }
+rp_tensor rp_pow(rp_tensor x, rp_tensor y) { return binary(RP_OP_pow, x, y); }
+rp_tensor rp_atan2(rp_tensor y, rp_tensor x) { return binary(RP_OP_atan2, y, x); }
+rp_tensor rp_hypot(rp_tensor x, rp_tensor y) { return binary(RP_OP_hypot, x, y); }
 rp_tensor rp_softmax(rp_tensor x) { return unary(RP_OP_softmax, x); }
 rp_tensor rp_log_softmax(rp_tensor x) { return unary(RP_OP_log_softmax, x); }
 rp_tensor rp_matmul(rp_tensor a, rp_tensor b) { return binary(RP_OP_matmul, a, b); }

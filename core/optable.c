@@ -125,6 +125,9 @@ static const rp_op table[RP_OP_COUNT] = {
     MAP(erfc, RP_D_FLOAT, vjp_erfc),
     MAP(rsqrt, RP_D_FLOAT, vjp_rsqrt),
     MAP(cbrt, RP_D_FLOAT, vjp_cbrt),
+    MAP2(pow, RP_D_FLOAT, vjp_pow),
+    MAP2(atan2, RP_D_FLOAT, vjp_atan2),
+    MAP2(hypot, RP_D_FLOAT, vjp_hypot),
 };
 
 const rp_op *rp_op_get(rp_op_id id)

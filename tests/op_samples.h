@@ -165,6 +165,7 @@ static const op_sample op_samples[] = {
     MAP_SAMPLES(expm1), MAP_SAMPLES(exp2), MAP_SAMPLES(log2), MAP_SAMPLES(log10), MAP_SAMPLES(sin), MAP_SAMPLES(cos),
     MAP_SAMPLES(tan), MAP_SAMPLES(sinh), MAP_SAMPLES(cosh), MAP_SAMPLES(asin), MAP_SAMPLES(acos), MAP_SAMPLES(atan),
     MAP_SAMPLES(erfc), MAP_SAMPLES(rsqrt), MAP_SAMPLES(cbrt),
+    PAIR_SAMPLES(pow), PAIR_SAMPLES(atan2), PAIR_SAMPLES(hypot),
 };
 
 #undef D
@@ -203,6 +204,7 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
     bool positive = s->op == RP_OP_log || s->op == RP_OP_log2 || s->op == RP_OP_log10 || s->op == RP_OP_sqrt ||
                     s->op == RP_OP_rsqrt || (s->op == RP_OP_batch_norm && input == 4) ||
                     (s->op == RP_OP_batch_norm_grad && input == 4) ||
+                    (s->op == RP_OP_pow && input == 0) ||
                     (s->op >= RP_OP_sgd && s->op <= RP_OP_rmsprop); /* second moments and corrections are */
 
     if (narrow)
