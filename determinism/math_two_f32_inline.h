@@ -84,21 +84,27 @@ static inline float rp_pow_f32_inline(float x, float y)
 
 /* --- atan2 ------------------------------------------------------------------------------------------------------ */
 
+/* The angle from its parts. */
+static inline double rp_narrow_atan(rp_atan2_parts q)
+{
+    double z = q.t * q.t, w = z * z;
+    double p = RP_QUAD(z, w, -0x1.ab80f0ef03e49p-5, 0x1.70fac68827a78p-5, -0x1.12562ac2bec89p-5, 0x1.f260c32420e1cp-7);
+
+    p = RP_MADD(p, w * w, RP_QUAD(z, w, -0x1.745d14c037812p-4, 0x1.3b136eb8553e5p-4, -0x1.110c7a683d933p-4, 0x1.e1728e65948a5p-5));
+    p = RP_MADD(p, w * w, RP_QUAD(z, w, -0x1.5555555555554p-2, 0x1.999999999965bp-3, -0x1.2492492475dadp-3, 0x1.c71c71b77b929p-4));
+    return q.turn + (q.t + RP_MADD(q.t * z, p, q.rest));
+}
+
 /* Where the quotient q is below 2^-27 (and x positive) the result is q less q^3/3, a part in 2^-55 of it. q is no nearer
  * to a midpoint than 2^-49 of itself, or is one (where the result is subnormal): the binary64 below it rounds rightly. */
 static inline float rp_atan2_f32_try(float y, float x, uint32_t *doubt)
 {
-    double b = (double)y, a = (double)x;
+    double b = (double)y, a = (double)x, r;
     rp_atan2_parts q = rp_atan2_reduce(b, a, 1.0);
-    double z = q.t * q.t, w = z * z, r;
-    double p = RP_QUAD(z, w, -0x1.ab80f0ef03e49p-5, 0x1.70fac68827a78p-5, -0x1.12562ac2bec89p-5, 0x1.f260c32420e1cp-7);
     double less = rp_from_bits_f64(rp_bits_f64(q.t) + rp_mask(q.t != 0.0));
     uint64_t tiny = rp_mask(q.turn == 0.0) & rp_mask(q.t < 0x1p-27), nan = rp_mask(a != a) | rp_mask(b != b);
 
-    p = RP_MADD(p, w * w, RP_QUAD(z, w, -0x1.745d14c037812p-4, 0x1.3b136eb8553e5p-4, -0x1.110c7a683d933p-4, 0x1.e1728e65948a5p-5));
-    p = RP_MADD(p, w * w, RP_QUAD(z, w, -0x1.5555555555554p-2, 0x1.999999999965bp-3, -0x1.2492492475dadp-3, 0x1.c71c71b77b929p-4));
-    r = q.turn + (q.t + RP_MADD(q.t * z, p, q.rest));
-    r = rp_from_bits_f64((rp_bits_f64((double)(float)less) & tiny) | (rp_bits_f64(r) & ~tiny));
+    r = rp_from_bits_f64((rp_bits_f64((double)(float)less) & tiny) | (rp_bits_f64(rp_narrow_atan(q)) & ~tiny));
     r = rp_copysign_f64(r, b);
     return rp_round_or_doubt(rp_from_bits_f64((rp_bits_f64(r) & ~nan) | (RP_NAN_F64 & nan)), doubt);
 }

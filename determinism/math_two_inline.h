@@ -131,7 +131,7 @@ static inline rp_atan2_parts rp_atan2_reduce(double y, double x, double g)
 
 static inline double rp_atan2_f64_inline(double y, double x)
 {
-    double g = rp_select_f64((rp_abs_f64(x) > 0x1p1000) | (rp_abs_f64(y) > 0x1p1000), 0x1p-2, 1.0);
+    double b = rp_abs_f64(y), a = rp_abs_f64(x), g = rp_select_f64((b > 0x1p1000) | (a > 0x1p1000), 0x1p-2, 1.0);
     rp_atan2_parts q = rp_atan2_reduce(y, x, g);
     double z = q.t * q.t, w = z * z;
     double p = -0x1.12562ac2bec89p-5 + 0x1.f260c32420e1cp-7 * z;
