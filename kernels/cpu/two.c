@@ -7,7 +7,7 @@
 #include "determinism/math_two_inline.h"
 #include "kernels/ref/map.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 1024 };
 
 typedef float try_f32(float a, float b, uint32_t *doubt);
 typedef float decide_f32(float a, float b, float tried);
