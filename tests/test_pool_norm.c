@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pooling (CONTRACT 4.5) and batch norm (7.8) against second implementations from the contract's text, their worked
- * examples, and gradients against finite differences. Levels and cuts are compared in test_kernels.c. */
+ * examples, and gradients against finite differences. Levels and cuts of many channels and rows are compared here, of
+ * other layouts in test_kernels.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include "determinism/philox.h"
 #include "determinism/sum.h"
 #include "kernel_call.h"
+#include "kernels/walk.h"
 
 static const char *const *levels;
 static size_t n_levels;
@@ -306,6 +308,128 @@ static void gradients_agree_with_finite_differences(void **state)
     check_slopes(RP_K_batch_norm_train, norm, 3, 2, out, 3, eps, g, N, dbeta, 1e-6);
 }
 
+/* The outputs of a kernel at every level, cut over 1, 2, 3 and 7 threads, against the reference. */
+static void compare_levels(rp_kernel_id id, const rp_kernel_args *args)
+{
+    static const size_t cuts[] = {1, 2, 3, 7};
+    unsigned char *want[3], *found[3];
+    const rp_kernel_table *table;
+    size_t count[3];
+
+    for (size_t o = 0; o < args->n_out; o++) {
+        count[o] = rp_view_count(&args->out[o]);
+        want[o] = malloc(count[o] * 8);
+        found[o] = malloc(count[o] * 8);
+        assert_true(want[o] != NULL && found[o] != NULL);
+    }
+    call_kernel("ref", id, args->out, args->n_out, args->in, args->n_in, args->attr);
+    for (size_t o = 0; o < args->n_out; o++)
+        rp_to_stored(want[o], args->out[o].data, args->out[o].dtype, count[o]);
+    for (size_t l = 1; l < n_levels; l++)
+        for (size_t c = 0; c < 4; c++) {
+            size_t items;
+
+            assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
+            items = table->kernel[id]->items(args);
+            for (size_t o = 0; o < args->n_out; o++)
+                memset(args->out[o].data, 0xA5, count[o] * rp_dtype_size(args->out[o].dtype));
+            for (size_t i = cuts[c]; i-- > 0;)
+                table->kernel[id]->run(args, items * i / cuts[c], items * (i + 1) / cuts[c]);
+            for (size_t o = 0; o < args->n_out; o++) {
+                rp_to_stored(found[o], args->out[o].data, args->out[o].dtype, count[o]);
+                if (memcmp(want[o], found[o], count[o] * rp_dtype_size(args->out[o].dtype)) != 0)
+                    fail_msg("kernel %d, level %s, %zu parts, output %zu differs from element %zu on", (int)id, levels[l],
+                             cuts[c], o, rp_first_difference(want[o], found[o], args->out[o].dtype, count[o]));
+            }
+        }
+    for (size_t o = 0; o < args->n_out; o++) {
+        free(want[o]);
+        free(found[o]);
+    }
+}
+
+/* A plain view of its own memory, with rare values. */
+static rp_view filled(rp_dtype dtype, int n, int h, int w, int c, uint64_t seed)
+{
+    const size_t count = (size_t)(n * h * w * c);
+    float *values = malloc(count * sizeof(float));
+    void *data = malloc(count * 8);
+
+    assert_true(values != NULL && data != NULL);
+    fill(values, count, seed);
+    for (size_t i = 0; i < count; i++)
+        if (dtype == RP_F32)
+            ((float *)data)[i] = values[i];
+        else
+            ((double *)data)[i] = (double)values[i];
+    free(values);
+    return view_of(data, dtype, n, h, w, c, -1);
+}
+
+static void pooling_many_channels_has_the_bits_of_the_reference(void **state)
+{
+    static const rp_kernel_id ids[] = {RP_K_max_pool, RP_K_avg_pool, RP_K_max_pool_grad, RP_K_avg_pool_grad};
+    enum { WIDE = 150 };
+
+    (void)state;
+    for (int w = 0; w < WINDOWS; w++)
+        for (int form = 0; form < 8; form++) {
+            const window *p = &windows[w];
+            const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
+            rp_view x = filled(dtype, IMAGES, p->h, p->w, WIDE, 1), y = filled(dtype, IMAGES, outputs(p, 0), outputs(p, 1),
+                                                                               WIDE, 2);
+            rp_view same = filled(dtype, IMAGES, p->h, p->w, WIDE, 3), in[2] = {form < 4 ? x : y, same};
+            rp_attr attr[RP_MAX_ATTR];
+
+            set_attr(attr, p);
+            compare_levels(ids[form / 2], &(rp_kernel_args){in, form / 2 == 2 ? 2 : 1, form < 4 ? &y : &x, 1, attr});
+            free(x.data);
+            free(y.data);
+            free(same.data);
+        }
+}
+
+static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
+{
+    enum { WIDE = 70, SIDE = 65 }; /* 65 x 65 rows are more than a chunk */
+
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
+        const int side = form < 2 ? SIDE : 7;
+        rp_view image[3], row[6];
+        rp_attr attr[RP_MAX_ATTR] = {{.r = 1e-5}};
+
+        for (int i = 0; i < 3; i++) {
+            image[i] = filled(dtype, 1, side, side, WIDE, (uint64_t)i);
+            for (size_t j = 0; j < rp_view_count(&image[i]); j++) /* finite, or every sum is a NaN */
+                if (dtype == RP_F32)
+                    ((float *)image[i].data)[j] = rp_uniform_f32(rp_random_u32(7, 0, (uint32_t)i, j)) - 0.4f;
+                else
+                    ((double *)image[i].data)[j] = (double)rp_uniform_f32(rp_random_u32(7, 0, (uint32_t)i, j)) - 0.4;
+        }
+        for (int i = 0; i < 6; i++) {
+            row[i] = view_of(filled(dtype, 1, 1, 1, WIDE, 9).data, dtype, WIDE, -1);
+            for (size_t j = 0; j < WIDE; j++)
+                if (dtype == RP_F32)
+                    ((float *)row[i].data)[j] = rp_uniform_f32(rp_random_u32(8, 0, (uint32_t)i, j));
+                else
+                    ((double *)row[i].data)[j] = (double)rp_uniform_f32(rp_random_u32(8, 0, (uint32_t)i, j));
+        }
+        compare_levels(RP_K_batch_norm, &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1], row[2], row[3]}, 5,
+                                                          &image[2], 1, attr});
+        compare_levels(RP_K_batch_norm_train, &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1]}, 3,
+                                                                (rp_view[]){image[2], row[4], row[5]}, 3, attr});
+        compare_levels(RP_K_batch_norm_grad,
+                       &(rp_kernel_args){(rp_view[]){image[0], image[1], row[0], row[1], row[2]}, 5,
+                                         (rp_view[]){image[2], row[4], row[5]}, 3, attr});
+        for (int i = 0; i < 3; i++)
+            free(image[i].data);
+        for (int i = 0; i < 6; i++)
+            free(row[i].data);
+    }
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -323,6 +447,8 @@ int main(void)
         cmocka_unit_test(batch_norm_follows_the_contracts_text),
         cmocka_unit_test(the_contracts_batch_norm_example_holds),
         cmocka_unit_test(gradients_agree_with_finite_differences),
+        cmocka_unit_test(pooling_many_channels_has_the_bits_of_the_reference),
+        cmocka_unit_test(norm_of_many_rows_has_the_bits_of_the_reference),
     };
 
     return cmocka_run_group_tests(tests, enter, NULL);
