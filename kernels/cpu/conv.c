@@ -31,7 +31,11 @@
 #define B_BYTES ((size_t)2048 * 1024)
 #define A_BYTES ((size_t)(WIDEST == 64 ? 416 : 100) * 1024)
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
-enum { BESIDE_PIXELS = 4, MOST_ROWS = 96, IN_PLACE_PANELS = 2 }; /* up to so many, rows are not worth packing */
+enum {
+    MOST_ROWS = 96,
+    IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing */
+    BESIDE_PIXELS = 4, CHANNEL_VECTORS = 4 /* of channels that do not mix: pixels, or vectors, at a time */
+};
 #define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
 
 /* Consecutive terms: where the first lies in either operand, see their users. */
@@ -171,8 +175,8 @@ static void run_strips(plan *p, const strips *s, size_t begin, size_t end)
 /* Channels that do not mix, beside one another in all operands. */
 static bool mixes_nothing(const rp_conv *conv)
 {
-    return conv->c == 1 && conv->k == 1 && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK && conv->x->stride[3] == 1 &&
-           conv->weight->stride[3] == 1 && conv->y->stride[3] == 1;
+    return conv->c == 1 && conv->k == 1 && conv->x->stride[3] == 1 && conv->weight->stride[3] == 1 &&
+           conv->y->stride[3] == 1;
 }
 
 /* Items of the forward pass, or of the input gradient (back). */
@@ -188,7 +192,7 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
 
     if (begin == end)
         return;
-    if (mixes_nothing(conv)) {
+    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK) {
         (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end);
         return;
     }
@@ -274,9 +278,13 @@ static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t 
 static void conv2d_grad_weight_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_conv conv = rp_conv_grad_weight(args);
+    const rp_view *y = conv.y;
     tap_line all;
 
-    if (can_lie_beside(&conv, &all))
+    if (mixes_nothing(&conv) && y->stride[1] == (ptrdiff_t)conv.w.out * y->stride[2] &&
+        y->stride[0] == (ptrdiff_t)conv.h.out * y->stride[1])
+        (conv.weight->dtype == RP_F32 ? channels_weight_f32 : channels_weight_f64)(&conv, begin, end);
+    else if (can_lie_beside(&conv, &all))
         run_beside(&conv, &all, begin, end);
     else
         (conv.weight->dtype == RP_F32 ? grad_weight_f32 : grad_weight_f64)(&conv, begin, end);

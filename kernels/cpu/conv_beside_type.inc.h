@@ -64,9 +64,9 @@ static void FN(run_terms)(FN(tap_row) *p, const same_taps *run, size_t index, co
             FN(settle)(p);
         p->chunk = at / RP_CONV_CHUNK;
         FN(wake)(p->at + (from - b->begin), p->touched + (from - b->begin), to - from);
-        FN(resume_rows)(to - from, &(FN(strip)){.a = a, .a_col = b->x_move, .b = y + (ptrdiff_t)(run->start + done) * b->y_step,
-                                                .b_step = b->y_step, .run = &terms, .runs = 1,
-                                                .y = p->at + (from - b->begin)});
+        FN(resume_rows)(to - from, &(FN(strip)){.a = a, .a_col = b->x_move,
+                                                .b = y + (ptrdiff_t)(run->start + done) * b->y_step, .b_step = b->y_step,
+                                                .run = &terms, .runs = 1, .y = p->at + (from - b->begin)});
         done += terms.n;
     }
 }

@@ -233,3 +233,105 @@ static void FN(grad_weight)(const rp_conv *conv, size_t begin, size_t end)
     }
     rp_scratch_return(memory);
 }
+
+/* Channels that do not mix: `vecs` vectors of them, the runs of one tap in one chunk. */
+#ifdef VEC_BYTES
+RP_INLINE void FN(channel_chains)(const FN(taps) *w, size_t vecs, size_t channel, T *total, bool fresh)
+{
+    const ptrdiff_t x_step = w->conv->w.stride * w->conv->x->stride[2], y_step = w->conv->y->stride[2];
+    FN(vec) chain[CHANNEL_VECTORS];
+
+    RP_UNROLL
+    for (size_t i = 0; i < vecs; i++)
+        chain[i] = FN(vec_all)(0);
+    for (const segment *run = w->run, *end = run + w->runs; run < end; run++) {
+        const T *x = w->x + run->a + (ptrdiff_t)channel;
+        const T *y = w->y + ((ptrdiff_t)w->start + run->b) * y_step + (ptrdiff_t)channel;
+
+        for (size_t l = run->n; l > 0; l--, x += x_step, y += y_step) {
+            RP_UNROLL
+            for (size_t i = 0; i < vecs; i++)
+                chain[i] = FN(vec_fma)(FN(vec_load)(x + i * WIDTH), FN(vec_load)(y + i * WIDTH), chain[i]);
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < vecs; i++) {
+        T *to = total + i * WIDTH;
+
+        FN(vec_store)(to, fresh ? chain[i] : FN(vec_add)(FN(vec_load)(to), chain[i]));
+    }
+}
+#endif
+
+/* The same for n < WIDTH channels, and for levels without vectors. */
+RP_INLINE void FN(channel_few)(const FN(taps) *w, size_t n, size_t channel, T *total, bool fresh)
+{
+    const ptrdiff_t x_step = w->conv->w.stride * w->conv->x->stride[2], y_step = w->conv->y->stride[2];
+    T chain[WIDTH] = {0};
+
+    for (size_t r = 0; r < w->runs; r++) {
+        const T *x = w->x + w->run[r].a + (ptrdiff_t)channel;
+        const T *y = w->y + ((ptrdiff_t)w->start + w->run[r].b) * y_step + (ptrdiff_t)channel;
+
+        for (size_t l = 0; l < w->run[r].n; l++, x += x_step, y += y_step)
+            RP_EACH(j, n) chain[j] = FN(rp_fma)(x[j], y[j], chain[j]);
+    }
+    RP_EACH(j, n) total[j] = fresh ? chain[j] : total[j] + chain[j];
+}
+
+/* Channels [channel, end) of a tap; a tap without any term is +0. */
+static void FN(channel_tap)(FN(taps) *w, size_t tap, size_t channel, size_t end)
+{
+    T *total = FN(weight_row)(w, tap, 0);
+    size_t top, bottom, left, right;
+    bool fresh;
+
+    rp_conv_outputs(&w->conv->h, tap / w->conv->w.taps, &top, &bottom);
+    rp_conv_outputs(&w->conv->w, tap % w->conv->w.taps, &left, &right);
+    if (top >= bottom || left >= right || w->conv->images == 0) {
+        if (w->start == 0)
+            memset(total + channel, 0, (end - channel) * sizeof *total); /* all bits 0 is +0 */
+        return;
+    }
+    fresh = top * w->conv->w.out + left >= w->start && top * w->conv->w.out + left < w->stop;
+    FN(find_runs)(w, tap);
+    if (w->runs == 0)
+        return;
+#ifdef VEC_BYTES
+    for (; channel + CHANNEL_VECTORS * WIDTH <= end; channel += CHANNEL_VECTORS * WIDTH)
+        FN(channel_chains)(w, CHANNEL_VECTORS, channel, total + channel, fresh);
+    for (; channel + WIDTH <= end; channel += WIDTH)
+        FN(channel_chains)(w, 1, channel, total + channel, fresh);
+#endif
+    for (size_t n; channel < end; channel += n) {
+        n = end - channel < WIDTH ? end - channel : WIDTH;
+        if (n == WIDTH)
+            FN(channel_few)(w, WIDTH, channel, total + channel, fresh);
+        else
+            FN(channel_few)(w, n, channel, total + channel, fresh);
+    }
+}
+
+/* Taps [begin, end) of channels that do not mix. A chunk of a block of channels stays in the cache for all taps. */
+static void FN(channels_weight)(const rp_conv *conv, size_t begin, size_t end)
+{
+    const size_t pixels = conv->images * conv->h.out * conv->w.out;
+    enum { BLOCK = 4 * CHANNEL_VECTORS };
+    FN(taps) w;
+
+    w.conv = conv;
+    w.x = conv->x->data;
+    w.y = conv->y->data;
+    w.weight = conv->weight->data;
+    for (size_t channel = 0; channel < conv->groups; channel += BLOCK * WIDTH) {
+        const size_t left = conv->groups - channel, few = left < BLOCK * WIDTH ? left : BLOCK * WIDTH;
+
+        w.start = 0;
+        do { /* once also without pixels */
+            w.stop = pixels - w.start < RP_CONV_CHUNK ? pixels : w.start + RP_CONV_CHUNK;
+            for (size_t tap = begin; tap < end; tap++)
+                FN(channel_tap)(&w, tap, channel, channel + few);
+            w.start = w.stop;
+        } while (w.start < pixels);
+    }
+}
