@@ -4,6 +4,7 @@
  * direct algorithms in the layouts it likes best, and the conversion into them is not counted against it. A multiply-add
  * with padding counts as work for both.
  *   conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512] [--batch 2] [--block 20 ms]
+ *        [--parts n] instead: how evenly the work is cut
  *        [--layers resnet|other]: other is MobileNet's depth-wise layers and rows of samples */
 #include <dlfcn.h>
 #include <math.h>
@@ -20,6 +21,7 @@
 
 enum { MAX_ROUNDS = 101, OURS = 0, DNNL = 1, KINDS = 3 };
 static double block_seconds = 0.02;
+static size_t parts; /* 0, or measure the partition into so many */
 static double (*seconds)(void) = bench_now; /* with one thread the time it ran: less disturbed by other processes */
 static const char *const kind_names[KINDS] = {"forward", "grad_input", "grad_weight"};
 static const rp_kernel_id kernels[KINDS] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
@@ -310,6 +312,35 @@ static void measure(data *d, size_t rounds, double time[2], double *peak)
     *peak = peaks[rounds - 1];
 }
 
+/* How much faster n threads could be: the time of all items at once, over that of the slowest of n parts, each run alone.
+ * The partition's own losses (uneven parts, work that every part repeats), whatever else the host is doing. */
+static double partition(data *d, size_t rounds, size_t n)
+{
+    const rp_view in[2] = {d->view[d->kind == 1 ? 2 : 0], d->view[d->kind == 2 ? 2 : 1]};
+    const rp_kernel_args args = {in, 2, &d->view[d->out], 1, d->attr};
+    double whole[MAX_ROUNDS], part[MAX_ROUNDS], slowest = 0;
+    const rp_kernel_table *table;
+
+    if (rp_kernel_table_get(&table, NULL, NULL) != RP_OK)
+        return 0;
+    for (size_t p = 0; p <= n; p++) { /* p == n: all */
+        const rp_kernel *kernel = table->kernel[kernels[d->kind]];
+        const size_t items = kernel->items(&args), begin = p == n ? 0 : items * p / n;
+        const size_t end = p == n ? items : items * (p + 1) / n;
+        double *times = p == n ? whole : part;
+
+        for (size_t i = 0; i < rounds; i++) {
+            const double start = bench_cpu();
+
+            kernel->run(&args, begin, end);
+            times[i] = bench_cpu() - start;
+        }
+        if (p < n && bench_median(part, rounds) > slowest)
+            slowest = bench_median(part, rounds);
+    }
+    return bench_median(whole, rounds) / slowest;
+}
+
 static int run(const shape *table, size_t count, unsigned threads, size_t rounds, size_t batch, const char *only,
                const char *level)
 {
@@ -337,6 +368,15 @@ static int run(const shape *table, size_t count, unsigned threads, size_t rounds
             continue;
         make(&d, s, kind, batch, device);
         same = agreement(&d);
+        if (parts > 0) {
+            const double speed = partition(&d, rounds, parts);
+
+            printf("%-40s %8.2f\n", name, speed);
+            sum[kind] += log(speed);
+            n[kind]++;
+            drop(&d);
+            continue;
+        }
         measure(&d, rounds, time, &peak);
         flops = 2.0 * (double)d.count[2] * (double)(d.count[1] / s->k);
         printf("%-40s %u %9.3f %8.1f %6.2f %8.2f %9.0f %%\n", name, threads, time[OURS] * 1e3, flops / time[OURS] / 1e9,
@@ -350,8 +390,10 @@ static int run(const shape *table, size_t count, unsigned threads, size_t rounds
     }
     for (int kind = 0; kind < KINDS; kind++)
         if (n[kind] > 0)
-            printf("# geometric mean, %s: %.3f x oneDNN\n", kind_names[kind], exp(sum[kind] / (double)n[kind]));
-    printf("# least ratio %.2f\n", least);
+            printf("# geometric mean, %s: %.3f x %s\n", kind_names[kind], exp(sum[kind] / (double)n[kind]),
+                   parts > 0 ? "all at once" : "oneDNN");
+    if (parts == 0)
+        printf("# least ratio %.2f\n", least);
     rp_device_free(device);
     return 0;
 }
@@ -370,6 +412,8 @@ int main(int argc, char **argv)
             rounds = (size_t)strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--block") == 0)
             block_seconds = strtod(argv[i + 1], NULL) / 1000;
+        else if (strcmp(argv[i], "--parts") == 0)
+            parts = (size_t)strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--layers") == 0)
             other = strcmp(argv[i + 1], "other") == 0;
         else if (strcmp(argv[i], "--batch") == 0)
