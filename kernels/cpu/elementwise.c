@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementwise arithmetic for one instruction set: the reference's loops, which vectorise across elements.
- * The elementary functions are inlined. */
+ * The elementary functions are inlined; some have a faster way in binary32 where the level has the vectors for it. */
 #include "kernels/cpu/inline_math.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/fast_map.inc.h"
+
+#ifdef FAST_LANES
+#define RP_FAST_MAPS FAST_MAP(exp) FAST_MAP(log) FAST_MAP(tanh) FAST_MAP(sigmoid) FAST_MAP(erf)
+#define RP_FAST_REALS(name) [RP_F32] = name##_fast_f32, [RP_F64] = name##_map_f64
+#endif
 #include "kernels/ref/elementwise.inc.h"

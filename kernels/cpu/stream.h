@@ -23,7 +23,7 @@ enum { STREAM_WIDTH = 16 };
 #endif
 
 /* An output below STREAM_LEAST may well be read from a cache next. */
-enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 1024, STREAM_LINE = 64 };
+enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64 };
 
 static inline bool stream_pays(const rp_view *out)
 {

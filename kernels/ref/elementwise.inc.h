@@ -12,14 +12,21 @@
 #include "kernels/type_i64.h"
 #include "kernels/ref/elementwise_int.inc.h"
 
+/* A level may bring faster maps for these. */
+#ifdef RP_FAST_MAPS
+RP_FAST_MAPS
+#else
+#define RP_FAST_REALS RP_REALS
+#endif
+
 RP_ELEMENTWISE(neg, 1, 0, light, RP_NUMBERS(neg));
-RP_ELEMENTWISE(exp, 1, 0, function, RP_REALS(exp));
-RP_ELEMENTWISE(log, 1, 0, function, RP_REALS(log));
+RP_ELEMENTWISE(exp, 1, 0, function, RP_FAST_REALS(exp));
+RP_ELEMENTWISE(log, 1, 0, function, RP_FAST_REALS(log));
 RP_ELEMENTWISE(log1p, 1, 0, function, RP_REALS(log1p));
 RP_ELEMENTWISE(sqrt, 1, 0, light, RP_REALS(sqrt));
-RP_ELEMENTWISE(tanh, 1, 0, function, RP_REALS(tanh));
-RP_ELEMENTWISE(sigmoid, 1, 0, function, RP_REALS(sigmoid));
-RP_ELEMENTWISE(erf, 1, 0, function, RP_REALS(erf));
+RP_ELEMENTWISE(tanh, 1, 0, function, RP_FAST_REALS(tanh));
+RP_ELEMENTWISE(sigmoid, 1, 0, function, RP_FAST_REALS(sigmoid));
+RP_ELEMENTWISE(erf, 1, 0, function, RP_FAST_REALS(erf));
 RP_ELEMENTWISE(relu, 1, 0, light, RP_REALS(relu));
 RP_ELEMENTWISE(gelu, 1, 0, function, RP_REALS(gelu));
 RP_ELEMENTWISE(abs, 1, 0, light, RP_NUMBERS(abs));
