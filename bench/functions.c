@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Nanoseconds an element of every one-argument function in binary32, at each level of this host, on one core with data
- * in cache; the C library's function, called in a loop, is the peer. Medians, levels interleaved.
+ * in cache; the C library's function, called in a loop, is the peer, and SLEEF's AVX-512 function where it is built in.
+ * Medians, levels interleaved; the last column is the last level over SLEEF.
  *   functions [REPEATS] [NAME ...] */
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,16 @@
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 #include "kernels/device.h"
+#ifdef RP_SLEEF
+#include "sleef_peer.h"
+#else
+typedef void sleef_run(float *y, const float *x, size_t n);
+static sleef_run *sleef_peer(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+#endif
 
 enum { N = 4096, INNER = 20, MOST = 101, LEVELS = 8 };
 
@@ -81,6 +92,15 @@ static double time_peer(float (*volatile peer)(float), const float *x, float *y)
     return (now() - start) / (INNER * (double)N);
 }
 
+static double time_sleef(sleef_run *run, const float *x, float *y)
+{
+    double start = now();
+
+    for (int i = 0; i < INNER; i++)
+        run(y, x, N);
+    return (now() - start) / (INNER * (double)N);
+}
+
 static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -97,7 +117,8 @@ static double median(double *times, int n)
 static void measure(const function *f, const rp_kernel_table **tables, size_t levels, int repeats)
 {
     static float x[N], y[N];
-    static double times[LEVELS + 1][MOST];
+    static double times[LEVELS + 2][MOST];
+    sleef_run *sleef = sleef_peer(f->name);
 
     for (uint32_t i = 0; i < N; i++)
         x[i] = f->low + (f->high - f->low) * ((float)(rp_random_u32(1, 0, 0, i) >> 8) * 0x1p-24f);
@@ -105,10 +126,17 @@ static void measure(const function *f, const rp_kernel_table **tables, size_t le
         for (size_t l = 0; l < levels; l++)
             times[l][r] = time_kernel(tables[l]->kernel[f->id], x, y);
         times[levels][r] = time_peer(f->peer, x, y);
+        if (sleef)
+            times[levels + 1][r] = time_sleef(sleef, x, y);
     }
     printf("%-8s", f->name);
     for (size_t l = 0; l <= levels; l++)
         printf(" %8.2f", median(times[l], repeats));
+    if (sleef) {
+        double peer = median(times[levels + 1], repeats);
+
+        printf(" %8.2f %8.2f", peer, times[levels - 1][repeats / 2] / peer);
+    }
     putchar('\n');
 }
 
@@ -145,7 +173,7 @@ int main(int argc, char **argv)
         }
         printf(" %8s", names[l]);
     }
-    printf(" %8s\n", "libm");
+    printf(" %8s %8s %8s\n", "libm", "SLEEF", "ratio");
     for (int f = 0; f < FUNCTIONS; f++)
         if (wanted(functions[f].name, argc, argv))
             measure(&functions[f], tables, levels, repeats);
