@@ -16,6 +16,7 @@
 #include "determinism/philox.h"
 #include "determinism/sum.h"
 #include "kernel_call.h"
+#include "kernels/cpu/matmul_scratch.h"
 
 enum { CONV, GRAD_INPUT, GRAD_WEIGHT };
 static const rp_kernel_id kernels[] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
@@ -240,6 +241,22 @@ static void random_shapes_have_the_bits_of_the_reference(void **state)
     }
 }
 
+static void bits_do_not_depend_on_scratch_memory(void **state)
+{
+    static const int few[] = {2, 4, 10, 16, 21};
+    void *blocks[RP_SCRATCH_BLOCKS];
+
+    (void)state;
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        blocks[i] = rp_scratch_borrow();
+    assert_null(rp_scratch_borrow());
+    for (int i = 0; i < 5; i++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            compare(&shapes[few[i]], i % 2 == 0 ? RP_F32 : RP_F64, kind, false);
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        rp_scratch_return(blocks[i]);
+}
+
 static void a_pointwise_convolution_is_a_matrix_product(void **state)
 {
     const conv_shape p = {2, 5, 7, 530, 21, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
@@ -380,6 +397,7 @@ int main(void)
         cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
+        cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
         cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),
         cmocka_unit_test(taps_in_the_padding_do_not_exist),
         cmocka_unit_test(chunks_without_a_tap_are_left_out),
