@@ -94,7 +94,7 @@ RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast
 }
 
 #define FAST_MAP(name)                                                              \
-    static void name##_exact(float *y)                                              \
+    RP_FLAT static void name##_exact(float *y)                                      \
     {                                                                               \
         RP_EACH(i, FAST_LANES) y[i] = rp_##name##_f32(y[i]);                        \
     }                                                                               \
