@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -67,13 +66,6 @@ static json_t *describe_pins(bool *healthy, int *failed)
     return list;
 }
 
-static unsigned processors(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : n > 8 ? 8 : (unsigned)n;
-}
-
 /* conformance: NULL checks no level, "all" every one, over all processors; else the one named. */
 static rp_status describe_levels(json_t **out, const char *conformance, bool *healthy, int *failed, rp_error *err)
 {
@@ -86,7 +78,7 @@ static rp_status describe_levels(json_t **out, const char *conformance, bool *he
     for (size_t i = 0; i < count && n < RP_CONFORMANCE_LEVELS; i++)
         if (all || (conformance && strcmp(conformance, name[i]) == 0))
             result[n++].level = name[i];
-    status = n ? rp_conformance_run_many(result, n, all ? processors() : 1, err) : RP_OK;
+    status = n ? rp_conformance_run_many(result, n, all ? rp_processors(8) : 1, err) : RP_OK;
     if (status != RP_OK)
         return status;
     *out = json_object();

@@ -42,6 +42,13 @@ struct rp_pool {
     rp_pool *next, *before; /* in the list of all pools */
 };
 
+unsigned rp_processors(unsigned most)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > (long)most ? most : (unsigned)n;
+}
+
 /* All pools of the process, for the handlers of fork. */
 static struct {
     pthread_once_t once;
@@ -252,7 +259,7 @@ rp_status rp_pool_new(rp_pool **out, unsigned threads, rp_status (*on_worker_sta
         return rp_no_memory(err);
     }
     pool->threads = threads;
-    pool->spins = sysconf(_SC_NPROCESSORS_ONLN) >= (long)threads;
+    pool->spins = rp_processors(threads) >= threads;
     pool->on_start = on_worker_start;
     make_locks(pool);
     enlist(pool);

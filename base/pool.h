@@ -6,6 +6,9 @@
 
 #include "rp/error.h"
 
+/* Processors of the host that are online, at least 1 and at most `most`. */
+unsigned rp_processors(unsigned most);
+
 typedef struct rp_pool rp_pool;
 typedef void rp_pool_work(void *arg, size_t begin, size_t end);
 

@@ -3,7 +3,6 @@
 #include "rp/bench.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
@@ -223,11 +222,8 @@ rp_status rp_bench(const rp_bench_options *options, bool (*row)(void *self, cons
 
     if (status != RP_OK)
         return status;
-    if (threads == 0) {
-        long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-        threads = n > 0 ? (unsigned)n : 1;
-    }
+    if (threads == 0)
+        threads = rp_processors(64);
     status = rp_device_cpu_new(&b.device, options ? options->level : NULL, threads, err);
     for (size_t i = 0; i < COUNT(works); i++)
         count += wanted(&works[i], only);

@@ -2,7 +2,6 @@
  * Runs: state and data slots, eager steps, and telling observers. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "core/run_private.h"
@@ -107,13 +106,6 @@ static rp_status slot_add(rp_slots *s, rp_device *device, const char *name, cons
     return RP_OK;
 }
 
-static unsigned default_threads(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
-}
-
 rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
 {
     rp_run *run = rp_calloc(1, sizeof *run);
@@ -127,7 +119,7 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
     if (status == RP_OK) {
         rp_fpenv_leave(&saved);
         status = rp_device_cpu_new(&run->device, options ? options->level : NULL,
-                                   options && options->threads ? options->threads : default_threads(), err);
+                                   options && options->threads ? options->threads : rp_processors(64), err);
     }
     if (status == RP_OK) {
         run->graph = rp_graph_new(run->device);
