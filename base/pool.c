@@ -79,7 +79,8 @@ static void after_fork_child(void)
 {
     for (rp_pool *pool = all.first; pool; pool = pool->next) {
         make_locks(pool);
-        pool->started = pool->running = pool->ready = 0;
+        pool->started = pool->ready = 0;
+        atomic_store(&pool->running, 0);
         pool->orphaned = true;
     }
     pthread_mutex_unlock(&all.lock);
