@@ -12,10 +12,10 @@
 #include "determinism/bits.h"
 
 static const char metadata_key[] = "__metadata__";
-static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64", "BOOL"};
+static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64", "BOOL", "BF16"};
 
 /* What the specification has besides ours. */
-static const char *const other_dtype[] = {"U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "BF16", "U32", "U64"};
+static const char *const other_dtype[] = {"U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "U32", "U64"};
 
 enum { COPY = 16384 };
 
@@ -196,7 +196,7 @@ static rp_status parse_dtype(const json_t *value, rp_safetensor *tensor, const c
     }
     for (size_t i = 0; name != NULL && i < sizeof other_dtype / sizeof *other_dtype; i++)
         if (strcmp(name, other_dtype[i]) == 0)
-            return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has dtype %s, supported are F32, F64, I32, I64, BOOL",
+            return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has dtype %s, supported are F32, F64, BF16, I32, I64, BOOL",
                            where, shown, name);
     return rp_fail(err, RP_EDATA, "%s: tensor %s has no dtype of safetensors", where, shown);
 }

@@ -132,6 +132,18 @@ static bool any_nan_f64(const unsigned char *bytes, size_t size)
     return below >> 63 != 0;
 }
 
+static bool any_nan_bf16(const unsigned char *bytes, size_t size)
+{
+    uint16_t below = 0;
+
+    for (size_t i = 0; i + 2 <= size; i += 2) {
+        uint16_t u;
+        memcpy(&u, bytes + i, 2);
+        below |= (uint16_t)(0x7f80u - (u & 0x7fffu));
+    }
+    return below >> 15 != 0;
+}
+
 bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
 {
     unsigned char bits = 0;
@@ -143,6 +155,8 @@ bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
         return !any_nan_f32(bytes, size);
     case RP_F64:
         return !any_nan_f64(bytes, size);
+    case RP_BF16:
+        return !any_nan_bf16(bytes, size);
     case RP_BOOL:
         for (size_t i = 0; i < size; i++)
             bits |= bytes[i];

@@ -5,7 +5,7 @@
 static const struct {
     size_t size;
     const char *name;
-} dtypes[RP_DTYPE_COUNT] = {{4, "f32"}, {8, "f64"}, {4, "i32"}, {8, "i64"}, {1, "bool"}};
+} dtypes[RP_DTYPE_COUNT] = {{4, "f32"}, {8, "f64"}, {4, "i32"}, {8, "i64"}, {1, "bool"}, {2, "bf16"}};
 
 size_t rp_dtype_size(rp_dtype dtype)
 {

@@ -22,6 +22,12 @@ static inline void put_u64(unsigned char *at, uint64_t v)
     put_u32(at + 4, (uint32_t)(v >> 32));
 }
 
+static inline void put_u16(unsigned char *at, uint16_t v)
+{
+    at[0] = (unsigned char)v;
+    at[1] = (unsigned char)(v >> 8);
+}
+
 static inline uint32_t get_u32(const unsigned char *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -43,6 +49,14 @@ static inline uint64_t canonical_u64(uint64_t u)
     return (u & INT64_MAX) > 0x7FF0000000000000u ? 0x7FF8000000000000u : u;
 }
 
+static inline uint16_t host_u16(const void *at)
+{
+    uint16_t u;
+
+    memcpy(&u, at, sizeof u);
+    return u;
+}
+
 static inline uint32_t host_u32(const void *at)
 {
     uint32_t u;
@@ -57,6 +71,32 @@ static inline uint64_t host_u64(const void *at)
 
     memcpy(&u, at, sizeof u);
     return u;
+}
+
+/* Rounding twice is rounding once where the first goes to odd, with at least two bits more: an inexact value becomes
+ * that one of its two binary32 neighbours whose last bit is set (Boldo and Melquiond, 2008). */
+uint16_t rp_bf16_of_f64(double x)
+{
+    const float near = (float)x;
+    uint32_t u = rp_bits_f32(near);
+
+    if (x == x && (double)near != x && (u & 1) == 0)
+        u = __builtin_fabs((double)near) > __builtin_fabs(x) ? u - 1 : u + 1;
+    return x == x ? rp_bf16_of_f32(rp_from_bits_f32(u)) : 0x7FC0u;
+}
+
+/* The first 24 bits of the magnitude, the last of them set where a lower one is. */
+uint16_t rp_bf16_of_i64(int64_t x)
+{
+    const uint64_t magnitude = x < 0 ? -(uint64_t)x : (uint64_t)x;
+    uint64_t kept = magnitude;
+    float scale = 1;
+
+    while (kept >> 24 != 0) {
+        kept = kept >> 1 | (kept & 1);
+        scale *= 2;
+    }
+    return rp_bf16_of_f32(x < 0 ? -((float)kept * scale) : (float)kept * scale);
 }
 
 void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count)
@@ -85,6 +125,10 @@ void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count)
         for (size_t i = 0; i < count; i++)
             to[i] = from[i] != 0;
         break;
+    case RP_BF16:
+        for (size_t i = 0; i < count; i++)
+            put_u16(to + 2 * i, rp_canonical_bf16(host_u16(from + 2 * i)));
+        break;
     case RP_DTYPE_COUNT:
         break;
     }
@@ -99,6 +143,13 @@ void rp_to_host(void *host, const void *stored, rp_dtype dtype, size_t count)
     case 1:
         for (size_t i = 0; i < count; i++)
             to[i] = from[i] != 0;
+        break;
+    case 2:
+        for (size_t i = 0; i < count; i++) {
+            uint16_t u = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
+
+            memcpy(to + 2 * i, &u, sizeof u);
+        }
         break;
     case 4:
         for (size_t i = 0; i < count; i++) {
@@ -156,6 +207,14 @@ uint64_t rp_ulps(const void *a, const void *b, rp_dtype dtype)
         return distance((int64_t)host_u64(a), (int64_t)host_u64(b));
     case RP_BOOL:
         return (*(const unsigned char *)a != 0) != (*(const unsigned char *)b != 0);
+    case RP_BF16: {
+        const uint16_t u = rp_canonical_bf16(host_u16(a)), v = rp_canonical_bf16(host_u16(b));
+        const int nans = (u == 0x7FC0u) + (v == 0x7FC0u);
+
+        return nans == 2 ? 0
+               : nans == 1 ? UINT64_MAX
+                           : distance(place_f32((uint32_t)u << 16) >> 16, place_f32((uint32_t)v << 16) >> 16);
+    }
     case RP_DTYPE_COUNT:
         break;
     }
@@ -204,6 +263,11 @@ void rp_describe_element(char *out, size_t size, const void *element, rp_dtype d
         break;
     case RP_BOOL:
         snprintf(out, size, *(const unsigned char *)element ? "0x01 (true)" : "0x00 (false)");
+        break;
+    case RP_BF16:
+        u = rp_canonical_bf16(host_u16(element));
+        rp_print_f32(value, rp_f32_of_bf16((uint16_t)u));
+        snprintf(out, size, "0x%04" PRIx32 " (%s)", u, value);
         break;
     case RP_DTYPE_COUNT:
         snprintf(out, size, "?");

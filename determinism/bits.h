@@ -18,6 +18,20 @@ static inline double rp_from_bits_f64(uint64_t u) { double x; memcpy(&x, &u, siz
 static inline float rp_canonical_f32(float x) { return x == x ? x : rp_from_bits_f32(0x7FC00000u); }
 static inline double rp_canonical_f64(double x) { return x == x ? x : rp_from_bits_f64(0x7FF8000000000000u); }
 
+/* bf16 is the upper half of a binary32 (CONTRACT 2.1): to it is rounded once, to nearest even; from it is exact. */
+static inline float rp_f32_of_bf16(uint16_t x) { return rp_from_bits_f32((uint32_t)x << 16); }
+
+static inline uint16_t rp_bf16_of_f32(float x)
+{
+    const uint32_t u = rp_bits_f32(x);
+
+    return (uint16_t)(x == x ? (u + 0x7FFFu + (u >> 16 & 1)) >> 16 : 0x7FC0u);
+}
+
+uint16_t rp_bf16_of_f64(double x);
+uint16_t rp_bf16_of_i64(int64_t x);
+static inline uint16_t rp_canonical_bf16(uint16_t x) { return (x & 0x7FFFu) > 0x7F80u ? 0x7FC0u : x; }
+
 /* Copies count elements of host data to little-endian bytes with canonical NaNs (bool becomes 0 or 1), and back.
  * to_host: a bool byte above 1 becomes 1. No overlap. */
 void rp_to_stored(void *stored, const void *host, rp_dtype dtype, size_t count);

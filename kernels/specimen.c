@@ -124,7 +124,8 @@ static void build_unary(rp_specimen *s, const rp_specimen_plan *plan)
 
 static void build_cast(rp_specimen *s, const rp_specimen_plan *plan)
 {
-    add_in(s, plan, (rp_dtype)(plan->option % RP_DTYPE_COUNT), 3, plan->shape);
+    /* the types that the first golden rows knew, or all */
+    add_in(s, plan, (rp_dtype)(plan->option % (plan->dtype == RP_BF16 ? RP_DTYPE_COUNT : RP_BF16)), 3, plan->shape);
     add_out(s, plan, plan->dtype, 3, plan->shape);
 }
 
@@ -308,7 +309,7 @@ static void build_matmul(rp_specimen *s, const rp_specimen_plan *plan)
 
     add_in(s, plan, plan->dtype, 3, a);
     add_in(s, plan, plan->dtype, 3, b);
-    add_out(s, plan, plan->dtype, 3, y);
+    add_out(s, plan, plan->dtype == RP_BF16 ? RP_F32 : plan->dtype, 3, y);
 }
 
 #include "kernels/specimen_image.inc.h"
@@ -369,7 +370,8 @@ enum {
     REALS = 1 << RP_F32 | 1 << RP_F64,
     NUMBERS = REALS | 1 << RP_I32 | 1 << RP_I64,
     LOGIC = 1 << RP_BOOL,
-    ALL = NUMBERS | LOGIC
+    ALL = NUMBERS | LOGIC,
+    HALF = 1 << RP_BF16
 };
 
 static const struct {
@@ -380,19 +382,19 @@ static const struct {
     K(neg, unary, NUMBERS), K(exp, unary, REALS), K(log, unary, REALS), K(log1p, unary, REALS),
     K(sqrt, unary, REALS), K(tanh, unary, REALS), K(sigmoid, unary, REALS), K(erf, unary, REALS),
     K(relu, unary, REALS), K(gelu, unary, REALS), K(abs, unary, NUMBERS), K(pow_int, unary, REALS),
-    K(cast, cast, ALL), K(logical_not, unary, LOGIC),
+    K(cast, cast, ALL | HALF), K(logical_not, unary, LOGIC),
     K(add, binary, NUMBERS), K(sub, binary, NUMBERS), K(mul, binary, NUMBERS), K(div, binary, REALS),
     K(maximum, binary, NUMBERS), K(minimum, binary, NUMBERS),
     K(eq, compare, ALL), K(ne, compare, ALL), K(lt, compare, NUMBERS), K(le, compare, NUMBERS),
     K(gt, compare, NUMBERS), K(ge, compare, NUMBERS), K(logical_and, binary, LOGIC), K(logical_or, binary, LOGIC),
     K(where, where, ALL), K(relu_grad, binary, REALS), K(gelu_grad, binary, REALS), K(tanh_grad, binary, REALS),
     K(sigmoid_grad, binary, REALS), K(bce_logits, binary, REALS), K(dropout, dropout, REALS),
-    K(copy, unary, ALL), K(fill, fill, ALL), K(concat, concat, ALL), K(pad, pad, ALL), K(gather, gather, ALL),
+    K(copy, unary, ALL | HALF), K(fill, fill, ALL | HALF), K(concat, concat, ALL | HALF), K(pad, pad, ALL | HALF), K(gather, gather, ALL | HALF),
     K(scatter_add, scatter, NUMBERS), K(one_hot, one_hot, NUMBERS), K(iota, iota, NUMBERS),
     K(sum, reduce, NUMBERS), K(mean, reduce, REALS), K(max, reduce, NUMBERS), K(argmax, argmax, NUMBERS),
     K(softmax, unary, REALS), K(softmax_grad, binary, REALS), K(log_softmax, unary, REALS),
     K(log_softmax_grad, binary, REALS), K(layer_norm, layer_norm, REALS), K(layer_norm_grad, layer_norm, REALS),
-    K(cross_entropy, cross_entropy, REALS), K(cross_entropy_grad, cross_entropy, REALS), K(matmul, matmul, REALS),
+    K(cross_entropy, cross_entropy, REALS), K(cross_entropy_grad, cross_entropy, REALS), K(matmul, matmul, REALS | HALF),
     K(conv2d, conv2d, REALS), K(conv2d_grad_input, conv2d, REALS), K(conv2d_grad_weight, conv2d, REALS),
     K(max_pool, pool, REALS), K(max_pool_grad, pool, REALS), K(avg_pool, pool, REALS), K(avg_pool_grad, pool, REALS),
     K(batch_norm, batch_norm, REALS), K(batch_norm_train, batch_norm, REALS), K(batch_norm_grad, batch_norm, REALS),

@@ -78,6 +78,7 @@ static void fill(void *block, rp_dtype dtype, size_t from, size_t count, rp_spec
         switch (dtype) {
         case RP_F32: ((float *)block)[i] = value_f32(w, data); break;
         case RP_F64: ((double *)block)[i] = value_f64(w, data); break;
+        case RP_BF16: ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data)); break;
         case RP_I32: ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype); break;
         case RP_I64: ((int64_t *)block)[i] = value_int(w, data, dtype); break;
         default: ((uint8_t *)block)[i] = w.v[0] & 1;

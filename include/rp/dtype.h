@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element types. Bytes of a stored tensor are little-endian, row-major; bool is one byte, 0 or 1. */
+ * Element types. Bytes of a stored tensor are little-endian, row-major; bool is one byte, 0 or 1. bf16 (the upper half of
+ * an f32) is for storage: it is moved, cast and multiplied as matrices, with binary32 results. */
 #ifndef RP_DTYPE_H
 #define RP_DTYPE_H
 
@@ -7,13 +8,13 @@
 
 #include "rp/error.h"
 
-typedef enum rp_dtype { RP_F32 = 0, RP_F64 = 1, RP_I32 = 2, RP_I64 = 3, RP_BOOL = 4, RP_DTYPE_COUNT } rp_dtype;
+typedef enum rp_dtype { RP_F32 = 0, RP_F64 = 1, RP_I32 = 2, RP_I64 = 3, RP_BOOL = 4, RP_BF16 = 5, RP_DTYPE_COUNT } rp_dtype;
 
 enum { RP_MAX_RANK = 8 };
 
 /* Bytes of one element; 0 for a value outside the enumeration. */
 RP_API size_t rp_dtype_size(rp_dtype dtype);
-/* "f32", "f64", "i32", "i64", "bool"; "?" for a value outside the enumeration. */
+/* "f32", "f64", "i32", "i64", "bool", "bf16"; "?" for a value outside the enumeration. */
 RP_API const char *rp_dtype_name(rp_dtype dtype);
 
 #endif

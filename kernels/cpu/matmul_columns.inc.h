@@ -4,15 +4,15 @@
 enum { FN(BLOCK) = 32 };
 
 /* y[0..columns) = or += the chains over k values of a and rows of b. b_col is 1 for the compiler where it can be. */
-RP_INLINE void FN(block)(T *y, ptrdiff_t y_col, const T *a, ptrdiff_t a_col, const T *b, ptrdiff_t b_row,
+RP_INLINE void FN(block)(T *y, ptrdiff_t y_col, const SOURCE *a, ptrdiff_t a_col, const SOURCE *b, ptrdiff_t b_row,
                          ptrdiff_t b_col, size_t k, size_t columns, bool first)
 {
     T chain[FN(BLOCK)] = {0};
 
     for (size_t l = 0; l < k; l++, b += b_row) {
-        const T x = a[(ptrdiff_t)l * a_col];
+        const T x = OF(a[(ptrdiff_t)l * a_col]);
 
-        RP_EACH(j, columns) chain[j] = FN(rp_fma)(x, b[j * b_col], chain[j]);
+        RP_EACH(j, columns) chain[j] = FN(rp_fma)(x, OF(b[j * b_col]), chain[j]);
     }
     for (size_t j = 0; j < columns; j++) {
         T *at = y + (ptrdiff_t)j * y_col;
@@ -28,8 +28,8 @@ static void FN(row)(const rp_matmul *p, size_t i, size_t column, size_t columns)
 
     do { /* once also for k = 0 */
         const size_t k = p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK;
-        const T *a = (const T *)p->a + (ptrdiff_t)i * p->a_row + (ptrdiff_t)start * p->a_col;
-        const T *b = (const T *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column * p->b_col;
+        const SOURCE *a = (const SOURCE *)p->a + (ptrdiff_t)i * p->a_row + (ptrdiff_t)start * p->a_col;
+        const SOURCE *b = (const SOURCE *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column * p->b_col;
 
         if (p->b_col == 1 && columns == FN(BLOCK))
             FN(block)(y, p->y_col, a, p->a_col, b, p->b_row, 1, k, FN(BLOCK), start == 0);

@@ -94,3 +94,27 @@ static void FN(pack)(T *to, size_t to_step, size_t width, const T *from, ptrdiff
             to[i] = 0;
     }
 }
+
+/* The same from bf16: widened into rows of T beside, in whichever order they lie, and packed from there. The source has
+ * half the bytes, so this costs less than reading it saves. */
+static void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *from, ptrdiff_t across, ptrdiff_t along,
+                          size_t count, size_t k)
+{
+    T rows[PANEL][RP_MATMUL_CHUNK];
+
+    if (along != 1 || count == 1) {
+        for (size_t l = 0; l < k; l++, to += to_step, from += along) {
+            if (across == 1)
+                RP_EACH(i, count) to[i] = rp_f32_of_bf16(from[i]);
+            else
+                for (size_t i = 0; i < count; i++)
+                    to[i] = rp_f32_of_bf16(from[(ptrdiff_t)i * across]);
+            for (size_t i = count; i < width; i++)
+                to[i] = 0;
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++, from += across)
+        RP_EACH(l, k) rows[i][l] = rp_f32_of_bf16(from[l]);
+    FN(transpose)(to, to_step, rows[0], RP_MATMUL_CHUNK, count, k);
+}

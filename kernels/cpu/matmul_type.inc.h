@@ -118,6 +118,7 @@ typedef struct FN(part) {
     const rp_matmul *p;
     size_t row, tiles, base, extra;
     size_t start, k; /* the chunk */
+    bool bf16;       /* the operands are, and are widened while they are packed */
     T *packed_b, *packed_a;
     size_t room_b, room_a; /* columns, tiles */
 } FN(part);
@@ -160,12 +161,22 @@ static FN(supply) FN(supply_of)(const FN(part) *w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
 
-    if (w->p->b_col != 1 || columns != PANEL)
+    if (w->p->b_col != 1 || columns != PANEL || w->bf16)
         return FN(APART);
     if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
         return FN(IN_PLACE);
     /* a few tiles over a matrix that the first cache holds */
     return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k <= 16384 / sizeof(T) ? FN(IN_PLACE) : FN(FUSED);
+}
+
+/* FN(pack) of an operand, from element `from` on. */
+static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const void *operand, ptrdiff_t from,
+                             ptrdiff_t across, ptrdiff_t along, size_t count)
+{
+    if (w->bf16)
+        FN(pack_bf16)(to, to_step, to_step, (const uint16_t *)operand + from, across, along, count, w->k);
+    else
+        FN(pack)(to, to_step, to_step, (const T *)operand + from, across, along, count, w->k);
 }
 
 /* Tiles [tile, tile_end) of one panel. a is NULL where it is read in place, else its packed tiles. */
@@ -174,16 +185,17 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
 {
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
-    const T *b = (const T *)p->b + (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const T *b = w->bf16 ? NULL : (const T *)p->b + from_b;
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
     bool fuse = supply == FN(FUSED) && tile == 0 && !aside && packed_a != NULL;
 
     if (tile == 0 && !fuse && supply != FN(IN_PLACE))
-        FN(pack)(packed, PANEL, PANEL, b, p->b_col, p->b_row, columns, w->k);
+        FN(pack_operand)(w, packed, PANEL, p->b, from_b, p->b_col, p->b_row, columns);
     for (; tile < tile_end; tile++, fuse = false) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
-        const T *a = (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
         const T *ahead = packed_a == NULL          ? a + (ptrdiff_t)rows * p->a_row
                          : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
@@ -217,8 +229,8 @@ static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
     for (; tile < tile_end; tile++) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
 
-        FN(pack)(to, rows, rows, (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col,
-                 p->a_row, p->a_col, rows, w->k);
+        FN(pack_operand)(w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row,
+                         p->a_col, rows);
         to += rows * w->k;
     }
 }
@@ -227,7 +239,9 @@ static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
  * them would cost more than it saves. */
 static void FN(chunk)(const FN(part) *w, size_t column, size_t columns)
 {
-    const bool in_place = w->p->a_row == 1 ? columns <= PANEL : w->p->a_col == 1 && columns <= IN_PLACE_PANELS * PANEL;
+    const bool in_place = !w->bf16 && (w->p->a_row == 1   ? columns <= PANEL
+                                       : w->p->a_col == 1 ? columns <= IN_PLACE_PANELS * PANEL
+                                                          : false);
 
     for (size_t tile = 0; tile < w->tiles; tile += w->room_a) {
         const size_t tile_end = w->tiles - tile < w->room_a ? w->tiles : tile + w->room_a;
@@ -267,13 +281,13 @@ static void FN(packed_on_stack)(FN(part) *w, size_t column, size_t column_end)
     FN(packed)(w, column, column_end);
 }
 
-static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_end, size_t column, size_t column_end)
 {
     const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles};
+    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles, .bf16 = bf16};
     T *block;
 
-    if (rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
+    if (!bf16 && rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
         return;
     }
@@ -288,6 +302,11 @@ static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t col
     w.room_a = (A_BYTES / sizeof(T) - WIDTH) / (RP_MATMUL_CHUNK * TILE_ROWS);
     FN(packed)(&w, column, column_end);
     rp_scratch_return(block);
+}
+
+static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    FN(block_of)(p, false, row, row_end, column, column_end);
 }
 
 #undef WIDTH

@@ -28,6 +28,7 @@ static const _Alignas(STREAM_LINE) char zeros[STREAM_BLOCK];
 /* The columns of a square of elements that fill a 16-byte vector become its rows. */
 typedef uint32_t quad __attribute__((vector_size(16)));
 typedef uint64_t pair __attribute__((vector_size(16)));
+typedef uint16_t eight __attribute__((vector_size(16)));
 
 static inline void turn_uint32_t(uint32_t *y, ptrdiff_t ys, const uint32_t *x, ptrdiff_t xs)
 {
@@ -57,6 +58,24 @@ static inline void turn_uint64_t(uint64_t *y, ptrdiff_t ys, const uint64_t *x, p
     b[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
     for (int i = 0; i < 2; i++)
         memcpy(y + i * ys, &b[i], sizeof b[i]);
+}
+
+/* Zipping row i with row i + 4 moves the top bit of a place (row, column) to the bottom: thrice swaps row and column. */
+static inline void turn_uint16_t(uint16_t *y, ptrdiff_t ys, const uint16_t *x, ptrdiff_t xs)
+{
+    eight a[8], b[8];
+
+    for (int i = 0; i < 8; i++)
+        memcpy(&a[i], x + i * xs, sizeof a[i]);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 4; i++) {
+            b[2 * i] = __builtin_shufflevector(a[i], a[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+        memcpy(a, b, sizeof a);
+    }
+    for (int i = 0; i < 8; i++)
+        memcpy(y + i * ys, &a[i], sizeof a[i]);
 }
 
 static inline void turn_uint8_t(uint8_t *y, ptrdiff_t ys, const uint8_t *x, ptrdiff_t xs)
@@ -96,6 +115,7 @@ enum { TILE = 64 };
     }
 
 TRANSPOSE(uint8_t, 1)
+TRANSPOSE(uint16_t, 8)
 TRANSPOSE(uint32_t, 4)
 TRANSPOSE(uint64_t, 2)
 
@@ -114,6 +134,8 @@ static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, s
             move_bytes(walk.at[0], walk.at[1], walk.run * size, stream);
         else if (size == 4)
             RP_EACH(i, walk.run) ((uint32_t *)walk.at[0])[i * sy] = ((const uint32_t *)walk.at[1])[i * sx];
+        else if (size == 2)
+            RP_EACH(i, walk.run) ((uint16_t *)walk.at[0])[i * sy] = ((const uint16_t *)walk.at[1])[i * sx];
         else if (size == 8)
             RP_EACH(i, walk.run) ((uint64_t *)walk.at[0])[i * sy] = ((const uint64_t *)walk.at[1])[i * sx];
         else
@@ -135,8 +157,10 @@ static void transpose_rows(const rp_view *const views[2], const rp_walk *axes, s
 
         rp_walk_begin(&at, views, 2, begin * cols, (begin + 1) * cols);
         (void)rp_walk_next(&at);
-        (size == 4 ? transpose_uint32_t : size == 8 ? transpose_uint64_t : transpose_uint8_t)(
-            at.at[0], ts, at.at[1], fs, rows, cols, stream);
+        (size == 4   ? transpose_uint32_t
+         : size == 2 ? transpose_uint16_t
+         : size == 8 ? transpose_uint64_t
+                     : transpose_uint8_t)(at.at[0], ts, at.at[1], fs, rows, cols, stream);
         begin += rows;
     }
 }

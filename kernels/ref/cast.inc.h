@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conversion between element types (CONTRACT 2.5), for the level being compiled: real to integer truncates toward zero
- * and saturates, NaN gives 0; integer to real and binary64 to binary32 round once to nearest even; a wider integer keeps
- * its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
+ * and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to nearest even; a wider integer
+ * keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
+#include "determinism/bits.h"
 #include "kernels/ref/map.h"
-
 
 /* In the source's own type, so that a loop converts as many at once as it can. `limit` is 2^31 or 2^63. */
 #define TO_INT(x, limit, least, most, to) ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))
@@ -52,12 +52,25 @@ CAST(i32, int32_t, i64, int64_t, x)
 CAST(i64, int64_t, i64, int64_t, x)
 CAST(bool, uint8_t, i64, int64_t, x != 0)
 
-#define CASTS_FROM(from) {from##_to_f32, from##_to_f64, from##_to_i32, from##_to_i64, from##_to_bool}
+CAST(bf16, uint16_t, f32, float, rp_f32_of_bf16(x))
+CAST(bf16, uint16_t, f64, double, rp_f32_of_bf16(x))
+CAST(bf16, uint16_t, i32, int32_t, TO_INT(rp_f32_of_bf16(x), 0x1p31f, INT32_MIN, INT32_MAX, int32_t))
+CAST(bf16, uint16_t, i64, int64_t, TO_INT(rp_f32_of_bf16(x), 0x1p63f, INT64_MIN, INT64_MAX, int64_t))
+CAST(bf16, uint16_t, bool, uint8_t, (x & 0x7FFF) != 0)
+CAST(bf16, uint16_t, bf16, uint16_t, x)
+CAST(f32, float, bf16, uint16_t, rp_bf16_of_f32(x))
+CAST(f64, double, bf16, uint16_t, rp_bf16_of_f64(x))
+CAST(i32, int32_t, bf16, uint16_t, rp_bf16_of_f64((double)x)) /* exact in binary64 */
+CAST(i64, int64_t, bf16, uint16_t, rp_bf16_of_i64(x))
+CAST(bool, uint8_t, bf16, uint16_t, x != 0 ? 0x3F80 : 0)
+
+#define CASTS_FROM(from) \
+    {from##_to_f32, from##_to_f64, from##_to_i32, from##_to_i64, from##_to_bool, from##_to_bf16}
 
 static void cast_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     static rp_map *const casts[RP_DTYPE_COUNT][RP_DTYPE_COUNT] = {CASTS_FROM(f32), CASTS_FROM(f64), CASTS_FROM(i32),
-                                                                  CASTS_FROM(i64), CASTS_FROM(bool)};
+                                                                  CASTS_FROM(i64), CASTS_FROM(bool), CASTS_FROM(bf16)};
 
     map_items(args, 1, begin, end, casts[args->in[0].dtype][args->out[0].dtype]);
 }

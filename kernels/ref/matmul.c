@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product in binary32 and binary64, batched and strided (CONTRACT 4.4). */
+ * Matrix product in binary32, of binary32 or bf16 operands, and in binary64, batched and strided (CONTRACT 4.4). */
 #include "kernels/ref/matmul.h"
+#include "determinism/bits.h"
 #include "determinism/math.h"
 #include "kernels/level.h"
 
@@ -52,14 +53,21 @@ void rp_matmul_run(const rp_kernel_args *args, size_t begin, size_t end,
     }
 }
 
+#define SOURCE T
+#define OF(x) (x)
 #include "kernels/type_f32.h"
 #include "kernels/ref/matmul_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/ref/matmul_type.inc.h"
+#include "kernels/type_bf16_f32.h"
+#include "kernels/ref/matmul_type.inc.h"
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    rp_matmul_run(args, begin, end, args->out[0].dtype == RP_F32 ? rows_f32 : rows_f64);
+    rp_matmul_run(args, begin, end,
+                  args->in[0].dtype == RP_F32   ? rows_f32
+                  : args->in[0].dtype == RP_F64 ? rows_f64
+                                                : rows_bf16);
 }
 
 RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CONTRACT 4.4 for one type: k in chunks of 512, each an ascending fma chain from +0, their sums added left to
- * right. */
-static T FN(dot)(const T *a, ptrdiff_t a_step, const T *b, ptrdiff_t b_step, size_t k)
+ * right. SOURCE is what the operands are stored as, OF(x) its value in T. */
+static T FN(dot)(const SOURCE *a, ptrdiff_t a_step, const SOURCE *b, ptrdiff_t b_step, size_t k)
 {
     T total = 0;
 
@@ -10,7 +10,7 @@ static T FN(dot)(const T *a, ptrdiff_t a_step, const T *b, ptrdiff_t b_step, siz
         T chain = 0;
 
         for (size_t i = start; i < stop; i++)
-            chain = FN(rp_fma)(a[(ptrdiff_t)i * a_step], b[(ptrdiff_t)i * b_step], chain);
+            chain = FN(rp_fma)(OF(a[(ptrdiff_t)i * a_step]), OF(b[(ptrdiff_t)i * b_step]), chain);
         total = start == 0 ? chain : total + chain;
     }
     return total;
@@ -18,7 +18,7 @@ static T FN(dot)(const T *a, ptrdiff_t a_step, const T *b, ptrdiff_t b_step, siz
 
 static void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
 {
-    const T *a = p->a, *b = p->b;
+    const SOURCE *a = p->a, *b = p->b;
     T *y = p->y;
 
     for (size_t i = begin; i < end; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels that move data without arithmetic: copy, fill, concat, pad, iota (CONTRACT 3). Bits are kept, NaNs too. */
 #include "kernels/ref/move.h"
+#include "determinism/bits.h"
 #include "kernels/ref/map.h"
 
 #include "kernels/type_f32.h"
@@ -13,8 +14,10 @@
 #include "kernels/ref/move_type.inc.h"
 #include "kernels/type_bool.h"
 #include "kernels/ref/move_type.inc.h"
+#include "kernels/type_bf16.h"
+#include "kernels/ref/move_type.inc.h"
 
-static rp_map *const same_maps[RP_DTYPE_COUNT] = {RP_ALL(same)};
+static rp_map *const same_maps[RP_DTYPE_COUNT] = {RP_MOVED(same)};
 
 void rp_copy_elements(const rp_view *out, const rp_view *in, size_t begin, size_t end)
 {
@@ -37,11 +40,12 @@ void rp_set_elements(const rp_view *out, const rp_attr *value, size_t begin, siz
         case RP_F64: set_f64(&walk, value->r); break;
         case RP_I32: set_i32(&walk, (int32_t)value->i); break;
         case RP_I64: set_i64(&walk, value->i); break;
+        case RP_BF16: set_bf16(&walk, rp_bf16_of_f64(value->r)); break;
         default: set_bool(&walk, value->i != 0);
         }
 }
 
-RP_ELEMENTWISE(copy, 1, 0, light, RP_ALL(same));
+RP_ELEMENTWISE(copy, 1, 0, light, RP_MOVED(same));
 
 static void fill_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
