@@ -227,7 +227,7 @@ static void describe_element(const rp_view *a, const rp_view *b, size_t at, rp_b
         rp_buffer_text(out, "one of them NaN\n");
     else
         rp_buffer_printf(out, "%llu %s apart\n", (unsigned long long)ulps,
-                         a->dtype == RP_F32 || a->dtype == RP_F64 ? "ulps" : "units");
+                         RP_D_REAL & 1u << a->dtype ? "ulps" : "units");
 }
 
 /* Contiguous copies with canonical NaNs, so that bytes can be compared. */
@@ -247,6 +247,8 @@ static void *settled(side *s, uint32_t value)
             ((float *)memory)[i] = rp_canonical_f32(((float *)memory)[i]);
         else if (type->dtype == RP_F64)
             ((double *)memory)[i] = rp_canonical_f64(((double *)memory)[i]);
+        else if (type->dtype == RP_BF16)
+            ((uint16_t *)memory)[i] = rp_canonical_bf16(((uint16_t *)memory)[i]);
     }
     return memory;
 }

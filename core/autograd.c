@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/grads.h"
 #include "core/graph.h"
 
 typedef struct sweep {
@@ -21,7 +22,7 @@ static rp_tensor zeros_like(rp_tensor x)
     size_t shape[RP_MAX_RANK];
 
     memcpy(shape, type->shape, sizeof shape);
-    return rp_fill(x.graph, type->dtype, type->rank, shape, 0);
+    return rp_fill(x.graph, rp_gradient_dtype(type->dtype), type->rank, shape, 0);
 }
 
 static void contribute(sweep *s, uint32_t value, rp_tensor g)
@@ -131,14 +132,16 @@ void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tens
     for (size_t i = 0; i < n_y; i++) {
         if (y[i].graph != graph || seed[i].graph != graph)
             rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
+        else if (rp_tensor_ok(y[i]) && rp_tensor_type(y[i])->dtype == RP_BF16)
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: of a bf16 output: cast it to f32 first");
         else if (rp_tensor_ok(y[i]) && rp_tensor_ok(seed[i]) && !rp_type_equal(rp_tensor_type(y[i]), rp_tensor_type(seed[i])))
             rp_graph_fail(graph, RP_ESHAPE, "gradients: a seed must have the type of its output");
     }
     for (size_t i = 0; i < n; i++) {
         if (wrt[i].graph != graph)
             rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
-        else if (rp_tensor_ok(wrt[i]) && !(RP_D_FLOAT & 1u << rp_tensor_type(wrt[i])->dtype))
-            rp_graph_fail(graph, RP_ESHAPE, "gradients: only f32 and f64 tensors have gradients");
+        else if (rp_tensor_ok(wrt[i]) && !(RP_D_REAL & 1u << rp_tensor_type(wrt[i])->dtype))
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: only f32 and f64 tensors (and bf16, in f32) have gradients");
     }
     if (graph->status == RP_OK)
         rp_vjp_from(graph, 0, y, seed, n_y, wrt, n, grad);

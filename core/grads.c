@@ -92,10 +92,24 @@ void vjp_pow_int(const rp_vjp_args *a)
         a->grad_in[0] = rp_mul(G, rp_scale(rp_pow_int(X, n - (n != INT64_MIN)), (double)n));
 }
 
+/* bf16 is for storage: the gradient of a bf16 tensor is binary32, as is all that is computed from it. */
+rp_dtype rp_gradient_dtype(rp_dtype dtype)
+{
+    return dtype == RP_BF16 ? RP_F32 : dtype;
+}
+
+static rp_tensor as_dtype(rp_tensor x, rp_dtype dtype)
+{
+    return rp_tensor_ok(x) && rp_tensor_type(x)->dtype == dtype ? x : rp_cast(x, dtype);
+}
+
 void vjp_cast(const rp_vjp_args *a)
 {
-    if (RP_D_FLOAT & 1u << rp_tensor_type(X)->dtype && RP_D_FLOAT & 1u << rp_tensor_type(Y)->dtype)
-        a->grad_in[0] = rp_cast(G, rp_tensor_type(X)->dtype);
+    const rp_dtype from = rp_tensor_type(X)->dtype, to = rp_tensor_type(Y)->dtype;
+
+    if (!(RP_D_REAL & 1u << from) || !(RP_D_REAL & 1u << to))
+        return;
+    a->grad_in[0] = from == RP_BF16 || to == RP_BF16 ? as_dtype(G, rp_gradient_dtype(from)) : rp_cast(G, from);
 }
 
 void vjp_add(const rp_vjp_args *a)
@@ -446,9 +460,9 @@ void vjp_cross_entropy_grad(const rp_vjp_args *a)
 void vjp_matmul(const rp_vjp_args *a)
 {
     if (a->need[0])
-        give(a, 0, rp_matmul(G, rp_transpose(a->in[1], NULL)));
+        give(a, 0, rp_matmul(G, rp_transpose(as_dtype(a->in[1], rp_tensor_type(G)->dtype), NULL)));
     if (a->need[1])
-        give(a, 1, rp_matmul(rp_transpose(X, NULL), G));
+        give(a, 1, rp_matmul(rp_transpose(as_dtype(X, rp_tensor_type(G)->dtype), NULL), G));
 }
 
 /* y x^(y-1), x^y log x */

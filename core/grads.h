@@ -23,4 +23,7 @@ rp_tensor grad_back(rp_tensor g, rp_tensor x);
  * instruction `first` on, with one value for each output of a; the expansion is differentiated. */
 void grad_through(const rp_vjp_args *a, size_t first, const rp_tensor *expansion, size_t n_out);
 
+/* The type of the gradient of a tensor of this type: f32 for bf16, else the same. */
+rp_dtype rp_gradient_dtype(rp_dtype dtype);
+
 #endif

@@ -385,7 +385,7 @@ rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     b.rank -= 2;
     if (!broadcast(&out[0], &a, &b))
         return refuse(op, &in[0], &in[1], "leading axes that broadcast", err);
-    out[0].dtype = a.dtype;
+    out[0].dtype = a.dtype == RP_BF16 ? RP_F32 : a.dtype;
     out[0].shape[out[0].rank++] = in[0].shape[in[0].rank - 2];
     out[0].shape[out[0].rank++] = in[1].shape[in[1].rank - 1];
     return bounded(op, out, err);

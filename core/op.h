@@ -42,7 +42,9 @@ enum {
     RP_D_INT = 1 << RP_I32 | 1 << RP_I64,
     RP_D_BOOL = 1 << RP_BOOL,
     RP_D_NUMBER = RP_D_FLOAT | RP_D_INT,
-    RP_D_ANY = RP_D_NUMBER | RP_D_BOOL
+    RP_D_ANY = RP_D_NUMBER | RP_D_BOOL,
+    RP_D_BF16 = 1 << RP_BF16, /* storage: in RP_D_ANY nowhere, named where an operation takes it */
+    RP_D_REAL = RP_D_FLOAT | RP_D_BF16
 };
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };
 

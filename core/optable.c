@@ -16,7 +16,7 @@
 #define PAIR(name_, infer_, vjp_) \
     [RP_OP_##name_] = {#name_, RP_K_##name_, 2, 1, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_, NULL, vjp_, {{0}}}
 #define VIEW(name_, infer_, alias_, vjp_, ...) \
-    [RP_OP_##name_] = {#name_, RP_K_copy, 1, 1, 0, RP_D_ANY, infer_, alias_, vjp_, {__VA_ARGS__}}
+    [RP_OP_##name_] = {#name_, RP_K_copy, 1, 1, 0, RP_D_ANY | RP_D_BF16, infer_, alias_, vjp_, {__VA_ARGS__}}
 #define OP(name_, n_in_, n_out_, flags_, dtypes_, infer_, vjp_, ...) \
     [RP_OP_##name_] = {#name_, RP_K_##name_, n_in_, n_out_, flags_, dtypes_, infer_, NULL, vjp_, {__VA_ARGS__}}
 #define INT(name_) {name_, RP_ATTR_INT}
@@ -39,7 +39,7 @@ static const rp_op table[RP_OP_COUNT] = {
     MAP(gelu, RP_D_FLOAT, vjp_gelu),
     MAP(abs, RP_D_NUMBER, vjp_abs),
     OP(pow_int, 1, 1, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_map, vjp_pow_int, INT("exponent")),
-    OP(cast, 1, 1, EACH, RP_D_ANY, infer_cast, vjp_cast, DTYPE("dtype")),
+    OP(cast, 1, 1, EACH, RP_D_ANY | RP_D_BF16, infer_cast, vjp_cast, DTYPE("dtype")),
     MAP(logical_not, RP_D_BOOL, NULL),
     MAP2(add, RP_D_NUMBER, vjp_add),
     MAP2(sub, RP_D_NUMBER, vjp_sub),
@@ -66,11 +66,11 @@ static const rp_op table[RP_OP_COUNT] = {
     VIEW(transpose, infer_transpose, alias_transpose, vjp_transpose, LIST("permutation")),
     VIEW(broadcast_to, infer_reshape, alias_broadcast, vjp_broadcast_to, LIST("shape")),
     VIEW(slice, infer_slice, alias_slice, vjp_slice, LIST("begin"), LIST("end")),
-    OP(fill, 0, 1, 0, RP_D_ANY, infer_constant, NULL, REAL("value"), LIST("shape"), DTYPE("dtype")),
+    OP(fill, 0, 1, 0, RP_D_ANY | RP_D_BF16, infer_constant, NULL, REAL("value"), LIST("shape"), DTYPE("dtype")),
     OP(iota, 0, 1, 0, RP_D_NUMBER, infer_iota, NULL, INT("n"), DTYPE("dtype")),
-    OP(concat, RP_MANY, 1, 0, RP_D_ANY, infer_concat, vjp_concat, INT("axis")),
-    OP(pad, 1, 1, 0, RP_D_ANY, infer_pad, vjp_pad, LIST("before"), LIST("after")),
-    OP(gather, 2, 1, RP_OP_INDEXED, RP_D_ANY, infer_gather, vjp_gather, INT("axis")),
+    OP(concat, RP_MANY, 1, 0, RP_D_ANY | RP_D_BF16, infer_concat, vjp_concat, INT("axis")),
+    OP(pad, 1, 1, 0, RP_D_ANY | RP_D_BF16, infer_pad, vjp_pad, LIST("before"), LIST("after")),
+    OP(gather, 2, 1, RP_OP_INDEXED, RP_D_ANY | RP_D_BF16, infer_gather, vjp_gather, INT("axis")),
     OP(scatter_add, 2, 1, RP_OP_INDEXED, RP_D_FLOAT, infer_scatter_add, vjp_scatter_add, INT("axis"), INT("size")),
     OP(one_hot, 1, 1, RP_OP_INDEXED, RP_D_INT, infer_one_hot, NULL, INT("depth"), DTYPE("dtype")),
     OP(sum, 1, 1, 0, RP_D_NUMBER, infer_reduce, vjp_sum, LIST("axes")),
@@ -85,7 +85,7 @@ static const rp_op table[RP_OP_COUNT] = {
     OP(layer_norm_grad, 3, 1, 0, RP_D_FLOAT, infer_layer_norm_grad, vjp_layer_norm_grad, REAL("eps")),
     OP(cross_entropy, 2, 1, RP_OP_INDEXED, RP_D_FLOAT, infer_cross_entropy, vjp_cross_entropy, {0}),
     OP(cross_entropy_grad, 3, 1, RP_OP_INDEXED, RP_D_FLOAT, infer_cross_entropy_grad, vjp_cross_entropy_grad, {0}),
-    OP(matmul, 2, 1, 0, RP_D_FLOAT, infer_matmul, vjp_matmul, {0}),
+    OP(matmul, 2, 1, 0, RP_D_REAL, infer_matmul, vjp_matmul, {0}),
     OP(uniform, 1, 1, 0, RP_D_INT, infer_random, NULL, REAL("low"), REAL("high"), INT("stream"), LIST("shape"),
        DTYPE("dtype")),
     OP(normal, 1, 1, 0, RP_D_INT, infer_random, NULL, REAL("mean"), REAL("deviation"), INT("stream"), LIST("shape"),

@@ -167,7 +167,7 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
         memcpy(instr.in, in, n_in * sizeof *in);
     memcpy(instr.attr, attr ? attr : none, sizeof instr.attr);
     if (rp_op_index(op) == RP_OP_fill)
-        instr.attr[0].i = type[0].dtype == RP_F32 || type[0].dtype == RP_F64
+        instr.attr[0].i = RP_D_REAL & 1u << type[0].dtype
                               ? 0
                               : fill_integer(instr.attr[0].r, type[0].dtype);
     for (int i = 0; i < op->n_out && status == RP_OK; i++)

@@ -52,6 +52,9 @@ static void canonicalise(void *bytes, const rp_type *type)
     else if (type->dtype == RP_F64)
         for (size_t i = 0; i < count; i++)
             ((double *)bytes)[i] = rp_canonical_f64(((double *)bytes)[i]);
+    else if (type->dtype == RP_BF16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)bytes)[i] = rp_canonical_bf16(((uint16_t *)bytes)[i]);
     else if (type->dtype == RP_BOOL)
         for (size_t i = 0; i < count; i++)
             ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
