@@ -104,7 +104,10 @@ static void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *f
 
     if (along != 1 || count == 1) {
         for (size_t l = 0; l < k; l++, to += to_step, from += along) {
-            if (across == 1)
+            __builtin_prefetch(from + (ptrdiff_t)count * across, 0, 2); /* the next panel, a short way into each row */
+            if (across == 1 && count == PANEL)
+                RP_EACH(i, PANEL) to[i] = rp_f32_of_bf16(from[i]);
+            else if (across == 1)
                 RP_EACH(i, count) to[i] = rp_f32_of_bf16(from[i]);
             else
                 for (size_t i = 0; i < count; i++)
@@ -114,7 +117,10 @@ static void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *f
         }
         return;
     }
-    for (size_t i = 0; i < count; i++, from += across)
+    for (size_t i = 0; i < count; i++, from += across) {
+        for (size_t l = 0; l < k; l += 64 / sizeof *from)
+            __builtin_prefetch(from + (ptrdiff_t)count * across + l, 0, 2);
         RP_EACH(l, k) rows[i][l] = rp_f32_of_bf16(from[l]);
+    }
     FN(transpose)(to, to_step, rows[0], RP_MATMUL_CHUNK, count, k);
 }

@@ -98,3 +98,49 @@ static void FN(thin)(const rp_matmul *p, size_t row, size_t row_end, size_t colu
         } while (start < p->k);
     }
 }
+
+/* The same for bf16 operands with b_col == 1: a few rows of b at a time are widened beside, in the first cache. */
+static void FN(thin_part_bf16)(const rp_matmul *p, size_t row, size_t rows, size_t column, size_t columns, size_t start,
+                               size_t k)
+{
+    enum { COLUMNS = 4096 / sizeof(T) };
+    const uint16_t *a = (const uint16_t *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)start * p->a_col;
+    const uint16_t *b = (const uint16_t *)p->b + (ptrdiff_t)start * p->b_row + (ptrdiff_t)column;
+    T sum[THIN_ROWS * COLUMNS] = {0}, wide_b[FN(THIN_STEPS)][COLUMNS], wide_a[THIN_ROWS][FN(THIN_STEPS)];
+
+    for (size_t l = 0; l < k; l += FN(THIN_STEPS)) {
+        const size_t steps = k - l < FN(THIN_STEPS) ? k - l : FN(THIN_STEPS);
+
+        for (size_t s = 0; s < steps; s++) {
+            const uint16_t *from = b + (ptrdiff_t)(l + s) * p->b_row;
+
+            for (size_t j = 0; j < columns; j += 64 / sizeof *from)
+                __builtin_prefetch(from + (ptrdiff_t)FN(THIN_STEPS) * p->b_row + j, 0, 2);
+            RP_EACH(j, columns) wide_b[s][j] = rp_f32_of_bf16(from[j]);
+            for (size_t i = 0; i < rows; i++)
+                wide_a[i][s] = rp_f32_of_bf16(a[(ptrdiff_t)i * p->a_row + (ptrdiff_t)(l + s) * p->a_col]);
+        }
+        for (size_t i = 0; i < rows; i++)
+            if (steps == FN(THIN_STEPS))
+                FN(thin_steps)(1, FN(THIN_STEPS), sum + i * COLUMNS, COLUMNS, wide_a[i], 0, 1, wide_b[0], COLUMNS, columns);
+            else
+                for (size_t s = 0; s < steps; s++)
+                    FN(thin_steps)(1, 1, sum + i * COLUMNS, COLUMNS, &wide_a[i][s], 0, 1, wide_b[s], COLUMNS, columns);
+    }
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) {
+            T *at = (T *)p->y + (ptrdiff_t)(row + i) * p->y_row + (ptrdiff_t)(column + j) * p->y_col;
+
+            *at = start == 0 ? sum[i * COLUMNS + j] : *at + sum[i * COLUMNS + j];
+        }
+}
+
+static void FN(thin_bf16)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    const size_t width = 4096 / sizeof(T);
+
+    for (; column < column_end; column += width)
+        for (size_t start = 0; start == 0 || start < p->k; start += RP_MATMUL_CHUNK)
+            FN(thin_part_bf16)(p, row, row_end - row, column, column_end - column < width ? column_end - column : width,
+                               start, p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK);
+}

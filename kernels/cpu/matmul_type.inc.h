@@ -291,6 +291,10 @@ static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_e
         (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
         return;
     }
+    if (bf16 && rows <= THIN_ROWS && p->b_col == 1) {
+        FN(thin_bf16)(p, row, row_end, column, column_end);
+        return;
+    }
     block = rp_scratch_borrow();
     if (block == NULL) {
         FN(packed_on_stack)(&w, column, column_end);
