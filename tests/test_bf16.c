@@ -18,11 +18,32 @@
 #include "kernel_call.h"
 #include "rp/rp.h"
 
-static void convert(const char *level, void *to, rp_dtype to_dtype, void *from, rp_dtype from_dtype, int n)
+static const char *const *levels;
+static size_t n_levels;
+
+static void convert_at(const char *level, void *to, rp_dtype to_dtype, void *from, rp_dtype from_dtype, int n)
 {
     const rp_view in = view_of(from, from_dtype, n, -1), out = view_of(to, to_dtype, n, -1);
 
     call_kernel(level, RP_K_cast, &out, 1, &in, 1, NULL);
+}
+
+/* At every level; all must give the same, as stored (which NaN it is shows nowhere). */
+static void convert(void *to, rp_dtype to_dtype, void *from, rp_dtype from_dtype, int n)
+{
+    const size_t bytes = (size_t)n * rp_dtype_size(to_dtype);
+    unsigned char *first = malloc(2 * bytes), *other = first + bytes;
+
+    assert_non_null(first);
+    for (size_t l = 0; l < n_levels; l++) {
+        memset(to, 0xA5, bytes);
+        convert_at(levels[l], to, to_dtype, from, from_dtype, n);
+        rp_to_stored(l == 0 ? first : other, to, to_dtype, (size_t)n);
+        if (l > 0 && memcmp(first, other, bytes) != 0)
+            fail_msg("%s to %s: level %s has other bits than %s", rp_dtype_name(from_dtype), rp_dtype_name(to_dtype), levels[l],
+                     levels[0]);
+    }
+    free(first);
 }
 
 static void every_bf16_widens_exactly_and_comes_back(void **state)
@@ -32,13 +53,21 @@ static void every_bf16_widens_exactly_and_comes_back(void **state)
     static float f[N];
     static double d[N];
     static uint8_t truth[N];
+    static int32_t int_of_half[N], int_of_float[N];
+    static int64_t long_of_half[N], long_of_float[N];
 
     (void)state;
     for (int i = 0; i < N; i++)
         x[i] = (uint16_t)i;
-    convert(NULL, f, RP_F32, x, RP_BF16, N);
-    convert(NULL, d, RP_F64, x, RP_BF16, N);
-    convert(NULL, truth, RP_BOOL, x, RP_BF16, N);
+    convert(f, RP_F32, x, RP_BF16, N);
+    convert(d, RP_F64, x, RP_BF16, N);
+    convert(truth, RP_BOOL, x, RP_BF16, N);
+    convert(int_of_half, RP_I32, x, RP_BF16, N);
+    convert(int_of_float, RP_I32, f, RP_F32, N);
+    convert(long_of_half, RP_I64, x, RP_BF16, N);
+    convert(long_of_float, RP_I64, f, RP_F32, N);
+    assert_memory_equal(int_of_half, int_of_float, sizeof int_of_half);
+    assert_memory_equal(long_of_half, long_of_float, sizeof long_of_half);
     for (int i = 0; i < N; i++) {
         const bool nan = (i & 0x7FFF) > 0x7F80;
 
@@ -47,13 +76,14 @@ static void every_bf16_widens_exactly_and_comes_back(void **state)
         if (nan)
             x[i] = 0x7FC0;
     }
-    convert(NULL, back, RP_BF16, f, RP_F32, N);
+    convert(back, RP_BF16, f, RP_F32, N);
     assert_memory_equal(back, x, sizeof x);
-    convert(NULL, back, RP_BF16, d, RP_F64, N);
+    convert(back, RP_BF16, d, RP_F64, N);
     assert_memory_equal(back, x, sizeof x);
 }
 
-/* The neighbour of u below in magnitude is its upper half; which is nearer follows from the lower half. */
+/* The neighbour of u below in magnitude is its upper half; which is nearer follows from the lower half. All of them at the
+ * level that is chosen by itself, and a sample with all NaNs at the others. */
 static void every_f32_goes_to_the_nearest_bf16(void **state)
 {
     enum { N = 1 << 16 };
@@ -69,7 +99,10 @@ static void every_f32_goes_to_the_nearest_bf16(void **state)
         for (uint32_t low = 0; low < N; low++)
             bits[low] = high << 16 | low;
         memcpy(x, bits, sizeof x);
-        convert(NULL, found, RP_BF16, x, RP_F32, N);
+        if (nan_or_infinity || high % 64 == 0)
+            convert(found, RP_BF16, x, RP_F32, N);
+        else
+            convert_at(NULL, found, RP_BF16, x, RP_F32, N);
         if (nan_or_infinity)
             for (uint32_t low = 0; low < N; low++)
                 wrong += rp_canonical_bf16(found[low]) != ((high & 0x7F) != 0 || low != 0 ? 0x7FC0 : high);
@@ -95,7 +128,7 @@ static void f64_is_rounded_once(void **state)
 
         for (int i = 0; i < 3; i++)
             x[3 + i] = -x[i];
-        convert(NULL, found, RP_BF16, x, RP_F64, 6);
+        convert(found, RP_BF16, x, RP_F64, 6);
         assert_memory_equal(found, want, sizeof want);
     }
 }
@@ -109,8 +142,60 @@ static void integers_are_rounded_once(void **state)
     uint16_t found[sizeof want / sizeof want[0]];
 
     (void)state;
-    convert(NULL, found, RP_BF16, x, RP_I64, (int)(sizeof want / sizeof want[0]));
+    convert(found, RP_BF16, x, RP_I64, (int)(sizeof want / sizeof want[0]));
     assert_memory_equal(found, want, sizeof want);
+}
+
+/* Every width of the significand and every shift of it, as i32 and as i64. */
+static void i32_is_rounded_as_i64_is(void **state)
+{
+    enum { N = 1 << 16 };
+    static int32_t narrow[N];
+    static int64_t wide[N];
+    static uint16_t found[N], want[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        narrow[i] = (int32_t)(rp_random_u32(3, 0, 0, (uint64_t)i) >> i % 32 << i / 32 % 16);
+        wide[i] = narrow[i];
+    }
+    convert(found, RP_BF16, narrow, RP_I32, N);
+    convert(want, RP_BF16, wide, RP_I64, N);
+    assert_memory_equal(found, want, sizeof found);
+}
+
+/* Two planes whose axes change places: whole tiles and what is left of them, from anywhere to anywhere. */
+static void a_transposed_copy_moves_every_element(void **state)
+{
+    static const size_t sizes[][2] = {{32, 64}, {64, 32}, {100, 150}, {150, 100}, {7, 200}, {200, 7}, {2900, 2900}};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        const size_t rows = sizes[s][0], cols = sizes[s][1], count = 2 * rows * cols; /* the last is streamed */
+        uint16_t *x = malloc(count * 2), *y = malloc(count * 2);
+        const rp_view out = view_of(y, RP_BF16, 2, (int)rows, (int)cols, -1);
+        rp_view in = view_of(x, RP_BF16, 2, (int)rows, (int)cols, -1);
+
+        assert_true(x != NULL && y != NULL);
+        in.stride[1] = 1;
+        in.stride[2] = (ptrdiff_t)rows;
+        for (size_t i = 0; i < count; i++)
+            x[i] = (uint16_t)(i * 40503u >> 3);
+        for (size_t l = 0; l < n_levels; l++) {
+            const rp_kernel_args args = {&in, 1, &out, 1, NULL};
+            const rp_kernel_table *table;
+
+            memset(y, 0xA5, count * 2);
+            assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
+            table->kernel[RP_K_copy]->run(&args, 0, count / 3);
+            table->kernel[RP_K_copy]->run(&args, count / 3, count);
+            for (size_t i = 0; i < count; i++)
+                if (y[i] != x[i / (rows * cols) * rows * cols + i % cols * rows + i / cols % rows])
+                    fail_msg("level %s, %zu x %zu: element %zu", levels[l], rows, cols, i);
+        }
+        free(x);
+        free(y);
+    }
 }
 
 static void transpose(rp_view *v)
@@ -124,8 +209,6 @@ static void a_product_has_the_bits_of_the_widened_operands(void **state)
 {
     static const int sizes[][3] = {{1, 700, 90}, {3, 40, 64}, {2, 1030, 1100}, {13, 1030, 33}, {70, 513, 130},
                                    {100, 61, 1}, {30, 0, 17}, {4, 0, 17}, {25, 512, 32}};
-    const char *const *levels;
-    const size_t n_levels = rp_kernel_levels(&levels);
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
@@ -231,6 +314,7 @@ static int enter(void **state)
     static rp_fpenv saved;
 
     (void)state;
+    n_levels = rp_kernel_levels(&levels);
     return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
 }
 
@@ -241,6 +325,8 @@ int main(void)
         cmocka_unit_test(every_f32_goes_to_the_nearest_bf16),
         cmocka_unit_test(f64_is_rounded_once),
         cmocka_unit_test(integers_are_rounded_once),
+        cmocka_unit_test(i32_is_rounded_as_i64_is),
+        cmocka_unit_test(a_transposed_copy_moves_every_element),
         cmocka_unit_test(a_product_has_the_bits_of_the_widened_operands),
         cmocka_unit_test(a_file_of_weights_reads_back_with_one_nan),
         cmocka_unit_test(gradients_of_bf16_weights_are_binary32),

@@ -18,6 +18,7 @@ static void stored_bytes_are_little_endian_for_every_dtype(void **state)
     const double f64 = rp_from_bits_f64(0x3FF1020304050607);
     const int32_t i32 = -0x01020304;
     const int64_t i64 = 0x0102030405060708;
+    const uint16_t bf16 = 0x3F81;
     const unsigned char truth[3] = {0, 1, 7};
     unsigned char stored[8];
 
@@ -32,6 +33,8 @@ static void stored_bytes_are_little_endian_for_every_dtype(void **state)
     assert_memory_equal(stored, "\x08\x07\x06\x05\x04\x03\x02\x01", 8);
     rp_to_stored(stored, truth, RP_BOOL, 3);
     assert_memory_equal(stored, "\0\1\1", 3);
+    rp_to_stored(stored, &bf16, RP_BF16, 1);
+    assert_memory_equal(stored, "\x81\x3F", 2);
 }
 
 static void every_nan_is_stored_as_the_canonical_one(void **state)
@@ -50,6 +53,14 @@ static void every_nan_is_stored_as_the_canonical_one(void **state)
     for (size_t i = 0; i < sizeof nan64 / sizeof *nan64; i++) {
         rp_to_stored(stored, &nan64[i], RP_F64, 1);
         assert_memory_equal(stored, "\0\0\0\0\0\0\xF8\x7F", 8);
+    }
+    for (uint32_t i = 0; i < 0x10000; i++) {
+        const uint16_t host = (uint16_t)i, want = (i & 0x7FFF) > 0x7F80 ? 0x7FC0 : host;
+        uint16_t back;
+
+        rp_to_stored(stored, &host, RP_BF16, 1);
+        rp_to_host(&back, stored, RP_BF16, 1);
+        assert_int_equal(back, want);
     }
     for (size_t i = 0; i < sizeof other32 / sizeof *other32; i++) {
         uint32_t back;

@@ -207,6 +207,16 @@ static void one_nan_hashes_like_any_other(void **state)
             first = found;
         assert_same(&found, &first);
     }
+    for (uint32_t u = 0; u < 0x10000; u++) { /* every bf16 */
+        const uint16_t x = (uint16_t)u;
+        rp_digest canonical;
+        unsigned char stored[2];
+
+        rp_to_stored(stored, &x, RP_BF16, 1);
+        assert_int_equal(rp_tensor_digest(&canonical, RP_BF16, 0, NULL, stored, NULL, &err), RP_OK);
+        assert_int_equal(rp_tensor_digest_host(&found, RP_BF16, 0, NULL, &x, NULL, &err), RP_OK);
+        assert_same(&found, &canonical);
+    }
 }
 
 static void impossible_tensors_are_refused(void **state)

@@ -53,7 +53,7 @@ static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_matmul_plan plan = plan_of(args);
 
-    rp_matmul_plan_run(&plan, begin, end, 
+    rp_matmul_plan_run(&plan, begin, end,
                        args->in[0].dtype == RP_F32   ? block_f32
                        : args->in[0].dtype == RP_F64 ? block_f64
                                                      : block_bf16);
