@@ -34,7 +34,8 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     MOST_ROWS = 96,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing */
-    BESIDE_PIXELS = 4, CHANNEL_VECTORS = 4 /* of channels that do not mix: pixels, or vectors, at a time */
+    BESIDE_PIXELS = 4, CHANNEL_VECTORS = 4, /* of channels that do not mix: pixels, or vectors, at a time */
+    NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
 };
 #define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
 
@@ -58,12 +59,14 @@ typedef struct tap_line {
 #include "kernels/type_f32.h"
 #include "kernels/cpu/conv_tile.inc.h"
 #include "kernels/cpu/conv_pixels_type.inc.h"
+#include "kernels/cpu/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv_channels_type.inc.h"
 #include "kernels/cpu/conv_weight_type.inc.h"
 #include "kernels/cpu/conv_beside_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/conv_tile.inc.h"
 #include "kernels/cpu/conv_pixels_type.inc.h"
+#include "kernels/cpu/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv_channels_type.inc.h"
 #include "kernels/cpu/conv_weight_type.inc.h"
 #include "kernels/cpu/conv_beside_type.inc.h"
@@ -197,7 +200,8 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
         return;
     }
     for (size_t g = 0; g < conv->groups; g++) {
-        run_strips(&p, &s, begin, end);
+        if (s.n != 1 || !(to->dtype == RP_F32 ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
+            run_strips(&p, &s, begin, end);
         p.to.data = (char *)p.to.data + (ptrdiff_t)(columns * size) * to->stride[3];
         p.from.data = (char *)p.from.data + (ptrdiff_t)(p.depth * size) * from->stride[3];
         p.weight.data = (char *)p.weight.data + (ptrdiff_t)(conv->k * size) * weight->stride[3];

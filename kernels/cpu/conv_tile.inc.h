@@ -267,38 +267,40 @@ RP_INLINE void FN(copy)(T *to, const T *from, size_t n)
 }
 
 #ifdef VEC_BYTES
-/* PANEL columns that each lie in order, turned a square of vectors at a time: zipping the halves log2(WIDTH) times
- * transposes. Returns how many terms it took. */
+/* to[j, i] = from[i, j] of a square of vectors: zipping the halves log2(WIDTH) times transposes. */
+RP_INLINE void FN(turn_square)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t from_step)
+{
+    FN(vec) v[WIDTH], w[WIDTH];
+
+    RP_UNROLL
+    for (size_t i = 0; i < WIDTH; i++) {
+        v[i] = FN(vec_load)(from + (ptrdiff_t)i * from_step);
+        __builtin_prefetch(from + (ptrdiff_t)i * from_step + 8 * WIDTH, 0, 2);
+    }
+    RP_UNROLL
+    for (size_t stage = 1; stage < WIDTH; stage *= 2) {
+        RP_UNROLL
+        for (size_t j = 0; j < WIDTH / 2; j++) {
+            w[2 * j] = FN(vec_zip_low)(v[j], v[j + WIDTH / 2]);
+            w[2 * j + 1] = FN(vec_zip_high)(v[j], v[j + WIDTH / 2]);
+        }
+        RP_UNROLL
+        for (size_t j = 0; j < WIDTH; j++)
+            v[j] = w[j];
+    }
+    RP_UNROLL
+    for (size_t j = 0; j < WIDTH; j++)
+        FN(vec_store)(to + (ptrdiff_t)j * to_step, v[j]);
+}
+
+/* PANEL columns that each lie in order. Returns how many terms it took. */
 static size_t FN(turn_b)(T *packed, const T *from, ptrdiff_t b_col, size_t n)
 {
     size_t done = 0;
 
     for (; done + WIDTH <= n; done += WIDTH)
-        for (size_t half = 0; half < PANEL; half += WIDTH) {
-            FN(vec) v[WIDTH], w[WIDTH];
-
-            RP_UNROLL
-            for (size_t j = 0; j < WIDTH; j++) {
-                const T *at = from + (ptrdiff_t)(half + j) * b_col + done;
-
-                v[j] = FN(vec_load)(at);
-                __builtin_prefetch(at + 8 * WIDTH, 0, 2);
-            }
-            RP_UNROLL
-            for (size_t stage = 1; stage < WIDTH; stage *= 2) {
-                RP_UNROLL
-                for (size_t j = 0; j < WIDTH / 2; j++) {
-                    w[2 * j] = FN(vec_zip_low)(v[j], v[j + WIDTH / 2]);
-                    w[2 * j + 1] = FN(vec_zip_high)(v[j], v[j + WIDTH / 2]);
-                }
-                RP_UNROLL
-                for (size_t j = 0; j < WIDTH; j++)
-                    v[j] = w[j];
-            }
-            RP_UNROLL
-            for (size_t j = 0; j < WIDTH; j++)
-                FN(vec_store)(packed + (done + j) * PANEL + half, v[j]);
-        }
+        for (size_t half = 0; half < PANEL; half += WIDTH)
+            FN(turn_square)(packed + done * PANEL + half, PANEL, from + (ptrdiff_t)half * b_col + done, b_col);
     return done;
 }
 #endif
