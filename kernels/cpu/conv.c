@@ -34,7 +34,7 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     MOST_ROWS = 96,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing */
-    BESIDE_PIXELS = 4, CHANNEL_VECTORS = 4, /* of channels that do not mix: pixels, or vectors, at a time */
+    BESIDE_PIXELS = 4, /* of channels that do not mix, at a time */
     NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
 };
 #define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
@@ -56,12 +56,26 @@ typedef struct tap_line {
     same_taps run[MOST_RUNS];
 } tap_line;
 
+#ifdef VEC_BYTES
+/* Whether a row of y falls into few enough parts that have the same taps. */
+static bool few_runs(const rp_conv_axis *axis)
+{
+    const side across = side_of(axis, false);
+    size_t n = 0;
+
+    for (same_taps run = {0}; n <= MOST_RUNS && next_same(&across, &run);)
+        n++;
+    return n <= MOST_RUNS;
+}
+#endif
+
 #include "kernels/type_f32.h"
 #include "kernels/cpu/conv_tile.inc.h"
 #include "kernels/cpu/conv_pixels_type.inc.h"
 #include "kernels/cpu/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv_channels_type.inc.h"
 #include "kernels/cpu/conv_weight_type.inc.h"
+#include "kernels/cpu/conv_channels_weight_type.inc.h"
 #include "kernels/cpu/conv_beside_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/conv_tile.inc.h"
@@ -69,6 +83,7 @@ typedef struct tap_line {
 #include "kernels/cpu/conv_narrow_type.inc.h"
 #include "kernels/cpu/conv_channels_type.inc.h"
 #include "kernels/cpu/conv_weight_type.inc.h"
+#include "kernels/cpu/conv_channels_weight_type.inc.h"
 #include "kernels/cpu/conv_beside_type.inc.h"
 
 extern const rp_kernel RP_KERNEL(matmul);
@@ -279,14 +294,37 @@ static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t 
     }
 }
 
+/* Channels that do not mix, the pixels of y at one step. */
+static bool is_by_channels(const rp_conv *conv)
+{
+    const rp_view *y = conv->y;
+
+    return mixes_nothing(conv) && y->stride[1] == (ptrdiff_t)conv->w.out * y->stride[2] &&
+           y->stride[0] == (ptrdiff_t)conv->h.out * y->stride[1];
+}
+
+/* Rows of the weight, or vectors of channels that do not mix. */
+static size_t conv2d_grad_weight_items(const rp_kernel_args *args)
+{
+    const rp_conv conv = rp_conv_grad_weight(args);
+    const size_t width = WIDEST / rp_dtype_size(conv.weight->dtype);
+
+    return is_by_channels(&conv) ? (conv.groups + width - 1) / width : rp_items_rows(args);
+}
+
+static size_t conv2d_grad_weight_cost(const rp_kernel_args *args)
+{
+    const size_t items = conv2d_grad_weight_items(args);
+
+    return items == 0 ? 0 : 1 + rp_conv_grad_weight_cost(args) * rp_items_rows(args) / items;
+}
+
 static void conv2d_grad_weight_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_conv conv = rp_conv_grad_weight(args);
-    const rp_view *y = conv.y;
     tap_line all;
 
-    if (mixes_nothing(&conv) && y->stride[1] == (ptrdiff_t)conv.w.out * y->stride[2] &&
-        y->stride[0] == (ptrdiff_t)conv.h.out * y->stride[1])
+    if (is_by_channels(&conv))
         (conv.weight->dtype == RP_F32 ? channels_weight_f32 : channels_weight_f64)(&conv, begin, end);
     else if (can_lie_beside(&conv, &all))
         run_beside(&conv, &all, begin, end);
@@ -294,4 +332,4 @@ static void conv2d_grad_weight_run(const rp_kernel_args *args, size_t begin, siz
         (conv.weight->dtype == RP_F32 ? grad_weight_f32 : grad_weight_f64)(&conv, begin, end);
 }
 
-RP_DEFINE_KERNEL(conv2d_grad_weight, rp_items_rows, conv2d_grad_weight_run, rp_conv_grad_weight_cost);
+RP_DEFINE_KERNEL(conv2d_grad_weight, conv2d_grad_weight_items, conv2d_grad_weight_run, conv2d_grad_weight_cost);

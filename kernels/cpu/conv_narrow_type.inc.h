@@ -45,18 +45,20 @@ RP_INLINE void FN(narrow_terms)(size_t outs, size_t vecs, const FN(narrow) *w, c
     const ptrdiff_t b_step = w->p->b_step, b_col = w->p->b_col;
 
     for (; n > 0; n--, a += w->line, b += b_step) {
-        FN(vec) weight[NARROW];
+        FN(vec) x[NARROW_VECTORS];
 
-        RP_UNROLL
-        for (size_t c = 0; c < outs; c++)
-            weight[c] = FN(vec_all)(b[(ptrdiff_t)c * b_col]);
         RP_UNROLL
         for (size_t v = 0; v < vecs; v++) {
-            const FN(vec) x = FN(vec_load)(a + v * WIDTH);
+            x[v] = FN(vec_load)(a + v * WIDTH);
+            VEC_KEEP(x[v]);
+        }
+        RP_UNROLL
+        for (size_t c = 0; c < outs; c++) {
+            const FN(vec) weight = FN(vec_all)(b[(ptrdiff_t)c * b_col]);
 
             RP_UNROLL
-            for (size_t c = 0; c < outs; c++)
-                sum[c][v] = FN(vec_fma)(x, weight[c], sum[c][v]);
+            for (size_t v = 0; v < vecs; v++)
+                sum[c][v] = FN(vec_fma)(x[v], weight, sum[c][v]);
         }
     }
 }

@@ -54,4 +54,11 @@ static inline vec_f32 vec_fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return vfma
 static inline vec_f64 vec_fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) { return vfmaq_f64(c, a, b); }
 #endif
 
+/* Keeps a loaded vector in its register: GCC else reads it from memory again for every use. */
+#if defined(__aarch64__)
+#define VEC_KEEP(v) __asm__("" : "+w"(v))
+#else
+#define VEC_KEEP(v) __asm__("" : "+v"(v))
+#endif
+
 #endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The weight gradient of channels that do not mix, for one type: vectors lie across channels, and all taps of a window share
+ * what they read of a pixel. Items are vectors of channels. */
+#ifdef VEC_BYTES
+/* Up to 3 x 3 taps [row, column + ...) of one or two vectors of channels. */
+typedef struct FN(window) {
+    const rp_conv *conv;
+    size_t row, rows, column, columns, vecs;
+    size_t runs;
+    same_taps run[MOST_RUNS]; /* of a row of y, the taps within this window */
+    T chain[9 * PANEL], total[9 * PANEL]; /* 3 x 3 times two vectors */
+    bool touched[9], begun[9]; /* has a term in this chunk; has had a chunk */
+} FN(window);
+
+/* n pixels that have `rows` x `columns` taps; steps are in elements. */
+RP_INLINE void FN(window_terms)(size_t rows, size_t columns, size_t vecs, const T *x, ptrdiff_t x_row, ptrdiff_t x_col,
+                                ptrdiff_t x_step, const T *y, ptrdiff_t y_step, size_t n, T *chain)
+{
+    FN(vec) sum[3][3][2];
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows * columns * vecs; i++)
+        sum[i / vecs / columns][i / vecs % columns][i % vecs] =
+            FN(vec_load)(chain + (i / vecs / columns * 3 + i / vecs % columns) * PANEL + i % vecs * WIDTH);
+    for (; n > 0; n--, x += x_step, y += y_step) {
+        FN(vec) g[2];
+
+        RP_UNROLL
+        for (size_t v = 0; v < vecs; v++) {
+            g[v] = FN(vec_load)(y + v * WIDTH);
+            VEC_KEEP(g[v]);
+        }
+        RP_UNROLL
+        for (size_t i = 0; i < rows * columns * vecs; i++) {
+            const T *at = x + (ptrdiff_t)(i / vecs / columns) * x_row + (ptrdiff_t)(i / vecs % columns) * x_col;
+            FN(vec) *to = &sum[i / vecs / columns][i / vecs % columns][i % vecs];
+
+            *to = FN(vec_fma)(FN(vec_load)(at + i % vecs * WIDTH), g[i % vecs], *to);
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows * columns * vecs; i++)
+        FN(vec_store)(chain + (i / vecs / columns * 3 + i / vecs % columns) * PANEL + i % vecs * WIDTH,
+                      sum[i / vecs / columns][i / vecs % columns][i % vecs]);
+}
+
+#define SIZES_CASE(r, s) \
+    case 3 * (r) + (s): FN(window_terms)(r, s, vecs, x, x_row, x_col, x_step, y, y_step, n, chain); break;
+RP_INLINE void FN(window_sizes)(size_t rows, size_t columns, size_t vecs, const T *x, ptrdiff_t x_row, ptrdiff_t x_col,
+                                ptrdiff_t x_step, const T *y, ptrdiff_t y_step, size_t n, T *chain)
+{
+    switch (3 * rows + columns) {
+        SIZES_CASE(1, 1) SIZES_CASE(1, 2) SIZES_CASE(1, 3) SIZES_CASE(2, 1) SIZES_CASE(2, 2) SIZES_CASE(2, 3)
+        SIZES_CASE(3, 1) SIZES_CASE(3, 2) SIZES_CASE(3, 3)
+    }
+}
+#undef SIZES_CASE
+
+/* Which of the taps first, ... (n of them) lie in a window's [begin, begin + most): the first's place in the window. */
+static size_t FN(cut)(const rp_taps *t, size_t begin, size_t most, size_t *skip, size_t *n)
+{
+    const size_t end = t->first + t->count;
+    const size_t from = t->first > begin ? t->first : begin, to = end < begin + most ? end : begin + most;
+
+    *n = to > from ? to - from : 0;
+    *skip = from - t->first;
+    return from - begin;
+}
+
+/* Pixels [low, high) of one row of y, which lies at term `index`; x is its image. */
+static void FN(window_line)(FN(window) *w, const T *x, const T *y, size_t row, size_t low, size_t high)
+{
+    const rp_conv *conv = w->conv;
+    const rp_taps h = rp_conv_taps(&conv->h, row);
+    const ptrdiff_t down = conv->x->stride[1], across = conv->x->stride[2], y_step = conv->y->stride[2];
+    size_t skip, rows;
+    const size_t first = FN(cut)(&h, w->row, w->rows, &skip, &rows);
+
+    x += (h.at + (ptrdiff_t)skip * h.move) * down;
+    for (const same_taps *run = w->run; rows > 0 && run < w->run + w->runs; run++) {
+        const size_t from = low > run->start ? low : run->start;
+        const size_t to = high < run->start + run->count ? high : run->start + run->count;
+        size_t past, columns;
+        const size_t column = FN(cut)(&run->taps, w->column, w->columns, &past, &columns);
+        const T *at = x + (run->taps.at + (ptrdiff_t)past * run->taps.move +
+                           ((ptrdiff_t)from - (ptrdiff_t)run->start) * conv->w.stride) * across;
+
+        if (from >= to || columns == 0)
+            continue;
+        for (size_t i = 0; i < rows * columns; i++)
+            w->touched[(first + i / columns) * 3 + column + i % columns] = true;
+        if (w->vecs == 2)
+            FN(window_sizes)(rows, columns, 2, at, h.move * down, run->taps.move * across, conv->w.stride * across,
+                             y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
+        else
+            FN(window_sizes)(rows, columns, 1, at, h.move * down, run->taps.move * across, conv->w.stride * across,
+                             y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
+    }
+}
+
+/* The end of a chunk: chains that had a term join their totals. */
+static void FN(window_settle)(FN(window) *w)
+{
+    for (size_t i = 0; i < 9; i++) {
+        const T *chain = w->chain + i * PANEL;
+        T *total = w->total + i * PANEL;
+
+        if (!w->touched[i])
+            continue;
+        for (size_t j = 0; j < PANEL; j++)
+            total[j] = w->begun[i] ? total[j] + chain[j] : chain[j];
+        w->begun[i] = true;
+    }
+    memset(w->chain, 0, sizeof w->chain); /* all bits 0 is +0 */
+    memset(w->touched, 0, sizeof w->touched);
+}
+
+static void FN(run_window)(FN(window) *w, size_t channel)
+{
+    const rp_conv *conv = w->conv;
+    const rp_view *weight = conv->weight;
+    const size_t width = conv->w.out, lines = conv->images * conv->h.out;
+
+    memset(w->chain, 0, sizeof w->chain);
+    memset(w->total, 0, sizeof w->total);
+    memset(w->touched, 0, sizeof w->touched);
+    memset(w->begun, 0, sizeof w->begun);
+    for (size_t line = 0; line < lines; line++) {
+        const size_t image = line / conv->h.out, row = line % conv->h.out;
+        const T *x = (const T *)conv->x->data + (ptrdiff_t)image * conv->x->stride[0] + (ptrdiff_t)channel;
+        const T *y = (const T *)conv->y->data + (ptrdiff_t)image * conv->y->stride[0] +
+                     (ptrdiff_t)row * conv->y->stride[1] + (ptrdiff_t)channel;
+
+        for (size_t at = 0, n; at < width; at += n) {
+            const size_t room = RP_CONV_CHUNK - (line * width + at) % RP_CONV_CHUNK;
+
+            n = width - at < room ? width - at : room;
+            FN(window_line)(w, x, y, row, at, at + n);
+            if (n == room)
+                FN(window_settle)(w);
+        }
+    }
+    FN(window_settle)(w);
+    for (size_t i = 0; i < w->rows * w->columns; i++) {
+        const size_t r = i / w->columns, s = i % w->columns;
+
+        memcpy((T *)weight->data + (ptrdiff_t)(w->row + r) * weight->stride[0] +
+                   (ptrdiff_t)(w->column + s) * weight->stride[1] + (ptrdiff_t)channel,
+               w->total + (r * 3 + s) * PANEL, w->vecs * WIDTH * sizeof(T));
+    }
+}
+
+/* Whole vectors of channels [channel, end). */
+static void FN(run_windows)(const rp_conv *conv, size_t channel, size_t end)
+{
+    const side across = side_of(&conv->w, false);
+    FN(window) w;
+
+    w.conv = conv;
+    w.runs = 0;
+    for (same_taps run = {0}; next_same(&across, &run);)
+        w.run[w.runs++] = run;
+    for (; channel < end; channel += w.vecs * WIDTH) {
+        w.vecs = WIDEST == 64 && channel + 2 * WIDTH <= end ? 2 : 1; /* as registers go */
+        for (w.row = 0; w.row < conv->h.taps; w.row += 3)
+            for (w.column = 0; w.column < conv->w.taps; w.column += 3) {
+                w.rows = conv->h.taps - w.row < 3 ? conv->h.taps - w.row : 3;
+                w.columns = conv->w.taps - w.column < 3 ? conv->w.taps - w.column : 3;
+                FN(run_window)(&w, channel);
+            }
+    }
+}
+#endif
+
+/* n < WIDTH channels, and all for levels without vectors: the runs of one tap in one chunk. */
+RP_INLINE void FN(channel_few)(const FN(taps) *w, size_t n, size_t channel, T *total, bool fresh)
+{
+    const ptrdiff_t x_step = w->conv->w.stride * w->conv->x->stride[2], y_step = w->conv->y->stride[2];
+    T chain[WIDTH] = {0};
+
+    for (size_t r = 0; r < w->runs; r++) {
+        const T *x = w->x + w->run[r].a + (ptrdiff_t)channel;
+        const T *y = w->y + ((ptrdiff_t)w->start + w->run[r].b) * y_step + (ptrdiff_t)channel;
+
+        for (size_t l = 0; l < w->run[r].n; l++, x += x_step, y += y_step)
+            RP_EACH(j, n) chain[j] = FN(rp_fma)(x[j], y[j], chain[j]);
+    }
+    RP_EACH(j, n) total[j] = fresh ? chain[j] : total[j] + chain[j];
+}
+
+/* Channels [channel, end) of a tap; a tap without any term is +0. */
+static void FN(channel_tap)(FN(taps) *w, size_t tap, size_t channel, size_t end)
+{
+    T *total = FN(weight_row)(w, tap, 0);
+    size_t top, bottom, left, right;
+    bool fresh;
+
+    rp_conv_outputs(&w->conv->h, tap / w->conv->w.taps, &top, &bottom);
+    rp_conv_outputs(&w->conv->w, tap % w->conv->w.taps, &left, &right);
+    if (top >= bottom || left >= right || w->conv->images == 0) {
+        if (w->start == 0)
+            memset(total + channel, 0, (end - channel) * sizeof *total); /* all bits 0 is +0 */
+        return;
+    }
+    fresh = top * w->conv->w.out + left >= w->start && top * w->conv->w.out + left < w->stop;
+    FN(find_runs)(w, tap);
+    if (w->runs == 0)
+        return;
+    for (size_t n; channel < end; channel += n) {
+        n = end - channel < WIDTH ? end - channel : WIDTH;
+        if (n == WIDTH)
+            FN(channel_few)(w, WIDTH, channel, total + channel, fresh);
+        else
+            FN(channel_few)(w, n, channel, total + channel, fresh);
+    }
+}
+
+/* Channels [channel, end), tap by tap. */
+static void FN(channels_one_by_one)(const rp_conv *conv, size_t channel, size_t end)
+{
+    const size_t pixels = conv->images * conv->h.out * conv->w.out;
+    FN(taps) w;
+
+    w.conv = conv;
+    w.x = conv->x->data;
+    w.y = conv->y->data;
+    w.weight = conv->weight->data;
+    w.start = 0;
+    do { /* once also without pixels */
+        w.stop = pixels - w.start < RP_CONV_CHUNK ? pixels : w.start + RP_CONV_CHUNK;
+        for (size_t tap = 0; tap < conv->h.taps * conv->w.taps; tap++)
+            FN(channel_tap)(&w, tap, channel, end);
+        w.start = w.stop;
+    } while (w.start < pixels);
+}
+
+/* Items [begin, end): vectors of channels, the last of which may not be full. */
+static void FN(channels_weight)(const rp_conv *conv, size_t begin, size_t end)
+{
+    size_t channel = begin * WIDTH;
+    const size_t last = end * WIDTH < conv->groups ? end * WIDTH : conv->groups;
+#ifdef VEC_BYTES
+    const size_t whole = last / WIDTH * WIDTH;
+
+    if (channel < whole && few_runs(&conv->w)) {
+        FN(run_windows)(conv, channel, whole);
+        channel = whole;
+    }
+#endif
+    if (channel < last)
+        FN(channels_one_by_one)(conv, channel, last);
+}
