@@ -5,6 +5,7 @@
 
 #include "determinism/sum.h"
 #include "kernels/cpu/stream.h"
+#include "kernels/cpu/fast_rows.h"
 #include "kernels/ref/rows.h"
 
 /* Elements written at a time; bytes of exponentials kept on the stack, to be divided by their sum. */

@@ -41,12 +41,36 @@ static T FN(sum_chunks)(FN(chunk) *chunk, const T *x, const T *y, const T *z, si
     return FN(lanes_total)(&lanes);
 }
 
-SUM_OF(exp_sum, FN(rp_exp)(x[i] - c))
 SUM_OF(product_sum, x[i] * y[i])
 SUM_OF(square_sum, (x[i] - c) * (x[i] - c))
 /* of h z, h = g gamma: x is g, y gamma, z the input, c its mean, d its 1/deviation */
 SUM_OF(slope_sum, (x[i] * y[i]) * ((z[i] - c) * d))
 #undef SUM_OF
+
+/* of exp(x - m) */
+static T FN(exp_sum_chunk)(const T *x, const T *y, const T *z, size_t n, T m, T d)
+{
+    T lane[RP_LANES] = {0}, e[EXP_PIECE];
+
+    (void)y, (void)z, (void)d;
+    for (size_t at = 0, count; at < n; at += count) {
+        size_t i = 0;
+
+        count = n - at < EXP_PIECE ? n - at : EXP_PIECE;
+        FN(exp_piece)(e, x + at, m, count);
+        for (; i + RP_LANES <= count; i += RP_LANES)
+            for (size_t l = 0; l < RP_LANES; l++)
+                lane[l] += e[i + l];
+        for (size_t l = 0; i < count; l++, i++)
+            lane[l] += e[i];
+    }
+    return FN(fold)(lane);
+}
+
+static T FN(exp_sum)(const T *x, size_t n, T m)
+{
+    return FN(sum_chunks)(FN(exp_sum_chunk), x, x, x, n, m, 0);
+}
 
 /* Asks for what lies n elements behind the next `count`: the same place of the next row. */
 RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
@@ -55,13 +79,15 @@ RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
         __builtin_prefetch(x + n + i, 0, 2); /* the second cache: the first could not have as many under way */
 }
 
-/* y[i] = value for a whole row, by blocks, past the caches if `stream`. `and` runs for each block: its elements [at,
- * at + count) are in `to` by then. */
-#define PUT_ROW(y, n, stream, value, and)                                   \
+/* y[i] = value for a whole row, by blocks, past the caches if `stream`. `first` and `and` run for each block, of elements
+ * [at, at + count), before it and when it is in `to`. */
+#define PUT_ROW(y, n, stream, value, and) PUT_ROW_AFTER(, y, n, stream, value, and)
+#define PUT_ROW_AFTER(first, y, n, stream, value, and)                      \
     for (size_t at = 0, count; at < (n); at += count) {                     \
         T block[ROW_BLOCK], *to = (stream) ? block : (y) + at;              \
                                                                             \
         count = (n) - at < ROW_BLOCK ? (n) - at : ROW_BLOCK;                \
+        first;                                                              \
         RP_EACH(j, count)                                                   \
         {                                                                   \
             const size_t i = at + (size_t)j;                                \
@@ -78,7 +104,11 @@ static T FN(exponentials)(T *e, const T *x, size_t n)
 {
     const T m = FN(max_contiguous)(x, n);
 
-    PUT_ROW(e, n, false, FN(rp_exp)(x[i] - m), FN(fetch)(x + at, n, count))
+    for (size_t at = 0, count; at < n; at += count) {
+        count = n - at < EXP_PIECE ? n - at : EXP_PIECE;
+        FN(exp_piece)(e + at, x + at, m, count);
+        FN(fetch)(x + at, n, count);
+    }
     return FN(sum_contiguous)(e, n);
 }
 
@@ -107,7 +137,7 @@ static void FN(softmax_grad_fast)(const rp_row *row)
 static T FN(log_sum)(const T *x, size_t n, T *m)
 {
     *m = FN(max_contiguous)(x, n);
-    return FN(rp_log)(FN(exp_sum)(x, x, x, n, *m, 0));
+    return FN(rp_log)(FN(exp_sum)(x, n, *m));
 }
 
 static void FN(log_softmax_fast)(const rp_row *row)
@@ -127,9 +157,10 @@ static void FN(log_softmax_grad_fast)(const rp_row *row)
     const bool stream = row_streams(row, sizeof(T));
     const T *g = row->at[1], *y = row->at[2];
     const T s = FN(sum_contiguous)(g, n);
-    T *dx = row->at[0];
+    T *dx = row->at[0], e[ROW_BLOCK];
 
-    PUT_ROW(dx, n, stream, g[i] - FN(rp_exp)(y[i]) * s, (FN(fetch)(g + at, n, count), FN(fetch)(y + at, n, count)))
+    PUT_ROW_AFTER(FN(exp_piece)(e, y + at, 0, count), dx, n, stream, g[i] - e[j] * s,
+                  (FN(fetch)(g + at, n, count), FN(fetch)(y + at, n, count)))
 }
 
 static void FN(cross_entropy_fast)(const rp_row *row)
@@ -183,3 +214,4 @@ static void FN(layer_norm_grad_fast)(const rp_row *row)
             (FN(fetch)(g + at, n, count), FN(fetch)(x + at, n, count)))
 }
 #undef PUT_ROW
+#undef PUT_ROW_AFTER
