@@ -7,6 +7,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "kernels/walk.h"
+
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18 };
 
 _Static_assert(RP_CHAIN_SLOTS * LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
@@ -19,6 +21,7 @@ typedef struct ahead {
 
 typedef struct job {
     const rp_chain *chain;
+    rp_view view[RP_CHAIN_VIEWS]; /* the chain's, simpler where that is the same */
     const rp_kernel *kernel[RP_CHAIN_STEPS];
     size_t block; /* elements */
     ahead ahead[RP_CHAIN_VIEWS];
@@ -68,7 +71,7 @@ static void run_blocks(void *arg, size_t begin, size_t end)
     _Alignas(LINE) char scratch[SCRATCH];
     rp_view view[RP_CHAIN_VIEWS];
 
-    memcpy(view, chain->view, chain->n_views * sizeof *view);
+    memcpy(view, j->view, chain->n_views * sizeof *view);
     for (size_t b = begin; b < end; b++) {
         const size_t first = b * j->block, left = chain->count - first;
         const size_t last = first + (left < j->block ? left : j->block);
@@ -139,17 +142,47 @@ static void find_ahead(job *j)
         }
 }
 
+/* Whether the view repeats one element. */
+static bool repeats(const rp_view *view, size_t count)
+{
+    for (int d = 0; d < view->rank; d++)
+        if (view->shape[d] != 1 && view->stride[d] != 0)
+            return false;
+    return rp_view_count(view) == count;
+}
+
+/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than on
+ * several, and blocks are short. Positions stay what they are. */
+static void flatten(job *j, const rp_chain_step *step)
+{
+    const size_t count = j->chain->count, from = step->in, to = step->out + step->n_out;
+    bool once[RP_CHAIN_VIEWS];
+
+    for (size_t v = from; v < to; v++) {
+        once[v] = !whole(&j->view[v], count);
+        if (once[v] && !repeats(&j->view[v], count))
+            return;
+    }
+    for (size_t v = from; v < to; v++) {
+        j->view[v].rank = 1;
+        j->view[v].shape[0] = count;
+        j->view[v].stride[0] = once[v] ? 0 : 1;
+    }
+}
+
 void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
     job j = {.chain = chain, .block = block_of(chain)};
     const size_t blocks = (chain->count + j.block - 1) / j.block;
     size_t cost = 0;
 
+    memcpy(j.view, chain->view, chain->n_views * sizeof *j.view);
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);
 
         j.kernel[k] = table->kernel[chain->step[k].kernel];
         cost += j.kernel[k]->cost(&args);
+        flatten(&j, &chain->step[k]);
     }
     if (chain->count >= AHEAD)
         find_ahead(&j);

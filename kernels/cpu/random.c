@@ -101,7 +101,7 @@ static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const r
     rp_walk_args(&walk, args, n_in, begin, end);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && (n_in == 0 || walk.step[1] == 1))
-            run_pieces(&walk, n_in, size, stream_pays(&args->out[0]) && (n_in == 0 || walk.at[0] != walk.at[1]),
+            run_pieces(&walk, n_in, size, stream_pays_for(&args->out[0], begin, end) && (n_in == 0 || walk.at[0] != walk.at[1]),
                        fill[args->out[0].dtype != RP_F32], d);
         else
             ref->run(args, walk.first, walk.first + walk.run);

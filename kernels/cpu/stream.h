@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "kernels/chain.h"
 #include "kernels/ref/map.h"
 /* The widest store of the level: fewer of them leave room in the processor's queue for the next loads. */
 #if defined(__AVX512F__)
@@ -23,7 +24,7 @@ enum { STREAM_WIDTH = 16 };
 #endif
 
 /* An output below STREAM_LEAST may well be read from a cache next. */
-enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64 };
+enum { STREAM_LEAST = 32 << 20, STREAM_BLOCK = 4096, STREAM_LINE = 64, STREAM_FEW = RP_CHAIN_BLOCK };
 
 static inline bool stream_pays(const rp_view *out)
 {
@@ -33,6 +34,12 @@ static inline bool stream_pays(const rp_view *out)
     (void)out;
     return false;
 #endif
+}
+
+/* The same for items [begin, end) alone: as few as a chain runs at a time go to its scratch, which is read next. */
+static inline bool stream_pays_for(const rp_view *out, size_t begin, size_t end)
+{
+    return end - begin > STREAM_FEW && stream_pays(out);
 }
 
 /* memcpy past the caches; stream_end makes what was written visible to other threads in order. */
@@ -105,7 +112,7 @@ static inline void map_items_streamed(const rp_kernel_args *args, size_t n_in, s
     size_t size[RP_WALK_VIEWS] = {rp_dtype_size(args->out[0].dtype)};
     rp_walk walk;
 
-    if (!stream_pays(&args->out[0])) {
+    if (!stream_pays_for(&args->out[0], begin, end)) {
         map_items(args, n_in, begin, end, map);
         return;
     }
