@@ -9,6 +9,7 @@
 extern const rp_kernel rp_kernel_gather_ref, rp_kernel_scatter_add_ref;
 
 enum { FETCH_BYTES = 2048, FETCH_MOST = 16 }; /* how far ahead, in bytes of rows and in rows */
+enum { ROWS_LEAST = 64 }; /* of a table, to be cut by rows */
 
 static bool contiguous(const rp_view *view)
 {
@@ -106,44 +107,74 @@ ADD_ROW(double, double)
 ADD_ROW(int32_t, uint32_t)
 ADD_ROW(int64_t, uint64_t)
 
-/* Inner elements [begin, end) of outer block `outer`, for the whole axis, in ascending source order from zero. */
-static void scatter_block(const taking *t, size_t outer, size_t begin, size_t end, rp_dtype dtype)
+/* What a thread makes of outer block `outer`: inner elements [begin, end) of rows [low, high) of the table. */
+typedef struct part {
+    size_t outer, begin, end, low, high;
+} part;
+
+/* In ascending source order from zero. */
+static void scatter_part(const taking *t, const part *p, rp_dtype dtype)
 {
     static void (*const add[RP_DTYPE_COUNT])(void *, const void *, size_t) = {
         [RP_F32] = add_row_float, [RP_F64] = add_row_double, [RP_I32] = add_row_int32_t, [RP_I64] = add_row_int64_t};
-    const size_t size = rp_dtype_size(dtype), bytes = (end - begin) * size, ahead = fetch_distance(bytes);
+    const size_t size = rp_dtype_size(dtype), bytes = (p->end - p->begin) * size, ahead = fetch_distance(bytes);
     const ptrdiff_t row = t->axis_stride * (ptrdiff_t)size;
-    char *table = (char *)address(&t->table_outer, outer) + begin * size;
+    char *table = (char *)address(&t->table_outer, p->outer) + p->begin * size;
     rp_walk walk;
 
     if (row == (ptrdiff_t)bytes)
-        memset(table, 0, t->axis_length * bytes); /* all bits 0 is +0 */
+        memset(table + p->low * bytes, 0, (p->high - p->low) * bytes); /* all bits 0 is +0 */
     else
-        for (size_t j = 0; j < t->axis_length; j++)
+        for (size_t j = p->low; j < p->high; j++)
             memset(table + (ptrdiff_t)j * row, 0, bytes);
-    walk_index(&walk, t, outer, 0, t->n);
+    walk_index(&walk, t, p->outer, 0, t->n);
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
-            const char *from = (const char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size + begin * size;
+            const size_t to = (size_t)index_at(t->index, &walk, i);
+            const char *from = (const char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size + p->begin * size;
 
-            if (i + ahead < walk.run)
-                fetch_row(table + index_at(t->index, &walk, i + ahead) * row, bytes);
-            add[dtype](table + index_at(t->index, &walk, i) * row, from, end - begin);
+            if (i + ahead < walk.run) {
+                const size_t next = (size_t)index_at(t->index, &walk, i + ahead);
+
+                if (next - p->low < p->high - p->low)
+                    fetch_row(table + (ptrdiff_t)next * row, bytes);
+            }
+            if (to - p->low < p->high - p->low)
+                add[dtype](table + (ptrdiff_t)to * row, from, p->end - p->begin);
         }
+}
+
+static taking scatter_taking(const rp_kernel_args *args)
+{
+    return taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+}
+
+static bool scatter_fast(const taking *t)
+{
+    return contiguous(&t->table_inner) && contiguous(&t->taken_inner);
+}
+
+/* Long tables are cut by rows: threads that each took a part of every row would share its cache lines and pages. */
+static bool scatter_by_rows(const taking *t)
+{
+    return scatter_fast(t) && t->axis_length >= ROWS_LEAST;
 }
 
 static void scatter_add_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+    const taking t = scatter_taking(args);
+    const bool rows = scatter_by_rows(&t);
+    const size_t n = rows ? t.axis_length : t.inner;
 
-    if (!contiguous(&t.table_inner) || !contiguous(&t.taken_inner)) {
+    if (!scatter_fast(&t)) {
         rp_kernel_scatter_add_ref.run(args, begin, end);
         return;
     }
     while (begin < end) {
-        const size_t at = begin % t.inner, count = end - begin < t.inner - at ? end - begin : t.inner - at;
+        const size_t at = begin % n, count = end - begin < n - at ? end - begin : n - at;
+        const part p = rows ? (part){begin / n, 0, t.inner, at, at + count} : (part){begin / n, at, at + count, 0, t.axis_length};
 
-        scatter_block(&t, begin / t.inner, at, at + count, args->out[0].dtype);
+        scatter_part(&t, &p, args->out[0].dtype);
         begin += count;
     }
 }
@@ -160,12 +191,20 @@ static size_t gather_cost(const rp_kernel_args *args)
 
 static size_t scatter_items(const rp_kernel_args *args)
 {
-    return rp_kernel_scatter_add_ref.items(args);
+    const taking t = scatter_taking(args);
+
+    if (!scatter_by_rows(&t))
+        return rp_kernel_scatter_add_ref.items(args);
+    return t.inner == 0 ? 0 : t.outer * t.axis_length;
 }
 
 static size_t scatter_cost(const rp_kernel_args *args)
 {
-    return rp_kernel_scatter_add_ref.cost(args);
+    const taking t = scatter_taking(args);
+
+    if (!scatter_by_rows(&t))
+        return rp_kernel_scatter_add_ref.cost(args);
+    return 1 + t.inner + 2 * t.n * t.inner / t.axis_length;
 }
 
 RP_DEFINE_KERNEL(gather, gather_items, gather_run, gather_cost);
