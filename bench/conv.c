@@ -6,15 +6,14 @@
  *   conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512] [--batch 2] [--block 20 ms]
  *        [--parts n] instead: how evenly the work is cut
  *        [--layers resnet|other]: other is MobileNet's depth-wise layers and rows of samples */
-#include <dlfcn.h>
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "conv_peer.h"
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
 #include "peaks.h"
@@ -55,21 +54,8 @@ typedef struct data {
     int kind, out;   /* out: which view is written */
     rp_attr attr[RP_MAX_ATTR];
     rp_device *device;
-    dnnl_primitive_t primitive;
-    dnnl_exec_arg_t arg[3];
+    conv_peer *peer;
 } data;
-
-static dnnl_engine_t engine;
-static dnnl_stream_t stream;
-static void (*omp_threads)(int);
-
-static void check(dnnl_status_t status, const char *what)
-{
-    if (status == dnnl_success)
-        return;
-    fprintf(stderr, "conv: oneDNN: %s: status %d\n", what, (int)status);
-    exit(1);
-}
 
 static rp_view plain(const size_t size[4], size_t *count)
 {
@@ -89,120 +75,9 @@ static rp_view plain(const size_t size[4], size_t *count)
     return v;
 }
 
-/* A depth-wise weight has the groups as an axis: g 1 1 r s. */
-static dnnl_memory_desc_t described_apart(const rp_view *v)
-{
-    const dnnl_dims_t dims = {(dnnl_dim_t)v->shape[3], 1, 1, (dnnl_dim_t)v->shape[0], (dnnl_dim_t)v->shape[1]};
-    const dnnl_dims_t strides = {v->stride[3], 1, 1, v->stride[0], v->stride[1]};
-    dnnl_memory_desc_t md;
-
-    check(dnnl_memory_desc_init_by_strides(&md, 5, dims, dnnl_f32, strides), "layout");
-    return md;
-}
-
-/* The descriptor of a view in oneDNN's order of axes: n c h w, or k c r s. */
-static dnnl_memory_desc_t described(const rp_view *v, bool weight)
-{
-    static const int image[4] = {0, 3, 1, 2}, filter[4] = {3, 2, 0, 1};
-    dnnl_memory_desc_t md;
-    dnnl_dims_t dims, strides;
-
-    if (weight && v->shape[2] == 1 && v->shape[3] > 1)
-        return described_apart(v);
-    for (int d = 0; d < 4; d++) {
-        dims[d] = (dnnl_dim_t)v->shape[weight ? filter[d] : image[d]];
-        strides[d] = v->stride[weight ? filter[d] : image[d]];
-    }
-    check(dnnl_memory_desc_init_by_strides(&md, 4, dims, dnnl_f32, strides), "layout");
-    return md;
-}
-
-static dnnl_memory_desc_t any_layout(const dnnl_memory_desc_t *md)
-{
-    dnnl_memory_desc_t any;
-
-    check(dnnl_memory_desc_init_by_tag(&any, md->ndims, md->dims, dnnl_f32, dnnl_format_tag_any), "any layout");
-    return any;
-}
-
-static void reorder(dnnl_memory_t from, dnnl_memory_t to)
-{
-    const dnnl_memory_desc_t *a, *b;
-    const dnnl_exec_arg_t arg[2] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    dnnl_primitive_desc_t pd;
-    dnnl_primitive_t primitive;
-
-    dnnl_memory_get_memory_desc(from, &a);
-    dnnl_memory_get_memory_desc(to, &b);
-    check(dnnl_reorder_primitive_desc_create(&pd, a, engine, b, engine, NULL), "reorder");
-    check(dnnl_primitive_create(&primitive, pd), "reorder");
-    check(dnnl_primitive_execute(primitive, stream, 2, arg), "reorder");
-    dnnl_stream_wait(stream);
-    dnnl_primitive_destroy(primitive);
-    dnnl_primitive_desc_destroy(pd);
-}
-
-static dnnl_primitive_desc_t describe(const data *d, const dnnl_memory_desc_t md[3])
-{
-    const int64_t *stride = d->attr[0].list, *pad = d->attr[1].list;
-    const dnnl_dims_t strides = {stride[0], stride[1]}, left = {pad[0], pad[1]}, right = {pad[2], pad[3]}, dilation = {0, 0};
-    dnnl_convolution_desc_t forward, desc;
-    dnnl_primitive_desc_t hint, pd;
-
-    check(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct, &md[0],
-                                                     &md[1], NULL, &md[2], strides, dilation, left, right), "forward");
-    check(dnnl_primitive_desc_create(&hint, &forward, NULL, engine, NULL), "forward");
-    if (d->kind == 0)
-        return hint;
-    if (d->kind == 1)
-        check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], &md[2],
-                                                               strides, dilation, left, right), "backward data");
-    else
-        check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], NULL,
-                                                                  &md[2], strides, dilation, left, right),
-              "backward weights");
-    check(dnnl_primitive_desc_create(&pd, &desc, NULL, engine, hint), kind_names[d->kind]);
-    dnnl_primitive_desc_destroy(hint);
-    return pd;
-}
-
-static void make_dnnl(data *d)
-{
-    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
-    static const dnnl_query_t diff[3] = {dnnl_query_diff_src_md, dnnl_query_diff_weights_md, dnnl_query_diff_dst_md};
-    static const int name[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    static const int diff_name[3] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};
-    dnnl_memory_desc_t any[3];
-    dnnl_primitive_desc_t pd;
-
-    for (int i = 0; i < 3; i++) {
-        const dnnl_memory_desc_t md = described(&d->view[i], i == 1);
-
-        any[i] = any_layout(&md);
-    }
-    pd = describe(d, any);
-    check(dnnl_primitive_create(&d->primitive, pd), "convolution");
-    for (int i = 0; i < 3; i++) {
-        const bool gradient = d->kind > 0 && (i == 2 || i == d->out);
-        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, gradient ? diff[i] : query[i], 0);
-        const dnnl_memory_desc_t ours = described(&d->view[i], i == 1);
-        dnnl_memory_t memory;
-
-        d->arg[i].arg = gradient ? diff_name[i] : name[i];
-        check(dnnl_memory_create(&d->arg[i].memory, md, engine, DNNL_MEMORY_ALLOCATE), "memory");
-        if (i == d->out)
-            continue;
-        check(dnnl_memory_create(&memory, &ours, engine, d->view[i].data), "memory");
-        reorder(memory, d->arg[i].memory);
-        dnnl_memory_destroy(memory);
-    }
-    dnnl_primitive_desc_destroy(pd);
-}
-
 static void call_dnnl(data *d)
 {
-    dnnl_primitive_execute(d->primitive, stream, 3, d->arg);
-    dnnl_stream_wait(stream);
+    conv_peer_call(d->peer);
 }
 
 static void call_ours(data *d)
@@ -237,32 +112,26 @@ static void make(data *d, const shape *s, int kind, size_t batch, rp_device *dev
     d->theirs = calloc(d->count[d->out], sizeof *d->theirs);
     if (d->theirs == NULL)
         exit(1);
-    make_dnnl(d);
+    d->peer = conv_peer_new(d->view, kind, d->attr);
 }
 
 static void drop(data *d)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         free(d->view[i].data);
-        dnnl_memory_destroy(d->arg[i].memory);
-    }
     free(d->theirs);
-    dnnl_primitive_destroy(d->primitive);
+    conv_peer_free(d->peer);
 }
 
 /* Both must have computed the same thing, up to rounding; says how many elements have the same bits. */
 static double agreement(data *d)
 {
     const float *ours = d->view[d->out].data;
-    const dnnl_memory_desc_t md = described(&d->view[d->out], d->out == 1);
-    dnnl_memory_t memory;
     size_t same = 0;
 
     call_ours(d);
     call_dnnl(d);
-    check(dnnl_memory_create(&memory, &md, engine, d->theirs), "memory");
-    reorder(d->arg[d->out].memory, memory);
-    dnnl_memory_destroy(memory);
+    conv_peer_result(d->peer, d->theirs);
     for (size_t i = 0; i < d->count[d->out]; i++) {
         same += memcmp(&ours[i], &d->theirs[i], sizeof *ours) == 0;
         if (!(fabsf(ours[i] - d->theirs[i]) <= fmaxf(1e-2f, 1e-4f * fabsf(d->theirs[i])))) { /* some sums are near 1000 */
@@ -352,8 +221,7 @@ static int run(const shape *table, size_t count, unsigned threads, size_t rounds
     if (rp_device_cpu_new(&device, level, threads, &error) != RP_OK)
         return fprintf(stderr, "conv: %s\n", error.text), 1;
     seconds = threads == 1 ? bench_cpu : bench_now;
-    if (omp_threads != NULL)
-        omp_threads((int)threads);
+    conv_peer_threads(threads);
     printf("# %u threads, level %s, batch %zu\n", threads, rp_device_level(device), batch);
     for (size_t i = 0; i < KINDS * count; i++) {
         const shape *s = &table[i / KINDS];
@@ -405,7 +273,6 @@ int main(int argc, char **argv)
     rp_fpenv saved;
     int status = 0;
     bool other = false;
-    void *symbol;
 
     for (int i = 1; i + 1 < argc; i += 2)
         if (strcmp(argv[i], "--rounds") == 0)
@@ -428,13 +295,9 @@ int main(int argc, char **argv)
             return fprintf(stderr, "conv: unknown argument %s; see the head of bench/conv.c\n", argv[i]), 2;
     if (argc % 2 == 0 || rounds < 1 || rounds > MAX_ROUNDS || batch < 1)
         return fprintf(stderr, "conv: see the head of bench/conv.c\n"), 2;
-    symbol = dlsym(dlopen(NULL, RTLD_NOW), "omp_set_num_threads");
-    memcpy(&omp_threads, &symbol, sizeof symbol);
-    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || !conv_peer_start())
         return 1;
-    printf("# oneDNN %d.%d.%d, direct, its own layouts; medians of %zu\n", dnnl_version()->major, dnnl_version()->minor,
-           dnnl_version()->patch, rounds);
+    printf("# medians of %zu\n", rounds);
     printf("%-40s t %9s %8s %6s %8s %11s\n", "layer", "ms", "GFLOP/s", "peak", "x oneDNN", "same bits");
     for (const char *at = threads; *at != '\0' && status == 0; at += strcspn(at, ","), at += *at == ',')
         status = run(other ? others : shapes, other ? sizeof others / sizeof others[0] : sizeof shapes / sizeof shapes[0],
