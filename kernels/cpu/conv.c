@@ -34,7 +34,7 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     MOST_ROWS = 96,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing */
-    BESIDE_PIXELS = 4, /* of channels that do not mix, at a time */
+    BESIDE_PIXELS = 4, SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
     NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
 };
 #define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)

@@ -69,10 +69,62 @@ RP_INLINE void FN(line_vectors)(const FN(line) *l, size_t pixel, size_t pixels, 
 }
 #endif
 
-/* `pixels` of the line from `pixel` on, all n channels. */
-RP_INLINE void FN(line_pixels)(const FN(line) *l, size_t pixel, size_t pixels, size_t n)
+#ifdef VEC_BYTES
+/* The same for pixels whose `columns` taps overlap: what several of them read is loaded once. One vector of channels;
+ * stride: between neighbouring pixels, in taps; back: taps go to the left. */
+RP_INLINE void FN(line_shared)(const FN(line) *l, size_t pixel, size_t columns, size_t stride, bool back, size_t channel)
 {
-    size_t channel = 0;
+    const T *a = l->a + (ptrdiff_t)pixel * l->a_pixel + (ptrdiff_t)channel, *b = l->b + (ptrdiff_t)channel;
+    T *y = l->y + (ptrdiff_t)pixel * l->y_pixel + (ptrdiff_t)channel;
+    const ptrdiff_t step = back ? -l->a_col : l->a_col;
+    FN(vec) chain[SHARED_PIXELS];
+
+    RP_UNROLL
+    for (size_t i = 0; i < SHARED_PIXELS; i++)
+        chain[i] = FN(vec_all)(0);
+    for (size_t r = 0; r < l->rows; r++) {
+        const T *from = a + (ptrdiff_t)r * l->a_row - (back ? (ptrdiff_t)(columns - 1) * step : 0);
+        const T *at = b + (ptrdiff_t)r * l->b_row;
+        FN(vec) x[(SHARED_PIXELS - 1) * 2 + 3];
+
+        RP_UNROLL
+        for (size_t j = 0; j < (SHARED_PIXELS - 1) * stride + columns; j++) {
+            x[j] = FN(vec_load)(from + (ptrdiff_t)j * step);
+            VEC_KEEP(x[j]);
+        }
+        RP_UNROLL
+        for (size_t s = 0; s < columns; s++) {
+            const FN(vec) weight = FN(vec_load)(at + (ptrdiff_t)s * l->b_col);
+
+            RP_UNROLL
+            for (size_t i = 0; i < SHARED_PIXELS; i++)
+                chain[i] = FN(vec_fma)(x[i * stride + (back ? columns - 1 - s : s)], weight, chain[i]);
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < SHARED_PIXELS; i++)
+        FN(vec_store)(y + (ptrdiff_t)i * l->y_pixel, chain[i]);
+}
+
+/* SHARED_PIXELS of a line with three taps in a row, the whole vectors of n channels. False where taps do not overlap so. */
+static bool FN(line_overlap)(const FN(line) *l, size_t pixel, size_t n)
+{
+    if (l->columns != 3 || (l->a_pixel != l->a_col && l->a_pixel != 2 * l->a_col && l->a_pixel != -l->a_col))
+        return false;
+    for (size_t channel = 0; channel + WIDTH <= n; channel += WIDTH)
+        if (l->a_pixel == l->a_col)
+            FN(line_shared)(l, pixel, 3, 1, false, channel);
+        else if (l->a_pixel == -l->a_col)
+            FN(line_shared)(l, pixel, 3, 1, true, channel);
+        else
+            FN(line_shared)(l, pixel, 3, 2, false, channel);
+    return true;
+}
+#endif
+
+/* `pixels` of the line from `pixel` on, channels [channel, n). */
+RP_INLINE void FN(line_pixels)(const FN(line) *l, size_t pixel, size_t pixels, size_t channel, size_t n)
+{
 
 #ifdef VEC_BYTES
     for (; channel + 2 * WIDTH <= n; channel += 2 * WIDTH)
@@ -107,12 +159,18 @@ static void FN(class_line)(const plan *p, const pixel_class *k, size_t image, si
                   .b_row = (ptrdiff_t)k->h.taps.step * weight->stride[0],
                   .b_col = (ptrdiff_t)k->w.taps.step * weight->stride[1],
                   .rows = k->h.taps.count, .columns = k->w.taps.count};
+    const size_t channels = p->conv->groups;
     size_t pixel = 0;
 
+#ifdef VEC_BYTES
+    for (; pixel + SHARED_PIXELS <= last - first && FN(line_overlap)(&l, pixel, channels); pixel += SHARED_PIXELS)
+        for (size_t j = 0; channels % WIDTH != 0 && j < SHARED_PIXELS; j++)
+            FN(line_pixels)(&l, pixel + j, 1, channels / WIDTH * WIDTH, channels);
+#endif
     for (; pixel + BESIDE_PIXELS <= last - first; pixel += BESIDE_PIXELS)
-        FN(line_pixels)(&l, pixel, BESIDE_PIXELS, p->conv->groups);
+        FN(line_pixels)(&l, pixel, BESIDE_PIXELS, 0, channels);
     for (; pixel < last - first; pixel++)
-        FN(line_pixels)(&l, pixel, 1, p->conv->groups);
+        FN(line_pixels)(&l, pixel, 1, 0, channels);
 }
 
 static void FN(channels)(const plan *p, size_t begin, size_t end)
