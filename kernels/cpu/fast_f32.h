@@ -21,13 +21,13 @@ typedef struct fast_pair {
 /* Adding it rounds |t| < 2^22 to an integer and leaves that in the low bits. */
 #define FAST_ROUNDER fast_all(0x1.8p+23f)
 
-/* y rounded, and the lanes where that is certain: those within where an error up to the bound makes no difference. */
-RP_INLINE fast_mask fast_settle(fast_f *result, fast_pair y, fast_f bound, fast_mask within)
+/* y rounded, and the lanes where that is certain: an error up to the bound makes no difference. A NaN is not. */
+RP_INLINE fast_mask fast_settle(fast_f *result, fast_pair y, fast_f bound)
 {
     fast_f above = y.high + (y.low + bound);
 
     *result = above;
-    return fast_both(within, fast_equal(above, y.high + (y.low - bound)));
+    return fast_equal(above, y.high + (y.low - bound));
 }
 
 /* a >= b in magnitude, or a = 0. */
@@ -38,34 +38,36 @@ RP_INLINE fast_pair fast_sum(fast_f a, fast_f b)
     return (fast_pair){s, b - (s - a)};
 }
 
-/* About 1 / (d.high + d.low), to 2^-23. */
-RP_INLINE fast_f fast_inverse(fast_pair d)
+/* About 1/x, to 2^-22. */
+RP_INLINE fast_f fast_inverse(fast_f x)
 {
-    fast_f sum = d.high + d.low, over = fast_over(sum);
+    fast_f over = fast_over(x);
 
-    return fast_fma(fast_fnma(sum, over, fast_all(1.0f)), over, over);
+    return fast_fma(fast_fnma(x, over, fast_all(1.0f)), over, over);
 }
 
 /* --- exp and what is built on it -------------------------------------------------------------------------------- */
 
 /* e^x = scale (1 + r + rest), scale = 2^(k/16) rounded, |r| <= ln2/32 exact: |x| < 88, and k times the first 24 bits
- * of ln2/16 from x leaves a multiple of 2^-29. rest includes what scale was rounded by. Error 2^-36 (1 + r). */
+ * of ln2/16 from x leaves a multiple of 2^-29. If negative, of -x. rest includes what scale was rounded by. Error
+ * 2^-36 (1 + r). */
 typedef struct fast_power {
-    fast_f scale, r, rest, square;
+    fast_f scale, r, rest;
 } fast_power;
 
-RP_INLINE fast_power fast_exp_reduce(fast_f x)
+RP_INLINE fast_power fast_exp_reduce(fast_f x, int negative)
 {
-    fast_f t = fast_fma(x, fast_all(0x1.715476p+4f), FAST_ROUNDER);
+    fast_f steps = fast_all(0x1.715476p+4f), step = fast_all(0x1.62e43p-5f);
+    fast_f t = negative ? fast_fnma(x, steps, FAST_ROUNDER) : fast_fma(x, steps, FAST_ROUNDER);
     fast_f k = t - FAST_ROUNDER;
-    fast_f r = fast_fnma(k, fast_all(0x1.62e43p-5f), x);
+    fast_f r = negative ? fast_fnms(k, step, x) : fast_fnma(k, step, x);
     fast_f rest = fast_fma(k, fast_all(0x1.05c61p-33f), fast_of_16(exp_rest, t));
     fast_f w = r * fast_fma(rest, fast_all(2.0f), r);
     fast_f q = fast_fma(fast_fma(fast_all(0x1.55565cp-5f), r, fast_all(0x1.5556ep-3f)), r, fast_all(0.5f));
 
     /* e^(r + rest) - 1 - r: (r + rest)^2 is r (r + 2 rest), as far as it matters. */
     rest = fast_fma(w, q, rest);
-    return (fast_power){fast_bits_add(fast_of_16(exp_power, t), fast_bits_left(t, 19)), r, rest, w};
+    return (fast_power){fast_bits_add(fast_of_16(exp_power, t), fast_bits_left(t, 19)), r, rest};
 }
 
 /* base + scale (r + rest), base = 0 or at least twice scale r in magnitude, so that base - sum is exact. */
@@ -78,45 +80,27 @@ RP_INLINE fast_pair fast_scaled(fast_power e, fast_f base)
 
 RP_INLINE fast_mask fast_exp(fast_f *y, fast_f x)
 {
-    fast_power e = fast_exp_reduce(x);
+    fast_power e = fast_exp_reduce(x, 0);
     fast_pair p = fast_scaled(e, e.scale);
 
-    return fast_settle(y, p, p.high * fast_all(0x1p-34f), fast_less(fast_abs(x), fast_all(64.0f)));
+    return fast_both(fast_settle(y, p, p.high * fast_all(0x1p-34f)), fast_less(fast_abs(x), fast_all(64.0f)));
 }
 
 /* 1 / (1 + e^-x). Above 64 it is 1 anyway. */
 RP_INLINE fast_mask fast_sigmoid(fast_f *y, fast_f x)
 {
     fast_f one = fast_all(1.0f);
-    fast_power e = fast_exp_reduce(fast_all(0.0f) - fast_most(fast_all(64.0f), x));
+    fast_power e = fast_exp_reduce(fast_most(fast_all(64.0f), x), 1);
     fast_pair p = fast_scaled(e, e.scale);
     fast_pair d = fast_sum(fast_least(one, p.high), fast_most(one, p.high));
-    fast_f high, low;
+    fast_f high, off, low;
 
     d.low = d.low + p.low;
-    high = fast_inverse(d);
-    low = fast_fnma(d.low, high, fast_fnma(d.high, high, one)) * high;
-    return fast_settle(y, (fast_pair){high, low}, high * fast_all(0x1p-34f), fast_less(fast_all(-64.0f), x));
-}
-
-/* t / (t + 2) with t = e^2a - 1. Near 0 r^2/2 is much of the result, and its rounding the error. */
-RP_INLINE fast_mask fast_tanh(fast_f *y, fast_f x)
-{
-    fast_f a = fast_most(fast_all(9.5f), fast_abs(x)), two = fast_all(2.0f);
-    fast_power e = fast_exp_reduce(a + a);
-    fast_pair t = fast_scaled(e, e.scale - fast_all(1.0f));
-    fast_pair d = fast_sum(fast_least(two, t.high), fast_most(two, t.high));
-    fast_f over, high, low, bound;
-    fast_mask certain;
-
-    d.low = d.low + t.low;
-    over = fast_inverse(d);
-    high = (t.high + t.low) * over;
-    low = (fast_fnma(high, d.high, t.high) + fast_fnma(high, d.low, t.low)) * over;
-    bound = fast_fma(e.square, fast_all(0x1.3p-24f), high * fast_all(0x1p-35f));
-    certain = fast_settle(y, (fast_pair){high, low}, bound, fast_equal(high, high));
-    *y = fast_signed(*y, x);
-    return certain;
+    high = fast_inverse(d.high);
+    /* As d.low is up to 2^-12, 1/d is high (1 + off + off^2). */
+    off = fast_fnma(d.low, high, fast_fnma(d.high, high, one));
+    low = fast_fma(off, off, off) * high;
+    return fast_both(fast_settle(y, (fast_pair){high, low}, high * fast_all(0x1.8p-34f)), fast_less(fast_all(-64.0f), x));
 }
 
 /* --- log -------------------------------------------------------------------------------------------------------- */
@@ -135,30 +119,54 @@ RP_INLINE fast_mask fast_log(fast_f *y, fast_f x)
 
     q = fast_fma(fast_fma(q, r, fast_all(0x1.555554p-2f)), r, fast_all(-0.5f));
     s.low = s.low + fast_fma(w, q, rest);
-    return fast_settle(y, s, fast_fma(w, fast_all(0x1.8p-24f), fast_abs(s.high) * fast_all(0x1p-35f)),
-                       fast_both(fast_int_less(fast_bits(0x007FFFFF), x), fast_int_less(x, fast_bits(0x7F800000))));
+    return fast_both(fast_settle(y, s, fast_fma(w, fast_all(0x1.8p-24f), fast_abs(s.high) * fast_all(0x1p-35f))),
+                     fast_both(fast_int_less(fast_bits(0x007FFFFF), x), fast_int_less(x, fast_bits(0x7F800000))));
 }
 
-/* --- erf -------------------------------------------------------------------------------------------------------- */
+/* --- tanh and erf ----------------------------------------------------------------------------------------------- */
 
-/* With |x| = i/8 + h, |h| <= 1/16: a polynomial of degree 6 in h for each i. */
+/* A polynomial of degree 6 in h = a - node, for each of 32 segments; bent is its terms beyond the first two. The nodes
+ * are where value and slope happen to be almost numbers of binary32, so that these need no low part. h is exact. */
+typedef struct fast_curve {
+    fast_f high, low, bent, h;
+} fast_curve;
+
+RP_INLINE fast_curve fast_near(const float (*table)[32], fast_f a, fast_f i)
+{
+    fast_f h = a - fast_of_32(table[0], i);
+    fast_f value = fast_of_32(table[1], i), slope = fast_of_32(table[2], i);
+    fast_f q = fast_fma(fast_of_32(table[7], i), h, fast_of_32(table[6], i));
+    fast_f high = fast_fma(slope, h, value), low = fast_fma(slope, h, value - high);
+
+    q = fast_fma(q, h, fast_of_32(table[5], i));
+    q = fast_fma(q, h, fast_of_32(table[4], i));
+    q = fast_fma(q, h, fast_of_32(table[3], i)) * h;
+    return (fast_curve){high, fast_fma(q, h, low), q * h, h};
+}
+
+/* The segments grow with x: 1/16 up to 1/4, 1/8 up to 5/4, ... Both functions are concave, bent is not above 0. */
+RP_INLINE fast_mask fast_tanh(fast_f *y, fast_f x)
+{
+    fast_f a = fast_most(fast_all(10.0f), fast_abs(x));
+    fast_curve t = fast_near(tanh_near, a, fast_bits_right(a + fast_all(0.75f), 20));
+    fast_f bound = fast_fma(t.bent, fast_all(-0x1.8p-23f), t.high * fast_all(0x1.8p-34f));
+    fast_mask certain = fast_settle(y, (fast_pair){t.high, t.low}, bound);
+
+    *y = fast_signed(*y, x);
+    return certain;
+}
+
+/* Segments of 1/16, then 1/8 up to 33/16, 1/4 beyond. The slope at 0 does need a low part. Where that would be subnormal the bound is made large,
+ * but not at 0. */
 RP_INLINE fast_mask fast_erf(fast_f *y, fast_f x)
 {
-    fast_f a = fast_most(fast_all(3.93f), fast_abs(x));
-    fast_f t = fast_fma(a, fast_all(8.0f), FAST_ROUNDER);
-    fast_f h = fast_fnma(t - FAST_ROUNDER, fast_all(0.125f), a);
-    fast_f q = fast_fma(fast_of_32(erf_6, t), h, fast_of_32(erf_5, t));
-    fast_f zero = fast_of_32(erf_0, t), first = fast_of_32(erf_1, t);
-    fast_f high = fast_fma(first, h, zero), low = fast_fma(first, h, zero - high);
-    fast_mask certain;
+    fast_f a = fast_most(fast_all(3.93f), fast_abs(x)), i = a + fast_all(1.9375f);
+    fast_curve t = fast_near(erf_near, a, fast_bits_right(i, 19));
+    fast_f slope_low = fast_select(fast_less(i, fast_all(2.0f)), fast_all(ERF_SLOPE_LOW), fast_all(0.0f));
+    fast_f least = fast_fma(t.high, fast_all(0x1.2p-34f), fast_most(fast_all(0x1p-126f), a));
+    fast_pair sum = {t.high, fast_fma(slope_low, t.h, t.low)};
+    fast_mask certain = fast_settle(y, sum, fast_fma(t.bent, fast_all(-0x1.74p-23f), least));
 
-    q = fast_fma(q, h, fast_of_32(erf_4, t));
-    q = fast_fma(q, h, fast_of_32(erf_3, t));
-    q = fast_fma(q, h, fast_of_32(erf_2, t)) * (h * h);
-    low = q + (low + fast_fma(fast_of_32(erf_1_low, t), h, fast_of_32(erf_0_low, t)));
-    /* So near 0 the low part would be subnormal. */
-    certain = fast_settle(y, (fast_pair){high, low}, fast_fma(fast_abs(q), fast_all(0x1.4p-23f), high * fast_all(0x1.2p-33f)),
-                          fast_either(fast_less(fast_all(0x1p-90f), a), fast_equal(a, fast_all(0.0f))));
     *y = fast_signed(*y, x);
     return certain;
 }

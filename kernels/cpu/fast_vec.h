@@ -4,6 +4,7 @@
 #ifndef KERNELS_CPU_FAST_VEC_H
 #define KERNELS_CPU_FAST_VEC_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
@@ -17,6 +18,7 @@ static inline void fast_store(float *p, fast_f v) { _mm512_storeu_ps(p, v); }
 static inline fast_f fast_all(float x) { return _mm512_set1_ps(x); }
 static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c) { return _mm512_fmadd_ps(a, b, c); }
 static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c) { return _mm512_fnmadd_ps(a, b, c); }
+static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c) { return _mm512_fnmsub_ps(a, b, c); }
 static inline fast_f fast_abs(fast_f x) { return _mm512_andnot_ps(fast_all(-0.0f), x); }
 /* The magnitude of x >= 0 with the sign of s. */
 static inline fast_f fast_signed(fast_f x, fast_f s) { return _mm512_or_ps(x, _mm512_and_ps(fast_all(-0.0f), s)); }
@@ -61,6 +63,23 @@ static inline fast_mask fast_int_less(fast_f a, fast_f b)
 {
     return _mm512_cmplt_epi32_mask(_mm512_castps_si512(a), _mm512_castps_si512(b));
 }
+/* Bit i for each i of 64 vectors with lanes. */
+static inline uint64_t fast_nonzero(const fast_lanes *lanes)
+{
+    __m512i low = _mm512_loadu_si512(lanes), high = _mm512_loadu_si512(lanes + 32);
+
+    return (uint64_t)_mm512_test_epi16_mask(low, low) | (uint64_t)_mm512_test_epi16_mask(high, high) << 32;
+}
+/* The given lanes of the vector at p side by side, their numbers from base, and how many they are. Writes a whole vector. */
+static inline size_t fast_pick(float *to, uint32_t *number, const float *p, uint32_t base, fast_lanes lanes)
+{
+    __m512i each = _mm512_add_epi32(_mm512_set1_epi32((int)base),
+                                    _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+
+    _mm512_storeu_ps(to, _mm512_maskz_compress_ps(lanes, _mm512_loadu_ps(p)));
+    _mm512_storeu_si512(number, _mm512_maskz_compress_epi32(lanes, each));
+    return (size_t)__builtin_popcount(lanes);
+}
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #define FAST_LANES 8
@@ -72,6 +91,7 @@ static inline void fast_store(float *p, fast_f v) { _mm256_storeu_ps(p, v); }
 static inline fast_f fast_all(float x) { return _mm256_set1_ps(x); }
 static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c) { return _mm256_fmadd_ps(a, b, c); }
 static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c) { return _mm256_fnmsub_ps(a, b, c); }
 static inline fast_f fast_abs(fast_f x) { return _mm256_andnot_ps(fast_all(-0.0f), x); }
 static inline fast_f fast_signed(fast_f x, fast_f s) { return _mm256_or_ps(x, _mm256_and_ps(fast_all(-0.0f), s)); }
 static inline fast_f fast_most(fast_f limit, fast_f x) { return _mm256_min_ps(limit, x); }
@@ -112,6 +132,27 @@ static inline fast_f fast_of_16(const float *table, fast_f i)
 static inline fast_f fast_of_32(const float *table, fast_f i)
 {
     return _mm256_blendv_ps(fast_of_16(table, i), fast_of_16(table + 16, i), fast_bits_left(i, 27));
+}
+static inline uint64_t fast_nonzero(const fast_lanes *lanes)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i low = _mm256_loadu_si256((const __m256i *)lanes), high = _mm256_loadu_si256((const __m256i *)(lanes + 32));
+    uint32_t a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, zero));
+    uint32_t b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, zero));
+
+    return ~((uint64_t)b << 32 | a);
+}
+static inline size_t fast_pick(float *to, uint32_t *number, const float *p, uint32_t base, fast_lanes lanes)
+{
+    size_t count = 0;
+
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(left);
+
+        to[count] = p[i], number[count] = base + i;
+        count++;
+    }
+    return count;
 }
 #endif
 
