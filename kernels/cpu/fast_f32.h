@@ -100,7 +100,8 @@ RP_INLINE fast_mask fast_sigmoid(fast_f *y, fast_f x)
     /* As d.low is up to 2^-12, 1/d is high (1 + off + off^2). */
     off = fast_fnma(d.low, high, fast_fnma(d.high, high, one));
     low = fast_fma(off, off, off) * high;
-    return fast_both(fast_settle(y, (fast_pair){high, low}, high * fast_all(0x1.8p-34f)), fast_less(fast_all(-64.0f), x));
+    return fast_both(fast_settle(y, (fast_pair){high, low}, high * fast_all(0x1.8p-34f)),
+                     fast_less(fast_all(-64.0f), x));
 }
 
 /* --- log -------------------------------------------------------------------------------------------------------- */
@@ -156,8 +157,8 @@ RP_INLINE fast_mask fast_tanh(fast_f *y, fast_f x)
     return certain;
 }
 
-/* Segments of 1/16, then 1/8 up to 33/16, 1/4 beyond. The slope at 0 does need a low part. Where that would be subnormal the bound is made large,
- * but not at 0. */
+/* Segments of 1/16, then 1/8 up to 33/16, 1/4 beyond. The slope at 0 does need a low part. Where that would be
+ * subnormal the bound is made large, but not at 0. */
 RP_INLINE fast_mask fast_erf(fast_f *y, fast_f x)
 {
     fast_f a = fast_most(fast_all(3.93f), fast_abs(x)), i = a + fast_all(1.9375f);
