@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "kernels/walk.h"
+#include "kernels/chain_plan.h"
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18 };
 
@@ -21,8 +21,8 @@ typedef struct ahead {
 
 typedef struct job {
     const rp_chain *chain;
-    rp_view view[RP_CHAIN_VIEWS]; /* the chain's, simpler where that is the same */
-    const rp_kernel *kernel[RP_CHAIN_STEPS];
+    rp_chain_plan plan;
+    const rp_kernel_table *table;
     size_t block; /* elements */
     ahead ahead[RP_CHAIN_VIEWS];
     size_t n_ahead;
@@ -52,15 +52,44 @@ static void stream(char *to, const char *from, size_t bytes)
     memcpy(to + i, from + i, bytes - i);
 }
 
-/* While a block is computed in the first-level cache the memory would be idle: step k fetches its share of what the next
- * block, elements [first, last), reads. */
-static void fetch(const job *j, size_t first, size_t last, size_t k)
+/* While a block is computed in the first-level cache the memory would be idle: each share [at, at + n) of `of` fetches as
+ * much of what the next block, elements [first, last), reads. All at once would wait for one another. */
+static void fetch(const job *j, size_t first, size_t last, size_t at, size_t n, size_t of)
 {
-    const size_t n = j->chain->n_steps, from = first + (last - first) * k / n, to = first + (last - first) * (k + 1) / n;
+    size_t from, to;
 
+    if (j->n_ahead == 0)
+        return;
+    from = first + (last - first) * at / of;
+    to = first + (last - first) * (at + n) / of;
     for (size_t i = 0; i < j->n_ahead; i++)
         for (size_t byte = from * j->ahead[i].size; byte < to * j->ahead[i].size; byte += LINE)
             __builtin_prefetch(j->ahead[i].data + byte, 0, 2);
+}
+
+/* Steps from k that belong together, for elements [first, last): whole parts in registers, the rest by kernels. The next
+ * block ends at `next`. */
+static void run_group(const job *j, const rp_view *view, size_t k, size_t first, size_t last, size_t next)
+{
+    const size_t end = j->plan.end[k], steps = j->chain->n_steps, begin = last;
+    size_t done = first;
+
+    if (end > k + 1) {
+        const rp_fused fused = rp_chain_fused(&j->plan, view, k, first);
+        const size_t parts = (last - first) / RP_FUSED_ELEMENTS;
+
+        for (size_t i = 0; i < parts; i++) {
+            fetch(j, begin, next, k * parts + (end - k) * i, end - k, steps * parts);
+            j->table->fused(&fused, i * RP_FUSED_ELEMENTS, (i + 1) * RP_FUSED_ELEMENTS);
+        }
+        done += parts * RP_FUSED_ELEMENTS;
+    }
+    for (; done < last && k < end; k++) {
+        const rp_kernel_args args = args_of(&j->chain->step[k], view);
+
+        fetch(j, begin, next, k, 1, steps);
+        j->table->kernel[j->chain->step[k].kernel]->run(&args, done, last);
+    }
 }
 
 /* Blocks [begin, end). Views are the thread's own, as the places in its scratch are. */
@@ -71,10 +100,11 @@ static void run_blocks(void *arg, size_t begin, size_t end)
     _Alignas(LINE) char scratch[SCRATCH];
     rp_view view[RP_CHAIN_VIEWS];
 
-    memcpy(view, j->view, chain->n_views * sizeof *view);
+    memcpy(view, j->plan.view, chain->n_views * sizeof *view);
     for (size_t b = begin; b < end; b++) {
         const size_t first = b * j->block, left = chain->count - first;
-        const size_t last = first + (left < j->block ? left : j->block);
+        const size_t last = first + (left < j->block ? left : j->block), more = chain->count - last;
+        const size_t next = b + 1 < end ? last + (more < j->block ? more : j->block) : last;
 
         for (size_t i = 0; i < chain->n_scratch; i++) {
             rp_view *v = &view[chain->scratch[i].view];
@@ -82,13 +112,8 @@ static void run_blocks(void *arg, size_t begin, size_t end)
             v->data = element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first,
                                    rp_dtype_size(v->dtype));
         }
-        for (size_t k = 0; k < chain->n_steps; k++) {
-            const rp_kernel_args args = args_of(&chain->step[k], view);
-
-            if (b + 1 < end && j->n_ahead)
-                fetch(j, last, last + j->block < chain->count ? last + j->block : chain->count, k);
-            j->kernel[k]->run(&args, first, last);
-        }
+        for (size_t k = 0; k < chain->n_steps; k = j->plan.end[k])
+            run_group(j, view, k, first, last, next);
         for (size_t i = 0; i < chain->n_scratch; i++)
             if (chain->scratch[i].stream != NULL) {
                 const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype);
@@ -108,19 +133,9 @@ static size_t block_of(const rp_chain *chain)
     const size_t bytes = chain->slots * chain->size;
     size_t block = bytes ? SCRATCH / bytes / LINE * LINE : RP_CHAIN_BLOCK;
 
+    if (block > RP_FUSED_ELEMENTS)
+        block = block / RP_FUSED_ELEMENTS * RP_FUSED_ELEMENTS;
     return block > RP_CHAIN_BLOCK ? RP_CHAIN_BLOCK : block < LINE ? LINE : block;
-}
-
-static bool whole(const rp_view *view, size_t count)
-{
-    size_t stride = 1;
-
-    for (int d = view->rank - 1; d >= 0; d--) {
-        if (view->shape[d] != 1 && view->stride[d] != (ptrdiff_t)stride)
-            return false;
-        stride *= view->shape[d];
-    }
-    return stride == count;
 }
 
 /* The operands that are worth fetching ahead: large, read element by element, each once. */
@@ -131,7 +146,7 @@ static void find_ahead(job *j)
     for (size_t k = 0; k < chain->n_steps; k++)
         for (size_t v = chain->step[k].in; v < chain->step[k].in + chain->step[k].n_in; v++) {
             const rp_view *view = &chain->view[v];
-            bool known = view->data == NULL || !whole(view, chain->count);
+            bool known = view->data == NULL || !rp_chain_whole(view, chain->count);
 
             for (size_t i = 0; i < chain->n_scratch; i++)
                 known = known || chain->scratch[i].view == v;
@@ -142,47 +157,17 @@ static void find_ahead(job *j)
         }
 }
 
-/* Whether the view repeats one element. */
-static bool repeats(const rp_view *view, size_t count)
-{
-    for (int d = 0; d < view->rank; d++)
-        if (view->shape[d] != 1 && view->stride[d] != 0)
-            return false;
-    return rp_view_count(view) == count;
-}
-
-/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than on
- * several, and blocks are short. Positions stay what they are. */
-static void flatten(job *j, const rp_chain_step *step)
-{
-    const size_t count = j->chain->count, from = step->in, to = step->out + step->n_out;
-    bool once[RP_CHAIN_VIEWS];
-
-    for (size_t v = from; v < to; v++) {
-        once[v] = !whole(&j->view[v], count);
-        if (once[v] && !repeats(&j->view[v], count))
-            return;
-    }
-    for (size_t v = from; v < to; v++) {
-        j->view[v].rank = 1;
-        j->view[v].shape[0] = count;
-        j->view[v].stride[0] = once[v] ? 0 : 1;
-    }
-}
-
 void rp_chain_run(const rp_chain *chain, const rp_kernel_table *table, rp_pool *pool, size_t least)
 {
-    job j = {.chain = chain, .block = block_of(chain)};
+    job j = {.chain = chain, .table = table, .block = block_of(chain)};
     const size_t blocks = (chain->count + j.block - 1) / j.block;
     size_t cost = 0;
 
-    memcpy(j.view, chain->view, chain->n_views * sizeof *j.view);
+    rp_chain_plan_make(&j.plan, chain, table->fused != NULL);
     for (size_t k = 0; k < chain->n_steps; k++) {
         const rp_kernel_args args = args_of(&chain->step[k], chain->view);
 
-        j.kernel[k] = table->kernel[chain->step[k].kernel];
-        cost += j.kernel[k]->cost(&args);
-        flatten(&j, &chain->step[k]);
+        cost += table->kernel[chain->step[k].kernel]->cost(&args);
     }
     if (chain->count >= AHEAD)
         find_ahead(&j);

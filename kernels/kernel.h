@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/fused.h"
 #include "rp/dtype.h"
 
 typedef struct rp_view {
@@ -58,6 +59,7 @@ typedef enum rp_kernel_id {
 typedef struct rp_kernel_table {
     const char *level; /* "ref", "sse2", "avx2", "avx512", "neon" */
     const rp_kernel *kernel[RP_K_COUNT];
+    rp_fused_run *fused; /* steps of a chain in registers, kernels/fused.h; NULL at "ref" */
 } rp_kernel_table;
 
 /* The table for a level: NULL or "" asks RP_ISA in the environment, else the best the host has.

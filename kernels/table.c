@@ -14,7 +14,8 @@ static const rp_kernel_table table_ref = {"ref",
 #define X(name) [RP_K_##name] = &rp_kernel_##name##_ref,
 #include "kernels/kernels.def"
 #undef X
-                                          }};
+                                          },
+                                          NULL};
 
 /* The levels of this build, best last, and whether the processor and the operating system allow each. The compilers'
  * run-time check looks at CPUID and at XGETBV, so a system that does not save the wide registers is seen. */

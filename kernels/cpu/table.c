@@ -14,9 +14,11 @@
 #define RP_TEXT(level) RP_TEXT_OF(level)
 #define RP_TEXT_OF(level) #level
 
+extern rp_fused_run RP_LEVEL_NAME(rp_fused_run, RP_LEVEL);
 extern const rp_kernel_table RP_LEVEL_NAME(rp_kernel_table, RP_LEVEL);
 const rp_kernel_table RP_LEVEL_NAME(rp_kernel_table, RP_LEVEL) = {
     RP_TEXT(RP_LEVEL),
     {
 #include "kernels/cpu/variants.def"
-    }};
+    },
+    RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Planning how a chain runs. */
+#include "kernels/chain_plan.h"
+
+#include <string.h>
+
+enum { NO_SLOT = RP_CHAIN_SLOTS };
+
+bool rp_chain_whole(const rp_view *view, size_t count)
+{
+    size_t stride = 1;
+
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->shape[d] != 1 && view->stride[d] != (ptrdiff_t)stride)
+            return false;
+        stride *= view->shape[d];
+    }
+    return stride == count;
+}
+
+/* Whether the view repeats one element. */
+static bool repeats(const rp_view *view, size_t count)
+{
+    for (int d = 0; d < view->rank; d++)
+        if (view->shape[d] != 1 && view->stride[d] != 0)
+            return false;
+    return rp_view_count(view) == count;
+}
+
+/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than on
+ * several, and blocks are short. Positions stay what they are. */
+static bool flatten(rp_chain_plan *plan, const rp_chain *chain, const rp_chain_step *step)
+{
+    const size_t count = chain->count, from = step->in, to = step->out + step->n_out;
+    bool once[RP_CHAIN_VIEWS];
+
+    for (size_t v = from; v < to; v++) {
+        once[v] = !rp_chain_whole(&plan->view[v], count);
+        if (once[v] && !repeats(&plan->view[v], count))
+            return false;
+    }
+    for (size_t v = from; v < to; v++) {
+        plan->view[v].rank = 1;
+        plan->view[v].shape[0] = count;
+        plan->view[v].stride[0] = once[v] ? 0 : 1;
+    }
+    return true;
+}
+
+/* The slot of the scratch that a view is in. */
+static size_t slot_of(const rp_chain *chain, size_t v)
+{
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].view == v)
+            return chain->scratch[i].slot;
+    return NO_SLOT;
+}
+
+static bool same_place(const rp_chain *chain, size_t a, size_t b)
+{
+    const size_t slot = slot_of(chain, a);
+
+    return slot == slot_of(chain, b) && (slot != NO_SLOT || chain->view[a].data == chain->view[b].data);
+}
+
+/* Whether the step's kernel has a place among the fused operations. */
+static bool operation(const rp_chain_step *step, rp_fused_op *op)
+{
+    switch (step->kernel) {
+    case RP_K_add: *op = RP_FUSED_ADD; return true;
+    case RP_K_sub: *op = RP_FUSED_SUB; return true;
+    case RP_K_mul: *op = RP_FUSED_MUL; return true;
+    case RP_K_div: *op = RP_FUSED_DIV; return true;
+    case RP_K_maximum: *op = RP_FUSED_MAXIMUM; return true;
+    case RP_K_minimum: *op = RP_FUSED_MINIMUM; return true;
+    case RP_K_relu: *op = RP_FUSED_RELU; return true;
+    case RP_K_abs: *op = RP_FUSED_ABS; return true;
+    case RP_K_neg: *op = RP_FUSED_NEG; return true;
+    default: return false;
+    }
+}
+
+/* Fills the part of step k when operand `held` (0 or 1) is in the register. */
+static bool plan_part(rp_chain_plan *plan, size_t k, size_t held)
+{
+    const rp_chain_step *step = &plan->chain->step[k];
+    rp_chain_part *part = &plan->part[k];
+    rp_fused_op op;
+
+    if (!operation(step, &op) || plan->view[step->out].dtype != RP_F32)
+        return false;
+    *part = (rp_chain_part){4 * (unsigned)op, step->in + held, step->in + held, true};
+    if (plan->view[part->first].stride[0] != 1)
+        return false;
+    if (step->n_in == 1)
+        return true;
+    part->x = step->in + 1 - held;
+    if (held == 1)
+        part->code += RP_FUSED_SECOND;
+    if (plan->view[part->x].stride[0] == 0)
+        part->code += RP_FUSED_SCALAR;
+    return true;
+}
+
+/* Whether step k can take the result of the step before it from the register, as one of its operands. */
+static bool follows(rp_chain_plan *plan, size_t k)
+{
+    const rp_chain_step *step = &plan->chain->step[k];
+    const size_t made = plan->chain->step[k - 1].out;
+    const bool first = same_place(plan->chain, step->in, made);
+    const bool second = step->n_in > 1 && same_place(plan->chain, step->in + 1, made);
+
+    return first != second && plan_part(plan, k, second);
+}
+
+/* Whether the output of step k is wanted by others than step `next`, which takes it from the register. */
+static bool wanted(const rp_chain *chain, size_t k, size_t next)
+{
+    const size_t made = chain->step[k].out;
+
+    if (slot_of(chain, made) == NO_SLOT)
+        return true;
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].view == made && chain->scratch[i].stream != NULL)
+            return true;
+    for (size_t j = k + 1; j < chain->n_steps; j++) {
+        const rp_chain_step *step = &chain->step[j];
+
+        for (size_t v = step->in; j != next && v < step->in + step->n_in; v++)
+            if (same_place(chain, v, made))
+                return true;
+        for (size_t v = step->out; v < step->out + step->n_out; v++)
+            if (same_place(chain, v, made))
+                return false;
+    }
+    return false;
+}
+
+void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
+{
+    bool flat[RP_CHAIN_STEPS];
+
+    plan->chain = chain;
+    memcpy(plan->view, chain->view, chain->n_views * sizeof *plan->view);
+    for (size_t k = 0; k < chain->n_steps; k++)
+        flat[k] = flatten(plan, chain, &chain->step[k]);
+    for (size_t k = 0, end; k < chain->n_steps; k = end) {
+        end = k + 1;
+        if (fuse && flat[k] && plan_part(plan, k, 0))
+            while (end < chain->n_steps && flat[end] && follows(plan, end)) {
+                plan->part[end - 1].store = wanted(chain, end - 1, end);
+                end++;
+            }
+        plan->end[k] = end;
+    }
+}
+
+/* Address arithmetic in integers, as element 0 may lie before a scratch. */
+static float *element(const rp_view *view, size_t i)
+{
+    return (float *)((uintptr_t)view->data + i * (size_t)view->stride[0] * sizeof(float));
+}
+
+rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first)
+{
+    rp_fused fused;
+
+    fused.first = element(&view[plan->part[k].first], first);
+    fused.n = plan->end[k] - k;
+    for (size_t i = 0; i < fused.n; i++) {
+        const rp_chain_part *part = &plan->part[k + i];
+
+        fused.step[i] = (rp_fused_step){part->code, element(&view[part->x], first),
+                                        part->store ? element(&view[plan->chain->step[k + i].out], first) : NULL};
+    }
+    return fused;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What chain.c works out about a chain before it runs: simpler views, and which steps run together in registers. */
+#ifndef KERNELS_CHAIN_PLAN_H
+#define KERNELS_CHAIN_PLAN_H
+
+#include "kernels/chain.h"
+#include "kernels/walk.h"
+
+/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store. */
+typedef struct rp_chain_part {
+    unsigned code;
+    size_t first, x;
+    bool store;
+} rp_chain_part;
+
+typedef struct rp_chain_plan {
+    const rp_chain *chain;
+    rp_view view[RP_CHAIN_VIEWS]; /* the chain's, as vectors where that is the same */
+    size_t end[RP_CHAIN_STEPS];   /* steps [k, end[k]) run together, in registers if they are several */
+    rp_chain_part part[RP_CHAIN_STEPS];
+} rp_chain_plan;
+
+void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse);
+/* The steps from k for elements from `first`; element 0 of view[v] is, or would be, at its data. */
+rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first);
+bool rp_chain_whole(const rp_view *view, size_t count);
+
+#endif
