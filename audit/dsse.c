@@ -250,3 +250,31 @@ void rp_statement_clear(rp_statement *statement)
     json_decref(statement->payload);
     memset(statement, 0, sizeof *statement);
 }
+
+rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
+                              rp_error *err)
+{
+    json_t *json = NULL;
+    rp_buffer text = {0};
+    unsigned char raw[RP_DIGEST_SIZE];
+    const char *id, *payload64;
+    rp_status status;
+
+    *payload = NULL;
+    if (size > RP_STATEMENT_LIMIT)
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_STATEMENT_LIMIT);
+    status = parse_json(&json, bytes, size, where, err);
+    id = text_of(json_array_get(json_object_get(json, "signatures"), 0), "keyid");
+    payload64 = text_of(json, "payload");
+    if (status == RP_OK && (id == NULL || payload64 == NULL || !rp_unhex(raw, sizeof raw, id)))
+        status = malformed(err, where, "not a DSSE envelope with a payload and a key id");
+    if (status == RP_OK)
+        status = base64_read(&text, payload64, where, "payload", err);
+    if (status == RP_OK)
+        status = parse_json(payload, text.data, text.size, where, err);
+    if (status == RP_OK)
+        memcpy(key_id, id, RP_DIGEST_HEX);
+    json_decref(json);
+    rp_buffer_free(&text);
+    return status;
+}

@@ -31,6 +31,10 @@ typedef struct rp_statement {
  * Errors: RP_ESIGN for all that is wrong with it. Clear with rp_statement_clear. */
 rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
                              const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* What an envelope claims, with neither trust nor signature checked: to be shown as a claim, never to be believed. payload:
+ * new reference. Errors: RP_ESIGN, RP_ENOMEM. */
+rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
+                              rp_error *err);
 void rp_statement_clear(rp_statement *statement);
 
 #endif

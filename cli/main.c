@@ -28,6 +28,7 @@ static const command commands[] = {
     {"diff", "say where two archives part: step, operation, element", rp_command_diff},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
+    {"report", "write an archive as one HTML page for people who decide", rp_command_report},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},

@@ -69,6 +69,15 @@ RP_API rp_status rp_predict(const rp_archive *archive, const void *csv, size_t s
                             const rp_job_options *options, char **out, size_t *length, rp_error *err);
 RP_API void rp_text_free(char *text);
 
+/* A report on an archive for people: one HTML file without scripts, which loads nothing. It tells what was recorded and what
+ * of it was checked, and repeats nothing of the run.
+ *   verified   of this archive by rp_verify; NULL: the report says that signatures were not checked
+ *   out        NUL-terminated, *length bytes before that, a function of archive, verified and the library's version; freed
+ *              with rp_text_free
+ * A member that makes no sense is named in its place in the report. Errors: RP_ENOMEM, RP_EIO, RP_EHASH. */
+RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
+                           rp_error *err);
+
 /* ---- this host ---- */
 
 /* Versions built against and loaded, CPU, levels, floating-point environment, conformance vectors: JSON text for doctor

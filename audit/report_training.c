@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training and its results: settings, loss by step from the journal, learning rate by the recipe's schedule, metrics of both
+ * parts side by side, confusion matrices. */
+#include <string.h>
+
+#include "audit/report.h"
+#include "base/memory.h"
+#include "core/recipe_names.h"
+#include "core/schedule.h"
+#include "determinism/bits.h"
+#include "determinism/decimal.h"
+
+enum { MATRIX_MAX = 16, LISTED_MAX = 12, CLASSES_LISTED = 50 };
+
+static void put_shortest(rp_buffer *out, const char *before, double x)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f64(text, x);
+    rp_buffer_printf(out, "%s%s", before, text);
+}
+
+static void put_optimizer(rp_report_view *r)
+{
+    const rp_recipe *recipe = r->recipe;
+    rp_optimizer_kind kind = recipe->train.optimizer.kind;
+
+    rp_html_row_open(r->out, "Optimizer");
+    rp_buffer_text(r->out, rp_optimizer_names[kind]);
+    put_shortest(r->out, ", learning rate ", recipe->train.optimizer.lr);
+    put_shortest(r->out, ", weight decay ", recipe->train.optimizer.weight_decay);
+    if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW) {
+        put_shortest(r->out, ", \xCE\xB2\xE2\x82\x81 ", recipe->train.optimizer.beta1);
+        put_shortest(r->out, ", \xCE\xB2\xE2\x82\x82 ", recipe->train.optimizer.beta2);
+    }
+    if (recipe->train.optimizer.momentum > 0)
+        put_shortest(r->out, recipe->train.optimizer.nesterov ? ", Nesterov momentum " : ", momentum ",
+                     recipe->train.optimizer.momentum);
+    rp_html_row_close(r->out);
+}
+
+static void put_settings(rp_report_view *r)
+{
+    const rp_recipe *recipe = r->recipe;
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
+    rp_html_row_open(out, "Steps");
+    rp_html_count(out, r->training_steps);
+    rp_buffer_printf(out, " in %lld epochs, batches of %lld rows%s", (long long)recipe->train.epochs,
+                     (long long)recipe->train.batch, recipe->train.shuffle ? ", shuffled" : "");
+    rp_html_row_close(out);
+    rp_html_row_open(out, "Seed");
+    rp_buffer_printf(out, "%llu", (unsigned long long)recipe->seed);
+    rp_html_row_close(out);
+    rp_html_row(out, "Loss", rp_loss_names[r->model ? r->model->loss : recipe->train.loss]);
+    put_optimizer(r);
+    rp_html_row_open(out, "Schedule");
+    rp_buffer_text(out, rp_schedule_names[recipe->train.schedule.kind]);
+    if (recipe->train.schedule.warmup_steps)
+        rp_buffer_printf(out, ", %lld steps of warm-up", (long long)recipe->train.schedule.warmup_steps);
+    rp_html_row_close(out);
+    if (recipe->train.clip_norm > 0) {
+        rp_html_row_open(out, "Gradients");
+        put_shortest(out, "clipped to norm ", recipe->train.clip_norm);
+        rp_html_row_close(out);
+    }
+    if (recipe->train.shards > 1 || recipe->train.accumulate > 1) {
+        rp_html_row_open(out, "Batches");
+        rp_buffer_printf(out, "%lld shards, %lld micro-batches", (long long)recipe->train.shards,
+                         (long long)recipe->train.accumulate);
+        rp_html_row_close(out);
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
+/* ---- curves ---- */
+
+typedef struct curve {
+    double *x, *y, *mean_x, *mean_y, *rate;
+    size_t n, means;
+    double first, last; /* of the means */
+} curve;
+
+static bool finite(double v)
+{
+    return v - v == 0;
+}
+
+/* Means of consecutive groups of steps, over the losses that are finite; drawn in the middle of each group. */
+static void take_means(curve *c, size_t group)
+{
+    for (size_t at = 0; at < c->n; at += group) {
+        size_t end = at + group < c->n ? at + group : c->n, counted = 0;
+        double sum = 0;
+
+        for (size_t i = at; i < end; i++) {
+            if (!finite(c->y[i]))
+                continue;
+            sum += c->y[i];
+            counted++;
+        }
+        if (!counted)
+            continue;
+        c->mean_x[c->means] = (c->x[at] + c->x[end - 1]) / 2;
+        c->mean_y[c->means] = sum / (double)counted;
+        if (!c->means)
+            c->first = c->mean_y[0];
+        c->last = c->mean_y[c->means++];
+    }
+}
+
+static rp_status allocate(curve *c, size_t n, rp_error *err)
+{
+    c->n = n;
+    c->x = rp_reallocarray(NULL, n, sizeof *c->x);
+    c->y = rp_reallocarray(NULL, n, sizeof *c->y);
+    c->mean_x = rp_reallocarray(NULL, n, sizeof *c->mean_x);
+    c->mean_y = rp_reallocarray(NULL, n, sizeof *c->mean_y);
+    c->rate = rp_reallocarray(NULL, n, sizeof *c->rate);
+    return c->x && c->y && c->mean_x && c->mean_y && c->rate ? RP_OK : rp_no_memory(err);
+}
+
+static void release(curve *c)
+{
+    rp_free(c->x);
+    rp_free(c->y);
+    rp_free(c->mean_x);
+    rp_free(c->mean_y);
+    rp_free(c->rate);
+}
+
+static void draw_loss(rp_report_view *r, const curve *c, bool epochs, size_t group)
+{
+    rp_chart_line line[] = {
+        {c->x, c->y, c->n, "raw", "each step", false},
+        {c->mean_x, c->mean_y, c->means, "mean", epochs ? "mean of an epoch" : "mean of steps", true},
+    };
+    rp_chart chart = {"loss", "Loss by step", "step", "loss", line, group > 1 ? 2 : 1, 300};
+    rp_buffer desc = {0};
+
+    if (group <= 1)
+        line[0].style = "mean";
+    rp_buffer_text(&desc, epochs ? "The mean loss of an epoch goes from " : "The loss goes from ");
+    rp_html_number(&desc, c->first);
+    rp_buffer_text(&desc, " to ");
+    rp_html_number(&desc, c->last);
+    rp_buffer_text(&desc, ".");
+    rp_svg_chart(r->out, &chart, &desc);
+    rp_buffer_text(r->out, "<p class=\"note\">Loss of each step as the journal records it, with dropout where the model has it. ");
+    if (!desc.failed)
+        rp_buffer_append(r->out, desc.data, desc.size);
+    rp_buffer_text(r->out, "</p>\n");
+    r->out->failed |= desc.failed;
+    rp_buffer_free(&desc);
+}
+
+static void draw_rate(rp_report_view *r, curve *c)
+{
+    const rp_chart_line line = {c->x, c->rate, c->n, "mean", "learning rate", false};
+    const rp_chart chart = {"rate", "Learning rate by step", "step", "learning rate", &line, 1, 190};
+    rp_buffer desc = {0};
+
+    for (size_t i = 0; i < c->n; i++)
+        c->rate[i] = rp_learning_rate(r->recipe, (int64_t)i + 1, (int64_t)c->n);
+    rp_buffer_text(&desc, "From ");
+    rp_html_number(&desc, c->rate[0]);
+    rp_buffer_text(&desc, " in the first step to ");
+    rp_html_number(&desc, c->rate[c->n - 1]);
+    rp_buffer_text(&desc, " in the last.");
+    rp_svg_chart(r->out, &chart, &desc);
+    rp_buffer_text(r->out, "<p class=\"note\">Learning rate as the recipe&#39;s schedule gives it.</p>\n");
+    r->out->failed |= desc.failed;
+    rp_buffer_free(&desc);
+}
+
+static size_t group_size(const rp_report_view *r, size_t n)
+{
+    int64_t epochs = r->training_steps ? r->recipe->train.epochs : 0;
+
+    if (epochs > 0 && n % (uint64_t)epochs == 0)
+        return n / (size_t)epochs;
+    return n < 40 ? 1 : (n + 24) / 25;
+}
+
+static void put_curves(rp_report_view *r)
+{
+    curve c = {0};
+    size_t begin = r->training_steps ? 1 : 0, n = r->training_steps ? r->training_steps : r->steps, seen = 0;
+    size_t group = group_size(r, n);
+
+    if (n == 0)
+        return;
+    if (allocate(&c, n, NULL) != RP_OK) {
+        r->out->failed = true;
+        release(&c);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        c.x[i] = (double)(begin + i);
+        c.y[i] = r->loss[begin + i];
+        seen += finite(c.y[i]);
+    }
+    take_means(&c, group);
+    if (seen)
+        draw_loss(r, &c, r->training_steps && n % (uint64_t)r->recipe->train.epochs == 0, group);
+    else
+        rp_buffer_text(r->out, "<p>No step of the journal has a loss.</p>\n");
+    if (seen && seen < n) {
+        rp_buffer_text(r->out, "<p class=\"note\">");
+        rp_html_count(r->out, n - seen);
+        rp_buffer_text(r->out, " steps have no finite loss.</p>\n");
+    }
+    if (r->training_steps)
+        draw_rate(r, &c);
+    release(&c);
+}
+
+void rp_report_training_section(rp_report_view *r)
+{
+    rp_html_section(r->out, "training", "Training");
+    rp_html_problem(r->out, "The journal", &r->problem.journal);
+    if (r->recipe)
+        put_settings(r);
+    if (r->loss && r->steps)
+        put_curves(r);
+    else if (r->problem.journal.status == RP_OK)
+        rp_buffer_text(r->out, "<p>The archive has no journal.</p>\n");
+}
+
+/* ---- metrics ---- */
+
+typedef struct metric {
+    const char *key, *label;
+} metric;
+
+static const metric metrics[] = {
+    {"accuracy", "Accuracy"}, {"auc", "Area under the ROC curve"}, {"loss", "Loss"}, {"mse", "Mean squared error"},
+    {"mae", "Mean absolute error"}, {"r2", "R\xC2\xB2"},
+};
+
+static void put_metric_row(rp_report_view *r, const metric *m, const json_t *training, const json_t *validation)
+{
+    if (!json_object_get(training, m->key) && !json_object_get(validation, m->key))
+        return;
+    rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s</th><td class=\"n\">", m->label);
+    rp_html_real(r->out, json_object_get(training, m->key));
+    if (validation) {
+        rp_buffer_text(r->out, "</td><td class=\"n\">");
+        rp_html_real(r->out, json_object_get(validation, m->key));
+    }
+    rp_buffer_text(r->out, "</td></tr>\n");
+}
+
+static void put_rows(rp_buffer *out, const json_t *part)
+{
+    json_int_t rows = json_integer_value(json_object_get(part, "rows"));
+
+    rp_buffer_text(out, "<td class=\"n\">");
+    rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
+    rp_buffer_text(out, "</td>");
+}
+
+static void put_metrics(rp_report_view *r, const json_t *training, const json_t *validation)
+{
+    rp_buffer *out = r->out;
+
+    rp_buffer_printf(out, "<table>\n<caption>Of the final model, with dropout off</caption>\n<thead><tr><th scope=\"col\">Metric</th>"
+                     "<th scope=\"col\" class=\"n\">Training</th>%s</tr></thead>\n<tbody>\n",
+                     validation ? "<th scope=\"col\" class=\"n\">Validation</th>" : "");
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        put_metric_row(r, &metrics[i], training, validation);
+    rp_buffer_text(out, "<tr><th scope=\"row\">Rows</th>");
+    put_rows(out, training);
+    if (validation)
+        put_rows(out, validation);
+    rp_buffer_text(out, "</tr>\n</tbody>\n</table>\n");
+    if (!validation)
+        rp_buffer_text(out, "<p class=\"note\">No part of the data was kept for validation.</p>\n");
+}
+
+/* ---- confusion ---- */
+
+typedef struct confusion {
+    const json_t *rows, *classes;
+    size_t n;
+} confusion;
+
+/* A matrix of counts with as many names; anything else is not shown. */
+static bool confusion_of(const rp_report_view *r, const json_t *part, confusion *out)
+{
+    out->rows = json_object_get(part, "confusion");
+    out->classes = json_object_get(r->metrics, "classes");
+    out->n = json_array_size(out->rows);
+    if (out->n < 2 || out->n > RP_CLASSES_MAX || json_array_size(out->classes) != out->n)
+        return false;
+    for (size_t i = 0; i < out->n; i++) {
+        if (json_array_size(json_array_get(out->rows, i)) != out->n || !json_is_string(json_array_get(out->classes, i)))
+            return false;
+        for (size_t k = 0; k < out->n; k++)
+            if (json_integer_value(json_array_get(json_array_get(out->rows, i), k)) < 0)
+                return false;
+    }
+    return true;
+}
+
+static uint64_t cell(const confusion *c, size_t truth, size_t predicted)
+{
+    return (uint64_t)json_integer_value(json_array_get(json_array_get(c->rows, truth), predicted));
+}
+
+static uint64_t total(const confusion *c, size_t k, bool truth)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        n += truth ? cell(c, k, i) : cell(c, i, k);
+    return n;
+}
+
+static const char *class_name(const confusion *c, size_t k)
+{
+    return json_string_value(json_array_get(c->classes, k));
+}
+
+static void put_matrix(rp_report_view *r, const confusion *c, const char *title)
+{
+    rp_buffer *out = r->out;
+
+    rp_buffer_printf(out, "<div class=\"wide\"><table class=\"matrix\">\n<caption>%s: true class by row, predicted class by column</caption>\n"
+                     "<thead><tr><td></td>", title);
+    for (size_t k = 0; k < c->n; k++) {
+        rp_buffer_text(out, "<th scope=\"col\">");
+        rp_html_name(out, class_name(c, k));
+        rp_buffer_text(out, "</th>");
+    }
+    rp_buffer_text(out, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < c->n; i++) {
+        uint64_t all = total(c, i, true);
+
+        rp_buffer_text(out, "<tr><th scope=\"row\">");
+        rp_html_name(out, class_name(c, i));
+        rp_buffer_text(out, "</th>");
+        for (size_t k = 0; k < c->n; k++) {
+            uint64_t n = cell(c, i, k);
+            double share = all ? (double)n / (double)all : 0;
+            int shade = n == 0 ? 0 : share < 0.1 ? 1 : share < 0.4 ? 2 : share < 0.8 ? 3 : 4;
+
+            rp_buffer_printf(out, "<td class=\"q%d%s\">", shade, i == k ? " hit" : "");
+            rp_html_count(out, n);
+            rp_buffer_text(out, "</td>");
+        }
+        rp_buffer_text(out, "</tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table></div>\n");
+}
+
+/* With too many classes for a matrix: the pairs that were mistaken most often, by falling count, then by class. */
+static void put_mistakes(rp_report_view *r, const confusion *c, const char *title)
+{
+    uint64_t below = UINT64_MAX;
+    size_t last = 0, listed = 0;
+
+    rp_buffer_printf(r->out, "<table>\n<caption>%s: the most frequent mistakes among %zu classes</caption>\n<thead><tr><th scope=\"col\">"
+                     "True class</th><th scope=\"col\">Predicted</th><th scope=\"col\" class=\"n\">Rows</th></tr></thead>\n<tbody>\n",
+                     title, c->n);
+    for (; listed < LISTED_MAX; listed++) {
+        uint64_t best = 0;
+        size_t at = 0;
+
+        for (size_t i = 0; i < c->n * c->n; i++) {
+            uint64_t n = i / c->n == i % c->n ? 0 : cell(c, i / c->n, i % c->n);
+
+            if (n > best && (n < below || (n == below && i > last))) {
+                best = n;
+                at = i;
+            }
+        }
+        if (!best)
+            break;
+        below = best;
+        last = at;
+        rp_buffer_text(r->out, "<tr><td>");
+        rp_html_name(r->out, class_name(c, at / c->n));
+        rp_buffer_text(r->out, "</td><td>");
+        rp_html_name(r->out, class_name(c, at % c->n));
+        rp_buffer_text(r->out, "</td><td class=\"n\">");
+        rp_html_count(r->out, best);
+        rp_buffer_text(r->out, "</td></tr>\n");
+    }
+    if (!listed)
+        rp_buffer_text(r->out, "<tr><td colspan=\"3\">none</td></tr>\n");
+    rp_buffer_text(r->out, "</tbody>\n</table>\n");
+}
+
+static void put_by_class(rp_report_view *r, const confusion *c, const char *title)
+{
+    rp_buffer_printf(r->out, "<table>\n<caption>%s, by class. Recall: share of the class that was found; precision: share of the "
+                     "predictions of the class that were right</caption>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" class=\"n\">Rows</th>"
+                     "<th scope=\"col\" class=\"n\">Predicted</th><th scope=\"col\" class=\"n\">Recall</th><th scope=\"col\" class=\"n\">Precision</th>"
+                     "</tr></thead>\n<tbody>\n", title);
+    for (size_t k = 0; k < c->n && k < CLASSES_LISTED; k++) {
+        rp_buffer_text(r->out, "<tr><th scope=\"row\">");
+        rp_html_name(r->out, class_name(c, k));
+        rp_buffer_text(r->out, "</th><td class=\"n\">");
+        rp_html_count(r->out, total(c, k, true));
+        rp_buffer_text(r->out, "</td><td class=\"n\">");
+        rp_html_count(r->out, total(c, k, false));
+        rp_buffer_text(r->out, "</td><td class=\"n\">");
+        rp_html_share(r->out, cell(c, k, k), total(c, k, true));
+        rp_buffer_text(r->out, "</td><td class=\"n\">");
+        rp_html_share(r->out, cell(c, k, k), total(c, k, false));
+        rp_buffer_text(r->out, "</td></tr>\n");
+    }
+    rp_buffer_text(r->out, "</tbody>\n</table>\n");
+    if (c->n > CLASSES_LISTED)
+        rp_buffer_printf(r->out, "<p class=\"note\">The first %d of %zu classes.</p>\n", (int)CLASSES_LISTED, c->n);
+}
+
+static void put_confusion(rp_report_view *r, const json_t *training, const json_t *validation)
+{
+    confusion c;
+    const json_t *main_part = validation ? validation : training;
+    const char *title = validation ? "Validation rows" : "Training rows";
+
+    rp_html_section(r->out, "confusion", "Confusion matrix");
+    if (!confusion_of(r, main_part, &c)) {
+        rp_buffer_text(r->out, "<p>None was recorded: only classifications have one.</p>\n");
+        return;
+    }
+    rp_buffer_text(r->out, "<div class=\"pair\">\n");
+    (c.n > MATRIX_MAX ? put_mistakes : put_matrix)(r, &c, title);
+    if (validation && c.n <= 4 && confusion_of(r, training, &c) && c.n <= 4)
+        put_matrix(r, &c, "Training rows");
+    rp_buffer_text(r->out, "</div>\n");
+    (void)confusion_of(r, main_part, &c);
+    put_by_class(r, &c, title);
+}
+
+void rp_report_metrics_section(rp_report_view *r)
+{
+    const json_t *training = json_object_get(r->metrics, "training"), *validation = json_object_get(r->metrics, "validation");
+
+    rp_html_section(r->out, "metrics", "Metrics");
+    rp_html_problem(r->out, "The metrics", &r->problem.metrics);
+    if (!json_is_object(validation))
+        validation = NULL;
+    if (!json_is_object(training)) {
+        if (r->problem.metrics.status == RP_OK)
+            rp_buffer_text(r->out, "<p>The archive records no metrics. A run of a program has what its steps return, and a recipe&#39;s "
+                                   "run its metrics of training and validation.</p>\n");
+        return;
+    }
+    put_metrics(r, training, validation);
+    put_confusion(r, training, validation);
+}

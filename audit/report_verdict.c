@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The first page: what was checked and who vouches for it, then every statement in signatures/, whatever its kind. */
+#include <string.h>
+
+#include "audit/report.h"
+
+bool rp_report_is_statement(const rp_member *member)
+{
+    return rp_member_rank(member->name) == rp_member_rank(RP_RUN_STATEMENT);
+}
+
+static const rp_verified_statement *find_checked(const rp_report_view *r, const rp_member *member)
+{
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++)
+        if (strcmp(r->verified->statement[i].member, member->name) == 0)
+            return &r->verified->statement[i];
+    return NULL;
+}
+
+rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out, rp_error *err)
+{
+    const rp_verified_statement *checked = find_checked(r, member);
+    rp_buffer text = {0};
+    rp_status status = rp_archive_read_member(r->archive, member->name, RP_STATEMENT_LIMIT, &text, err);
+
+    *out = (rp_report_statement){.checked = checked != NULL};
+    if (status == RP_OK)
+        status = rp_statement_claims(&out->payload, out->key_id, text.data, text.size, member->name, err);
+    if (checked) {
+        memcpy(out->key_id, checked->key_id, RP_DIGEST_HEX);
+        out->key_type = checked->key_type;
+    }
+    rp_buffer_free(&text);
+    return rp_report_fatal(status) ? status : RP_OK;
+}
+
+/* Kinds of statements this version knows by name; others are shown by their type alone. */
+static const char *kind_of(const char *member, const char *type)
+{
+    if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
+        return "Provenance: this run was made as described under Environment";
+    return "Another statement about this archive";
+}
+
+static void put_statement(rp_report_view *r, const rp_member *member, const rp_report_statement *statement)
+{
+    const char *type = json_string_value(json_object_get(statement->payload, "predicateType"));
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<tr><td>");
+    rp_buffer_text(out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
+    rp_buffer_text(out, "<br/><span class=\"soft\">");
+    rp_html_name(out, type ? type : "no type");
+    rp_buffer_text(out, "</span></td><td>");
+    rp_html_name(out, member->name);
+    rp_buffer_text(out, "<br/><span class=\"hash\">");
+    rp_html_text(out, *statement->key_id ? statement->key_id : "no key id");
+    rp_buffer_text(out, "</span>");
+    if (statement->key_type)
+        rp_buffer_printf(out, " <span class=\"soft\">%s</span>", statement->key_type);
+    rp_buffer_printf(out, "</td><td>%s</td></tr>\n", statement->checked ? "Valid, key trusted" : "Not checked");
+}
+
+static rp_status put_statements(rp_report_view *r, rp_error *err)
+{
+    size_t n = rp_archive_member_count(r->archive), shown = 0;
+    rp_status status = RP_OK;
+
+    rp_buffer_text(r->out, "<h3>Signed statements</h3>\n");
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        const rp_member *member = rp_archive_member(r->archive, i);
+        rp_report_statement statement;
+
+        if (!rp_report_is_statement(member) || shown == 64)
+            continue;
+        if (shown++ == 0)
+            rp_buffer_text(r->out, "<table>\n<thead><tr><th scope=\"col\">What it states</th><th scope=\"col\">Member and key id"
+                                   "</th><th scope=\"col\">Signature</th></tr></thead>\n<tbody>\n");
+        status = rp_report_statement_read(r, member, &statement, err);
+        if (status == RP_OK)
+            put_statement(r, member, &statement);
+        json_decref(statement.payload);
+    }
+    rp_buffer_text(r->out, shown ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
+    if (shown == 64)
+        rp_buffer_text(r->out, "<p class=\"note\">The first 64 statements.</p>\n");
+    rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
+                           "elsewhere. Statements can be added to an archive later, for instance on a replay, a policy or an "
+                           "approval; they appear in this list by their type.</p>\n");
+    return status;
+}
+
+static size_t count_statements(const rp_report_view *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < rp_archive_member_count(r->archive); i++)
+        n += rp_report_is_statement(rp_archive_member(r->archive, i));
+    return n;
+}
+
+static void put_verdict(rp_report_view *r, size_t statements)
+{
+    rp_buffer *out = r->out;
+
+    if (r->verified && r->verified->statements)
+        rp_buffer_text(out, "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it was "
+                            "signed.</strong>\n<p>");
+    else if (statements)
+        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Signature not checked.</strong>\n<p>This report was made without a "
+                            "trusted key, so nothing below says who made the run. ");
+    else
+        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Not signed: nobody vouches for this archive.</strong>\n<p>");
+    rp_buffer_text(out, "All members have the sizes and SHA-256 digests that the manifest gives. The computation was not repeated "
+                        "for this report.</p></div>\n");
+}
+
+static void put_signer(rp_report_view *r, size_t statements)
+{
+    rp_buffer *out = r->out;
+
+    rp_html_row_open(out, "Signature");
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *s = &r->verified->statement[i];
+
+        if (strcmp(s->member, RP_RUN_STATEMENT) != 0)
+            continue;
+        rp_buffer_printf(out, "Valid, %s, by a key that the maker of this report named as trusted:<br/><span class=\"hash\">%s</span>",
+                         s->key_type, s->key_id);
+    }
+    if (!r->verified || !r->verified->statements)
+        rp_buffer_text(out, statements ? "Present, not checked: no trusted key was given" : "None");
+    rp_html_row_close(out);
+}
+
+static void put_checks(rp_report_view *r, size_t statements)
+{
+    uint64_t bytes = 0;
+    size_t n = rp_archive_member_count(r->archive);
+    rp_buffer *out = r->out;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += rp_archive_member(r->archive, i)->size;
+    rp_buffer_text(out, "<table class=\"facts\">\n<caption>What was checked when this report was made</caption>\n<tbody>\n");
+    put_signer(r, statements);
+    rp_html_row_open(out, "Hashes");
+    rp_buffer_text(out, "Every member hashed: ");
+    rp_html_count(out, n);
+    rp_buffer_text(out, " members, ");
+    rp_html_count(out, bytes);
+    rp_buffer_text(out, " bytes, as the manifest lists them; no bytes besides");
+    rp_html_row_close(out);
+    rp_html_row_open(out, "Replay");
+    rp_buffer_text(out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and compares "
+                        "every bit");
+    rp_html_row_close(out);
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
+/* One figure of the row below the verdict. */
+static void open_figure(rp_buffer *out, const char *label)
+{
+    rp_buffer_printf(out, "<div><dt>%s</dt><dd>", label);
+}
+
+static void put_main_metric(rp_report_view *r)
+{
+    const json_t *part = json_object_get(r->metrics, "validation");
+    const json_t *value;
+    const char *where = json_is_object(part) ? "validation rows" : "training rows";
+    const char *label = "Accuracy";
+
+    if (!json_is_object(part))
+        part = json_object_get(r->metrics, "training");
+    value = json_object_get(part, "accuracy");
+    if (!value) {
+        value = json_object_get(part, "r2");
+        label = "R\xC2\xB2";
+    }
+    if (!value)
+        return;
+    open_figure(r->out, label);
+    rp_html_real(r->out, value);
+    rp_buffer_printf(r->out, "<small>%s</small></dd></div>\n", where);
+}
+
+static void put_glance(rp_report_view *r)
+{
+    rp_buffer *out = r->out;
+    const json_t *run = rp_archive_manifest(r->archive)->run;
+    json_int_t steps = json_integer_value(json_object_get(run, "steps"));
+    uint64_t parameters = 0;
+
+    rp_buffer_text(out, "<dl>\n");
+    put_main_metric(r);
+    if (r->data.table) {
+        open_figure(out, "Rows");
+        rp_html_count(out, r->data.table->rows);
+        rp_buffer_printf(out, "<small>%zu columns</small></dd></div>\n", r->data.table->cols);
+    }
+    for (size_t i = 0; r->model && i < r->model->n_parameters; i++) {
+        uint64_t size = 1;
+
+        for (int d = 0; d < r->model->parameter[i].rank; d++)
+            size *= r->model->parameter[i].shape[d];
+        parameters += size;
+    }
+    if (r->model) {
+        open_figure(out, "Parameters");
+        rp_html_count(out, parameters);
+        rp_buffer_printf(out, "<small>%zu layers</small></dd></div>\n", r->recipe->model.n_conv + r->recipe->model.n_hidden + 1);
+    }
+    open_figure(out, r->training_steps ? "Training steps" : "Steps");
+    rp_html_count(out, r->training_steps ? r->training_steps : steps > 0 ? (uint64_t)steps : 0);
+    rp_buffer_text(out, "<small>");
+    if (r->training_steps)
+        rp_buffer_printf(out, "%lld epochs", (long long)r->recipe->train.epochs);
+    else
+        rp_buffer_text(out, "in the journal");
+    rp_buffer_text(out, "</small></dd></div>\n</dl>\n");
+}
+
+rp_status rp_report_verdict(rp_report_view *r, rp_error *err)
+{
+    size_t statements = count_statements(r);
+
+    rp_html_section(r->out, "verdict", "Verdict");
+    put_verdict(r, statements);
+    put_checks(r, statements);
+    put_glance(r);
+    return put_statements(r, err);
+}

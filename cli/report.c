@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise report: an archive as one HTML page for people who decide. */
+#include "base/file.h"
+#include "cli/material.h"
+#include "cli/print.h"
+
+typedef struct request {
+    const char *archive, *out;
+    rp_text_list trust;
+    bool force;
+} request;
+
+static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
+    };
+    const rp_usage usage = {
+        "report ARCHIVE -o REPORT.html [--trust PUB.pem ...] [options]",
+        "Writes one HTML page on data, model, training, metrics, environment and digests, and on what of it was checked.\n"
+        "It needs no network and no scripts, and prints on A4. The same archive and keys give the same bytes.",
+        "  reprise report loans.reprise -o loans.html --trust me.pub.pem",
+        names, 1, options, RP_COUNT(options)};
+
+    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+}
+
+static void put_result(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
+                       size_t length)
+{
+    rp_buffer *out = &session->out;
+
+    if (session->json) {
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "archive_id", rp_archive_id(archive));
+        rp_put_integer(out, "bytes", length);
+        rp_put_text(out, "path", r->out);
+        rp_put_bool(out, "verified", verified != NULL);
+        rp_put_close(out, '}');
+        return;
+    }
+    rp_put_line(session, "archive", "%s", rp_archive_id(archive));
+    rp_put_line(session, "written", "%s: %zu bytes", r->out, length);
+    if (verified)
+        rp_put_signers(session, verified);
+    else
+        rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
+}
+
+static rp_status report(rp_session *session, const request *r, rp_error *err)
+{
+    rp_archive *archive = NULL;
+    rp_verification *verified = NULL;
+    char *html = NULL;
+    size_t length = 0;
+    rp_status status;
+
+    if (!r->force && rp_file_exists(r->out))
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
+    status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
+    if (status == RP_OK)
+        status = rp_report(archive, verified, &html, &length, err);
+    if (status == RP_OK)
+        status = rp_file_save(r->out, html, length, r->force, 0644, err);
+    if (status == RP_OK)
+        put_result(session, r, archive, verified, length);
+    rp_text_free(html);
+    rp_verification_free(verified);
+    rp_archive_close(archive);
+    return status;
+}
+
+rp_status rp_command_report(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {0};
+    rp_status status = parse(session, argc, argv, &r, err);
+
+    return status == RP_OK && !session->helped ? report(session, &r, err) : status;
+}
