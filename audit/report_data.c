@@ -119,19 +119,14 @@ static void put_column_name(rp_buffer *out, const rp_schema *schema, size_t col)
         rp_buffer_printf(out, "column %zu", col);
 }
 
-static void put_real_number(rp_buffer *out, double x)
-{
-    rp_html_number(out, x);
-}
-
 static void put_values(rp_buffer *out, const rp_schema_column *column)
 {
     if (column->kind == RP_COL_NUMERIC) {
         rp_buffer_text(out, "mean ");
-        put_real_number(out, column->mean);
+        rp_html_number(out, column->mean);
         if (column->standardize) {
-            rp_buffer_text(out, ", deviation ");
-            put_real_number(out, column->divisor);
+            rp_buffer_text(out, "; deviation ");
+            rp_html_number(out, column->divisor);
         }
     } else if (column->kind == RP_COL_CATEGORICAL) {
         for (size_t k = 0; k < column->categories && k < 12; k++) {
@@ -150,7 +145,7 @@ static void put_columns(rp_report_view *r)
     const rp_schema *schema = r->schema;
     rp_buffer *out = r->out;
 
-    rp_buffer_text(out, "<table>\n<caption>Columns; means, deviations and categories are those of the training rows</caption>\n<thead>"
+    rp_buffer_text(out, "<table class=\"columns\">\n<caption>Columns; means, deviations and categories are those of the training rows</caption>\n<thead>"
                         "<tr><th scope=\"col\">Column</th><th scope=\"col\">Kind</th><th scope=\"col\" class=\"n\">Features</th>"
                         "<th scope=\"col\" class=\"n\">Missing</th><th scope=\"col\">Values</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < schema->n_columns && i < COLUMNS_MAX; i++) {
@@ -158,7 +153,7 @@ static void put_columns(rp_report_view *r)
 
         rp_buffer_text(out, "<tr><th scope=\"row\">");
         put_column_name(out, schema, i);
-        rp_buffer_printf(out, "</th><td>%s</td><td class=\"n\">", kind_name(column));
+        rp_buffer_printf(out, "</th><td class=\"w\">%s</td><td class=\"n\">", kind_name(column));
         rp_html_count(out, column->width);
         rp_buffer_text(out, "</td><td class=\"n\">");
         if (r->data.missing)
@@ -244,10 +239,10 @@ static void put_folds(rp_report_view *r)
 
     if (d->folds < 2)
         return;
-    rp_buffer_text(out, "<h3>Folds</h3>\n<table>\n<thead><tr><th scope=\"col\">Fold</th><th scope=\"col\">Used for</th>"
+    rp_buffer_text(out, "<h3>Folds</h3>\n<table class=\"slim\">\n<thead><tr><th scope=\"col\">Fold</th><th scope=\"col\">Used for</th>"
                         "<th scope=\"col\" class=\"n\">Rows</th>");
     for (size_t k = 0; k < shown; k++) {
-        rp_buffer_text(out, "<th scope=\"col\" class=\"n\">Class ");
+        rp_buffer_text(out, "<th scope=\"col\" class=\"n\">Share of ");
         rp_html_name(out, d->class_name[k]);
         rp_buffer_text(out, "</th>");
     }

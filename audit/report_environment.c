@@ -54,8 +54,10 @@ static void put_libraries(rp_report_view *r, const json_t *libraries)
         if (shown++ == 32)
             break;
         rp_buffer_text(r->out, shown > 1 ? ", " : "");
-        rp_html_name(r->out, name);
-        rp_buffer_u8(r->out, ' ');
+        if (!loaded || strncmp(loaded, name, strlen(name)) != 0) {
+            rp_html_name(r->out, name);
+            rp_buffer_u8(r->out, ' ');
+        }
         rp_html_name(r->out, loaded ? loaded : "?");
         if (json_is_false(json_object_get(row, "match"))) {
             rp_buffer_text(r->out, " (built against ");
@@ -177,8 +179,8 @@ void rp_report_how_to_verify(rp_report_view *r)
     if (with_key)
         rp_buffer_text(out, " and <code>signer.pub.pem</code> the signer&#39;s public key, which you should have from the signer "
                             "and not from whoever sent the archive");
-    rp_buffer_text(out, ".</p>\n<h3>Is every byte as it was signed?</h3>\n<pre>reprise verify run.reprise ");
-    rp_buffer_text(out, with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
+    rp_buffer_printf(out, ".</p>\n<h3>Is every byte as %s?</h3>\n<pre>reprise verify run.reprise %s",
+                     with_key ? "it was signed" : "the manifest lists it", with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
     rp_buffer_printf(out, "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n<pre>reprise replay run.reprise%s"
                      "</pre>\n", with_key ? " --trust signer.pub.pem" : "");
     rp_buffer_printf(out, "<h3>Without Reprise: is it this archive%s?</h3>\n<pre>tar -xOf run.reprise manifest.json | sha256sum\n"

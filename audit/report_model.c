@@ -237,7 +237,10 @@ static rp_status put_program(rp_report_view *r, const rp_member *member, size_t 
         status = rp_program_parse(&program, bytes.data, bytes.size, member->name, &problem);
     rp_buffer_text(out, "<tr><th scope=\"row\">");
     rp_html_name(out, member->name + 13);
-    rp_buffer_printf(out, "</th><td>%s</td><td class=\"n\">", purpose(r, number));
+    rp_buffer_text(out, "</th>");
+    if (r->training_steps)
+        rp_buffer_printf(out, "<td>%s</td>", purpose(r, number));
+    rp_buffer_text(out, "<td class=\"n\">");
     rp_html_count(out, steps_of(r, number));
     rp_buffer_text(out, "</td><td class=\"n\">");
     if (program) {
@@ -268,8 +271,9 @@ static rp_status put_programs(rp_report_view *r, rp_error *err)
         programs += is_program(rp_archive_member(r->archive, i));
     if (!programs)
         return RP_OK;
-    rp_buffer_text(r->out, "<h3>Programs executed</h3>\n<table>\n<thead><tr><th scope=\"col\">Program</th><th scope=\"col\">For</th>"
-                           "<th scope=\"col\" class=\"n\">Steps</th><th scope=\"col\" class=\"n\">Operations</th>"
+    rp_buffer_text(r->out, "<h3>Programs executed</h3>\n<table>\n<thead><tr><th scope=\"col\">Program</th>");
+    rp_buffer_text(r->out, r->training_steps ? "<th scope=\"col\">For</th>" : "");
+    rp_buffer_text(r->out, "<th scope=\"col\" class=\"n\">Steps</th><th scope=\"col\" class=\"n\">Operations</th>"
                            "<th scope=\"col\" class=\"n\">Inputs</th><th scope=\"col\" class=\"n\">Outputs</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0, number = 0; i < n && number < PROGRAMS_MAX && status == RP_OK; i++)
         if (is_program(rp_archive_member(r->archive, i)))

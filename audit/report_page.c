@@ -11,7 +11,7 @@ static const char colours[] =
     ":root{color-scheme:light dark;--ink:#16191d;--soft:#4d565f;--rule:#d4d9de;--faint:#eef1f4;--paper:#fff;"
     "--blue:#1f5c99;--pale:#9dbbd8;--heat:31,92,153;--red:#a8332a;--green:#1f6b3a;--amber:#7d5300}\n"
     "@media (prefers-color-scheme:dark){:root{--ink:#e4e7ea;--soft:#a7b0b9;--rule:#3b434b;--faint:#22282e;--paper:#15191d;"
-    "--blue:#79b2ea;--pale:#3f6389;--heat:90,150,215;--red:#f0938a;--green:#7cc796;--amber:#e0b25c}}\n"
+    "--blue:#79b2ea;--pale:#4f7ba8;--heat:90,150,215;--red:#f0938a;--green:#7cc796;--amber:#e0b25c}}\n"
     "@media print{:root{color-scheme:light;--ink:#000;--soft:#333;--rule:#aaa;--faint:#fff;--paper:#fff;--blue:#123f6d;"
     "--pale:#9a9a9a;--red:#000;--green:#000;--amber:#000}}\n";
 
@@ -29,6 +29,7 @@ static const char text_style[] =
     "overflow-wrap:anywhere}\n"
     "pre{background:var(--faint);border:1px solid var(--rule);padding:.7rem .9rem;white-space:pre-wrap;margin:.4rem 0 1rem;"
     "line-height:1.6}\n"
+    "a{color:var(--blue)}\n"
     ".note,.soft{color:var(--soft);font-size:.87rem}\n"
     ".verdict{border:1px solid var(--rule);border-left:5px solid var(--soft);padding:.85rem 1.1rem;margin:1rem 0 1.2rem;"
     "break-inside:avoid}\n"
@@ -48,7 +49,9 @@ static const char table_style[] =
     "caption{text-align:left;color:var(--soft);font-size:.85rem;padding:0 0 .35rem}\n"
     "th,td{text-align:left;vertical-align:top;padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--rule);"
     "overflow-wrap:anywhere}\n"
-    "thead th{font-weight:600;border-bottom-color:var(--soft);vertical-align:bottom}\n"
+    "thead th,thead td{font-weight:600;border-bottom-color:var(--soft);vertical-align:bottom}\nthead th{overflow-wrap:normal}\n"
+    "table.slim{width:auto;min-width:min(30rem,100%)}\ntable.columns th:first-child{width:27%}\n.w{white-space:nowrap}\n"
+    "table.statements .hash{white-space:nowrap;font-size:.72em}\n"
     "tbody th{font-weight:400}\n"
     "table.facts{table-layout:fixed}\ntable.facts th{width:13rem;color:var(--soft)}\n"
     ".n{text-align:right;white-space:nowrap;padding-right:1.4rem}\nth:last-child,td:last-child{padding-right:0}\n"
@@ -64,7 +67,7 @@ static const char table_style[] =
     ".q4{background:rgba(var(--heat),.40)}\n";
 
 static const char chart_style[] =
-    "figure{margin:.6rem 0 1.2rem;break-inside:avoid}\nsvg.chart{width:100%;height:auto;display:block}\n"
+    "figure{margin:.6rem 0 .2rem;break-inside:avoid}\nsvg.chart{width:100%;height:auto;display:block}\n"
     ".chart text{font-size:12px;fill:var(--soft);font-family:inherit}\n.chart .middle{text-anchor:middle}"
     ".chart .end{text-anchor:end}.chart .label{fill:var(--ink)}\n"
     ".chart line{stroke-width:1}.chart .grid{stroke:var(--rule)}.chart .axis{stroke:var(--soft)}\n"
@@ -74,7 +77,8 @@ static const char chart_style[] =
 static const char print_style[] =
     "@page{size:A4;margin:18mm 16mm 18mm}\n"
     "@media print{body{padding:0;max-width:none;font-size:9.5pt;line-height:1.4}h1{font-size:18pt}h2{font-size:12.5pt;"
-    "margin-top:1.8rem}h2,h3,caption{break-after:avoid}tr,figure,.verdict,pre,dl{break-inside:avoid}thead{display:"
+    "margin-top:1.8rem}tr,figure,.verdict,pre,dl,table:not(.columns):not(.members)"
+    "{break-inside:avoid}h2,h3,caption,.lead{break-after:avoid}tbody tr:first-child{break-before:avoid}thead{display:"
     "table-header-group}tfoot{display:table-row-group}.wide{overflow:visible}table.matrix td{background:none}"
     "table.matrix td.hit{outline:1px solid #000;outline-offset:-2px}svg.bar .rest{stroke:#aaa;stroke-width:.5}"
     "p{orphans:3;widows:3}pre{background:none}}\n";

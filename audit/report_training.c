@@ -66,9 +66,10 @@ static void put_settings(rp_report_view *r)
         rp_html_row_close(out);
     }
     if (recipe->train.shards > 1 || recipe->train.accumulate > 1) {
-        rp_html_row_open(out, "Batches");
-        rp_buffer_printf(out, "%lld shards, %lld micro-batches", (long long)recipe->train.shards,
-                         (long long)recipe->train.accumulate);
+        rp_html_row_open(out, "Each batch");
+        rp_buffer_printf(out, "in %lld %s", (long long)recipe->train.shards, recipe->train.shards == 1 ? "shard" : "shards");
+        if (recipe->train.accumulate > 1)
+            rp_buffer_printf(out, " of %lld micro-batches", (long long)recipe->train.accumulate);
         rp_html_row_close(out);
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
@@ -141,13 +142,17 @@ static void draw_loss(rp_report_view *r, const curve *c, bool epochs, size_t gro
 
     if (group <= 1)
         line[0].style = "mean";
-    rp_buffer_text(&desc, epochs ? "The mean loss of an epoch goes from " : "The loss goes from ");
+    if (epochs || group <= 1)
+        rp_buffer_text(&desc, epochs ? "The mean loss of an epoch goes from " : "It goes from ");
+    else
+        rp_buffer_printf(&desc, "The mean loss of %zu steps goes from ", group);
     rp_html_number(&desc, c->first);
     rp_buffer_text(&desc, " to ");
     rp_html_number(&desc, c->last);
     rp_buffer_text(&desc, ".");
     rp_svg_chart(r->out, &chart, &desc);
-    rp_buffer_text(r->out, "<p class=\"note\">Loss of each step as the journal records it, with dropout where the model has it. ");
+    rp_buffer_text(r->out, "<p class=\"note\">Loss of each step as the journal records it");
+    rp_buffer_text(r->out, r->recipe && r->recipe->model.dropout > 0 ? ", with dropout on. " : ". ");
     if (!desc.failed)
         rp_buffer_append(r->out, desc.data, desc.size);
     rp_buffer_text(r->out, "</p>\n");
@@ -265,7 +270,7 @@ static void put_metrics(rp_report_view *r, const json_t *training, const json_t 
 {
     rp_buffer *out = r->out;
 
-    rp_buffer_printf(out, "<table>\n<caption>Of the final model, with dropout off</caption>\n<thead><tr><th scope=\"col\">Metric</th>"
+    rp_buffer_printf(out, "<table class=\"slim\">\n<caption>Of the final model, with dropout off</caption>\n<thead><tr><th scope=\"col\">Metric</th>"
                      "<th scope=\"col\" class=\"n\">Training</th>%s</tr></thead>\n<tbody>\n",
                      validation ? "<th scope=\"col\" class=\"n\">Validation</th>" : "");
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
@@ -327,7 +332,7 @@ static void put_matrix(rp_report_view *r, const confusion *c, const char *title)
 {
     rp_buffer *out = r->out;
 
-    rp_buffer_printf(out, "<div class=\"wide\"><table class=\"matrix\">\n<caption>%s: true class by row, predicted class by column</caption>\n"
+    rp_buffer_printf(out, "<div class=\"wide\"><table class=\"matrix\">\n<caption>%s</caption>\n"
                      "<thead><tr><td></td>", title);
     for (size_t k = 0; k < c->n; k++) {
         rp_buffer_text(out, "<th scope=\"col\">");
@@ -395,7 +400,7 @@ static void put_mistakes(rp_report_view *r, const confusion *c, const char *titl
 
 static void put_by_class(rp_report_view *r, const confusion *c, const char *title)
 {
-    rp_buffer_printf(r->out, "<table>\n<caption>%s, by class. Recall: share of the class that was found; precision: share of the "
+    rp_buffer_printf(r->out, "<table class=\"by-class\">\n<caption>%s, by class. Recall: share of the class that was found; precision: share of the "
                      "predictions of the class that were right</caption>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" class=\"n\">Rows</th>"
                      "<th scope=\"col\" class=\"n\">Predicted</th><th scope=\"col\" class=\"n\">Recall</th><th scope=\"col\" class=\"n\">Precision</th>"
                      "</tr></thead>\n<tbody>\n", title);
@@ -428,6 +433,8 @@ static void put_confusion(rp_report_view *r, const json_t *training, const json_
         rp_buffer_text(r->out, "<p>None was recorded: only classifications have one.</p>\n");
         return;
     }
+    if (c.n <= MATRIX_MAX)
+        rp_buffer_text(r->out, "<p class=\"note lead\">A row is a true class, a column a predicted one.</p>\n");
     rp_buffer_text(r->out, "<div class=\"pair\">\n");
     (c.n > MATRIX_MAX ? put_mistakes : put_matrix)(r, &c, title);
     if (validation && c.n <= 4 && confusion_of(r, training, &c) && c.n <= 4)

@@ -51,14 +51,13 @@ static void put_statement(rp_report_view *r, const rp_member *member, const rp_r
     rp_buffer_text(out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, type ? type : "no type");
-    rp_buffer_text(out, "</span></td><td>");
-    rp_html_name(out, member->name);
-    rp_buffer_text(out, "<br/><span class=\"hash\">");
+    rp_buffer_printf(out, "</span></td><td>%s%s%s<br/><span class=\"hash\">",
+                     statement->checked ? "Valid, by a trusted key" : "Not checked; it names the key", statement->key_type ? ", " : "",
+                     statement->key_type ? statement->key_type : "");
     rp_html_text(out, *statement->key_id ? statement->key_id : "no key id");
-    rp_buffer_text(out, "</span>");
-    if (statement->key_type)
-        rp_buffer_printf(out, " <span class=\"soft\">%s</span>", statement->key_type);
-    rp_buffer_printf(out, "</td><td>%s</td></tr>\n", statement->checked ? "Valid, key trusted" : "Not checked");
+    rp_buffer_text(out, "</span><br/><span class=\"soft\">");
+    rp_html_name(out, member->name);
+    rp_buffer_text(out, "</span></td></tr>\n");
 }
 
 static rp_status put_statements(rp_report_view *r, rp_error *err)
@@ -74,14 +73,14 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
         if (!rp_report_is_statement(member) || shown == 64)
             continue;
         if (shown++ == 0)
-            rp_buffer_text(r->out, "<table>\n<thead><tr><th scope=\"col\">What it states</th><th scope=\"col\">Member and key id"
-                                   "</th><th scope=\"col\">Signature</th></tr></thead>\n<tbody>\n");
+            rp_buffer_text(r->out, "<div class=\"wide\"><table class=\"statements\">\n<thead><tr><th scope=\"col\">What it states</th><th scope=\"col\">Signature"
+                                   "</th></tr></thead>\n<tbody>\n");
         status = rp_report_statement_read(r, member, &statement, err);
         if (status == RP_OK)
             put_statement(r, member, &statement);
         json_decref(statement.payload);
     }
-    rp_buffer_text(r->out, shown ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
+    rp_buffer_text(r->out, shown ? "</tbody>\n</table></div>\n" : "<p>None: the archive is not signed.</p>\n");
     if (shown == 64)
         rp_buffer_text(r->out, "<p class=\"note\">The first 64 statements.</p>\n");
     rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
@@ -148,7 +147,7 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_html_count(out, n);
     rp_buffer_text(out, " members, ");
     rp_html_count(out, bytes);
-    rp_buffer_text(out, " bytes, as the manifest lists them; no bytes besides");
+    rp_buffer_text(out, " bytes, as the manifest lists them, and nothing else in the file");
     rp_html_row_close(out);
     rp_html_row_open(out, "Replay");
     rp_buffer_text(out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and compares "
