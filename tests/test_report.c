@@ -233,7 +233,7 @@ static void hostile_archive(rp_buffer *out, const rp_key *key)
         "\"name\":\"" HOSTILE_JSON "\",\"unseen\":0},{\"kind\":\"target\",\"name\":\"y\"}],\"features\":1}");
     add(writer, "data/raw.csv", "\"" HOSTILE_CSV "\",y\n\"" HOSTILE_CSV "\",b\n,\"" HOSTILE_CSV "\"\nq,b\nq,\"" HOSTILE_CSV "\"\n");
     add(writer, "outputs/metrics.json",
-        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"training\":{\"accuracy\":\"" HOSTILE_JSON "\",\"confusion\":[[1,-0],[0,1]],"
+        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"training\":{\"accuracy\":\"" HOSTILE_JSON "\",\"confusion\":[[1,0],[0,1]],"
         "\"loss\":\"nan\",\"rows\":-5},\"validation\":{\"accuracy\":7,\"confusion\":[[1,9007199254740991],[0,1]]}}");
     add_journal(writer, loss, sizeof loss / sizeof *loss);
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
