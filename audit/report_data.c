@@ -300,7 +300,8 @@ static void put_missing(rp_report_view *r)
         rp_buffer_text(r->out, "none");
     else {
         rp_html_count(r->out, cells);
-        rp_buffer_printf(r->out, " cells in %zu %s; numeric: %s, categorical: %s", columns, columns == 1 ? "column" : "columns",
+        rp_buffer_printf(r->out, " %s in %zu %s; numeric: %s, categorical: %s", cells == 1 ? "cell" : "cells", columns,
+                         columns == 1 ? "column" : "columns",
                          r->recipe->data.missing_numeric == RP_MISSING_MEAN ? "the training mean" : "refused",
                          r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own" : "refused");
     }

@@ -61,7 +61,7 @@ static const char table_style[] =
     "svg.bar{width:100%;height:.55rem;display:block;margin-top:.4rem}\n.bar .rest{fill:var(--faint)}.bar .part{fill:var(--blue)}\n"
     "table.matrix{width:auto;min-width:16rem}\ntable.matrix td,table.matrix th{padding:.3rem .6rem;text-align:right}\n"
     "table.matrix th{white-space:nowrap;max-width:11rem;overflow:hidden;text-overflow:ellipsis}\n"
-    "table.matrix td.hit{font-weight:600}\ntable.matrix tbody th{text-align:left;padding-left:0}\n"
+    "table.matrix td{white-space:nowrap}table.matrix td.hit{font-weight:600}\ntable.matrix tbody th{text-align:left;padding-left:0}\n"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(18rem,1fr));gap:0 2rem}\n"
     ".q1{background:rgba(var(--heat),.10)}.q2{background:rgba(var(--heat),.20)}.q3{background:rgba(var(--heat),.30)}"
     ".q4{background:rgba(var(--heat),.40)}\n";

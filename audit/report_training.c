@@ -214,7 +214,7 @@ static void put_curves(rp_report_view *r)
     if (seen && seen < n) {
         rp_buffer_text(r->out, "<p class=\"note\">");
         rp_html_count(r->out, n - seen);
-        rp_buffer_text(r->out, " steps have no finite loss.</p>\n");
+        rp_buffer_text(r->out, n - seen == 1 ? " step has no finite loss.</p>\n" : " steps have no finite loss.</p>\n");
     }
     if (r->training_steps)
         draw_rate(r, &c);

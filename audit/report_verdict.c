@@ -147,7 +147,7 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_html_count(out, n);
     rp_buffer_text(out, " members, ");
     rp_html_count(out, bytes);
-    rp_buffer_text(out, " bytes, as the manifest lists them, and nothing else in the file");
+    rp_buffer_printf(out, " bytes, as the manifest lists them; besides them %s", statements ? "only the statements below" : "nothing");
     rp_html_row_close(out);
     rp_html_row_open(out, "Replay");
     rp_buffer_text(out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and compares "

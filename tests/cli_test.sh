@@ -9,7 +9,7 @@ recipe small.yaml
 hex='[0-9a-f]{64}'
 
 # ---- help and version ----
-for command in run verify replay diff inspect predict golden keygen doctor bench; do
+for command in run verify replay diff inspect predict report golden keygen doctor bench; do
     works "^usage: reprise $command" "$reprise" $command --help
     holds "help of $command has an example" grep -q '^example:' "$log/out"
     cp "$log/out" "$log/direct"
@@ -135,6 +135,19 @@ holds "a member comes out byte for byte" test $? -eq 0
 works '^written +raw.csv' "$reprise" inspect a.reprise --member data/raw.csv -o raw.csv
 holds "and into a file" cmp raw.csv data.csv
 fails 2 'did you mean data/raw.csv' "$reprise" inspect a.reprise --member data/raww.csv
+
+# ---- report ----
+works '^signature +not checked: give --trust PUB.pem$' "$reprise" report a.reprise -o a.html
+works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" report a.reprise -o trusted.html --trust me.pub.pem
+holds "the report says that nothing was checked" grep -q 'Signature not checked\.' a.html
+holds "the report says that the key is trusted" grep -q 'Verified: signed by a trusted key' trusted.html
+works '"verified":true' "$reprise" report a.reprise -o again.html --trust me.pub.pem --json
+holds "reports have the same bytes" cmp trusted.html again.html
+fails 2 'a.html: already exists' "$reprise" report a.reprise -o a.html
+works '^written ' "$reprise" report b.reprise -o a.html --force
+holds "an unsigned archive says so" grep -q 'nobody vouches for this archive' a.html
+fails 4 'not among the 1 trusted' "$reprise" report a.reprise -o no.html --trust other.pub.pem
+fails 4 'nobody has signed' "$reprise" report b.reprise -o no.html --trust me.pub.pem
 
 # ---- predict ----
 cut -d, -f1-3 data.csv >new.csv

@@ -175,6 +175,20 @@ static rp_status job_predict(rp_error *err)
     return status;
 }
 
+static rp_status job_report(rp_error *err)
+{
+    rp_archive *archive = NULL;
+    char *text = NULL;
+    size_t length;
+    rp_status status = rp_archive_open(&archive, job_signed, err);
+
+    if (status == RP_OK)
+        status = rp_report(archive, NULL, &text, &length, err);
+    rp_text_free(text);
+    rp_archive_close(archive);
+    return status;
+}
+
 static rp_status job_diff(rp_error *err)
 {
     rp_archive *a = NULL, *b = NULL;
@@ -227,7 +241,7 @@ typedef struct small_job {
 static const small_job small_jobs[] = {
     {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
-    {"doctor", job_doctor},
+    {"doctor", job_doctor},   {"report", job_report},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 
