@@ -84,6 +84,14 @@ void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole); /* 12.3 % */
 bool rp_report_real(const json_t *text, double *x);
 /* <h2 id="...">; a section is open until the next. */
 void rp_html_section(rp_buffer *out, const char *id, const char *title);
+/* A table up to <tbody>; style (a CSS class) and caption may be NULL. heads: literals parted by |, # in front of one over
+ * numbers, an empty one over no heading. */
+void rp_html_table(rp_buffer *out, const char *style, const char *caption, const char *heads);
+/* The same in pieces, where headings are texts of the archive: up to <tr>, then cells; the caller ends the head. */
+void rp_html_table_begin(rp_buffer *out, const char *style, const char *caption);
+void rp_html_heads(rp_buffer *out, const char *heads);
+/* "The first 50 of 1,000 classes", where not all are shown. */
+void rp_html_note_first(rp_buffer *out, size_t shown, size_t all, const char *what);
 /* A row of two cells, the first a header; the caller writes what is between _open and _close. */
 void rp_html_row_open(rp_buffer *out, const char *header);
 void rp_html_row_close(rp_buffer *out);

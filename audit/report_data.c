@@ -145,9 +145,8 @@ static void put_columns(rp_report_view *r)
     const rp_schema *schema = r->schema;
     rp_buffer *out = r->out;
 
-    rp_buffer_text(out, "<table class=\"columns\">\n<caption>Columns; means, deviations and categories are those of the training rows</caption>\n<thead>"
-                        "<tr><th scope=\"col\">Column</th><th scope=\"col\">Kind</th><th scope=\"col\" class=\"n\">Features</th>"
-                        "<th scope=\"col\" class=\"n\">Missing</th><th scope=\"col\">Values</th></tr></thead>\n<tbody>\n");
+    rp_html_table(out, "columns", "Columns; means, deviations and categories are those of the training rows",
+                  "Column|Kind|#Features|#Missing|Values");
     for (size_t i = 0; i < schema->n_columns && i < COLUMNS_MAX; i++) {
         const rp_schema_column *column = &schema->columns[i];
 
@@ -165,8 +164,7 @@ static void put_columns(rp_report_view *r)
         rp_buffer_text(out, "</td></tr>\n");
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
-    if (schema->n_columns > COLUMNS_MAX)
-        rp_buffer_printf(out, "<p class=\"note\">The first %d of %zu columns.</p>\n", (int)COLUMNS_MAX, schema->n_columns);
+    rp_html_note_first(out, COLUMNS_MAX, schema->n_columns, "columns");
 }
 
 static uint64_t part_count(const rp_report_data *d, size_t k, bool validation)
@@ -212,9 +210,9 @@ static void put_classes(rp_report_view *r)
 
     if (!d->classes)
         return;
-    rp_buffer_printf(out, "<h3>Classes</h3>\n<table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" class=\"n\">Training rows</th>"
-                     "<th scope=\"col\" class=\"n\">Share</th><td></td>%s</tr></thead>\n<tbody>\n",
-                     validation ? "<th scope=\"col\" class=\"n\">Validation rows</th><th scope=\"col\" class=\"n\">Share</th>" : "");
+    rp_buffer_text(out, "<h3>Classes</h3>\n");
+    rp_html_table(out, NULL, NULL,
+                  validation ? "Class|#Training rows|#Share||#Validation rows|#Share" : "Class|#Training rows|#Share||");
     for (size_t k = 0; k < d->classes && k < CLASSES_MAX; k++) {
         rp_buffer_text(out, "<tr><th scope=\"row\">");
         rp_html_name(out, d->class_name[k]);
@@ -227,8 +225,7 @@ static void put_classes(rp_report_view *r)
         rp_buffer_text(out, "</tr>\n");
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
-    if (d->classes > CLASSES_MAX)
-        rp_buffer_printf(out, "<p class=\"note\">The first %d of %zu classes.</p>\n", (int)CLASSES_MAX, d->classes);
+    rp_html_note_first(out, CLASSES_MAX, d->classes, "classes");
 }
 
 static void put_folds(rp_report_view *r)
@@ -239,8 +236,9 @@ static void put_folds(rp_report_view *r)
 
     if (d->folds < 2)
         return;
-    rp_buffer_text(out, "<h3>Folds</h3>\n<table class=\"slim\">\n<thead><tr><th scope=\"col\">Fold</th><th scope=\"col\">Used for</th>"
-                        "<th scope=\"col\" class=\"n\">Rows</th>");
+    rp_buffer_text(out, "<h3>Folds</h3>\n");
+    rp_html_table_begin(out, "slim", NULL);
+    rp_html_heads(out, "Fold|Used for|#Rows");
     for (size_t k = 0; k < shown; k++) {
         rp_buffer_text(out, "<th scope=\"col\" class=\"n\">Share of ");
         rp_html_name(out, d->class_name[k]);
@@ -252,7 +250,8 @@ static void put_folds(rp_report_view *r)
 
         for (size_t k = 0; k < groups; k++)
             rows += d->count[f * groups + k];
-        rp_buffer_printf(out, "<tr><th scope=\"row\">%zu</th><td>%s</td><td class=\"n\">", f, f == d->fold ? "validation" : "training");
+        rp_buffer_printf(out, "<tr><th scope=\"row\">%zu</th><td>%s</td><td class=\"n\">", f,
+                         f == d->fold ? "validation" : "training");
         rp_html_count(out, rows);
         rp_buffer_text(out, "</td>");
         for (size_t k = 0; k < shown; k++) {
@@ -263,8 +262,7 @@ static void put_folds(rp_report_view *r)
         rp_buffer_text(out, "</tr>\n");
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
-    if (d->folds > FOLDS_MAX)
-        rp_buffer_printf(out, "<p class=\"note\">The first %d of %zu folds.</p>\n", (int)FOLDS_MAX, d->folds);
+    rp_html_note_first(out, FOLDS_MAX, d->folds, "folds");
 }
 
 static void put_column_kinds(rp_report_view *r)
@@ -363,8 +361,8 @@ static void put_api_data(rp_report_view *r)
     rp_buffer *out = r->out;
     bool any = false;
 
-    rp_buffer_text(out, "<p>A program made this run, so there is no table with a schema. What it computed on is in these members:</p>\n"
-                        "<table class=\"facts\">\n<tbody>\n");
+    rp_buffer_text(out, "<p>A program made this run, so there is no table with a schema. What it computed on is in these "
+                        "members:</p>\n<table class=\"facts\">\n<tbody>\n");
     for (size_t i = 0; i < rp_archive_member_count(r->archive); i++) {
         const rp_member *member = rp_archive_member(r->archive, i);
         bool bound = strcmp(member->name, "data/tensors.safetensors") == 0;

@@ -152,13 +152,12 @@ void rp_report_digests(rp_report_view *r)
     rp_html_row_open(out, "Versions");
     rp_buffer_printf(out, "archive format %d, profile portable", (int)RP_ARCHIVE_FORMAT);
     rp_html_row_close(out);
-    rp_buffer_text(out, "</tbody>\n</table>\n<table class=\"members\">\n<caption>Members</caption>\n<thead><tr><th scope=\"col\">Name</th>"
-                        "<th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\">SHA-256</th></tr></thead>\n<tbody>\n");
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_table(out, "members", "Members", "Name|#Bytes|SHA-256");
     for (size_t i = 0; i < n && i < MEMBERS_MAX; i++)
         put_member(out, rp_archive_member(r->archive, i));
     rp_buffer_text(out, "</tbody>\n</table>\n");
-    if (n > MEMBERS_MAX)
-        rp_buffer_printf(out, "<p class=\"note\">The first %d of %zu members.</p>\n", (int)MEMBERS_MAX, n);
+    rp_html_note_first(out, MEMBERS_MAX, n, "members");
 }
 
 /* ---- how to verify ---- */
@@ -174,15 +173,16 @@ void rp_report_how_to_verify(rp_report_view *r)
     bool with_key = is_signed(r);
 
     rp_html_section(out, "verify", "How to verify this yourself");
-    rp_buffer_text(out, "<p>This page is a description and proves nothing by itself; the archive does. Below, <code>run.reprise</code> is "
-                        "the archive");
+    rp_buffer_text(out, "<p>This page is a description and proves nothing by itself; the archive does. Below, "
+                        "<code>run.reprise</code> is the archive");
     if (with_key)
         rp_buffer_text(out, " and <code>signer.pub.pem</code> the signer&#39;s public key, which you should have from the signer "
                             "and not from whoever sent the archive");
     rp_buffer_printf(out, ".</p>\n<h3>Is every byte as %s?</h3>\n<pre>reprise verify run.reprise %s",
-                     with_key ? "it was signed" : "the manifest lists it", with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
-    rp_buffer_printf(out, "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n<pre>reprise replay run.reprise%s"
-                     "</pre>\n", with_key ? " --trust signer.pub.pem" : "");
+                     with_key ? "it was signed" : "the manifest lists it",
+                     with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
+    rp_buffer_printf(out, "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n"
+                     "<pre>reprise replay run.reprise%s</pre>\n", with_key ? " --trust signer.pub.pem" : "");
     rp_buffer_printf(out, "<h3>Without Reprise: is it this archive%s?</h3>\n<pre>tar -xOf run.reprise manifest.json | sha256sum\n"
                      "%s%s</pre>\n<p class=\"note\">The first line must give the archive id at the top of this page%s. "
                      "<code>tar -xf run.reprise</code> and <code>sha256sum</code> show the digests of all members.</p>\n",

@@ -200,6 +200,45 @@ void rp_html_section(rp_buffer *out, const char *id, const char *title)
                      title);
 }
 
+void rp_html_heads(rp_buffer *out, const char *heads)
+{
+    while (*heads) {
+        int length = (int)strcspn(heads, "|");
+
+        if (length == 0)
+            rp_buffer_text(out, "<td></td>");
+        else if (*heads == '#')
+            rp_buffer_printf(out, "<th scope=\"col\" class=\"n\">%.*s</th>", length - 1, heads + 1);
+        else
+            rp_buffer_printf(out, "<th scope=\"col\">%.*s</th>", length, heads);
+        heads += length + (heads[length] == '|');
+    }
+}
+
+void rp_html_table_begin(rp_buffer *out, const char *style, const char *caption)
+{
+    rp_buffer_text(out, "<table");
+    if (style)
+        rp_buffer_printf(out, " class=\"%s\"", style);
+    rp_buffer_text(out, ">\n");
+    if (caption)
+        rp_buffer_printf(out, "<caption>%s</caption>\n", caption);
+    rp_buffer_text(out, "<thead><tr>");
+}
+
+void rp_html_table(rp_buffer *out, const char *style, const char *caption, const char *heads)
+{
+    rp_html_table_begin(out, style, caption);
+    rp_html_heads(out, heads);
+    rp_buffer_text(out, "</tr></thead>\n<tbody>\n");
+}
+
+void rp_html_note_first(rp_buffer *out, size_t shown, size_t all, const char *what)
+{
+    if (all > shown)
+        rp_buffer_printf(out, "<p class=\"note\">The first %zu of %zu %s.</p>\n", shown, all, what);
+}
+
 void rp_html_row_open(rp_buffer *out, const char *header)
 {
     rp_buffer_printf(out, "<tr><th scope=\"row\">%s</th><td>", header);

@@ -122,9 +122,7 @@ static void put_layers(rp_report_view *r)
     uint64_t total = 0;
     size_t layers = recipe->model.n_conv + recipe->model.n_hidden + 1;
 
-    rp_buffer_text(r->out, "<table>\n<caption>Layers, in order</caption>\n<thead><tr><th scope=\"col\">Layer</th><th scope=\"col\">Operation</th>"
-                           "<th scope=\"col\">Input</th><th scope=\"col\">Output</th><th scope=\"col\" class=\"n\">Parameters"
-                           "</th></tr></thead>\n<tbody>\n");
+    rp_html_table(r->out, NULL, "Layers, in order", "Layer|Operation|Input|Output|#Parameters");
     for (size_t i = 0; i < recipe->model.n_conv; i++) {
         const int64_t *shape = m->conv[i].out;
 
@@ -149,8 +147,7 @@ static void put_tensors(rp_report_view *r, const rp_safetensors *file)
     rp_buffer *out = r->out;
     uint64_t total = 0;
 
-    rp_buffer_text(out, "<table>\n<caption>States after the last step</caption>\n<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Type</th>"
-                        "<th scope=\"col\">Shape</th><th scope=\"col\" class=\"n\">Elements</th></tr></thead>\n<tbody>\n");
+    rp_html_table(out, NULL, "States after the last step", "Name|Type|Shape|#Elements");
     for (size_t i = 0; i < file->count; i++) {
         const rp_safetensor *t = &file->tensor[i];
         uint64_t size = t->size / rp_dtype_size(t->dtype);
@@ -170,8 +167,7 @@ static void put_tensors(rp_report_view *r, const rp_safetensors *file)
     rp_buffer_printf(out, "</tbody>\n<tfoot><tr><th scope=\"row\" colspan=\"3\">All %zu</th><td class=\"n\">", file->count);
     rp_html_count(out, total);
     rp_buffer_text(out, "</td></tr></tfoot>\n</table>\n");
-    if (file->count > TENSORS_MAX)
-        rp_buffer_printf(out, "<p class=\"note\">The first %d of %zu.</p>\n", (int)TENSORS_MAX, file->count);
+    rp_html_note_first(out, TENSORS_MAX, file->count, "states");
 }
 
 static rp_status put_weights(rp_report_view *r, rp_error *err)
@@ -271,16 +267,14 @@ static rp_status put_programs(rp_report_view *r, rp_error *err)
         programs += is_program(rp_archive_member(r->archive, i));
     if (!programs)
         return RP_OK;
-    rp_buffer_text(r->out, "<h3>Programs executed</h3>\n<table>\n<thead><tr><th scope=\"col\">Program</th>");
-    rp_buffer_text(r->out, r->training_steps ? "<th scope=\"col\">For</th>" : "");
-    rp_buffer_text(r->out, "<th scope=\"col\" class=\"n\">Steps</th><th scope=\"col\" class=\"n\">Operations</th>"
-                           "<th scope=\"col\" class=\"n\">Inputs</th><th scope=\"col\" class=\"n\">Outputs</th></tr></thead>\n<tbody>\n");
+    rp_buffer_text(r->out, "<h3>Programs executed</h3>\n");
+    rp_html_table(r->out, NULL, NULL, r->training_steps ? "Program|For|#Steps|#Operations|#Inputs|#Outputs"
+                                                        : "Program|#Steps|#Operations|#Inputs|#Outputs");
     for (size_t i = 0, number = 0; i < n && number < PROGRAMS_MAX && status == RP_OK; i++)
         if (is_program(rp_archive_member(r->archive, i)))
             status = put_program(r, rp_archive_member(r->archive, i), number++, err);
     rp_buffer_text(r->out, "</tbody>\n</table>\n");
-    if (programs > PROGRAMS_MAX)
-        rp_buffer_printf(r->out, "<p class=\"note\">The first %d of %zu programs.</p>\n", (int)PROGRAMS_MAX, programs);
+    rp_html_note_first(r->out, PROGRAMS_MAX, programs, "programs");
     return status;
 }
 

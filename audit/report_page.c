@@ -98,7 +98,8 @@ void rp_report_head(rp_report_view *r)
     rp_buffer *out = r->out;
 
     rp_buffer_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n"
+                        "<meta http-equiv=\"Content-Security-Policy\" "
+                        "content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n"
                         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>");
     rp_html_text(out, run_name(r) ? run_name(r) : untitled(r));
     rp_buffer_text(out, " \xE2\x80\x93 training report</title>\n<style>\n");
@@ -107,7 +108,8 @@ void rp_report_head(rp_report_view *r)
     rp_buffer_text(out, table_style);
     rp_buffer_text(out, chart_style);
     rp_buffer_text(out, print_style);
-    rp_buffer_text(out, "</style>\n</head>\n<body>\n<main>\n<section aria-label=\"Title\">\n<p class=\"kind\">Model training report</p>\n<h1>");
+    rp_buffer_text(out, "</style>\n</head>\n<body>\n<main>\n<section aria-label=\"Title\">\n"
+                        "<p class=\"kind\">Model training report</p>\n<h1>");
     rp_html_name(out, run_name(r) ? run_name(r) : untitled(r));
     rp_buffer_printf(out, "</h1>\n<p class=\"id\">Archive <span class=\"hash\">%s</span></p>\n", rp_archive_id(r->archive));
 }

@@ -73,14 +73,13 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
         if (!rp_report_is_statement(member) || shown == 64)
             continue;
         if (shown++ == 0)
-            rp_buffer_text(r->out, "<div class=\"wide\"><table class=\"statements\">\n<thead><tr><th scope=\"col\">What it states</th><th scope=\"col\">Signature"
-                                   "</th></tr></thead>\n<tbody>\n");
+            rp_html_table(r->out, "statements", NULL, "What it states|Signature");
         status = rp_report_statement_read(r, member, &statement, err);
         if (status == RP_OK)
             put_statement(r, member, &statement);
         json_decref(statement.payload);
     }
-    rp_buffer_text(r->out, shown ? "</tbody>\n</table></div>\n" : "<p>None: the archive is not signed.</p>\n");
+    rp_buffer_text(r->out, shown ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
     if (shown == 64)
         rp_buffer_text(r->out, "<p class=\"note\">The first 64 statements.</p>\n");
     rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
@@ -103,11 +102,11 @@ static void put_verdict(rp_report_view *r, size_t statements)
     rp_buffer *out = r->out;
 
     if (r->verified && r->verified->statements)
-        rp_buffer_text(out, "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it was "
-                            "signed.</strong>\n<p>");
+        rp_buffer_text(out, "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it "
+                            "was signed.</strong>\n<p>");
     else if (statements)
-        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Signature not checked.</strong>\n<p>This report was made without a "
-                            "trusted key, so nothing below says who made the run. ");
+        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Signature not checked.</strong>\n<p>This report was made "
+                            "without a trusted key, so nothing below says who made the run. ");
     else
         rp_buffer_text(out, "<div class=\"verdict open\"><strong>Not signed: nobody vouches for this archive.</strong>\n<p>");
     rp_buffer_text(out, "All members have the sizes and SHA-256 digests that the manifest gives. The computation was not repeated "
@@ -124,8 +123,8 @@ static void put_signer(rp_report_view *r, size_t statements)
 
         if (strcmp(s->member, RP_RUN_STATEMENT) != 0)
             continue;
-        rp_buffer_printf(out, "Valid, %s, by a key that the maker of this report named as trusted:<br/><span class=\"hash\">%s</span>",
-                         s->key_type, s->key_id);
+        rp_buffer_printf(out, "Valid, %s, by a key that the maker of this report named as trusted:<br/>"
+                         "<span class=\"hash\">%s</span>", s->key_type, s->key_id);
     }
     if (!r->verified || !r->verified->statements)
         rp_buffer_text(out, statements ? "Present, not checked: no trusted key was given" : "None");
@@ -147,7 +146,8 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_html_count(out, n);
     rp_buffer_text(out, " members, ");
     rp_html_count(out, bytes);
-    rp_buffer_printf(out, " bytes, as the manifest lists them; besides them %s", statements ? "only the statements below" : "nothing");
+    rp_buffer_printf(out, " bytes, as the manifest lists them; besides them %s",
+                     statements ? "only the statements below" : "nothing");
     rp_html_row_close(out);
     rp_html_row_open(out, "Replay");
     rp_buffer_text(out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and compares "
@@ -207,7 +207,8 @@ static void put_glance(rp_report_view *r)
     if (r->model) {
         open_figure(out, "Parameters");
         rp_html_count(out, parameters);
-        rp_buffer_printf(out, "<small>%zu layers</small></dd></div>\n", r->recipe->model.n_conv + r->recipe->model.n_hidden + 1);
+        rp_buffer_printf(out, "<small>%zu layers</small></dd></div>\n",
+                         r->recipe->model.n_conv + r->recipe->model.n_hidden + 1);
     }
     open_figure(out, r->training_steps ? "Training steps" : "Steps");
     rp_html_count(out, r->training_steps ? r->training_steps : steps > 0 ? (uint64_t)steps : 0);
