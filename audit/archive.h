@@ -55,5 +55,7 @@ const rp_manifest *rp_archive_manifest(const rp_archive *archive);
 /* FORMAT.md 2: the one header a name and size can have. False when name or size cannot be in an archive. */
 bool rp_ustar_header(unsigned char header[512], const char *name, uint64_t size);
 bool rp_member_name_valid(const char *name);
+/* FORMAT.md 5: whether a member of signatures/ is of a kind that format 1 has. */
+bool rp_signature_kind_known(const char *member);
 
 #endif

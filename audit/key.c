@@ -407,3 +407,41 @@ rp_status rp_key_check(const rp_key *key, const void *message, size_t size, cons
                         : rp_fail(err, RP_ESIGN, "the signature is wrong: not made by %s key %s over these bytes",
                                   key->kind->type, key->id);
 }
+
+/* What is hashed: the ECDSA form is older than the scheme and leaves the name out. */
+static rp_status note_text(rp_buffer *text, const rp_key *key, const char *name, rp_error *err)
+{
+    unsigned char raw[32], *der = NULL;
+    size_t size = sizeof raw;
+    int length;
+    bool done;
+
+    ERR_set_mark();
+    if (key->kind->group == NULL) {
+        done = EVP_PKEY_get_raw_public_key(key->pkey, raw, &size) == 1;
+        rp_buffer_printf(text, "%s\n%c", name, 1);
+        rp_buffer_append(text, raw, size);
+    } else {
+        length = i2d_PUBKEY(key->pkey, &der);
+        done = length > 0;
+        if (done)
+            rp_buffer_append(text, der, (size_t)length);
+        OPENSSL_free(der);
+    }
+    ERR_pop_to_mark();
+    return done ? rp_buffer_status(text, err) : rp_fail(err, RP_ENOMEM, "OpenSSL cannot write the public key");
+}
+
+rp_status rp_key_note_id(const rp_key *key, const char *name, unsigned char id[4], rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_digest digest;
+    rp_status status = note_text(&text, key, name, err);
+
+    if (status == RP_OK)
+        status = rp_sha256(&digest, text.data, text.size, err);
+    if (status == RP_OK)
+        memcpy(id, digest.bytes, 4);
+    rp_buffer_free(&text);
+    return status;
+}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "audit/archive_private.h"
+#include "audit/log_note.h"
 #include "base/memory.h"
 
 static rp_status add_statement(rp_verification *result, const char *member, const rp_statement *statement,
@@ -58,15 +59,85 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
     return status;
 }
 
+static rp_status add_proof(rp_verification *result, const char *member, const rp_log_inclusion *proof, rp_error *err)
+{
+    rp_verified_proof *grown = rp_reallocarray(result->proof, result->proofs + 1, sizeof *result->proof);
+
+    if (grown == NULL)
+        return rp_no_memory(err);
+    result->proof = grown;
+    rp_verified_proof *one = &grown[result->proofs];
+    memset(one, 0, sizeof *one);
+    memcpy(one->member, member, strlen(member) + 1);
+    memcpy(one->key_id, proof->key_id, RP_DIGEST_HEX);
+    one->index = proof->index;
+    one->log_size = proof->head.size;
+    one->origin = rp_strdup(proof->head.origin);
+    if (one->origin == NULL)
+        return rp_no_memory(err);
+    result->proofs++;
+    return RP_OK;
+}
+
+/* The path must be right whoever signed. A log whose key was not given is not an error: logs are many, and the caller
+ * chooses which count; what the key of one of them does say wrongly is. */
+static rp_status check_proof(const rp_archive *archive, const rp_member *member, const rp_verify_options *options,
+                             rp_verification *result, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_log_inclusion proof;
+    rp_log_proof parsed;
+    const rp_key *by = NULL;
+    char name[RP_MEMBER_NAME];
+    rp_status status = rp_archive_member_body(archive, member, &text, err);
+
+    if (status == RP_OK)
+        status = rp_log_check(&proof, (const char *)text.data, text.size, member->name, archive->id, NULL, 0, err);
+    if (status == RP_OK)
+        status = rp_log_member(name, proof.head.origin, err);
+    if (status == RP_OK && strcmp(name, member->name) != 0)
+        status = rp_fail(err, RP_EFORMAT, "%s: is a proof of the log %s, whose name here is %s", member->name,
+                         proof.head.origin, name);
+    if (status == RP_OK && options != NULL && options->log_keys > 0) {
+        status = rp_log_inclusion_parse(&parsed, (const char *)text.data, text.size, member->name, err);
+        if (status == RP_OK)
+            status = rp_log_note_find(&parsed.note, options->log_key, options->log_keys, &by, member->name, err);
+        if (status == RP_OK && by != NULL)
+            memcpy(proof.key_id, rp_key_id(by), RP_DIGEST_HEX);
+    }
+    if (status == RP_OK)
+        status = add_proof(result, member->name, &proof, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
 static rp_status check_statements(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
-                                  rp_verification *result, rp_error *err)
+                                  const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
     rp_status status = RP_OK;
 
-    for (size_t i = 0; status == RP_OK && i < archive->members; i++)
-        if (rp_member_rank(archive->member[i].name) == rp_member_rank(RP_RUN_STATEMENT))
-            status = check_statement(archive, &archive->member[i], trusted, n_trusted, result, err);
+    for (size_t i = 0; status == RP_OK && i < archive->members; i++) {
+        const rp_member *member = &archive->member[i];
+
+        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT))
+            continue;
+        status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
+                                                   : check_statement(archive, member, trusted, n_trusted, result, err);
+    }
     return status;
+}
+
+/* Whoever gives a log's key wants the archive to be in that log. */
+static rp_status check_logged(const rp_verify_options *options, const rp_verification *result, rp_error *err)
+{
+    if (options == NULL || options->log_keys == 0)
+        return RP_OK;
+    for (size_t i = 0; i < result->proofs; i++)
+        if (result->proof[i].key_id[0] != '\0')
+            return RP_OK;
+    return rp_fail(err, RP_ESIGN, "signatures/: %s", result->proofs == 0
+                   ? "no log's proof: the archive does not show that it is in a log"
+                   : "no log's proof is signed by a given log key");
 }
 
 /* A run statement is missing: not said before the hashes are known to be right, as damage is the graver news. */
@@ -83,12 +154,14 @@ static rp_status check_signed(const rp_archive *archive, const rp_verify_options
 static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
                         const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
-    rp_status status = check_statements(archive, trusted, n_trusted, result, err);
+    rp_status status = check_statements(archive, trusted, n_trusted, options, result, err);
 
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
         status = check_signed(archive, options, result, err);
+    if (status == RP_OK)
+        status = check_logged(options, result, err);
     if (status != RP_OK)
         return rp_fail_at(err, status, "%s", archive->where);
     memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
@@ -150,6 +223,9 @@ void rp_verification_free(rp_verification *result)
         return;
     for (size_t i = 0; i < result->statements; i++)
         rp_free(result->statement[i].predicate_type);
+    for (size_t i = 0; i < result->proofs; i++)
+        rp_free(result->proof[i].origin);
     rp_free(result->statement);
+    rp_free(result->proof);
     rp_free(result);
 }

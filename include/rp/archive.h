@@ -74,9 +74,28 @@ RP_API const char *rp_key_type(const rp_key *key); /* "ECDSA P-256", ..., "Ed255
 RP_API bool rp_key_is_private(const rp_key *key);
 RP_API void rp_key_free(rp_key *key);
 
+/* Adds a member to signatures/ of the archive at path, or with force replaces the one of that name: a statement
+ * (signatures/NAME.dsse.json) or a log's proof (rp_log_member). The archive is checked as in opening; a new file with all
+ * its other members takes its name when it is whole and on disk, so the archive is at no time half-written. The id stays
+ * what it was. Whether the bytes are a good signature is not looked into: that is rp_verify.
+ * Errors: RP_EARG (the name, the size, a symbolic link), RP_EEXIST without force, those of opening, RP_EIO. */
+RP_API rp_status rp_archive_add_statement(const char *path, const char *member, const void *bytes, size_t size,
+                                          bool force, rp_error *err);
+
 typedef struct rp_verify_options {
     bool allow_unsigned; /* an archive without any statement is accepted on its hashes alone */
+    /* Keys of logs, borrowed. With any, the archive must carry a proof of a log that one of them signed. */
+    const rp_key *const *log_key;
+    size_t log_keys;
 } rp_verify_options;
+
+/* One proof that the archive is in a log (rp/log.h). */
+typedef struct rp_verified_proof {
+    char member[RP_MEMBER_NAME];
+    char *origin;               /* the log's name */
+    uint64_t index, log_size;
+    char key_id[RP_DIGEST_HEX]; /* of the log's key; "" when none of log_key signed: the proof shows nothing then */
+} rp_verified_proof;
 
 /* One statement that was checked. */
 typedef struct rp_verified_statement {
@@ -92,10 +111,12 @@ typedef struct rp_verification {
     uint64_t bytes; /* of the whole archive */
     size_t statements;
     rp_verified_statement *statement;
+    size_t proofs;
+    rp_verified_proof *proof;
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it
- * names SHA-256(manifest.json)); the manifest; every member against it. So nothing of the archive is parsed on trust,
+ * names SHA-256(manifest.json)) and every log's proof (its path; its signature where log_key has the key); the manifest; every member against it. So nothing of the archive is parsed on trust,
  * and the member that was changed is the one named.
  *   trusted    borrowed; may be NULL when n_trusted is 0
  *   options    NULL: defaults

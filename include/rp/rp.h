@@ -9,6 +9,7 @@
 #include "rp/dtype.h"
 #include "rp/error.h"
 #include "rp/image.h"
+#include "rp/log.h"
 #include "rp/memory.h"
 #include "rp/run.h"
 #include "rp/tensor.h"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Logs of runs: append-only lists of archive ids under a Merkle tree (RFC 6962) whose head, the checkpoint, is signed. Who
+ * keeps a checkpoint can later show that the log still holds all it held then, so a run cannot be dropped quietly.
+ * docs/log.md gives every byte. Texts that functions return are freed with rp_text_free (rp/audit.h). */
+#ifndef RP_LOG_H
+#define RP_LOG_H
+
+#include "rp/archive.h"
+
+enum { RP_LOG_ORIGIN = 201 };        /* an origin has at most 200 bytes */
+enum { RP_LOG_ENTRIES_MAX = 1 << 22 }; /* of a log that this library keeps */
+
+/* What a checkpoint says: the tree of the log's first size entries has this root. */
+typedef struct rp_log_head {
+    char origin[RP_LOG_ORIGIN]; /* the log's name: printable ASCII without spaces and '+' */
+    uint64_t size;
+    rp_digest root;
+} rp_log_head;
+
+/* ---- keeping a log: a folder with `entries` and `checkpoint` ---- */
+
+/* Makes the folder and signs the empty log. Errors: RP_EEXIST where a log is; RP_EARG for the origin or a public key;
+ * RP_EIO. Nothing is left behind on failure. */
+RP_API rp_status rp_log_init(const char *folder, const char *origin, const rp_key *key, rp_error *err);
+/* Appends the open (so: checked) archive's id and signs a new checkpoint. The whole log is computed again first and must
+ * be what key signed. Entries that no checkpoint covers, left by an add that was killed, are cut off. An id that is there
+ * already is not appended twice: *added is then false. Processes that add to one log wait for each other.
+ *   index, added   may be NULL
+ * Errors: RP_EHASH, RP_EFORMAT, RP_ESIGN (another key's log) and the log is untouched; RP_EIO, RP_ENOMEM. */
+RP_API rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index, bool *added,
+                            rp_error *err);
+
+typedef struct rp_run_log rp_run_log;
+
+/* Reads the log as its checkpoint has it and computes the root again. With trusted keys one of them must have signed.
+ * Errors: RP_EHASH where entries are missing or changed; RP_ESIGN; RP_EFORMAT; RP_EIO. */
+RP_API rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
+                             rp_error *err);
+RP_API void rp_log_close(rp_run_log *log); /* NULL is fine */
+RP_API const rp_log_head *rp_log_state(const rp_run_log *log);
+RP_API const char *rp_log_signer(const rp_run_log *log); /* id of the trusted key that signed; NULL when none was given */
+RP_API const rp_digest *rp_log_entry(const rp_run_log *log, uint64_t index); /* an archive id; NULL past the end */
+/* Bytes after the last entry that the checkpoint covers: an add that did not finish. They are not in the log. */
+RP_API uint64_t rp_log_unfinished(const rp_run_log *log);
+/* Whether archive_id (64 hex digits) is in the log, and where first. */
+RP_API bool rp_log_find(const rp_run_log *log, const char *archive_id, uint64_t *index);
+/* A proof that entry index is in the log: text of docs/log.md 4. Errors: RP_EARG past the end; RP_ENOMEM. */
+RP_API rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out, rp_error *err);
+/* A proof that the log still begins with what an older checkpoint covers: docs/log.md 5. old: that checkpoint's text,
+ * signed by one of trusted. Errors: RP_EHASH when the log has lost or changed entries, or it is another log's. */
+RP_API rp_status rp_log_prove_consistency(const rp_run_log *log, const char *old, size_t size, const char *where,
+                                          const rp_key *const *trusted, size_t n_trusted, char **out, rp_error *err);
+
+/* ---- checking, without the log ---- */
+
+typedef struct rp_log_inclusion {
+    rp_log_head head;
+    uint64_t index;
+    char key_id[RP_DIGEST_HEX]; /* of the key that signed the checkpoint; "" when no key was given */
+} rp_log_inclusion;
+
+/* Whether a proof shows archive_id in a log whose checkpoint one of trusted signed; with n_trusted 0 the signature is not
+ * looked into. where names the text in errors. Errors: RP_EFORMAT; RP_EHASH (the path does not lead to the root);
+ * RP_ESIGN. */
+RP_API rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, const char *where,
+                              const char *archive_id, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* Whether a proof shows that the log of the checkpoint inside it begins with all that the checkpoint old covers. Both
+ * must be signed by trusted keys. was, is: may be NULL. Errors as above. */
+RP_API rp_status rp_log_check_consistency(rp_log_head *was, rp_log_head *is, const char *proof, size_t size,
+                                          const char *where, const char *old, size_t old_size, const char *old_where,
+                                          const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* Name of the member under which an archive carries a proof by the log of this origin. */
+RP_API rp_status rp_log_member(char out[RP_MEMBER_NAME], const char *origin, rp_error *err);
+
+#endif
