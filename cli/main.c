@@ -30,6 +30,7 @@ static const command commands[] = {
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
+    {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
     {"bench", "time the kernels beside the limits of this host", rp_command_bench},

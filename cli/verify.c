@@ -5,7 +5,7 @@
 
 typedef struct request {
     const char *archive;
-    rp_text_list trust;
+    rp_text_list trust, log_key;
     bool allow_unsigned;
 } request;
 
@@ -16,6 +16,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature counts", &r->trust, false},
         {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "accept an archive without signature on its hashes alone",
          &r->allow_unsigned, false},
+        {0, "log-key", RP_OPTION_LIST, "PUB.pem", "a log's public key: the archive must carry a proof by that log",
+         &r->log_key, false},
     };
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
@@ -41,6 +43,17 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_text(out, "path", r->archive);
+    rp_put_open(out, "proofs", '[');
+    for (size_t i = 0; i < v->proofs; i++) {
+        rp_put_open(out, NULL, '{');
+        rp_put_integer(out, "index", v->proof[i].index);
+        rp_put_text(out, "key_id", v->proof[i].key_id[0] ? v->proof[i].key_id : NULL);
+        rp_put_integer(out, "log_size", v->proof[i].log_size);
+        rp_put_text(out, "member", v->proof[i].member);
+        rp_put_text(out, "origin", v->proof[i].origin);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
     rp_put_bool(out, "signed", v->statements != 0);
     rp_put_open(out, "statements", '[');
     for (size_t i = 0; i < v->statements; i++) {
@@ -63,6 +76,14 @@ static void put_lines(rp_session *session, const request *r, const rp_verificati
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
     rp_put_signers(session, v);
+    for (size_t i = 0; i < v->proofs; i++) {
+        const rp_verified_proof *one = &v->proof[i];
+        const char *id = one->key_id;
+
+        rp_put_line(session, *id ? "logged" : "unchecked", "entry %llu of %llu in %s, %s%s", (unsigned long long)one->index,
+                    (unsigned long long)one->log_size, one->origin, *id ? "signed by key " : "says a proof whose signer is "
+                    "not known here: give --log-key", id);
+    }
     if (v->statements == 0)
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
 }
@@ -70,17 +91,21 @@ static void put_lines(rp_session *session, const request *r, const rp_verificati
 rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error *err)
 {
     request r = {0};
-    rp_trust trust = {.count = 0};
+    rp_trust trust = {.count = 0}, logs = {.count = 0};
     rp_verification *result = NULL;
     rp_archive *archive = NULL;
+    rp_verify_options options;
     rp_status status = parse(session, argc, argv, &r, err);
 
     if (status != RP_OK || session->helped)
         return status;
     status = rp_trust_load(&trust, &r.trust, err);
     if (status == RP_OK)
+        status = rp_trust_load(&logs, &r.log_key, err);
+    options = (rp_verify_options){r.allow_unsigned, (const rp_key *const *)logs.key, logs.count};
+    if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
-                           &(rp_verify_options){.allow_unsigned = r.allow_unsigned}, &result, &archive, err);
+                           &options, &result, &archive, err);
     if (status == RP_OK && session->json)
         put_json(session, &r, archive, result);
     else if (status == RP_OK)
@@ -88,5 +113,6 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     rp_verification_free(result);
     rp_archive_close(archive);
     rp_trust_free(&trust);
+    rp_trust_free(&logs);
     return status;
 }

@@ -9,7 +9,7 @@ recipe small.yaml
 hex='[0-9a-f]{64}'
 
 # ---- help and version ----
-for command in run verify replay diff inspect predict report golden keygen doctor bench; do
+for command in run verify replay diff inspect predict report golden keygen doctor bench log; do
     works "^usage: reprise $command" "$reprise" $command --help
     holds "help of $command has an example" grep -q '^example:' "$log/out"
     cp "$log/out" "$log/direct"
