@@ -5,6 +5,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <stdio.h>
 
 enum { TREE = 64 };
 static rp_key *key, *other, *edward;
@@ -299,6 +300,48 @@ static void note_ids_follow_the_specification(void **state)
     rp_key_free(public_key);
 }
 
+/* The texts of docs/log.md, made by another program (Python, and OpenSSL's command) with the key of RFC 8032 7.1 test 1:
+ * Ed25519 has one signature for a text, so the bytes must be the same. */
+static void worked_example_of_the_page_is_exact(void **state)
+{
+    static const char pem[] = "-----BEGIN PRIVATE KEY-----\n"
+                              "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+                              "-----END PRIVATE KEY-----\n";
+    static const char *const names[] = {"good-checkpoint.txt", "good-inclusion.txt", "good-consistency.txt"};
+    rp_digest leaf[5], path[RP_LOG_PATH_MAX];
+    rp_log_head head = {.size = 5};
+    rp_buffer made[3] = {{0}}, found = {0};
+    size_t length;
+    rp_key *signer;
+    rp_error err;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        memset(leaf[i].bytes, (int)i + 1, RP_DIGEST_SIZE);
+    assert_ok(rp_log_leaves(leaf, leaf, 5, &err));
+    assert_ok(rp_log_root(&head.root, leaf, 5, &err));
+    strcpy(head.origin, origin);
+    assert_ok(rp_key_private_from_pem(&signer, pem, strlen(pem), NULL, "pem", &err));
+    assert_ok(rp_log_note_write(&made[0], &head, signer, &err));
+    rp_buffer_u8(&made[0], 0);
+    assert_ok(rp_log_path(path, &length, leaf, 5, 3, &err));
+    rp_log_inclusion_write(&made[1], 3, path, length, (char *)made[0].data);
+    assert_ok(rp_log_growth(path, &length, leaf, 5, 3, &err));
+    rp_log_consistency_write(&made[2], 3, path, length, (char *)made[0].data);
+    made[0].size--;
+    for (size_t i = 0; i < 3; i++) {
+        char file[200];
+
+        (void)snprintf(file, sizeof file, RP_SOURCE_DIR "/tests/corpus/log/%s", names[i]);
+        assert_ok(rp_file_read(file, 1 << 16, &found, &err));
+        assert_int_equal(found.size, made[i].size);
+        assert_memory_equal(found.data, made[i].data, found.size);
+        rp_buffer_free(&made[i]);
+    }
+    rp_buffer_free(&found);
+    rp_key_free(signer);
+}
+
 static void every_turned_bit_and_cut_of_a_proof_is_refused(void **state)
 {
     const rp_key *const keys[] = {key, edward};
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(every_consistency_proof_holds_and_every_wrong_one_does_not),
         cmocka_unit_test(checkpoints_are_read_as_written_by_every_kind_of_key),
         cmocka_unit_test(note_ids_follow_the_specification),
+        cmocka_unit_test(worked_example_of_the_page_is_exact),
         cmocka_unit_test(every_turned_bit_and_cut_of_a_proof_is_refused),
         cmocka_unit_test(signatures_of_others_are_stepped_over_but_wrong_ones_are_not),
         cmocka_unit_test(texts_with_one_thing_wrong_are_refused),
