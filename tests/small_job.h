@@ -22,7 +22,7 @@
 
 static char job_folder[64];
 static char job_recipe[96], job_signed[96], job_other[96], job_api[96], job_private[96], job_public[96], job_out[96],
-    job_out_public[96];
+    job_out_public[96], job_log_folder[96];
 static char job_rows[2048];
 static rp_job_options job_options = {.threads = 1, .level = "ref"};
 static bool job_real_conformance;
@@ -233,6 +233,54 @@ static rp_status job_doctor(rp_error *err)
     return status;
 }
 
+static rp_status job_log_in(const rp_key *key, const rp_archive *archive, rp_error *err)
+{
+    char member[RP_MEMBER_NAME];
+    char *proof = NULL;
+    rp_run_log *log = NULL;
+    rp_log_inclusion found;
+    uint64_t index;
+    rp_status status = rp_log_init(job_log_folder, "example.com/log", key, err);
+
+    if (status == RP_OK)
+        status = rp_log_add(job_log_folder, archive, key, &index, NULL, err);
+    if (status == RP_OK)
+        status = rp_log_open(&log, job_log_folder, &key, 1, err);
+    if (status == RP_OK)
+        status = rp_log_prove(log, index, &proof, err);
+    if (status == RP_OK)
+        status = rp_log_check(&found, proof, strlen(proof), "proof", rp_archive_id(archive), &key, 1, err);
+    if (status == RP_OK)
+        status = rp_log_member(member, found.head.origin, err);
+    if (status == RP_OK)
+        status = rp_archive_add_statement(job_other, member, proof, strlen(proof), true, err);
+    rp_text_free(proof);
+    rp_log_close(log);
+    return status;
+}
+
+/* The log goes again; a temporary in it would keep its folder. */
+static rp_status job_log(rp_error *err)
+{
+    char path[120];
+    rp_key *key = NULL;
+    rp_archive *archive = NULL;
+    rp_status status = rp_key_load_private(&key, job_private, NULL, err);
+
+    if (status == RP_OK)
+        status = rp_archive_open(&archive, job_other, err);
+    if (status == RP_OK)
+        status = job_log_in(key, archive, err);
+    (void)snprintf(path, sizeof path, "%s/entries", job_log_folder);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/checkpoint", job_log_folder);
+    (void)unlink(path);
+    (void)rmdir(job_log_folder);
+    rp_archive_close(archive);
+    rp_key_free(key);
+    return status;
+}
+
 typedef struct small_job {
     const char *name;
     rp_status (*work)(rp_error *err);
@@ -242,6 +290,7 @@ static const small_job small_jobs[] = {
     {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
+    {"log", job_log},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 
@@ -278,6 +327,7 @@ static int job_setup(void **state)
     JOB_PATH(job_public, "key.pub.pem");
     JOB_PATH(job_out, "out.file");
     JOB_PATH(job_out_public, "out.public");
+    JOB_PATH(job_log_folder, "log");
 #undef JOB_PATH
     strcpy(job_rows, "x,colour,y\n");
     for (int i = 0; i < 16; i++)
