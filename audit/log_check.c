@@ -5,28 +5,36 @@
 
 #include "audit/log_note.h"
 
+rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
+                                 const char *archive_id, rp_error *err)
+{
+    const rp_log_head *head = &out->note.head;
+    rp_digest leaf;
+    bool right = false;
+    rp_status status;
+
+    if (!rp_unhex(leaf.bytes, sizeof leaf.bytes, archive_id))
+        return rp_fail(err, RP_EARG, "%.64s is not an archive id: expected 64 lowercase hex digits", archive_id);
+    status = rp_log_inclusion_parse(out, text, size, where, err);
+    if (status == RP_OK)
+        status = rp_log_leaves(&leaf, &leaf, 1, err);
+    if (status == RP_OK)
+        status = rp_log_path_check(&right, out->path, out->length, out->number, head->size, &leaf, &head->root, err);
+    if (status == RP_OK && !right)
+        status = rp_fail(err, RP_EHASH, "%s: does not show archive %s as entry %llu of %llu: the path does not lead to the "
+                         "checkpoint's root", where, archive_id, (unsigned long long)out->number,
+                         (unsigned long long)head->size);
+    return status;
+}
+
 rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, const char *where, const char *archive_id,
                        const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     rp_log_proof parsed;
-    rp_digest leaf;
     const rp_key *by = NULL;
-    bool right = false;
-    rp_status status;
+    rp_status status = rp_log_inclusion_check(&parsed, proof, size, where, archive_id, err);
 
     memset(out, 0, sizeof *out);
-    if (!rp_unhex(leaf.bytes, sizeof leaf.bytes, archive_id))
-        return rp_fail(err, RP_EARG, "%.64s is not an archive id: expected 64 lowercase hex digits", archive_id);
-    status = rp_log_inclusion_parse(&parsed, proof, size, where, err);
-    if (status == RP_OK)
-        status = rp_log_leaves(&leaf, &leaf, 1, err);
-    if (status == RP_OK)
-        status = rp_log_path_check(&right, parsed.path, parsed.length, parsed.number, parsed.note.head.size, &leaf,
-                                   &parsed.note.head.root, err);
-    if (status == RP_OK && !right)
-        status = rp_fail(err, RP_EHASH, "%s: does not show archive %s as entry %llu of %llu: the path does not lead to the "
-                         "checkpoint's root", where, archive_id, (unsigned long long)parsed.number,
-                         (unsigned long long)parsed.note.head.size);
     if (status == RP_OK && n_trusted > 0)
         status = rp_log_note_check(&parsed.note, trusted, n_trusted, &by, where, err);
     if (status != RP_OK)

@@ -47,6 +47,11 @@ void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *pat
 rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 
+/* Parses an inclusion proof, and follows its path from archive_id to the checkpoint's root; whose that is, is not looked
+ * into. Errors: RP_EFORMAT, RP_EHASH. */
+rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
+                                 const char *archive_id, rp_error *err);
+
 /* signatures/log-HHHHHHHHHHHHHHHH.tlog-proof */
 bool rp_log_member_valid(const char *member);
 

@@ -59,7 +59,9 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
     return status;
 }
 
-static rp_status add_proof(rp_verification *result, const char *member, const rp_log_inclusion *proof, rp_error *err)
+/* by: NULL when no given key signed. */
+static rp_status add_proof(rp_verification *result, const char *member, const rp_log_proof *proof, const rp_key *by,
+                           rp_error *err)
 {
     rp_verified_proof *grown = rp_reallocarray(result->proof, result->proofs + 1, sizeof *result->proof);
 
@@ -69,10 +71,11 @@ static rp_status add_proof(rp_verification *result, const char *member, const rp
     rp_verified_proof *one = &grown[result->proofs];
     memset(one, 0, sizeof *one);
     memcpy(one->member, member, strlen(member) + 1);
-    memcpy(one->key_id, proof->key_id, RP_DIGEST_HEX);
-    one->index = proof->index;
-    one->log_size = proof->head.size;
-    one->origin = rp_strdup(proof->head.origin);
+    if (by != NULL)
+        memcpy(one->key_id, rp_key_id(by), RP_DIGEST_HEX);
+    one->index = proof->number;
+    one->log_size = proof->note.head.size;
+    one->origin = rp_strdup(proof->note.head.origin);
     if (one->origin == NULL)
         return rp_no_memory(err);
     result->proofs++;
@@ -85,28 +88,22 @@ static rp_status check_proof(const rp_archive *archive, const rp_member *member,
                              rp_verification *result, rp_error *err)
 {
     rp_buffer text = {0};
-    rp_log_inclusion proof;
-    rp_log_proof parsed;
+    rp_log_proof proof;
     const rp_key *by = NULL;
     char name[RP_MEMBER_NAME];
     rp_status status = rp_archive_member_body(archive, member, &text, err);
 
     if (status == RP_OK)
-        status = rp_log_check(&proof, (const char *)text.data, text.size, member->name, archive->id, NULL, 0, err);
+        status = rp_log_inclusion_check(&proof, (const char *)text.data, text.size, member->name, archive->id, err);
     if (status == RP_OK)
-        status = rp_log_member(name, proof.head.origin, err);
+        status = rp_log_member(name, proof.note.head.origin, err);
     if (status == RP_OK && strcmp(name, member->name) != 0)
         status = rp_fail(err, RP_EFORMAT, "%s: is a proof of the log %s, whose name here is %s", member->name,
-                         proof.head.origin, name);
-    if (status == RP_OK && options != NULL && options->log_keys > 0) {
-        status = rp_log_inclusion_parse(&parsed, (const char *)text.data, text.size, member->name, err);
-        if (status == RP_OK)
-            status = rp_log_note_find(&parsed.note, options->log_key, options->log_keys, &by, member->name, err);
-        if (status == RP_OK && by != NULL)
-            memcpy(proof.key_id, rp_key_id(by), RP_DIGEST_HEX);
-    }
+                         proof.note.head.origin, name);
+    if (status == RP_OK && options != NULL && options->log_keys > 0)
+        status = rp_log_note_find(&proof.note, options->log_key, options->log_keys, &by, member->name, err);
     if (status == RP_OK)
-        status = add_proof(result, member->name, &proof, err);
+        status = add_proof(result, member->name, &proof, by, err);
     rp_buffer_free(&text);
     return status;
 }

@@ -310,7 +310,7 @@ static void worked_example_of_the_page_is_exact(void **state)
     static const char *const names[] = {"good-checkpoint.txt", "good-inclusion.txt", "good-consistency.txt"};
     rp_digest leaf[5], path[RP_LOG_PATH_MAX];
     rp_log_head head = {.size = 5};
-    rp_buffer made[3] = {{0}}, found = {0};
+    rp_buffer made[3] = {{0}}, found = {0}, page = {0};
     size_t length;
     rp_key *signer;
     rp_error err;
@@ -329,15 +329,24 @@ static void worked_example_of_the_page_is_exact(void **state)
     assert_ok(rp_log_growth(path, &length, leaf, 5, 3, &err));
     rp_log_consistency_write(&made[2], 3, path, length, (char *)made[0].data);
     made[0].size--;
+    assert_ok(rp_file_read(RP_SOURCE_DIR "/docs/log.md", 1 << 20, &page, &err));
+    rp_buffer_u8(&page, 0);
+    assert_false(page.failed);
     for (size_t i = 0; i < 3; i++) {
-        char file[200];
+        char file[200], shown[600];
 
         (void)snprintf(file, sizeof file, RP_SOURCE_DIR "/tests/corpus/log/%s", names[i]);
         assert_ok(rp_file_read(file, 1 << 16, &found, &err));
         assert_int_equal(found.size, made[i].size);
         assert_memory_equal(found.data, made[i].data, found.size);
-        rp_buffer_free(&made[i]);
+        /* the page shows each text in a block, the proofs without the checkpoint */
+        length = i == 0 ? found.size : found.size - made[0].size;
+        (void)snprintf(shown, sizeof shown, "```text\n%.*s```\n", (int)length, (char *)found.data);
+        assert_non_null(strstr((char *)page.data, shown));
     }
+    for (size_t i = 0; i < 3; i++)
+        rp_buffer_free(&made[i]);
+    rp_buffer_free(&page);
     rp_buffer_free(&found);
     rp_key_free(signer);
 }
