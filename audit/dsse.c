@@ -34,8 +34,8 @@ static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp
 {
     size_t length = (size + 2) / 3 * 4;
 
-    if (size > RP_STATEMENT_LIMIT)
-        return rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", size, (int)RP_STATEMENT_LIMIT);
+    if (size > RP_ENVELOPE_LIMIT)
+        return rp_fail(err, RP_EARG, "envelope: %zu bytes, at most %d are allowed", size, (int)RP_ENVELOPE_LIMIT);
     rp_buffer_free(out);
     out->data = rp_malloc(length + 1);
     if (out->data == NULL)
@@ -60,22 +60,23 @@ static rp_status payload_write(rp_buffer *out, const char *archive_id, const cha
     return status;
 }
 
-static rp_status envelope_write(rp_buffer *out, const rp_key *key, const rp_buffer *payload,
-                                const rp_buffer *signature, rp_error *err)
+rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload, size_t size, rp_error *err)
 {
-    rp_buffer payload64 = {0}, signature64 = {0};
-    rp_status status = base64_write(&payload64, payload->data, payload->size, err);
-    json_t *json = NULL;
+    rp_buffer message = {0}, signature = {0}, payload64 = {0}, signature64 = {0};
+    rp_status status;
 
-    if (status == RP_OK)
-        status = base64_write(&signature64, signature->data, signature->size, err);
-    if (status == RP_OK) {
-        json = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
+    *out = NULL;
+    if ((status = base64_write(&payload64, payload, size, err)) == RP_OK &&
+        (status = pre_authentication(&message, payload, size, err)) == RP_OK &&
+        (status = rp_key_sign(key, message.data, message.size, &signature, err)) == RP_OK &&
+        (status = base64_write(&signature64, signature.data, signature.size, err)) == RP_OK) {
+        *out = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
                          RP_PAYLOAD_TYPE, "signatures", "keyid", rp_key_id(key), "sig",
                          (const char *)signature64.data);
-        status = json != NULL ? rp_json_write(json, out, err) : rp_no_memory(err);
+        status = *out != NULL ? RP_OK : rp_no_memory(err);
     }
-    json_decref(json);
+    rp_buffer_free(&message);
+    rp_buffer_free(&signature);
     rp_buffer_free(&payload64);
     rp_buffer_free(&signature64);
     return status;
@@ -84,24 +85,20 @@ static rp_status envelope_write(rp_buffer *out, const rp_key *key, const rp_buff
 rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,
                              const json_t *predicate, rp_error *err)
 {
-    rp_buffer payload = {0}, message = {0}, signature = {0};
+    rp_buffer payload = {0};
+    json_t *envelope = NULL;
     rp_status status;
 
     if (!json_is_object(predicate))
         return rp_fail(err, RP_EARG, "statement: the predicate must be an object");
-    status = payload_write(&payload, archive_id, predicate_type, predicate, err);
-    if (status == RP_OK)
-        status = pre_authentication(&message, payload.data, payload.size, err);
-    if (status == RP_OK)
-        status = rp_key_sign(key, message.data, message.size, &signature, err);
-    if (status == RP_OK)
-        status = envelope_write(out, key, &payload, &signature, err);
+    if ((status = payload_write(&payload, archive_id, predicate_type, predicate, err)) == RP_OK &&
+        (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK)
+        status = rp_json_write(envelope, out, err);
     if (status == RP_OK && out->size > RP_STATEMENT_LIMIT)
         status = rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", out->size,
                          (int)RP_STATEMENT_LIMIT);
+    json_decref(envelope);
     rp_buffer_free(&payload);
-    rp_buffer_free(&message);
-    rp_buffer_free(&signature);
     return status;
 }
 
@@ -112,8 +109,7 @@ static rp_status malformed(rp_error *err, const char *where, const char *what)
     return rp_fail(err, RP_ESIGN, "%s: %s", where, what);
 }
 
-/* Canonical JSON; whatever is wrong with it is wrong with the statement. */
-static rp_status parse_json(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err)
+rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     rp_status status = rp_json_parse(out, bytes, size, true, where, err);
 
@@ -141,7 +137,7 @@ static rp_status base64_read(rp_buffer *out, const char *text, const char *where
     rp_status status = RP_OK;
     int size;
 
-    if (length == 0 || length % 4 != 0 || length > 2 * RP_STATEMENT_LIMIT)
+    if (length == 0 || length % 4 != 0 || length > RP_ENVELOPE_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %s is not base64", where, what);
     while (padding < 2 && text[length - 1 - padding] == '=')
         padding++;
@@ -175,9 +171,8 @@ static rp_status find_key(const rp_key **out, const char *key_id, const char *wh
                    n_trusted);
 }
 
-/* Opens the envelope: payload holds the bytes the trusted key has signed. */
-static rp_status open_envelope(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
-                               const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
+                           const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     const json_t *list = json_object_get(json, "signatures"), *one = json_array_get(list, 0);
     const char *payload64 = text_of(json, "payload"), *type = text_of(json, "payloadType");
@@ -234,9 +229,9 @@ rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, 
     memset(out, 0, sizeof *out);
     if (size > RP_STATEMENT_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_STATEMENT_LIMIT);
-    if ((status = parse_json(&json, bytes, size, where, err)) == RP_OK &&
-        (status = open_envelope(json, &payload, &out->key, where, trusted, n_trusted, err)) == RP_OK &&
-        (status = parse_json(&out->payload, payload.data, payload.size, where, err)) == RP_OK)
+    if ((status = rp_signed_json_parse(&json, bytes, size, where, err)) == RP_OK &&
+        (status = rp_envelope_open(json, &payload, &out->key, where, trusted, n_trusted, err)) == RP_OK &&
+        (status = rp_signed_json_parse(&out->payload, payload.data, payload.size, where, err)) == RP_OK)
         status = read_statement(out, where, err);
     json_decref(json);
     rp_buffer_free(&payload);

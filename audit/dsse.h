@@ -11,7 +11,8 @@
 #define RP_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define RP_PROVENANCE_TYPE "https://slsa.dev/provenance/v1"
 
-enum { RP_STATEMENT_LIMIT = 1 << 20 };
+/* An envelope's payload may be larger than a statement's: oms.h lists every member in one. */
+enum { RP_STATEMENT_LIMIT = 1 << 20, RP_ENVELOPE_LIMIT = 24 << 20 };
 
 /* signatures/NAME.dsse.json, NAME without a further slash. */
 bool rp_statement_name_valid(const char *member);
@@ -36,5 +37,15 @@ rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, 
 rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
                               rp_error *err);
 void rp_statement_clear(rp_statement *statement);
+
+/* ---- the envelope alone, as a JSON object that may be part of another ---- */
+
+/* Signs payload. The caller owns *out. */
+rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload, size_t size, rp_error *err);
+/* payload: the decoded bytes that *key, one of the trusted, has signed. Form and base64 are exact. Errors: RP_ESIGN. */
+rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
+                           const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* Canonical JSON; whatever is wrong with it is wrong with the signature: RP_ESIGN. */
+rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err);
 
 #endif
