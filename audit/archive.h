@@ -31,7 +31,7 @@ rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, 
 const char *rp_archive_writer_id(const rp_archive_writer *writer);
 
 /* After finish: adds signatures/NAME.dsse.json, a signed in-toto statement about this archive. member: e.g.
- * RP_RUN_STATEMENT. predicate is borrowed. */
+ * RP_RUN_STATEMENT, which by an ECDSA key brings RP_OMS_BUNDLE with it. predicate is borrowed. */
 rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
                                  const char *predicate_type, const json_t *predicate, rp_error *err);
 

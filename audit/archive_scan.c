@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
-#include "audit/dsse.h"
+#include "audit/oms.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -94,7 +94,9 @@ static rp_status unknown_member(const rp_archive *archive, const char *name, rp_
 static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
 {
     int rank = rp_member_rank(member->name);
-    uint64_t limit = rank == 0 ? RP_MANIFEST_LIMIT : RP_STATEMENT_LIMIT;
+    uint64_t limit = rank == 0                                   ? RP_MANIFEST_LIMIT
+                     : strcmp(member->name, RP_OMS_BUNDLE) == 0 ? RP_OMS_LIMIT
+                                                                 : RP_STATEMENT_LIMIT;
 
     if (rank < 0)
         return unknown_member(archive, member->name, err);
@@ -147,7 +149,7 @@ static bool nearly(const char found[RP_MEMBER_NAME], const char *name)
 }
 
 /* Which member a damaged header was: its name field may be what is damaged, so the manifest's list is asked first, and
- * after that list the one statement that every signed archive has. Only for the error: the archive is refused. */
+ * after that list what signing a run writes. Only for the error: the archive is refused. */
 static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME])
 {
     rp_buffer text = {0};
@@ -161,6 +163,8 @@ static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME])
         strcpy(name, manifest->member[at - 1].name);
     } else if (nearly(name, RP_RUN_STATEMENT)) {
         strcpy(name, RP_RUN_STATEMENT);
+    } else if (nearly(name, RP_OMS_BUNDLE)) {
+        strcpy(name, RP_OMS_BUNDLE);
     }
     rp_manifest_free(manifest);
     rp_buffer_free(&text);

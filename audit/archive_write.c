@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "audit/archive.h"
-#include "audit/dsse.h"
+#include "audit/oms.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -220,6 +220,19 @@ const char *rp_archive_writer_id(const rp_archive_writer *writer)
     return writer->finished ? writer->id : NULL;
 }
 
+/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of others, a
+ * rejection for instance, must not look like a signature on the model. */
+static rp_status add_bundle(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_oms_write(&text, key, writer->id, writer->member, writer->members, err);
+
+    if (status == RP_OK)
+        status = add_member(writer, RP_OMS_BUNDLE, text.data, text.size, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
 rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
                                  const char *predicate_type, const json_t *predicate, rp_error *err)
 {
@@ -234,6 +247,8 @@ rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, 
     if (status == RP_OK)
         status = add_member(writer, member, text.data, text.size, err);
     rp_buffer_free(&text);
+    if (status == RP_OK && strcmp(member, RP_RUN_STATEMENT) == 0 && rp_key_is_ecdsa(key))
+        status = add_bundle(writer, key, err);
     return status;
 }
 

@@ -135,6 +135,11 @@ const char *rp_key_type(const rp_key *key)
     return key->kind->type;
 }
 
+bool rp_key_is_ecdsa(const rp_key *key)
+{
+    return key->kind->group != NULL;
+}
+
 bool rp_key_is_private(const rp_key *key)
 {
     return key->is_private;

@@ -16,5 +16,7 @@ rp_status rp_key_check(const rp_key *key, const void *message, size_t size, cons
 /* The four bytes by which a signed note (C2SP) tells the key named name: of a hash of name and key for Ed25519 (type 1), of
  * the key's SubjectPublicKeyInfo for ECDSA (type 2). Errors: RP_ENOMEM. */
 rp_status rp_key_note_id(const rp_key *key, const char *name, unsigned char id[4], rp_error *err);
+/* On one of the three NIST curves, as against Ed25519. */
+bool rp_key_is_ecdsa(const rp_key *key);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Verification (FORMAT.md 6). Signatures come before the manifest is parsed: once a trusted statement vouches for
  * SHA-256(manifest.json), the manifest says what every other member must be. It also puts the blame right: a manifest
- * that does not match its statement is named itself, not the members that then seem wrong. */
+ * that does not match its statement is named itself, not the members that then seem wrong. The Model Signing bundle is
+ * compared last, with members that are known to be the manifest's. */
 #include "audit/verify.h"
 
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "audit/log_note.h"
 #include "base/memory.h"
 
-static rp_status add_statement(rp_verification *result, const char *member, const rp_statement *statement,
-                               rp_error *err)
+static rp_status add_statement(rp_verification *result, const char *member, const rp_key *key,
+                               const char *predicate_type, rp_error *err)
 {
     rp_verified_statement *grown =
         rp_reallocarray(result->statement, result->statements + 1, sizeof *result->statement);
@@ -22,9 +23,9 @@ static rp_status add_statement(rp_verification *result, const char *member, cons
     rp_verified_statement *one = &grown[result->statements];
     memset(one, 0, sizeof *one);
     memcpy(one->member, member, strlen(member) + 1);
-    memcpy(one->key_id, rp_key_id(statement->key), RP_DIGEST_HEX);
-    one->key_type = rp_key_type(statement->key);
-    one->predicate_type = rp_strdup(statement->predicate_type);
+    memcpy(one->key_id, rp_key_id(key), RP_DIGEST_HEX);
+    one->key_type = rp_key_type(key);
+    one->predicate_type = rp_strdup(predicate_type);
     if (one->predicate_type == NULL)
         return rp_no_memory(err);
     result->statements++;
@@ -53,7 +54,7 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
         status = rp_fail(err, RP_ESIGN, "%s: a statement of another type, expected the run's provenance (%s)",
                          member->name, RP_PROVENANCE_TYPE);
     if (status == RP_OK)
-        status = add_statement(result, member->name, &statement, err);
+        status = add_statement(result, member->name, statement.key, statement.predicate_type, err);
     rp_statement_clear(&statement);
     rp_buffer_free(&text);
     return status;
@@ -116,7 +117,7 @@ static rp_status check_statements(const rp_archive *archive, const rp_key *const
     for (size_t i = 0; status == RP_OK && i < archive->members; i++) {
         const rp_member *member = &archive->member[i];
 
-        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT))
+        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0)
             continue;
         status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
                                                    : check_statement(archive, member, trusted, n_trusted, result, err);
@@ -137,6 +138,27 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
                    : "no log's proof is signed by a given log key");
 }
 
+/* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. */
+static rp_status check_bundle(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                              rp_verification *result, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, RP_OMS_BUNDLE);
+    const rp_key *key;
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (member == NULL)
+        return RP_OK;
+    status = rp_archive_member_body(archive, member, &text, err);
+    if (status == RP_OK)
+        status = rp_oms_check(&key, text.data, text.size, member->name, archive->id, archive->member, archive->members,
+                              trusted, n_trusted, err);
+    if (status == RP_OK)
+        status = add_statement(result, member->name, key, RP_OMS_TYPE, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
 /* A run statement is missing: not said before the hashes are known to be right, as damage is the graver news. */
 static rp_status check_signed(const rp_archive *archive, const rp_verify_options *options,
                               const rp_verification *result, rp_error *err)
@@ -155,6 +177,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
 
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
+    if (status == RP_OK)
+        status = check_bundle(archive, trusted, n_trusted, result, err);
     if (status == RP_OK)
         status = check_signed(archive, options, result, err);
     if (status == RP_OK)

@@ -4,6 +4,6 @@
 #define AUDIT_VERIFY_H
 
 #include "audit/archive.h"
-#include "audit/dsse.h"
+#include "audit/oms.h"
 
 #endif

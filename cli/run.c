@@ -85,7 +85,8 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
     if (r->out)
         rp_put_line(session, "written", "%s", r->out);
     if (key)
-        rp_put_line(session, "signed", "by key %s (%s)", rp_key_id(key), rp_key_type(key));
+        rp_put_line(session, "signed", "by key %s (%s)%s", rp_key_id(key), rp_key_type(key),
+                    strcmp(rp_key_type(key), "Ed25519") ? "" : ", no bundle: OpenSSF Model Signing has no such keys");
     else if (r->out)
         rp_put_line(session, "unsigned", "no --key was given: nobody vouches for this archive");
 }

@@ -97,7 +97,7 @@ typedef struct rp_verified_proof {
     char key_id[RP_DIGEST_HEX]; /* of the log's key; "" when none of log_key signed: the proof shows nothing then */
 } rp_verified_proof;
 
-/* One statement that was checked. */
+/* One statement that was checked, or the bundle for public verifiers (FORMAT.md 5.1), which comes last. */
 typedef struct rp_verified_statement {
     char member[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
@@ -116,8 +116,9 @@ typedef struct rp_verification {
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it
- * names SHA-256(manifest.json)) and every log's proof (its path; its signature where log_key has the key); the manifest; every member against it. So nothing of the archive is parsed on trust,
- * and the member that was changed is the one named.
+ * names SHA-256(manifest.json)) and every log's proof (its path; its signature where log_key has the key); the manifest; every
+ * member against it; the bundle, where there is one. So nothing of the archive is parsed on trust, and the member that was
+ * changed is the one named.
  *   trusted    borrowed; may be NULL when n_trusted is 0
  *   options    NULL: defaults
  *   result     may be NULL; free with rp_verification_free

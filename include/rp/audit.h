@@ -16,7 +16,8 @@ RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
  * step commits to every period-th leaf of 4096 bytes and to all small states, so that a change is seen within period
  * steps, not at once (audit/FORMAT.md 10 says what a verifier can conclude). Errors: RP_EARG, RP_ENOMEM. */
 RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t period, rp_error *err);
-/* Writes the archive of the steps so far, signed when key is not NULL. archive_id may be NULL. Errors: RP_EEXIST without
+/* Writes the archive of the steps so far, signed when key is not NULL; by an ECDSA key with a bundle for the verifier of
+ * OpenSSF Model Signing too, which knows no Ed25519. archive_id may be NULL. Errors: RP_EEXIST without
  * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
 RP_API rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
                                   char archive_id[RP_DIGEST_HEX], rp_error *err);

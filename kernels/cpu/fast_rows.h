@@ -6,12 +6,8 @@
 
 #include "kernels/cpu/fast_map.inc.h"
 
-/* Elements at most; whole rows of lanes. */
-#ifdef FAST_LANES
-enum { EXP_PIECE = FAST_BLOCK };
-#else
+/* Elements at most: whole groups of vectors, in one block of fast_map.inc.h. */
 enum { EXP_PIECE = 1024 };
-#endif
 
 static void exp_piece_f64(double *to, const double *x, double m, size_t n)
 {
@@ -36,7 +32,7 @@ RP_INLINE fast_mask exp_certain(fast_f *result, fast_f x)
 
 static void exp_piece_f32(float *to, const float *x, float m, size_t n)
 {
-    fast_bitmap uncertain;
+    fast_lanes uncertain[EXP_PIECE / FAST_LANES];
     const fast_f shift = fast_all(m);
     const size_t vectors = n / FAST_LANES, rest = n % FAST_LANES;
     uint64_t any = 0;
@@ -45,14 +41,14 @@ static void exp_piece_f32(float *to, const float *x, float m, size_t n)
         fast_f result, in = fast_load(x + v * FAST_LANES) - shift;
         const fast_mask certain = exp_certain(&result, in);
 
-        uncertain.vector[v] = fast_others(certain);
-        any |= uncertain.vector[v];
+        uncertain[v] = fast_others(certain);
+        any |= uncertain[v];
         fast_store(to + v * FAST_LANES, fast_select(certain, result, in));
     }
     if (any != 0) {
-        for (size_t v = vectors; v < FAST_BLOCK / FAST_LANES; v++)
-            uncertain.vector[v] = 0;
-        fast_mend(to, &uncertain, exp_lanes);
+        for (size_t v = vectors; v % FAST_GROUP != 0; v++)
+            uncertain[v] = 0;
+        fast_mend(to, uncertain, vectors, exp_lanes);
     }
     if (rest > 0) {
         float part[FAST_LANES] = {0};
