@@ -258,7 +258,7 @@ rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], cons
     *payload = NULL;
     if (size > RP_STATEMENT_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_STATEMENT_LIMIT);
-    status = parse_json(&json, bytes, size, where, err);
+    status = rp_signed_json_parse(&json, bytes, size, where, err);
     id = text_of(json_array_get(json_object_get(json, "signatures"), 0), "keyid");
     payload64 = text_of(json, "payload");
     if (status == RP_OK && (id == NULL || payload64 == NULL || !rp_unhex(raw, sizeof raw, id)))
@@ -266,7 +266,7 @@ rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], cons
     if (status == RP_OK)
         status = base64_read(&text, payload64, where, "payload", err);
     if (status == RP_OK)
-        status = parse_json(payload, text.data, text.size, where, err);
+        status = rp_signed_json_parse(payload, text.data, text.size, where, err);
     if (status == RP_OK)
         memcpy(key_id, id, RP_DIGEST_HEX);
     json_decref(json);

@@ -2,11 +2,12 @@
  * The first page: what was checked and who vouches for it, then every statement in signatures/, whatever its kind. */
 #include <string.h>
 
+#include "audit/log_note.h"
 #include "audit/report.h"
 
 bool rp_report_is_statement(const rp_member *member)
 {
-    return rp_member_rank(member->name) == rp_member_rank(RP_RUN_STATEMENT);
+    return rp_statement_name_valid(member->name);
 }
 
 static const rp_verified_statement *find_checked(const rp_report_view *r, const rp_member *member)
@@ -60,6 +61,40 @@ static void put_statement(rp_report_view *r, const rp_member *member, const rp_r
     rp_buffer_text(out, "</span></td></tr>\n");
 }
 
+static const rp_verified_proof *find_proof(const rp_report_view *r, const rp_member *member)
+{
+    for (size_t i = 0; r->verified && i < r->verified->proofs; i++)
+        if (strcmp(r->verified->proof[i].member, member->name) == 0)
+            return &r->verified->proof[i];
+    return NULL;
+}
+
+/* Members of signatures/ that state nothing themselves: the bundle for public verifiers, proofs of logs. */
+static void put_other(rp_report_view *r, const rp_member *member)
+{
+    const rp_verified_statement *bundle = find_checked(r, member);
+    const rp_verified_proof *proof = find_proof(r, member);
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<tr><td>");
+    rp_buffer_text(out, rp_log_member_valid(member->name) ? "Proof of being in a log of runs"
+                                                          : "Bundle for the public OpenSSF Model Signing verifier");
+    rp_buffer_text(out, "<br/><span class=\"soft\">");
+    rp_html_name(out, proof ? proof->origin : member->name);
+    rp_buffer_text(out, "</span></td><td>");
+    if (proof && *proof->key_id)
+        rp_buffer_printf(out, "Valid, entry %llu of %llu, signed by a given log key", (unsigned long long)proof->index,
+                         (unsigned long long)proof->log_size);
+    else
+        rp_buffer_text(out, bundle ? "Valid, by a trusted key" : proof ? "Its path is right; no key of the log was given"
+                                                                       : "Not checked");
+    rp_buffer_text(out, "<br/><span class=\"hash\">");
+    rp_html_text(out, bundle ? bundle->key_id : proof ? proof->key_id : "");
+    rp_buffer_text(out, "</span><br/><span class=\"soft\">");
+    rp_html_name(out, member->name);
+    rp_buffer_text(out, "</span></td></tr>\n");
+}
+
 static rp_status put_statements(rp_report_view *r, rp_error *err)
 {
     size_t n = rp_archive_member_count(r->archive), shown = 0;
@@ -70,10 +105,14 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
         const rp_member *member = rp_archive_member(r->archive, i);
         rp_report_statement statement;
 
-        if (!rp_report_is_statement(member) || shown == 64)
+        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || shown == 64)
             continue;
         if (shown++ == 0)
             rp_html_table(r->out, "statements", NULL, "What it states|Signature");
+        if (!rp_report_is_statement(member)) {
+            put_other(r, member);
+            continue;
+        }
         status = rp_report_statement_read(r, member, &statement, err);
         if (status == RP_OK)
             put_statement(r, member, &statement);
