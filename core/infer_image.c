@@ -96,6 +96,21 @@ rp_status infer_conv2d(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return fit_conv(op, attr, &in[0], &in[1], &out[0], err);
 }
 
+/* What the transforms are written for: 3 x 3 taps side by side at every pixel, all channels, padding up to 2. */
+rp_status infer_conv2d_winograd(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                rp_error *err)
+{
+    rp_status status = fit_conv(op, attr, &in[0], &in[1], &out[0], err);
+    bool fits = status == RP_OK && in[1].shape[0] == 3 && in[1].shape[1] == 3 && attr[3].i == 1;
+
+    (void)n_in;
+    for (int i = 0; i < 4; i++)
+        fits = fits && attr[0].list[i % 2] == 1 && attr[2].list[i % 2] == 1 && attr[1].list[i] <= 2;
+    if (status != RP_OK || fits)
+        return status;
+    return refuse(op, &in[0], &in[1], "3 x 3 taps, stride, dilation and groups of 1, and padding up to 2", err);
+}
+
 /* A gradient says the size of what it is the gradient of: with a stride, several sizes give the same outputs. */
 static rp_status check_size(const rp_op *op, const rp_attr *attr, rp_error *err)
 {

@@ -27,20 +27,27 @@ static void set_placement(rp_attr *attr, const rp_placement *place, const size_t
         attr[1].list[i] = attribute(p->padding[i]);
 }
 
-static rp_tensor convolve(rp_tensor x, rp_tensor weight, size_t groups, const rp_placement *place)
+static rp_tensor convolve(rp_op_id id, rp_tensor x, rp_tensor weight, size_t groups, const rp_placement *place)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_tensor in[] = {x, weight}, out[RP_MAX_OUT];
 
     set_placement(attr, place, (const size_t[]){1, 1});
     attr[3].i = attribute(groups);
-    rp_emit(rp_graph_of(in, 2), RP_OP_conv2d, attr, in, 2, out);
+    rp_emit(rp_graph_of(in, 2), id, attr, in, 2, out);
     return out[0];
 }
 
 rp_tensor rp_conv2d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place)
 {
-    rp_tensor y = convolve(x, weight, groups, place);
+    rp_tensor y = convolve(RP_OP_conv2d, x, weight, groups, place);
+
+    return bias.graph ? rp_add(y, bias) : y;
+}
+
+rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bias, const rp_placement *place)
+{
+    rp_tensor y = convolve(RP_OP_conv2d_winograd, x, weight, 1, place);
 
     return bias.graph ? rp_add(y, bias) : y;
 }
@@ -80,7 +87,8 @@ rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups
     }
     wide = flat(x, 1, true);
     taps = flat(weight, 0, true);
-    y = flat(convolve(wide, taps, groups, place), 1, false);
+    y = convolve(RP_OP_conv2d, wide, taps, groups, place);
+    y = flat(y, 1, false);
     return bias.graph ? rp_add(y, bias) : y;
 }
 

@@ -128,6 +128,7 @@ static const rp_op table[RP_OP_COUNT] = {
     MAP2(pow, RP_D_FLOAT, vjp_pow),
     MAP2(atan2, RP_D_FLOAT, vjp_atan2),
     MAP2(hypot, RP_D_FLOAT, vjp_hypot),
+    OP(conv2d_winograd, 2, 1, 0, RP_D_FLOAT, infer_conv2d_winograd, vjp_conv2d, PLACEMENT, INT("groups")),
 };
 
 const rp_op *rp_op_get(rp_op_id id)

@@ -255,6 +255,8 @@ static const struct {
     {RP_K_pad, RP_BF16, 0x5A75B9342B39167Bu},
     {RP_K_gather, RP_BF16, 0xAC7BD0CA1D50B2B4u},
     {RP_K_matmul, RP_BF16, 0xD348BD48554510E4u},
+    {RP_K_conv2d_winograd, RP_F32, 0x4A93E2DDFED4284Cu},
+    {RP_K_conv2d_winograd, RP_F64, 0x6CCBD0BBFE9AA3E9u},
 };
 
 #endif

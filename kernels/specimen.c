@@ -405,6 +405,7 @@ static const struct {
     K(sin, unary, REALS), K(cos, unary, REALS), K(tan, unary, REALS), K(sinh, unary, REALS), K(cosh, unary, REALS),
     K(asin, unary, REALS), K(acos, unary, REALS), K(atan, unary, REALS), K(erfc, unary, REALS), K(rsqrt, unary, REALS), K(cbrt, unary, REALS),
     K(pow, binary, REALS), K(atan2, binary, REALS), K(hypot, binary, REALS),
+    K(conv2d_winograd, winograd, REALS),
 #undef K
 };
 

@@ -58,6 +58,31 @@ static void build_conv2d(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype, 4, to_x ? x : to_weight ? weight : y);
 }
 
+/* Padded by every amount, few and many channels and filters, and more than one chunk of channels. */
+static void build_winograd(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const struct {
+        int64_t pad[4];
+        size_t c, k;
+    } forms[8] = {{{1, 1, 1, 1}, 3, 5},  {{0, 0, 0, 0}, 17, 33}, {{2, 2, 2, 2}, 2, 70}, {{0, 1, 2, 1}, 40, 3},
+                  {{1, 1, 1, 1}, 600, 2}, {{2, 0, 1, 2}, 1, 1},    {{1, 2, 0, 0}, 64, 16}, {{1, 1, 1, 1}, 5, 32}};
+    const size_t form = plan->option % 8, c = forms[form].c, k = forms[form].k;
+    size_t x[4] = {plan->shape[0], 0, 0, c}, y[4] = {plan->shape[0], 0, 0, k};
+
+    s->attr[0].n = s->attr[2].n = 2;
+    s->attr[1].n = 4;
+    s->attr[3].i = 1;
+    memcpy(s->attr[1].list, forms[form].pad, sizeof forms[form].pad);
+    for (int d = 0; d < 2; d++) {
+        s->attr[0].list[d] = s->attr[2].list[d] = 1;
+        x[d + 1] = 3 + plan->shape[d + 1] % 9;
+        y[d + 1] = x[d + 1] + (size_t)(forms[form].pad[d] + forms[form].pad[d + 2]) - 2;
+    }
+    add_in(s, plan, plan->dtype, 4, x);
+    add_in(s, plan, plan->dtype, 4, (size_t[]){3, 3, c, k});
+    add_out(s, plan, plan->dtype, 4, y);
+}
+
 static void build_pool(rp_specimen *s, const rp_specimen_plan *plan)
 {
     const bool grad = plan->kernel == RP_K_max_pool_grad || plan->kernel == RP_K_avg_pool_grad;

@@ -166,6 +166,8 @@ static const op_sample op_samples[] = {
     MAP_SAMPLES(tan), MAP_SAMPLES(sinh), MAP_SAMPLES(cosh), MAP_SAMPLES(asin), MAP_SAMPLES(acos), MAP_SAMPLES(atan),
     MAP_SAMPLES(erfc), MAP_SAMPLES(rsqrt), MAP_SAMPLES(cbrt),
     PAIR_SAMPLES(pow), PAIR_SAMPLES(atan2), PAIR_SAMPLES(hypot),
+    {RP_OP_conv2d_winograd, 2, {D(4, 1, 3, 3, 2), D(4, 3, 3, 2, 3)}, {PLACE(1, 1, 1, 1, 1, 1, 1, 1), {.i = 1}}},
+    {RP_OP_conv2d_winograd, 2, {D(4, 2, 5, 4, 1), D(4, 3, 3, 1, 2)}, {PLACE(1, 1, 2, 0, 1, 2, 1, 1), {.i = 1}}},
 };
 
 #undef D

@@ -15,7 +15,7 @@
 #include "tests/op_samples.h"
 
 enum { OPERANDS = 7, ELEMENTS = 64 };
-static const uint64_t GRADIENT_PROGRAMS = 0x8a4be07d384bf483u;
+static const uint64_t GRADIENT_PROGRAMS = 0x705f304a93b8d990u;
 
 static rp_run *run_new(void)
 {

@@ -73,6 +73,8 @@ static void convolutions_compute_their_formulas(void **state)
     rp_tensor w = put(run, SHAPE(2, 2, 1, 1), (double[]){1, 0, 0, -1}), half = put(run, SHAPE(1), (double[]){0.5});
     rp_tensor pair = put(run, SHAPE(1, 1, 2, 2), (double[]){1, 2, 3, 4});
     rp_tensor each = put(run, SHAPE(1, 2, 1, 2), (double[]){1, 10, 100, 1000});
+    rp_tensor pulse = put(run, SHAPE(1, 3, 3, 1), (double[]){0, 0, 0, 0, 1, 0, 0, 0, 0});
+    rp_tensor taps = put(run, SHAPE(3, 3, 1, 1), (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9});
     rp_tensor nobody = put(run, SHAPE(0, 3, 3, 1), NULL), grad[2], y;
 
     (void)state;
@@ -83,6 +85,10 @@ static void convolutions_compute_their_formulas(void **state)
     assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.dilation = {2, 2}}), SHAPE(1, 1, 1, 1), (double[]){-8});
     assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.dilation = {1, 2}, .stride = {1, 5}, .padding = {1, 0, 0, 0}}),
                  SHAPE(1, 3, 1, 1), (double[]){-3, 1 - 6, 4 - 9});
+    y = rp_conv2d_winograd(pulse, taps, half, &(rp_placement){.padding = {1, 1, 1, 1}});
+    y = rp_cast(y, RP_F32); /* away with the rounding errors of minimal filtering */
+    assert_image(run, rp_cast(y, RP_F64), SHAPE(1, 3, 3, 1),
+                 (double[]){9.5, 8.5, 7.5, 6.5, 5.5, 4.5, 3.5, 2.5, 1.5});
     assert_image(run, rp_conv2d(pair, each, none, 2, NULL), SHAPE(1, 1, 1, 2), (double[]){301, 4020});
     y = rp_sum(rp_conv2d(nobody, w, half, 1, NULL), NULL, 0, false);
     rp_gradients(y, (rp_tensor[]){w, nobody}, 2, grad);

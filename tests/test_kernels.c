@@ -204,7 +204,7 @@ static void memory_layout_does_not_change_bits(void **state)
 static bool may_run_in_place(rp_kernel_id id)
 {
     return (id <= RP_K_dropout && id != RP_K_cast && !(id >= RP_K_eq && id <= RP_K_ge) && id != RP_K_where) ||
-           id >= RP_K_sgd;
+           (id >= RP_K_sgd && id <= RP_K_hypot);
 }
 
 static void check_in_place(const rp_specimen_plan *plan)

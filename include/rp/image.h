@@ -27,7 +27,13 @@ typedef struct rp_placement {
  * padding is above 2^20. */
 RP_API rp_tensor rp_conv2d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place);
 
-/* The same along one axis: x [n, w, c], weight [s, c / groups, k], result [n, ow, k]. Of place the members for the
+/* Convolution with 3 x 3 taps, stride, dilation and groups 1 and padding up to 2, by minimal filtering (CONTRACT 4.6): its own
+ * operation with its own bits. From about 64 channels faster than rp_conv2d, at 2 to 5 times its rounding error. Padding
+ * is multiplied here: an infinity or NaN in x or weight may spread over a tile of 4 x 4 outputs. The gradients are those of
+ * rp_conv2d. Operands as there; RP_ESHAPE also for what does not fit. */
+RP_API rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bias, const rp_placement *place);
+
+/* rp_conv2d along one axis: x [n, w, c], weight [s, c / groups, k], result [n, ow, k]. Of place the members for the
  * width count; RP_EARG when one for the height is not 0. */
 RP_API rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place);
 
