@@ -199,7 +199,8 @@ static rp_tensor convolve(const rp_model *m, const rp_tensor **weight, rp_tensor
         const rp_conv_layer *layer = &r->model.conv[i];
         const rp_placement place = placement(layer, &m->conv[i]);
 
-        x = rp_conv2d(x, (*weight)[0], (*weight)[1], (size_t)layer->groups, &place);
+        x = layer->winograd ? rp_conv2d_winograd(x, (*weight)[0], (*weight)[1], &place)
+                            : rp_conv2d(x, (*weight)[0], (*weight)[1], (size_t)layer->groups, &place);
         *weight += 2;
         x = finish(m, weight, x);
         if (layer->pool != RP_POOL_NONE)

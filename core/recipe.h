@@ -39,6 +39,7 @@ typedef struct rp_conv_layer {
     int64_t kernel[2];   /* kernel: [3] */
     int64_t stride[2];   /* stride: [1] */
     int64_t dilation[2]; /* dilation: [1] */
+    bool winograd;       /* algorithm: [direct] direct|winograd: conv2d or conv2d_winograd; the JSON has it for winograd only */
     int64_t groups;      /* groups: [1] divides the channels before and after */
     rp_padding padding;  /* padding: [same] same: ceil(input / stride) positions; valid: none */
     rp_pooling pool;        /* pool: [none] none|max|avg, after the activation */

@@ -47,9 +47,25 @@ static void read_image(rp_recipe_reader *reader, const rp_node *node, int64_t im
             rp_recipe_wrong(reader, &node->child[i], "model.image", "an integer from 1 to 65536", NULL);
 }
 
+/* conv2d_winograd is written for one kind of layer. */
+static void read_algorithm(rp_recipe_reader *reader, const rp_node *map, rp_conv_layer *out)
+{
+    bool fits = out->groups == 1;
+    int choice;
+
+    for (size_t d = 0; d < 2; d++)
+        fits = fits && out->kernel[d] == 3 && out->stride[d] == 1 && out->dilation[d] == 1;
+    rp_recipe_choice(reader, map, "model.conv.algorithm", &choice, 0, rp_algorithm_names, 2);
+    out->winograd = choice == 1;
+    if (reader->status == RP_OK && out->winograd && !fits)
+        rp_recipe_refuse(reader, rp_node_find(map, "algorithm"), "model.conv.algorithm",
+                         "winograd needs kernel 3, stride 1, dilation 1 and groups 1");
+}
+
 static void read_layer(rp_recipe_reader *reader, const rp_node *map, rp_conv_layer *out)
 {
-    static const char *const keys[] = {"filters", "kernel", "stride", "dilation", "groups", "padding", "pool", "pool_size"};
+    static const char *const keys[] = {"filters", "kernel", "stride", "dilation", "groups", "padding", "pool", "pool_size",
+                                       "algorithm"};
     int choice;
 
     if (map->kind != RP_NODE_MAPPING) {
@@ -70,6 +86,7 @@ static void read_layer(rp_recipe_reader *reader, const rp_node *map, rp_conv_lay
     out->pool = (rp_pooling)choice;
     if (rp_recipe_applies(reader, map, "model.conv.pool_size", out->pool != RP_POOL_NONE, "with pool: max or avg"))
         read_pair(reader, map, "model.conv.pool_size", out->pool_size, 2);
+    read_algorithm(reader, map, out);
 }
 
 static void read_conv(rp_recipe_reader *reader, const rp_node *model, rp_recipe *out)

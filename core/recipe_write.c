@@ -14,6 +14,7 @@ const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_padding_names[2] = {"same", "valid"};
 const char *const rp_pool_names[3] = {"none", "max", "avg"};
+const char *const rp_algorithm_names[2] = {"direct", "winograd"};
 
 typedef struct writer {
     json_t *object;
@@ -127,6 +128,8 @@ static json_t *conv_json(const rp_recipe *recipe, bool *failed)
         put(w, "pool", json_string(rp_pool_names[layer->pool]));
         if (layer->pool != RP_POOL_NONE)
             put(w, "pool_size", integers_json(layer->pool_size, 2, failed));
+        if (layer->winograd) /* else absent, as in recipes from before there was a choice */
+            put(w, "algorithm", json_string(rp_algorithm_names[1]));
         if (json_array_append_new(list, w.object) != 0)
             *failed = true;
     }

@@ -134,10 +134,38 @@ static void convolution_layers_reach_the_struct(void **state)
     rp_recipe_free(r);
 }
 
+/* The key is written for winograd only, so that resolved recipes without it keep their bytes. */
+static void an_algorithm_is_chosen_for_layers_that_fit(void **state)
+{
+    static const char *const wrong[] = {"kernel: 5", "kernel: [3, 1]", "stride: 2", "dilation: [1, 2]", "groups: 4"};
+    rp_recipe *r = parse(LEAST CONV "[{filters: 4, algorithm: winograd}, {filters: 4}]}\n");
+    rp_recipe *same = parse(LEAST CONV "[{filters: 4, algorithm: direct}, {filters: 4}]}\n");
+    char *text = written(r), *plain = written(same);
+
+    (void)state;
+    assert_true(r->model.conv[0].winograd && !r->model.conv[1].winograd && !same->model.conv[0].winograd);
+    assert_non_null(strstr(text, "winograd"));
+    assert_null(strstr(plain, "algorithm"));
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        rp_recipe *refused = NULL;
+        rp_error err = {0};
+        char yaml[512];
+        int n = snprintf(yaml, sizeof yaml, LEAST CONV "[{filters: 4, algorithm: winograd, %s}]}\n", wrong[i]);
+
+        assert_int_equal(rp_recipe_from_yaml(&refused, yaml, (size_t)n, "r.yaml", &err), RP_EARG);
+        assert_non_null(strstr(err.text, "model.conv.algorithm"));
+    }
+    rp_free(text);
+    rp_free(plain);
+    rp_recipe_free(r);
+    rp_recipe_free(same);
+}
+
 static const char *const accepted[] = {
     LEAST,
     full,
     LEAST CONV "[{filters: 3, pool: max}, {filters: 3, groups: 3}]}\n",
+    LEAST CONV "[{filters: 3, algorithm: winograd}, {filters: 3, algorithm: direct}]}\n",
     LEAST "train: {task: regression}\n",
     LEAST "  train_on_all: true\n",
     LEAST "train: {optimizer: {kind: sgd, momentum: 0.9, nesterov: true}, schedule: {kind: cosine, min_lr: 1e-5}}\n",
@@ -398,6 +426,7 @@ int main(void)
         cmocka_unit_test(every_default_is_written_out),
         cmocka_unit_test(every_key_reaches_the_struct),
         cmocka_unit_test(convolution_layers_reach_the_struct),
+        cmocka_unit_test(an_algorithm_is_chosen_for_layers_that_fit),
         cmocka_unit_test(resolved_json_gives_the_same_recipe_back),
         cmocka_unit_test(writing_of_the_yaml_does_not_change_the_recipe),
         cmocka_unit_test(each_mistake_gets_one_clear_error),

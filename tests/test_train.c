@@ -328,6 +328,8 @@ static void convolution_layers_have_the_same_bits_everywhere(void **state)
                                  "train: {epochs: 2, batch: 6, shards: 2}\n", "convolutions", 2);
     assert_same_everywhere(IMAGE "{filters: 3, kernel: 1, pool: avg, pool_size: [1, 2], padding: valid}]}\n"
                                  "train: {epochs: 2, batch: 7}\n", "convolution and average", 1);
+    assert_same_everywhere(IMAGE "{filters: 6, algorithm: winograd}, {filters: 9, algorithm: winograd}], hidden: [5]}\n"
+                           "train: {epochs: 2, batch: 6, shards: 2}\n", "minimal filtering", 2);
 }
 
 #define SMALL "train: {batch: 4}\n"
