@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * 3 x 3 convolution by minimal filtering beside the direct one and beside oneDNN's two, on ResNet-50's 3 x 3 layers of stride
+ * 1, interleaved in one process: medians and ratios of time, and the rounding errors against binary64. oneDNN works in
+ * the layouts it likes best, and the conversion into them is not counted against it.
+ *   winograd [--rounds 9] [--threads 1] [--batch 2] [--block 20 ms] */
+#include <dlfcn.h>
+#include <math.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "determinism/fpenv.h"
+#include "kernels/device.h"
+#include "peaks.h"
+
+enum { MAX_ROUNDS = 101, X = 0, WEIGHT, Y };
+typedef enum who { DIRECT, WINOGRAD, DNNL_DIRECT, DNNL_WINOGRAD, WHO } who;
+static const size_t layers[][2] = {{56, 64}, {28, 128}, {14, 256}, {7, 512}}; /* side, channels */
+static double block_seconds = 0.02;
+static double (*seconds)(void) = bench_cpu; /* with one thread the time it ran */
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+
+typedef struct layer {
+    rp_view view[3], exact[3];
+    rp_attr attr[RP_MAX_ATTR];
+    rp_device *device;
+    dnnl_primitive_t primitive[WHO]; /* NULL: oneDNN has none */
+    dnnl_exec_arg_t arg[WHO][3];
+} layer;
+
+static void check(dnnl_status_t status, const char *what)
+{
+    if (status == dnnl_success)
+        return;
+    fprintf(stderr, "winograd: oneDNN: %s: status %d\n", what, (int)status);
+    exit(1);
+}
+
+static size_t count_of(const rp_view *v)
+{
+    return v->shape[0] * v->shape[1] * v->shape[2] * v->shape[3];
+}
+
+/* The same random values in either type. */
+static rp_view plain(rp_dtype dtype, const size_t size[4])
+{
+    rp_view v = {.dtype = dtype, .rank = 4};
+    size_t count = 1;
+
+    for (int d = 3; d >= 0; d--) {
+        v.shape[d] = size[d];
+        v.stride[d] = (ptrdiff_t)count;
+        count *= size[d];
+    }
+    v.data = aligned_alloc(64, (count * rp_dtype_size(dtype) + 63) / 64 * 64);
+    if (v.data == NULL)
+        exit(1);
+    for (uint32_t i = 0, word = 12345; i < count; i++) {
+        const float value = (float)((word = word * 1664525u + 1013904223u) >> 8) * 0x1p-24f - 0.5f;
+
+        if (dtype == RP_F32)
+            ((float *)v.data)[i] = value;
+        else
+            ((double *)v.data)[i] = (double)value;
+    }
+    return v;
+}
+
+/* In oneDNN's order of axes: n c h w, or k c r s. */
+static dnnl_memory_desc_t described(const rp_view *v, bool weight)
+{
+    static const int image[4] = {0, 3, 1, 2}, filter[4] = {3, 2, 0, 1};
+    dnnl_memory_desc_t md;
+    dnnl_dims_t dims, strides;
+
+    for (int d = 0; d < 4; d++) {
+        dims[d] = (dnnl_dim_t)v->shape[weight ? filter[d] : image[d]];
+        strides[d] = v->stride[weight ? filter[d] : image[d]];
+    }
+    check(dnnl_memory_desc_init_by_strides(&md, 4, dims, dnnl_f32, strides), "layout");
+    return md;
+}
+
+static void reorder(dnnl_memory_t from, dnnl_memory_t to)
+{
+    const dnnl_memory_desc_t *a, *b;
+    const dnnl_exec_arg_t arg[2] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_t primitive;
+
+    dnnl_memory_get_memory_desc(from, &a);
+    dnnl_memory_get_memory_desc(to, &b);
+    check(dnnl_reorder_primitive_desc_create(&pd, a, engine, b, engine, NULL), "reorder");
+    check(dnnl_primitive_create(&primitive, pd), "reorder");
+    check(dnnl_primitive_execute(primitive, stream, 2, arg), "reorder");
+    dnnl_stream_wait(stream);
+    dnnl_primitive_destroy(primitive);
+    dnnl_primitive_desc_destroy(pd);
+}
+
+static void make_dnnl(layer *l, who w)
+{
+    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+    static const int name[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    const dnnl_dims_t ones = {1, 1}, zeros = {0, 0};
+    dnnl_memory_desc_t any[3];
+    dnnl_convolution_desc_t desc;
+    dnnl_primitive_desc_t pd;
+
+    for (int i = 0; i < 3; i++) {
+        const dnnl_memory_desc_t md = described(&l->view[i], i == WEIGHT);
+
+        check(dnnl_memory_desc_init_by_tag(&any[i], 4, md.dims, dnnl_f32, dnnl_format_tag_any), "any layout");
+    }
+    check(dnnl_dilated_convolution_forward_desc_init(
+              &desc, dnnl_forward_inference, w == DNNL_DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd, &any[X],
+              &any[WEIGHT], NULL, &any[Y], ones, zeros, ones, ones), "forward");
+    if (dnnl_primitive_desc_create(&pd, &desc, NULL, engine, NULL) != dnnl_success)
+        return;
+    check(dnnl_primitive_create(&l->primitive[w], pd), "convolution");
+    for (int i = 0; i < 3; i++) {
+        const dnnl_memory_desc_t ours = described(&l->view[i], i == WEIGHT);
+        dnnl_memory_t memory;
+
+        l->arg[w][i].arg = name[i];
+        check(dnnl_memory_create(&l->arg[w][i].memory, dnnl_primitive_desc_query_md(pd, query[i], 0), engine,
+                                 DNNL_MEMORY_ALLOCATE), "memory");
+        check(dnnl_memory_create(&memory, &ours, engine, l->view[i].data), "memory");
+        reorder(memory, l->arg[w][i].memory);
+        dnnl_memory_destroy(memory);
+    }
+    dnnl_primitive_desc_destroy(pd);
+}
+
+static void call(layer *l, who w)
+{
+    const rp_kernel_args args = {l->view, 2, &l->view[Y], 1, l->attr};
+
+    if (w == DIRECT || w == WINOGRAD) {
+        rp_device_launch(l->device, w == DIRECT ? RP_K_conv2d : RP_K_conv2d_winograd, &args, NULL, NULL);
+        return;
+    }
+    dnnl_primitive_execute(l->primitive[w], stream, 3, l->arg[w]);
+    dnnl_stream_wait(stream);
+}
+
+/* Root mean square of the error, and the greatest, relative to the root mean square of the result. */
+static void error_of(layer *l, who w, double error[2])
+{
+    const float *y = l->view[Y].data;
+    const double *want = l->exact[Y].data;
+    double square = 0, most = 0, size = 0;
+
+    call(l, w);
+    if (w >= DNNL_DIRECT) {
+        const dnnl_memory_desc_t md = described(&l->view[Y], false);
+        dnnl_memory_t memory;
+
+        check(dnnl_memory_create(&memory, &md, engine, l->view[Y].data), "memory");
+        reorder(l->arg[w][Y].memory, memory);
+        dnnl_memory_destroy(memory);
+    }
+    for (size_t i = 0; i < count_of(&l->view[Y]); i++) {
+        const double d = (double)y[i] - want[i];
+
+        square += d * d;
+        size += want[i] * want[i];
+        most = fabs(d) > most ? fabs(d) : most;
+    }
+    error[0] = sqrt(square / size);
+    error[1] = most / sqrt(size / (double)count_of(&l->view[Y]));
+}
+
+static void make(layer *l, size_t side, size_t channels, size_t batch, rp_device *device)
+{
+    const size_t image[4] = {batch, side, side, channels}, weight[4] = {3, 3, channels, channels};
+    const rp_kernel_args args = {l->exact, 2, &l->exact[Y], 1, l->attr};
+
+    *l = (layer){.attr = {{.n = 2, .list = {1, 1}}, {.n = 4, .list = {1, 1, 1, 1}}, {.n = 2, .list = {1, 1}}, {.i = 1}},
+                 .device = device};
+    for (int i = 0; i < 3; i++) {
+        l->view[i] = plain(RP_F32, i == WEIGHT ? weight : image);
+        l->exact[i] = plain(RP_F64, i == WEIGHT ? weight : image);
+    }
+    rp_device_launch(device, RP_K_conv2d, &args, NULL, NULL);
+    make_dnnl(l, DNNL_DIRECT);
+    make_dnnl(l, DNNL_WINOGRAD);
+}
+
+static void drop(layer *l)
+{
+    for (int i = 0; i < 3; i++) {
+        free(l->view[i].data);
+        free(l->exact[i].data);
+        for (who w = DNNL_DIRECT; w < WHO; w++)
+            if (l->primitive[w] != NULL)
+                dnnl_memory_destroy(l->arg[w][i].memory);
+    }
+    for (who w = DNNL_DIRECT; w < WHO; w++)
+        if (l->primitive[w] != NULL)
+            dnnl_primitive_destroy(l->primitive[w]);
+}
+
+static double time_block(layer *l, who w, size_t repeats)
+{
+    const struct timespec pause = {.tv_nsec = 3000000}; /* until the other library's threads have stopped spinning */
+    double start;
+
+    nanosleep(&pause, NULL);
+    call(l, w);
+    start = seconds();
+    for (size_t i = 0; i < repeats; i++)
+        call(l, w);
+    return (seconds() - start) / (double)repeats;
+}
+
+static void measure(layer *l, size_t rounds, double median[WHO])
+{
+    static double times[WHO][MAX_ROUNDS];
+    size_t repeats[WHO];
+
+    for (who w = 0; w < WHO; w++)
+        repeats[w] = w >= DNNL_DIRECT && l->primitive[w] == NULL ? 0 : 1 + (size_t)(block_seconds / time_block(l, w, 1));
+    for (size_t i = 0; i < rounds; i++)
+        for (who w = 0; w < WHO; w++)
+            times[w][i] = repeats[w] == 0 ? 0 : time_block(l, w, repeats[w]);
+    for (who w = 0; w < WHO; w++)
+        median[w] = bench_median(times[w], rounds);
+}
+
+static int run(unsigned threads, size_t rounds, size_t batch)
+{
+    rp_device *device;
+    rp_error error = {0};
+    double ratio = 0;
+
+    if (rp_device_cpu_new(&device, NULL, threads, &error) != RP_OK)
+        return fprintf(stderr, "winograd: %s\n", error.text), 1;
+    printf("# %u threads, level %s, batch %zu, medians of %zu; ms; errors: root mean square, greatest\n", threads,
+           rp_device_level(device), batch, rounds);
+    printf("%-14s %8s %8s %7s %9s %9s   %-17s  %-17s  %s\n", "layer", "direct", "winograd", "x", "dnnl dir.", "dnnl win.",
+           "direct", "winograd", "dnnl winograd");
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        double ms[WHO], e[WHO][2] = {{0}};
+        layer l;
+
+        make(&l, layers[i][0], layers[i][1], batch, device);
+        for (who w = 0; w < WHO; w++)
+            if (w < DNNL_DIRECT || l.primitive[w] != NULL)
+                error_of(&l, w, e[w]);
+        measure(&l, rounds, ms);
+        printf("%4zu at %-6zu %8.3f %8.3f %7.2f %9.3f %9.3f   %.1e %.1e  %.1e %.1e  %.1e %.1e\n", layers[i][1], layers[i][0],
+               ms[DIRECT] * 1e3, ms[WINOGRAD] * 1e3, ms[DIRECT] / ms[WINOGRAD], ms[DNNL_DIRECT] * 1e3, ms[DNNL_WINOGRAD] * 1e3,
+               e[DIRECT][0], e[DIRECT][1], e[WINOGRAD][0], e[WINOGRAD][1], e[DNNL_WINOGRAD][0], e[DNNL_WINOGRAD][1]);
+        fflush(stdout);
+        ratio += log(ms[DIRECT] / ms[WINOGRAD]);
+        drop(&l);
+    }
+    printf("# geometric mean: winograd %.2f x direct\n", exp(ratio / (double)(sizeof layers / sizeof layers[0])));
+    rp_device_free(device);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = 9, batch = 2;
+    unsigned threads = 1;
+    void (*omp_threads)(int);
+    rp_fpenv saved;
+    void *symbol;
+    int status;
+
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--rounds") == 0)
+            rounds = (size_t)strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--block") == 0)
+            block_seconds = strtod(argv[i + 1], NULL) / 1000;
+        else if (strcmp(argv[i], "--batch") == 0)
+            batch = (size_t)strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--threads") == 0)
+            threads = (unsigned)strtoul(argv[i + 1], NULL, 10);
+        else
+            return fprintf(stderr, "winograd: unknown argument %s; see the head of bench/winograd.c\n", argv[i]), 2;
+    if (argc % 2 == 0 || rounds < 1 || rounds > MAX_ROUNDS || batch < 1 || threads < 1)
+        return fprintf(stderr, "winograd: see the head of bench/winograd.c\n"), 2;
+    symbol = dlsym(dlopen(NULL, RTLD_NOW), "omp_set_num_threads");
+    memcpy(&omp_threads, &symbol, sizeof symbol);
+    if (omp_threads != NULL)
+        omp_threads((int)threads);
+    seconds = threads == 1 ? bench_cpu : bench_now;
+    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+        return 1;
+    status = run(threads, rounds, batch);
+    rp_fpenv_leave(&saved);
+    return status;
+}
