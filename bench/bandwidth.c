@@ -12,7 +12,7 @@
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
 #include "limits.h"
-#include "peaks.h"
+#include "kernels/limits.h"
 
 enum { MAX_ROUNDS = 101, ARRAYS = 8 };
 static const double block_seconds = 0.004;
@@ -337,8 +337,8 @@ static void measure(rp_device *device, const entry *e, size_t rounds)
     }
     printf("%-20s %9zu %u %10.1f %8.2f %8.2f %7.2f\n", e->name,
            e->cols == 0 || e->cols > array_bytes / 4 ? array_bytes / 4 : e->cols, rp_device_threads(device),
-           bench_median(ours, rounds) * 1e6, j.bytes / bench_median(ours, rounds) / 1e9,
-           j.bytes / bench_median(limit, rounds) / 1e9, bench_median(ratio, rounds));
+           rp_median(ours, rounds) * 1e6, j.bytes / rp_median(ours, rounds) / 1e9,
+           j.bytes / rp_median(limit, rounds) / 1e9, rp_median(ratio, rounds));
     fflush(stdout);
 }
 

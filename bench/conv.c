@@ -16,12 +16,12 @@
 #include "conv_peer.h"
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
-#include "peaks.h"
+#include "kernels/limits.h"
 
 enum { MAX_ROUNDS = 101, OURS = 0, DNNL = 1, KINDS = 3 };
 static double block_seconds = 0.02;
 static size_t parts; /* 0, or measure the partition into so many */
-static double (*seconds)(void) = bench_now; /* with one thread the time it ran: less disturbed by other processes */
+static double (*seconds)(void) = rp_seconds_now; /* with one thread the time it ran: less disturbed by other processes */
 static const char *const kind_names[KINDS] = {"forward", "grad_input", "grad_weight"};
 static const rp_kernel_id kernels[KINDS] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
 
@@ -171,13 +171,13 @@ static void measure(data *d, size_t rounds, double time[2], double *peak)
         repeats[c] = 1 + (size_t)(block_seconds / time_block(f[c], d, 1));
     for (size_t i = 0; i < rounds; i++) {
         rest();
-        peaks[i] = bench_peak_fma(rp_device_pool(d->device), sizeof(float));
+        peaks[i] = rp_limit_fma(rp_device_pool(d->device), sizeof(float));
         for (int c = 0; c < 2; c++)
             times[c][i] = time_block(f[c], d, repeats[c]);
     }
     for (int c = 0; c < 2; c++)
-        time[c] = bench_median(times[c], rounds);
-    bench_median(peaks, rounds); /* sorts */
+        time[c] = rp_median(times[c], rounds);
+    rp_median(peaks, rounds); /* sorts */
     *peak = peaks[rounds - 1];
 }
 
@@ -199,15 +199,15 @@ static double partition(data *d, size_t rounds, size_t n)
         double *times = p == n ? whole : part;
 
         for (size_t i = 0; i < rounds; i++) {
-            const double start = bench_cpu();
+            const double start = rp_seconds_cpu();
 
             kernel->run(&args, begin, end);
-            times[i] = bench_cpu() - start;
+            times[i] = rp_seconds_cpu() - start;
         }
-        if (p < n && bench_median(part, rounds) > slowest)
-            slowest = bench_median(part, rounds);
+        if (p < n && rp_median(part, rounds) > slowest)
+            slowest = rp_median(part, rounds);
     }
-    return bench_median(whole, rounds) / slowest;
+    return rp_median(whole, rounds) / slowest;
 }
 
 static int run(const shape *table, size_t count, unsigned threads, size_t rounds, size_t batch, const char *only,
@@ -220,7 +220,7 @@ static int run(const shape *table, size_t count, unsigned threads, size_t rounds
 
     if (rp_device_cpu_new(&device, level, threads, &error) != RP_OK)
         return fprintf(stderr, "conv: %s\n", error.text), 1;
-    seconds = threads == 1 ? bench_cpu : bench_now;
+    seconds = threads == 1 ? rp_seconds_cpu : rp_seconds_now;
     conv_peer_threads(threads);
     printf("# %u threads, level %s, batch %zu\n", threads, rp_device_level(device), batch);
     for (size_t i = 0; i < KINDS * count; i++) {

@@ -14,7 +14,7 @@
 
 #include "determinism/fpenv.h"
 #include "gemm_peers.h"
-#include "peaks.h"
+#include "kernels/limits.h"
 
 enum { MAX_ROUNDS = 101 };
 static const double block_seconds = 0.02;
@@ -130,7 +130,7 @@ static void rest(void)
 /* A contender's time for one call in this round: a warming call, then as many as fill the block. */
 static double time_block(bench_call *f, bench_data *d, size_t repeats)
 {
-    double (*const clock_of)(void) = rp_device_threads(d->device) == 1 ? bench_cpu : bench_now;
+    double (*const clock_of)(void) = rp_device_threads(d->device) == 1 ? rp_seconds_cpu : rp_seconds_now;
     double start;
 
     rest();
@@ -158,14 +158,14 @@ static result measure(bench_data *d, rp_pool *pool, size_t rounds)
             repeats[c] = 1 + (size_t)(block_seconds / time_block(f[c], d, 1));
     for (size_t i = 0; i < rounds; i++) {
         rest();
-        peak[i] = r.reads ? bench_peak_read(pool, (size_t)64 << 20) : bench_peak_fma(pool, d->size);
+        peak[i] = r.reads ? rp_limit_read(pool, (size_t)64 << 20) : rp_limit_fma(pool, d->size);
         for (int c = 0; c < BENCH_CONTENDERS; c++)
             if (f[c] != NULL)
                 times[c][i] = time_block(f[c], d, repeats[c]);
     }
     for (int c = 0; c < BENCH_CONTENDERS; c++)
-        r.time[c] = f[c] != NULL ? bench_median(times[c], rounds) : 0;
-    r.peak = bench_median(peak, rounds);
+        r.time[c] = f[c] != NULL ? rp_median(times[c], rounds) : 0;
+    r.peak = rp_median(peak, rounds);
     return r;
 }
 
@@ -220,7 +220,7 @@ static int run(unsigned threads, size_t size, size_t rounds, const char *only, c
         return fprintf(stderr, "gemm: %s\n", error.text), 1;
     bench_peers_threads(threads);
     printf("# %u threads, level %s, FMA peak %.1f GFLOP/s\n", threads, rp_device_level(device),
-           bench_peak_fma(rp_device_pool(device), size) / 1e9);
+           rp_limit_fma(rp_device_pool(device), size) / 1e9);
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         bench_data d;
         result r;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "peaks.h"
+#include "kernels/limits.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -87,7 +87,7 @@ static void run(void *arg, size_t begin, size_t end)
 
 double bench_clock(const rp_pool *pool)
 {
-    return pool == NULL ? bench_cpu() : bench_now();
+    return pool == NULL ? rp_seconds_cpu() : rp_seconds_now();
 }
 
 double bench_pass(rp_pool *pool, const bench_streams *streams, int bypass)

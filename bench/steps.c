@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peaks.h"
+#include "kernels/limits.h"
 #include "core/run.h"
 #include "rp/rp.h"
 
@@ -215,11 +215,11 @@ static void step(mode *m)
 
 static double seconds_a_step(mode *m)
 {
-    double start = bench_now();
+    double start = rp_seconds_now();
 
     for (size_t i = 0; i < m->count; i++)
         step(m);
-    return (bench_now() - start) / (double)m->count;
+    return (rp_seconds_now() - start) / (double)m->count;
 }
 
 static void measure(mode *m, size_t n)
@@ -268,7 +268,7 @@ static void run_network(const network *net, unsigned threads)
     }
     measure(m, 2);
     for (size_t i = 0; i < 2; i++) {
-        const double median = bench_median(m[i].time, ROUNDS);
+        const double median = rp_median(m[i].time, ROUNDS);
 
         printf("%s %s %.9f %.9f\n", net->name, m[i].name, median, m[i].time[0]);
         mode_free(&m[i]);
@@ -290,10 +290,10 @@ static void copy_pages(void *arg, size_t begin, size_t end)
 
 static double copy_seconds(rp_pool *pool, copy *c, size_t bytes)
 {
-    double start = bench_now();
+    double start = rp_seconds_now();
 
     rp_pool_run(pool, bytes / PAGE, 1, copy_pages, c);
-    return bench_now() - start;
+    return rp_seconds_now() - start;
 }
 
 static void run_chain(rp_run *run, const chain *ch, copy *c)
@@ -309,11 +309,11 @@ static void run_chain(rp_run *run, const chain *ch, copy *c)
         took[round] = seconds_a_step(&m) / (double)ch->streams;
         ratio[round] = copied[round] / took[round];
     }
-    (void)bench_median(took, CHAIN_ROUNDS); /* sorts */
-    (void)bench_median(copied, CHAIN_ROUNDS);
+    (void)rp_median(took, CHAIN_ROUNDS); /* sorts */
+    (void)rp_median(copied, CHAIN_ROUNDS);
     best = copied[0] / took[0];
     printf("%-12s %8.2f %8.2f %8.3f %8.3f\n", ch->name, (double)bytes / took[0] * 1e-9, (double)bytes / copied[0] * 1e-9,
-           best, bench_median(ratio, CHAIN_ROUNDS));
+           best, rp_median(ratio, CHAIN_ROUNDS));
     rp_compiled_free(m.compiled);
 }
 

@@ -14,13 +14,13 @@
 
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
-#include "peaks.h"
+#include "kernels/limits.h"
 
 enum { MAX_ROUNDS = 101, X = 0, WEIGHT, Y };
 typedef enum who { DIRECT, WINOGRAD, DNNL_DIRECT, DNNL_WINOGRAD, WHO } who;
 static const size_t layers[][2] = {{56, 64}, {28, 128}, {14, 256}, {7, 512}}; /* side, channels */
 static double block_seconds = 0.02;
-static double (*seconds)(void) = bench_cpu; /* with one thread the time it ran */
+static double (*seconds)(void) = rp_seconds_cpu; /* with one thread the time it ran */
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 
@@ -229,7 +229,7 @@ static void measure(layer *l, size_t rounds, double median[WHO])
         for (who w = 0; w < WHO; w++)
             times[w][i] = repeats[w] == 0 ? 0 : time_block(l, w, repeats[w]);
     for (who w = 0; w < WHO; w++)
-        median[w] = bench_median(times[w], rounds);
+        median[w] = rp_median(times[w], rounds);
 }
 
 static int run(unsigned threads, size_t rounds, size_t batch)
@@ -291,7 +291,7 @@ int main(int argc, char **argv)
     memcpy(&omp_threads, &symbol, sizeof symbol);
     if (omp_threads != NULL)
         omp_threads((int)threads);
-    seconds = threads == 1 ? bench_cpu : bench_now;
+    seconds = threads == 1 ? rp_seconds_cpu : rp_seconds_now;
     if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
         return 1;

@@ -453,7 +453,7 @@ static void an_archive_carries_its_proof_and_stays_the_same_otherwise(void **sta
 
     assert_ok(verify_with(path, key, &result, &err));
     assert_int_equal(result->proofs, 1);
-    assert_int_equal(result->statements, 1);
+    assert_int_equal(result->statements, 2); /* the run's and the bundle */
     assert_string_equal(result->proof[0].origin, origin);
     assert_string_equal(result->proof[0].key_id, rp_key_id(key));
     assert_true(result->proof[0].index == 2 && result->proof[0].log_size == 4);
@@ -531,7 +531,10 @@ static void only_known_kinds_are_added_and_a_failure_changes_nothing(void **stat
     assert_ok(rp_file_read(path, 1 << 24, &text, &err));
     assert_int_equal(text.size, sample.size);
     assert_memory_equal(text.data, sample.data, text.size);
-    text.data[text.size - 3000] ^= 1; /* a damaged archive is not written again */
+    size_t at = 0; /* an archive with a damaged member is not written again */
+    while (strcmp((char *)text.data + at, "run/journal.bin") != 0)
+        at += 512;
+    text.data[at + 512] ^= 1;
     assert_ok(rp_file_save(path, text.data, text.size, true, 0644, &err));
     assert_int_not_equal(rp_archive_add_statement(path, "signatures/x.dsse.json", "x", 1, true, &err), RP_OK);
     rp_buffer_free(&text);
