@@ -175,7 +175,8 @@ static float pow_magnitude(float x, float y)
 float rp_pow_f32_decide(float x, float y)
 {
     float a = rp_abs_f32(x), b = rp_abs_f32(y), z;
-    int whole = b >= 0x1p24f || b == (float)(int32_t)b, odd = b < 0x1p24f && whole && (int32_t)b % 2 == 1;
+    int small = b < 0x1p24f; /* not for a NaN, which has no integer to be cast to */
+    int whole = small ? b == (float)(int32_t)b : b >= 0x1p24f, odd = small && whole && (int32_t)b % 2 == 1;
 
     if (x == 1.0f || y == 0.0f)
         return 1.0f;
