@@ -191,7 +191,7 @@ rp_status infer_constant(const rp_op *op, const rp_attr *attr, const rp_type *in
 rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)in, (void)n_in;
-    if (!dtype_valid(attr[1].i) || attr[1].i == RP_BOOL || attr[0].i < 0 || (uint64_t)attr[0].i > count_max)
+    if (!dtype_valid(attr[1].i) || !(op->dtypes >> attr[1].i & 1) || attr[0].i < 0 || (uint64_t)attr[0].i > count_max)
         return rp_fail(err, RP_ESHAPE, "%s: expected a length and a numeric dtype", op->name);
     out[0] = (rp_type){.dtype = (rp_dtype)attr[1].i, .rank = 1, .shape = {(size_t)attr[0].i}};
     return RP_OK;

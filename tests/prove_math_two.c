@@ -129,7 +129,7 @@ static void exact_powers(bool quick)
         for (uint32_t r = 1; r < (1u << 13); r += quick && r > 64 ? 32 : 2)
             for (int n = r == 1 ? -40 : 1; n < 40 && pow(r, n) < 0x1p26 && pow(r, 1 << j) < 0x1p24; n++)
                 for (int e = -150; e <= 128; e++) {
-                    double x = ldexp(pow(r, 1 << j), e << j), z = ldexp(pow(r, n), e * n);
+                    double x = ldexp(pow(r, 1 << j), e * (1 << j)), z = ldexp(pow(r, n), e * n);
 
                     if (n == 0 || x > 0x1p127 || x < 0x1p-149 || (double)(float)x != x || z > 0x1p129 || z < 0x1p-152)
                         continue;
