@@ -318,6 +318,30 @@ static int enter(void **state)
     return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
 }
 
+/* Storage only: what would compute in bf16, or write elements of another size, is refused when the program is built. */
+static void operations_that_do_not_take_bf16_refuse_it(void **state)
+{
+    const size_t n = 3;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        rp_run *run = NULL;
+        rp_tensor x;
+
+        assert_int_equal(rp_run_new(&run, NULL, NULL), RP_OK);
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        x = rp_fill(rp_step_graph(run), RP_BF16, 1, &n, 1);
+        assert_int_equal(rp_graph_status(rp_step_graph(run), NULL), RP_OK);
+        (void)(i == 0   ? rp_iota(rp_step_graph(run), RP_BF16, n)
+               : i == 1 ? rp_exp(x)
+               : i == 2 ? rp_sum(x, NULL, 0, false)
+                        : rp_eq(x, x));
+        assert_int_equal(rp_graph_status(rp_step_graph(run), NULL), RP_ESHAPE);
+        (void)rp_step_end(run, NULL);
+        rp_run_free(run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_product_has_the_bits_of_the_widened_operands),
         cmocka_unit_test(a_file_of_weights_reads_back_with_one_nan),
         cmocka_unit_test(gradients_of_bf16_weights_are_binary32),
+        cmocka_unit_test(operations_that_do_not_take_bf16_refuse_it),
     };
 
     return cmocka_run_group_tests(tests, enter, NULL);
