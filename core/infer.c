@@ -73,6 +73,9 @@ rp_status infer_where(const rp_op *op, const rp_attr *attr, const rp_type *in, s
     rp_type values;
     rp_status status = infer_map(op, attr, in + 1, n_in - 1, &values, err);
 
+    /* The op's row speaks of the condition alone. */
+    if (status == RP_OK && !(RP_D_ANY >> values.dtype & 1))
+        return refuse(op, &in[1], NULL, "values of another dtype (use rp_cast)", err);
     if (status != RP_OK)
         return status;
     out[0] = values;
