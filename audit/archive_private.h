@@ -3,9 +3,19 @@
 #ifndef AUDIT_ARCHIVE_PRIVATE_H
 #define AUDIT_ARCHIVE_PRIVATE_H
 
-#include "audit/archive.h"
+#include "audit/withheld.h"
 
 #define RP_ARCHIVE_END "end of archive" /* its name in errors */
+
+/* Members given back to an archive that was made without them; they lie behind its end: a member's offset is the archive's
+ * size plus its place in bytes. */
+typedef struct rp_disclosed {
+    bool salted; /* something was disclosed */
+    rp_salt salt;
+    rp_member *member; /* digests are plain */
+    size_t members;
+    rp_buffer bytes;
+} rp_disclosed;
 
 struct rp_archive {
     int fd;                     /* or -1: bytes */
@@ -16,13 +26,18 @@ struct rp_archive {
     size_t members, capacity;
     rp_manifest *manifest; /* NULL until checked */
     char id[RP_DIGEST_HEX];
+    rp_disclosed disclosed;
 };
 
 /* The first half of opening: one streaming pass that checks the structure and hashes every body; the manifest is not
  * parsed. Apart from the second, so that verify can look at signatures in between. path NULL: bytes. */
 rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
                           rp_error *err);
-/* Reads from the open file or memory; offset + size is within archive->size. */
+void rp_disclosed_free(rp_disclosed *disclosed);
+/* RP_OK unless the manifest says that name was left out: RP_EARG then, and what to give. */
+rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_error *err);
+
+/* Reads from the open file or memory, or what was disclosed; offset + size is within a member. */
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err);
 
 /* A member's body into *out, hashed again; errors without the archive's name in front, as with the next. */

@@ -20,6 +20,7 @@ void rp_archive_close(rp_archive *archive)
     if (archive->fd >= 0)
         close(archive->fd);
     rp_manifest_free(archive->manifest);
+    rp_disclosed_free(&archive->disclosed);
     rp_free(archive->member);
     rp_free(archive->where);
     rp_free(archive);
@@ -69,6 +70,9 @@ const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
         else
             high = middle;
     }
+    for (size_t i = 0; i < archive->disclosed.members; i++)
+        if (strcmp(archive->disclosed.member[i].name, name) == 0)
+            return &archive->disclosed.member[i];
     return NULL;
 }
 
@@ -91,7 +95,11 @@ static rp_status read_member(const rp_archive *archive, const char *name, size_t
 {
     const rp_member *member = rp_archive_find(archive, name);
 
+    rp_status status = member ? RP_OK : rp_withheld_missing(archive, name, err);
+
     rp_buffer_free(out);
+    if (status != RP_OK)
+        return status;
     if (member == NULL)
         return rp_fail(err, RP_EFORMAT, "%.100s: missing from the archive", name);
     if (member->size > limit)

@@ -17,6 +17,10 @@ enum { WINDOW = 65536, END = 2 * RP_BLOCK };
 
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
 {
+    if (offset >= archive->size && size > 0) {
+        memcpy(out, archive->disclosed.bytes.data + (offset - archive->size), size);
+        return RP_OK;
+    }
     if (archive->fd < 0) {
         if (size > 0)
             memcpy(out, archive->bytes + offset, size);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/archive.h"
+#include "audit/withheld.h"
 #include "audit/oms.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
@@ -23,6 +23,10 @@ struct rp_archive_writer {
     rp_member *member; /* in archive order */
     size_t members, capacity;
     bool finished;
+    const rp_salt *salt; /* NULL: nothing is left out */
+    rp_salt own_salt;
+    rp_member *withheld; /* in archive order, after finish; digests are plain */
+    size_t n_withheld;
     char id[RP_DIGEST_HEX];
 };
 
@@ -74,6 +78,7 @@ void rp_archive_writer_free(rp_archive_writer *writer)
     if (writer->fd >= 0)
         close(writer->fd);
     rp_free(writer->member);
+    rp_free(writer->withheld);
     rp_free(writer);
 }
 
@@ -197,6 +202,57 @@ rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *mem
     return status;
 }
 
+rp_status rp_archive_writer_withhold(rp_archive_writer *writer, const rp_salt *salt, rp_error *err)
+{
+    if (writer->finished)
+        return rp_fail(err, RP_EARG, "the manifest is finished, nothing can be left out");
+    writer->own_salt = *salt;
+    writer->salt = &writer->own_salt;
+    return RP_OK;
+}
+
+const rp_member *rp_archive_writer_withheld(const rp_archive_writer *writer, size_t *count)
+{
+    *count = writer->n_withheld;
+    return writer->withheld;
+}
+
+/* Parts what stays from what is left out, both in order. */
+static rp_status set_apart(rp_archive_writer *writer, rp_error *err)
+{
+    size_t kept = 0;
+
+    if (writer->salt == NULL)
+        return RP_OK;
+    writer->withheld = rp_calloc(writer->members, sizeof *writer->withheld);
+    if (writer->withheld == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < writer->members; i++) {
+        if (rp_member_is_input(writer->member[i].name))
+            writer->withheld[writer->n_withheld++] = writer->member[i];
+        else
+            writer->member[kept++] = writer->member[i];
+    }
+    writer->members = kept;
+    return RP_OK;
+}
+
+static rp_status write_manifest(rp_buffer *out, const rp_archive_writer *writer, rp_run_kind kind, const json_t *run,
+                                rp_error *err)
+{
+    rp_member *salted = rp_calloc(writer->n_withheld, sizeof *salted);
+    rp_status status = salted ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; status == RP_OK && i < writer->n_withheld; i++) {
+        salted[i] = writer->withheld[i];
+        status = rp_salted_member(&salted[i].digest, writer->salt, salted[i].name, &writer->withheld[i].digest, err);
+    }
+    if (status == RP_OK)
+        status = rp_manifest_write(out, kind, run, writer->member, writer->members, salted, writer->n_withheld, err);
+    rp_free(salted);
+    return status;
+}
+
 rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const json_t *run, rp_error *err)
 {
     rp_buffer text = {0};
@@ -204,7 +260,9 @@ rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, 
 
     if (writer->finished)
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": the manifest is finished already");
-    status = rp_manifest_write(&text, kind, run, writer->member, writer->members, err);
+    status = set_apart(writer, err);
+    if (status == RP_OK)
+        status = write_manifest(&text, writer, kind, run, err);
     if (status == RP_OK)
         status = add_member(writer, RP_MANIFEST_NAME, text.data, text.size, err);
     rp_buffer_free(&text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recipe runs and API runs behind one interface. */
+#include "audit/withheld.h"
 #include "audit/driver.h"
 
 #include <string.h>
@@ -97,7 +98,9 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     if (!d)
         return rp_no_memory(err);
     d->kind = rp_archive_manifest(archive)->kind;
-    status = rp_archive_state_period(archive, &d->state_period, err);
+    status = rp_archive_inputs_present(archive, err);
+    if (status == RP_OK)
+        status = rp_archive_state_period(archive, &d->state_period, err);
     if (status == RP_OK)
         status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
                                           : rp_tape_open(&d->tape, archive, options, err);

@@ -151,8 +151,9 @@ static char *directory_of(const char *path)
     return slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
 }
 
-static rp_status save(rp_archive_writer *writer, const char *path, const rp_key *key, const rp_run *run, double took,
-                      bool force, rp_error *err)
+/* folder, when not NULL, gets what is left out; it comes first, so that no archive is there without its other part. */
+static rp_status save(rp_archive_writer *writer, const char *path, const char *folder, const rp_key *key,
+                      const rp_run *run, double took, bool force, rp_error *err)
 {
     rp_file_writer *file;
     json_t *predicate = NULL;
@@ -164,6 +165,8 @@ static rp_status save(rp_archive_writer *writer, const char *path, const rp_key 
             status = rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, err);
         json_decref(predicate);
     }
+    if (status == RP_OK && folder)
+        status = rp_withheld_save(writer, folder, force, err);
     if (status == RP_OK)
         status = rp_file_create(&file, path, force, 0644, err);
     if (status != RP_OK)
@@ -174,6 +177,15 @@ static rp_status save(rp_archive_writer *writer, const char *path, const rp_key 
         return status;
     }
     return rp_file_commit(file, err);
+}
+
+static rp_status withhold(work *w, const char *folder, const rp_buffer *csv, bool force, rp_error *err)
+{
+    rp_status status = force ? RP_OK : rp_withheld_room(folder, "data/raw.csv", csv->data, csv->size, err);
+
+    if (status == RP_OK)
+        status = rp_recorder_withhold(w->recorder, folder, err);
+    return status == RP_OK ? rp_archive_writer_withhold(w->writer, rp_recorder_salt(w->recorder), err) : status;
 }
 
 static rp_status start_writer(work *w, const char *path, rp_error *err)
@@ -204,6 +216,8 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
         status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
     if (status == RP_OK && record)
         status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
+    if (status == RP_OK && record && w->options && w->options->withhold)
+        status = withhold(w, w->options->withhold, csv, force, err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)
@@ -212,7 +226,8 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     if (status == RP_OK)
         status = report(w, out, err);
     if (status == RP_OK && record && path)
-        status = save(w->writer, path, key, rp_driver_run(w->driver), w->computed - w->start, force, err);
+        status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver),
+                      w->computed - w->start, force, err);
     if (status == RP_OK) {
         (*out)->seconds = seconds() - w->start;
     } else {
@@ -308,6 +323,10 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
                                     rp_driver_kind(w.driver) == RP_RUN_API, err);
     if (status == RP_OK)
         status = rp_recorder_set_state_period(w.recorder, rp_driver_state_period(w.driver), err);
+    if (status == RP_OK && rp_archive_salt(archive))
+        status = rp_recorder_set_salt(w.recorder, rp_archive_salt(archive), err);
+    if (status == RP_OK && rp_archive_salt(archive))
+        status = rp_archive_writer_withhold(w.writer, rp_archive_salt(archive), err);
     if (status == RP_OK)
         status = rp_recorder_expect(w.recorder, archive, err);
     if (status == RP_OK)
@@ -318,6 +337,8 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
         status = finish(&w, err);
     if (status == RP_OK)
         status = compare_members(archive, w.writer, &compared, err);
+    if (status == RP_OK)
+        status = rp_withheld_compare(archive, w.writer, &compared, err);
     if (status == RP_OK)
         status = report(&w, out, err);
     if (status == RP_OK)
@@ -341,6 +362,8 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
         status = rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or set force to replace it", path);
     if (status == RP_OK)
         status = start_writer(&w, path, err);
+    if (status == RP_OK && rp_recorder_salt(recorder))
+        status = rp_archive_writer_withhold(w.writer, rp_recorder_salt(recorder), err);
     if (status == RP_OK)
         status = rp_recorder_add_members(recorder, w.writer, &root, err);
     if (status == RP_OK)
@@ -352,7 +375,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
     if (status == RP_OK)
-        status = save(w.writer, path, key, run, rp_recorder_age(recorder), force, err);
+        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder), force, err);
     if (status == RP_OK && archive_id)
         memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
     json_decref(json);

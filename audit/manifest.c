@@ -5,14 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/archive.h"
+#include "audit/withheld.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "determinism/pins.h"
 
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
 static const char *const kind_name[] = {"recipe", "api"};
 static const char *const top_keys[] = {"contract", "format", "kind", "members", "profile", "run"};
+static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
 static const char *const member_keys[] = {"path", "sha256", "size"};
+static const char *const withheld_keys[] = {"path", "salted"};
 
 int rp_member_rank(const char *name)
 {
@@ -24,7 +28,7 @@ int rp_member_rank(const char *name)
         {"data/", false}, {"weights/", false}, {"checkpoints/", false}, {"outputs/", false}, {"signatures/", false},
     };
 
-    for (size_t i = 0; i < sizeof place / sizeof *place; i++)
+    for (size_t i = 0; i < COUNT(place); i++)
         if (place[i].whole ? strcmp(name, place[i].prefix) == 0
                            : strncmp(name, place[i].prefix, strlen(place[i].prefix)) == 0)
             return (int)i;
@@ -38,20 +42,22 @@ int rp_member_compare(const rp_member *a, const rp_member *b)
     return x != y ? (x > y) - (x < y) : strcmp(a->name, b->name);
 }
 
-static json_t *member_json(const rp_member *member)
+static json_t *member_json(const rp_member *member, bool withheld)
 {
     char hex[RP_DIGEST_HEX];
 
     rp_digest_hex(hex, &member->digest);
+    if (withheld)
+        return json_pack("{s:s, s:s}", "path", member->name, "salted", hex);
     return json_pack("{s:s, s:s, s:I}", "path", member->name, "sha256", hex, "size", (json_int_t)member->size);
 }
 
-static json_t *members_json(const rp_member *member, size_t members)
+static json_t *members_json(const rp_member *member, size_t members, bool withheld)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; list != NULL && i < members; i++) {
-        if (json_array_append_new(list, member_json(&member[i])) != 0) {
+        if (json_array_append_new(list, member_json(&member[i], withheld)) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -60,14 +66,14 @@ static json_t *members_json(const rp_member *member, size_t members)
 }
 
 rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
-                            size_t members, rp_error *err)
+                            size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err)
 {
-    rp_status status;
+    rp_status status = RP_OK;
     json_t *list, *json;
 
     if ((unsigned)kind > RP_RUN_API || !json_is_object(run))
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": kind %d and a run object are needed", (int)kind);
-    list = members_json(member, members);
+    list = members_json(member, members, false);
     if (list == NULL)
         return rp_no_memory(err);
     json = json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
@@ -75,7 +81,10 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run,
                      (json_t *)run);
     if (json == NULL)
         return rp_no_memory(err);
-    status = rp_json_write(json, out, err);
+    if (n_withheld > 0 && json_object_set_new(json, "withheld", members_json(withheld, n_withheld, true)) != 0)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_json_write(json, out, err);
     json_decref(json);
     if (status == RP_OK && out->size > RP_MANIFEST_LIMIT)
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": %zu bytes, at most %d are allowed", out->size,
@@ -135,7 +144,7 @@ static rp_status parse_member(const json_t *json, size_t index, rp_member *membe
     rp_status status;
 
     (void)snprintf(what, sizeof what, "members[%zu]", index);
-    status = check_keys(json, member_keys, sizeof member_keys / sizeof *member_keys, what, err);
+    status = check_keys(json, member_keys, COUNT(member_keys), what, err);
     if (status != RP_OK)
         return status;
     const char *path = json_string_value(json_object_get(json, "path"));
@@ -178,19 +187,61 @@ static rp_status parse_members(const json_t *list, rp_manifest *manifest, rp_err
     return RP_OK;
 }
 
+/* Ascending, and none of them a member too: both lists are in archive order. */
+static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_error *err)
+{
+    size_t count = json_array_size(list), at = 0;
+
+    if (list == NULL)
+        return RP_OK;
+    if (!json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d", (int)RP_MEMBER_LIMIT);
+    manifest->withheld = rp_calloc(count, sizeof *manifest->withheld);
+    if (manifest->withheld == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        rp_member *member = &manifest->withheld[i];
+        const json_t *json = json_array_get(list, i);
+        const char *path = json_string_value(json_object_get(json, "path"));
+        const char *hex = json_string_value(json_object_get(json, "salted"));
+        char what[48];
+        rp_status status;
+
+        (void)snprintf(what, sizeof what, "withheld[%zu]", i);
+        status = check_keys(json, withheld_keys, COUNT(withheld_keys), what, err);
+        if (status != RP_OK)
+            return status;
+        if (path == NULL || !rp_member_name_valid(path) || !rp_member_is_input(path))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its path is not one that may be left out", what);
+        if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: salted is not 64 lowercase hex digits", path);
+        memcpy(member->name, path, strlen(path) + 1);
+        while (at < manifest->members && rp_member_compare(&manifest->member[at], member) < 0)
+            at++;
+        if ((i > 0 && rp_member_compare(&member[-1], member) >= 0) ||
+            (at < manifest->members && rp_member_compare(&manifest->member[at], member) == 0))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": withheld: %s is doubled or out of order", path);
+        manifest->n_withheld++;
+    }
+    return RP_OK;
+}
+
 static rp_status parse_manifest(const json_t *json, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
     json_t *run = json_object_get(json, "run");
+    bool withheld = json_object_get(json, "withheld") != NULL;
 
     if (!json_is_object(json))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": the manifest is not an object");
     /* Versions first: what else a newer manifest holds is not ours to judge. */
     if ((status = check_version(json, "format", RP_ARCHIVE_FORMAT, err)) != RP_OK ||
         (status = check_version(json, "contract", RP_CONTRACT_VERSION, err)) != RP_OK ||
-        (status = check_keys(json, top_keys, sizeof top_keys / sizeof *top_keys, "the manifest", err)) != RP_OK ||
+        (status = check_keys(json, withheld ? withheld_top_keys : top_keys, COUNT(top_keys) + withheld, "the manifest",
+                             err)) != RP_OK ||
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
-        (status = parse_members(json_object_get(json, "members"), manifest, err)) != RP_OK)
+        (status = parse_members(json_object_get(json, "members"), manifest, err)) != RP_OK ||
+        (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK)
         return status;
     if (!json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
@@ -224,5 +275,6 @@ void rp_manifest_free(rp_manifest *manifest)
         return;
     json_decref(manifest->run);
     rp_free(manifest->member);
+    rp_free(manifest->withheld);
     rp_free(manifest);
 }

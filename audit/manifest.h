@@ -19,11 +19,14 @@ typedef struct rp_manifest {
     json_t *run;        /* object, opaque here: steps, journal_root, ... */
     rp_member *member;  /* in archive order; offset is not set */
     size_t members;
+    rp_member *withheld; /* what was left out, in archive order: name and salted digest alone */
+    size_t n_withheld;
 } rp_manifest;
 
-/* Appends the canonical JSON. members must be in archive order. Errors: RP_EARG, RP_ENOMEM. */
+/* Appends the canonical JSON. members, and withheld with salted digests, must be in archive order. Errors: RP_EARG,
+ * RP_ENOMEM. */
 rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
-                            size_t members, rp_error *err);
+                            size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err);
 /* Strict: canonical bytes, known keys only, members in archive order without doubles. Errors: RP_EFORMAT;
  * RP_EUNSUPPORTED for a newer format or contract (both versions named) or another profile. */
 rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err);

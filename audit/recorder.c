@@ -224,6 +224,8 @@ static rp_status digest_step(rp_recorder *r, const rp_step_event *event, rp_reco
     }
     if (status == RP_OK)
         status = list_digest(&record->feeds, event->feed, digest, n_feeds, room.list, err);
+    if (status == RP_OK && r->salted)
+        status = rp_salted_feeds(&record->feeds, &r->salt, err);
     if (status == RP_OK)
         status = list_digest(&record->results, event->result, digest + n_feeds, n_results, room.list, err);
     if (status == RP_OK && r->rolling)
@@ -315,6 +317,43 @@ rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error
     return RP_OK;
 }
 
+rp_status rp_recorder_set_salt(rp_recorder *r, const rp_salt *salt, rp_error *err)
+{
+    if (r->journal.size > 0 || r->failed)
+        return rp_fail(err, RP_EARG, "inputs are withheld before the first step is recorded");
+    r->salt = *salt;
+    r->salted = true;
+    return RP_OK;
+}
+
+rp_status rp_recorder_withhold(rp_recorder *r, const char *folder, rp_error *err)
+{
+    rp_salt salt;
+    char *copy;
+    rp_status status = rp_salt_open(&salt, folder, err);
+
+    if (status == RP_OK)
+        status = rp_recorder_set_salt(r, &salt, err);
+    if (status != RP_OK)
+        return status;
+    copy = rp_strdup(folder);
+    if (!copy)
+        return rp_no_memory(err);
+    rp_free(r->withhold);
+    r->withhold = copy;
+    return RP_OK;
+}
+
+const rp_salt *rp_recorder_salt(const rp_recorder *r)
+{
+    return r->salted ? &r->salt : NULL;
+}
+
+const char *rp_recorder_folder(const rp_recorder *r)
+{
+    return r->withhold;
+}
+
 void rp_recorder_free(rp_recorder *r)
 {
     if (!r)
@@ -332,6 +371,7 @@ void rp_recorder_free(rp_recorder *r)
     rp_buffer_free(&r->expected);
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
+    rp_free(r->withhold);
     rp_free(r);
 }
 

@@ -7,6 +7,7 @@
 
 #include "audit/archive.h"
 #include "audit/journal.h"
+#include "audit/withheld.h"
 #include "core/run.h"
 #include "rp/audit.h"
 
@@ -14,6 +15,11 @@
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
 /* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
 rp_status rp_recorder_expect(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
+/* Before the first step: salt the digests of feeds. */
+rp_status rp_recorder_set_salt(rp_recorder *recorder, const rp_salt *salt, rp_error *err);
+/* The salt, or NULL; and the folder of rp_recorder_withhold, or NULL. */
+const rp_salt *rp_recorder_salt(const rp_recorder *recorder);
+const char *rp_recorder_folder(const rp_recorder *recorder);
 uint64_t rp_recorder_steps(const rp_recorder *recorder);
 const rp_run *rp_recorder_run(const rp_recorder *recorder);
 /* Present states of the run as a safetensors member; those named optim.* are left out unless all. */

@@ -7,6 +7,7 @@
 
 #include "audit/recorder.h"
 #include "audit/rolling.h"
+#include "audit/withheld.h"
 
 typedef struct recorded_program {
     rp_buffer text;
@@ -34,6 +35,9 @@ struct rp_recorder {
     rp_buffer expected;     /* journal of the archive, when comparing */
     rp_buffer scratch;
     rp_rolling *rolling;    /* NULL: every step's digest is of the whole state */
+    bool salted;            /* feeds' digests are salted, and inputs left out of the archive */
+    rp_salt salt;
+    char *withhold;         /* the folder for what rp_recorder_save leaves out */
     uint64_t nanoseconds;
 };
 

@@ -382,15 +382,30 @@ static void put_api_data(rp_report_view *r)
     rp_buffer_text(out, "</tbody>\n</table>\n");
 }
 
+/* What the archive was made without, by choice. */
+static void put_withheld(rp_report_view *r)
+{
+    size_t n = rp_archive_withheld_count(r->archive);
+
+    if (n == 0)
+        return;
+    rp_buffer_text(r->out, "<p>Left out of the archive, for it is confidential, and bound by salted digests: ");
+    for (size_t i = 0; i < n; i++)
+        rp_buffer_printf(r->out, "%s<code>%s</code>%s", i ? ", " : "", rp_archive_withheld(r->archive, i),
+                         rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)" : "");
+    rp_buffer_text(r->out, ". A replay needs them, and compares them first.</p>\n");
+}
+
 void rp_report_data_section(rp_report_view *r)
 {
     rp_html_section(r->out, "data", "Data");
     rp_html_problem(r->out, "The schema", &r->problem.schema);
     rp_html_problem(r->out, "What the CSV holds", &r->problem.data);
+    put_withheld(r);
     if (!r->schema) {
         if (rp_archive_manifest(r->archive)->kind == RP_RUN_API)
             put_api_data(r);
-        else if (r->problem.schema.status == RP_OK)
+        else if (r->problem.schema.status == RP_OK && rp_archive_withheld_count(r->archive) == 0)
             rp_buffer_text(r->out, "<p>The archive has no schema.</p>\n");
         return;
     }

@@ -32,7 +32,19 @@ static void put_json(rp_session *session, const char *const path[2], rp_archive 
     rp_put_close(out, '}');
 }
 
-static rp_status compare(rp_session *session, const char *const path[2], const rp_job_options *options, rp_error *err)
+/* One folder serves both archives, two serve A and B. */
+static rp_status disclose(rp_archive *const archive[2], const rp_text_list *folders, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < 2 && folders->count > 0 && status == RP_OK; i++)
+        if (rp_archive_withheld_count(archive[i]) > 0)
+            status = rp_archive_disclose(archive[i], folders->item[folders->count == 1 ? 0 : i], err);
+    return status;
+}
+
+static rp_status compare(rp_session *session, const char *const path[2], const rp_text_list *folders,
+                         const rp_job_options *options, rp_error *err)
 {
     rp_archive *archive[2] = {NULL, NULL};
     bool same = false;
@@ -41,6 +53,8 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
 
     if (status == RP_OK)
         status = rp_archive_open(&archive[1], path[1], err);
+    if (status == RP_OK)
+        status = disclose(archive, folders, err);
     if (status == RP_OK)
         status = rp_diff(archive[0], archive[1], options, &same, &text, err);
     if (status == RP_OK && session->json)
@@ -60,7 +74,13 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
     static const char *const names[] = {"A", "B"};
     const char *path[2] = {NULL, NULL};
     rp_job_options job = {0};
-    const rp_option options[] = {RP_OPTION_THREADS(&job.threads), RP_OPTION_ISA(&job.level)};
+    rp_text_list folders = {.count = 0};
+    const rp_option options[] = {
+        {0, "withheld", RP_OPTION_LIST, "DIR", "the folder with the data that was left out; given twice: of A, of B",
+         &folders, false},
+        RP_OPTION_THREADS(&job.threads),
+        RP_OPTION_ISA(&job.level),
+    };
     const rp_usage usage = {
         "diff A B [options]",
         "Compares two archives: recipe keys and members that differ, then the first step, the first\n"
@@ -70,5 +90,5 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
         names, 2, options, RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, path, err);
 
-    return status == RP_OK && !session->helped ? compare(session, path, &job, err) : status;
+    return status == RP_OK && !session->helped ? compare(session, path, &folders, &job, err) : status;
 }

@@ -136,6 +136,10 @@ static void put_json(rp_session *session, const rp_archive *archive, const summa
     rp_put_json(out, "profile", json_object_get(s->manifest, "profile"));
     rp_put_json(out, "recipe", s->recipe);
     rp_put_json(out, "run", json_object_get(s->manifest, "run"));
+    rp_put_open(out, "withheld", '[');
+    for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
+        rp_put_text(out, NULL, rp_archive_withheld(archive, i));
+    rp_put_close(out, ']');
     rp_put_close(out, '}');
 }
 
@@ -167,6 +171,8 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
     for (size_t i = 0; i < n; i++)
         rp_buffer_printf(&session->out, "%12llu  %s\n", (unsigned long long)rp_archive_member(archive, i)->size,
                          rp_archive_member(archive, i)->name);
+    for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
+        rp_buffer_printf(&session->out, "%12s  %s\n", "left out", rp_archive_withheld(archive, i));
 }
 
 rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_error *err)

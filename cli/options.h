@@ -51,6 +51,8 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
 #define RP_OPTION_ISA(where)                                                                                             \
     {0, "isa", RP_OPTION_TEXT, "LEVEL", "kernels: ref, sse2, avx2, avx512, neon (default: the best); never changes a bit", \
      where, false}
+#define RP_OPTION_WITHHELD(where)                                                                                          \
+    {0, "withheld", RP_OPTION_TEXT, "DIR", "the folder with the data that was left out of the archive, and its salt", where, false}
 #define RP_COUNT(array) (sizeof(array) / sizeof *(array))
 
 #endif

@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 
 typedef struct request {
-    const char *archive, *csv, *out, *level;
+    const char *archive, *csv, *out, *level, *withheld;
     rp_text_list trust;
     unsigned threads;
     bool force;
@@ -24,6 +24,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {'o', "out", RP_OPTION_TEXT, "FILE", "the CSV of predictions to write", &r->out, true},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
+        RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
     };
@@ -63,6 +64,8 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
     status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
+    if (status == RP_OK && r->withheld)
+        status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
         status = rp_file_read(r->csv, csv_limit, &csv, err);
     if (status == RP_OK)

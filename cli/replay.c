@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct request {
-    const char *archive, *level;
+    const char *archive, *level, *withheld;
     rp_text_list trust;
     unsigned threads;
 } request;
@@ -18,6 +18,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
     };
@@ -85,6 +86,8 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     if (status != RP_OK || session->helped)
         return status;
     status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
+    if (status == RP_OK && r.withheld)
+        status = rp_archive_disclose(archive, r.withheld, err);
     if (status == RP_OK) {
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);

@@ -5,7 +5,7 @@
 #include "cli/print.h"
 
 typedef struct request {
-    const char *archive, *out;
+    const char *archive, *out, *withheld;
     rp_text_list trust;
     bool force;
 } request;
@@ -16,6 +16,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_option options[] = {
         {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        RP_OPTION_WITHHELD(&r->withheld),
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
     const rp_usage usage = {
@@ -61,6 +62,8 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
     status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
+    if (status == RP_OK && r->withheld)
+        status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
         status = rp_report(archive, verified, &html, &length, err);
     if (status == RP_OK)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct request {
-    const char *recipe, *out, *key, *passphrase, *level;
+    const char *recipe, *out, *key, *passphrase, *level, *withhold;
     unsigned threads;
     bool force, no_record;
 } request;
@@ -24,6 +24,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          false},
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        {0, "withhold", RP_OPTION_TEXT, "DIR", "leave the data out of the archive, bound by salted digests, into this folder",
+         &r->withhold, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists", &r->force, false},
         {0, "no-record", RP_OPTION_FLAG, NULL, "only train, to measure what recording costs", &r->no_record, false},
     };
@@ -37,8 +39,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 
     if (status != RP_OK || session->helped)
         return status;
-    if (r->no_record && (r->out || r->key))
-        return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out and --key");
+    if (r->no_record && (r->out || r->key || r->withhold))
+        return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
     if (!r->no_record && !r->out)
         return rp_fail(err, RP_EARG, "run: --out FILE is missing; usage: reprise %s", usage.synopsis);
     if (r->passphrase && !r->key)
@@ -84,6 +86,9 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
                     rp_fixed(share, job->seconds > 0 ? 100 * job->recording_seconds / job->seconds : 0, 1));
     if (r->out)
         rp_put_line(session, "written", "%s", r->out);
+    if (r->withhold)
+        rp_put_line(session, "left out", "the data, and scores of single rows, to %s: keep it and its salt secret, and safe",
+                    r->withhold);
     if (key)
         rp_put_line(session, "signed", "by key %s (%s)%s", rp_key_id(key), rp_key_type(key),
                     strcmp(rp_key_type(key), "Ed25519") ? "" : ", no bundle: OpenSSF Model Signing has no such keys");
@@ -99,7 +104,8 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     json_t *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
-    rp_job_options options = {r.threads, r.level, r.no_record, rp_meter_update, &meter};
+    rp_job_options options = {.threads = r.threads, .level = r.level, .no_record = r.no_record, .progress = rp_meter_update,
+                              .self = &meter, .withhold = r.withhold};
 
     if (status != RP_OK || session->helped)
         return status;

@@ -66,15 +66,18 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     }
     rp_put_close(out, ']');
     rp_put_bool(out, "verified", true);
+    rp_put_integer(out, "withheld", rp_archive_withheld_count(archive));
     rp_put_close(out, '}');
 }
 
-static void put_lines(rp_session *session, const request *r, const rp_verification *v)
+static void put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
 {
     rp_put_verdict(session, true, "verified", "%s", r->archive);
     rp_put_line(session, "archive", "%s", v->archive_id);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
+    if (rp_archive_withheld_count(archive) > 0)
+        rp_put_line(session, "left out", "%zu members, bound by salted digests", rp_archive_withheld_count(archive));
     rp_put_signers(session, v);
     for (size_t i = 0; i < v->proofs; i++) {
         const rp_verified_proof *one = &v->proof[i];
@@ -109,7 +112,7 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     if (status == RP_OK && session->json)
         put_json(session, &r, archive, result);
     else if (status == RP_OK)
-        put_lines(session, &r, result);
+        put_lines(session, &r, archive, result);
     rp_verification_free(result);
     rp_archive_close(archive);
     rp_trust_free(&trust);

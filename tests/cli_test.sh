@@ -99,6 +99,21 @@ works '^verified' "$reprise" verify forged.reprise --allow-unsigned
 fails 3 'forged.reprise: outputs/metrics.json: .*recomputed' "$reprise" replay forged.reprise
 gives 3 '^\{"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
 
+# ---- inputs left out ----
+works '^left out ' "$reprise" run small.yaml -o private.reprise --key me.pem --withhold home
+holds "the salt is private" test "$(stat -c %a home/salt)" = 600
+works '^left out +4 members' "$reprise" verify private.reprise --trust me.pub.pem
+works '^    left out  data/raw.csv' "$reprise" inspect private.reprise
+fails 2 'data/raw.csv: was left out of this archive: give --withheld' "$reprise" replay private.reprise
+works '^identical' "$reprise" replay private.reprise --withheld home --trust me.pub.pem
+works '^identical' "$reprise" diff private.reprise private.reprise --withheld home
+works '^written' "$reprise" report private.reprise -o private.html
+holds "the report says what was left out" grep -q 'Left out of the archive.*data/raw.csv' private.html
+sed 's/1/2/' home/data/raw.csv >changed.csv
+cp -r home changed && mv changed.csv changed/data/raw.csv
+fails 4 'changed/data/raw.csv: not the data/raw.csv that was left out' "$reprise" replay private.reprise --withheld changed
+fails 2 'nothing was left out' "$reprise" replay a.reprise --withheld home
+
 # ---- diff ----
 works '^identical' "$reprise" diff a.reprise b.reprise
 sed 's/seed: 3/seed: 4/' small.yaml >seed.yaml

@@ -281,6 +281,42 @@ static rp_status job_log(rp_error *err)
     return status;
 }
 
+/* A run that leaves its data out, and its replay. The folder goes again. */
+static rp_status job_withheld(rp_error *err)
+{
+    static const char *const made[] = {"salt", "data/prepared.json", "data/raw.csv", "data/schema.json",
+                                       "outputs/predictions.csv", "data", "outputs", ""};
+    char folder[110], path[160];
+    rp_job_options options = job_options;
+    rp_archive *archive = NULL;
+    rp_job *job = NULL;
+    bool whole;
+    rp_status status;
+
+    (void)snprintf(folder, sizeof folder, "%s/home", job_folder);
+    options.withhold = folder;
+    status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
+    rp_job_free(job);
+    job = NULL;
+    whole = status == RP_OK;
+    if (status == RP_OK)
+        status = rp_archive_open(&archive, job_out, err);
+    if (status == RP_OK)
+        status = rp_archive_disclose(archive, folder, err);
+    if (status == RP_OK)
+        status = rp_replay(archive, &job_options, &job, err);
+    rp_job_free(job);
+    rp_archive_close(archive);
+    if (whole) /* what failed came after it */
+        (void)unlink(job_out);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        if (unlink(path) != 0)
+            (void)rmdir(path);
+    }
+    return status;
+}
+
 typedef struct small_job {
     const char *name;
     rp_status (*work)(rp_error *err);
@@ -291,6 +327,7 @@ static const small_job small_jobs[] = {
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
     {"log", job_log},
+    {"withheld", job_withheld},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 

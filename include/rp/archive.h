@@ -51,6 +51,15 @@ RP_API const rp_member *rp_archive_find(const rp_archive *archive, const char *n
 /* Reads a member of this archive whole into out[member->size] and hashes it again. Errors: RP_EIO, RP_EHASH. */
 RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, void *out, rp_error *err);
 
+/* Members that were left out of this archive, bound by salted digests; NULL past the end. */
+RP_API size_t rp_archive_withheld_count(const rp_archive *archive);
+RP_API const char *rp_archive_withheld(const rp_archive *archive, size_t index);
+/* Gives them back to the open archive: folder holds their salt in `salt` and some or all of them, each at its member's
+ * path. Each is compared with its salted digest first. From then on they are found and read like members, in memory; the list
+ * of members stays as it is. Errors: RP_EHASH for other bytes or another salt; RP_EARG when nothing was left out or the
+ * folder holds none of it; RP_EDATA, RP_EIO. On failure the archive is as it was. */
+RP_API rp_status rp_archive_disclose(rp_archive *archive, const char *folder, rp_error *err);
+
 /* A key: ECDSA P-256 (default), P-384, P-521, or Ed25519. Immutable once made, so threads may share it. */
 typedef struct rp_key rp_key;
 

@@ -16,6 +16,10 @@ RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
  * step commits to every period-th leaf of 4096 bytes and to all small states, so that a change is seen within period
  * steps, not at once (audit/FORMAT.md 10 says what a verifier can conclude). Errors: RP_EARG, RP_ENOMEM. */
 RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t period, rp_error *err);
+/* Before the first step. Leaves the inputs (data/...) out of the archive: its manifest binds them, and the journal the
+ * feeds, by digests under a salt. rp_recorder_save puts the files into folder, made if need be with mode 0700; the salt is its
+ * file `salt`, read when there is one and else made. Errors: RP_EARG, RP_EDATA (the salt), RP_EIO. */
+RP_API rp_status rp_recorder_withhold(rp_recorder *recorder, const char *folder, rp_error *err);
 /* Writes the archive of the steps so far, signed when key is not NULL; by an ECDSA key with a bundle for the verifier of
  * OpenSSF Model Signing too, which knows no Ed25519. archive_id may be NULL. Errors: RP_EEXIST without
  * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
@@ -37,6 +41,7 @@ typedef struct rp_job_options {
     /* Called after each step, may be NULL; returning false stops the job with RP_ECANCELED. */
     bool (*progress)(void *self, const rp_progress *progress);
     void *self;
+    const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
 } rp_job_options;
 
 typedef struct rp_job {
