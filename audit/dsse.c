@@ -155,24 +155,25 @@ static rp_status base64_read(rp_buffer *out, const char *text, const char *where
     return status;
 }
 
-static rp_status find_key(const rp_key **out, const char *key_id, const char *where, const rp_key *const *trusted,
-                          size_t n_trusted, rp_error *err)
+static const rp_key *find_key(const char *key_id, const rp_key *const *trusted, size_t n_trusted)
+{
+    for (size_t i = 0; i < n_trusted; i++)
+        if (strcmp(rp_key_id(trusted[i]), key_id) == 0)
+            return trusted[i];
+    return NULL;
+}
+
+rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trusted, rp_error *err)
 {
     char shown[80];
 
-    for (size_t i = 0; i < n_trusted; i++) {
-        if (strcmp(rp_key_id(trusted[i]), key_id) == 0) {
-            *out = trusted[i];
-            return RP_OK;
-        }
-    }
     return rp_fail(err, RP_ESIGN, "%s: signed by key %s, which is not among the %zu trusted: trust its public key, "
                    "or do not trust the archive", where, rp_printable(shown, sizeof shown, key_id, strlen(key_id)),
                    n_trusted);
 }
 
-rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
-                           const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
+                           const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     const json_t *list = json_object_get(json, "signatures"), *one = json_array_get(list, 0);
     const char *payload64 = text_of(json, "payload"), *type = text_of(json, "payloadType");
@@ -186,9 +187,10 @@ rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key 
         return malformed(err, where, "expected exactly one signature of keyid and sig");
     if (strcmp(type, RP_PAYLOAD_TYPE) != 0)
         return malformed(err, where, "payloadType is not " RP_PAYLOAD_TYPE);
-    if ((status = find_key(key, key_id, where, trusted, n_trusted, err)) == RP_OK &&
-        (status = base64_read(payload, payload64, where, "payload", err)) == RP_OK &&
-        (status = base64_read(&signature, signature64, where, "sig", err)) == RP_OK &&
+    *signer = key_id;
+    *key = find_key(key_id, trusted, n_trusted);
+    if ((status = base64_read(payload, payload64, where, "payload", err)) == RP_OK &&
+        (status = base64_read(&signature, signature64, where, "sig", err)) == RP_OK && *key != NULL &&
         (status = pre_authentication(&message, payload->data, payload->size, err)) == RP_OK) {
         status = rp_key_check(*key, message.data, message.size, signature.data, signature.size, err);
         if (status != RP_OK)
@@ -199,7 +201,16 @@ rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key 
     return status;
 }
 
-/* From here on the bytes are signed by a trusted key; the form is still strict, as a later reader relies on it. */
+rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
+                           const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+{
+    const char *signer;
+    rp_status status = rp_envelope_read(json, payload, key, &signer, where, trusted, n_trusted, err);
+
+    return status == RP_OK && *key == NULL ? rp_signer_unknown(where, signer, n_trusted, err) : status;
+}
+
+/* The form is strict even where a trusted key has signed it, as a later reader relies on it. */
 static rp_status read_statement(rp_statement *out, const char *where, rp_error *err)
 {
     const json_t *list = json_object_get(out->payload, "subject"), *subject = json_array_get(list, 0);
@@ -219,8 +230,23 @@ static rp_status read_statement(rp_statement *out, const char *where, rp_error *
     return RP_OK;
 }
 
-rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
-                             const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+/* The envelope's key id is copied: a hash in hex, whoever's it is. */
+static rp_status read_envelope(rp_statement *out, const json_t *json, rp_buffer *payload, const char *where,
+                               const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+{
+    unsigned char bytes[RP_DIGEST_SIZE];
+    const char *signer;
+    rp_status status = rp_envelope_read(json, payload, &out->key, &signer, where, trusted, n_trusted, err);
+
+    if (status == RP_OK && !rp_unhex(bytes, sizeof bytes, signer))
+        status = rp_signer_unknown(where, signer, n_trusted, err);
+    if (status == RP_OK)
+        memcpy(out->key_id, signer, RP_DIGEST_HEX);
+    return status;
+}
+
+rp_status rp_statement_read(rp_statement *out, const void *bytes, size_t size, const char *where,
+                            const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     rp_buffer payload = {0};
     json_t *json = NULL;
@@ -230,13 +256,25 @@ rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, 
     if (size > RP_STATEMENT_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_STATEMENT_LIMIT);
     if ((status = rp_signed_json_parse(&json, bytes, size, where, err)) == RP_OK &&
-        (status = rp_envelope_open(json, &payload, &out->key, where, trusted, n_trusted, err)) == RP_OK &&
+        (status = read_envelope(out, json, &payload, where, trusted, n_trusted, err)) == RP_OK &&
         (status = rp_signed_json_parse(&out->payload, payload.data, payload.size, where, err)) == RP_OK)
         status = read_statement(out, where, err);
     json_decref(json);
     rp_buffer_free(&payload);
     if (status != RP_OK)
         rp_statement_clear(out);
+    return status;
+}
+
+rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
+                             const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+{
+    rp_status status = rp_statement_read(out, bytes, size, where, trusted, n_trusted, err);
+
+    if (status == RP_OK && out->key == NULL) {
+        status = rp_signer_unknown(where, out->key_id, n_trusted, err);
+        rp_statement_clear(out);
+    }
     return status;
 }
 

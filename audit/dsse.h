@@ -22,14 +22,18 @@ rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *arch
                              const json_t *predicate, rp_error *err);
 
 typedef struct rp_statement {
-    const rp_key *key;          /* which of the trusted keys signed */
+    const rp_key *key;          /* which of the trusted keys signed; NULL: another, so the signature was not checked */
+    char key_id[RP_DIGEST_HEX]; /* as the envelope names it; that of key, where there is one */
     json_t *payload;            /* the whole in-toto statement, owned */
     const char *subject;        /* hex digest the statement is about; inside payload, as is predicate_type */
     const char *predicate_type;
 } rp_statement;
 
-/* Checks form, trust and signature; comparing subject with the archive is the caller's. where names the member.
- * Errors: RP_ESIGN for all that is wrong with it. Clear with rp_statement_clear. */
+/* Checks form, and the signature where a trusted key made it; comparing subject with the archive is the caller's. where
+ * names the member. Errors: RP_ESIGN for all that is wrong with it. Clear with rp_statement_clear. */
+rp_status rp_statement_read(rp_statement *out, const void *bytes, size_t size, const char *where,
+                            const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* The same, and another's key is an error. */
 rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
                              const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* What an envelope claims, with neither trust nor signature checked: to be shown as a claim, never to be believed. payload:
@@ -45,6 +49,12 @@ rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload,
 /* payload: the decoded bytes that *key, one of the trusted, has signed. Form and base64 are exact. Errors: RP_ESIGN. */
 rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* The same, but *key is NULL where none of the trusted is named: the form was checked then, the signature not. *signer: the
+ * key id, inside json, any text. */
+rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
+                           const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* The error that says so. Returns RP_ESIGN. */
+rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trusted, rp_error *err);
 /* Canonical JSON; whatever is wrong with it is wrong with the signature: RP_ESIGN. */
 rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err);
 

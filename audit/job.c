@@ -308,10 +308,34 @@ static rp_status compare_final_state(const work *w, const rp_archive *archive, r
     return RP_OK;
 }
 
+/* The segments of a run lie between its checkpoints. */
+static rp_replay_scope full_scope(const work *w, const rp_archive *archive)
+{
+    uint64_t steps = rp_driver_total(w->driver), segments = 1;
+    rp_replay_scope scope = {.mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
+
+    for (size_t i = 0; i < rp_archive_member_count(archive); i++)
+        segments += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
+    scope.segments = scope.segments_total = segments;
+    return scope;
+}
+
+static void begin(const work *w, const rp_replay_scope *scope)
+{
+    rp_replay_begun *begun = w->options ? w->options->begun : NULL;
+
+    if (!begun)
+        return;
+    begun->scope = *scope;
+    (void)snprintf(begun->level, sizeof begun->level, "%s", rp_run_level(rp_driver_run(w->driver)));
+    begun->threads = rp_run_threads(rp_driver_run(w->driver));
+}
+
 rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
 {
     work w = {.options = options, .start = seconds()};
     rp_run_options run = run_options(options);
+    rp_replay_scope scope = {.mode = RP_REPLAY_FULL};
     size_t compared = 0;
     rp_status status = rp_driver_from_archive(&w.driver, archive, &run, err);
 
@@ -329,8 +353,11 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
         status = rp_archive_writer_withhold(w.writer, rp_archive_salt(archive), err);
     if (status == RP_OK)
         status = rp_recorder_expect(w.recorder, archive, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
+        scope = full_scope(&w, archive);
+        begin(&w, &scope);
         status = all_steps(&w, err);
+    }
     if (status == RP_OK)
         status = compare_final_state(&w, archive, err);
     if (status == RP_OK)
@@ -341,8 +368,10 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
         status = rp_withheld_compare(archive, w.writer, &compared, err);
     if (status == RP_OK)
         status = report(&w, out, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
         (*out)->members = compared;
+        (*out)->scope = scope;
+    }
     work_free(&w);
     return status;
 }

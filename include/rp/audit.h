@@ -34,6 +34,30 @@ typedef struct rp_progress {
     float loss;           /* of the last training step */
 } rp_progress;
 
+/* What a replay repeated of a run. */
+typedef enum rp_replay_mode {
+    RP_REPLAY_FULL,  /* every step and every member */
+    RP_REPLAY_RANGE, /* the steps first to last, chosen by whoever replayed */
+    RP_REPLAY_SAMPLE /* segments drawn by a seed */
+} rp_replay_mode;
+
+enum { RP_REPLAY_SEED = 129 }; /* a seed is 1 to 128 printable ASCII characters */
+
+typedef struct rp_replay_scope {
+    rp_replay_mode mode;
+    uint64_t first, last;            /* no step outside was repeated; full: 0 and steps_total - 1 */
+    uint64_t steps, steps_total;     /* repeated; records of the journal */
+    uint64_t segments, segments_total; /* repeated; of the run: from the start or a checkpoint to the next one or the end */
+    char seed[RP_REPLAY_SEED];       /* sample: as the auditor named it; else "" */
+} rp_replay_scope;
+
+/* How a replay was begun: known before the first step, so that one that ends in a difference can be told of too. */
+typedef struct rp_replay_begun {
+    rp_replay_scope scope; /* what it set out to repeat */
+    char level[16];
+    unsigned threads;
+} rp_replay_begun;
+
 typedef struct rp_job_options {
     unsigned threads;    /* as rp_run_options */
     const char *level;
@@ -42,6 +66,7 @@ typedef struct rp_job_options {
     bool (*progress)(void *self, const rp_progress *progress);
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
+    rp_replay_begun *begun; /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
 } rp_job_options;
 
 typedef struct rp_job {
@@ -52,6 +77,7 @@ typedef struct rp_job {
     char level[16];
     unsigned threads;
     size_t members;        /* replay: members reproduced and compared */
+    rp_replay_scope scope; /* replay: what was repeated */
 } rp_job;
 
 /* Trains by the YAML recipe at recipe_path and writes the archive, signed when key is not NULL. path NULL: writes
