@@ -3,8 +3,11 @@
  * members are outside of, so nothing else changes: every other member is copied with its bytes, hashed on the way, into a
  * new file that takes the old one's name when it is whole. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "audit/archive_private.h"
 #include "audit/dsse.h"
@@ -62,81 +65,116 @@ static rp_status copy_member(rp_file_writer *file, const rp_archive *archive, co
     return status == RP_OK ? write_padding(file, rp_ustar_padded(member->size) - member->size, err) : status;
 }
 
-/* All members in archive order, the new one at its place, there instead of one of the same name. */
-static rp_status write_members(rp_file_writer *file, const rp_archive *archive, const rp_member *added, const void *bytes,
-                               rp_error *err)
+/* All members in archive order, the new ones (in that order too) at their places, there instead of one of the same name. */
+static rp_status write_members(rp_file_writer *file, const rp_archive *archive, const rp_added *added, size_t n, rp_error *err)
 {
     rp_sha256_stream *hash;
-    bool written = false;
+    size_t next = 0;
     rp_status status = rp_sha256_stream_new(&hash, err);
 
     for (size_t i = 0; i < archive->members && status == RP_OK; i++) {
         const rp_member *member = &archive->member[i];
-        int order = rp_member_compare(member, added);
+        bool replaced = false;
 
-        if (!written && order >= 0) {
-            status = write_new(file, added, bytes, err);
-            written = true;
+        for (; next < n && status == RP_OK && rp_member_compare(member, &added[next].member) >= 0; next++) {
+            replaced = replaced || rp_member_compare(member, &added[next].member) == 0;
+            status = write_new(file, &added[next].member, added[next].bytes, err);
         }
-        if (order != 0 && status == RP_OK)
+        if (!replaced && status == RP_OK)
             status = copy_member(file, archive, member, hash, err);
     }
-    if (!written && status == RP_OK)
-        status = write_new(file, added, bytes, err);
+    for (; next < n && status == RP_OK; next++)
+        status = write_new(file, &added[next].member, added[next].bytes, err);
     rp_sha256_stream_free(hash);
     return status == RP_OK ? write_padding(file, 2 * RP_BLOCK, err) : status;
 }
 
-static rp_status rewrite(const char *path, const rp_archive *archive, const rp_member *added, const void *bytes,
-                         unsigned mode, rp_error *err)
+static rp_status rewrite(const char *path, const rp_archive *archive, const rp_added *added, size_t n, unsigned mode,
+                         rp_error *err)
 {
     rp_file_writer *file;
     rp_status status = rp_file_create(&file, path, true, mode, err);
 
     if (status != RP_OK)
         return status;
-    status = write_members(file, archive, added, bytes, err);
+    status = write_members(file, archive, added, n, err);
     if (status == RP_OK)
         return rp_file_commit(file, err);
     rp_file_abort(file);
     return status;
 }
 
-static rp_status check_added(rp_member *added, const char *member, size_t size, rp_error *err)
+/* Two who add at the same time would each write the archive with their own member alone. The lock is on the file that is
+ * there; when another has replaced it meanwhile, it is no longer what the name stands for. *fd is -1 where there are no locks. */
+static rp_status lock(int *fd, const char *path, struct stat *info, rp_error *err)
 {
-    if (!rp_signature_kind_known(member))
-        return rp_fail(err, RP_EARG, "%.100s: not a kind of signature that format %d has", member, (int)RP_ARCHIVE_FORMAT);
-    if (size == 0 || size > RP_STATEMENT_LIMIT)
-        return rp_fail(err, RP_EARG, "%s: %zu bytes, expected 1 to %d", member, size, (int)RP_STATEMENT_LIMIT);
-    memset(added, 0, sizeof *added);
-    memcpy(added->name, member, strlen(member) + 1);
-    added->size = size;
-    return RP_OK;
+    struct stat now;
+
+    for (;;) {
+        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (*fd < 0 && errno == ELOOP) /* the new file would take the link's place, not the archive's */
+            return rp_fail(err, RP_EARG, "%s: is a symbolic link: give the archive itself", path);
+        if (*fd < 0 || fstat(*fd, info) != 0)
+            break;
+        while (flock(*fd, LOCK_EX) != 0 && errno == EINTR)
+            ;
+        if (stat(path, &now) != 0)
+            break;
+        if (now.st_ino == info->st_ino && now.st_dev == info->st_dev)
+            return RP_OK;
+        (void)close(*fd);
+    }
+    (void)rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+    return RP_EIO;
+}
+
+static rp_status check_added(const char *path, const rp_archive *archive, const char *archive_id, const rp_added *added,
+                             size_t n, bool force, rp_error *err)
+{
+    if (archive_id != NULL && strcmp(rp_archive_id(archive), archive_id) != 0)
+        return rp_fail(err, RP_EHASH, "%s: is now another archive, %s: the statement is about %s", path,
+                       rp_archive_id(archive), archive_id);
+    for (size_t i = 0; i < n; i++)
+        if (!force && rp_archive_find(archive, added[i].member.name) != NULL)
+            return rp_fail(err, RP_EEXIST, "%s: already has %s: give --force to replace it", path, added[i].member.name);
+    return archive->members + n <= RP_MEMBER_LIMIT
+               ? RP_OK
+               : rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", path, (int)RP_MEMBER_LIMIT);
+}
+
+rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *added, size_t n, bool force,
+                                 rp_error *err)
+{
+    rp_archive *archive = NULL;
+    struct stat info;
+    int fd;
+    rp_status status = lock(&fd, path, &info, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_archive_open(&archive, path, err);
+    if (status == RP_OK)
+        status = check_added(path, archive, archive_id, added, n, force, err);
+    if (status == RP_OK)
+        status = rewrite(path, archive, added, n, (unsigned)info.st_mode & 0777, err);
+    rp_archive_close(archive);
+    (void)close(fd); /* and lets the lock go */
+    return status;
 }
 
 rp_status rp_archive_add_statement(const char *path, const char *member, const void *bytes, size_t size, bool force,
                                    rp_error *err)
 {
-    rp_archive *archive;
-    rp_member added;
-    struct stat info;
-    rp_status status = check_added(&added, member, size, err);
+    rp_added added = {.bytes = bytes};
 
-    if (status != RP_OK)
-        return status;
-    if (lstat(path, &info) != 0)
-        return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
-    if (S_ISLNK(info.st_mode)) /* the new file would take the link's place, not the archive's */
-        return rp_fail(err, RP_EARG, "%s: is a symbolic link: give the archive itself", path);
-    status = rp_archive_open(&archive, path, err);
-    if (status != RP_OK)
-        return status;
-    if (!force && rp_archive_find(archive, member) != NULL)
-        status = rp_fail(err, RP_EEXIST, "%s: already has %s: give --force to replace it", path, member);
-    else if (rp_archive_find(archive, member) == NULL && archive->members >= RP_MEMBER_LIMIT)
-        status = rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", path, (int)RP_MEMBER_LIMIT);
-    else
-        status = rewrite(path, archive, &added, bytes, (unsigned)info.st_mode & 0777, err);
-    rp_archive_close(archive);
-    return status;
+    if (!rp_signature_kind_known(member))
+        return rp_fail(err, RP_EARG, "%.100s: not a kind of signature that format %d has", member, (int)RP_ARCHIVE_FORMAT);
+    if (size == 0 || size > RP_STATEMENT_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: %zu bytes, expected 1 to %d", member, size, (int)RP_STATEMENT_LIMIT);
+    memcpy(added.member.name, member, strlen(member) + 1);
+    added.member.size = size;
+    return rp_archive_add_members(path, NULL, &added, 1, force, err);
 }

@@ -45,4 +45,15 @@ rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *mem
 /* Parses the manifest and compares what was scanned with it. */
 rp_status rp_archive_compare(rp_archive *archive, rp_error *err);
 
+/* A member of signatures/ to be added. */
+typedef struct rp_added {
+    rp_member member; /* name and size */
+    const void *bytes;
+} rp_added;
+
+/* Writes the archive at path again with these members, in archive order; what rp_archive_add_statement promises. archive_id:
+ * what it must be, or NULL. The names' kinds are the caller's to check. */
+rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *added, size_t n, bool force,
+                                 rp_error *err);
+
 #endif

@@ -110,13 +110,14 @@ rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id
 /* ---- checking ---- */
 
 /* Opens the bundle around the envelope; its key must be the one that is hinted at. */
-static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_key **key, const char *where,
-                             const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_key **key, char key_id[RP_DIGEST_HEX],
+                             const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     const json_t *material = json_object_get(bundle, "verificationMaterial");
     const json_t *public_key = json_object_get(material, "publicKey"), *log = json_object_get(material, "tlogEntries");
     const char *media = json_string_value(json_object_get(bundle, "mediaType"));
-    const char *hint = json_string_value(json_object_get(public_key, "hint"));
+    const char *hint = json_string_value(json_object_get(public_key, "hint")), *signer;
+    unsigned char bytes[RP_DIGEST_SIZE];
     rp_status status;
 
     if (json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
@@ -126,13 +127,17 @@ static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_
         json_array_size(log) != 0)
         return rp_fail(err, RP_ESIGN, "%s: verificationMaterial is not the hint of a public key and an empty tlogEntries",
                        where);
-    status = rp_envelope_open(json_object_get(bundle, "dsseEnvelope"), payload, key, where, trusted, n_trusted, err);
-    if (status == RP_OK && strcmp(hint, rp_key_id(*key)) != 0)
-        status = rp_fail(err, RP_ESIGN, "%s: its hint is not the id of the key that signed, %s", where, rp_key_id(*key));
-    if (status == RP_OK && !rp_key_is_ecdsa(*key))
-        status = rp_fail(err, RP_ESIGN, "%s: signed by an %s key, Model Signing knows only ECDSA", where,
-                         rp_key_type(*key));
-    return status;
+    status = rp_envelope_read(json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted, n_trusted, err);
+    if (status == RP_OK && !rp_unhex(bytes, sizeof bytes, signer))
+        status = rp_signer_unknown(where, signer, n_trusted, err);
+    if (status != RP_OK)
+        return status;
+    if (strcmp(hint, signer) != 0)
+        return rp_fail(err, RP_ESIGN, "%s: its hint is not the id of the key that signed, %s", where, signer);
+    if (*key != NULL && !rp_key_is_ecdsa(*key))
+        return rp_fail(err, RP_ESIGN, "%s: signed by an %s key, Model Signing knows only ECDSA", where, rp_key_type(*key));
+    memcpy(key_id, signer, RP_DIGEST_HEX);
+    return RP_OK;
 }
 
 static bool in_list(const listing *list, const char *name)
@@ -217,9 +222,9 @@ static rp_status compare_payload(const rp_buffer *payload, const char *where, co
     return status;
 }
 
-rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
-                       const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
-                       rp_error *err)
+rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
+                      const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
+                      size_t n_trusted, rp_error *err)
 {
     rp_buffer payload = {0};
     json_t *bundle = NULL;
@@ -229,11 +234,21 @@ rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const
     if (size > RP_OMS_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_OMS_LIMIT);
     if ((status = rp_signed_json_parse(&bundle, bytes, size, where, err)) == RP_OK &&
-        (status = open_bundle(bundle, &payload, key, where, trusted, n_trusted, err)) == RP_OK)
+        (status = open_bundle(bundle, &payload, key, key_id, where, trusted, n_trusted, err)) == RP_OK)
         status = compare_payload(&payload, where, archive_id, member, members, err);
     json_decref(bundle);
     rp_buffer_free(&payload);
     if (status != RP_OK)
         *key = NULL;
     return status;
+}
+
+rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
+                       const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
+                       rp_error *err)
+{
+    char key_id[RP_DIGEST_HEX];
+    rp_status status = rp_oms_read(key, key_id, bytes, size, where, archive_id, member, members, trusted, n_trusted, err);
+
+    return status == RP_OK && *key == NULL ? rp_signer_unknown(where, key_id, n_trusted, err) : status;
 }

@@ -24,4 +24,10 @@ rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const
                        const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
                        rp_error *err);
 
+/* The same, but *key is NULL where another than the trusted signed: all but the signature was checked then. key_id: the
+ * signer's in any case. */
+rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
+                      const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
+                      size_t n_trusted, rp_error *err);
+
 #endif

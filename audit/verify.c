@@ -9,27 +9,42 @@
 
 #include "audit/archive_private.h"
 #include "audit/log_note.h"
+#include "audit/statement.h"
 #include "base/memory.h"
 
-static rp_status add_statement(rp_verification *result, const char *member, const rp_key *key,
-                               const char *predicate_type, rp_error *err)
+/* Takes what one holds, whatever the result. */
+static rp_status keep(rp_verified_statement **list, size_t *count, rp_verified_statement *one, rp_error *err)
 {
-    rp_verified_statement *grown =
-        rp_reallocarray(result->statement, result->statements + 1, sizeof *result->statement);
+    rp_verified_statement *grown = rp_reallocarray(*list, *count + 1, sizeof *grown);
 
-    if (grown == NULL)
+    if (grown == NULL) {
+        rp_verified_statement_clear(one);
         return rp_no_memory(err);
-    result->statement = grown;
-    rp_verified_statement *one = &grown[result->statements];
-    memset(one, 0, sizeof *one);
-    memcpy(one->member, member, strlen(member) + 1);
-    memcpy(one->key_id, rp_key_id(key), RP_DIGEST_HEX);
-    one->key_type = rp_key_type(key);
-    one->predicate_type = rp_strdup(predicate_type);
-    if (one->predicate_type == NULL)
-        return rp_no_memory(err);
-    result->statements++;
+    }
+    *list = grown;
+    grown[(*count)++] = *one;
     return RP_OK;
+}
+
+/* A signature by an unknown key could be anything, so it counts for nothing; it must not be able to forbid either, or anyone
+ * could make an archive fail for those who trust its builder by adding a statement. */
+static rp_status add_statement(rp_verification *result, rp_verified_statement *one, rp_error *err)
+{
+    return one->key_type != NULL ? keep(&result->statement, &result->statements, one, err)
+                                 : keep(&result->other, &result->others, one, err);
+}
+
+/* The first statement that a trusted key signed says what manifest.json must be; one that then disagrees is itself wrong. */
+static rp_status check_subject(const rp_archive *archive, const rp_member *member, const rp_statement *statement,
+                               const rp_verification *result, rp_error *err)
+{
+    if (strcmp(statement->subject, archive->id) == 0)
+        return RP_OK;
+    if (statement->key != NULL && result->statements == 0)
+        return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": SHA-256 differs: %s vouches for %s, archive %s", member->name,
+                       statement->subject, archive->id);
+    return rp_fail(err, RP_EHASH, "%s: is about another archive, %s; this one is %s", member->name, statement->subject,
+                   archive->id);
 }
 
 static rp_status check_statement(const rp_archive *archive, const rp_member *member, const rp_key *const *trusted,
@@ -37,6 +52,7 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
 {
     rp_buffer text = {0};
     rp_statement statement = {0};
+    rp_verified_statement one = {.kind = RP_STATEMENT_OTHER};
     rp_status status;
 
     if (!rp_statement_name_valid(member->name))
@@ -44,17 +60,13 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
                        (int)RP_ARCHIVE_FORMAT);
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
-        status = rp_statement_check(&statement, text.data, text.size, member->name, trusted, n_trusted, err);
-    if (status == RP_OK && strcmp(statement.subject, archive->id) != 0)
-        status = rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": SHA-256 differs: %s vouches for %s, archive %s",
-                         member->name, statement.subject, archive->id);
-    /* names of statements are bound by nothing: the run's statement must say itself that it is one */
-    if (status == RP_OK && strcmp(member->name, RP_RUN_STATEMENT) == 0 &&
-        strcmp(statement.predicate_type, RP_PROVENANCE_TYPE) != 0)
-        status = rp_fail(err, RP_ESIGN, "%s: a statement of another type, expected the run's provenance (%s)",
-                         member->name, RP_PROVENANCE_TYPE);
+        status = rp_statement_read(&statement, text.data, text.size, member->name, trusted, n_trusted, err);
     if (status == RP_OK)
-        status = add_statement(result, member->name, statement.key, statement.predicate_type, err);
+        status = check_subject(archive, member, &statement, result, err);
+    if (status == RP_OK)
+        status = rp_statement_classify(&one, &statement, member, err);
+    if (status == RP_OK)
+        status = add_statement(result, &one, err);
     rp_statement_clear(&statement);
     rp_buffer_free(&text);
     return status;
@@ -112,12 +124,14 @@ static rp_status check_proof(const rp_archive *archive, const rp_member *member,
 static rp_status check_statements(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
                                   const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
-    rp_status status = RP_OK;
+    const rp_member *run = rp_archive_find(archive, RP_RUN_STATEMENT);
+    rp_status status = run != NULL ? check_statement(archive, run, trusted, n_trusted, result, err) : RP_OK;
 
     for (size_t i = 0; status == RP_OK && i < archive->members; i++) {
         const rp_member *member = &archive->member[i];
 
-        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0)
+        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
+            member == run)
             continue;
         status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
                                                    : check_statement(archive, member, trusted, n_trusted, result, err);
@@ -138,12 +152,29 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
                    : "no log's proof is signed by a given log key");
 }
 
-/* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. */
+/* Statements that say "this archive is what I signed". A verdict or an approval says something about it, a rejection too. */
+static bool vouches(const rp_verified_statement *one)
+{
+    return one->kind == RP_STATEMENT_PROVENANCE || one->kind == RP_STATEMENT_ENDORSEMENT;
+}
+
+/* The first one by that key, or by any for NULL. */
+static const rp_verified_statement *find_voucher(const rp_verified_statement *list, size_t count, const char *key_id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (vouches(&list[i]) && (key_id == NULL || strcmp(list[i].key_id, key_id) == 0))
+            return &list[i];
+    return NULL;
+}
+
+/* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. One by a key that is not trusted
+ * must at least go with a statement by that key. */
 static rp_status check_bundle(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
                               rp_verification *result, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, RP_OMS_BUNDLE);
     const rp_key *key;
+    rp_verified_statement one = {.member = RP_OMS_BUNDLE, .kind = RP_STATEMENT_BUNDLE};
     rp_buffer text = {0};
     rp_status status;
 
@@ -151,21 +182,38 @@ static rp_status check_bundle(const rp_archive *archive, const rp_key *const *tr
         return RP_OK;
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
-        status = rp_oms_check(&key, text.data, text.size, member->name, archive->id, archive->member, archive->members,
-                              trusted, n_trusted, err);
-    if (status == RP_OK)
-        status = add_statement(result, member->name, key, RP_OMS_TYPE, err);
+        status = rp_oms_read(&key, one.key_id, text.data, text.size, member->name, archive->id, archive->member,
+                             archive->members, trusted, n_trusted, err);
+    if (status == RP_OK && key == NULL && find_voucher(result->other, result->others, one.key_id) == NULL)
+        status = rp_signer_unknown(member->name, one.key_id, n_trusted, err);
+    if (status == RP_OK && (one.predicate_type = rp_strdup(RP_OMS_TYPE)) == NULL)
+        status = rp_no_memory(err);
+    if (status == RP_OK) {
+        one.key_type = key != NULL ? rp_key_type(key) : NULL;
+        status = add_statement(result, &one, err);
+    }
     rp_buffer_free(&text);
     return status;
 }
 
-/* A run statement is missing: not said before the hashes are known to be right, as damage is the graver news. */
+/* Before the manifest is parsed: somebody signed this, but nobody who counts here. */
+static rp_status check_trusted(const rp_verification *result, size_t n_trusted, rp_error *err)
+{
+    const rp_verified_statement *one = find_voucher(result->other, result->others, NULL);
+
+    if (one == NULL || find_voucher(result->statement, result->statements, NULL) != NULL)
+        return RP_OK;
+    return rp_signer_unknown(one->member, one->key_id, n_trusted, err);
+}
+
+/* Nobody has signed: not said before the hashes are known to be right, as damage is the graver news. */
 static rp_status check_signed(const rp_archive *archive, const rp_verify_options *options,
                               const rp_verification *result, rp_error *err)
 {
     bool allow_unsigned = options != NULL && options->allow_unsigned;
 
-    if (rp_archive_find(archive, RP_RUN_STATEMENT) != NULL || (allow_unsigned && result->statements == 0))
+    if (find_voucher(result->statement, result->statements, NULL) != NULL ||
+        (allow_unsigned && rp_archive_find(archive, RP_OMS_BUNDLE) == NULL))
         return RP_OK;
     return rp_fail(err, RP_ESIGN, RP_RUN_STATEMENT ": missing: nobody has signed this run");
 }
@@ -175,6 +223,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
 {
     rp_status status = check_statements(archive, trusted, n_trusted, options, result, err);
 
+    if (status == RP_OK)
+        status = check_trusted(result, n_trusted, err);
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
@@ -243,10 +293,13 @@ void rp_verification_free(rp_verification *result)
     if (result == NULL)
         return;
     for (size_t i = 0; i < result->statements; i++)
-        rp_free(result->statement[i].predicate_type);
+        rp_verified_statement_clear(&result->statement[i]);
+    for (size_t i = 0; i < result->others; i++)
+        rp_verified_statement_clear(&result->other[i]);
     for (size_t i = 0; i < result->proofs; i++)
         rp_free(result->proof[i].origin);
     rp_free(result->statement);
+    rp_free(result->other);
     rp_free(result->proof);
     rp_free(result);
 }

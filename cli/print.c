@@ -278,16 +278,3 @@ void rp_put_metric_lines(rp_session *session, const json_t *metrics)
         rp_buffer_free(&line);
     }
 }
-
-void rp_put_signers(rp_session *session, const rp_verification *verified)
-{
-    static const char scheme[] = "https://";
-
-    for (size_t i = 0; i < verified->statements; i++) {
-        const rp_verified_statement *one = &verified->statement[i];
-        bool long_form = strncmp(one->predicate_type, scheme, sizeof scheme - 1) == 0;
-
-        rp_put_line(session, "signed", "by key %s (%s), %s: %.200s", one->key_id, one->key_type, one->member,
-                    one->predicate_type + (long_form ? sizeof scheme - 1 : 0));
-    }
-}

@@ -38,8 +38,9 @@ void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics);
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
 void rp_put_metric_lines(rp_session *session, const json_t *metrics);
 
-
-/* "signed  by key ..." for each statement, with what it states: only the run's own provenance vouches for the run. */
+/* "signed  by key ..." for each statement, with what it states: only provenance and endorsements vouch for the run. Those of
+ * keys that are not trusted are named last, and not quoted. */
 void rp_put_signers(rp_session *session, const rp_verification *verified);
+void rp_put_statements_json(rp_buffer *out, const char *key, const rp_verified_statement *list, size_t count);
 
 #endif

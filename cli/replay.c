@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
 #include "base/json.h"
+#include "cli/attest.h"
 #include "cli/material.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -11,6 +12,7 @@ typedef struct request {
     const char *archive, *level, *withheld;
     rp_text_list trust;
     unsigned threads;
+    rp_attestation attest;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -21,13 +23,16 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_ATTEST(&r->attest),
     };
     const rp_usage usage = {
         "replay ARCHIVE [--trust PUB.pem] [options]",
         "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
         "compares every step and every member. Of a C API run, initial state,\n"
-        "data and feeds are taken as given. Exit 3 and the first difference where bits differ.",
-        "  reprise replay loans.reprise --threads 3 --isa ref",
+        "data and feeds are taken as given. Exit 3 and the first difference where bits differ. With --attest the\n"
+        "verdict, whichever it is, is signed and added to the archive.",
+        "  reprise replay loans.reprise --threads 3 --isa ref\n"
+        "  reprise replay loans.reprise --trust me.pub.pem --attest --key validator.pem",
         names, 1, options, RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
@@ -40,6 +45,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
+    rp_put_text(out, "attested", r->attest.key ? r->attest.member : NULL);
     rp_put_bool(out, "identical", true);
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_text(out, "level", job->level);
@@ -70,6 +76,8 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
         rp_put_signers(session, verified);
     else
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
+    if (r->attest.key)
+        rp_put_line(session, "attested", "%s", r->attest.member);
 }
 
 rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error *err)
@@ -81,17 +89,21 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     json_t *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
-    rp_job_options options = {.threads = r.threads, .level = r.level, .progress = rp_meter_update, .self = &meter};
+    rp_job_options options = {.threads = r.threads, .level = r.level, .progress = rp_meter_update, .self = &meter,
+                              .begun = &r.attest.outcome.begun};
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
+    status = rp_attestation_begin(&r.attest, err);
+    if (status == RP_OK)
+        status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)
         status = rp_archive_disclose(archive, r.withheld, err);
     if (status == RP_OK) {
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);
         rp_meter_end(&meter);
+        status = rp_attestation_end(&r.attest, r.archive, archive, job, status, err);
         if (status != RP_OK)
             (void)rp_fail_at(err, status, "%s", r.archive);
     }
@@ -100,6 +112,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     if (status == RP_OK)
         (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics);
     json_decref(metrics);
+    rp_attestation_free(&r.attest);
     rp_job_free(job);
     rp_verification_free(verified);
     rp_archive_close(archive);

@@ -33,6 +33,15 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     return status;
 }
 
+/* Whether somebody vouches for the archive: a verdict or an approval alone does not. */
+static bool is_signed(const rp_verification *v)
+{
+    for (size_t i = 0; i < v->statements; i++)
+        if (v->statement[i].kind == RP_STATEMENT_PROVENANCE || v->statement[i].kind == RP_STATEMENT_ENDORSEMENT)
+            return true;
+    return false;
+}
+
 static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
 {
     rp_buffer *out = &session->out;
@@ -42,6 +51,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_integer(out, "bytes", v->bytes);
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
+    rp_put_statements_json(out, "not_counted", v->other, v->others);
     rp_put_text(out, "path", r->archive);
     rp_put_open(out, "proofs", '[');
     for (size_t i = 0; i < v->proofs; i++) {
@@ -54,17 +64,8 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
         rp_put_close(out, '}');
     }
     rp_put_close(out, ']');
-    rp_put_bool(out, "signed", v->statements != 0);
-    rp_put_open(out, "statements", '[');
-    for (size_t i = 0; i < v->statements; i++) {
-        rp_put_open(out, NULL, '{');
-        rp_put_text(out, "key_id", v->statement[i].key_id);
-        rp_put_text(out, "key_type", v->statement[i].key_type);
-        rp_put_text(out, "member", v->statement[i].member);
-        rp_put_text(out, "predicate_type", v->statement[i].predicate_type);
-        rp_put_close(out, '}');
-    }
-    rp_put_close(out, ']');
+    rp_put_bool(out, "signed", is_signed(v));
+    rp_put_statements_json(out, "statements", v->statement, v->statements);
     rp_put_bool(out, "verified", true);
     rp_put_integer(out, "withheld", rp_archive_withheld_count(archive));
     rp_put_close(out, '}');
@@ -87,7 +88,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                     (unsigned long long)one->log_size, one->origin, *id ? "signed by key " : "says a proof whose signer is "
                     "not known here: give --log-key", id);
     }
-    if (v->statements == 0)
+    if (!is_signed(v))
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
 }
 
@@ -105,7 +106,8 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     status = rp_trust_load(&trust, &r.trust, err);
     if (status == RP_OK)
         status = rp_trust_load(&logs, &r.log_key, err);
-    options = (rp_verify_options){r.allow_unsigned, (const rp_key *const *)logs.key, logs.count};
+    options = (rp_verify_options){.allow_unsigned = r.allow_unsigned, .log_key = (const rp_key *const *)logs.key,
+                                  .log_keys = logs.count};
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
                            &options, &result, &archive, err);

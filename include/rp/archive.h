@@ -15,6 +15,7 @@
 
 enum { RP_ARCHIVE_FORMAT = 1 };
 enum { RP_DIGEST_SIZE = 32, RP_DIGEST_HEX = 65, RP_MEMBER_NAME = 101 };
+enum { RP_TIME_TEXT = 21 }; /* 2026-11-21T15:04:05Z, always UTC */
 
 typedef struct rp_digest {
     unsigned char bytes[RP_DIGEST_SIZE];
@@ -106,20 +107,37 @@ typedef struct rp_verified_proof {
     char key_id[RP_DIGEST_HEX]; /* of the log's key; "" when none of log_key signed: the proof shows nothing then */
 } rp_verified_proof;
 
-/* One statement that was checked, or the bundle for public verifiers (FORMAT.md 5.1), which comes last. */
+typedef enum rp_statement_kind {
+    RP_STATEMENT_PROVENANCE,  /* the run's own: who made it, where, when */
+    RP_STATEMENT_ENDORSEMENT, /* a further key vouches for the archive as it is */
+    RP_STATEMENT_VERDICT,     /* what a replay found */
+    RP_STATEMENT_APPROVAL,    /* what a person decided */
+    RP_STATEMENT_BUNDLE,      /* for public verifiers (FORMAT.md 5.1) */
+    RP_STATEMENT_OTHER        /* of a type that this library does not know */
+} rp_statement_kind;
+
+/* One statement that was checked, or the bundle, which comes last. Run statements come first, then by name. */
 typedef struct rp_verified_statement {
     char member[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
-    const char *key_type;
+    const char *key_type; /* NULL where the signer's key was not given */
     char *predicate_type;
+    rp_statement_kind kind;
+    char time[RP_TIME_TEXT]; /* of a verdict (its end), an approval or an endorsement, by the signer's clock; else "" */
+    struct rp_verdict *verdict;   /* of a verdict; else NULL (rp/statement.h) */
+    struct rp_approval *approval; /* of an approval; else NULL */
 } rp_verified_statement;
 
 typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     size_t members; /* all of them, manifest.json and statements included */
     uint64_t bytes; /* of the whole archive */
-    size_t statements;
+    size_t statements; /* by trusted keys, every signature right */
     rp_verified_statement *statement;
+    /* By keys that are not trusted, so their signatures could not be checked: they count for nothing. Form, name and the
+     * archive they are about are right, or verification has failed. */
+    size_t others;
+    rp_verified_statement *other;
     size_t proofs;
     rp_verified_proof *proof;
 } rp_verification;

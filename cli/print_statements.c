@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who signed what about an archive, for people and for programs. */
+#include <string.h>
+
+#include "cli/print.h"
+
+/* "7 of 15 steps": what a verdict is about. */
+static void put_verdict_line(rp_session *session, const rp_verified_statement *one)
+{
+    const rp_verdict *v = one->verdict;
+    const rp_replay_scope *scope = &v->scope;
+    unsigned long long steps = scope->steps, total = scope->steps_total;
+
+    if (!v->identical)
+        rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %.700s", one->key_id, one->key_type, one->time,
+                       v->difference);
+    else if (scope->mode == RP_REPLAY_FULL)
+        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
+                    one->key_type, one->time, total, v->level, v->healthy ? "" : ", on a host that doctor finds fault with");
+    else
+        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, %llu of %llu steps %s%s, kernels %s%s", one->key_id,
+                    one->key_type, one->time, steps, total,
+                    scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
+                    v->healthy ? "" : ", on a host that doctor finds fault with");
+}
+
+static void put_approval_line(rp_session *session, const rp_verified_statement *one)
+{
+    static const char *const done[] = {"approved", "rejected", "abstained"};
+    const rp_approval *a = one->approval;
+
+    if (a->decision == RP_REJECT)
+        rp_put_verdict(session, false, done[a->decision], "as %s by key %s (%s) at %s: %.900s", a->role, one->key_id,
+                       one->key_type, one->time, a->reason);
+    else
+        rp_put_line(session, done[a->decision], "as %s by key %s (%s) at %s: %.900s", a->role, one->key_id, one->key_type,
+                    one->time, a->reason);
+}
+
+static void put_others(rp_session *session, const rp_verification *verified)
+{
+    for (size_t i = 0; i < verified->others; i++)
+        rp_put_line(session, "not counted", "%s: by key %s, which is not trusted here", verified->other[i].member,
+                    verified->other[i].key_id);
+}
+
+void rp_put_signers(rp_session *session, const rp_verification *verified)
+{
+    static const char scheme[] = "https://";
+
+    for (size_t i = 0; i < verified->statements; i++) {
+        const rp_verified_statement *one = &verified->statement[i];
+        bool long_form = strncmp(one->predicate_type, scheme, sizeof scheme - 1) == 0;
+
+        if (one->verdict)
+            put_verdict_line(session, one);
+        else if (one->approval)
+            put_approval_line(session, one);
+        else if (one->kind == RP_STATEMENT_ENDORSEMENT)
+            rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
+        else
+            rp_put_line(session, "signed", "by key %s (%s), %s: %.200s", one->key_id, one->key_type, one->member,
+                        one->predicate_type + (long_form ? sizeof scheme - 1 : 0));
+    }
+    put_others(session, verified);
+}
+
+static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
+{
+    static const char *const modes[] = {"full", "range", "sample"};
+    const rp_replay_scope *scope = &v->scope;
+
+    rp_put_open(out, "verdict", '{');
+    rp_put_text(out, "difference", v->identical ? NULL : v->difference);
+    rp_put_integer(out, "first", scope->first);
+    rp_put_bool(out, "healthy", v->healthy);
+    rp_put_bool(out, "identical", v->identical);
+    rp_put_integer(out, "last", scope->last);
+    rp_put_text(out, "level", v->level);
+    rp_put_text(out, "mode", modes[scope->mode]);
+    rp_put_text(out, "seed", *scope->seed ? scope->seed : NULL);
+    rp_put_integer(out, "segments", scope->segments);
+    rp_put_integer(out, "segments_total", scope->segments_total);
+    rp_put_integer(out, "steps", scope->steps);
+    rp_put_integer(out, "steps_total", scope->steps_total);
+    rp_put_close(out, '}');
+}
+
+static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
+{
+    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval", "bundle", "other"};
+
+    rp_put_open(out, NULL, '{');
+    if (one->approval) {
+        rp_put_open(out, "approval", '{');
+        rp_put_text(out, "decision", rp_decision_name(one->approval->decision));
+        rp_put_text(out, "reason", one->approval->reason);
+        rp_put_text(out, "role", one->approval->role);
+        rp_put_close(out, '}');
+    }
+    rp_put_text(out, "key_id", one->key_id);
+    rp_put_text(out, "key_type", one->key_type);
+    rp_put_text(out, "kind", kinds[one->kind]);
+    rp_put_text(out, "member", one->member);
+    rp_put_text(out, "predicate_type", one->predicate_type);
+    rp_put_text(out, "time", *one->time ? one->time : NULL);
+    if (one->verdict)
+        put_verdict_json(out, one->verdict);
+    rp_put_close(out, '}');
+}
+
+void rp_put_statements_json(rp_buffer *out, const char *key, const rp_verified_statement *list, size_t count)
+{
+    rp_put_open(out, key, '[');
+    for (size_t i = 0; i < count; i++)
+        put_statement_json(out, &list[i]);
+    rp_put_close(out, ']');
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Signed statements about a finished archive: what a replay found, what a person decided, that a further key vouches for it.
+ * Each is added to signatures/ and touches nothing else; audit/FORMAT.md 5 gives the bytes. What the statements of an
+ * archive say, once verified, is in rp_verification (rp/archive.h). Times are the signer's word. */
+#ifndef RP_STATEMENT_H
+#define RP_STATEMENT_H
+
+#include "rp/archive.h"
+#include "rp/audit.h"
+
+enum { RP_ROLE = 65, RP_REASON = 2001, RP_HOST_TEXT = 129 };
+
+/* A replay's verdict, as somebody signed it. */
+typedef struct rp_verdict {
+    rp_replay_scope scope;
+    bool identical;
+    char difference[RP_ERROR_TEXT]; /* the first one found; "" when identical */
+    uint64_t members;               /* members reproduced and compared */
+    char level[16];                 /* kernels: ref, sse2, avx2, avx512, neon */
+    unsigned threads;
+    char cpu[RP_HOST_TEXT], system[RP_HOST_TEXT], machine[RP_HOST_TEXT];
+    char version[RP_HOST_TEXT];     /* of the tool that replayed */
+    bool healthy;                   /* what doctor found there: libraries as built, conformance vectors right */
+    char conformance[RP_HOST_TEXT]; /* doctor's line on the kernels used */
+    char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
+} rp_verdict;
+
+typedef enum rp_decision { RP_APPROVE, RP_REJECT, RP_ABSTAIN } rp_decision;
+
+/* What a person decided about the archive, in which role and why. */
+typedef struct rp_approval {
+    char role[RP_ROLE];     /* 1 to 64 printable ASCII characters, no space at either end */
+    rp_decision decision;
+    char reason[RP_REASON]; /* 1 to 2,000 bytes of UTF-8 in one line */
+    char time[RP_TIME_TEXT];
+} rp_approval;
+
+/* "approve", "reject", "abstain". */
+RP_API const char *rp_decision_name(rp_decision decision);
+
+/* What came of a replay. */
+typedef struct rp_replay_outcome {
+    rp_replay_begun begun;
+    const char *difference;    /* NULL: none; else the text of the error RP_EBITS */
+    uint64_t members;          /* rp_job.members; 0 where bits differ */
+    int64_t started, finished; /* seconds since 1970, UTC */
+} rp_replay_outcome;
+
+/* Each signs a statement about the archive archive_id and adds it to the file at path, which must still be that archive; its
+ * name, made of kind, key and content, goes to member (may be NULL). A statement of another's is never replaced. That the
+ * archive deserves it is the caller's to know: verify it first. The file is replaced as by rp_archive_add_statement; those
+ * who add at the same time wait for each other. Errors: RP_EHASH for another archive; RP_EARG for a public key or a text out
+ * of bounds; those of rp_archive_add_statement.
+ *   rp_archive_attest   a replay's verdict; describes and examines this host as doctor does
+ *   rp_archive_approve  approval->time is not read: it is now
+ *   rp_archive_endorse  vouches for the archive as it is, and says nothing of how it was made. By an ECDSA key it brings the
+ *                       bundle for public verifiers where the archive has none */
+RP_API rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
+                                   const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
+RP_API rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval,
+                                    const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
+RP_API rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_key *key,
+                                    char member[RP_MEMBER_NAME], rp_error *err);
+
+#endif
