@@ -30,6 +30,8 @@ static const command commands[] = {
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
+    {"sign", "vouch for a finished archive with a further key", rp_command_sign},
+    {"approve", "add a person's signed decision to an archive", rp_command_approve},
     {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
