@@ -7,7 +7,9 @@
 
 #include "audit/recorder.h"
 #include "audit/rolling.h"
+#include "audit/safetensors.h"
 #include "base/memory.h"
+#include "determinism/bits.h"
 
 struct rp_driver {
     rp_run_kind kind;
@@ -17,7 +19,7 @@ struct rp_driver {
     size_t csv_size;
     rp_trainer *trainer;
     rp_tape *tape;         /* API runs */
-    uint64_t state_period;
+    uint64_t state_period, checkpoint_period;
 };
 
 void rp_driver_free(rp_driver *d)
@@ -49,6 +51,7 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
         return rp_no_memory(err);
     }
     d->state_period = (uint64_t)recipe->record.state_period;
+    d->checkpoint_period = (uint64_t)recipe->record.checkpoint_every;
     status = rp_trainer_new(&d->trainer, recipe, csv, size, where, options, err);
     if (status != RP_OK)
         rp_driver_free(d);
@@ -88,6 +91,32 @@ rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_e
     return RP_OK;
 }
 
+rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out, rp_error *err)
+{
+    const json_t *run = rp_archive_manifest(archive)->run, *period = json_object_get(run, "checkpoint_every");
+    json_int_t value = period ? json_integer_value(period) : 0;
+
+    if (period && (!json_is_integer(period) || value < 1 || value > 1000000000))
+        return rp_fail(err, RP_EFORMAT, "manifest.json: run.checkpoint_every: expected an integer from 1 to 1000000000");
+    *out = (uint64_t)value;
+    return RP_OK;
+}
+
+/* The manifest says it only where there are checkpoints, the recipe always. */
+static rp_status settle_periods(rp_driver *d, rp_error *err)
+{
+    const uint64_t said = d->checkpoint_period, meant = d->recipe ? (uint64_t)d->recipe->record.checkpoint_every : said;
+
+    if (d->recipe && d->state_period != (uint64_t)d->recipe->record.state_period)
+        return rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period is %llu, but the recipe says %lld",
+                       (unsigned long long)d->state_period, (long long)d->recipe->record.state_period);
+    if (said && said != meant)
+        return rp_fail(err, RP_EFORMAT, "manifest.json: run.checkpoint_every is %llu, but the recipe says %llu",
+                       (unsigned long long)said, (unsigned long long)meant);
+    d->checkpoint_period = meant;
+    return RP_OK;
+}
+
 rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                  rp_error *err)
 {
@@ -102,11 +131,12 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     if (status == RP_OK)
         status = rp_archive_state_period(archive, &d->state_period, err);
     if (status == RP_OK)
+        status = rp_archive_checkpoint_period(archive, &d->checkpoint_period, err);
+    if (status == RP_OK)
         status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
                                           : rp_tape_open(&d->tape, archive, options, err);
-    if (status == RP_OK && d->recipe && d->state_period != (uint64_t)d->recipe->record.state_period)
-        status = rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period is %llu, but the recipe says %lld",
-                         (unsigned long long)d->state_period, (long long)d->recipe->record.state_period);
+    if (status == RP_OK)
+        status = settle_periods(d, err);
     if (status != RP_OK)
         rp_driver_free(d);
     else
@@ -129,6 +159,11 @@ uint64_t rp_driver_state_period(const rp_driver *d)
     return d->state_period;
 }
 
+uint64_t rp_driver_checkpoint_period(const rp_driver *d)
+{
+    return d->checkpoint_period;
+}
+
 uint64_t rp_driver_total(const rp_driver *d)
 {
     return d->trainer ? rp_trainer_total(d->trainer) : rp_tape_total(d->tape);
@@ -137,6 +172,45 @@ uint64_t rp_driver_total(const rp_driver *d)
 rp_status rp_driver_step(rp_driver *d, rp_error *err)
 {
     return d->trainer ? rp_trainer_step(d->trainer, err) : rp_tape_step(d->tape, err);
+}
+
+/* The tensors of a checkpoint in host order: bytes of named[i] are named[i].data's, to be freed. */
+static rp_status host_tensors(const rp_safetensors *file, rp_named *named, rp_error *err)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        const rp_safetensor *t = &file->tensor[i];
+        void *host = rp_malloc(t->size ? t->size : 1);
+
+        if (!host)
+            return rp_no_memory(err);
+        rp_to_host(host, t->data, t->dtype, t->size / rp_dtype_size(t->dtype));
+        named[i] = (rp_named){.name = t->name, .type = {.dtype = t->dtype, .rank = t->rank}, .data = host};
+        memcpy(named[i].type.shape, t->shape, sizeof t->shape);
+    }
+    return RP_OK;
+}
+
+rp_status rp_driver_restore(rp_driver *d, uint64_t step, const void *bytes, size_t size, const char *where, rp_error *err)
+{
+    rp_safetensors *file = NULL;
+    rp_named *named = NULL;
+    rp_status status = rp_safetensors_parse(&file, bytes, size, where, err);
+
+    if (status == RP_OK) {
+        named = rp_calloc(file->count ? file->count : 1, sizeof *named);
+        status = named ? host_tensors(file, named, err) : rp_no_memory(err);
+    }
+    if (status == RP_OK) {
+        status = (d->trainer ? rp_trainer_restore(d->trainer, step, named, file->count, err)
+                             : rp_tape_restore(d->tape, step, named, file->count, err));
+        if (status == RP_EDATA || status == RP_EARG)
+            status = rp_fail_at(err, RP_EFORMAT, "%s", where);
+    }
+    for (size_t i = 0; named && i < file->count; i++)
+        rp_free((void *)named[i].data);
+    rp_free(named);
+    rp_safetensors_free(file);
+    return status;
 }
 
 float rp_driver_loss(const rp_driver *d)

@@ -18,6 +18,8 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
                                  rp_error *err);
 /* What the manifest says: 1 when it says nothing. Errors: RP_EFORMAT. */
 rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err);
+/* The steps between two checkpoints: 0 when the archive has none. Errors: RP_EFORMAT. */
+rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out, rp_error *err);
 void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
@@ -25,6 +27,13 @@ uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
 /* 1, or the period of rolling state digests: of the recipe, or of the archive's manifest. */
 uint64_t rp_driver_state_period(const rp_driver *driver);
+/* 0, or the steps between two checkpoints, likewise. */
+uint64_t rp_driver_checkpoint_period(const rp_driver *driver);
+/* Goes on as after `step` steps, from a checkpoint's bytes (FORMAT.md 11), which hold every state of the run; where names it in
+ * errors. At any time between two steps, forwards or backwards; a recorder may be attached, and is not told. A step on the way
+ * (a scoring of a recipe) may be computed again, unobserved. Errors: RP_EFORMAT; the driver should then be given up. */
+rp_status rp_driver_restore(rp_driver *driver, uint64_t step, const void *file, size_t size, const char *where,
+                            rp_error *err);
 float rp_driver_loss(const rp_driver *driver);
 /* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
 rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);
@@ -40,6 +49,8 @@ void rp_tape_free(rp_tape *tape);
 rp_run *rp_tape_run(const rp_tape *tape);
 uint64_t rp_tape_total(const rp_tape *tape);
 rp_status rp_tape_step(rp_tape *tape, rp_error *err);
+/* As rp_trainer_restore, from the archive's own journal and feeds. */
+rp_status rp_tape_restore(rp_tape *tape, uint64_t step, const rp_named *state, size_t n, rp_error *err);
 
 /* data/tensors.safetensors from a run's data, when it has any. */
 rp_status rp_add_data_tensors(rp_archive_writer *writer, const rp_run *run, rp_error *err);

@@ -43,6 +43,17 @@ static rp_run_options run_options(const rp_job_options *options)
     return options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
 }
 
+/* What recipe or manifest say about the recording. */
+static rp_status follow_periods(work *w, rp_error *err)
+{
+    rp_status status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
+
+    if (status == RP_OK)
+        status = rp_recorder_checkpoints_into(w->recorder, rp_driver_checkpoint_period(w->driver),
+                                              rp_driver_total(w->driver), w->writer, err);
+    return status;
+}
+
 static rp_status all_steps(work *w, rp_error *err)
 {
     uint64_t total = rp_driver_total(w->driver);
@@ -215,7 +226,7 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     if (status == RP_OK && record)
         status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
     if (status == RP_OK && record)
-        status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
+        status = follow_periods(w, err);
     if (status == RP_OK && record && w->options && w->options->withhold)
         status = withhold(w, w->options->withhold, csv, force, err);
     if (status == RP_OK)
@@ -346,7 +357,7 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
         status = rp_recorder_attach(&w.recorder, rp_driver_run(w.driver),
                                     rp_driver_kind(w.driver) == RP_RUN_API, err);
     if (status == RP_OK)
-        status = rp_recorder_set_state_period(w.recorder, rp_driver_state_period(w.driver), err);
+        status = follow_periods(&w, err);
     if (status == RP_OK && rp_archive_salt(archive))
         status = rp_recorder_set_salt(w.recorder, rp_archive_salt(archive), err);
     if (status == RP_OK && rp_archive_salt(archive))

@@ -69,6 +69,23 @@ rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t 
     return status;
 }
 
+/* text is taken when added. */
+static rp_status put_program(rp_recorder *r, rp_buffer *text, uint64_t compiled, rp_error *err)
+{
+    if (r->n_programs == r->cap_programs) {
+        size_t wanted = r->cap_programs ? 2 * r->cap_programs : 8;
+        recorded_program *bigger = rp_reallocarray(r->program, wanted, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(err);
+        r->program = bigger;
+        r->cap_programs = wanted;
+    }
+    r->program[r->n_programs++] = (recorded_program){*text, compiled};
+    *text = (rp_buffer){0};
+    return RP_OK;
+}
+
 /* Index of the event's program, added when it is new. */
 static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32_t *index, rp_error *err)
 {
@@ -93,19 +110,8 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
     if (r->n_programs == 10000)
         return rp_fail(err, RP_EUNSUPPORTED, "step %llu: more than 10000 distinct programs in one run",
                        (unsigned long long)event->step);
-    if (r->n_programs == r->cap_programs) {
-        size_t wanted = r->cap_programs ? 2 * r->cap_programs : 8;
-        recorded_program *bigger = rp_reallocarray(r->program, wanted, sizeof *bigger);
-
-        if (!bigger)
-            return rp_no_memory(err);
-        r->program = bigger;
-        r->cap_programs = wanted;
-    }
-    r->program[r->n_programs] = (recorded_program){r->scratch, event->compiled};
-    r->scratch = (rp_buffer){0};
-    *index = (uint32_t)r->n_programs++;
-    return RP_OK;
+    *index = (uint32_t)r->n_programs;
+    return put_program(r, &r->scratch, event->compiled, err);
 }
 
 static rp_status keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
@@ -255,7 +261,8 @@ static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_erro
         return status;
     rp_record_write(bytes, &record);
     rp_buffer_append(&r->journal, bytes, sizeof bytes);
-    return rp_buffer_status(&r->journal, err);
+    status = rp_buffer_status(&r->journal, err);
+    return status == RP_OK ? rp_recorder_checkpoint(r, event->step + 1, err) : status;
 }
 
 static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
@@ -354,6 +361,27 @@ const char *rp_recorder_folder(const rp_recorder *r)
     return r->withhold;
 }
 
+rp_status rp_recorder_add_program(rp_recorder *r, const void *text, size_t size, rp_error *err)
+{
+    rp_buffer copy = {0};
+    rp_status status;
+
+    rp_buffer_append(&copy, text, size);
+    status = rp_buffer_status(&copy, err);
+    if (status == RP_OK)
+        status = put_program(r, &copy, 0, err);
+    rp_buffer_free(&copy);
+    return status;
+}
+
+rp_status rp_recorder_continue(rp_recorder *r, const void *records, size_t size, rp_error *err)
+{
+    if (r->journal.size > 0 || r->failed || size % RP_RECORD_SIZE != 0)
+        return rp_fail(err, RP_EARG, "a recording goes on from whole records, before its first step");
+    rp_buffer_append(&r->journal, records, size);
+    return rp_buffer_status(&r->journal, err);
+}
+
 void rp_recorder_free(rp_recorder *r)
 {
     if (!r)
@@ -372,6 +400,8 @@ void rp_recorder_free(rp_recorder *r)
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
+    if (r->own_checkpoints)
+        rp_archive_writer_free(r->checkpoints);
     rp_free(r);
 }
 

@@ -13,6 +13,16 @@
 
 /* keep_feeds: for runs of the API. The recorder observes run until it is freed. */
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
+/* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; there is none after
+ * total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
+rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, uint64_t total, rp_archive_writer *writer,
+                                       rp_error *err);
+/* Goes on with a run that was restored: the records of the steps so far, and the programs as the archive has them, in their
+ * order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
+rp_status rp_recorder_add_program(rp_recorder *recorder, const void *text, size_t size, rp_error *err);
+rp_status rp_recorder_continue(rp_recorder *recorder, const void *records, size_t size, rp_error *err);
+/* "checkpoints/000000000100.safetensors": after 100 steps. */
+const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps);
 /* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
 rp_status rp_recorder_expect(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
 /* Before the first step: salt the digests of feeds. */

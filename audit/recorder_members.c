@@ -81,6 +81,8 @@ rp_status rp_recorder_add_members(const rp_recorder *r, rp_archive_writer *write
     if (status == RP_OK && r->keep_feeds)
         status = rp_archive_writer_add(writer, "weights/init.safetensors", r->init.data, r->init.size, err);
     if (status == RP_OK)
+        status = rp_recorder_add_checkpoints(r, writer, err);
+    if (status == RP_OK)
         status = rp_merkle_records(root, r->journal.data, RP_RECORD_SIZE, r->journal.size / RP_RECORD_SIZE, err);
     return status;
 }
@@ -108,6 +110,8 @@ rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, json
     rp_status status = RP_OK;
 
     failed |= json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(r)));
+    if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
+        failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)r->checkpoint_period));
     if (r->rolling) {
         status = rp_recorder_final_state(r, &final, err);
         if (status != RP_OK)

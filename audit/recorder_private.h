@@ -38,9 +38,17 @@ struct rp_recorder {
     bool salted;            /* feeds' digests are salted, and inputs left out of the archive */
     rp_salt salt;
     char *withhold;         /* the folder for what rp_recorder_save leaves out */
+    uint64_t checkpoint_period, total; /* 0: no checkpoints; none is made after `total` steps */
+    rp_archive_writer *checkpoints;    /* where they go */
+    bool own_checkpoints;              /* a spool of ours, for a run whose archive comes later; else lent */
+    size_t n_checkpoints;
     uint64_t nanoseconds;
 };
 
+/* Makes the checkpoint of the run's present states when one is due after `done` steps. */
+rp_status rp_recorder_checkpoint(rp_recorder *recorder, uint64_t done, rp_error *err);
+/* From a spool of the recorder's own to the archive. */
+rp_status rp_recorder_add_checkpoints(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
 /* All present states, or those that are not an optimizer's, as a safetensors file. */
 rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 

@@ -193,6 +193,35 @@ static rp_status fill_feed(rp_tape *tape, rp_compiled *compiled, const rp_input 
     return RP_OK;
 }
 
+/* The record of a step, as far as it says what is to be computed. */
+static rp_status record_of(const rp_tape *tape, uint64_t step, rp_record *record, rp_error *err)
+{
+    if (!rp_record_read(record, tape->journal.data + step * RP_RECORD_SIZE) || record->step != step ||
+        record->program >= tape->n_programs)
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)step);
+    return RP_OK;
+}
+
+/* The feeds before a step are those of the programs before it. */
+rp_status rp_tape_restore(rp_tape *tape, uint64_t step, const rp_named *state, size_t n, rp_error *err)
+{
+    rp_status status = RP_OK;
+    rp_record record;
+
+    if (step > rp_tape_total(tape))
+        return rp_fail(err, RP_EARG, "step %llu of a run of %llu", (unsigned long long)step,
+                       (unsigned long long)rp_tape_total(tape));
+    tape->at = 0;
+    for (uint64_t i = 0; i < step && status == RP_OK; i++) {
+        status = record_of(tape, i, &record, err);
+        for (size_t k = 0; status == RP_OK && k < tape->program[record.program]->n_inputs; k++)
+            tape->at += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
+    }
+    if (status == RP_OK && tape->at > tape->order.size)
+        status = rp_fail(err, RP_EFORMAT, "data/feeds.bin: too short for %llu steps", (unsigned long long)step);
+    return status == RP_OK ? rp_run_restore(tape->run, step, state, n, err) : status;
+}
+
 rp_status rp_tape_step(rp_tape *tape, rp_error *err)
 {
     uint64_t step = rp_run_steps(tape->run);
@@ -203,10 +232,9 @@ rp_status rp_tape_step(rp_tape *tape, rp_error *err)
 
     if (step >= rp_tape_total(tape))
         return rp_fail(err, RP_EARG, "the run is complete");
-    if (!rp_record_read(&record, tape->journal.data + step * RP_RECORD_SIZE) || record.step != step ||
-        record.program >= tape->n_programs)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)step);
-    status = need_compiled(tape, record.program, err);
+    status = record_of(tape, step, &record, err);
+    if (status == RP_OK)
+        status = need_compiled(tape, record.program, err);
     if (status != RP_OK)
         return status;
     compiled = tape->compiled[record.program];

@@ -147,7 +147,9 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
 {
     const char *name = json_string_value(json_object_get(s->recipe, "name"));
     size_t n = rp_archive_member_count(archive), statements = 0;
-    long long period = (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "state_period"));
+    const json_t *run = json_object_get(s->manifest, "run");
+    long long period = (long long)json_integer_value(json_object_get(run, "state_period"));
+    long long every = (long long)json_integer_value(json_object_get(run, "checkpoint_every"));
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_put_line(session, "versions", "format %lld, contract %lld, profile %s",
@@ -159,6 +161,8 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
                 (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "steps")));
     if (period > 1)
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);
+    if (every > 0)
+        rp_put_line(session, "states", "all of them kept after every %lld steps, as checkpoints/", every);
     if (s->metrics)
         rp_put_metric_lines(session, s->metrics);
     for (size_t i = 0; i < n; i++)

@@ -122,13 +122,14 @@ static void read_train(rp_recipe_reader *reader, const rp_node *train, rp_recipe
 
 static void read_record(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"state_period"};
+    static const char *const keys[] = {"state_period", "checkpoint_every"};
     const rp_node *record = rp_recipe_section(reader, top, "record");
 
     if (record == NULL)
         return;
     rp_recipe_check_keys(reader, record, "record", keys, COUNT(keys));
     rp_recipe_int(reader, record, "record.state_period", &out->record.state_period, 1, 1, 65536);
+    rp_recipe_int(reader, record, "record.checkpoint_every", &out->record.checkpoint_every, 0, 0, 1000000000);
 }
 
 /* What other sections depend on comes first, so that an error names the key that does not fit, not a consequence. */

@@ -113,6 +113,8 @@ typedef struct rp_recipe {
     struct {                       /* record: absent from the JSON when nothing in it differs from the default */
         int64_t state_period;      /*   state_period: [1] 1: every step commits to the whole state; 2 .. 65536: to every
                                         so many-th part of it (audit/FORMAT.md 10) */
+        int64_t checkpoint_every;  /*   checkpoint_every: [0] the archive keeps all states after every so many steps
+                                        (audit/FORMAT.md 11); 0: none */
     } record;
     json_t *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;

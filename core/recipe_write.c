@@ -206,6 +206,20 @@ static void write_train(writer top, const rp_recipe *recipe)
     write_schedule(w, recipe);
 }
 
+/* Only what differs from the default, so that a recipe that says nothing of it resolves as it always did. */
+static void write_record(writer top, const rp_recipe *recipe)
+{
+    writer w;
+
+    if (recipe->record.state_period == 1 && recipe->record.checkpoint_every == 0)
+        return;
+    w = section(top, "record");
+    if (recipe->record.state_period != 1)
+        put(w, "state_period", json_integer(recipe->record.state_period));
+    if (recipe->record.checkpoint_every != 0)
+        put(w, "checkpoint_every", json_integer(recipe->record.checkpoint_every));
+}
+
 json_t *rp_recipe_write(const rp_recipe *recipe)
 {
     bool failed = false;
@@ -217,8 +231,7 @@ json_t *rp_recipe_write(const rp_recipe *recipe)
     write_data(top, recipe);
     write_model(top, recipe);
     write_train(top, recipe);
-    if (recipe->record.state_period != 1)
-        put(section(top, "record"), "state_period", json_integer(recipe->record.state_period));
+    write_record(top, recipe);
     if (failed || top.object == NULL) {
         json_decref(top.object);
         return NULL;

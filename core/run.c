@@ -251,6 +251,53 @@ rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, siz
     return status;
 }
 
+static rp_status restore_slot(rp_run *run, const rp_named *slot, const rp_named *from, rp_error *err)
+{
+    size_t size = rp_type_bytes(&slot->type);
+    void *settled;
+    rp_status status;
+
+    if (!rp_type_equal(&slot->type, &from->type))
+        return rp_fail(err, RP_EDATA, "state %.96s has another shape or dtype", slot->name);
+    settled = rp_malloc(size ? size : 1);
+    if (!settled)
+        return rp_no_memory(err);
+    if (size)
+        memcpy(settled, from->data, size);
+    canonicalise(settled, &slot->type);
+    status = rp_device_upload(run->device, (void *)slot->data, settled, size, NULL, err);
+    if (status == RP_OK)
+        status = rp_device_synchronize(run->device, NULL, err);
+    rp_free(settled);
+    return status;
+}
+
+rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (run->in_step)
+        return rp_fail(err, RP_EARG, "a step is in progress");
+    if (n != run->states.n)
+        return rp_fail(err, RP_EDATA, "expected %zu states, found %zu", run->states.n, n);
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        const rp_named *from = NULL, *slot = &run->states.named[i];
+
+        for (size_t k = 0; k < n && !from; k++)
+            from = strcmp(state[(i + k) % n].name, slot->name) == 0 ? &state[(i + k) % n] : NULL;
+        status = from ? restore_slot(run, slot, from, err)
+                      : rp_fail(err, RP_EDATA, "state %.96s is missing", slot->name);
+    }
+    if (status == RP_OK)
+        run->steps = steps;
+    return status;
+}
+
+void rp_run_set_quiet(rp_run *run, bool quiet)
+{
+    run->quiet = quiet;
+}
+
 /* ---- graphs of a run ---- */
 
 static rp_tensor known_input(rp_graph *graph, rp_input_kind kind, const char *name)
@@ -444,7 +491,7 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     rp_status status = RP_OK;
     size_t n = 0;
 
-    if (run->n_observers == 0)
+    if (run->n_observers == 0 || run->quiet)
         return RP_OK;
     named = rp_malloc((p->n_inputs + p->n_outputs) * sizeof *named);
     if (!named)

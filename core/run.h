@@ -36,6 +36,11 @@ rp_device *rp_run_device(const rp_run *run);
 /* Present states and data, as named tensors; borrowed until the next step. */
 const rp_named *rp_run_states(const rp_run *run, size_t *n);
 const rp_named *rp_run_data(const rp_run *run, size_t *n);
+/* The run as it was after `steps` steps: state is exactly the run's states, in any order, in host memory, copied. Between
+ * steps; observers stay. Errors: RP_EDATA (a name, a type), RP_ENOMEM; the run should then be given up. */
+rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err);
+/* While quiet, steps are not told to observers. */
+void rp_run_set_quiet(rp_run *run, bool quiet);
 /* Whether the floating-point environment had to be repaired when the run was made. */
 bool rp_run_fpenv_repaired(const rp_run *run);
 

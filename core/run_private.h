@@ -17,7 +17,7 @@ struct rp_run {
     rp_device *device;
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_graph *graph;
-    bool in_step, repaired;
+    bool in_step, repaired, quiet;
     bool given_up; /* an observer failed when the new state was already in place */
     unsigned reads;
     uint64_t steps;

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "core/schedule.h"
+#include "determinism/bits.h"
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 
@@ -443,6 +444,22 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
         status = rp_compiled_step(step == t->training + 1 ? t->eval_train : t->eval_valid, err);
     }
     rp_fpenv_leave(&saved);
+    return status;
+}
+
+rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_named *state, size_t n, rp_error *err)
+{
+    const uint64_t trained = t->training + 1;
+    rp_status status;
+
+    if (step > t->total)
+        return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step, (unsigned long long)t->total);
+    status = rp_run_restore(t->run, step < trained ? step : trained, state, n, err);
+    t->loss = rp_from_bits_f32(0x7FC00000u);
+    rp_run_set_quiet(t->run, true);
+    while (status == RP_OK && rp_run_steps(t->run) < step)
+        status = rp_trainer_step(t, err);
+    rp_run_set_quiet(t->run, false);
     return status;
 }
 

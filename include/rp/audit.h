@@ -20,6 +20,10 @@ RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t pe
  * feeds, by digests under a salt. rp_recorder_save puts the files into folder, made if need be with mode 0700; the salt is its
  * file `salt`, read when there is one and else made. Errors: RP_EARG, RP_EDATA (the salt), RP_EIO. */
 RP_API rp_status rp_recorder_withhold(rp_recorder *recorder, const char *folder, rp_error *err);
+/* Before the first step. 0 (the default): none; else after every period-th step all states are kept for the archive, where
+ * later replays can begin (audit/FORMAT.md 11). They wait in an unnamed file in $TMPDIR or /tmp. Errors: RP_EARG, RP_EIO,
+ * RP_ENOMEM. */
+RP_API rp_status rp_recorder_set_checkpoint_period(rp_recorder *recorder, uint64_t period, rp_error *err);
 /* Writes the archive of the steps so far, signed when key is not NULL; by an ECDSA key with a bundle for the verifier of
  * OpenSSF Model Signing too, which knows no Ed25519. archive_id may be NULL. Errors: RP_EEXIST without
  * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
