@@ -25,6 +25,16 @@ const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const c
 /* Appends a member's body to out. */
 rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err);
 
+/* For a writer that shall survive its process: from now on bodies lie in the file at path, in the order of adding, offset of a
+ * member and size of them all included. sync: all of it on disk. */
+rp_status rp_archive_writer_keep(rp_archive_writer *writer, const char *path, rp_error *err);
+rp_status rp_archive_writer_sync(const rp_archive_writer *writer, rp_error *err);
+uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer);
+/* A writer as it was, from such a file and its members; what came later is cut off. Every body is hashed again. Errors:
+ * RP_EHASH (a body is not what it was, or lies outside), RP_EIO, RP_ENOMEM. */
+rp_status rp_archive_writer_reopen(rp_archive_writer **out, const char *path, uint64_t spooled, const rp_member *member,
+                                   size_t members, rp_error *err);
+
 /* Computes the manifest; no members can be added afterwards. run is borrowed: an object of canonical JSON values. */
 rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const json_t *run, rp_error *err);
 /* The archive id; NULL before finish. */

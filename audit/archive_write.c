@@ -4,13 +4,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "audit/withheld.h"
 #include "audit/oms.h"
+#include "audit/spool.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -18,8 +16,7 @@
 enum { COPY = 65536 };
 
 struct rp_archive_writer {
-    int fd; /* the spool: no name, gone with the process */
-    uint64_t spooled;
+    rp_spool *spool; /* bodies, in order of adding */
     rp_member *member; /* in archive order */
     size_t members, capacity;
     bool finished;
@@ -30,29 +27,6 @@ struct rp_archive_writer {
     char id[RP_DIGEST_HEX];
 };
 
-static rp_status open_spool(rp_archive_writer *writer, const char *directory, rp_error *err)
-{
-    rp_buffer path = {0};
-    rp_status status;
-
-    if (directory == NULL)
-        directory = getenv("TMPDIR");
-    if (directory == NULL || *directory == '\0')
-        directory = "/tmp";
-    rp_buffer_text(&path, directory);
-    rp_buffer_append(&path, "/.reprise-XXXXXX", sizeof "/.reprise-XXXXXX");
-    status = rp_buffer_status(&path, err);
-    if (status == RP_OK) {
-        writer->fd = mkstemp((char *)path.data);
-        if (writer->fd < 0)
-            status = rp_fail(err, RP_EIO, "%s: cannot make a temporary file: %s", directory, strerror(errno));
-        else if (unlink((char *)path.data) != 0 || fcntl(writer->fd, F_SETFD, FD_CLOEXEC) != 0)
-            status = rp_fail(err, RP_EIO, "%s: cannot hide a temporary file: %s", directory, strerror(errno));
-    }
-    rp_buffer_free(&path);
-    return status;
-}
-
 rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, rp_error *err)
 {
     rp_archive_writer *writer = rp_calloc(1, sizeof *writer);
@@ -61,8 +35,7 @@ rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, 
     *out = NULL;
     if (writer == NULL)
         return rp_no_memory(err);
-    writer->fd = -1;
-    status = open_spool(writer, directory, err);
+    status = rp_spool_new(&writer->spool, directory, err);
     if (status != RP_OK) {
         rp_archive_writer_free(writer);
         return status;
@@ -75,37 +48,10 @@ void rp_archive_writer_free(rp_archive_writer *writer)
 {
     if (writer == NULL)
         return;
-    if (writer->fd >= 0)
-        close(writer->fd);
+    rp_spool_free(writer->spool);
     rp_free(writer->member);
     rp_free(writer->withheld);
     rp_free(writer);
-}
-
-static rp_status spool_write(rp_archive_writer *writer, const unsigned char *bytes, size_t size, rp_error *err)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pwrite(writer->fd, bytes + done, size - done, (off_t)(writer->spooled + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return rp_fail(err, RP_EIO, "temporary file: cannot write: %s", strerror(n < 0 ? errno : ENOSPC));
-        done += (size_t)n;
-    }
-    return RP_OK;
-}
-
-static rp_status spool_read(const rp_archive_writer *writer, uint64_t offset, void *out, size_t size, rp_error *err)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(writer->fd, (char *)out + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return rp_fail(err, RP_EIO, "temporary file: cannot read back: %s", n < 0 ? strerror(errno) : "too short");
-        done += (size_t)n;
-    }
-    return RP_OK;
 }
 
 /* Inserts at its place in archive order, so that the order of adding leaves no trace. */
@@ -133,20 +79,88 @@ static rp_status insert_member(rp_archive_writer *writer, const rp_member *membe
     return RP_OK;
 }
 
+rp_status rp_archive_writer_keep(rp_archive_writer *writer, const char *path, rp_error *err)
+{
+    return rp_spool_keep(writer->spool, path, err);
+}
+
+rp_status rp_archive_writer_sync(const rp_archive_writer *writer, rp_error *err)
+{
+    return rp_spool_sync(writer->spool, err);
+}
+
+uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer)
+{
+    return rp_spool_size(writer->spool);
+}
+
+static rp_status check_body(const rp_archive_writer *writer, const rp_member *member, rp_sha256_stream *stream, rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_digest found;
+    rp_status status = RP_OK;
+
+    if (member->size > rp_spool_size(writer->spool) || member->offset > rp_spool_size(writer->spool) - member->size)
+        return rp_fail(err, RP_EHASH, "%s: outside of what was kept", member->name);
+    for (uint64_t done = 0; status == RP_OK && done < member->size;) {
+        size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
+
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        if (status == RP_OK)
+            rp_sha256_stream_update(stream, block, part);
+        done += part;
+    }
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(stream, &found, err);
+    if (status == RP_OK && !rp_digest_equal(&found, &member->digest))
+        status = rp_fail(err, RP_EHASH, "%s: not the bytes that were kept", member->name);
+    return status;
+}
+
+static rp_status reopen(rp_archive_writer *writer, const char *path, uint64_t spooled, const rp_member *member, size_t members,
+                        rp_error *err)
+{
+    rp_sha256_stream *stream = NULL;
+    rp_status status = rp_spool_open(&writer->spool, path, spooled, err);
+
+    if (status == RP_OK)
+        status = rp_sha256_stream_new(&stream, err);
+    for (size_t i = 0; i < members && status == RP_OK; i++) {
+        status = check_body(writer, &member[i], stream, err);
+        if (status == RP_OK)
+            status = insert_member(writer, &member[i], err);
+    }
+    rp_sha256_stream_free(stream);
+    return status;
+}
+
+rp_status rp_archive_writer_reopen(rp_archive_writer **out, const char *path, uint64_t spooled, const rp_member *member,
+                                   size_t members, rp_error *err)
+{
+    rp_archive_writer *writer = rp_calloc(1, sizeof *writer);
+    rp_status status = writer ? reopen(writer, path, spooled, member, members, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        rp_archive_writer_free(writer);
+    else
+        *out = writer;
+    return status;
+}
+
 static rp_status add_member(rp_archive_writer *writer, const char *name, const void *bytes, size_t size, rp_error *err)
 {
     unsigned char header[RP_BLOCK];
-    rp_member member = {.size = size, .offset = writer->spooled};
+    rp_member member = {.size = size, .offset = rp_spool_size(writer->spool)};
     rp_status status;
 
     if (!rp_ustar_header(header, name, size))
         return rp_fail(err, RP_EARG, "%s: a member has at most 8 GiB - 1 bytes, not %zu", name, size);
     memcpy(member.name, name, strlen(name) + 1);
     if ((status = rp_sha256(&member.digest, bytes, size, err)) != RP_OK ||
-        (status = spool_write(writer, bytes, size, err)) != RP_OK ||
+        (status = rp_spool_append(writer->spool, bytes, size, err)) != RP_OK ||
         (status = insert_member(writer, &member, err)) != RP_OK)
         return status;
-    writer->spooled += size;
     return RP_OK;
 }
 
@@ -192,7 +206,7 @@ rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *mem
 
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
-        status = spool_read(writer, member->offset + done, block, part, err);
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
         if (status == RP_OK) {
             rp_buffer_append(out, block, part);
             status = rp_buffer_status(out, err);
@@ -384,7 +398,7 @@ static rp_status put_member(struct archive *a, rp_archive_writer *writer, const 
     status = put_header(a, member, to);
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
-        status = spool_read(writer, member->offset + done, block, part, to->err);
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, to->err);
         if (status == RP_OK && archive_write_data(a, block, part) != (la_ssize_t)part)
             status = write_failed(a, to);
         done += part;
