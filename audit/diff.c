@@ -112,8 +112,10 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
     state = rp_run_states(rp_driver_run(s->driver), &n);
     if (status == RP_OK && s->step == 0)
         status = keep_states(s, state, n, err);
-    for (uint64_t i = 0; i <= s->step && status == RP_OK; i++)
+    for (uint64_t i = 0; i <= s->step && status == RP_OK; i++) {
         status = rp_driver_step(s->driver, err);
+        s->steps_recomputed++;
+    }
     if (status == RP_OK)
         status = rp_graph_trace(&s->trace, s->program, rp_run_device(rp_driver_run(s->driver)), s->input, err);
     return status;
@@ -355,6 +357,12 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
 rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,
                   rp_error *err)
 {
+    return rp_diff_counted(a, b, options, same, text, &(rp_diff_work){0}, err);
+}
+
+rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
+                          char **text, rp_diff_work *work, rp_error *err)
+{
     rp_run_options run = options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
     side left = {.label = "A", .archive = a}, right = {.label = "B", .archive = b};
     rp_buffer out = {0};
@@ -362,6 +370,7 @@ rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options
 
     *text = NULL;
     *same = strcmp(rp_archive_id(a), rp_archive_id(b)) == 0;
+    *work = (rp_diff_work){left.digests_compared, left.steps_recomputed + right.steps_recomputed};
     side_free(&left);
     side_free(&right);
     rp_buffer_u8(&out, 0);

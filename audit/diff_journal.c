@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "audit/diff_private.h"
+#include "audit/record_tree.h"
 #include "audit/recorder.h"
+
+enum { STATES_AT = 80 }; /* of the state's digest in a record */
 
 /* NULL when nothing that can be compared differs: digests of states under different periods cannot. */
 static const char *field_that_differs(const rp_record *x, const rp_record *y, bool states)
@@ -18,24 +21,59 @@ static const char *field_that_differs(const rp_record *x, const rp_record *y, bo
     return states ? "state" : NULL;
 }
 
-/* The first record that differs and in what; the number of common records when none does. */
-static rp_status first_record(const side *a, const side *b, size_t common, bool states, size_t *at, const char **field,
-                              rp_error *err)
+/* The tree over the first records of a journal. Digests of states that cannot be compared are left out of it. */
+static rp_status tree_of(rp_record_tree **out, const side *s, size_t records, bool states, rp_error *err)
+{
+    rp_buffer masked = {0};
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (!states) {
+        rp_buffer_append(&masked, s->journal.data, records * RP_RECORD_SIZE);
+        status = rp_buffer_status(&masked, err);
+        for (size_t i = 0; i < records && status == RP_OK; i++)
+            memset(masked.data + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
+    }
+    if (status == RP_OK)
+        status = rp_record_tree_new(out, states ? s->journal.data : masked.data, RP_RECORD_SIZE, records, err);
+    rp_buffer_free(&masked);
+    return status;
+}
+
+static rp_status name_field(const side *a, const side *b, size_t at, bool states, const char **field, rp_error *err)
 {
     rp_record x, y;
 
-    *field = NULL;
-    for (*at = 0; *at < common && !*field; ++*at) {
-        const unsigned char *p = a->journal.data + *at * RP_RECORD_SIZE, *q = b->journal.data + *at * RP_RECORD_SIZE;
-
-        if (memcmp(p, q, RP_RECORD_SIZE) == 0)
-            continue;
-        if (!rp_record_read(&x, p) || !rp_record_read(&y, q))
-            return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", *at);
-        *field = field_that_differs(&x, &y, states);
-    }
-    *at -= *field != NULL;
+    if (!rp_record_read(&x, a->journal.data + at * RP_RECORD_SIZE) ||
+        !rp_record_read(&y, b->journal.data + at * RP_RECORD_SIZE) || x.step != at || y.step != at)
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at);
+    *field = field_that_differs(&x, &y, states);
     return RP_OK;
+}
+
+/* The first record that differs and in what; the number of common records when none does. Found by bisection: from the
+ * roots of the two trees down, one pair of digests a level. */
+static rp_status first_record(side *a, const side *b, size_t common, bool states, size_t *at, const char **field,
+                              rp_error *err)
+{
+    rp_record_tree *x = NULL, *y = NULL;
+    rp_status status = RP_OK;
+
+    *field = NULL;
+    *at = common;
+    if (common == 0)
+        return RP_OK;
+    status = tree_of(&x, a, common, states, err);
+    if (status == RP_OK)
+        status = tree_of(&y, b, common, states, err);
+    if (status == RP_OK) {
+        *at = rp_record_tree_bisect(x, y, &a->digests_compared);
+        if (*at < common)
+            status = name_field(a, b, *at, states, field, err);
+    }
+    rp_record_tree_free(x);
+    rp_record_tree_free(y);
+    return status;
 }
 
 static rp_status same_states(const side *a, const side *b, bool *same, rp_error *err)
@@ -79,6 +117,8 @@ static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_
             status = rp_driver_step(a->driver, err);
         if (status == RP_OK)
             status = rp_driver_step(b->driver, err);
+        a->steps_recomputed++;
+        b->steps_recomputed++;
         if (status == RP_OK)
             status = same_states(a, b, &same, err);
         if (status == RP_OK && !same) {

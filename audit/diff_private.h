@@ -20,6 +20,7 @@ typedef struct side {
     void **before;        /* copies of the states before it */
     size_t n_states;
     rp_digest states, results; /* what this host computed for the step */
+    uint64_t digests_compared, steps_recomputed;
     rp_graph *trace;
 } side;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void put_json(rp_session *session, const char *const path[2], rp_archive *const archive[2], bool same,
-                     const char *text)
+                     const rp_diff_work *work, const char *text)
 {
     rp_buffer *out = &session->out;
 
@@ -18,7 +18,9 @@ static void put_json(rp_session *session, const char *const path[2], rp_archive 
         rp_put_text(out, "path", path[i]);
         rp_put_close(out, '}');
     }
+    rp_put_integer(out, "digests_compared", work->digests_compared);
     rp_put_bool(out, "same", same);
+    rp_put_integer(out, "steps_recomputed", work->steps_recomputed);
     rp_put_open(out, "text", '[');
     while (*text) {
         size_t length = strcspn(text, "\n");
@@ -49,6 +51,7 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
     rp_archive *archive[2] = {NULL, NULL};
     bool same = false;
     char *text = NULL;
+    rp_diff_work work = {0};
     rp_status status = rp_archive_open(&archive[0], path[0], err);
 
     if (status == RP_OK)
@@ -56,9 +59,9 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
     if (status == RP_OK)
         status = disclose(archive, folders, err);
     if (status == RP_OK)
-        status = rp_diff(archive[0], archive[1], options, &same, &text, err);
+        status = rp_diff_counted(archive[0], archive[1], options, &same, &text, &work, err);
     if (status == RP_OK && session->json)
-        put_json(session, path, archive, same, text);
+        put_json(session, path, archive, same, &work, text);
     else if (status == RP_OK)
         rp_put_plain(&session->out, text); /* keys and names come from the archives */
     if (status == RP_OK && !same)

@@ -93,11 +93,22 @@ RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, cons
 RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
 RP_API void rp_job_free(rp_job *job);
 
-/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Finds the first
- * differing journal record by digests, recomputes both runs up to it, and names the first instruction and element whose
- * bits differ, both values in hex, and the distance in ulps. */
+/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Bisects the journals
+ * through their Merkle trees to the first record that differs, recomputes both runs up to that step from the nearest
+ * checkpoint at or before it, and names the first instruction and element whose bits differ, both values in hex, and the
+ * distance in ulps. */
 RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,
                          rp_error *err);
+
+/* What a comparison took. */
+typedef struct rp_diff_work {
+    uint64_t digests_compared; /* pairs of digests of the journals' Merkle trees: one for the roots, at most one a level */
+    uint64_t steps_recomputed; /* steps computed again, of both runs together */
+} rp_diff_work;
+
+/* rp_diff, which also tells in *work what it took. */
+RP_API rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
+                                 char **text, rp_diff_work *work, rp_error *err);
 
 /* Scores the rows of a CSV with the archive's final weights and recorded preparation; the result is CSV text, freed with
  * rp_text_free. */
