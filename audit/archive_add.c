@@ -12,13 +12,14 @@
 #include "audit/archive_private.h"
 #include "audit/dsse.h"
 #include "audit/log_note.h"
+#include "audit/timestamp.h"
 #include "audit/ustar.h"
 
 enum { WINDOW = 65536 };
 
 bool rp_signature_kind_known(const char *member)
 {
-    return rp_statement_name_valid(member) || rp_log_member_valid(member);
+    return rp_statement_name_valid(member) || rp_log_member_valid(member) || rp_timestamp_member_valid(member);
 }
 
 static rp_status write_padding(rp_file_writer *file, uint64_t size, rp_error *err)

@@ -4,6 +4,7 @@
 
 #include "audit/log_note.h"
 #include "audit/report.h"
+#include "audit/timestamp.h"
 
 bool rp_report_is_statement(const rp_member *member)
 {
@@ -77,8 +78,9 @@ static void put_other(rp_report_view *r, const rp_member *member)
     rp_buffer *out = r->out;
 
     rp_buffer_text(out, "<tr><td>");
-    rp_buffer_text(out, rp_log_member_valid(member->name) ? "Proof of being in a log of runs"
-                                                          : "Bundle for the public OpenSSF Model Signing verifier");
+    rp_buffer_text(out, rp_log_member_valid(member->name)         ? "Proof of being in a log of runs"
+                        : rp_timestamp_member_valid(member->name) ? "Timestamp by an authority"
+                                                                  : "Bundle for the public OpenSSF Model Signing verifier");
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, proof ? proof->origin : member->name);
     rp_buffer_text(out, "</span></td><td>");

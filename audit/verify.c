@@ -10,6 +10,7 @@
 #include "audit/archive_private.h"
 #include "audit/log_note.h"
 #include "audit/statement.h"
+#include "audit/timestamp.h"
 #include "base/memory.h"
 
 /* Takes what one holds, whatever the result. */
@@ -131,7 +132,7 @@ static rp_status check_statements(const rp_archive *archive, const rp_key *const
         const rp_member *member = &archive->member[i];
 
         if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
-            member == run)
+            member == run || rp_timestamp_member_valid(member->name))
             continue;
         status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
                                                    : check_statement(archive, member, trusted, n_trusted, result, err);
@@ -233,6 +234,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
         status = check_signed(archive, options, result, err);
     if (status == RP_OK)
         status = check_logged(options, result, err);
+    if (status == RP_OK)
+        status = rp_trust_timestamps(options != NULL ? options->trust : NULL, archive, result, err);
     if (status != RP_OK)
         return rp_fail_at(err, status, "%s", archive->where);
     memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
@@ -298,6 +301,12 @@ void rp_verification_free(rp_verification *result)
         rp_verified_statement_clear(&result->other[i]);
     for (size_t i = 0; i < result->proofs; i++)
         rp_free(result->proof[i].origin);
+    for (size_t i = 0; i < result->timestamps; i++) {
+        rp_free(result->timestamp[i].authority);
+        rp_free(result->timestamp[i].anchor);
+        rp_free(result->timestamp[i].note);
+    }
+    rp_free(result->timestamp);
     rp_free(result->statement);
     rp_free(result->other);
     rp_free(result->proof);

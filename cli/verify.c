@@ -2,10 +2,12 @@
  * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
 #include "cli/material.h"
 #include "cli/print.h"
+#include "cli/trust.h"
 
 typedef struct request {
     const char *archive;
     rp_text_list trust, log_key;
+    rp_trust_request authorities;
     bool allow_unsigned;
 } request;
 
@@ -18,6 +20,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->allow_unsigned, false},
         {0, "log-key", RP_OPTION_LIST, "PUB.pem", "a log's public key: the archive must carry a proof by that log",
          &r->log_key, false},
+        RP_OPTIONS_TRUST(&r->authorities),
     };
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
@@ -66,6 +69,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_close(out, ']');
     rp_put_bool(out, "signed", is_signed(v));
     rp_put_statements_json(out, "statements", v->statement, v->statements);
+    rp_put_timestamps_json(out, v);
     rp_put_bool(out, "verified", true);
     rp_put_integer(out, "withheld", rp_archive_withheld_count(archive));
     rp_put_close(out, '}');
@@ -88,6 +92,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                     (unsigned long long)one->log_size, one->origin, *id ? "signed by key " : "says a proof whose signer is "
                     "not known here: give --log-key", id);
     }
+    rp_put_timestamps(session, v);
     if (!is_signed(v))
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
 }
@@ -98,6 +103,7 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     rp_trust trust = {.count = 0}, logs = {.count = 0};
     rp_verification *result = NULL;
     rp_archive *archive = NULL;
+    rp_trust_store *store = NULL;
     rp_verify_options options;
     rp_status status = parse(session, argc, argv, &r, err);
 
@@ -106,8 +112,10 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     status = rp_trust_load(&trust, &r.trust, err);
     if (status == RP_OK)
         status = rp_trust_load(&logs, &r.log_key, err);
+    if (status == RP_OK)
+        status = rp_trust_request_load(&store, &r.authorities, err);
     options = (rp_verify_options){.allow_unsigned = r.allow_unsigned, .log_key = (const rp_key *const *)logs.key,
-                                  .log_keys = logs.count};
+                                  .log_keys = logs.count, .trust = store};
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
                            &options, &result, &archive, err);
@@ -119,5 +127,6 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     rp_archive_close(archive);
     rp_trust_free(&trust);
     rp_trust_free(&logs);
+    rp_trust_store_free(store);
     return status;
 }

@@ -92,12 +92,27 @@ RP_API void rp_key_free(rp_key *key);
 RP_API rp_status rp_archive_add_statement(const char *path, const char *member, const void *bytes, size_t size,
                                           bool force, rp_error *err);
 
+typedef struct rp_trust_store rp_trust_store; /* rp/trust.h */
+
 typedef struct rp_verify_options {
     bool allow_unsigned; /* an archive without any statement is accepted on its hashes alone */
     /* Keys of logs, borrowed. With any, the archive must carry a proof of a log that one of them signed. */
     const rp_key *const *log_key;
     size_t log_keys;
+    /* Borrowed; may be NULL. With timestamp authorities in it, the run's statement must carry a timestamp by one of them. */
+    const rp_trust_store *trust;
 } rp_verify_options;
+
+/* One timestamp beside a statement (rp/trust.h). */
+typedef struct rp_verified_timestamp {
+    char member[RP_MEMBER_NAME];
+    char statement[RP_MEMBER_NAME]; /* the member it dates */
+    int64_t seconds;                /* since 1970, UTC: what it says */
+    char time[21];                  /* the same, as 2026-11-21T15:04:05Z */
+    char *authority;                /* subject of the certificate that signed it */
+    char *anchor;                   /* the trusted root it leads to; NULL: not by a given authority, and it shows nothing */
+    char *note;                     /* why not, or what was not checked; may be NULL */
+} rp_verified_timestamp;
 
 /* One proof that the archive is in a log (rp/log.h). */
 typedef struct rp_verified_proof {
@@ -140,6 +155,8 @@ typedef struct rp_verification {
     rp_verified_statement *other;
     size_t proofs;
     rp_verified_proof *proof;
+    size_t timestamps;
+    rp_verified_timestamp *timestamp;
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it

@@ -14,5 +14,6 @@
 #include "rp/run.h"
 #include "rp/statement.h"
 #include "rp/tensor.h"
+#include "rp/trust.h"
 
 #endif

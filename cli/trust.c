@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Trust stores from the command line, and timestamps as results. */
+#include "cli/trust.h"
+
+#include "cli/print.h"
+
+static rp_status add_all(rp_trust_store *store, rp_trust_kind kind, const rp_text_list *paths, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < paths->count && status == RP_OK; i++)
+        status = rp_trust_store_add(store, kind, paths->item[i], err);
+    return status;
+}
+
+rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *r, rp_error *err)
+{
+    int64_t seconds;
+    rp_status status;
+
+    *out = NULL;
+    if (r->tsa.count + r->crl.count == 0 && !r->at && !r->require_crl && !r->tsa_rsa)
+        return RP_OK;
+    status = rp_trust_store_new(out, err);
+    if (status == RP_OK)
+        status = add_all(*out, RP_TRUST_TSA, &r->tsa, err);
+    if (status == RP_OK)
+        status = add_all(*out, RP_TRUST_CRL, &r->crl, err);
+    if (status == RP_OK && r->at && (status = rp_trust_time(&seconds, r->at, err)) == RP_OK)
+        rp_trust_store_set_time(*out, seconds);
+    if (status == RP_OK && r->require_crl)
+        rp_trust_store_require_crl(*out);
+    if (status == RP_OK && r->tsa_rsa)
+        rp_trust_store_allow_rsa_timestamps(*out);
+    if (status != RP_OK) {
+        rp_trust_store_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void rp_put_timestamps(rp_session *session, const rp_verification *v)
+{
+    for (size_t i = 0; i < v->timestamps; i++) {
+        const rp_verified_timestamp *one = &v->timestamp[i];
+
+        if (one->anchor)
+            rp_put_line(session, "dated", "%s, %s by %s under %s%s%s", one->time, one->statement, one->authority, one->anchor,
+                        one->note ? "; " : "", one->note ? one->note : "");
+        else
+            rp_put_line(session, "unchecked", "%s says that it is of %s, which shows nothing: %s", one->member, one->time,
+                        one->note);
+    }
+}
+
+void rp_put_timestamps_json(rp_buffer *out, const rp_verification *v)
+{
+    rp_put_open(out, "timestamps", '[');
+    for (size_t i = 0; i < v->timestamps; i++) {
+        const rp_verified_timestamp *one = &v->timestamp[i];
+
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "anchor", one->anchor);
+        rp_put_text(out, "authority", one->authority);
+        rp_put_text(out, "member", one->member);
+        rp_put_text(out, "note", one->note);
+        rp_put_text(out, "statement", one->statement);
+        rp_put_text(out, "time", one->time);
+        rp_put_bool(out, "trusted", one->anchor != NULL);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+}
