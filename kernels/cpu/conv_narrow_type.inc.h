@@ -160,7 +160,7 @@ static bool FN(is_narrow)(FN(narrow) *w, const plan *p)
     w->line *= WIDTH;
     if (p->columns == 0 || p->columns > NARROW || p->depth == 0 || p->w.move != 1 || p->conv->h.dilation != 1 ||
         p->w.length < p->w.step * WIDTH || p->conv->h.taps > NARROW_SLOTS ||
-        w->line > RP_SCRATCH_BYTES / sizeof(T) / p->depth / p->conv->h.taps)
+        w->line > RP_SCRATCH_CACHED / sizeof(T) / p->depth / p->conv->h.taps)
         return false;
     for (w->runs = 0; next_same(&p->w, &run);) {
         if (w->runs == MOST_RUNS)

@@ -15,11 +15,13 @@
 #include "kernels/cpu/matmul_zip.h"
 
 /* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed b
- * lies in the third, each panel fetched once for all rows of packed a. */
-#define B_BYTES ((size_t)2048 * 1024)
+ * lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
+ * half of what a block of b has room for: together they would fill the third cache. */
+#define B_BYTES ((size_t)4096 * 1024)
 #define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
 enum {
+    LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
     IN_PLACE_PANELS = 2, /* up to here a is not */
     Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
@@ -39,7 +41,7 @@ static rp_matmul_plan plan_of(const rp_kernel_args *args)
 {
     const size_t size = rp_dtype_size(args->out[0].dtype);
 
-    return rp_matmul_plan_make(args, 2 * VEC_BYTES / size, B_BYTES / (RP_MATMUL_CHUNK * size));
+    return rp_matmul_plan_make(args, 2 * VEC_BYTES / size, B_BYTES / 2 / (RP_MATMUL_CHUNK * size));
 }
 
 static size_t matmul_items(const rp_kernel_args *args)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lending by one flag a block. A process that forks while threads hold blocks loses those blocks in the child, no
  * more. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "kernels/cpu/matmul_scratch.h"
 
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 typedef struct block {
     _Alignas(4096) unsigned char bytes[RP_SCRATCH_BYTES];
@@ -18,6 +20,16 @@ void *rp_scratch_borrow(void)
         if (!atomic_flag_test_and_set_explicit(&lent[i], memory_order_acquire))
             return blocks[i].bytes;
     return NULL;
+}
+
+void rp_scratch_prefer_huge(void)
+{
+#ifdef MADV_HUGEPAGE
+    static atomic_flag asked;
+
+    if (!atomic_flag_test_and_set_explicit(&asked, memory_order_relaxed))
+        (void)madvise(blocks, sizeof blocks, MADV_HUGEPAGE); /* only advice: without it the pages are small */
+#endif
 }
 
 void rp_scratch_return(void *memory)

@@ -295,6 +295,8 @@ static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_e
         FN(thin_bf16)(p, row, row_end, column, column_end);
         return;
     }
+    if (rows > THIN_ROWS && (column_end - column) * p->k >= LARGE_B / sizeof(T))
+        rp_scratch_prefer_huge();
     block = rp_scratch_borrow();
     if (block == NULL) {
         FN(packed_on_stack)(&w, column, column_end);

@@ -243,7 +243,7 @@ static void FN(block)(const rp_conv *conv, size_t tile, size_t tile_end, size_t 
 {
     const size_t chunk = conv->c < RP_CONV_CHUNK ? conv->c : RP_CONV_CHUNK;
     FN(work) w = {.conv = conv, .room = FN(odd_lines)(chunk), .u_point = FN(odd_lines)(chunk * PANEL(T))};
-    const size_t values = RP_SCRATCH_BYTES / sizeof(T) - TAPS * PANEL(T) * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
+    const size_t values = RP_SCRATCH_CACHED / sizeof(T) - TAPS * PANEL(T) * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
     const size_t most = values / (POINTS * w.room + (POINTS + IN) * PANEL(T)), tiles = tile_end - tile;
     const size_t blocks = (tiles + most - 1) / most;
     T *memory = rp_scratch_borrow();
