@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an open archive is, between the two files that implement it. */
+ * What an open archive is, between the files that implement it. */
 #ifndef AUDIT_ARCHIVE_PRIVATE_H
 #define AUDIT_ARCHIVE_PRIVATE_H
 
@@ -29,7 +29,7 @@ struct rp_archive {
     rp_disclosed disclosed;
 };
 
-/* The first half of opening: one streaming pass that checks the structure and hashes every body; the manifest is not
+/* The first half of opening: one pass that checks the structure, then the hashes of all bodies; the manifest is not
  * parsed. Apart from the second, so that verify can look at signatures in between. path NULL: bytes. */
 rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
                           rp_error *err);
@@ -39,6 +39,9 @@ rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_er
 
 /* Reads from the open file or memory, or what was disclosed; offset + size is within a member. */
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err);
+
+/* SHA-256 of the bodies of members first to end - 1. */
+rp_status rp_archive_hash(rp_archive *archive, size_t first, size_t end, rp_error *err);
 
 /* A member's body into *out, hashed again; errors without the archive's name in front, as with the next. */
 rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);

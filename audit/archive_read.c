@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/sha256.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
 
@@ -80,10 +81,23 @@ const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
 static rp_status read_whole(const rp_archive *archive, const rp_member *member, void *out, rp_error *err)
 {
     rp_digest digest;
-    rp_status status = rp_archive_source_read(archive, member->offset, out, (size_t)member->size, err);
+    rp_sha256_lane lane;
+    size_t size = (size_t)member->size;
+    unsigned char *at = out;
+    rp_status status = rp_sha256_lane_start(&lane, err);
 
+    /* hashed while it is still in the cache */
+    for (size_t part; size >= RP_SHA_BLOCK && status == RP_OK; at += part, size -= part) {
+        part = size < WINDOW ? size / RP_SHA_BLOCK * RP_SHA_BLOCK : WINDOW;
+        status = rp_archive_source_read(archive, member->offset + member->size - size, at, part, err);
+        if (status == RP_OK)
+            rp_sha256_lane_blocks(&lane, at, NULL, NULL, part / RP_SHA_BLOCK);
+    }
     if (status == RP_OK)
-        status = rp_sha256(&digest, out, (size_t)member->size, err);
+        status = rp_archive_source_read(archive, member->offset + member->size - size, at, size, err);
+    if (status == RP_OK)
+        status = rp_sha256_lane_finish(&lane, at, size, &digest, err);
+    rp_sha256_lane_drop(&lane);
     if (status != RP_OK)
         return rp_fail_at(err, status, "%s", member->name);
     if (!rp_digest_equal(&digest, &member->digest))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The strict reader's first half: one streaming pass in fixed memory that re-derives every header, checks every byte of
- * padding and of the end, and hashes every body. Nothing is parsed but names and sizes. */
+ * The strict reader's first half, in fixed memory: one pass that re-derives every header and checks every byte of padding
+ * and of the end, then the hashes of all bodies (archive_hash.c). Nothing is parsed but names and sizes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { WINDOW = 65536, END = 2 * RP_BLOCK };
+enum { END = 2 * RP_BLOCK };
 
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
 {
@@ -119,27 +119,18 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
     return RP_OK;
 }
 
-/* Hashes the body and checks that its padding is zero. */
-static rp_status scan_body(const rp_archive *archive, rp_member *member, rp_sha256_stream *hash, rp_error *err)
+static rp_status check_padding(const rp_archive *archive, const rp_member *member, rp_error *err)
 {
-    unsigned char window[WINDOW];
-    uint64_t whole = rp_ustar_padded(member->size);
+    unsigned char padding[RP_BLOCK];
+    size_t size = (size_t)(rp_ustar_padded(member->size) - member->size);
+    rp_status status = rp_archive_source_read(archive, member->offset + member->size, padding, size, err);
 
-    for (uint64_t at = 0; at < whole;) {
-        size_t part = whole - at < WINDOW ? (size_t)(whole - at) : WINDOW;
-        uint64_t body = member->size > at ? member->size - at : 0;
-        size_t used = body < part ? (size_t)body : part;
-        rp_status status = rp_archive_source_read(archive, member->offset + at, window, part, err);
-
-        if (status != RP_OK)
-            return rp_fail_at(err, status, "%s", member->name);
-        rp_sha256_stream_update(hash, window, used);
-        if (!all_zero(window + used, part - used))
-            return rp_fail(err, RP_EFORMAT, "%s: the padding after its %llu bytes is not zero", member->name,
-                           (unsigned long long)member->size);
-        at += part;
-    }
-    return rp_sha256_stream_finish(hash, &member->digest, err);
+    if (status != RP_OK)
+        return rp_fail_at(err, status, "%s", member->name);
+    if (!all_zero(padding, size))
+        return rp_fail(err, RP_EFORMAT, "%s: the padding after its %llu bytes is not zero", member->name,
+                       (unsigned long long)member->size);
+    return RP_OK;
 }
 
 /* found differs from name in at most one byte. */
@@ -186,7 +177,7 @@ static rp_status bad_header(const rp_archive *archive, char name[RP_MEMBER_NAME]
 }
 
 /* Reads the member at *at and moves behind it; *end is set at the end blocks. */
-static rp_status scan_member(rp_archive *archive, uint64_t *at, rp_sha256_stream *hash, bool *end, rp_error *err)
+static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_error *err)
 {
     unsigned char block[END];
     rp_member member = {.offset = *at + RP_BLOCK};
@@ -209,8 +200,11 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, rp_sha256_stream
         return left == END ? rp_fail(err, RP_EFORMAT, "%s: its two blocks are not zero", RP_ARCHIVE_END)
                            : bad_header(archive, member.name, block, wrong, err);
     if ((status = check_member(archive, &member, left - RP_BLOCK, err)) != RP_OK ||
-        (status = scan_body(archive, &member, hash, err)) != RP_OK ||
+        (status = check_padding(archive, &member, err)) != RP_OK ||
         (status = append_member(archive, &member, err)) != RP_OK)
+        return status;
+    /* the manifest's digest at once: errors of later members may have to ask it for names */
+    if (archive->members == 1 && (status = rp_archive_hash(archive, 0, 1, err)) != RP_OK)
         return status;
     *at = member.offset + rp_ustar_padded(member.size);
     return RP_OK;
@@ -218,16 +212,16 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, rp_sha256_stream
 
 static rp_status scan(rp_archive *archive, rp_error *err)
 {
-    rp_sha256_stream *hash;
     uint64_t at = 0;
     bool end = false;
-    rp_status status = rp_sha256_stream_new(&hash, err);
+    rp_status status = RP_OK;
 
     while (status == RP_OK && !end)
-        status = scan_member(archive, &at, hash, &end, err);
-    rp_sha256_stream_free(hash);
+        status = scan_member(archive, &at, &end, err);
     if (status == RP_OK && archive->members == 0)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": missing: the archive has no members");
+    if (status == RP_OK)
+        status = rp_archive_hash(archive, 1, archive->members, err);
     if (status == RP_OK)
         rp_digest_hex(archive->id, &archive->member[0].digest);
     return status;

@@ -232,6 +232,52 @@ bool rp_sha256_many(const rp_message *message, size_t count)
     return done;
 }
 
+/* ---- messages in pieces ---- */
+
+rp_status rp_sha256_lane_start(rp_sha256_lane *lane, rp_error *err)
+{
+    *lane = (rp_sha256_lane){.size = 0};
+    if (!native())
+        return rp_sha256_stream_new(&lane->stream, err);
+    rp_sha256_start_native(lane->state);
+    return RP_OK;
+}
+
+void rp_sha256_lane_blocks(rp_sha256_lane *a, const unsigned char *at, rp_sha256_lane *b, const unsigned char *bt,
+                           size_t blocks)
+{
+    a->size += (uint64_t)blocks * RP_SHA_BLOCK;
+    if (b != NULL)
+        b->size += (uint64_t)blocks * RP_SHA_BLOCK;
+    if (a->stream == NULL) {
+        rp_sha256_blocks_native(a->state, at, b ? b->state : NULL, bt, blocks);
+        return;
+    }
+    rp_sha256_stream_update(a->stream, at, blocks * RP_SHA_BLOCK);
+    if (b != NULL)
+        rp_sha256_stream_update(b->stream, bt, blocks * RP_SHA_BLOCK);
+}
+
+rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (lane->stream == NULL) {
+        rp_sha256_finish_native(lane->state, at, size, lane->size + size, out);
+    } else {
+        rp_sha256_stream_update(lane->stream, at, size);
+        status = rp_sha256_stream_finish(lane->stream, out, err);
+    }
+    rp_sha256_lane_drop(lane);
+    return status;
+}
+
+void rp_sha256_lane_drop(rp_sha256_lane *lane)
+{
+    rp_sha256_stream_free(lane->stream);
+    lane->stream = NULL;
+}
+
 /* ---- messages over threads ---- */
 
 typedef struct hash_job {

@@ -135,26 +135,30 @@ typedef struct lane {
     bool ending, odd;
 } lane;
 
-/* The last bytes, a one bit, zeros, and the length in bits. */
+/* Behind the last n bytes, which are in edge: a one bit, zeros, and the length of the message. Returns the blocks. */
+static size_t pad(unsigned char edge[2 * SHA_BLOCK], size_t n, uint64_t bytes)
+{
+    size_t end = n + 9 <= SHA_BLOCK ? SHA_BLOCK : 2 * SHA_BLOCK;
+
+    memset(edge + n, 0, 2 * SHA_BLOCK - n);
+    edge[n] = 0x80;
+    for (int i = 0; i < 8; i++)
+        edge[end - 1 - (size_t)i] = (unsigned char)(bytes * 8 >> (8 * i));
+    return end / SHA_BLOCK;
+}
+
 static void make_end(lane *l)
 {
     const rp_message *m = l->message;
-    size_t n = 0, left = m->size - l->taken, end;
-    uint64_t bits = ((uint64_t)m->size + (m->prefix >= 0)) * 8;
+    size_t n = 0, left = m->size - l->taken;
 
-    memset(l->edge, 0, sizeof l->edge);
     if (m->prefix >= 0 && l->taken == 0)
         l->edge[n++] = (unsigned char)m->prefix;
     if (left > 0)
         memcpy(l->edge + n, (const unsigned char *)m->bytes + l->taken, left);
-    n += left;
-    l->edge[n++] = 0x80;
-    end = n + 8 <= SHA_BLOCK ? SHA_BLOCK : 2 * SHA_BLOCK;
-    for (int i = 0; i < 8; i++)
-        l->edge[end - 1 - (size_t)i] = (unsigned char)(bits >> (8 * i));
     l->taken = m->size;
     l->at = l->edge;
-    l->blocks = end / SHA_BLOCK;
+    l->blocks = pad(l->edge, n + left, (uint64_t)m->size + (m->prefix >= 0));
     l->ending = true;
 }
 
@@ -212,12 +216,18 @@ static size_t ready(lane *l, size_t blocks)
     return blocks;
 }
 
+static void put_digest(rp_digest *out, const uint32_t state[8])
+{
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 4; k++)
+            out->bytes[4 * i + k] = (unsigned char)(state[i] >> (24 - 8 * k));
+}
+
 static void finish(lane *l, bool *odd)
 {
     odd[l->index] = l->odd;
-    for (int i = 0; i < 8 && !l->odd; i++)
-        for (int k = 0; k < 4; k++)
-            l->message->digest->bytes[4 * i + k] = (unsigned char)(l->state[i] >> (24 - 8 * k));
+    if (!l->odd)
+        put_digest(l->message->digest, l->state);
 }
 
 static void advance(lane *l, size_t blocks, const rp_message *message, size_t count, size_t *next, bool *odd)
@@ -258,6 +268,29 @@ void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd)
     }
 }
 
+void rp_sha256_start_native(uint32_t state[8])
+{
+    memcpy(state, initial_state, sizeof initial_state);
+}
+
+void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt, size_t blocks)
+{
+    if (b != NULL)
+        compress_two(a, at, b, bt, blocks);
+    else
+        compress_one(a, at, blocks);
+}
+
+void rp_sha256_finish_native(uint32_t state[8], const unsigned char *at, size_t size, uint64_t whole, rp_digest *out)
+{
+    unsigned char edge[2 * SHA_BLOCK];
+
+    if (size > 0)
+        memcpy(edge, at, size);
+    compress_one(state, edge, pad(edge, size, whole));
+    put_digest(out, state);
+}
+
 #else
 
 bool rp_sha256_native(void)
@@ -270,6 +303,21 @@ void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd)
     (void)message;
     for (size_t i = 0; i < count; i++)
         odd[i] = true; /* made by OpenSSL then */
+}
+
+void rp_sha256_start_native(uint32_t state[8])
+{
+    (void)state;
+}
+
+void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt, size_t blocks)
+{
+    (void)a, (void)at, (void)b, (void)bt, (void)blocks;
+}
+
+void rp_sha256_finish_native(uint32_t state[8], const unsigned char *at, size_t size, uint64_t whole, rp_digest *out)
+{
+    (void)state, (void)at, (void)size, (void)whole, (void)out;
 }
 
 #endif
