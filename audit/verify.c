@@ -9,6 +9,7 @@
 
 #include "audit/archive_private.h"
 #include "audit/log_note.h"
+#include "audit/policy.h"
 #include "audit/statement.h"
 #include "audit/timestamp.h"
 #include "base/memory.h"
@@ -146,8 +147,9 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
     if (options == NULL || options->log_keys == 0)
         return RP_OK;
     for (size_t i = 0; i < result->proofs; i++)
-        if (result->proof[i].key_id[0] != '\0')
-            return RP_OK;
+        for (size_t k = 0; k < options->log_keys; k++)
+            if (strcmp(result->proof[i].key_id, rp_key_id(options->log_key[k])) == 0)
+                return RP_OK;
     return rp_fail(err, RP_ESIGN, "signatures/: %s", result->proofs == 0
                    ? "no log's proof: the archive does not show that it is in a log"
                    : "no log's proof is signed by a given log key");
@@ -207,6 +209,21 @@ static rp_status check_trusted(const rp_verification *result, size_t n_trusted, 
     return rp_signer_unknown(one->member, one->key_id, n_trusted, err);
 }
 
+/* What a verdict calls all of the run must be the run that the manifest describes. */
+static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
+{
+    const json_t *steps = json_object_get(rp_archive_manifest(archive)->run, "steps");
+
+    for (size_t i = 0; json_is_integer(steps) && i < result->statements; i++) {
+        const rp_verdict *verdict = result->statement[i].verdict;
+
+        if (verdict != NULL && (json_int_t)verdict->scope.steps_total != json_integer_value(steps))
+            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld", result->statement[i].member,
+                           (unsigned long long)verdict->scope.steps_total, (long long)json_integer_value(steps));
+    }
+    return RP_OK;
+}
+
 /* Nobody has signed: not said before the hashes are known to be right, as damage is the graver news. */
 static rp_status check_signed(const rp_archive *archive, const rp_verify_options *options,
                               const rp_verification *result, rp_error *err)
@@ -222,17 +239,20 @@ static rp_status check_signed(const rp_archive *archive, const rp_verify_options
 static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
                         const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
+    bool by_policy = options != NULL && options->policy != NULL;
     rp_status status = check_statements(archive, trusted, n_trusted, options, result, err);
 
-    if (status == RP_OK)
+    if (status == RP_OK && !by_policy)
         status = check_trusted(result, n_trusted, err);
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
+        status = check_scopes(archive, result, err);
+    if (status == RP_OK)
         status = check_bundle(archive, trusted, n_trusted, result, err);
-    if (status == RP_OK)
+    if (status == RP_OK && !by_policy)
         status = check_signed(archive, options, result, err);
-    if (status == RP_OK)
+    if (status == RP_OK && !by_policy)
         status = check_logged(options, result, err);
     if (status == RP_OK)
         status = rp_trust_timestamps(options != NULL ? options->trust : NULL, archive, result, err);
@@ -244,13 +264,62 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     return RP_OK;
 }
 
+static const rp_key **append(const rp_key **at, const rp_key *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        *at++ = keys[i];
+    return at;
+}
+
+/* The first unmet clause is told; all of them to whoever asked for the result. */
+static rp_status hold_against(const rp_policy *policy, bool tell, const char *where, rp_verification *result, rp_error *err)
+{
+    rp_status status = rp_policy_check(policy, result, &result->policy, err);
+    const rp_policy_result *found = result->policy;
+
+    if (status != RP_OK || tell || found->unmet == 0)
+        return status;
+    for (size_t i = 0; i < found->clauses; i++)
+        if (!found->clause[i].met)
+            return rp_fail(err, RP_ESIGN, "%s: %zu of %zu clauses of the policy %s are not met: %s: %s", where, found->unmet,
+                           found->clauses, found->name, found->clause[i].clause, found->clause[i].text);
+    return RP_OK;
+}
+
+/* The policy's keys count beside the caller's; what must have been signed by whom, its clauses say. */
+static rp_status verify_by_policy(rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                                  const rp_verify_options *options, rp_verification *result, rp_error *err)
+{
+    const rp_policy *policy = options->policy;
+    rp_verify_options merged = *options;
+    size_t n = n_trusted + policy->keys, logs = options->log_keys + policy->log_keys;
+    const rp_key **list = rp_calloc(n + logs, sizeof(rp_key *)), **log_list;
+    rp_status status;
+
+    if (list == NULL)
+        return rp_no_memory(err);
+    log_list = append(append(list, trusted, n_trusted), (const rp_key *const *)policy->key, policy->keys);
+    (void)append(append(log_list, options->log_key, options->log_keys), policy->log_key, policy->log_keys);
+    merged.log_key = log_list;
+    merged.log_keys = logs;
+    status = verify(archive, list, n, &merged, result, err);
+    rp_free(list);
+    if (status == RP_OK && (status = check_logged(options, result, err)) != RP_OK)
+        status = rp_fail_at(err, status, "%s", archive->where);
+    return status == RP_OK ? hold_against(policy, options->tell_unmet, archive->where, result, err) : status;
+}
+
 /* Takes scanned, whatever the result. */
 static rp_status finish(rp_archive *scanned, const rp_key *const *trusted, size_t n_trusted,
                         const rp_verify_options *options, rp_verification **result, rp_archive **archive,
                         rp_error *err)
 {
     rp_verification *made = rp_calloc(1, sizeof *made);
-    rp_status status = made ? verify(scanned, trusted, n_trusted, options, made, err) : rp_no_memory(err);
+    rp_status status = made ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = (options != NULL && options->policy != NULL ? verify_by_policy : verify)(scanned, trusted, n_trusted, options,
+                                                                                          made, err);
 
     if (status == RP_OK && result != NULL)
         *result = made;
@@ -307,6 +376,7 @@ void rp_verification_free(rp_verification *result)
         rp_free(result->timestamp[i].note);
     }
     rp_free(result->timestamp);
+    rp_policy_result_free(result->policy);
     rp_free(result->statement);
     rp_free(result->other);
     rp_free(result->proof);

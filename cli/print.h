@@ -42,5 +42,10 @@ void rp_put_metric_lines(rp_session *session, const json_t *metrics);
  * keys that are not trusted are named last, and not quoted. */
 void rp_put_signers(rp_session *session, const rp_verification *verified);
 void rp_put_statements_json(rp_buffer *out, const char *key, const rp_verified_statement *list, size_t count);
+/* What became of a policy's clauses; nothing for NULL. */
+void rp_put_policy_lines(rp_session *session, const rp_policy_result *policy);
+void rp_put_policy_json(rp_buffer *out, const char *key, const rp_policy_result *policy);
+/* Where a clause is not met: exit code 4, and a line on stderr. */
+void rp_policy_verdict(rp_session *session, const char *path, const rp_policy_result *policy);
 
 #endif

@@ -116,3 +116,47 @@ void rp_put_statements_json(rp_buffer *out, const char *key, const rp_verified_s
         put_statement_json(out, &list[i]);
     rp_put_close(out, ']');
 }
+
+void rp_put_policy_lines(rp_session *session, const rp_policy_result *policy)
+{
+    if (!policy)
+        return;
+    rp_put_line(session, "policy", "%.200s: %zu of %zu clauses met (SHA-256 %s)", policy->name, policy->clauses - policy->unmet,
+                policy->clauses, policy->digest);
+    for (size_t i = 0; i < policy->clauses; i++)
+        rp_put_verdict(session, policy->clause[i].met, policy->clause[i].met ? "met" : "unmet", "%s: %.1500s",
+                       policy->clause[i].clause, policy->clause[i].text);
+}
+
+void rp_put_policy_json(rp_buffer *out, const char *key, const rp_policy_result *policy)
+{
+    if (!policy) {
+        rp_put_text(out, key, NULL);
+        return;
+    }
+    rp_put_open(out, key, '{');
+    rp_put_open(out, "clauses", '[');
+    for (size_t i = 0; i < policy->clauses; i++) {
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "clause", policy->clause[i].clause);
+        rp_put_bool(out, "met", policy->clause[i].met);
+        rp_put_text(out, "text", policy->clause[i].text);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+    rp_put_text(out, "digest", policy->digest);
+    rp_put_bool(out, "met", policy->unmet == 0);
+    rp_put_text(out, "name", policy->name);
+    rp_put_integer(out, "unmet", policy->unmet);
+    rp_put_close(out, '}');
+}
+
+void rp_policy_verdict(rp_session *session, const char *path, const rp_policy_result *policy)
+{
+    if (!policy || policy->unmet == 0)
+        return;
+    session->exit = 4;
+    rp_buffer_printf(&session->remark, "%s: %zu of %zu clauses of the policy %.200s are not met", path, policy->unmet,
+                     policy->clauses, policy->name);
+    rp_buffer_u8(&session->remark, 0);
+}

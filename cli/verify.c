@@ -5,7 +5,7 @@
 #include "cli/trust.h"
 
 typedef struct request {
-    const char *archive;
+    const char *archive, *policy;
     rp_text_list trust, log_key;
     rp_trust_request authorities;
     bool allow_unsigned;
@@ -21,18 +21,21 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "log-key", RP_OPTION_LIST, "PUB.pem", "a log's public key: the archive must carry a proof by that log",
          &r->log_key, false},
         RP_OPTIONS_TRUST(&r->authorities),
+        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "what must be there, and whose keys count: docs/policy.md", &r->policy, false},
     };
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
         "Checks that the archive was signed by a trusted key and that not a bit of it has changed since.\n"
-        "It does not compute anything again: that is `reprise replay`.",
-        "  reprise verify loans.reprise --trust me.pub.pem",
+        "It does not compute anything again: that is `reprise replay`. With --policy also that the archive carries the replays\n"
+        "and approvals that the policy asks for; every clause that is not met is told, and the exit code is 4.",
+        "  reprise verify loans.reprise --trust me.pub.pem\n"
+        "  reprise verify loans.reprise --policy production.yaml",
         names, 1, options, RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned)
-        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, or "
-                                     "--allow-unsigned to check an unsigned archive by its hashes alone");
+    if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned && !r->policy)
+        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, --policy "
+                                     "POLICY.yaml, or --allow-unsigned to check an unsigned archive by its hashes alone");
     return status;
 }
 
@@ -56,6 +59,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_integer(out, "members", v->members);
     rp_put_statements_json(out, "not_counted", v->other, v->others);
     rp_put_text(out, "path", r->archive);
+    rp_put_policy_json(out, "policy", v->policy);
     rp_put_open(out, "proofs", '[');
     for (size_t i = 0; i < v->proofs; i++) {
         rp_put_open(out, NULL, '{');
@@ -70,14 +74,17 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_bool(out, "signed", is_signed(v));
     rp_put_statements_json(out, "statements", v->statement, v->statements);
     rp_put_timestamps_json(out, v);
-    rp_put_bool(out, "verified", true);
+    rp_put_bool(out, "verified", !v->policy || v->policy->unmet == 0);
     rp_put_integer(out, "withheld", rp_archive_withheld_count(archive));
     rp_put_close(out, '}');
 }
 
 static void put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
 {
-    rp_put_verdict(session, true, "verified", "%s", r->archive);
+    bool met = !v->policy || v->policy->unmet == 0;
+
+    rp_put_verdict(session, met, met ? "verified" : "not met", met ? "%s" : "%s: every byte is as it was signed, but the policy asks "
+                   "for more", r->archive);
     rp_put_line(session, "archive", "%s", v->archive_id);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
@@ -93,7 +100,8 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                     "not known here: give --log-key", id);
     }
     rp_put_timestamps(session, v);
-    if (!is_signed(v))
+    rp_put_policy_lines(session, v->policy);
+    if (!is_signed(v) && !v->policy)
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
 }
 
@@ -104,6 +112,7 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     rp_verification *result = NULL;
     rp_archive *archive = NULL;
     rp_trust_store *store = NULL;
+    rp_policy *policy = NULL;
     rp_verify_options options;
     rp_status status = parse(session, argc, argv, &r, err);
 
@@ -114,8 +123,10 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
         status = rp_trust_load(&logs, &r.log_key, err);
     if (status == RP_OK)
         status = rp_trust_request_load(&store, &r.authorities, err);
+    if (status == RP_OK && r.policy)
+        status = rp_policy_load(&policy, r.policy, err);
     options = (rp_verify_options){.allow_unsigned = r.allow_unsigned, .log_key = (const rp_key *const *)logs.key,
-                                  .log_keys = logs.count, .trust = store};
+                                  .log_keys = logs.count, .trust = store, .policy = policy, .tell_unmet = true};
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
                            &options, &result, &archive, err);
@@ -123,6 +134,9 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
         put_json(session, &r, archive, result);
     else if (status == RP_OK)
         put_lines(session, &r, archive, result);
+    if (status == RP_OK)
+        rp_policy_verdict(session, r.archive, result->policy);
+    rp_policy_free(policy);
     rp_verification_free(result);
     rp_archive_close(archive);
     rp_trust_free(&trust);

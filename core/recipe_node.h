@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tree a recipe is read into, whether it came as YAML (with lines) or as resolved JSON (without): recipe.c walks
- * only this. Private to core. Bounds: depth 16, 16,384 nodes, 4,096 children, keys distinct, no NUL in text. */
+ * only this, and so does the reader of policies (audit/policy.c). Bounds: depth 16, 16,384 nodes, 4,096 children, keys distinct, no NUL in text. */
 #ifndef CORE_RECIPE_NODE_H
 #define CORE_RECIPE_NODE_H
 

@@ -59,9 +59,9 @@ static rp_status check_decoration(yaml_source *source, const yaml_event_t *event
                                   const yaml_char_t *tag)
 {
     if (anchor != NULL)
-        return refuse(source, event, "anchors (&name) are not allowed in a recipe; write the value out");
+        return refuse(source, event, "anchors (&name) are not allowed; write the value out");
     if (tag != NULL)
-        return refuse(source, event, "tags (!name) are not allowed in a recipe; remove it");
+        return refuse(source, event, "tags (!name) are not allowed; remove it");
     return RP_OK;
 }
 
@@ -176,9 +176,9 @@ static rp_status read_node(yaml_source *source, rp_node *out, const yaml_event_t
 
     out->line = event_line(event);
     if (depth > RP_NODE_DEPTH)
-        return refuse(source, event, "nesting deeper than 16 levels; a recipe needs 4");
+        return refuse(source, event, "nesting deeper than 16 levels; 4 are enough");
     if (++source->nodes > RP_NODE_COUNT)
-        return refuse(source, event, "more than 16384 values; a recipe is small");
+        return refuse(source, event, "more than 16384 values");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         out->kind = RP_NODE_SCALAR;
@@ -190,7 +190,7 @@ static rp_status read_node(yaml_source *source, rp_node *out, const yaml_event_t
         status = check_decoration(source, event, event->data.mapping_start.anchor, event->data.mapping_start.tag);
         return status != RP_OK ? status : read_mapping(source, out, depth);
     case YAML_ALIAS_EVENT:
-        return refuse(source, event, "aliases (*name) are not allowed in a recipe; write the value out");
+        return refuse(source, event, "aliases (*name) are not allowed; write the value out");
     default:
         return refuse(source, event, "expected a value");
     }
@@ -216,7 +216,7 @@ static rp_status read_document(yaml_source *source, rp_node *out)
 
     if (status == RP_OK)
         status = expect_event(source, YAML_DOCUMENT_START_EVENT,
-                              "the recipe is empty; start from one in examples/");
+                              "the file is empty; start from an example of the documentation");
     if (status == RP_OK)
         status = next_event(source, &event);
     if (status != RP_OK)
@@ -227,7 +227,7 @@ static rp_status read_document(yaml_source *source, rp_node *out)
         status = expect_event(source, YAML_DOCUMENT_END_EVENT, "expected the end of the document");
     if (status == RP_OK)
         status = expect_event(source, YAML_STREAM_END_EVENT,
-                              "a second YAML document; a recipe is one document, remove the line \"---\"");
+                              "a second YAML document; only one is allowed, remove the line \"---\"");
     return status;
 }
 

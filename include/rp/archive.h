@@ -101,6 +101,10 @@ typedef struct rp_verify_options {
     size_t log_keys;
     /* Borrowed; may be NULL. With timestamp authorities in it, the run's statement must carry a timestamp by one of them. */
     const rp_trust_store *trust;
+    /* Borrowed; NULL: whoever is trusted must have signed the run. With a policy (rp/policy.h) its keys are trusted too, and it
+     * alone says what must be there: an unmet one is RP_ESIGN, and with tell_unmet no error: the result's policy then says so. */
+    const struct rp_policy *policy;
+    bool tell_unmet;
 } rp_verify_options;
 
 /* One timestamp beside a statement (rp/trust.h). */
@@ -157,6 +161,7 @@ typedef struct rp_verification {
     rp_verified_proof *proof;
     size_t timestamps;
     rp_verified_timestamp *timestamp;
+    struct rp_policy_result *policy; /* NULL where no policy was given */
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it

@@ -11,6 +11,7 @@
 #include "rp/image.h"
 #include "rp/log.h"
 #include "rp/memory.h"
+#include "rp/policy.h"
 #include "rp/run.h"
 #include "rp/statement.h"
 #include "rp/tensor.h"
