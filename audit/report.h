@@ -69,11 +69,21 @@ typedef struct rp_report_statement {
 rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out, rp_error *err);
 bool rp_report_is_statement(const rp_member *member);
 
+/* What trusted keys have signed, in words. */
+void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
+void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
+/* Rows of what was checked; the second only where there are decisions. */
+void rp_report_replay_row(rp_report_view *r);
+void rp_report_decision_row(rp_report_view *r);
+/* The clauses of the policy that the archive was held against, if it was. */
+void rp_report_policy(rp_report_view *r);
+
 /* ---- HTML ---- */
 
 /* Escaped, shortened to 200 characters; controls, characters that reorder or hide text, and what is not UTF-8 become
  * U+FFFD. NULL writes nothing. */
 void rp_html_text(rp_buffer *out, const char *text);
+void rp_html_long(rp_buffer *out, const char *text); /* shortened to 2,000 */
 /* The same inside <bdi>, so that text of the archive cannot reorder what stands beside it. */
 void rp_html_name(rp_buffer *out, const char *text);
 void rp_html_count(rp_buffer *out, uint64_t n);                   /* 12,345 */

@@ -6,7 +6,7 @@
 #include "audit/report.h"
 #include "determinism/decimal.h"
 
-enum { TEXT_MAX = 200 };
+enum { TEXT_MAX = 200, LONG_MAX_TEXT = 2000 };
 static const char replacement[] = "\xEF\xBF\xBD";
 
 /* The code point at text, its length in *length; U+FFFD and 1 for what is not UTF-8 (RFC 3629). */
@@ -39,14 +39,14 @@ static bool hidden(uint32_t code)
            (code >= 0xFDD0 && code <= 0xFDEF) || (code >= 0xE0000 && code <= 0xE0FFF);
 }
 
-void rp_html_text(rp_buffer *out, const char *text)
+static void escape(rp_buffer *out, const char *text, size_t most)
 {
     size_t written = 0, length;
 
     for (; text && *text; text += length, written++) {
         uint32_t code = decode((const unsigned char *)text, &length);
 
-        if (written == TEXT_MAX) {
+        if (written == most) {
             rp_buffer_text(out, "\xE2\x80\xA6");
             return;
         }
@@ -67,6 +67,16 @@ void rp_html_text(rp_buffer *out, const char *text)
         else
             rp_buffer_append(out, text, length);
     }
+}
+
+void rp_html_text(rp_buffer *out, const char *text)
+{
+    escape(out, text, TEXT_MAX);
+}
+
+void rp_html_long(rp_buffer *out, const char *text)
+{
+    escape(out, text, LONG_MAX_TEXT);
 }
 
 void rp_html_name(rp_buffer *out, const char *text)

@@ -4,6 +4,8 @@
 
 #include "audit/log_note.h"
 #include "audit/report.h"
+#include "audit/statement.h"
+#include "rp/policy.h"
 #include "audit/timestamp.h"
 
 bool rp_report_is_statement(const rp_member *member)
@@ -39,9 +41,35 @@ rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *mem
 /* Kinds of statements this version knows by name; others are shown by their type alone. */
 static const char *kind_of(const char *member, const char *type)
 {
+    static const char *const later[][2] = {{RP_VERDICT_TYPE, "A replay&#39;s verdict"}, {RP_APPROVAL_TYPE, "A person&#39;s decision"},
+                                           {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
+
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
         return "Provenance: this run was made as described under Environment";
+    for (size_t i = 0; type && i < sizeof later / sizeof *later; i++)
+        if (strcmp(type, later[i][0]) == 0)
+            return later[i][1];
     return "Another statement about this archive";
+}
+
+static const char *state_of(const rp_report_view *r, const rp_report_statement *statement)
+{
+    if (statement->checked)
+        return "Valid, by a trusted key";
+    return r->verified ? "Not counted: by a key that is not among the trusted" : "Not checked; it names the key";
+}
+
+/* What a trusted key has signed is told in words; of the rest only what kind it claims to be. */
+static void put_content(rp_report_view *r, const rp_member *member, const rp_report_statement *statement, const char *type)
+{
+    const rp_verified_statement *checked = find_checked(r, member);
+
+    if (checked && checked->verdict)
+        rp_report_verdict_words(r->out, checked->verdict);
+    else if (checked && checked->approval)
+        rp_report_approval_words(r->out, checked->approval);
+    else
+        rp_buffer_text(r->out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
 }
 
 static void put_statement(rp_report_view *r, const rp_member *member, const rp_report_statement *statement)
@@ -50,11 +78,11 @@ static void put_statement(rp_report_view *r, const rp_member *member, const rp_r
     rp_buffer *out = r->out;
 
     rp_buffer_text(out, "<tr><td>");
-    rp_buffer_text(out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
+    put_content(r, member, statement, type);
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, type ? type : "no type");
     rp_buffer_printf(out, "</span></td><td>%s%s%s<br/><span class=\"hash\">",
-                     statement->checked ? "Valid, by a trusted key" : "Not checked; it names the key", statement->key_type ? ", " : "",
+                     state_of(r, statement), statement->key_type ? ", " : "",
                      statement->key_type ? statement->key_type : "");
     rp_html_text(out, *statement->key_id ? statement->key_id : "no key id");
     rp_buffer_text(out, "</span><br/><span class=\"soft\">");
@@ -124,8 +152,8 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
     if (shown == 64)
         rp_buffer_text(r->out, "<p class=\"note\">The first 64 statements.</p>\n");
     rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
-                           "elsewhere. Statements can be added to an archive later, for instance on a replay, a policy or an "
-                           "approval; they appear in this list by their type.</p>\n");
+                           "elsewhere. Statements can be added to an archive later, for instance on a replay or an "
+                           "approval; times in them are the signer&#39;s word.</p>\n");
     return status;
 }
 
@@ -138,11 +166,29 @@ static size_t count_statements(const rp_report_view *r)
     return n;
 }
 
+/* Whether a trusted key has signed the run, or the archive as it is; a verdict or an approval alone does not. */
+static bool is_vouched(const rp_report_view *r)
+{
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++)
+        if (r->verified->statement[i].kind == RP_STATEMENT_PROVENANCE ||
+            r->verified->statement[i].kind == RP_STATEMENT_ENDORSEMENT)
+            return true;
+    return false;
+}
+
 static void put_verdict(rp_report_view *r, size_t statements)
 {
     rp_buffer *out = r->out;
 
-    if (r->verified && r->verified->statements)
+    const rp_policy_result *policy = r->verified ? r->verified->policy : NULL;
+
+    if (policy && policy->unmet)
+        rp_buffer_printf(out, "<div class=\"verdict open\"><strong>The policy is not met: %zu of %zu clauses are open.</strong>\n"
+                         "<p>They are under Policy below. ", policy->unmet, policy->clauses);
+    else if (policy)
+        rp_buffer_printf(out, "<div class=\"verdict good\"><strong>Verified, and the policy is met: all of %zu clauses.</strong>\n"
+                         "<p>", policy->clauses);
+    else if (is_vouched(r))
         rp_buffer_text(out, "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it "
                             "was signed.</strong>\n<p>");
     else if (statements)
@@ -157,17 +203,21 @@ static void put_verdict(rp_report_view *r, size_t statements)
 static void put_signer(rp_report_view *r, size_t statements)
 {
     rp_buffer *out = r->out;
+    size_t shown = 0;
 
     rp_html_row_open(out, "Signature");
     for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
         const rp_verified_statement *s = &r->verified->statement[i];
 
-        if (strcmp(s->member, RP_RUN_STATEMENT) != 0)
+        if (s->kind != RP_STATEMENT_PROVENANCE && s->kind != RP_STATEMENT_ENDORSEMENT)
             continue;
-        rp_buffer_printf(out, "Valid, %s, by a key that the maker of this report named as trusted:<br/>"
-                         "<span class=\"hash\">%s</span>", s->key_type, s->key_id);
+        rp_buffer_printf(out, "%sValid, %s%s, by a key that the maker of this report named as trusted:<br/>"
+                         "<span class=\"hash\">%s</span>", shown++ ? "<br/>" : "",
+                         s->kind == RP_STATEMENT_ENDORSEMENT ? "an endorsement, " : "", s->key_type, s->key_id);
     }
-    if (!r->verified || !r->verified->statements)
+    if (shown == 0 && r->verified)
+        rp_buffer_text(out, "None that counts");
+    else if (shown == 0)
         rp_buffer_text(out, statements ? "Present, not checked: no trusted key was given" : "None");
     rp_html_row_close(out);
 }
@@ -190,10 +240,8 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_buffer_printf(out, " bytes, as the manifest lists them; besides them %s",
                      statements ? "only the statements below" : "nothing");
     rp_html_row_close(out);
-    rp_html_row_open(out, "Replay");
-    rp_buffer_text(out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and compares "
-                        "every bit");
-    rp_html_row_close(out);
+    rp_report_replay_row(r);
+    rp_report_decision_row(r);
     rp_buffer_text(out, "</tbody>\n</table>\n");
 }
 
@@ -269,5 +317,6 @@ rp_status rp_report_verdict(rp_report_view *r, rp_error *err)
     put_verdict(r, statements);
     put_checks(r, statements);
     put_glance(r);
+    rp_report_policy(r);
     return put_statements(r, err);
 }

@@ -104,6 +104,26 @@ rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verifi
     return status;
 }
 
+rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
+                                 const rp_text_list *trusted, const char *policy_path, rp_error *err)
+{
+    rp_trust trust = {.count = 0};
+    rp_policy *policy = NULL;
+    rp_verify_options options = {.tell_unmet = true};
+    rp_status status = rp_trust_load(&trust, trusted, err);
+
+    *archive = NULL;
+    *verified = NULL;
+    if (status == RP_OK)
+        status = rp_policy_load(&policy, policy_path, err);
+    options.policy = policy;
+    if (status == RP_OK)
+        status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, &options, verified, archive, err);
+    rp_policy_free(policy);
+    rp_trust_free(&trust);
+    return status;
+}
+
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)
 {
     rp_status status;

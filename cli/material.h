@@ -24,6 +24,9 @@ void rp_trust_free(rp_trust *trust);
 /* Opens an archive; with trusted keys it is the verified one, from the same open file, and *verified is set. */
 rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
                                   const rp_text_list *trusted, rp_error *err);
+/* The same held against a policy: whether it is met is in the verification. */
+rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
+                                 const rp_text_list *trusted, const char *policy_path, rp_error *err);
 
 /* A whole member; *out is replaced. */
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);

@@ -5,7 +5,7 @@
 #include "cli/print.h"
 
 typedef struct request {
-    const char *archive, *out, *withheld;
+    const char *archive, *out, *withheld, *policy;
     rp_text_list trust;
     bool force;
 } request;
@@ -17,12 +17,14 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
+        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause", &r->policy, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
     const rp_usage usage = {
         "report ARCHIVE -o REPORT.html [--trust PUB.pem ...] [options]",
         "Writes one HTML page on data, model, training, metrics, environment and digests, and on what of it was checked.\n"
-        "It needs no network and no scripts, and prints on A4. The same archive and keys give the same bytes.",
+        "It needs no network and no scripts, and prints on A4. The same archive, keys and policy give the same bytes.\n"
+        "Where the policy is not met the page is written, says so first, and the exit code is 4.",
         "  reprise report loans.reprise -o loans.html --trust me.pub.pem",
         names, 1, options, RP_COUNT(options)};
 
@@ -39,14 +41,17 @@ static void put_result(rp_session *session, const request *r, const rp_archive *
         rp_put_text(out, "archive_id", rp_archive_id(archive));
         rp_put_integer(out, "bytes", length);
         rp_put_text(out, "path", r->out);
-        rp_put_bool(out, "verified", verified != NULL);
+        rp_put_policy_json(out, "policy", verified ? verified->policy : NULL);
+        rp_put_bool(out, "verified", verified != NULL && (!verified->policy || verified->policy->unmet == 0));
         rp_put_close(out, '}');
         return;
     }
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_put_line(session, "written", "%s: %zu bytes", r->out, length);
-    if (verified)
+    if (verified) {
         rp_put_signers(session, verified);
+        rp_put_policy_lines(session, verified->policy);
+    }
     else
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
 }
@@ -61,7 +66,8 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
 
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
-    status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
+    status = r->policy ? rp_archive_open_policy(&archive, &verified, r->archive, &r->trust, r->policy, err)
+                       : rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
@@ -70,6 +76,8 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
         status = rp_file_save(r->out, html, length, r->force, 0644, err);
     if (status == RP_OK)
         put_result(session, r, archive, verified, length);
+    if (status == RP_OK && verified)
+        rp_policy_verdict(session, r->archive, verified->policy);
     rp_text_free(html);
     rp_verification_free(verified);
     rp_archive_close(archive);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "kernels/conformance.h"
 #include "rp/rp.h"
 
@@ -317,6 +318,64 @@ static rp_status job_withheld(rp_error *err)
     return status;
 }
 
+static rp_status job_state_on(const char *path, const rp_key *key, const char *id, rp_error *err)
+{
+    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1,
+                                                  .segments_total = 1}, "ref", 1}, .members = 9};
+    const rp_approval approval = {.role = "risk", .decision = RP_APPROVE, .reason = "r"};
+    rp_status status = rp_archive_attest(path, id, &outcome, key, NULL, err);
+
+    if (status == RP_OK)
+        status = rp_archive_approve(path, id, &approval, key, NULL, err);
+    return status == RP_OK ? rp_archive_endorse(path, id, key, NULL, err) : status;
+}
+
+static rp_status job_check_policy(const char *path, const rp_key *key, rp_error *err)
+{
+    char text[400];
+    rp_policy *policy = NULL;
+    rp_verify_options options = {.tell_unmet = false};
+    rp_status status;
+
+    (void)snprintf(text, sizeof text, "policy: 1\ngroups:\n  a: [%s]\n  b: [key.pub.pem]\nbuilder: {of: a}\n"
+                   "replay: {at_least: 0.2, by: b}\napprovals: {of: b}\n", rp_key_id(key));
+    status = rp_policy_from_text(&policy, text, strlen(text), "policy", job_folder, err);
+    options.policy = policy;
+    if (status == RP_OK)
+        status = rp_verify(path, NULL, 0, &options, NULL, NULL, err);
+    rp_policy_free(policy);
+    return status;
+}
+
+/* On a copy. However far it came, the copy is a whole archive: adding is all or nothing. */
+static rp_status job_statements(rp_error *err)
+{
+    rp_buffer bytes = {0};
+    rp_key *key = NULL;
+    rp_archive *archive = NULL;
+    rp_status status = rp_key_load_private(&key, job_private, NULL, err);
+
+    if (status == RP_OK)
+        status = rp_file_read(job_api, 1 << 24, &bytes, err);
+    if (status == RP_OK)
+        status = rp_file_save(job_out, bytes.data, bytes.size, false, 0644, err);
+    rp_buffer_free(&bytes);
+    if (status == RP_OK)
+        status = rp_archive_open(&archive, job_out, err);
+    if (status == RP_OK)
+        status = job_state_on(job_out, key, rp_archive_id(archive), err);
+    rp_archive_close(archive);
+    if (status == RP_OK)
+        status = job_check_policy(job_out, key, err);
+    if (status != RP_OK && rp_file_exists(job_out)) {
+        assert_int_equal(rp_archive_open(&archive, job_out, NULL), RP_OK);
+        rp_archive_close(archive);
+        (void)unlink(job_out);
+    }
+    rp_key_free(key);
+    return status;
+}
+
 typedef struct small_job {
     const char *name;
     rp_status (*work)(rp_error *err);
@@ -326,8 +385,7 @@ static const small_job small_jobs[] = {
     {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
-    {"log", job_log},
-    {"withheld", job_withheld},
+    {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "audit/journal.h"
 #include "audit/report.h"
@@ -13,6 +14,7 @@
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x01\xE2\x80\xAE"
 #define HOSTILE_JSON "<script>alert(1)</script>\\\"'&\\u0001\xE2\x80\xAE"
+#define HOSTILE_LINE "<script>alert(1)</script>\"'&\xE2\x80\xAE" /* an approval's reason holds no control character */
 #define HOSTILE_CSV "<script>alert(1)</script>\"\"'&\x01\xE2\x80\xAE"
 
 static rp_error err;
@@ -316,6 +318,91 @@ static void members_without_sense_are_named_in_the_report(void **state)
     rp_buffer_free(&bytes);
 }
 
+/* The sample's archive with a replay's verdict and two decisions, all by one key. */
+static void stated_archive(rp_buffer *bytes, const rp_key *key)
+{
+    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_SAMPLE, .last = 1, .steps = 1, .steps_total = 2, .segments = 1,
+                                                  .segments_total = 2, .seed = "<s>"}, "ref", 1}};
+    rp_approval approval = {.role = "risk & co", .decision = RP_APPROVE, .reason = HOSTILE_LINE};
+    char path[] = "/tmp/reprise-test-XXXXXX";
+    int file = mkstemp(path);
+    rp_archive *archive;
+
+    assert_true(file >= 0);
+    close(file);
+    sample_archive(bytes, key);
+    assert_ok(rp_archive_open_memory(&archive, bytes->data, bytes->size, "test", &err));
+    assert_ok(rp_file_save(path, bytes->data, bytes->size, true, 0644, &err));
+    assert_ok(rp_archive_attest(path, rp_archive_id(archive), &outcome, key, NULL, &err));
+    assert_ok(rp_archive_approve(path, rp_archive_id(archive), &approval, key, NULL, &err));
+    approval.decision = RP_REJECT;
+    assert_ok(rp_archive_approve(path, rp_archive_id(archive), &approval, key, NULL, &err));
+    rp_archive_close(archive);
+    assert_ok(rp_file_read(path, 1 << 24, bytes, &err));
+    unlink(path);
+}
+
+static char *report_by_policy(const rp_buffer *bytes, const rp_key *key, const char *clauses)
+{
+    char text[256], *html;
+    rp_verify_options options = {.tell_unmet = true};
+    rp_verification *verified;
+    rp_archive *archive;
+    rp_policy *policy;
+    size_t length;
+
+    (void)snprintf(text, sizeof text, "policy: 1\nname: <b>models</b>\ngroups: {a: [%s]}\nbuilder: {of: a}\n%s", rp_key_id(key), clauses);
+    assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
+    options.policy = policy;
+    assert_ok(rp_verify_memory(bytes->data, bytes->size, "test", &key, 1, &options, &verified, &archive, &err));
+    assert_ok(rp_report(archive, verified, &html, &length, &err));
+    rp_policy_free(policy);
+    if (unbalanced(html))
+        fail_msg("not well formed at: %.80s", unbalanced(html));
+    assert_has_not(html, "<b>");
+    assert_has_not(html, "<s>");
+    assert_has_not(html, "<script");
+    rp_verification_free(verified);
+    rp_archive_close(archive);
+    return html;
+}
+
+static void replays_decisions_and_policies_are_told_only_when_checked(void **state)
+{
+    rp_buffer bytes = {0};
+    rp_key *key;
+    char *html;
+
+    (void)state;
+    assert_ok(rp_key_generate(&key, &err));
+    stated_archive(&bytes, key);
+    html = report(&bytes, key);
+    assert_has(html, "Replay: every bit the same; 1 of 2 steps (50.0\xC2\xA0%), drawn by the seed <bdi>&lt;s&gt;</bdi>, kernels ref");
+    assert_has(html, "Approved as <bdi>risk &amp; co</bdi>: <bdi>&lt;script&gt;");
+    assert_has(html, "<strong>Rejected</strong> as ");
+    assert_has(html, "Verified: signed by a trusted key");
+    assert_has_not(html, "<h3>Policy</h3>");
+    rp_text_free(html);
+    html = report(&bytes, NULL); /* claims: what kind of statement it says to be, and no more */
+    assert_has(html, "A replay&#39;s verdict");
+    assert_has(html, "A person&#39;s decision");
+    assert_has_not(html, "every bit the same;");
+    assert_has_not(html, "Rejected");
+    rp_text_free(html);
+    html = report_by_policy(&bytes, key, "replay: {at_least: 0.5, by: a}\n");
+    assert_has(html, "Verified, and the policy is met: all of 2 clauses.");
+    assert_has(html, "<bdi>&lt;b&gt;models&lt;/b&gt;</bdi>, SHA-256");
+    rp_text_free(html);
+    html = report_by_policy(&bytes, key, "replay: {mode: full, by: a}\napprovals: {of: a}\n");
+    assert_has(html, "The policy is not met: 2 of 3 clauses are open.");
+    assert_has(html, "builder<br/>met");
+    assert_has(html, "replay[0]<br/><strong>not met</strong>");
+    assert_has(html, "replayed only a part");
+    rp_text_free(html);
+    rp_key_free(key);
+    rp_buffer_free(&bytes);
+}
+
 /* The checker would notice. */
 static void the_checker_sees_broken_markup(void **state)
 {
@@ -336,6 +423,7 @@ int main(void)
         cmocka_unit_test(hostile_texts_are_escaped_everywhere),
         cmocka_unit_test(text_that_is_not_utf8_becomes_replacement_characters),
         cmocka_unit_test(members_without_sense_are_named_in_the_report),
+        cmocka_unit_test(replays_decisions_and_policies_are_told_only_when_checked),
         cmocka_unit_test(the_checker_sees_broken_markup),
     };
 
