@@ -161,8 +161,11 @@ rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_er
     char started[32], finished[32];
     time_t now = time(NULL);
     int failed = !predicate || !build || !details || !builder || !metadata || !parameters;
-    rp_status status = rp_host_describe(&host, rp_run_level(run), NULL, err);
+    bool healthy;
+    rp_status status = rp_host_describe(&host, rp_run_level(run), &healthy, err);
 
+    if (status == RP_OK)
+        set(host, "healthy", json_boolean(healthy), &failed);
     utc(started, sizeof started, now - (time_t)took);
     utc(finished, sizeof finished, now);
     set(parameters, "recipe", json_string("run/recipe.json"), &failed);

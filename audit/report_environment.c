@@ -86,6 +86,7 @@ static void put_host(rp_report_view *r, const json_t *predicate)
     put_value(r, "Threads", json_object_get(inner, "threads"));
     put_value(r, "Floating point", json_object_get(host, "floating_point"));
     put_value(r, "Had to be repaired", json_object_get(inner, "floating_point_repaired"));
+    put_value(r, "Doctor found it healthy", json_object_get(host, "healthy"));
     put_libraries(r, json_object_get(host, "libraries"));
     rp_buffer_text(r->out, "</tbody>\n</table>\n");
 }
