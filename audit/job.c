@@ -9,6 +9,7 @@
 #include "audit/dsse.h"
 #include "audit/provenance.h"
 #include "audit/recorder.h"
+#include "audit/saver.h"
 #include "base/memory.h"
 
 enum { RECIPE_LIMIT = 1 << 20 };
@@ -29,6 +30,7 @@ typedef struct work {
     rp_recorder *recorder;
     rp_archive_writer *writer;
     double start, computed; /* when it began; when the last step ended */
+    rp_saver saver;
 } work;
 
 static void work_free(work *w)
@@ -36,6 +38,7 @@ static void work_free(work *w)
     rp_recorder_free(w->recorder);
     rp_driver_free(w->driver);
     rp_archive_writer_free(w->writer);
+    rp_saver_free(&w->saver);
 }
 
 static rp_run_options run_options(const rp_job_options *options)
@@ -59,14 +62,15 @@ static rp_status all_steps(work *w, rp_error *err)
     uint64_t total = rp_driver_total(w->driver);
     rp_status status = RP_OK;
 
-    for (uint64_t i = 0; i < total && status == RP_OK; i++) {
+    for (uint64_t i = rp_run_steps(rp_driver_run(w->driver)); i < total && status == RP_OK; i++) {
         status = rp_driver_step(w->driver, err);
         if (status == RP_OK && i == 0 && w->writer)
             status = rp_driver_add_init(w->driver, w->writer, err);
         if (status == RP_OK && w->options && w->options->progress &&
             !w->options->progress(w->options->self, &(rp_progress){i + 1, total, rp_driver_loss(w->driver)}))
-            status = rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", (unsigned long long)i + 1,
-                             (unsigned long long)total);
+            status = rp_saver_interrupted(&w->saver, w->driver, w->recorder, w->writer, err);
+        if (status == RP_OK)
+            rp_saver_tick(&w->saver, w->driver, w->recorder, w->writer);
     }
     w->computed = seconds();
     return status;
@@ -109,6 +113,11 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
     job->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
     (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(rp_driver_run(w->driver)));
     job->threads = rp_run_threads(rp_driver_run(w->driver));
+    job->resumed_at = w->saver.resumed_at;
+    job->resumes = w->saver.resumes;
+    job->saved_points = w->saver.points;
+    job->saving_seconds = w->saver.seconds;
+    memcpy(job->save_note, w->saver.note, sizeof job->save_note);
     *out = job;
     return RP_OK;
 }
@@ -164,14 +173,14 @@ static char *directory_of(const char *path)
 
 /* folder, when not NULL, gets what is left out; it comes first, so that no archive is there without its other part. */
 static rp_status save(rp_archive_writer *writer, const char *path, const char *folder, const rp_key *key,
-                      const rp_run *run, double took, bool force, rp_error *err)
+                      const rp_run *run, double took, uint64_t resumes, bool force, rp_error *err)
 {
     rp_file_writer *file;
     json_t *predicate = NULL;
     rp_status status = RP_OK;
 
     if (key) {
-        status = rp_provenance_make(&predicate, run, took, err);
+        status = rp_provenance_make(&predicate, run, took, resumes, err);
         if (status == RP_OK)
             status = rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, err);
         json_decref(predicate);
@@ -208,6 +217,51 @@ static rp_status start_writer(work *w, const char *path, rp_error *err)
     return status;
 }
 
+static rp_status start_recording(work *w, const char *path, const rp_buffer *csv, bool force, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    w->writer = rp_saver_writer(&w->saver);
+    if (!w->writer)
+        status = start_writer(w, path, err);
+    if (status == RP_OK)
+        status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
+    if (status == RP_OK)
+        status = follow_periods(w, err);
+    if (status == RP_OK && w->options && w->options->withhold)
+        status = withhold(w, w->options->withhold, csv, force, err);
+    return status == RP_OK ? rp_saver_go_on(&w->saver, w->driver, w->recorder, err) : status;
+}
+
+/* An earlier process may have ended between giving the archive its name and removing the resume points. */
+static rp_status saved_already(const work *w, const char *path, bool *already, rp_error *err)
+{
+    rp_archive *archive;
+    rp_status status = rp_archive_open(&archive, path, err);
+
+    if (status == RP_EIO || status == RP_ENOMEM)
+        return status;
+    if (status != RP_OK)
+        return RP_OK; /* whatever it is, it is not this archive */
+    *already = strcmp(rp_archive_id(archive), rp_archive_writer_id(w->writer)) == 0;
+    rp_archive_close(archive);
+    return RP_OK;
+}
+
+static rp_status save_run(work *w, const char *path, const rp_key *key, bool force, rp_error *err)
+{
+    const double took = w->saver.resumed_at ? difftime(time(NULL), w->saver.began) : w->computed - w->start;
+    bool already = false;
+    rp_status status = RP_OK;
+
+    if (w->saver.resumed_at && !force && rp_file_exists(path))
+        status = saved_already(w, path, &already, err);
+    if (status == RP_OK && !already)
+        status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver), took,
+                      w->saver.resumes, force, err);
+    return status;
+}
+
 static rp_status run_recipe(work *w, const char *recipe_path, const char *path, const rp_key *key, bool force,
                             rp_buffer *csv, char **csv_path, rp_job **out, rp_error *err)
 {
@@ -216,19 +270,15 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     bool record = !(w->options && w->options->no_record);
     rp_status status = load_recipe(recipe_path, &recipe, csv, csv_path, err);
 
+    if (status == RP_OK && record && path && w->options)
+        status = rp_saver_open(&w->saver, w->options, path, recipe, csv, force, err);
     if (status != RP_OK) {
         rp_recipe_free(recipe);
         return status;
     }
     status = rp_driver_from_recipe(&w->driver, recipe, csv->data, csv->size, *csv_path, &options, err);
     if (status == RP_OK && record)
-        status = start_writer(w, path, err);
-    if (status == RP_OK && record)
-        status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
-    if (status == RP_OK && record)
-        status = follow_periods(w, err);
-    if (status == RP_OK && record && w->options && w->options->withhold)
-        status = withhold(w, w->options->withhold, csv, force, err);
+        status = start_recording(w, path, csv, force, err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)
@@ -237,8 +287,8 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     if (status == RP_OK)
         status = report(w, out, err);
     if (status == RP_OK && record && path)
-        status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver),
-                      w->computed - w->start, force, err);
+        status = save_run(w, path, key, force, err);
+    rp_saver_end(&w->saver, status, err);
     if (status == RP_OK) {
         (*out)->seconds = seconds() - w->start;
     } else {
@@ -258,7 +308,7 @@ rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_ke
 
     *out = NULL;
     /* Before the training, not after it. */
-    if (path && !force && rp_file_exists(path))
+    if (path && !force && rp_file_exists(path) && !(options && options->resume && rp_resume_present(path)))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
     status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
     work_free(&w);
@@ -415,7 +465,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
     if (status == RP_OK)
-        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder), force, err);
+        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder), 0, force, err);
     if (status == RP_OK && archive_id)
         memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
     json_decref(json);

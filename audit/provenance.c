@@ -154,10 +154,10 @@ static void utc(char *out, size_t size, time_t at)
         (void)snprintf(out, size, "unknown");
 }
 
-rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_error *err)
+rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint64_t resumes, rp_error *err)
 {
     json_t *host, *predicate = json_object(), *build = json_object(), *details = json_object();
-    json_t *builder = json_object(), *metadata = json_object(), *parameters = json_object();
+    json_t *builder = json_object(), *metadata = json_object(), *parameters = json_object(), *internal;
     char started[32], finished[32];
     time_t now = time(NULL);
     int failed = !predicate || !build || !details || !builder || !metadata || !parameters;
@@ -171,9 +171,11 @@ rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_er
     set(parameters, "recipe", json_string("run/recipe.json"), &failed);
     set(build, "buildType", json_string("https://reprise.invalid/run/v1"), &failed);
     set(build, "externalParameters", parameters, &failed);
-    set(build, "internalParameters", json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads",
-                                               (int)rp_run_threads(run), "floating_point_repaired",
-                                               (int)rp_run_fpenv_repaired(run)), &failed);
+    internal = json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads", (int)rp_run_threads(run),
+                         "floating_point_repaired", (int)rp_run_fpenv_repaired(run));
+    if (resumes)
+        set(internal, "resumes", json_integer((json_int_t)resumes), &failed);
+    set(build, "internalParameters", internal, &failed);
     set(builder, "id", json_string("https://reprise.invalid/builder/local"), &failed);
     set(builder, "version", json_pack("{s:s}", "reprise", RP_VERSION), &failed);
     set(metadata, "startedOn", json_string(started), &failed);

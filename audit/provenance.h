@@ -11,7 +11,8 @@
  * level for "all", of none for NULL (a level takes about a quarter of a second). *healthy (may be NULL): all pins match
  * and all vectors agree. */
 rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy, rp_error *err);
-/* The predicate of signatures/run.dsse.json: SLSA provenance v1. took: seconds of computing. */
-rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, rp_error *err);
+/* The predicate of signatures/run.dsse.json: SLSA provenance v1. took: seconds since the run began.
+ * resumes: how often it went on after an interruption; said only then. */
+rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint64_t resumes, rp_error *err);
 
 #endif

@@ -382,6 +382,17 @@ rp_status rp_recorder_continue(rp_recorder *r, const void *records, size_t size,
     return rp_buffer_status(&r->journal, err);
 }
 
+const rp_buffer *rp_recorder_journal(const rp_recorder *r)
+{
+    return &r->journal;
+}
+
+const rp_buffer *rp_recorder_program(const rp_recorder *r, size_t i, size_t *programs)
+{
+    *programs = r->n_programs;
+    return i < r->n_programs ? &r->program[i].text : NULL;
+}
+
 void rp_recorder_free(rp_recorder *r)
 {
     if (!r)

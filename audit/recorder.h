@@ -21,6 +21,9 @@ rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, u
  * order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_recorder_add_program(rp_recorder *recorder, const void *text, size_t size, rp_error *err);
 rp_status rp_recorder_continue(rp_recorder *recorder, const void *records, size_t size, rp_error *err);
+/* What would be given to these two: the records so far, and program i of the programs so far. */
+const rp_buffer *rp_recorder_journal(const rp_recorder *recorder);
+const rp_buffer *rp_recorder_program(const rp_recorder *recorder, size_t i, size_t *programs);
 /* "checkpoints/000000000100.safetensors": after 100 steps. */
 const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps);
 /* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
@@ -47,6 +50,8 @@ double rp_recorder_age(const rp_recorder *recorder);
 /* Nanoseconds spent observing. */
 uint64_t rp_recorder_nanoseconds(const rp_recorder *recorder);
 
+/* All present states, or those that are not an optimizer's, as a safetensors file. */
+rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 /* The digest of a named tensor list as the journal has it. */
 rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err);
 

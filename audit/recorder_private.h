@@ -49,7 +49,5 @@ struct rp_recorder {
 rp_status rp_recorder_checkpoint(rp_recorder *recorder, uint64_t done, rp_error *err);
 /* From a spool of the recorder's own to the archive. */
 rp_status rp_recorder_add_checkpoints(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
-/* All present states, or those that are not an optimizer's, as a safetensors file. */
-rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 
 #endif

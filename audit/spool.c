@@ -69,6 +69,8 @@ static rp_status open_named(rp_spool *spool, const char *path, uint64_t size, rp
     struct stat info;
 
     spool->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (spool->fd < 0 && errno == ENOENT)
+        return rp_fail(err, RP_EHASH, "%s: is gone", path);
     if (spool->fd < 0 || fstat(spool->fd, &info) != 0)
         return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size < size)

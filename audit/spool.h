@@ -12,7 +12,7 @@ typedef struct rp_spool rp_spool;
 
 /* Without a name, in directory; NULL: $TMPDIR or /tmp. */
 rp_status rp_spool_new(rp_spool **out, const char *directory, rp_error *err);
-/* The first size bytes of the file at path, which is cut there. Errors: RP_EIO, RP_EHASH when it is shorter. */
+/* The first size bytes of the file at path, which is cut there. Errors: RP_EIO, RP_EHASH when it is shorter or gone. */
 rp_status rp_spool_open(rp_spool **out, const char *path, uint64_t size, rp_error *err);
 void rp_spool_free(rp_spool *spool);
 uint64_t rp_spool_size(const rp_spool *spool);

@@ -180,7 +180,7 @@ void rp_file_abort(rp_file_writer *w)
 }
 
 /* Best effort: some file systems refuse fsync on a directory, and the rename itself is already atomic. */
-static void sync_directory(const char *path)
+void rp_file_sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *directory = slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
@@ -217,7 +217,7 @@ rp_status rp_file_commit(rp_file_writer *w, rp_error *err)
             status = rp_fail(err, RP_EIO, "%s: cannot rename into place: %s", w->path, strerror(errno));
     }
     if (status == RP_OK) {
-        sync_directory(w->path);
+        rp_file_sync_folder(w->path);
         rp_free(w->temporary);
         w->temporary = NULL;
     }

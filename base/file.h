@@ -25,6 +25,9 @@ void rp_file_abort(rp_file_writer *writer); /* NULL is fine */
 /* The three steps in one. */
 rp_status rp_file_save(const char *path, const void *bytes, size_t size, bool force, unsigned mode, rp_error *err);
 
+/* What happened to names in the folder of path is on disk afterwards, where the file system can do that. */
+void rp_file_sync_folder(const char *path);
+
 bool rp_file_exists(const char *path);
 
 /* Removes temporaries of writers still open: async-signal-safe, for a handler that is about to end the process. */

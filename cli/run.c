@@ -5,13 +5,28 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+enum { SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
+
 typedef struct request {
-    const char *recipe, *out, *key, *passphrase, *level, *withhold;
+    const char *recipe, *out, *key, *passphrase, *level, *withhold, *save_every;
+    double save_seconds;
     unsigned threads;
-    bool force, no_record;
+    bool force, no_record, resume;
 } request;
+
+/* "60", "0.5"; 0: never. */
+static rp_status parse_seconds(const char *text, double *out, rp_error *err)
+{
+    char *end;
+
+    *out = text ? strtod(text, &end) : SAVE_EVERY;
+    if (text && (strspn(text, "0123456789.") != strlen(text) || end == text || *end || *out > SAVE_EVERY_MAX))
+        return rp_fail(err, RP_EARG, "run: --save-every: expected seconds from 0 to %d, found %.40s", SAVE_EVERY_MAX, text);
+    return RP_OK;
+}
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
 {
@@ -26,19 +41,29 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_ISA(&r->level),
         {0, "withhold", RP_OPTION_TEXT, "DIR", "leave the data out of the archive, bound by salted digests, into this folder",
          &r->withhold, false},
-        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists", &r->force, false},
+        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists, and drop what an interrupted run left",
+         &r->force, false},
+        {0, "resume", RP_OPTION_FLAG, NULL, "go on with an interrupted run, if there is one", &r->resume, false},
+        {0, "save-every", RP_OPTION_TEXT, "SECONDS", "how often to make a point to resume from (default: 60; 0: never)",
+         &r->save_every, false},
         {0, "no-record", RP_OPTION_FLAG, NULL, "only train, to measure what recording costs", &r->no_record, false},
     };
     const rp_usage usage = {
         "run RECIPE.yaml -o OUT.reprise [--key KEY.pem] [options]",
         "Trains by the recipe and writes one archive that holds everything needed to replay the run.\n"
-        "The same recipe and data give the same archive id on every host.",
+        "The same recipe and data give the same archive id on every host. A run that is interrupted or killed\n"
+        "leaves its points in OUT.reprise.resume: --resume goes on from the last one, and the archive is the same.",
         "  reprise run examples/loans.yaml -o loans.reprise --key me.pem",
         names, 1, options, RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->recipe, err);
 
     if (status != RP_OK || session->helped)
         return status;
+    status = parse_seconds(r->save_every, &r->save_seconds, err);
+    if (status != RP_OK)
+        return status;
+    if (r->no_record && (r->resume || r->save_every))
+        return rp_fail(err, RP_EARG, "run: --no-record leaves nothing to resume from: leave out --resume and --save-every");
     if (r->no_record && (r->out || r->key || r->withhold))
         return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
     if (!r->no_record && !r->out)
@@ -62,6 +87,10 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
         rp_put_json(out, "metrics", NULL);
     rp_put_text(out, "path", r->out);
     rp_put_seconds(out, "recording_seconds", job->recording_seconds);
+    rp_put_integer(out, "resumed_at", job->resumed_at);
+    rp_put_integer(out, "resumes", job->resumes);
+    rp_put_integer(out, "saved_points", job->saved_points);
+    rp_put_seconds(out, "saving_seconds", job->saving_seconds);
     rp_put_seconds(out, "seconds", job->seconds);
     rp_put_bool(out, "signed", key != NULL);
     rp_put_integer(out, "steps", job->steps);
@@ -84,6 +113,12 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
         rp_put_line(session, "time", "%s s, of which recording %s s (%s %%)", rp_fixed(seconds, job->seconds, 2),
                     rp_fixed(recording, job->recording_seconds, 2),
                     rp_fixed(share, job->seconds > 0 ? 100 * job->recording_seconds / job->seconds : 0, 1));
+    if (job->resumes)
+        rp_put_line(session, "resumed", "after step %llu; %llu %s in all", (unsigned long long)job->resumed_at,
+                    (unsigned long long)job->resumes, job->resumes == 1 ? "time" : "times");
+    if (job->saved_points)
+        rp_put_line(session, "saved", "%llu resume %s in %s s, gone now", (unsigned long long)job->saved_points,
+                    job->saved_points == 1 ? "point" : "points", rp_fixed(seconds, job->saving_seconds, 2));
     if (r->out)
         rp_put_line(session, "written", "%s", r->out);
     if (r->withhold)
@@ -105,7 +140,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads, .level = r.level, .no_record = r.no_record, .progress = rp_meter_update,
-                              .self = &meter, .withhold = r.withhold};
+                              .self = &meter, .withhold = r.withhold, .save_every = r.save_seconds, .resume = r.resume};
 
     if (status != RP_OK || session->helped)
         return status;
@@ -119,6 +154,8 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     /* the archive has its name by now: without memory for the metrics the summary leaves them out */
     if (status == RP_OK && rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", NULL) != RP_OK)
         metrics = NULL;
+    if (status == RP_OK && *job->save_note)
+        rp_buffer_printf(&session->remark, "resume points: %s%c", job->save_note, 0);
     if (status == RP_OK)
         (session->json ? put_json : put_lines)(session, &r, job, key, metrics);
     json_decref(metrics);

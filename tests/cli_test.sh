@@ -230,18 +230,34 @@ works '"healthy":true,"host":\{' "$reprise" doctor --json
 works '^exp f32 4096 .* ns each' "$reprise" bench --only "exp f32" --threads 1
 works '"limit":"fma","nanoseconds":.*"work":"matmul f32 32' "$reprise" bench --only "32 x 64" --isa ref --json
 
-# ---- interruption: nothing is left, exit 130 ----
+# ---- interruption: exit 130; nothing is left, or what --resume needs ----
 recipe long.yaml data.csv 1000000
 for signal in INT TERM HUP; do
     snapshot >"$log/before"
-    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise >"$log/out" 2>"$log/err"
+    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise --save-every 0 >"$log/out" 2>"$log/err"
     code=$?
     snapshot >"$log/after"
     checks=$((checks + 1))
     if [ $code -ne 130 ] || ! cmp -s "$log/before" "$log/after" || [ "$(wc -l <"$log/err")" -ne 1 ]; then
         bad "SIG$signal: exit $code, expected 130, one line and no file left"
     fi
+    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise >"$log/out" 2>"$log/err"
+    code=$?
+    checks=$((checks + 1))
+    if [ $code -ne 130 ] || [ -e long.reprise ] || ! grep -q '^reprise: interrupted at step .*: --resume goes on' "$log/err"; then
+        bad "SIG$signal: exit $code, expected 130, one line that tells of --resume, and no archive"
+    fi
+    fails 2 'long.reprise.resume: a run was interrupted after step [0-9]+: add --resume .*, or --force' \
+        "$reprise" run long.yaml -o long.reprise
+    fails 2 'belongs to another recipe' "$reprise" run small.yaml -o long.reprise --resume
+    sed 's/1000000/2/' long.yaml >short.yaml
+    works '^archive' "$reprise" run short.yaml -o long.reprise --force
+    holds "--force drops what was left" test ! -e long.reprise.resume
+    rm long.reprise
 done
+fails 2 'expected seconds from 0 to 1000000, found x' "$reprise" run small.yaml -o s.reprise --save-every x
+fails 2 'leave out --resume' "$reprise" run small.yaml --no-record --resume
+works '"resumed_at":0,"resumes":0,"saved_points":0,' "$reprise" run small.yaml -o s.reprise --resume --json
 
 # While no step runs nobody would ask: the process ends at once. The data of one step takes long to prepare and to score.
 rows 400000 >huge.csv

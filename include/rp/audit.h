@@ -71,6 +71,10 @@ typedef struct rp_job_options {
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
     rp_replay_begun *begun; /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
+    /* rp_train_recipe with a path: seconds between two resume points, and one when progress stops the job; they lie in
+     * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
+    double save_every;
+    bool resume; /* go on from the last resume point, if there is one */
 } rp_job_options;
 
 typedef struct rp_job {
@@ -82,10 +86,17 @@ typedef struct rp_job {
     unsigned threads;
     size_t members;        /* replay: members reproduced and compared */
     rp_replay_scope scope; /* replay: what was repeated */
+    uint64_t resumed_at;   /* run: the step it went on after; 0: from the start */
+    uint64_t resumes;      /* run: how often it was resumed, in all */
+    uint64_t saved_points; /* run: resume points made, and the seconds that took */
+    double saving_seconds;
+    char save_note[256];   /* run: what went wrong with resume points and was overcome; "" if nothing */
 } rp_job;
 
 /* Trains by the YAML recipe at recipe_path and writes the archive, signed when key is not NULL. path NULL: writes
- * nothing. Errors: those of the recipe (RP_EARG), the data (RP_EDATA) and the file; nothing is left under path. */
+ * nothing. Errors: those of the recipe (RP_EARG), the data (RP_EDATA) and the file; nothing is left under path. Resume points
+ * in PATH.resume: RP_EEXIST without resume and force, which drops them; RP_EARG when they are of another recipe, data or
+ * version; RP_EHASH when none is whole. They outlive all errors but RP_EDATA. */
 RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                                  const rp_job_options *options, rp_job **out, rp_error *err);
 /* Computes the whole run again from the open archive alone and compares every journal record and every member of the
