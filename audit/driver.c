@@ -13,6 +13,7 @@
 
 struct rp_driver {
     rp_run_kind kind;
+    bool lent;             /* recipe and csv are another driver's */
     rp_recipe *recipe;     /* recipe runs */
     rp_buffer csv;         /* bytes from an archive; empty when borrowed */
     const void *csv_bytes;
@@ -28,8 +29,10 @@ void rp_driver_free(rp_driver *d)
         return;
     rp_trainer_free(d->trainer);
     rp_tape_free(d->tape);
-    rp_recipe_free(d->recipe);
-    rp_buffer_free(&d->csv);
+    if (!d->lent) {
+        rp_recipe_free(d->recipe);
+        rp_buffer_free(&d->csv);
+    }
     rp_free(d);
 }
 
@@ -144,6 +147,29 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     return status;
 }
 
+rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archive *archive, const rp_run_options *options,
+                          rp_error *err)
+{
+    rp_driver *d;
+    rp_status status;
+
+    if (!from->trainer)
+        return rp_driver_from_archive(out, archive, options, err);
+    *out = NULL;
+    d = rp_calloc(1, sizeof *d);
+    if (!d)
+        return rp_no_memory(err);
+    *d = *from;
+    d->lent = true;
+    d->trainer = NULL;
+    status = rp_trainer_clone(&d->trainer, from->trainer, options, err);
+    if (status != RP_OK)
+        rp_driver_free(d);
+    else
+        *out = d;
+    return status;
+}
+
 rp_run *rp_driver_run(const rp_driver *d)
 {
     return d->trainer ? rp_trainer_run(d->trainer) : rp_tape_run(d->tape);
@@ -210,6 +236,57 @@ rp_status rp_driver_restore(rp_driver *d, uint64_t step, const void *bytes, size
         rp_free((void *)named[i].data);
     rp_free(named);
     rp_safetensors_free(file);
+    return status;
+}
+
+/* Every state of the run: zeros, but for those in the file. */
+static rp_status with_zeros(const rp_run *run, const rp_safetensors *file, rp_named *state, rp_error *err)
+{
+    size_t n;
+    const rp_named *slot = rp_run_states(run, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t bytes = rp_type_bytes(&slot[i].type);
+        const rp_safetensor *t = rp_safetensors_find(file, slot[i].name);
+        void *host = rp_calloc(bytes ? bytes : 1, 1);
+
+        if (!host)
+            return rp_no_memory(err);
+        state[i] = (rp_named){slot[i].name, slot[i].type, host};
+        if (!t && strncmp(slot[i].name, "optim.", 6) != 0)
+            return rp_fail(err, RP_EFORMAT, "%.96s is missing", slot[i].name);
+        if (t && (t->size != bytes || t->dtype != slot[i].type.dtype))
+            return rp_fail(err, RP_EFORMAT, "%.96s has another shape or dtype", slot[i].name);
+        if (t)
+            rp_to_host(host, t->data, t->dtype, t->size / rp_dtype_size(t->dtype));
+    }
+    return RP_OK;
+}
+
+rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_error *err)
+{
+    static const char member[] = "weights/final.safetensors";
+    rp_buffer bytes = {0};
+    rp_safetensors *file = NULL;
+    rp_named *state = NULL;
+    size_t n;
+    rp_status status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &bytes, err);
+
+    (void)rp_run_states(rp_driver_run(d), &n);
+    if (status == RP_OK)
+        status = rp_safetensors_parse(&file, bytes.data, bytes.size, member, err);
+    if (status == RP_OK) {
+        state = rp_calloc(n, sizeof *state);
+        status = state ? with_zeros(rp_driver_run(d), file, state, err) : rp_no_memory(err);
+        status = status == RP_EFORMAT ? rp_fail_at(err, status, "%s", member) : status;
+    }
+    if (status == RP_OK)
+        status = rp_trainer_restore(d->trainer, rp_trainer_training_steps(d->trainer) + 1, state, n, err);
+    for (size_t i = 0; state && i < n; i++)
+        rp_free((void *)state[i].data);
+    rp_free(state);
+    rp_safetensors_free(file);
+    rp_buffer_free(&bytes);
     return status;
 }
 

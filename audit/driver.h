@@ -20,6 +20,10 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
 rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err);
 /* The steps between two checkpoints: 0 when the archive has none. Errors: RP_EFORMAT. */
 rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out, rp_error *err);
+/* Another driver of the same archive, before its first step, for another thread. A recipe's data are not prepared again: `from`
+ * lends them and must outlive it. */
+rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archive *archive, const rp_run_options *options,
+                          rp_error *err);
 void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
@@ -34,6 +38,9 @@ uint64_t rp_driver_checkpoint_period(const rp_driver *driver);
  * (a scoring of a recipe) may be computed again, unobserved. Errors: RP_EFORMAT; the driver should then be given up. */
 rp_status rp_driver_restore(rp_driver *driver, uint64_t step, const void *file, size_t size, const char *where,
                             rp_error *err);
+/* Of a recipe: goes on as before its evaluations, with the archive's final weights. The moments are zeros, since no evaluation
+ * reads them. Errors: as rp_driver_restore. */
+rp_status rp_driver_restore_final(rp_driver *driver, const rp_archive *archive, rp_error *err);
 float rp_driver_loss(const rp_driver *driver);
 /* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
 rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole jobs: run a recipe into an archive, replay an archive, save a run of the API. Run and replay build the same
- * archive from a driver and a recorder; run writes it, replay compares it member by member. */
-#include <stdio.h>
+ * Whole jobs: run a recipe into an archive, save a run of the API. Replaying (replay.c) builds the same archive from a driver
+ * and a recorder, and compares it. */
 #include <string.h>
-#include <time.h>
 
-#include "audit/driver.h"
+#include "audit/compose.h"
 #include "audit/dsse.h"
 #include "audit/provenance.h"
 #include "audit/recorder.h"
@@ -14,14 +12,6 @@
 
 enum { RECIPE_LIMIT = 1 << 20 };
 static const size_t csv_limit = (size_t)4 << 30;
-
-static double seconds(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* The parts of a job under way. */
 typedef struct work {
@@ -72,53 +62,26 @@ static rp_status all_steps(work *w, rp_error *err)
         if (status == RP_OK)
             rp_saver_tick(&w->saver, w->driver, w->recorder, w->writer);
     }
-    w->computed = seconds();
-    return status;
-}
-
-static rp_status finish(work *w, rp_error *err)
-{
-    rp_digest root;
-    json_t *run = json_object();
-    rp_status status = run ? RP_OK : rp_no_memory(err);
-
-    if (status == RP_OK)
-        status = rp_recorder_add_members(w->recorder, w->writer, &root, err);
-    if (status == RP_OK)
-        status = rp_driver_add_members(w->driver, w->writer, run, err);
-    if (status == RP_OK)
-        status = rp_recorder_describe(w->recorder, &root, run, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_finish(w->writer, rp_driver_kind(w->driver), run, err);
-    json_decref(run);
+    w->computed = rp_compose_seconds();
     return status;
 }
 
 static rp_status report(const work *w, rp_job **out, rp_error *err)
 {
-    rp_job *job = rp_calloc(1, sizeof *job);
-    rp_status status;
+    rp_status status = rp_compose_job(out, w->driver, err);
 
-    if (!job)
-        return rp_no_memory(err);
-    status = rp_driver_metrics(w->driver, &job->metrics, err);
-    if (status != RP_OK) {
-        rp_free(job);
+    if (status != RP_OK)
         return status;
-    }
     if (w->writer)
-        memcpy(job->archive_id, rp_archive_writer_id(w->writer), sizeof job->archive_id);
-    job->steps = rp_run_steps(rp_driver_run(w->driver));
-    job->seconds = seconds() - w->start;
-    job->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
-    (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(rp_driver_run(w->driver)));
-    job->threads = rp_run_threads(rp_driver_run(w->driver));
-    job->resumed_at = w->saver.resumed_at;
-    job->resumes = w->saver.resumes;
-    job->saved_points = w->saver.points;
-    job->saving_seconds = w->saver.seconds;
-    memcpy(job->save_note, w->saver.note, sizeof job->save_note);
-    *out = job;
+        memcpy((*out)->archive_id, rp_archive_writer_id(w->writer), sizeof (*out)->archive_id);
+    (*out)->steps = rp_run_steps(rp_driver_run(w->driver));
+    (*out)->seconds = rp_compose_seconds() - w->start;
+    (*out)->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
+    (*out)->resumed_at = w->saver.resumed_at;
+    (*out)->resumes = w->saver.resumes;
+    (*out)->saved_points = w->saver.points;
+    (*out)->saving_seconds = w->saver.seconds;
+    memcpy((*out)->save_note, w->saver.note, sizeof (*out)->save_note);
     return RP_OK;
 }
 
@@ -282,7 +245,7 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)
-        status = finish(w, err);
+        status = rp_compose_archive(w->driver, w->recorder, w->writer, err);
     /* The report comes first: once the archive has its name, nothing may fail any more. */
     if (status == RP_OK)
         status = report(w, out, err);
@@ -290,7 +253,7 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
         status = save_run(w, path, key, force, err);
     rp_saver_end(&w->saver, status, err);
     if (status == RP_OK) {
-        (*out)->seconds = seconds() - w->start;
+        (*out)->seconds = rp_compose_seconds() - w->start;
     } else {
         rp_job_free(*out);
         *out = NULL;
@@ -301,7 +264,7 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
 rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                           const rp_job_options *options, rp_job **out, rp_error *err)
 {
-    work w = {.options = options, .start = seconds()};
+    work w = {.options = options, .start = rp_compose_seconds()};
     rp_buffer csv = {0};
     char *csv_path = NULL;
     rp_status status;
@@ -314,126 +277,6 @@ rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_ke
     work_free(&w);
     rp_buffer_free(&csv);
     rp_free(csv_path);
-    return status;
-}
-
-/* Every member of the manifest must have been made again, with the same bytes. The manifest itself comes last: it differs
- * whenever a member does, and the member is what should be named. */
-static rp_status compare_members(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
-                                 rp_error *err)
-{
-    size_t count = rp_archive_member_count(archive);
-
-    *compared = 0;
-    for (size_t i = 1; i <= count; i++) {
-        const rp_member *expected = rp_archive_member(archive, i % count), *found;
-        char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
-
-        if (strncmp(expected->name, "signatures/", 11) == 0)
-            continue;
-        found = rp_archive_writer_find(writer, expected->name);
-        if (!found)
-            return rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", expected->name);
-        rp_digest_hex(e, &expected->digest);
-        rp_digest_hex(f, &found->digest);
-        if (!rp_digest_equal(&expected->digest, &found->digest))
-            return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", expected->name, e, f);
-        ++*compared;
-    }
-    for (size_t i = 0; i < rp_archive_writer_member_count(writer); i++)
-        if (!rp_archive_find(archive, rp_archive_writer_member(writer, i)->name))
-            return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive",
-                           rp_archive_writer_member(writer, i)->name);
-    return RP_OK;
-}
-
-/* With rolling digests the last records leave most of the last state open; the manifest has its digest. */
-static rp_status compare_final_state(const work *w, const rp_archive *archive, rp_error *err)
-{
-    const char *recorded = json_string_value(json_object_get(rp_archive_manifest(archive)->run, "final_state"));
-    char found[RP_DIGEST_HEX];
-    rp_digest digest;
-    rp_status status;
-
-    if (rp_driver_state_period(w->driver) == 1)
-        return RP_OK;
-    if (!recorded || strlen(recorded) != RP_DIGEST_HEX - 1)
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.final_state: expected 64 hex digits");
-    status = rp_recorder_final_state(w->recorder, &digest, err);
-    if (status != RP_OK)
-        return status;
-    rp_digest_hex(found, &digest);
-    if (strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s", recorded,
-                       found);
-    return RP_OK;
-}
-
-/* The segments of a run lie between its checkpoints. */
-static rp_replay_scope full_scope(const work *w, const rp_archive *archive)
-{
-    uint64_t steps = rp_driver_total(w->driver), segments = 1;
-    rp_replay_scope scope = {.mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
-
-    for (size_t i = 0; i < rp_archive_member_count(archive); i++)
-        segments += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
-    scope.segments = scope.segments_total = segments;
-    return scope;
-}
-
-static void begin(const work *w, const rp_replay_scope *scope)
-{
-    rp_replay_begun *begun = w->options ? w->options->begun : NULL;
-
-    if (!begun)
-        return;
-    begun->scope = *scope;
-    (void)snprintf(begun->level, sizeof begun->level, "%s", rp_run_level(rp_driver_run(w->driver)));
-    begun->threads = rp_run_threads(rp_driver_run(w->driver));
-}
-
-rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
-{
-    work w = {.options = options, .start = seconds()};
-    rp_run_options run = run_options(options);
-    rp_replay_scope scope = {.mode = RP_REPLAY_FULL};
-    size_t compared = 0;
-    rp_status status = rp_driver_from_archive(&w.driver, archive, &run, err);
-
-    *out = NULL;
-    if (status == RP_OK)
-        status = rp_archive_writer_new(&w.writer, NULL, err);
-    if (status == RP_OK)
-        status = rp_recorder_attach(&w.recorder, rp_driver_run(w.driver),
-                                    rp_driver_kind(w.driver) == RP_RUN_API, err);
-    if (status == RP_OK)
-        status = follow_periods(&w, err);
-    if (status == RP_OK && rp_archive_salt(archive))
-        status = rp_recorder_set_salt(w.recorder, rp_archive_salt(archive), err);
-    if (status == RP_OK && rp_archive_salt(archive))
-        status = rp_archive_writer_withhold(w.writer, rp_archive_salt(archive), err);
-    if (status == RP_OK)
-        status = rp_recorder_expect(w.recorder, archive, err);
-    if (status == RP_OK) {
-        scope = full_scope(&w, archive);
-        begin(&w, &scope);
-        status = all_steps(&w, err);
-    }
-    if (status == RP_OK)
-        status = compare_final_state(&w, archive, err);
-    if (status == RP_OK)
-        status = finish(&w, err);
-    if (status == RP_OK)
-        status = compare_members(archive, w.writer, &compared, err);
-    if (status == RP_OK)
-        status = rp_withheld_compare(archive, w.writer, &compared, err);
-    if (status == RP_OK)
-        status = report(&w, out, err);
-    if (status == RP_OK) {
-        (*out)->members = compared;
-        (*out)->scope = scope;
-    }
-    work_free(&w);
     return status;
 }
 

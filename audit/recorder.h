@@ -43,6 +43,8 @@ rp_status rp_recorder_add_members(const rp_recorder *recorder, rp_archive_writer
                                   rp_error *err);
 /* The keys of the manifest's run object that the recorder knows. */
 rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, json_t *run, rp_error *err);
+/* From now on, records are compared but for their digests of the states, which are not those of the run. */
+void rp_recorder_forget_states(rp_recorder *recorder);
 /* The digest of all present states. */
 rp_status rp_recorder_final_state(const rp_recorder *recorder, rp_digest *out, rp_error *err);
 /* Seconds since the recorder was attached. */

@@ -23,7 +23,7 @@ typedef struct kept_feed {
 
 struct rp_recorder {
     rp_run *run;
-    bool keep_feeds, comparing, failed;
+    bool keep_feeds, comparing, failed, stateless; /* stateless: states are not compared */
     time_t started;
     recorded_program *program;
     size_t n_programs, cap_programs;

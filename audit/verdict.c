@@ -128,7 +128,7 @@ static void read_scope(rp_fields *parent, rp_replay_scope *scope)
     rp_fields_count(&f, "last", &scope->last, 0, scope->steps_total - (scope->steps_total > 0));
     rp_fields_count(&f, "first", &scope->first, 0, scope->last);
     rp_fields_count(&f, "segments_total", &scope->segments_total, 1, scope->steps_total);
-    rp_fields_count(&f, "segments", &scope->segments, 1, scope->segments_total);
+    rp_fields_count(&f, "segments", &scope->segments, 0, scope->segments_total);
     rp_fields_choice(&f, "mode", &mode, modes, sizeof modes / sizeof *modes);
     rp_fields_text_or_null(&f, "seed", scope->seed, sizeof scope->seed);
     scope->mode = (rp_replay_mode)mode;
@@ -136,6 +136,8 @@ static void read_scope(rp_fields *parent, rp_replay_scope *scope)
         rp_fields_refuse(&f, "steps", "no more than lie between first and last");
     if (mode == RP_REPLAY_FULL && (scope->steps != scope->steps_total || scope->segments != scope->segments_total))
         rp_fields_refuse(&f, "mode", "another than full where not every step was repeated");
+    if (mode != RP_REPLAY_RANGE && scope->segments == 0) /* a range may lie inside one */
+        rp_fields_refuse(&f, "segments", "at least 1 but for a range");
     if (mode == RP_REPLAY_RANGE && scope->steps != scope->last - scope->first + 1)
         rp_fields_refuse(&f, "steps", "every one from first to last in a range");
     if ((mode == RP_REPLAY_SAMPLE) != (scope->seed[0] != '\0'))

@@ -290,6 +290,29 @@ rp_status rp_archive_inputs_present(const rp_archive *archive, rp_error *err)
     return status;
 }
 
+static rp_status compare_salted(const rp_archive *archive, const rp_member *recorded, const rp_member *made, rp_error *err)
+{
+    char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
+    rp_digest salted;
+    rp_status status = rp_salted_member(&salted, rp_archive_salt(archive), made->name, &made->digest, err);
+
+    if (status != RP_OK || rp_digest_equal(&recorded->digest, &salted))
+        return status;
+    rp_digest_hex(e, &recorded->digest);
+    rp_digest_hex(f, &salted);
+    return rp_fail(err, RP_EBITS, "%s: salted digest recorded %s, recomputed %s", made->name, e, f);
+}
+
+rp_status rp_withheld_compare_member(const rp_archive *archive, const rp_member *made, rp_error *err)
+{
+    const rp_manifest *manifest = archive->manifest;
+
+    for (size_t i = 0; i < manifest->n_withheld; i++)
+        if (strcmp(manifest->withheld[i].name, made->name) == 0)
+            return compare_salted(archive, &manifest->withheld[i], made, err);
+    return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive, nor left out of it", made->name);
+}
+
 rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared, rp_error *err)
 {
     const rp_manifest *manifest = archive->manifest;
@@ -300,20 +323,14 @@ rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer
         const rp_member *recorded = i < manifest->n_withheld ? &manifest->withheld[i] : NULL;
         const rp_member *found = i < count ? &made[i] : NULL;
         int order = !recorded ? 1 : !found ? -1 : rp_member_compare(recorded, found);
-        char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
-        rp_digest salted = {{0}};
         rp_status status;
 
         if (order)
             return rp_fail(err, RP_EBITS, "%s: left out of %s only", order < 0 ? recorded->name : found->name,
                            order < 0 ? "the recorded run" : "the replay");
-        status = rp_salted_member(&salted, rp_archive_salt(archive), found->name, &found->digest, err);
+        status = compare_salted(archive, recorded, found, err);
         if (status != RP_OK)
             return status;
-        rp_digest_hex(e, &recorded->digest);
-        rp_digest_hex(f, &salted);
-        if (strcmp(e, f) != 0)
-            return rp_fail(err, RP_EBITS, "%s: salted digest recorded %s, recomputed %s", found->name, e, f);
         ++*compared;
     }
     return RP_OK;

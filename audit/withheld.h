@@ -37,6 +37,8 @@ rp_status rp_withheld_room(const char *folder, const char *name, const void *byt
 const rp_salt *rp_archive_salt(const rp_archive *archive);
 /* RP_EARG when an input that a replay needs was left out and not disclosed; the error says what to give. */
 rp_status rp_archive_inputs_present(const rp_archive *archive, rp_error *err);
+/* Whether a member that was made again is one that the archive was made without. Errors: RP_EBITS names it. */
+rp_status rp_withheld_compare_member(const rp_archive *archive, const rp_member *made, rp_error *err);
 /* Whether the writer, finished, withholds what the archive does. Errors: RP_EBITS names the member. */
 rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared, rp_error *err);
 

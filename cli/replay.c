@@ -2,6 +2,7 @@
  * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
 #include "base/json.h"
 #include "cli/attest.h"
+#include "cli/choice.h"
 #include "cli/material.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -13,6 +14,7 @@ typedef struct request {
     rp_text_list trust;
     unsigned threads;
     rp_attestation attest;
+    rp_choice choice;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -23,6 +25,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_CHOICE(&r->choice),
         RP_OPTION_ATTEST(&r->attest),
     };
     const rp_usage usage = {
@@ -30,18 +33,23 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
         "compares every step and every member. Of a C API run, initial state,\n"
         "data and feeds are taken as given. Exit 3 and the first difference where bits differ. With --attest the\n"
-        "verdict, whichever it is, is signed and added to the archive.",
+        "verdict, whichever it is, is signed and added to the archive. A run with checkpoints can be replayed in part:\n"
+        "--steps takes a range, --sample draws segments by words that you choose (docs/replay.md).",
         "  reprise replay loans.reprise --threads 3 --isa ref\n"
+        "  reprise replay loans.reprise --sample 5% --seed \"audit 17 of 2026\" --parallel 4\n"
         "  reprise replay loans.reprise --trust me.pub.pem --attest --key validator.pem",
         names, 1, options, RP_COUNT(options)};
 
-    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    return status == RP_OK && !session->helped ? rp_choice_resolve(&r->choice, err) : status;
 }
 
-static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
-                     const rp_job *job, const json_t *metrics)
+static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
+                          const rp_job *job, const json_t *metrics, rp_error *err)
 {
     rp_buffer *out = &session->out;
+    rp_status status;
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
@@ -52,20 +60,28 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_integer(out, "members", job->members);
     rp_put_metrics(out, "metrics", metrics);
     rp_put_text(out, "path", r->archive);
+    status = rp_choice_put_json(session, job, err);
     rp_put_seconds(out, "seconds", job->seconds);
     rp_put_integer(out, "steps", job->steps);
     rp_put_integer(out, "threads", job->threads);
     rp_put_bool(out, "verified", verified != NULL);
     rp_put_close(out, '}');
+    return status;
 }
 
-static void put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
-                      const rp_job *job, const json_t *metrics)
+static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
+                           const rp_job *job, const json_t *metrics, rp_error *err)
 {
     char seconds[RP_NUMBER_TEXT];
+    rp_status status;
 
-    rp_put_verdict(session, true, "identical", "%s: %llu steps and %zu members, every bit", r->archive,
-                   (unsigned long long)job->steps, job->members);
+    if (job->scope.mode == RP_REPLAY_FULL)
+        rp_put_verdict(session, true, "identical", "%s: %llu steps and %zu members, every bit", r->archive,
+                       (unsigned long long)job->steps, job->members);
+    else
+        rp_put_verdict(session, true, "identical", "%s: %llu of %llu steps and %zu members, every bit", r->archive,
+                       (unsigned long long)job->steps, (unsigned long long)job->scope.steps_total, job->members);
+    status = rp_choice_put_lines(session, job, err);
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     if (strcmp(rp_archive_kind(archive), "api") == 0)
         rp_put_line(session, "kind", "C API run: initial state, data and feeds are taken from the archive as given");
@@ -78,6 +94,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
     if (r->attest.key)
         rp_put_line(session, "attested", "%s", r->attest.member);
+    return status;
 }
 
 rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error *err)
@@ -90,7 +107,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads, .level = r.level, .progress = rp_meter_update, .self = &meter,
-                              .begun = &r.attest.outcome.begun};
+                              .begun = &r.attest.outcome.begun, .choice = &r.choice.choice};
 
     if (status != RP_OK || session->helped)
         return status;
@@ -110,7 +127,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     if (status == RP_OK)
         status = rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", err);
     if (status == RP_OK)
-        (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics);
+        status = (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics, err);
     json_decref(metrics);
     rp_attestation_free(&r.attest);
     rp_job_free(job);

@@ -13,7 +13,7 @@
 
 struct rp_trainer {
     const rp_recipe *recipe;
-    rp_dataset *data;
+    rp_dataset *data, *lent; /* lent: data is another trainer's */
     rp_model model;
     rp_run *run;
     rp_compiled *init, *full, *last, *eval_train, *eval_valid;
@@ -36,7 +36,8 @@ void rp_trainer_free(rp_trainer *t)
     rp_compiled_free(t->eval_train);
     rp_compiled_free(t->eval_valid);
     rp_run_free(t->run);
-    rp_dataset_free(t->data);
+    if (!t->lent)
+        rp_dataset_free(t->data);
     rp_free(t->order);
     rp_free(t);
 }
@@ -293,8 +294,8 @@ static rp_status build_programs(rp_trainer *t, rp_error *err)
     return status;
 }
 
-rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
-                         const rp_run_options *options, rp_error *err)
+static rp_status new_trainer(rp_trainer **out, const rp_recipe *recipe, rp_dataset *lent, const void *csv, size_t size,
+                             const char *where, const rp_run_options *options, rp_error *err)
 {
     rp_trainer *t = rp_calloc(1, sizeof *t);
     rp_fpenv saved;
@@ -310,7 +311,9 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
         rp_free(t);
         return status;
     }
-    status = rp_dataset_prepare(&t->data, recipe, csv, size, where, err);
+    t->data = t->lent = lent;
+    if (!lent)
+        status = rp_dataset_prepare(&t->data, recipe, csv, size, where, err);
     if (status == RP_OK)
         status = rp_model_init(&t->model, recipe, t->data->schema->features, t->data->schema->classes, err);
     if (status == RP_OK) {
@@ -329,6 +332,17 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
     else
         *out = t;
     return status;
+}
+
+rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                         const rp_run_options *options, rp_error *err)
+{
+    return new_trainer(out, recipe, NULL, csv, size, where, options, err);
+}
+
+rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)
+{
+    return new_trainer(out, from->recipe, from->data, NULL, 0, NULL, options, err);
 }
 
 rp_run *rp_trainer_run(const rp_trainer *t)

@@ -12,6 +12,9 @@ typedef struct rp_trainer rp_trainer;
 /* recipe and csv are borrowed; where names the CSV in errors. */
 rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                          const rp_run_options *options, rp_error *err);
+/* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and must outlive
+ * it. Runs of the two may go on in two threads. */
+rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);
 void rp_trainer_free(rp_trainer *trainer);
 rp_run *rp_trainer_run(const rp_trainer *trainer); /* to observe; data are train_x, train_y, valid_x, valid_y */
 const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer);

@@ -62,6 +62,16 @@ typedef struct rp_replay_begun {
     unsigned threads;
 } rp_replay_begun;
 
+/* What a replay is to repeat. */
+typedef struct rp_replay_choice {
+    rp_replay_mode mode;
+    uint64_t first, last;  /* range: steps; it begins at the nearest checkpoint at or before first */
+    uint32_t share;        /* sample: millionths of the run's segments, 1 to 1000000, rounded up to whole segments */
+    const char *seed;      /* sample: the auditor's words, as rp_sample_draw takes them */
+    unsigned parallel;     /* segments at a time, each on `threads` of its own; 0 and 1: one. With a full replay it makes a
+                              range of all steps of it, in which the manifest is not made again */
+} rp_replay_choice;
+
 typedef struct rp_job_options {
     unsigned threads;    /* as rp_run_options */
     const char *level;
@@ -70,6 +80,7 @@ typedef struct rp_job_options {
     bool (*progress)(void *self, const rp_progress *progress);
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
+    const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */
     rp_replay_begun *begun; /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
     /* rp_train_recipe with a path: seconds between two resume points, and one when progress stops the job; they lie in
      * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
@@ -99,10 +110,22 @@ typedef struct rp_job {
  * version; RP_EHASH when none is whole. They outlive all errors but RP_EDATA. */
 RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                                  const rp_job_options *options, rp_job **out, rp_error *err);
-/* Computes the whole run again from the open archive alone and compares every journal record and every member of the
- * manifest. Errors: RP_EBITS at the first difference, naming step or member, expected and found. */
+/* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every journal record
+ * and every member of the manifest is compared. A part: from each checkpoint that begins a chosen segment, whose states must
+ * be those of the journal's record before it, every record of the segment and the states where it ends; besides, whatever
+ * was chosen, the data preparation, and metrics and predictions from the final weights.
+ * Errors: RP_EBITS at the first difference, naming step or member, expected and found; RP_EARG for a range or sample that
+ * the run does not have. */
 RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
 RP_API void rp_job_free(rp_job *job);
+/* The segments that a sample replays (FORMAT.md 12): out[0 .. count - 1], ascending, of 0 .. segments - 1, as the auditor's seed
+ * and the archive's id draw them. Errors: RP_EARG for a seed that is not 1 to 128 printable ASCII characters without a space
+ * at either end, or a count above segments; RP_ENOMEM. */
+RP_API rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char *seed, const char *archive_id,
+                                rp_error *err);
+/* The probability that a sample of `drawn` of `segments` holds at least one of `forged` that whoever forged chose without
+ * knowing the seed: 1 - C(segments - forged, drawn) / C(segments, drawn). */
+RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forged);
 
 /* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Bisects the journals
  * through their Merkle trees to the first record that differs, recomputes both runs up to that step from the nearest
