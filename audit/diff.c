@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What tells two runs apart. Digests find the first differing step without computing anything; both runs are then computed
- * up to it, and that one step is executed instruction by instruction on both sides. */
+ * up to it, from the nearest checkpoint, and that one step is executed instruction by instruction on both sides. */
 #include <stdio.h>
 #include <string.h>
 
@@ -100,19 +100,21 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
 static rp_status look_inside(side *s, const rp_run_options *options, rp_error *err)
 {
     size_t n;
+    uint64_t from;
     const rp_named *state;
-    rp_status status = rp_driver_from_archive(&s->driver, s->archive, options, err);
+    rp_status status = rp_diff_open(s, options, err);
 
     if (status != RP_OK)
         return status;
+    from = rp_run_steps(rp_driver_run(s->driver));
     status = rp_run_observe(rp_driver_run(s->driver), (rp_observer){on_step, s}, err);
     if (status == RP_OK && s->step >= rp_driver_total(s->driver))
         status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but the run ends before it",
                          (unsigned long long)s->step);
     state = rp_run_states(rp_driver_run(s->driver), &n);
-    if (status == RP_OK && s->step == 0)
+    if (status == RP_OK && s->step == from)
         status = keep_states(s, state, n, err);
-    for (uint64_t i = 0; i <= s->step && status == RP_OK; i++) {
+    for (uint64_t i = from; i <= s->step && status == RP_OK; i++) {
         status = rp_driver_step(s->driver, err);
         s->steps_recomputed++;
     }

@@ -76,6 +76,80 @@ static rp_status first_record(side *a, const side *b, size_t common, bool states
     return status;
 }
 
+/* ---- where to begin computing ---- */
+
+/* Whether the journal's record before a checkpoint is of just the states that it holds. Rolling digests cannot tell. */
+static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error *err)
+{
+    size_t n;
+    const rp_named *state = rp_run_states(rp_driver_run(s->driver), &n);
+    rp_record record;
+    rp_digest found;
+    rp_status status;
+
+    *out = rp_driver_state_period(s->driver) != 1;
+    if (*out || steps > s->journal.size / RP_RECORD_SIZE ||
+        !rp_record_read(&record, s->journal.data + (steps - 1) * RP_RECORD_SIZE))
+        return RP_OK;
+    status = rp_named_tensors_digest(&found, state, n, NULL, err);
+    *out = status == RP_OK && rp_digest_equal(&found, &record.states);
+    return status;
+}
+
+static rp_status load_checkpoint(side *s, uint64_t steps, rp_error *err)
+{
+    char member[RP_MEMBER_NAME];
+    rp_buffer file = {0};
+    rp_status status = rp_archive_read_member(s->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
+
+    if (status == RP_OK)
+        status = rp_driver_restore(s->driver, steps, file.data, file.size, member, err);
+    rp_buffer_free(&file);
+    return status;
+}
+
+rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
+{
+    char member[RP_MEMBER_NAME];
+    uint64_t period, at;
+    bool vouched = false;
+    rp_status status = rp_driver_from_archive(&s->driver, s->archive, options, err);
+
+    if (status != RP_OK || s->shared)
+        return status == RP_OK && s->base ? load_checkpoint(s, s->base, err) : status;
+    period = rp_driver_checkpoint_period(s->driver);
+    at = period ? s->step / period * period : 0;
+    if (at == 0 || !rp_archive_find(s->archive, rp_checkpoint_name(member, at)))
+        return RP_OK;
+    status = load_checkpoint(s, at, err);
+    if (status == RP_OK)
+        status = vouched_for(s, at, &vouched, err);
+    if (vouched || (status != RP_OK && status != RP_EFORMAT))
+        return status;
+    /* A checkpoint that is none, or not of what the run computed, leads nowhere. */
+    rp_driver_free(s->driver);
+    return rp_driver_from_archive(&s->driver, s->archive, options, err);
+}
+
+/* The last checkpoint at or before the step up to which all that both have are equal. */
+static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
+{
+    const uint64_t period = rp_driver_checkpoint_period(a->driver);
+    uint64_t last = 0;
+
+    for (uint64_t at = period; period && at <= step; at += period) {
+        char member[RP_MEMBER_NAME];
+        const rp_member *x = rp_archive_find(a->archive, rp_checkpoint_name(member, at)), *y = rp_archive_find(b->archive, member);
+
+        if (!x)
+            break;
+        if (y && !rp_digest_equal(&x->digest, &y->digest))
+            break;
+        last = y ? at : last;
+    }
+    return last;
+}
+
 static rp_status same_states(const side *a, const side *b, bool *same, rp_error *err)
 {
     size_t n, m;
@@ -107,7 +181,14 @@ static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_
     *found = false;
     if (status == RP_OK)
         status = rp_driver_from_archive(&b->driver, b->archive, options, err);
-    for (uint64_t i = 0; i <= *step && !*found && status == RP_OK; i++) {
+    if (status == RP_OK)
+        a->base = b->base = common_checkpoint(a, b, *step);
+    a->shared = b->shared = true;
+    if (status == RP_OK && a->base)
+        status = load_checkpoint(a, a->base, err);
+    if (status == RP_OK && b->base)
+        status = load_checkpoint(b, b->base, err);
+    for (uint64_t i = a->base; i <= *step && !*found && status == RP_OK; i++) {
         bool same = true;
 
         if (i >= rp_driver_total(a->driver) || i >= rp_driver_total(b->driver))

@@ -14,6 +14,8 @@ typedef struct side {
     rp_buffer journal;
     rp_driver *driver;
     uint64_t step;        /* the step to look into */
+    bool shared;          /* both are computed from the checkpoint at base, which they share (0: from the start); else each */
+    uint64_t base;        /* from its own nearest one */
     rp_program *program;  /* of that step */
     void **input;         /* copies of its inputs' memory */
     size_t n_inputs;
@@ -24,6 +26,9 @@ typedef struct side {
     rp_graph *trace;
 } side;
 
+/* Opens the driver and brings it to the shared checkpoint, else to the nearest one at or before the side's step, if the
+ * journal vouches for its states, else to the start. */
+rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err);
 /* Writes what the journals differ in; *look says whether a->step and b->step are then to be looked into. */
 rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, bool *look, rp_error *err);
 
