@@ -8,7 +8,7 @@ import math
 import struct
 import sys
 
-from mpmath import cos, erf, floor, log, lu_solve, matrix, mp, mpf, pi, sqrt, tanh
+from mpmath import cos, erf, floor, log, lu_solve, matrix, mp, mpf, pi, sin, sqrt, tanh
 
 mp.prec = 160
 HEAD = """/* SPDX-License-Identifier: Apache-2.0
@@ -86,6 +86,13 @@ def log_tables():
         table(name + '_low', [v - h for v, h in zip(exact, high)])
 
 
+def sin_tables():
+    """The whole circle in steps of pi/16; the cosine is 8 entries on."""
+    exact = [sin(j * pi / 16) if j % 16 else mpf(0) for j in range(32)]
+    table('sin_high', exact, 'sin(j pi/16) rounded, and what that left')
+    table('sin_low', [v - single(v) for v in exact])
+
+
 def place(low, high, f, slope):
     """A node where f and its slope are almost binary32 numbers: about the middle of the segment, or else anywhere."""
     middle, half = (low + high) / 2, (high - low) / 2
@@ -157,6 +164,7 @@ def main():
     print(HEAD)
     exp_tables()
     log_tables()
+    sin_tables()
     interval_tables('tanh', 0.75, 20, tanh, math.tanh, lambda x: 1 - math.tanh(x) ** 2)
     interval_tables('erf', 1.9375, 19, erf, math.erf, lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x))
     print('\n#endif')

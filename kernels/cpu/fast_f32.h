@@ -55,6 +55,17 @@ typedef struct fast_power {
     fast_f scale, r, rest;
 } fast_power;
 
+/* From r + rest, rest with what scale was rounded by and |r| <= ln2/32; k is in the low bits of t. */
+RP_INLINE fast_power fast_exp_of(fast_f t, fast_f r, fast_f rest)
+{
+    fast_f w = r * fast_fma(rest, fast_all(2.0f), r);
+    fast_f q = fast_fma(fast_fma(fast_all(0x1.55565cp-5f), r, fast_all(0x1.5556ep-3f)), r, fast_all(0.5f));
+
+    /* e^(r + rest) - 1 - r: (r + rest)^2 is r (r + 2 rest), as far as it matters. */
+    rest = fast_fma(w, q, rest);
+    return (fast_power){fast_bits_add(fast_of_16(exp_power, t), fast_bits_left(t, 19)), r, rest};
+}
+
 RP_INLINE fast_power fast_exp_reduce(fast_f x, int negative)
 {
     fast_f steps = fast_all(0x1.715476p+4f), step = fast_all(0x1.62e43p-5f);
@@ -62,12 +73,8 @@ RP_INLINE fast_power fast_exp_reduce(fast_f x, int negative)
     fast_f k = t - FAST_ROUNDER;
     fast_f r = negative ? fast_fnms(k, step, x) : fast_fnma(k, step, x);
     fast_f rest = fast_fma(k, fast_all(0x1.05c61p-33f), fast_of_16(exp_rest, t));
-    fast_f w = r * fast_fma(rest, fast_all(2.0f), r);
-    fast_f q = fast_fma(fast_fma(fast_all(0x1.55565cp-5f), r, fast_all(0x1.5556ep-3f)), r, fast_all(0.5f));
 
-    /* e^(r + rest) - 1 - r: (r + rest)^2 is r (r + 2 rest), as far as it matters. */
-    rest = fast_fma(w, q, rest);
-    return (fast_power){fast_bits_add(fast_of_16(exp_power, t), fast_bits_left(t, 19)), r, rest};
+    return fast_exp_of(t, r, rest);
 }
 
 /* base + scale (r + rest), base = 0 or at least twice scale r in magnitude, so that base - sum is exact. */

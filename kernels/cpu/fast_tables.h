@@ -66,6 +66,21 @@ static const _Alignas(64) float log10_low[32] = {
     -0x1.54991p-18f, 0x1.f783fp-18f, 0x1.cd1716p-20f, 0x1.ed766ap-20f, -0x1.ea21c4p-23f, 0x1.a4fb3ep-19f,
     0x1.410ad8p-18f,
 };
+/* sin(j pi/16) rounded, and what that left */
+static const _Alignas(64) float sin_high[32] = {
+    0x0p+0f, 0x1.8f8b84p-3f, 0x1.87de2ap-2f, 0x1.1c73b4p-1f, 0x1.6a09e6p-1f, 0x1.a9b662p-1f, 0x1.d906bcp-1f,
+    0x1.f6297cp-1f, 0x1p+0f, 0x1.f6297cp-1f, 0x1.d906bcp-1f, 0x1.a9b662p-1f, 0x1.6a09e6p-1f, 0x1.1c73b4p-1f,
+    0x1.87de2ap-2f, 0x1.8f8b84p-3f, 0x0p+0f, -0x1.8f8b84p-3f, -0x1.87de2ap-2f, -0x1.1c73b4p-1f, -0x1.6a09e6p-1f,
+    -0x1.a9b662p-1f, -0x1.d906bcp-1f, -0x1.f6297cp-1f, -0x1p+0f, -0x1.f6297cp-1f, -0x1.d906bcp-1f, -0x1.a9b662p-1f,
+    -0x1.6a09e6p-1f, -0x1.1c73b4p-1f, -0x1.87de2ap-2f, -0x1.8f8b84p-3f,
+};
+static const _Alignas(64) float sin_low[32] = {
+    0x0p+0f, -0x1.cb2cfap-30f, 0x1.abaa58p-28f, -0x1.9465cep-27f, 0x1.9fcef4p-27f, 0x1.21d434p-26f, 0x1.e651a8p-26f,
+    0x1.feeb96p-26f, 0x0p+0f, 0x1.feeb96p-26f, 0x1.e651a8p-26f, 0x1.21d434p-26f, 0x1.9fcef4p-27f, -0x1.9465cep-27f,
+    0x1.abaa58p-28f, -0x1.cb2cfap-30f, 0x0p+0f, 0x1.cb2cfap-30f, -0x1.abaa58p-28f, 0x1.9465cep-27f, -0x1.9fcef4p-27f,
+    -0x1.21d434p-26f, -0x1.e651a8p-26f, -0x1.feeb96p-26f, 0x0p+0f, -0x1.feeb96p-26f, -0x1.e651a8p-26f, -0x1.21d434p-26f,
+    -0x1.9fcef4p-27f, 0x1.9465cep-27f, -0x1.abaa58p-28f, 0x1.cb2cfap-30f,
+};
 #define TANH_SLOPE_LOW 0x0p+0f
 /* tanh near the nodes, the first row, by powers of what x is beyond them */
 static const _Alignas(64) float tanh_near[8][32] = {

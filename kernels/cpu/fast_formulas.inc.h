@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Formulas over functions of fast_f32.h, in binary32 over contiguous data: gelu, its gradient and bce_logits of
+ * ref/formula.inc.h. A block goes through one function after another, in the first cache; each is correctly rounded, so
+ * the bits are those of the formula. */
+#ifndef KERNELS_CPU_FAST_FORMULAS_INC_H
+#define KERNELS_CPU_FAST_FORMULAS_INC_H
+
+/* Included by ref/elementwise.inc.h behind the maps of the functions, whose exact ways these use. */
+#ifdef FAST_LANES
+
+enum { FORMULA_BLOCK = 1024 };
+
+/* Each takes at most FORMULA_BLOCK elements; y may be an input. */
+typedef void fast_formula(float *y, const float *a, const float *b, size_t n);
+
+static void gelu_block(float *y, const float *x, const float *unused, size_t n)
+{
+    float t[FORMULA_BLOCK];
+
+    (void)unused;
+    RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
+    fast_run(t, t, n, fast_erf, erf_exact);
+    RP_EACH(i, n) y[i] = (0.5f * x[i]) * (1.0f + t[i]);
+}
+
+static void gelu_grad_block(float *y, const float *g, const float *x, size_t n)
+{
+    float t[FORMULA_BLOCK], e[FORMULA_BLOCK];
+
+    RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
+    RP_EACH(i, n) e[i] = -0.5f * (x[i] * x[i]);
+    fast_run(t, t, n, fast_erf, erf_exact);
+    fast_run(e, e, n, fast_exp, exp_exact);
+    RP_EACH(i, n) y[i] = g[i] * (0.5f * (1.0f + t[i]) + x[i] * (e[i] * (float)0x1.9884533d43651p-2));
+}
+
+static void bce_logits_block(float *y, const float *x, const float *target, size_t n)
+{
+    float t[FORMULA_BLOCK];
+
+    RP_EACH(i, n) t[i] = -__builtin_fabsf(x[i]);
+    fast_run(t, t, n, fast_exp, exp_exact);
+    fast_run(t, t, n, fast_log1p, log1p_exact);
+    RP_EACH(i, n) y[i] = (relu_f32(x[i]) - x[i] * target[i]) + t[i];
+}
+
+RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
+{
+    float *y = walk->at[0];
+    const float *a = walk->at[1], *b = walk->n_views > 2 ? walk->at[2] : a;
+
+    for (size_t at = 0, count; at < walk->run; at += count) {
+        count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK;
+        formula(y + at, a + at, b + at, count);
+    }
+}
+
+#define FAST_FORMULA(name, last)                                                                      \
+    static void name##_fast_f32(const rp_walk *walk)                                                  \
+    {                                                                                                 \
+        if (walk->step[0] == 1 && walk->step[1] == 1 && walk->step[last] == 1)                        \
+            formula_run(walk, name##_block);                                                          \
+        else                                                                                          \
+            name##_map_f32(walk);                                                                     \
+    }
+
+FAST_FORMULA(gelu, 1)
+FAST_FORMULA(gelu_grad, 2)
+FAST_FORMULA(bce_logits, 2)
+
+#endif
+#endif
