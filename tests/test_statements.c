@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/policy.h"
 #include "audit/statement.h"
 #include "audit/ustar.h"
 #include "audit/verify.h"
@@ -404,6 +405,44 @@ static void removing_a_statement_is_seen_in_what_is_counted(void **state)
     rp_buffer_free(&made);
 }
 
+/* Whoever needs them to be there says so. */
+static void a_policy_notices_each_statement_that_was_removed(void **state)
+{
+    static const char *const clause[] = {"replay[0]", "approvals[0]", "builder"};
+    char member[KINDS][RP_MEMBER_NAME], path[128], text[1024];
+    const rp_key *trusted[] = {builder, signer[0], signer[1]};
+    rp_verify_options options = {.tell_unmet = true};
+    rp_buffer made = {0};
+    rp_verification *v;
+    rp_policy *policy;
+    pack x;
+
+    (void)state;
+    strcpy(path, in_folder("x.reprise"));
+    write_archive(path, false, false);
+    for (int k = 0; k < 3; k++)
+        add_kind(k, path, member[k]);
+    unpack(&x, path);
+    unlink(path);
+    strcpy(member[2], RP_RUN_STATEMENT);
+    (void)snprintf(text, sizeof text, "policy: 1\ngroups: {b: [%s], r: [%s], c: [%s]}\nbuilder: {of: b}\n"
+                   "replay: {mode: full, by: r}\napprovals: {of: c}\n", rp_key_id(builder), rp_key_id(signer[0]),
+                   rp_key_id(signer[1]));
+    assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
+    options.policy = policy;
+    for (int k = -1; k < 3; k++) {
+        repack(&made, &x, k < 0 ? SIZE_MAX : find(&x, member[k]));
+        assert_ok(rp_verify_memory(made.data, made.size, "copy", trusted, 3, &options, &v, NULL, &err));
+        assert_int_equal(v->policy->unmet, k >= 0);
+        for (size_t i = 0; i < v->policy->clauses; i++)
+            assert_int_equal(v->policy->clause[i].met, k < 0 || strcmp(v->policy->clause[i].clause, clause[k]) != 0);
+        rp_verification_free(v);
+    }
+    rp_policy_free(policy);
+    pack_free(&x);
+    rp_buffer_free(&made);
+}
+
 /* ---- predicates ---- */
 
 /* The predicate with a value in place of another's, by a path such as "scope.steps"; NULL removes it. */
@@ -617,6 +656,7 @@ int main(void)
         cmocka_unit_test(a_statement_under_another_s_name_is_refused),
         cmocka_unit_test(every_flipped_bit_is_refused_whoever_signed),
         cmocka_unit_test(removing_a_statement_is_seen_in_what_is_counted),
+        cmocka_unit_test(a_policy_notices_each_statement_that_was_removed),
         cmocka_unit_test(verdicts_are_refused_for_every_flaw),
         cmocka_unit_test(a_difference_is_a_verdict_too),
         cmocka_unit_test(approvals_are_refused_for_every_flaw),
