@@ -298,6 +298,7 @@ static void at_equal_times_a_rejection_stands(void **state)
         state_by('0', RP_STATEMENT_PROVENANCE);
         decide('3', order ? RP_REJECT : RP_APPROVE, "risk", 1);
         decide('3', order ? RP_APPROVE : RP_REJECT, "risk", 1);
+        decide('4', RP_APPROVE, "risk", 1);
         expect("approvals: {of: c, rejections: superseded}\n", false, "rejected");
     }
 }

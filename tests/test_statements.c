@@ -606,6 +606,28 @@ static void a_statement_is_not_added_to_another_archive(void **state)
     unlink(path);
 }
 
+/* Two steps that are called all of the run, where the run has more. */
+static void a_verdict_on_a_run_of_another_length_is_refused(void **state)
+{
+    rp_replay_outcome found = outcome(NULL);
+    char id[RP_DIGEST_HEX], member[RP_MEMBER_NAME], path[128];
+    rp_buffer bytes = {0};
+
+    (void)state;
+    strcpy(path, in_folder("x.reprise"));
+    write_archive(path, false, false);
+    id_of(id, path);
+    found.begun.scope.steps = found.begun.scope.steps_total = 1;
+    found.begun.scope.last = 0;
+    assert_ok(rp_archive_attest(path, id, &found, signer[0], member, &err));
+    load(&bytes, path);
+    assert_refused(&bytes, true, member);
+    assert_non_null(strstr(err.text, "about a run of 1 steps, this one has 2"));
+    assert_ok(verify(&bytes, false, NULL)); /* a stranger's counts for nothing anyway */
+    rp_buffer_free(&bytes);
+    unlink(path);
+}
+
 static void those_who_add_at_the_same_time_lose_nothing(void **state)
 {
     enum { PROCESSES = 4, EACH = 5 };
@@ -661,6 +683,7 @@ int main(void)
         cmocka_unit_test(a_difference_is_a_verdict_too),
         cmocka_unit_test(approvals_are_refused_for_every_flaw),
         cmocka_unit_test(a_statement_is_not_added_to_another_archive),
+        cmocka_unit_test(a_verdict_on_a_run_of_another_length_is_refused),
         cmocka_unit_test(those_who_add_at_the_same_time_lose_nothing),
     };
 
