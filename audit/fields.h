@@ -22,7 +22,7 @@ rp_fields rp_fields_object(rp_fields *parent, const char *key);
 void rp_fields_text(rp_fields *f, const char *key, char *out, size_t size);
 /* The same, or null: "". */
 void rp_fields_text_or_null(rp_fields *f, const char *key, char *out, size_t size);
-/* 1 to size - 1 bytes of UTF-8 without control characters. */
+/* 1 to size - 1 bytes of UTF-8 without control characters and those that turn the direction of text. */
 void rp_fields_line(rp_fields *f, const char *key, char *out, size_t size);
 /* 2026-11-21T15:04:05Z, a moment that exists. */
 void rp_fields_time(rp_fields *f, const char *key, char out[RP_TIME_TEXT]);

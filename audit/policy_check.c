@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 
-enum { SHORT_ID = 16 };
+enum { NOTES = 40 };
 
 /* One clause under check. */
 typedef struct check {
@@ -15,18 +15,26 @@ typedef struct check {
     const rp_clause *clause;
     const rp_verification *verified;
     rp_buffer found;   /* what speaks against it, or for it; ", " in between */
+    size_t notes;
     uint64_t counted;  /* different keys */
+    uint64_t seen;     /* which of the group's: at most 64 */
     bool refuted;
 } check;
 
-static bool in_group(const check *c, const char *key_id)
+/* Its place in the clause's group; RP_POLICY_GROUP_KEYS when it has none. */
+static size_t place(const check *c, const char *key_id)
 {
     const rp_group *group = &c->policy->group[c->clause->group];
 
     for (size_t i = 0; i < group->keys; i++)
         if (strcmp(group->id[i], key_id) == 0)
-            return true;
-    return false;
+            return i;
+    return RP_POLICY_GROUP_KEYS;
+}
+
+static bool in_group(const check *c, const char *key_id)
+{
+    return place(c, key_id) < RP_POLICY_GROUP_KEYS;
 }
 
 static const char *group_name(const check *c)
@@ -34,9 +42,26 @@ static const char *group_name(const check *c)
     return c->policy->group[c->clause->group].name;
 }
 
+/* What a key of the group did; of very many the first ones. */
 static void note(check *c, const char *key_id, const char *what)
 {
+    if (c->notes++ == NOTES)
+        rp_buffer_text(&c->found, ", and more");
+    if (c->notes > NOTES)
+        return;
     rp_buffer_printf(&c->found, "%skey %.16s %s", c->found.size ? ", " : "", key_id, what);
+}
+
+/* Each key once, however much it has signed. */
+static void count(check *c, const char *key_id, const char *what)
+{
+    uint64_t bit = (uint64_t)1 << place(c, key_id); /* the key is in the group */
+
+    if (c->seen & bit)
+        return;
+    c->seen |= bit;
+    c->counted++;
+    note(c, key_id, what);
 }
 
 /* The key of the provenance, counted or not; "" when there is none. */
@@ -123,18 +148,6 @@ static const char *verdict_lacks(const check *c, const rp_verified_statement *on
     return v->healthy ? NULL : "replayed on a host that doctor finds fault with";
 }
 
-/* Whether that key has been counted by a statement before number n. */
-static bool counted_before(const check *c, size_t n, const char *(*lacks)(const check *, const rp_verified_statement *),
-                           rp_statement_kind kind)
-{
-    const rp_verified_statement *list = c->verified->statement;
-
-    for (size_t i = 0; i < n; i++)
-        if (list[i].kind == kind && strcmp(list[i].key_id, list[n].key_id) == 0 && lacks(c, &list[i]) == NULL)
-            return true;
-    return false;
-}
-
 static const char *verdict_against(const check *c, const rp_verified_statement *one)
 {
     return one->verdict->identical ? verdict_lacks(c, one) : "found that bits differ";
@@ -189,10 +202,8 @@ static void check_replay(check *c, rp_buffer *text)
             c->refuted = true;
         if (against)
             note(c, one->key_id, against);
-        else if (!counted_before(c, i, verdict_against, RP_STATEMENT_VERDICT)) {
-            note(c, one->key_id, "found every bit the same");
-            c->counted++;
-        }
+        else
+            count(c, one->key_id, "found every bit the same");
     }
     note_unknown(c, RP_STATEMENT_VERDICT);
     if (c->found.size == 0)
@@ -260,10 +271,8 @@ static void check_approvals(check *c, rp_buffer *text)
         c->refuted = c->refuted || rejects(c, one);
         if (lacks)
             note(c, one->key_id, lacks);
-        else if (!counted_before(c, i, approval_lacks, RP_STATEMENT_APPROVAL)) {
-            note(c, one->key_id, "approved");
-            c->counted++;
-        }
+        else
+            count(c, one->key_id, "approved");
     }
     note_unknown(c, RP_STATEMENT_APPROVAL);
     if (c->found.size == 0)
@@ -277,16 +286,9 @@ static void check_log(check *c, rp_buffer *text)
     const rp_verification *v = c->verified;
 
     rp_buffer_printf(text, "in the log of %llu of %s", (unsigned long long)c->clause->count, group_name(c));
-    for (size_t i = 0; i < v->proofs; i++) {
-        bool before = false;
-
-        for (size_t j = 0; j < i; j++)
-            before = before || strcmp(v->proof[j].key_id, v->proof[i].key_id) == 0;
-        if (*v->proof[i].key_id == '\0' || !in_group(c, v->proof[i].key_id) || before)
-            continue;
-        note(c, v->proof[i].key_id, "has it logged");
-        c->counted++;
-    }
+    for (size_t i = 0; i < v->proofs; i++)
+        if (in_group(c, v->proof[i].key_id))
+            count(c, v->proof[i].key_id, "has it logged");
     if (c->found.size == 0)
         rp_buffer_text(&c->found, v->proofs ? "no proof by any of them" : "no log's proof in the archive");
 }

@@ -290,6 +290,22 @@ static void approvals_are_held_to_the_policy(void **state)
     expect("approvals: {of: c, role: risk}\n", false, "rejected");
 }
 
+static void of_very_many_statements_the_first_are_told(void **state)
+{
+    static rp_verified_statement many[200];
+    static rp_verdict same = {.scope = {.mode = RP_REPLAY_RANGE, .steps = 1, .steps_total = 2}, .identical = true, .healthy = true};
+
+    (void)state;
+    begin();
+    v.statement = many;
+    v.statements = 200;
+    for (size_t i = 0; i < 200; i++) {
+        many[i] = (rp_verified_statement){.kind = i ? RP_STATEMENT_VERDICT : RP_STATEMENT_PROVENANCE, .verdict = i ? &same : NULL};
+        strcpy(many[i].key_id, key(i ? '1' : '0'));
+    }
+    expect("replay: {at_least: 0.1, by: r}\n", false, "own choice, and more");
+}
+
 static void at_equal_times_a_rejection_stands(void **state)
 {
     (void)state;
@@ -423,6 +439,7 @@ int main(void)
         cmocka_unit_test(replays_are_held_to_the_policy),
         cmocka_unit_test(a_verdict_by_who_made_the_run_may_not_count),
         cmocka_unit_test(approvals_are_held_to_the_policy),
+        cmocka_unit_test(of_very_many_statements_the_first_are_told),
         cmocka_unit_test(at_equal_times_a_rejection_stands),
         cmocka_unit_test(logs_are_held_to_the_policy),
         cmocka_unit_test(every_unmet_clause_is_told),

@@ -14,7 +14,7 @@
 
 #define HOSTILE "<script>alert(1)</script>\"'&\x01\xE2\x80\xAE"
 #define HOSTILE_JSON "<script>alert(1)</script>\\\"'&\\u0001\xE2\x80\xAE"
-#define HOSTILE_LINE "<script>alert(1)</script>\"'&\xE2\x80\xAE" /* an approval's reason holds no control character */
+#define HOSTILE_LINE "<script>alert(1)</script>\"'&" /* a decision's reason holds no control characters */
 #define HOSTILE_CSV "<script>alert(1)</script>\"\"'&\x01\xE2\x80\xAE"
 
 static rp_error err;

@@ -547,6 +547,9 @@ static void approvals_are_refused_for_every_flaw(void **state)
         "{\"decision\":\"approve\",\"reason\":\"a\\nb\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"a\\u001b[2Jb\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"a\xC2\x9B\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
+        "{\"decision\":\"approve\",\"reason\":\"\xE2\x80\xAE\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
+        "{\"decision\":\"approve\",\"reason\":\"a\xE2\x81\xA6\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
+        "{\"decision\":\"approve\",\"reason\":\"\xE2\x80\xA8\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"r\",\"role\":\"x \",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"r\",\"role\":\"x\",\"time\":\"2026-13-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"more\":1,\"reason\":\"r\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
@@ -565,6 +568,9 @@ static void approvals_are_refused_for_every_flaw(void **state)
     assert_ok(rp_approval_write(&json, &approval, 1700000000, &err));
     assert_ok(rp_approval_read(&back, json, "x", &err));
     assert_int_equal(back.decision, RP_REJECT);
+    json_decref(json);
+    strcpy(approval.reason, "\xE2\x82\xAC \xE2\x80\x94 \xE2\x81\xA5"); /* others that begin alike */
+    assert_ok(rp_approval_write(&json, &approval, 0, &err));
     json_decref(json);
     memset(approval.reason, 'r', 2000);
     assert_ok(rp_approval_write(&json, &approval, 0, &err));

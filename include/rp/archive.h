@@ -95,7 +95,7 @@ RP_API rp_status rp_archive_add_statement(const char *path, const char *member, 
 typedef struct rp_trust_store rp_trust_store; /* rp/trust.h */
 
 typedef struct rp_verify_options {
-    bool allow_unsigned; /* an archive without any statement is accepted on its hashes alone */
+    bool allow_unsigned; /* an archive for which nobody vouches is accepted on its hashes alone */
     /* Keys of logs, borrowed. With any, the archive must carry a proof of a log that one of them signed. */
     const rp_key *const *log_key;
     size_t log_keys;
@@ -167,7 +167,8 @@ typedef struct rp_verification {
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it
  * names SHA-256(manifest.json)) and every log's proof (its path; its signature where log_key has the key); the manifest; every
  * member against it; the bundle, where there is one. So nothing of the archive is parsed on trust, and the member that was
- * changed is the one named.
+ * changed is the one named. Statements by keys that are not trusted count for nothing and are listed apart; of those that
+ * count, provenance or an endorsement must be there.
  *   trusted    borrowed; may be NULL when n_trusted is 0
  *   options    NULL: defaults
  *   result     may be NULL; free with rp_verification_free

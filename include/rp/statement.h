@@ -31,7 +31,7 @@ typedef enum rp_decision { RP_APPROVE, RP_REJECT, RP_ABSTAIN } rp_decision;
 typedef struct rp_approval {
     char role[RP_ROLE];     /* 1 to 64 printable ASCII characters, no space at either end */
     rp_decision decision;
-    char reason[RP_REASON]; /* 1 to 2,000 bytes of UTF-8 in one line */
+    char reason[RP_REASON]; /* 1 to 2,000 bytes of UTF-8 in one line, without characters that turn the direction of text */
     char time[RP_TIME_TEXT];
 } rp_approval;
 
