@@ -238,7 +238,7 @@ static void read_builder(reader *in, const rp_node *node, rp_clause *clause)
     clause->count = 1;
 }
 
-/* Decimal digits with at most six behind the point, exactly: 0.2 of 15 steps is 3 of them. */
+/* Decimal digits with at most six behind the point, exactly: 0.2 of 15 segments is 3 of them. */
 static bool parse_share(uint64_t *out, const char *text)
 {
     uint64_t value = 0;
@@ -270,7 +270,7 @@ static void read_extent(reader *in, const rp_node *node, rp_clause *clause)
     if (in->r.status != RP_OK)
         return;
     if ((mode != NULL) == (share != NULL)) {
-        rp_recipe_refuse(&in->r, node, clause->name, "expected either mode: full, or at_least: with the share of the steps");
+        rp_recipe_refuse(&in->r, node, clause->name, "expected either mode: full, or at_least: with the share of the segments");
         return;
     }
     join(path, clause, "mode");
@@ -279,7 +279,7 @@ static void read_extent(reader *in, const rp_node *node, rp_clause *clause)
     clause->share = RP_SHARE_ONE;
     join(path, clause, "at_least");
     if (share && (share->kind != RP_NODE_SCALAR || !share->plain || !parse_share(&clause->share, share->text)))
-        rp_recipe_wrong(&in->r, share, path, "a share of the steps above 0 and at most 1, such as 0.2, with six decimals at most",
+        rp_recipe_wrong(&in->r, share, path, "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most",
                         NULL);
 }
 

@@ -26,7 +26,7 @@ typedef struct rp_clause {
     char name[24];
     size_t group;
     uint64_t count;        /* different keys that must have said so */
-    uint64_t share;        /* replay: millionths of the steps */
+    uint64_t share;        /* replay: millionths of the segments */
     bool full;             /* replay: nothing but all of it */
     bool independent;      /* the builder's key does not count */
     bool endorsement;      /* builder: an endorsement will do */

@@ -112,11 +112,12 @@ static void check_builder(check *c, rp_buffer *text)
 
 /* ---- replay ---- */
 
+/* By segments, which are what a sample draws: one of them may be shorter than the others. */
 static bool enough(const rp_replay_scope *scope, uint64_t share)
 {
-    __extension__ typedef unsigned __int128 wide; /* steps have up to 53 bits, the share 20 */
+    __extension__ typedef unsigned __int128 wide; /* segments have up to 53 bits, the share 20 */
 
-    return (wide)scope->steps * RP_SHARE_ONE >= (wide)share * scope->steps_total;
+    return (wide)scope->segments * RP_SHARE_ONE >= (wide)share * scope->segments_total;
 }
 
 static bool level_fits(const rp_clause *clause, const char *level)
@@ -175,7 +176,7 @@ static void describe_replay(const check *c, rp_buffer *text)
     else {
         rp_buffer_text(text, "replayed in full or by a sample of ");
         put_share(text, clause->share);
-        rp_buffer_text(text, " of the steps");
+        rp_buffer_text(text, " of the segments");
     }
     if (*clause->seed)
         rp_buffer_printf(text, " drawn by seed %s", clause->seed);

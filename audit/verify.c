@@ -209,14 +209,21 @@ static rp_status check_trusted(const rp_verification *result, size_t n_trusted, 
     return rp_signer_unknown(one->member, one->key_id, n_trusted, err);
 }
 
-/* What a verdict calls all of the run must be the run that the manifest describes. */
+/* What a verdict calls all of the run must be the run that the manifest describes: its steps, and its segments, which lie
+ * between checkpoints. */
 static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
 {
     const json_t *steps = json_object_get(rp_archive_manifest(archive)->run, "steps");
+    uint64_t segments = 1;
 
+    for (size_t i = 0; i < archive->members; i++)
+        segments += rp_member_rank(archive->member[i].name) == rp_member_rank("checkpoints/x");
     for (size_t i = 0; json_is_integer(steps) && i < result->statements; i++) {
         const rp_verdict *verdict = result->statement[i].verdict;
 
+        if (verdict != NULL && verdict->scope.segments_total != segments)
+            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu segments, this one has %llu", result->statement[i].member,
+                           (unsigned long long)verdict->scope.segments_total, (unsigned long long)segments);
         if (verdict != NULL && (json_int_t)verdict->scope.steps_total != json_integer_value(steps))
             return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld", result->statement[i].member,
                            (unsigned long long)verdict->scope.steps_total, (long long)json_integer_value(steps));

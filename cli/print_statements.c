@@ -4,12 +4,13 @@
 
 #include "cli/print.h"
 
-/* "7 of 15 steps": what a verdict is about. */
+/* What a verdict is about, and what it found. */
 static void put_verdict_line(rp_session *session, const rp_verified_statement *one)
 {
     const rp_verdict *v = one->verdict;
     const rp_replay_scope *scope = &v->scope;
-    unsigned long long steps = scope->steps, total = scope->steps_total;
+    unsigned long long steps = scope->steps, total = scope->steps_total, segments = scope->segments,
+                       all = scope->segments_total;
 
     if (!v->identical)
         rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %.700s", one->key_id, one->key_type, one->time,
@@ -18,8 +19,8 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
                     one->key_type, one->time, total, v->level, v->healthy ? "" : ", on a host that doctor finds fault with");
     else
-        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, %llu of %llu steps %s%s, kernels %s%s", one->key_id,
-                    one->key_type, one->time, steps, total,
+        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s",
+                    one->key_id, one->key_type, one->time, segments, all, steps, total,
                     scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
                     v->healthy ? "" : ", on a host that doctor finds fault with");
 }

@@ -140,7 +140,8 @@ static rp_verdict *replay_by(char by, rp_replay_mode mode, uint64_t steps, uint6
     rp_verified_statement *one = state_by(by, RP_STATEMENT_VERDICT);
 
     one->verdict = made;
-    *made = (rp_verdict){.scope = {.mode = mode, .steps = steps, .steps_total = total}, .identical = true, .healthy = true,
+    *made = (rp_verdict){.scope = {.mode = mode, .steps = steps, .steps_total = total, .segments = steps, .segments_total = total},
+                         .identical = true, .healthy = true,
                          .level = "avx2"};
     strcpy(made->scope.seed, mode == RP_REPLAY_SAMPLE ? "s" : "");
     return made;
@@ -211,7 +212,7 @@ static void replays_are_held_to_the_policy(void **state)
     expect(full, false, "no verdict");
     replay_by('1', RP_REPLAY_SAMPLE, 2, 15);
     expect(sampled, false, "smaller sample");
-    verdict[2].scope.steps = 3; /* exactly 0.2 */
+    verdict[2].scope.segments = 3; /* exactly 0.2, whatever number of steps that is */
     expect(sampled, true, "every bit the same");
     expect(full, false, "only a part");
     expect("replay: {at_least: 0.200001, by: r}\n", false, "smaller sample");

@@ -629,6 +629,13 @@ static void a_verdict_on_a_run_of_another_length_is_refused(void **state)
     load(&bytes, path);
     assert_refused(&bytes, true, member);
     assert_non_null(strstr(err.text, "about a run of 1 steps, this one has 2"));
+    write_archive(path, false, false);
+    found = outcome(NULL);
+    found.begun.scope.segments = found.begun.scope.segments_total = 2;
+    assert_ok(rp_archive_attest(path, id, &found, signer[0], member, &err));
+    load(&bytes, path);
+    assert_refused(&bytes, true, member);
+    assert_non_null(strstr(err.text, "about a run of 2 segments, this one has 1"));
     assert_ok(verify(&bytes, false, NULL)); /* a stranger's counts for nothing anyway */
     rp_buffer_free(&bytes);
     unlink(path);
