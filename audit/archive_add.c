@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/certificate.h"
 #include "audit/dsse.h"
 #include "audit/log_note.h"
 #include "audit/timestamp.h"
@@ -19,7 +20,8 @@ enum { WINDOW = 65536 };
 
 bool rp_signature_kind_known(const char *member)
 {
-    return rp_statement_name_valid(member) || rp_log_member_valid(member) || rp_timestamp_member_valid(member);
+    return rp_statement_name_valid(member) || rp_log_member_valid(member) || rp_timestamp_member_valid(member) ||
+           rp_certificate_member_valid(member);
 }
 
 static rp_status write_padding(rp_file_writer *file, uint64_t size, rp_error *err)
@@ -146,9 +148,29 @@ static rp_status check_added(const char *path, const rp_archive *archive, const 
                : rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", path, (int)RP_MEMBER_LIMIT);
 }
 
-rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *added, size_t n, bool force,
+/* Those that are wanted, in archive order. */
+static size_t choose(rp_added out[RP_ADDED_MAX], const rp_archive *archive, const rp_added *list, size_t n)
+{
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < n && chosen < RP_ADDED_MAX; i++) {
+        size_t at = chosen;
+
+        if (list[i].once && rp_archive_find(archive, list[i].member.name) != NULL)
+            continue;
+        for (; at > 0 && rp_member_compare(&list[i].member, &out[at - 1].member) < 0; at--)
+            out[at] = out[at - 1];
+        out[at] = list[i];
+        chosen++;
+    }
+    return chosen;
+}
+
+rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *list, size_t n_list, bool force,
                                  rp_error *err)
 {
+    rp_added added[RP_ADDED_MAX];
+    size_t n = 0;
     rp_archive *archive = NULL;
     struct stat info;
     int fd;
@@ -157,6 +179,8 @@ rp_status rp_archive_add_members(const char *path, const char *archive_id, const
     if (status != RP_OK)
         return status;
     status = rp_archive_open(&archive, path, err);
+    if (status == RP_OK)
+        n = choose(added, archive, list, n_list);
     if (status == RP_OK)
         status = check_added(path, archive, archive_id, added, n, force, err);
     if (status == RP_OK)

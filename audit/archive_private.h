@@ -52,9 +52,11 @@ rp_status rp_archive_compare(rp_archive *archive, rp_error *err);
 typedef struct rp_added {
     rp_member member; /* name and size */
     const void *bytes;
+    bool once; /* left out where the archive has a member of this name */
 } rp_added;
+enum { RP_ADDED_MAX = 4 };
 
-/* Writes the archive at path again with these members, in archive order; what rp_archive_add_statement promises. archive_id:
+/* Writes the archive at path again with at most RP_ADDED_MAX members; what rp_archive_add_statement promises. archive_id:
  * what it must be, or NULL. The names' kinds are the caller's to check. */
 rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *added, size_t n, bool force,
                                  rp_error *err);

@@ -12,6 +12,7 @@
 #include "audit/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "rp/trust.h"
 
 enum { COPY = 65536 };
 
@@ -305,6 +306,17 @@ static rp_status add_bundle(rp_archive_writer *writer, const rp_key *key, rp_err
     return status;
 }
 
+static rp_status add_certificates(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    const rp_buffer *text = rp_key_certificates(key);
+    char name[RP_MEMBER_NAME];
+
+    if (text == NULL)
+        return RP_OK;
+    rp_certificate_member(name, rp_key_id(key));
+    return rp_archive_writer_find(writer, name) == NULL ? add_member(writer, name, text->data, text->size, err) : RP_OK;
+}
+
 rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
                                  const char *predicate_type, const json_t *predicate, rp_error *err)
 {
@@ -319,6 +331,8 @@ rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, 
     if (status == RP_OK)
         status = add_member(writer, member, text.data, text.size, err);
     rp_buffer_free(&text);
+    if (status == RP_OK)
+        status = add_certificates(writer, key, err);
     if (status == RP_OK && strcmp(member, RP_RUN_STATEMENT) == 0 && rp_key_is_ecdsa(key))
         status = add_bundle(writer, key, err);
     return status;

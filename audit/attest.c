@@ -7,6 +7,7 @@
 #include "audit/oms.h"
 #include "audit/statement.h"
 #include "base/memory.h"
+#include "rp/trust.h"
 
 /* The member's name follows from its bytes. */
 static rp_status sign(rp_added *out, rp_buffer *text, rp_statement_kind kind, const char *archive_id, const rp_key *key,
@@ -29,17 +30,32 @@ static rp_status sign(rp_added *out, rp_buffer *text, rp_statement_kind kind, co
     return RP_OK;
 }
 
+/* The key's certificates go with what it signs. */
+static size_t add_certificates(rp_added *out, const rp_key *key)
+{
+    const rp_buffer *text = rp_key_certificates(key);
+
+    if (text == NULL)
+        return 0;
+    rp_certificate_member(out->member.name, rp_key_id(key));
+    out->member.size = text->size;
+    out->bytes = text->data;
+    out->once = true;
+    return 1;
+}
+
 static rp_status add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
                      const json_t *predicate, char member[RP_MEMBER_NAME], rp_error *err)
 {
     rp_buffer text = {0};
-    rp_added added = {.bytes = NULL};
-    rp_status status = sign(&added, &text, kind, archive_id, key, predicate, err);
+    rp_added added[2] = {{.bytes = NULL}, {.bytes = NULL}};
+    size_t n = add_certificates(added, key);
+    rp_status status = sign(&added[n], &text, kind, archive_id, key, predicate, err);
 
     if (status == RP_OK)
-        status = rp_archive_add_members(path, archive_id, &added, 1, false, err);
+        status = rp_archive_add_members(path, archive_id, added, n + 1, false, err);
     if (status == RP_OK && member != NULL)
-        memcpy(member, added.member.name, RP_MEMBER_NAME);
+        memcpy(member, added[n].member.name, RP_MEMBER_NAME);
     rp_buffer_free(&text);
     return status;
 }
@@ -89,20 +105,20 @@ rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_
 {
     char now[RP_TIME_TEXT];
     rp_buffer text = {0}, bundle = {0};
-    rp_added added[2] = {{.bytes = NULL}, {.bytes = NULL}};
+    rp_added added[3] = {{.bytes = NULL}, {.bytes = NULL}, {.bytes = NULL}};
+    size_t n = add_certificates(added, key);
     json_t *predicate;
     rp_status status;
 
     rp_time_write(now, time(NULL));
     predicate = json_pack("{s:s}", "time", now);
-    status = predicate ? sign(&added[0], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err) : rp_no_memory(err);
+    status = predicate ? sign(&added[n], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err) : rp_no_memory(err);
     if (status == RP_OK && rp_key_is_ecdsa(key))
-        status = make_bundle(&added[1], &bundle, path, key, err);
-    /* "endorsement" comes before "model": archive order */
+        status = make_bundle(&added[n + 1], &bundle, path, key, err);
     if (status == RP_OK)
-        status = rp_archive_add_members(path, archive_id, added, added[1].bytes != NULL ? 2 : 1, false, err);
+        status = rp_archive_add_members(path, archive_id, added, n + (added[n + 1].bytes != NULL ? 2 : 1), false, err);
     if (status == RP_OK && member != NULL)
-        memcpy(member, added[0].member.name, RP_MEMBER_NAME);
+        memcpy(member, added[n].member.name, RP_MEMBER_NAME);
     json_decref(predicate);
     rp_buffer_free(&text);
     rp_buffer_free(&bundle);

@@ -38,6 +38,7 @@ struct rp_key {
     const key_kind *kind;
     bool is_private;
     char id[RP_DIGEST_HEX];
+    rp_buffer certificates; /* PEM, or empty */
 };
 
 /* Whether OpenSSL's trouble was memory: its first or its last word says so. Before ERR_pop_to_mark. */
@@ -122,7 +123,28 @@ void rp_key_free(rp_key *key)
     if (key == NULL)
         return;
     EVP_PKEY_free(key->pkey);
+    rp_buffer_free(&key->certificates);
     rp_free(key);
+}
+
+rp_status rp_key_of_certificate(rp_key **out, X509 *certificate, const char *where, rp_error *err)
+{
+    EVP_PKEY *pkey = X509_get_pubkey(certificate);
+
+    *out = NULL;
+    return pkey != NULL ? wrap(out, pkey, false, where, err) : rp_no_memory(err);
+}
+
+void rp_key_set_certificates(rp_key *key, rp_buffer *text)
+{
+    rp_buffer_free(&key->certificates);
+    key->certificates = *text;
+    memset(text, 0, sizeof *text);
+}
+
+const rp_buffer *rp_key_certificates(const rp_key *key)
+{
+    return key->certificates.size > 0 ? &key->certificates : NULL;
 }
 
 const char *rp_key_id(const rp_key *key)

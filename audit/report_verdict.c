@@ -2,6 +2,7 @@
  * The first page: what was checked and who vouches for it, then every statement in signatures/, whatever its kind. */
 #include <string.h>
 
+#include "audit/certificate.h"
 #include "audit/log_note.h"
 #include "audit/report.h"
 #include "audit/statement.h"
@@ -108,6 +109,7 @@ static void put_other(rp_report_view *r, const rp_member *member)
     rp_buffer_text(out, "<tr><td>");
     rp_buffer_text(out, rp_log_member_valid(member->name)         ? "Proof of being in a log of runs"
                         : rp_timestamp_member_valid(member->name) ? "Timestamp by an authority"
+                        : rp_certificate_member_valid(member->name) ? "Certificates of a signer"
                                                                   : "Bundle for the public OpenSSF Model Signing verifier");
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, proof ? proof->origin : member->name);

@@ -12,6 +12,7 @@
 #include "audit/policy.h"
 #include "audit/statement.h"
 #include "audit/timestamp.h"
+#include "audit/trust_view.h"
 #include "base/memory.h"
 
 /* Takes what one holds, whatever the result. */
@@ -49,8 +50,8 @@ static rp_status check_subject(const rp_archive *archive, const rp_member *membe
                    archive->id);
 }
 
-static rp_status check_statement(const rp_archive *archive, const rp_member *member, const rp_key *const *trusted,
-                                 size_t n_trusted, rp_verification *result, rp_error *err)
+static rp_status check_statement(const rp_archive *archive, const rp_member *member, const rp_trust_view *view,
+                                 rp_verification *result, rp_error *err)
 {
     rp_buffer text = {0};
     rp_statement statement = {0};
@@ -62,7 +63,9 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
                        (int)RP_ARCHIVE_FORMAT);
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
-        status = rp_statement_read(&statement, text.data, text.size, member->name, trusted, n_trusted, err);
+        status = rp_statement_read(&statement, text.data, text.size, member->name, view->key, view->keys, err);
+    if (status == RP_OK)
+        status = rp_trust_admit(view, &statement.key, member->name, result, err);
     if (status == RP_OK)
         status = check_subject(archive, member, &statement, result, err);
     if (status == RP_OK)
@@ -123,20 +126,20 @@ static rp_status check_proof(const rp_archive *archive, const rp_member *member,
     return status;
 }
 
-static rp_status check_statements(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
-                                  const rp_verify_options *options, rp_verification *result, rp_error *err)
+static rp_status check_statements(const rp_archive *archive, const rp_trust_view *view, const rp_verify_options *options,
+                                  rp_verification *result, rp_error *err)
 {
     const rp_member *run = rp_archive_find(archive, RP_RUN_STATEMENT);
-    rp_status status = run != NULL ? check_statement(archive, run, trusted, n_trusted, result, err) : RP_OK;
+    rp_status status = run != NULL ? check_statement(archive, run, view, result, err) : RP_OK;
 
     for (size_t i = 0; status == RP_OK && i < archive->members; i++) {
         const rp_member *member = &archive->member[i];
 
         if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
-            member == run || rp_timestamp_member_valid(member->name))
+            rp_timestamp_member_valid(member->name) || rp_certificate_member_valid(member->name) || member == run)
             continue;
         status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
-                                                   : check_statement(archive, member, trusted, n_trusted, result, err);
+                                                   : check_statement(archive, member, view, result, err);
     }
     return status;
 }
@@ -172,8 +175,7 @@ static const rp_verified_statement *find_voucher(const rp_verified_statement *li
 
 /* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. One by a key that is not trusted
  * must at least go with a statement by that key. */
-static rp_status check_bundle(const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
-                              rp_verification *result, rp_error *err)
+static rp_status check_bundle(const rp_archive *archive, const rp_trust_view *view, rp_verification *result, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, RP_OMS_BUNDLE);
     const rp_key *key;
@@ -186,9 +188,13 @@ static rp_status check_bundle(const rp_archive *archive, const rp_key *const *tr
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
         status = rp_oms_read(&key, one.key_id, text.data, text.size, member->name, archive->id, archive->member,
-                             archive->members, trusted, n_trusted, err);
+                             archive->members, view->key, view->keys, err);
+    /* a certificate's key counts here where it counts for a statement */
+    if (status == RP_OK && key != NULL && !rp_trust_is_direct(view, key) &&
+        find_voucher(result->statement, result->statements, one.key_id) == NULL)
+        key = NULL;
     if (status == RP_OK && key == NULL && find_voucher(result->other, result->others, one.key_id) == NULL)
-        status = rp_signer_unknown(member->name, one.key_id, n_trusted, err);
+        status = rp_signer_unknown(member->name, one.key_id, view->direct, err);
     if (status == RP_OK && (one.predicate_type = rp_strdup(RP_OMS_TYPE)) == NULL)
         status = rp_no_memory(err);
     if (status == RP_OK) {
@@ -200,13 +206,13 @@ static rp_status check_bundle(const rp_archive *archive, const rp_key *const *tr
 }
 
 /* Before the manifest is parsed: somebody signed this, but nobody who counts here. */
-static rp_status check_trusted(const rp_verification *result, size_t n_trusted, rp_error *err)
+static rp_status check_trusted(const rp_verification *result, const rp_trust_view *view, rp_error *err)
 {
     const rp_verified_statement *one = find_voucher(result->other, result->others, NULL);
 
     if (one == NULL || find_voucher(result->statement, result->statements, NULL) != NULL)
         return RP_OK;
-    return rp_signer_unknown(one->member, one->key_id, n_trusted, err);
+    return rp_trust_refusal(view, result, one->member, one->key_id, err);
 }
 
 /* What a verdict calls all of the run must be the run that the manifest describes: its steps, and its segments, which lie
@@ -247,22 +253,27 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
                         const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
     bool by_policy = options != NULL && options->policy != NULL;
-    rp_status status = check_statements(archive, trusted, n_trusted, options, result, err);
+    const rp_trust_store *store = options != NULL ? options->trust : NULL;
+    rp_trust_view view;
+    rp_status status = rp_trust_view_open(&view, archive, trusted, n_trusted, store, err);
 
+    if (status == RP_OK)
+        status = check_statements(archive, &view, options, result, err);
     if (status == RP_OK && !by_policy)
-        status = check_trusted(result, n_trusted, err);
+        status = check_trusted(result, &view, err);
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
         status = check_scopes(archive, result, err);
     if (status == RP_OK)
-        status = check_bundle(archive, trusted, n_trusted, result, err);
+        status = check_bundle(archive, &view, result, err);
     if (status == RP_OK && !by_policy)
         status = check_signed(archive, options, result, err);
     if (status == RP_OK && !by_policy)
         status = check_logged(options, result, err);
     if (status == RP_OK)
-        status = rp_trust_timestamps(options != NULL ? options->trust : NULL, archive, result, err);
+        status = rp_trust_timestamps(store, archive, result, err);
+    rp_trust_view_close(&view);
     if (status != RP_OK)
         return rp_fail_at(err, status, "%s", archive->where);
     memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
@@ -384,6 +395,12 @@ void rp_verification_free(rp_verification *result)
     }
     rp_free(result->timestamp);
     rp_policy_result_free(result->policy);
+    for (size_t i = 0; i < result->certificates; i++) {
+        rp_free(result->certificate[i].subject);
+        rp_free(result->certificate[i].anchor);
+        rp_free(result->certificate[i].note);
+    }
+    rp_free(result->certificate);
     rp_free(result->statement);
     rp_free(result->other);
     rp_free(result->proof);

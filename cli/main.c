@@ -33,6 +33,7 @@ static const command commands[] = {
     {"sign", "vouch for a finished archive with a further key", rp_command_sign},
     {"approve", "add a person's signed decision to an archive", rp_command_approve},
     {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
+    {"cert", "put a signer's certificates into an archive", rp_command_cert},
     {"timestamp", "have an authority date a signature", rp_command_timestamp},
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},

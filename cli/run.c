@@ -11,7 +11,7 @@
 enum { SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
 
 typedef struct request {
-    const char *recipe, *out, *key, *passphrase, *level, *withhold, *save_every;
+    const char *recipe, *out, *key, *passphrase, *cert, *level, *withhold, *save_every;
     double save_seconds;
     unsigned threads;
     bool force, no_record, resume;
@@ -37,6 +37,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "the key's passphrase is the first line of FILE", &r->passphrase,
          false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         {0, "withhold", RP_OPTION_TEXT, "DIR", "leave the data out of the archive, bound by salted digests, into this folder",
@@ -70,6 +71,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         return rp_fail(err, RP_EARG, "run: --out FILE is missing; usage: reprise %s", usage.synopsis);
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "run: --passphrase-file belongs to a key: give --key FILE too");
+    if (r->cert && !r->key)
+        return rp_fail(err, RP_EARG, "run: --cert belongs to a key: give --key FILE too");
     return RP_OK;
 }
 
@@ -146,6 +149,8 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
         return status;
     if (r.key)
         status = rp_signing_key_load(&key, r.key, r.passphrase, err);
+    if (status == RP_OK && r.cert)
+        status = rp_key_load_certificates(key, r.cert, err);
     if (status == RP_OK) {
         rp_meter_begin(&meter, "training");
         status = rp_train_recipe(r.recipe, r.out, key, r.force, &options, &job, err);

@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 
 typedef struct request {
-    const char *archive, *key, *passphrase, *role, *decision, *reason;
+    const char *archive, *key, *passphrase, *cert, *role, *decision, *reason;
     rp_text_list trust;
     bool allow_unsigned;
 } request;
@@ -19,6 +19,7 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
     const rp_option options[] = {
         {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature that is there with this public key first", &r->trust,
          false},
     };
@@ -43,6 +44,7 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
         {0, "reason", RP_OPTION_TEXT, "TEXT", "why, in one line", &r->reason, true},
         {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature on the archive counts", &r->trust, false},
         {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "decide about an archive that nobody vouches for", &r->allow_unsigned,
          false},
@@ -93,6 +95,8 @@ rp_status rp_command_sign(rp_session *session, int argc, char **argv, rp_error *
     if (status != RP_OK || session->helped)
         return status;
     status = rp_signing_key_load(&key, r.key, r.passphrase, err);
+    if (status == RP_OK && r.cert)
+        status = rp_key_load_certificates(key, r.cert, err);
     if (status == RP_OK)
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     rp_signals_hold(true);
@@ -160,6 +164,8 @@ rp_status rp_command_approve(rp_session *session, int argc, char **argv, rp_erro
     status = read_approval(&approval, &r, err);
     if (status == RP_OK)
         status = rp_signing_key_load(&key, r.key, r.passphrase, err);
+    if (status == RP_OK && r.cert)
+        status = rp_key_load_certificates(key, r.cert, err);
     if (status == RP_OK)
         status = open_verified(&archive, &r, err);
     rp_signals_hold(true);

@@ -19,9 +19,11 @@ rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *r,
     rp_status status;
 
     *out = NULL;
-    if (r->tsa.count + r->crl.count == 0 && !r->at && !r->require_crl && !r->tsa_rsa)
+    if (r->ca.count + r->tsa.count + r->crl.count == 0 && !r->at && !r->require_crl && !r->tsa_rsa)
         return RP_OK;
     status = rp_trust_store_new(out, err);
+    if (status == RP_OK)
+        status = add_all(*out, RP_TRUST_CA, &r->ca, err);
     if (status == RP_OK)
         status = add_all(*out, RP_TRUST_TSA, &r->tsa, err);
     if (status == RP_OK)
@@ -39,8 +41,49 @@ rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *r,
     return status;
 }
 
-void rp_put_timestamps(rp_session *session, const rp_verification *v)
+static const char *const when[] = {"when it was dated", "the time given", "now"};
+
+static void put_certificates(rp_session *session, const rp_verification *v)
 {
+    for (size_t i = 0; i < v->certificates; i++) {
+        const rp_verified_certificate *one = &v->certificate[i];
+
+        if (one->accepted)
+            rp_put_line(session, "certificate", "%s under %s, good at %s (%s), for %s%s%s%s", one->subject, one->anchor, one->time,
+                        when[one->at], one->statement, one->note ? "; " : "", one->note ? one->note : "",
+                        one->revocation_checked ? "" : "; revocation not checked: no list for it was given");
+        else
+            rp_put_line(session, "refused", "certificate of %s at %s (%s), for %s: %s", one->subject, one->time, when[one->at],
+                        one->statement, one->note);
+    }
+}
+
+void rp_put_certificates_json(rp_buffer *out, const rp_verification *v)
+{
+    static const char *const at[] = {"timestamp", "given", "now"};
+
+    rp_put_open(out, "certificates", '[');
+    for (size_t i = 0; i < v->certificates; i++) {
+        const rp_verified_certificate *one = &v->certificate[i];
+
+        rp_put_open(out, NULL, '{');
+        rp_put_bool(out, "accepted", one->accepted);
+        rp_put_text(out, "anchor", one->anchor);
+        rp_put_text(out, "judged_at", one->time);
+        rp_put_text(out, "judged_by", at[one->at]);
+        rp_put_text(out, "key_id", one->key_id);
+        rp_put_text(out, "note", one->note);
+        rp_put_bool(out, "revocation_checked", one->revocation_checked);
+        rp_put_text(out, "statement", one->statement);
+        rp_put_text(out, "subject", one->subject);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+}
+
+void rp_put_trust(rp_session *session, const rp_verification *v)
+{
+    put_certificates(session, v);
     for (size_t i = 0; i < v->timestamps; i++) {
         const rp_verified_timestamp *one = &v->timestamp[i];
 

@@ -7,12 +7,14 @@
 #include "rp/trust.h"
 
 typedef struct rp_trust_request {
-    rp_text_list tsa, crl;
+    rp_text_list ca, tsa, crl;
     const char *at;
     bool require_crl, tsa_rsa;
 } rp_trust_request;
 
 #define RP_OPTIONS_TRUST(r)                                                                                               \
+    {0, "ca", RP_OPTION_LIST, "ROOT.pem", "an authority's root: keys with its certificates in the archive count too",     \
+     &(r)->ca, false},                                                                                                    \
     {0, "tsa", RP_OPTION_LIST, "ROOT.pem", "a timestamp authority's root: the run's signature must be dated by one",      \
      &(r)->tsa, false},                                                                                                   \
     {0, "tsa-rsa", RP_OPTION_FLAG, NULL, "accept timestamps by RSA of at least 3072 bits too", &(r)->tsa_rsa, false},     \
@@ -25,7 +27,9 @@ typedef struct rp_trust_request {
 /* *out stays NULL when no option asked for a store. Errors: RP_EARG, RP_EIO. */
 rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *request, rp_error *err);
 
-void rp_put_timestamps(rp_session *session, const rp_verification *verified);
+/* Timestamps, and certificates by which keys count or do not. */
+void rp_put_trust(rp_session *session, const rp_verification *verified);
+void rp_put_certificates_json(rp_buffer *out, const rp_verification *verified);
 void rp_put_timestamps_json(rp_buffer *out, const rp_verification *verified);
 
 #endif

@@ -33,9 +33,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         names, 1, options, RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned && !r->policy)
-        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, --policy "
-                                     "POLICY.yaml, or --allow-unsigned to check an unsigned archive by its hashes alone");
+    if (status == RP_OK && !session->helped && r->trust.count + r->authorities.ca.count == 0 && !r->allow_unsigned && !r->policy)
+        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, --ca "
+                                     "ROOT.pem with the root of its certificate, --policy POLICY.yaml, or "
+                                     "--allow-unsigned to check an unsigned archive by its hashes alone");
     return status;
 }
 
@@ -55,6 +56,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", v->archive_id);
     rp_put_integer(out, "bytes", v->bytes);
+    rp_put_certificates_json(out, v);
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_statements_json(out, "not_counted", v->other, v->others);
@@ -99,7 +101,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                     (unsigned long long)one->log_size, one->origin, *id ? "signed by key " : "says a proof whose signer is "
                     "not known here: give --log-key", id);
     }
-    rp_put_timestamps(session, v);
+    rp_put_trust(session, v);
     rp_put_policy_lines(session, v->policy);
     if (!is_signed(v) && !v->policy)
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");

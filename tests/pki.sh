@@ -8,7 +8,7 @@ root() {
     shift
     [ $# -gt 0 ] || set -- ec -pkeyopt ec_paramgen_curve:P-256
     openssl genpkey -quiet -algorithm "$@" -out "$name.key" 2>/dev/null
-    openssl req -x509 -new -key "$name.key" -subj "/O=Tests/CN=$name" -days 3650 "${digest:--sha256}" -out "$name.pem" \
+    openssl req -x509 -new -key "$name.key" -subj "/O=Tests/CN=$name" -days 10000 "${digest:--sha256}" -out "$name.pem" \
         -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign 2>/dev/null
 }
 

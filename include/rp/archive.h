@@ -147,6 +147,19 @@ typedef struct rp_verified_statement {
     struct rp_approval *approval; /* of an approval; else NULL */
 } rp_verified_statement;
 
+/* A statement whose signer's key counts, or does not, by a certificate in the archive (rp/trust.h). */
+typedef struct rp_verified_certificate {
+    char statement[RP_MEMBER_NAME];
+    char key_id[RP_DIGEST_HEX];
+    char *subject; /* of the key's certificate */
+    char *anchor;  /* the trusted root it leads to; NULL when not accepted */
+    bool accepted;
+    bool revocation_checked; /* by lists for every certificate below the root */
+    enum { RP_AT_TIMESTAMP, RP_AT_GIVEN_TIME, RP_AT_NOW } at; /* where the time comes from at which it was judged */
+    char time[RP_TIME_TEXT];
+    char *note; /* why it is not accepted, or what an auditor should know; may be NULL */
+} rp_verified_certificate;
+
 typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     size_t members; /* all of them, manifest.json and statements included */
@@ -162,13 +175,15 @@ typedef struct rp_verification {
     size_t timestamps;
     rp_verified_timestamp *timestamp;
     struct rp_policy_result *policy; /* NULL where no policy was given */
+    size_t certificates; /* of statements whose keys are not trusted by themselves; only where authorities are given */
+    rp_verified_certificate *certificate;
 } rp_verification;
 
-/* Checks, in this order: the structure; every statement in signatures/ (a trusted key, an exact signature, and that it
- * names SHA-256(manifest.json)) and every log's proof (its path; its signature where log_key has the key); the manifest; every
- * member against it; the bundle, where there is one. So nothing of the archive is parsed on trust, and the member that was
- * changed is the one named. Statements by keys that are not trusted count for nothing and are listed apart; of those that
- * count, provenance or an endorsement must be there.
+/* Checks, in this order: the structure; every statement in signatures/ (a trusted key or one that counts by its certificates
+ * under options->trust, an exact signature, and that it names SHA-256(manifest.json)) and every log's proof (its path; its
+ * signature where log_key has the key); the manifest; every member against it; the bundle, where there is one. So nothing of
+ * the archive is parsed on trust, and the member that was changed is the one named. Statements by keys that do not count are
+ * listed apart; of those that count, provenance or an endorsement must be there.
  *   trusted    borrowed; may be NULL when n_trusted is 0
  *   options    NULL: defaults
  *   result     may be NULL; free with rp_verification_free

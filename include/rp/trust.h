@@ -33,6 +33,18 @@ RP_API void rp_trust_store_require_crl(rp_trust_store *store);
  * public timestamp authorities sign with RSA: this admits, for them alone, RSA of at least 3072 bits with SHA-2. */
 RP_API void rp_trust_store_allow_rsa_timestamps(rp_trust_store *store);
 
+/* ---- certificates of signers ---- */
+
+/* Gives a key its certificates: a PEM file with the key's own first and each one issued by the next (the root may be left out).
+ * What the key then signs brings them into the archive. Errors: RP_EARG (another key's, too weak, out of order), RP_EIO. */
+RP_API rp_status rp_key_load_certificates(rp_key *key, const char *path, rp_error *err);
+/* Name of the member that carries them: signatures/, 16 digits of the key's id, .x509.pem. */
+RP_API void rp_certificate_member(char out[RP_MEMBER_NAME], const char *key_id);
+/* Puts the certificates of a PEM file into the archive at path archive. member: the member made; may be NULL. Errors as above,
+ * and those of rp_archive_add_statement. */
+RP_API rp_status rp_archive_add_certificates(const char *archive, const char *path, bool force, char member[RP_MEMBER_NAME],
+                                             rp_error *err);
+
 /* ---- timestamps ---- */
 
 /* The member that carries the timestamp of a statement: signatures/NAME.dsse.json gives signatures/NAME.dsse.tsr. */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keys that count by their certificates. A certificate is judged at the time that a trusted timestamp of the statement says;
+ * without one, at the time the verifier gave, else now: what has expired since signing counts only where the date is proven. */
+#include "audit/trust_view.h"
+
+#include <openssl/err.h>
+#include <string.h>
+
+#include "audit/archive_private.h"
+#include "audit/timestamp.h"
+#include "base/memory.h"
+
+/* ---- opening ---- */
+
+static rp_status read_certificate(rp_trust_view *view, const rp_member *member, rp_error *err)
+{
+    rp_certificate *grown = rp_reallocarray(view->certificate, view->certificates + 1, sizeof *grown);
+    char name[RP_MEMBER_NAME];
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (grown == NULL)
+        return rp_no_memory(err);
+    view->certificate = grown;
+    grown += view->certificates;
+    status = rp_archive_member_body(view->archive, member, &text, err);
+    if (status == RP_OK) {
+        view->certificates++;
+        status = rp_certificate_parse(grown, text.data, text.size, true, member->name, RP_ESIGN, err);
+    }
+    rp_buffer_free(&text);
+    if (status != RP_OK)
+        return status;
+    rp_certificate_member(name, rp_key_id(grown->key));
+    return strcmp(name, member->name) == 0
+               ? RP_OK
+               : rp_fail(err, RP_ESIGN, "%s: certificates of another key, whose name here is %s", member->name, name);
+}
+
+static rp_status gather_keys(rp_trust_view *view, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+{
+    bool authorities = view->store != NULL && sk_X509_num(view->store->ca) > 0;
+
+    view->key = rp_reallocarray(NULL, n_trusted + view->certificates, sizeof *view->key);
+    if (view->key == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n_trusted; i++)
+        view->key[view->keys++] = trusted[i];
+    view->direct = n_trusted;
+    for (size_t i = 0; i < view->certificates && authorities; i++)
+        view->key[view->keys++] = view->certificate[i].key;
+    return RP_OK;
+}
+
+rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                             const rp_trust_store *store, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    *out = (rp_trust_view){.archive = archive, .store = store};
+    for (size_t i = 0; i < archive->members && status == RP_OK; i++) {
+        if (!rp_certificate_member_valid(archive->member[i].name))
+            continue;
+        status = out->certificates < RP_CERTIFICATES_MAX
+                     ? read_certificate(out, &archive->member[i], err)
+                     : rp_fail(err, RP_ESIGN, "%s: more than %d keys have certificates here", archive->member[i].name,
+                               (int)RP_CERTIFICATES_MAX);
+    }
+    return status == RP_OK ? gather_keys(out, trusted, n_trusted, err) : status;
+}
+
+void rp_trust_view_close(rp_trust_view *view)
+{
+    for (size_t i = 0; i < view->certificates; i++)
+        rp_certificate_clear(&view->certificate[i]);
+    rp_free(view->certificate);
+    rp_free(view->key);
+    memset(view, 0, sizeof *view);
+}
+
+bool rp_trust_is_direct(const rp_trust_view *view, const rp_key *key)
+{
+    for (size_t i = 0; i < view->direct; i++)
+        if (view->key[i] == key)
+            return true;
+    return false;
+}
+
+/* ---- when ---- */
+
+/* A timestamp that is not by a given authority dates nothing; one that is wrong is an error. */
+static rp_status read_time(const rp_trust_view *view, const rp_member *statement, const rp_member *member, int64_t *time,
+                           bool *dated, rp_error *err)
+{
+    rp_buffer response = {0}, body = {0};
+    rp_timestamp timestamp = {.time = 0};
+    rp_chain_verdict verdict;
+    rp_status status = rp_archive_member_body(view->archive, member, &response, err), judged;
+
+    if (status == RP_OK)
+        status = rp_archive_member_body(view->archive, statement, &body, err);
+    if (status == RP_OK)
+        status = rp_timestamp_parse(&timestamp, response.data, response.size, member->name, err);
+    if (status == RP_OK)
+        status = rp_timestamp_covers(&timestamp, body.data, body.size, member->name, err);
+    if (status == RP_OK) {
+        judged = rp_timestamp_judge(&verdict, &timestamp, view->store, NULL);
+        if (judged == RP_ENOMEM)
+            status = rp_no_memory(err);
+        *dated = judged == RP_OK;
+        if (*dated)
+            *time = timestamp.time;
+    }
+    rp_timestamp_clear(&timestamp);
+    rp_buffer_free(&response);
+    rp_buffer_free(&body);
+    return status;
+}
+
+static rp_status find_time(const rp_trust_view *view, const char *statement, int64_t *time, bool *dated, rp_error *err)
+{
+    char name[RP_MEMBER_NAME];
+    const rp_member *member = NULL;
+
+    *dated = false;
+    *time = rp_trust_now(view->store);
+    if (rp_timestamp_member(name, statement, NULL) == RP_OK)
+        member = rp_archive_find(view->archive, name);
+    if (member == NULL || sk_X509_num(view->store->tsa) == 0)
+        return RP_OK;
+    return read_time(view, rp_archive_find(view->archive, statement), member, time, dated, err);
+}
+
+/* ---- who ---- */
+
+static rp_status fill(rp_verified_certificate *out, const rp_chain_verdict *verdict, X509 *leaf, rp_status judged,
+                      const rp_error *why, rp_error *err)
+{
+    char name[RP_NAME_TEXT];
+    const char *note = judged != RP_OK ? why->text : *verdict->note ? verdict->note : NULL;
+
+    out->accepted = judged == RP_OK;
+    out->revocation_checked = judged == RP_OK && verdict->revocation_checked;
+    out->subject = rp_strdup(rp_x509_name(name, X509_get_subject_name(leaf)));
+    if (out->subject == NULL || (note != NULL && (out->note = rp_strdup(note)) == NULL) ||
+        (out->accepted && (out->anchor = rp_strdup(verdict->anchor)) == NULL))
+        return rp_no_memory(err);
+    return RP_OK;
+}
+
+static rp_status judge(const rp_trust_view *view, const rp_certificate *certificate, const char *member,
+                       rp_verification *result, bool *accepted, rp_error *err)
+{
+    rp_verified_certificate *grown = rp_reallocarray(result->certificate, result->certificates + 1, sizeof *grown);
+    rp_chain_verdict verdict;
+    rp_error why = {.text = ""};
+    rp_chain_rules rules = {.anchors = view->store->ca, .untrusted = certificate->chain, .crls = view->store->crls,
+                            .require_crl = view->store->require_crl};
+    rp_status status, judged;
+    bool dated;
+
+    if (grown == NULL)
+        return rp_no_memory(err);
+    result->certificate = grown;
+    grown += result->certificates++;
+    memset(grown, 0, sizeof *grown);
+    memcpy(grown->statement, member, strlen(member) + 1);
+    memcpy(grown->key_id, rp_key_id(certificate->key), RP_DIGEST_HEX);
+    status = find_time(view, member, &rules.time, &dated, err);
+    if (status != RP_OK)
+        return status;
+    grown->at = dated ? RP_AT_TIMESTAMP : view->store->time_given ? RP_AT_GIVEN_TIME : RP_AT_NOW;
+    (void)rp_moment_text(grown->time, rules.time);
+    judged = rp_chain_judge(&verdict, sk_X509_value(certificate->chain, 0), &rules, &why);
+    if (judged == RP_ENOMEM)
+        return rp_no_memory(err);
+    *accepted = judged == RP_OK;
+    return fill(grown, &verdict, sk_X509_value(certificate->chain, 0), judged, &why, err);
+}
+
+rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const char *member, rp_verification *result,
+                         rp_error *err)
+{
+    bool accepted = false;
+    rp_status status = RP_OK;
+
+    if (*key == NULL || rp_trust_is_direct(view, *key))
+        return RP_OK;
+    for (size_t i = 0; i < view->certificates; i++)
+        if (view->certificate[i].key == *key)
+            status = judge(view, &view->certificate[i], member, result, &accepted, err);
+    if (!accepted)
+        *key = NULL;
+    return status;
+}
+
+rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *result, const char *member, const char *key_id,
+                           rp_error *err)
+{
+    for (size_t i = 0; i < result->certificates; i++) {
+        const rp_verified_certificate *one = &result->certificate[i];
+
+        if (!one->accepted && strcmp(one->statement, member) == 0)
+            return rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., whose certificate is not accepted at %s: %s", member, key_id,
+                           one->time, one->note);
+    }
+    return rp_signer_unknown(member, key_id, view->direct, err);
+}

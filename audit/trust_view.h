@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whose signatures count while one archive is verified: keys that are trusted by themselves, and keys of the archive's
+ * certificates, which count for a statement when their chain is good at the statement's time. */
+#ifndef AUDIT_TRUST_VIEW_H
+#define AUDIT_TRUST_VIEW_H
+
+#include "audit/archive.h"
+#include "audit/certificate.h"
+#include "audit/dsse.h"
+#include "audit/trust.h"
+
+enum { RP_CERTIFICATES_MAX = 256 };
+
+typedef struct rp_trust_view {
+    const rp_archive *archive;
+    const rp_trust_store *store; /* or NULL */
+    const rp_key **key;          /* those trusted by themselves, then those of certificates */
+    size_t keys, direct;
+    rp_certificate *certificate;
+    size_t certificates;
+} rp_trust_view;
+
+/* Reads every certificate in the archive; its form must be right whoever asks. Borrows all. Errors: RP_ESIGN names the member.
+ * Close in any case. */
+rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
+                             const rp_trust_store *store, rp_error *err);
+void rp_trust_view_close(rp_trust_view *view);
+
+/* After a statement's signature was found right by one of view->key: *key becomes NULL where that is a certificate's key that
+ * does not count for it. What was found of the certificate is added to result. Errors: those of its timestamp; RP_ENOMEM. */
+rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const char *member, rp_verification *result,
+                         rp_error *err);
+/* Whether a key is trusted by itself. */
+bool rp_trust_is_direct(const rp_trust_view *view, const rp_key *key);
+/* Why nobody who counts signed a member: its certificate was refused, or there is none. Returns RP_ESIGN. */
+rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *result, const char *member, const char *key_id,
+                           rp_error *err);
+
+#endif
