@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "audit/digest.h"
+#include "audit/pkcs11.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -35,6 +36,7 @@ static const key_kind kinds[] = {
 
 struct rp_key {
     EVP_PKEY *pkey;
+    EVP_PKEY *token; /* signs instead of pkey, which is its public half; else NULL */
     const key_kind *kind;
     bool is_private;
     char id[RP_DIGEST_HEX];
@@ -123,6 +125,7 @@ void rp_key_free(rp_key *key)
     if (key == NULL)
         return;
     EVP_PKEY_free(key->pkey);
+    EVP_PKEY_free(key->token);
     rp_buffer_free(&key->certificates);
     rp_free(key);
 }
@@ -289,8 +292,44 @@ static rp_status load(rp_key **out, const char *path, bool is_private, const cha
     return status;
 }
 
+/* The public half as an ordinary key: a token's handle is of a kind of its own, which not all of OpenSSL takes. */
+static rp_status public_half(EVP_PKEY **out, const EVP_PKEY *token, const char *where, rp_error *err)
+{
+    unsigned char *der = NULL;
+    const unsigned char *at;
+    int size;
+
+    ERR_set_mark();
+    size = i2d_PUBKEY(token, &der);
+    at = der;
+    *out = size > 0 ? d2i_PUBKEY(NULL, &at, size) : NULL;
+    OPENSSL_free(der);
+    ERR_pop_to_mark();
+    return *out != NULL ? RP_OK : rp_fail(err, RP_EARG, "%.200s: the token does not tell the key's public half, " EXPECTED_KINDS,
+                                          where);
+}
+
+static rp_status load_token(rp_key **out, const char *uri, const char *pin, rp_error *err)
+{
+    EVP_PKEY *token, *half;
+    rp_status status = rp_pkcs11_load(&token, uri, pin, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = public_half(&half, token, uri, err);
+    if (status == RP_OK)
+        status = wrap(out, half, true, uri, err);
+    if (status == RP_OK)
+        (*out)->token = token;
+    else
+        EVP_PKEY_free(token);
+    return status;
+}
+
 rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err)
 {
+    if (rp_pkcs11_is_uri(path))
+        return load_token(out, path, passphrase, err);
     return load(out, path, true, passphrase, err);
 }
 
@@ -335,6 +374,8 @@ rp_status rp_key_save_private(const rp_key *key, const char *path, const char *p
 
     if (!key->is_private)
         return rp_fail(err, RP_EARG, "%s: a public key cannot be saved as a private one", path);
+    if (key->token != NULL)
+        return rp_fail(err, RP_EARG, "%s: a private key does not leave its token", path);
     if (passphrase != NULL && (*passphrase == '\0' || strlen(passphrase) > 1024))
         return rp_fail(err, RP_EARG, "%s: a passphrase has 1 to 1024 bytes", path);
     bio = BIO_new(BIO_s_mem());
@@ -369,13 +410,18 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
     if (context == NULL)
         return rp_no_memory(err);
     ERR_set_mark();
-    done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->pkey, NULL) == 1 &&
+    done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->token ? key->token : key->pkey, NULL) == 1 &&
            EVP_DigestSign(context, bytes, &length, message, size) == 1 &&
            length <= sizeof bytes; /* where memory runs out, OpenSSL 3.0 calls it done with a length of 2^32 - 1 */
     ERR_pop_to_mark();
     EVP_MD_CTX_free(context);
+    if (!done && key->token != NULL)
+        return rp_fail(err, RP_EIO, "the token does not sign with its %s key: taken out, or may the key not sign?", key->kind->type);
     if (!done)
         return rp_fail(err, RP_ENOMEM, "OpenSSL cannot sign with this %s key", key->kind->type);
+    /* what a token does is not ours to know */
+    if (key->token != NULL && rp_key_check(key, message, size, bytes, length, NULL) != RP_OK)
+        return rp_fail(err, RP_EIO, "the token's signature is not one by its public key %s", key->id);
     rp_buffer_append(signature, bytes, length);
     return rp_buffer_status(signature, err);
 }

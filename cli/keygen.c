@@ -15,7 +15,7 @@
 #include "cli/progress.h"
 
 typedef struct request {
-    const char *name, *passphrase;
+    const char *name, *passphrase, *token;
     bool force;
     char *private_path, *public_path;
 } request;
@@ -26,13 +26,16 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_option options[] = {
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "encrypt the private key; the passphrase is the first line of FILE",
          &r->passphrase, false},
+        {0, "token", RP_OPTION_TEXT, "URI", "no new key: only write NAME.pub.pem of the key on a PKCS#11 token, pkcs11:...; its PIN is "
+         "the passphrase", &r->token, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace keys of this name, which are then lost", &r->force, false},
     };
     const rp_usage usage = {
         "keygen NAME [--passphrase-file FILE] [options]",
         "Makes an ECDSA P-256 key pair: NAME.pem signs and stays secret (mode 0600), NAME.pub.pem goes to those\n"
         "who verify.",
-        "  reprise keygen me --passphrase-file secret.txt",
+        "  reprise keygen me --passphrase-file secret.txt\n"
+        "  reprise keygen me --token 'pkcs11:token=firm;object=me' --passphrase-file pin.txt",
         names, 1, options, RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->name, err);
@@ -50,7 +53,7 @@ static rp_status make_paths(request *r, rp_error *err)
     r->public_path = (char *)open.data;
     if (secret.failed || open.failed)
         return rp_no_memory(err);
-    for (int i = 0; i < 2 && !r->force; i++) {
+    for (int i = r->token ? 1 : 0; i < 2 && !r->force; i++) {
         const char *path = i ? r->public_path : r->private_path;
 
         if (rp_file_exists(path))
@@ -197,6 +200,27 @@ static rp_status save(const request *r, const rp_key *key, rp_error *err)
     return status;
 }
 
+static rp_status write_public(const request *r, rp_key **key, rp_error *err)
+{
+    rp_status status = rp_signing_key_load(key, r->token, r->passphrase, err);
+
+    return status == RP_OK ? rp_key_save_public(*key, r->public_path, r->force, err) : status;
+}
+
+static void put_token(rp_session *session, const request *r, const rp_key *key)
+{
+    if (session->json) {
+        rp_put_open(&session->out, NULL, '{');
+        rp_put_text(&session->out, "key_id", rp_key_id(key));
+        rp_put_text(&session->out, "key_type", rp_key_type(key));
+        rp_put_text(&session->out, "public", r->public_path);
+        rp_put_close(&session->out, '}');
+        return;
+    }
+    rp_put_line(session, "key", "%s (%s), on a token", rp_key_id(key), rp_key_type(key));
+    rp_put_line(session, "public", "%s: give it to those who verify", r->public_path);
+}
+
 static void put(rp_session *session, const request *r, const rp_key *key)
 {
     if (session->json) {
@@ -224,12 +248,15 @@ rp_status rp_command_keygen(rp_session *session, int argc, char **argv, rp_error
     if (status != RP_OK || session->helped)
         return status;
     status = make_paths(&r, err);
-    if (status == RP_OK)
+    if (status == RP_OK && r.token) {
+        status = write_public(&r, &key, err);
+    } else if (status == RP_OK) {
         status = rp_key_generate(&key, err);
+        if (status == RP_OK)
+            status = save(&r, key, err);
+    }
     if (status == RP_OK)
-        status = save(&r, key, err);
-    if (status == RP_OK)
-        put(session, &r, key);
+        (r.token ? put_token : put)(session, &r, key);
     rp_key_free(key);
     rp_free(r.private_path);
     rp_free(r.public_path);

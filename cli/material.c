@@ -60,7 +60,7 @@ rp_status rp_signing_key_load(rp_key **out, const char *path, const char *passph
     if (status == RP_OK)
         status = rp_key_load_private(out, path, passphrase, err);
     /* the library cannot know how this program is given one */
-    if (status == RP_EARG && !passphrase_file && err && strstr(err->text, "encrypted"))
+    if (status == RP_EARG && !passphrase_file && err && (strstr(err->text, "encrypted") || strstr(err->text, "wants a PIN")))
         strncat(err->text, ": give --passphrase-file FILE", sizeof err->text - strlen(err->text) - 1);
     rp_passphrase_free(passphrase);
     return status;

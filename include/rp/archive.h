@@ -68,7 +68,9 @@ typedef struct rp_key rp_key;
 RP_API rp_status rp_key_generate(rp_key **out, rp_error *err);
 /* Reads PEM: a private key (PKCS#8, plain or encrypted, or a traditional EC key), or a public key (SPKI). passphrase
  * may be NULL: an encrypted key is then refused; nothing ever prompts. Errors: RP_EIO, RP_EARG (what was found, what is
- * expected). */
+ * expected).
+ * path may also be a PKCS#11 URI of a key on a token (pkcs11:token=...;object=..., RFC 7512) and passphrase its PIN: OpenSSL's
+ * engine pkcs11 then signs; the private key stays where it is. Further errors: RP_EUNSUPPORTED without the engine. */
 RP_API rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err);
 RP_API rp_status rp_key_load_public(rp_key **out, const char *path, rp_error *err);
 /* The same from text; where names it in errors. */
