@@ -271,8 +271,11 @@ rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_ke
 
     *out = NULL;
     /* Before the training, not after it. */
-    if (path && !force && rp_file_exists(path) && !(options && options->resume && rp_resume_present(path)))
+    if (path && !force && rp_file_exists(path) && !(options && options->resume && rp_resume_present(path))) {
+        if (options && options->resume)
+            rp_resume_tidy(path);
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
+    }
     status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
     work_free(&w);
     rp_buffer_free(&csv);

@@ -243,6 +243,16 @@ rp_status rp_resume_open(rp_resume **out, const char *path, const rp_resume_iden
     return status;
 }
 
+void rp_resume_tidy(const char *path)
+{
+    const rp_resume_identity none = {0};
+    rp_resume *r;
+
+    /* looking at a folder without points removes it, and points are an error here */
+    if (rp_resume_open(&r, path, &none, false, false, NULL) == RP_OK)
+        rp_resume_free(r);
+}
+
 const rp_resume_point *rp_resume_loaded(const rp_resume *r)
 {
     return r->loaded ? &r->point : NULL;
@@ -345,10 +355,13 @@ rp_status rp_resume_save(rp_resume *r, rp_resume_point *point, rp_archive_writer
 /* Points go first: one without its spool would be taken for damaged, a spool without a point for nothing. */
 void rp_resume_remove(rp_resume *r)
 {
+    uint64_t step;
+
     if (r->fd < 0)
         return;
     sweep(r, 0, 0);
-    (void)unlinkat(r->fd, "spool", 0);
+    if (newest(r->folder, UINT64_MAX, &step, NULL) == RP_OK && step == 0)
+        (void)unlinkat(r->fd, "spool", 0);
     (void)rmdir(r->folder);
     rp_file_sync_folder(r->folder);
     close(r->fd);

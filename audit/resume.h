@@ -64,6 +64,8 @@ uint64_t rp_resume_step(const rp_resume *resume);
 void rp_resume_remove(rp_resume *resume);
 /* Points stay for later. */
 void rp_resume_free(rp_resume *resume);
+/* Removes a folder that has no points (any more): a process was killed while it removed them. */
+void rp_resume_tidy(const char *path);
 /* Whether there is a point of any kind for the archive at path, or that cannot be told. */
 bool rp_resume_present(const char *path);
 

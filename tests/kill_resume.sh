@@ -58,6 +58,11 @@ while [ $killed -lt "$kills" ]; do
             0) break ;;
             137) killed=$((killed + 1)) ;;
             130) stopped=$((stopped + 1)) ;;
+            2)
+                # killed when the archive had its name and the points were being removed: the name is taken
+                { [ -e out.reprise ] && grep -q 'already exists' "$log/err"; } || bad "$name: exit 2 after $tries tries"
+                break
+                ;;
             *) bad "$name: exit $code after $tries tries"; break ;;
             esac
             if [ -e out.reprise ] && [ ! -e out.reprise.resume ]; then
