@@ -70,6 +70,31 @@ static rp_status job_run(rp_error *err)
     return job_train_as(job_out, job_private, err);
 }
 
+/* Stops after two steps (self: not NULL) with resume points, and goes on. Points of a failed pass go too. */
+static bool job_two_steps(void *self, const rp_progress *progress)
+{
+    return !*(bool *)self || progress->step != 2;
+}
+
+static rp_status job_resume(rp_error *err)
+{
+    char command[160];
+    bool stop = true;
+    rp_job_options options = {.threads = 1, .level = "ref", .progress = job_two_steps, .self = &stop, .save_every = 1e-9};
+    rp_job *job = NULL;
+    rp_status status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
+
+    if (status == RP_ECANCELED) {
+        stop = false;
+        options.resume = true;
+        status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
+    }
+    rp_job_free(job);
+    (void)snprintf(command, sizeof command, "rm -rf %s.resume", job_out);
+    assert_int_equal(system(command), 0);
+    return status;
+}
+
 static rp_status job_api_step(rp_run *run, float x, rp_error *err)
 {
     size_t shape[] = {2, 2};
@@ -385,7 +410,7 @@ static const small_job small_jobs[] = {
     {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
-    {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld},
+    {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld}, {"resume", job_resume},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 

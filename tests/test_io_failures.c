@@ -133,7 +133,8 @@ static void every_failed_call_on_a_file_is_an_error_and_leaves_nothing(void **st
 
     (void)state;
     for (size_t i = 0; i < SMALL_JOBS; i++)
-        (void)sweep_job(&all, &small_jobs[i]);
+        if (small_jobs[i].work != job_resume) /* has a test of its own below */
+            (void)sweep_job(&all, &small_jobs[i]);
 }
 
 static void transfers_in_small_or_interrupted_parts_change_no_byte(void **state)
