@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "audit/lineage.h"
 #include "audit/recorder.h"
 #include "audit/rolling.h"
 #include "audit/safetensors.h"
@@ -21,7 +22,17 @@ struct rp_driver {
     rp_trainer *trainer;
     rp_tape *tape;         /* API runs */
     uint64_t state_period, checkpoint_period;
+    rp_named *start;       /* of a recipe with a parent: the states to start from, memory owned */
+    size_t n_start;
 };
+
+/* Named tensors whose memory is owned, and whose names are not. */
+static void free_named(rp_named *named, size_t n)
+{
+    for (size_t i = 0; named && i < n; i++)
+        rp_free((void *)named[i].data);
+    rp_free(named);
+}
 
 void rp_driver_free(rp_driver *d)
 {
@@ -30,6 +41,7 @@ void rp_driver_free(rp_driver *d)
     rp_trainer_free(d->trainer);
     rp_tape_free(d->tape);
     if (!d->lent) {
+        free_named(d->start, d->n_start);
         rp_recipe_free(d->recipe);
         rp_buffer_free(&d->csv);
     }
@@ -63,6 +75,100 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
     return status;
 }
 
+const rp_recipe *rp_driver_recipe(const rp_driver *d)
+{
+    return d->recipe;
+}
+
+/* ---- starting from a parent ---- */
+
+/* The run's states that are started from, in its order, filled from the file; whatever else the file has is an error, but for
+ * moments that a run that retrains does not take. */
+static rp_status pick_start(rp_driver *d, const rp_safetensors *file, rp_error *err)
+{
+    size_t n, count = rp_trainer_start_count(d->trainer), others = 0;
+    const rp_named *state = rp_run_states(rp_trainer_run(d->trainer), &n);
+
+    d->start = rp_calloc(count, sizeof *d->start);
+    if (!d->start)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const rp_safetensor *t = rp_safetensors_find(file, state[i].name);
+        void *host;
+
+        if (!t)
+            return rp_fail(err, RP_EDATA, "%.96s of this recipe's model is not among the states to start from", state[i].name);
+        host = rp_malloc(t->size ? t->size : 1);
+        if (!host)
+            return rp_no_memory(err);
+        rp_to_host(host, t->data, t->dtype, t->size / rp_dtype_size(t->dtype));
+        d->start[d->n_start++] = (rp_named){.name = state[i].name, .type = {.dtype = t->dtype, .rank = t->rank}, .data = host};
+        memcpy(d->start[i].type.shape, t->shape, sizeof t->shape);
+    }
+    for (size_t i = 0; i < file->count; i++)
+        others += !d->recipe->parent.retrain || strncmp(file->tensor[i].name, "optim.", 6) != 0;
+    if (others != count)
+        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", others, count);
+    return rp_trainer_start_from(d->trainer, d->start, d->n_start, err);
+}
+
+rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t updates, const void *file, size_t size,
+                               const char *where, rp_error *err)
+{
+    rp_safetensors *parsed = NULL;
+    rp_status status = rp_safetensors_parse(&parsed, file, size, where, err);
+
+    if (status == RP_OK)
+        status = pick_start(d, parsed, err);
+    if (status == RP_OK)
+        status = rp_recipe_set_parent(d->recipe, archive_id, updates, err);
+    rp_safetensors_free(parsed);
+    return status;
+}
+
+static rp_status start_from_archive(rp_driver *d, const rp_archive *archive, rp_error *err)
+{
+    rp_buffer file = {0};
+    rp_status status = rp_archive_read_member(archive, RP_START_MEMBER, SIZE_MAX / 2, &file, err);
+
+    if (status == RP_OK)
+        status = rp_driver_start_from(d, d->recipe->parent.archive, (uint64_t)d->recipe->parent.updates, file.data, file.size,
+                                      RP_START_MEMBER, err);
+    rp_buffer_free(&file);
+    return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
+}
+
+/* weights/start.safetensors, and in the manifest whose states they are. */
+static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+{
+    const rp_recipe *recipe = d->recipe;
+    rp_safetensor *tensor = rp_calloc(d->n_start, sizeof *tensor);
+    rp_buffer file = {0};
+    char hex[RP_DIGEST_HEX];
+    rp_digest digest;
+    rp_status status = tensor ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < d->n_start && status == RP_OK; i++) {
+        tensor[i] = (rp_safetensor){.name = d->start[i].name, .dtype = d->start[i].type.dtype,
+                                    .rank = d->start[i].type.rank, .data = d->start[i].data};
+        memcpy(tensor[i].shape, d->start[i].type.shape, sizeof tensor->shape);
+    }
+    if (status == RP_OK)
+        status = rp_safetensors_write(&file, tensor, d->n_start, NULL, 0, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, RP_START_MEMBER, file.data, file.size, err);
+    if (status == RP_OK)
+        status = rp_named_tensors_digest(&digest, d->start, d->n_start, NULL, err);
+    if (status == RP_OK) {
+        rp_digest_hex(hex, &digest);
+        if (json_object_set_new(run, "parent", json_pack("{s:s, s:s}", "archive_id", recipe->parent.archive, "states", hex)) != 0)
+            status = rp_no_memory(err);
+    }
+    rp_buffer_free(&file);
+    rp_free(tensor);
+    return status;
+}
+
 static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
     json_t *json = NULL;
@@ -79,7 +185,7 @@ static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, co
     d->csv_size = d->csv.size;
     if (status == RP_OK)
         status = rp_trainer_new(&d->trainer, d->recipe, d->csv_bytes, d->csv_size, "data/raw.csv", options, err);
-    return status;
+    return status == RP_OK && d->recipe->parent.archive ? start_from_archive(d, archive, err) : status;
 }
 
 rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err)
@@ -368,6 +474,8 @@ static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, jso
     if (status == RP_OK &&
         json_object_set_new(run, "training_steps", json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
         status = rp_no_memory(err);
+    if (status == RP_OK && d->recipe->parent.archive)
+        status = add_start(d, writer, run, err);
     json_decref(metrics);
     rp_buffer_free(&predictions);
     return status;

@@ -27,6 +27,12 @@ rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archi
 void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
+const rp_recipe *rp_driver_recipe(const rp_driver *driver); /* NULL for a run of the API */
+/* Of a recipe with a parent, before step 0: the states to start from are those of the run's names in a safetensors file of the
+ * archive with that id; updates: how many its states have seen. A run that retrains leaves the file's moments aside. Errors:
+ * RP_EDATA names what does not fit the recipe's model. */
+rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64_t updates, const void *file, size_t size,
+                               const char *where, rp_error *err);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
 /* 1, or the period of rolling state digests: of the recipe, or of the archive's manifest. */

@@ -5,6 +5,7 @@
 
 #include "audit/compose.h"
 #include "audit/dsse.h"
+#include "audit/lineage.h"
 #include "audit/provenance.h"
 #include "audit/recorder.h"
 #include "audit/saver.h"
@@ -225,6 +226,20 @@ static rp_status save_run(work *w, const char *path, const rp_key *key, bool for
     return status;
 }
 
+/* A parent's archive lies where the recipe says, relative to itself. */
+static rp_status start_from_parent(work *w, const char *recipe_path, const rp_run_options *options, rp_error *err)
+{
+    const char *archive = rp_driver_recipe(w->driver)->parent.archive;
+    char *path = archive ? beside(recipe_path, archive) : NULL;
+    rp_status status;
+
+    if (!archive)
+        return RP_OK;
+    status = path ? rp_lineage_begin(w->driver, path, options, err) : rp_no_memory(err);
+    rp_free(path);
+    return status;
+}
+
 static rp_status run_recipe(work *w, const char *recipe_path, const char *path, const rp_key *key, bool force,
                             rp_buffer *csv, char **csv_path, rp_job **out, rp_error *err)
 {
@@ -233,13 +248,16 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     bool record = !(w->options && w->options->no_record);
     rp_status status = load_recipe(recipe_path, &recipe, csv, csv_path, err);
 
-    if (status == RP_OK && record && path && w->options)
-        status = rp_saver_open(&w->saver, w->options, path, recipe, csv, force, err);
     if (status != RP_OK) {
         rp_recipe_free(recipe);
         return status;
     }
     status = rp_driver_from_recipe(&w->driver, recipe, csv->data, csv->size, *csv_path, &options, err);
+    if (status == RP_OK)
+        status = start_from_parent(w, recipe_path, &options, err);
+    /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
+    if (status == RP_OK && record && path && w->options)
+        status = rp_saver_open(&w->saver, w->options, path, rp_driver_recipe(w->driver), csv, force, err);
     if (status == RP_OK && record)
         status = start_recording(w, path, csv, force, err);
     if (status == RP_OK)

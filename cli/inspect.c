@@ -163,6 +163,8 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);
     if (every > 0)
         rp_put_line(session, "states", "all of them kept after every %lld steps, as checkpoints/", every);
+    if (rp_parent_id(archive))
+        rp_put_line(session, "parent", "%.64s, not checked here: reprise verify --parent", rp_parent_id(archive));
     if (s->metrics)
         rp_put_metric_lines(session, s->metrics);
     for (size_t i = 0; i < n; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loading keys, passphrases and members. */
 #include "cli/material.h"
+#include "cli/print.h"
 
 #include <string.h>
 
@@ -122,6 +123,43 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
     rp_policy_free(policy);
     rp_trust_free(&trust);
     return status;
+}
+
+rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err)
+{
+    rp_archive *parent = NULL;
+    rp_status status;
+
+    if (!path)
+        return RP_OK;
+    status = rp_archive_open(&parent, path, err);
+    if (status == RP_OK)
+        status = rp_check_parent(child, parent, err);
+    rp_archive_close(parent);
+    return status;
+}
+
+void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path)
+{
+    const char *id = rp_parent_id(child);
+
+    if (id)
+        rp_put_line(session, "parent", "%.64s%s%s", id, path ? ": started from its states, which are those of " :
+                    ", not checked here: give --parent PARENT.reprise", path ? path : "");
+}
+
+void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path)
+{
+    const char *id = rp_parent_id(child);
+
+    if (!id) {
+        rp_put_text(&session->out, "parent", NULL);
+        return;
+    }
+    rp_put_open(&session->out, "parent", '{');
+    rp_put_text(&session->out, "archive_id", id);
+    rp_put_bool(&session->out, "checked", path != NULL);
+    rp_put_close(&session->out, '}');
 }
 
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)

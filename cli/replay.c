@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct request {
-    const char *archive, *level, *withheld;
+    const char *archive, *level, *withheld, *parent;
     rp_text_list trust;
     unsigned threads;
     rp_attestation attest;
@@ -25,6 +25,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_PARENT(&r->parent),
         RP_OPTION_CHOICE(&r->choice),
         RP_OPTION_ATTEST(&r->attest),
     };
@@ -59,6 +60,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     rp_put_text(out, "level", job->level);
     rp_put_integer(out, "members", job->members);
     rp_put_metrics(out, "metrics", metrics);
+    rp_parent_put_json(session, archive, r->parent);
     rp_put_text(out, "path", r->archive);
     status = rp_choice_put_json(session, job, err);
     rp_put_seconds(out, "seconds", job->seconds);
@@ -83,6 +85,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                        (unsigned long long)job->steps, (unsigned long long)job->scope.steps_total, job->members);
     status = rp_choice_put_lines(session, job, err);
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
+    rp_parent_put_line(session, archive, r->parent);
     if (strcmp(rp_archive_kind(archive), "api") == 0)
         rp_put_line(session, "kind", "C API run: initial state, data and feeds are taken from the archive as given");
     rp_put_metric_lines(session, metrics);
@@ -116,6 +119,8 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)
         status = rp_archive_disclose(archive, r.withheld, err);
+    if (status == RP_OK)
+        status = rp_parent_check(archive, r.parent, err);
     if (status == RP_OK) {
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);

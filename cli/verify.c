@@ -5,7 +5,7 @@
 #include "cli/trust.h"
 
 typedef struct request {
-    const char *archive, *policy;
+    const char *archive, *policy, *parent;
     rp_text_list trust, log_key;
     rp_trust_request authorities;
     bool allow_unsigned;
@@ -22,6 +22,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->log_key, false},
         RP_OPTIONS_TRUST(&r->authorities),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "what must be there, and whose keys count: docs/policy.md", &r->policy, false},
+        RP_OPTION_PARENT(&r->parent),
     };
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
@@ -60,6 +61,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_statements_json(out, "not_counted", v->other, v->others);
+    rp_parent_put_json(session, archive, r->parent);
     rp_put_text(out, "path", r->archive);
     rp_put_policy_json(out, "policy", v->policy);
     rp_put_open(out, "proofs", '[');
@@ -92,6 +94,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                 (unsigned long long)v->bytes);
     if (rp_archive_withheld_count(archive) > 0)
         rp_put_line(session, "left out", "%zu members, bound by salted digests", rp_archive_withheld_count(archive));
+    rp_parent_put_line(session, archive, r->parent);
     rp_put_signers(session, v);
     for (size_t i = 0; i < v->proofs; i++) {
         const rp_verified_proof *one = &v->proof[i];
@@ -132,6 +135,8 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
                            &options, &result, &archive, err);
+    if (status == RP_OK)
+        status = rp_parent_check(archive, r.parent, err);
     if (status == RP_OK && session->json)
         put_json(session, &r, archive, result);
     else if (status == RP_OK)

@@ -132,6 +132,59 @@ static void read_record(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     rp_recipe_int(reader, record, "record.checkpoint_every", &out->record.checkpoint_every, 0, 0, 1000000000);
 }
 
+static bool is_digest(const char *text)
+{
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+/* YAML: the path of an archive. Resolved: its id, and for a run that goes on the updates its states have seen. */
+static void read_parent(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+{
+    static const char *const keys[] = {"archive", "weights", "mode", "updates"};
+    const int64_t limit = (int64_t)1 << 53;
+    const rp_node *map, *weights;
+    int mode;
+
+    if (reader->status != RP_OK || rp_node_find(top, "parent") == NULL)
+        return;
+    map = rp_recipe_section(reader, top, "parent");
+    if (map == NULL)
+        return;
+    rp_recipe_check_keys(reader, map, "parent", keys, reader->json ? 4 : 3);
+    if (reader->status == RP_OK && rp_node_find(map, "archive") == NULL)
+        rp_recipe_refuse(reader, map, "parent.archive", "required: the archive whose weights the run starts from");
+    rp_recipe_text(reader, map, "parent.archive", &out->parent.archive, NULL, 4095);
+    if (reader->status == RP_OK && reader->json && !(out->parent.archive && is_digest(out->parent.archive)))
+        rp_recipe_refuse(reader, map, "parent.archive", "expected an archive id of 64 hex digits");
+    if (reader->status == RP_OK && out->parent.archive == NULL)
+        rp_recipe_refuse(reader, map, "parent.archive", "expected the path of an archive");
+    rp_recipe_choice(reader, map, "parent.mode", &mode, 0, rp_parent_mode_names, 2);
+    out->parent.retrain = mode == 1;
+    weights = reader->status == RP_OK ? rp_node_find(map, "weights") : NULL;
+    if (weights != NULL && !(weights->kind == RP_NODE_SCALAR && strcmp(weights->text, "final") == 0) &&
+        !(rp_node_int(weights, &out->parent.checkpoint) && out->parent.checkpoint > 0 && out->parent.checkpoint < limit))
+        rp_recipe_wrong(reader, weights, "parent.weights", "final, or the number of steps of a checkpoint", NULL);
+    if (reader->json && rp_recipe_applies(reader, map, "parent.updates", !out->parent.retrain, "to mode continue"))
+        rp_recipe_int(reader, map, "parent.updates", &out->parent.updates, 0, 0, limit);
+}
+
+rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err)
+{
+    char *id = rp_strdup(archive_id);
+    json_t *parent = json_object_get(recipe->json, "parent");
+
+    if (id == NULL)
+        return rp_no_memory(err);
+    rp_free(recipe->parent.archive);
+    recipe->parent.archive = id;
+    recipe->parent.updates = recipe->parent.retrain ? 0 : (int64_t)updates;
+    if (json_object_set_new(parent, "archive", json_string(id)) != 0 ||
+        (!recipe->parent.retrain &&
+         json_object_set_new(parent, "updates", json_integer((json_int_t)recipe->parent.updates)) != 0))
+        return rp_no_memory(err);
+    return RP_OK;
+}
+
 /* What other sections depend on comes first, so that an error names the key that does not fit, not a consequence. */
 static const rp_node *read_task(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
@@ -165,7 +218,7 @@ static void read_version(rp_recipe_reader *reader, const rp_node *top, rp_recipe
 
 static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record"};
+    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record", "parent"};
     const rp_node *train;
     int64_t seed;
 
@@ -183,6 +236,7 @@ static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     rp_recipe_read_model(reader, top, out);
     read_train(reader, train, out);
     read_record(reader, top, out);
+    read_parent(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_recipe_reader *reader, const rp_node *top)
@@ -251,6 +305,7 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.target.name);
     rp_free(recipe->data.positive);
     rp_free(recipe->data.csv);
+    rp_free(recipe->parent.archive);
     rp_free(recipe->name);
     json_decref(recipe->json);
     rp_free(recipe);

@@ -116,8 +116,20 @@ typedef struct rp_recipe {
         int64_t checkpoint_every;  /*   checkpoint_every: [0] the archive keeps all states after every so many steps
                                         (audit/FORMAT.md 11); 0: none */
     } record;
+    struct {                       /* parent: absent from the JSON when the run starts from fresh weights */
+        char *archive;             /*   archive: path of the parent's archive relative to the recipe file (required); in the
+                                        JSON its archive id. NULL: there is no parent */
+        int64_t checkpoint;        /*   weights: [final] final, or the steps of one of its checkpoints; final is 0 here */
+        bool retrain;              /*   mode: [continue] continue: its parameters, its moments, its count of updates;
+                                        retrain: its parameters alone */
+        int64_t updates;           /*   JSON only, with continue: updates that made the starting states */
+    } parent;
     json_t *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
+
+/* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen. Errors:
+ * RP_ENOMEM. */
+rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err);
 
 /* Parses YAML text of at most 1 MiB (anchors and aliases, tags, several documents, duplicate keys and nesting over 16
  * are refused). where names the file in errors. Errors: RP_EARG, RP_ENOMEM. */

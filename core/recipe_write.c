@@ -15,6 +15,7 @@ const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_padding_names[2] = {"same", "valid"};
 const char *const rp_pool_names[3] = {"none", "max", "avg"};
 const char *const rp_algorithm_names[2] = {"direct", "winograd"};
+const char *const rp_parent_mode_names[2] = {"continue", "retrain"};
 
 typedef struct writer {
     json_t *object;
@@ -220,6 +221,20 @@ static void write_record(writer top, const rp_recipe *recipe)
         put(w, "checkpoint_every", json_integer(recipe->record.checkpoint_every));
 }
 
+static void write_parent(writer top, const rp_recipe *recipe)
+{
+    writer w;
+
+    if (recipe->parent.archive == NULL)
+        return;
+    w = section(top, "parent");
+    put(w, "archive", json_string(recipe->parent.archive));
+    put(w, "mode", json_string(rp_parent_mode_names[recipe->parent.retrain]));
+    if (!recipe->parent.retrain)
+        put(w, "updates", json_integer(recipe->parent.updates));
+    put(w, "weights", recipe->parent.checkpoint ? json_integer(recipe->parent.checkpoint) : json_string("final"));
+}
+
 json_t *rp_recipe_write(const rp_recipe *recipe)
 {
     bool failed = false;
@@ -232,6 +247,7 @@ json_t *rp_recipe_write(const rp_recipe *recipe)
     write_model(top, recipe);
     write_train(top, recipe);
     write_record(top, recipe);
+    write_parent(top, recipe);
     if (failed || top.object == NULL) {
         json_decref(top.object);
         return NULL;

@@ -21,6 +21,8 @@ struct rp_trainer {
     int64_t per_epoch, last_rows, epoch; /* epoch: the one `order` is for; -1: none */
     int64_t *order;                      /* permutation of the training rows */
     float loss;
+    const rp_named *start;               /* states to start from, in order of the run's; borrowed; NULL: none yet */
+    size_t n_start;
 };
 
 static const char *const moment_of[][2] = {{"optim.m", NULL}, {"optim.m", "optim.v"}, {"optim.m", "optim.v"},
@@ -118,6 +120,27 @@ static rp_status compile(rp_compiled **out, rp_trainer *t, rp_graph *g, rp_error
     return rp_run_compile(out, t->run, program, err);
 }
 
+size_t rp_trainer_start_count(const rp_trainer *t)
+{
+    size_t groups = t->recipe->parent.retrain ? 1 : 1 + (size_t)moments(t);
+
+    return t->recipe->parent.archive ? groups * t->model.n_parameters : 0;
+}
+
+/* Step 0 of a run with a parent: each state is fed, so that the journal says what was started from. */
+static void build_start(const rp_trainer *t, rp_graph *g)
+{
+    size_t n, count = rp_trainer_start_count(t);
+    const rp_named *state = rp_run_states(t->run, &n);
+
+    for (size_t i = 0; i < count; i++) {
+        rp_tensor value = rp_graph_input(g, RP_INPUT_FEED, state[i].name, &state[i].type, NULL);
+
+        (void)rp_graph_state(g, t->run, state[i].name);
+        rp_graph_set(g, RP_OUTPUT_STATE, state[i].name, value);
+    }
+}
+
 static rp_status build_init(rp_trainer *t, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
@@ -125,6 +148,10 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
 
     if (!g)
         return rp_no_memory(err);
+    if (t->recipe->parent.archive) {
+        build_start(t, g);
+        return compile(&t->init, t, g, err);
+    }
     rng = feed(g, "rng", RP_I64, 1, 2);
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         const rp_parameter *p = &t->model.parameter[i];
@@ -342,7 +369,13 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
 
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)
 {
-    return new_trainer(out, from->recipe, from->data, NULL, 0, NULL, options, err);
+    rp_status status = new_trainer(out, from->recipe, from->data, NULL, 0, NULL, options, err);
+
+    if (status == RP_OK) {
+        (*out)->start = from->start;
+        (*out)->n_start = from->n_start;
+    }
+    return status;
 }
 
 rp_run *rp_trainer_run(const rp_trainer *t)
@@ -424,8 +457,8 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
     set_rows(t, c, s, short_batch ? t->last_rows : t->recipe->train.batch);
     set_rng(t, c, (uint64_t)s);
     set_scalar(c, "lr", rp_learning_rate(t->recipe, s, (int64_t)t->training));
-    set_scalar(c, "c1", rp_bias_correction(t->recipe->train.optimizer.beta1, s));
-    set_scalar(c, "c2", rp_bias_correction(t->recipe->train.optimizer.beta2, s));
+    set_scalar(c, "c1", rp_bias_correction(t->recipe->train.optimizer.beta1, t->recipe->parent.updates + s));
+    set_scalar(c, "c2", rp_bias_correction(t->recipe->train.optimizer.beta2, t->recipe->parent.updates + s));
     status = rp_compiled_step(c, err);
     if (status != RP_OK)
         return status;
@@ -436,6 +469,43 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
                        "train.clip_norm",
                        (long long)s, (unsigned long long)t->training);
     return RP_OK;
+}
+
+static bool same_type(const rp_named *a, const rp_named *b)
+{
+    return strcmp(a->name, b->name) == 0 && rp_type_equal(&a->type, &b->type);
+}
+
+rp_status rp_trainer_start_from(rp_trainer *t, const rp_named *given, size_t n, rp_error *err)
+{
+    size_t states, count = rp_trainer_start_count(t);
+    const rp_named *state = rp_run_states(t->run, &states);
+
+    if (rp_run_steps(t->run))
+        return rp_fail(err, RP_EARG, "states to start from are given before step 0");
+    for (size_t i = 0; i < count; i++)
+        if (i >= n || !same_type(&given[i], &state[i])) {
+            char type[192];
+
+            rp_type_text(&state[i].type, type, sizeof type);
+            return rp_fail(err, RP_EDATA, "%.96s %s of this recipe's model is not among the states to start from",
+                           state[i].name, type);
+        }
+    if (n != count)
+        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", n, count);
+    t->start = given;
+    t->n_start = n;
+    return RP_OK;
+}
+
+static rp_status first_step(rp_trainer *t, rp_error *err)
+{
+    if (t->recipe->parent.archive && !t->start)
+        return rp_fail(err, RP_EARG, "the recipe has a parent, but no states to start from were given");
+    for (size_t i = 0; i < t->n_start; i++)
+        memcpy(rp_compiled_feed(t->init, t->start[i].name), t->start[i].data, rp_type_bytes(&t->start[i].type));
+    set_rng(t, t->init, 0);
+    return rp_compiled_step(t->init, err);
 }
 
 rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
@@ -450,8 +520,7 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     if (status != RP_OK)
         return status;
     if (step == 0) {
-        set_rng(t, t->init, 0);
-        status = rp_compiled_step(t->init, err);
+        status = first_step(t, err);
     } else if (step <= t->training) {
         status = train_step(t, (int64_t)step, err);
     } else {

@@ -15,6 +15,12 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
 /* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and must outlive
  * it. Runs of the two may go on in two threads. */
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);
+/* Of a recipe with a parent, before step 0: the states that step 0 takes instead of drawing weights, in host memory, borrowed
+ * until the trainer is freed; every parameter and, unless it retrains, every moment, and nothing else. Errors: RP_EDATA names
+ * what does not fit the recipe's model. */
+rp_status rp_trainer_start_from(rp_trainer *trainer, const rp_named *state, size_t n, rp_error *err);
+/* How many states that is: the first so many of the run's. */
+size_t rp_trainer_start_count(const rp_trainer *trainer);
 void rp_trainer_free(rp_trainer *trainer);
 rp_run *rp_trainer_run(const rp_trainer *trainer); /* to observe; data are train_x, train_y, valid_x, valid_y */
 const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer);
