@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/safetensors.h"
 #include "audit/sha256.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
@@ -105,6 +106,20 @@ static rp_status read_whole(const rp_archive *archive, const rp_member *member, 
     return RP_OK;
 }
 
+/* A tensor file with an impossible header is not worth the memory to read it whole. */
+static rp_status check_tensors(const rp_archive *archive, const rp_member *member, rp_error *err)
+{
+    static const char suffix[] = ".safetensors";
+    unsigned char begin[RP_SAFETENSORS_BEGIN];
+    size_t length = strlen(member->name), size = member->size < sizeof begin ? (size_t)member->size : sizeof begin;
+    rp_status status = RP_OK;
+
+    if (length < sizeof suffix || strcmp(member->name + length - (sizeof suffix - 1), suffix) != 0)
+        return RP_OK;
+    status = rp_archive_source_read(archive, member->offset, begin, size, err);
+    return status == RP_OK ? rp_safetensors_check_begin(begin, member->size, member->name, err) : status;
+}
+
 static rp_status read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, name);
@@ -119,7 +134,8 @@ static rp_status read_member(const rp_archive *archive, const char *name, size_t
     if (member->size > limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %zu are expected", name,
                        (unsigned long long)member->size, limit);
-    return rp_archive_member_body(archive, member, out, err);
+    rp_status status = check_tensors(archive, member, err);
+    return status == RP_OK ? rp_archive_member_body(archive, member, out, err) : status;
 }
 
 rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)

@@ -112,10 +112,9 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
     if ((rank == 0 || rank == rp_member_rank(RP_RUN_STATEMENT)) && member->size > limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %llu are allowed", member->name,
                        (unsigned long long)member->size, (unsigned long long)limit);
-    if (rp_ustar_padded(member->size) + END > left)
+    if (rp_ustar_padded(member->size) > left)
         return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
-                       member->name, (unsigned long long)rp_ustar_padded(member->size) + END,
-                       (unsigned long long)left);
+                       member->name, (unsigned long long)rp_ustar_padded(member->size), (unsigned long long)left);
     return RP_OK;
 }
 
@@ -144,23 +143,29 @@ static bool nearly(const char found[RP_MEMBER_NAME], const char *name)
 }
 
 /* Which member a damaged header was: its name field may be what is damaged, so the manifest's list is asked first, and
- * after that list what signing a run writes. Only for the error: the archive is refused. */
-static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME])
+ * after that list what signing a run writes. *before: the member before it, when the manifest gives it another size, so that
+ * this may be no header at all. Only for the error: the archive is refused. */
+static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME], const rp_member **before)
 {
     rp_buffer text = {0};
     rp_manifest *manifest = NULL;
     size_t at = archive->members;
+    bool known = at > 0 && rp_archive_member_body(archive, &archive->member[0], &text, NULL) == RP_OK &&
+                 rp_manifest_parse(&manifest, text.data, text.size, NULL) == RP_OK;
 
-    if (at == 0) {
+    *before = NULL;
+    if (at == 0)
         strcpy(name, RP_MANIFEST_NAME);
-    } else if (rp_archive_member_body(archive, &archive->member[0], &text, NULL) == RP_OK &&
-               rp_manifest_parse(&manifest, text.data, text.size, NULL) == RP_OK && at <= manifest->members) {
+    else if (known && at <= manifest->members)
         strcpy(name, manifest->member[at - 1].name);
-    } else if (nearly(name, RP_RUN_STATEMENT)) {
+    else if (nearly(name, RP_RUN_STATEMENT))
         strcpy(name, RP_RUN_STATEMENT);
-    } else if (nearly(name, RP_OMS_BUNDLE)) {
+    else if (nearly(name, RP_OMS_BUNDLE))
         strcpy(name, RP_OMS_BUNDLE);
-    }
+    if (known && at > 1 && at <= manifest->members + 1 &&
+        rp_member_compare(&manifest->member[at - 2], &archive->member[at - 1]) == 0 &&
+        manifest->member[at - 2].size != archive->member[at - 1].size)
+        *before = &archive->member[at - 1];
     rp_manifest_free(manifest);
     rp_buffer_free(&text);
 }
@@ -168,12 +173,37 @@ static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME])
 static rp_status bad_header(const rp_archive *archive, char name[RP_MEMBER_NAME], const unsigned char *block,
                             size_t at, rp_error *err)
 {
+    const rp_member *before;
     char shown[128];
 
-    name_damaged(archive, name);
+    name_damaged(archive, name, &before);
+    if (before != NULL)
+        return rp_fail(err, RP_EFORMAT, "%s: its header says %llu bytes, which is not what " RP_MANIFEST_NAME " lists, and no "
+                       "member begins behind them", before->name, (unsigned long long)before->size);
     return rp_fail(err, RP_EFORMAT,
                    "%s: header byte %zu (0x%02x) is not what format %d writes: not a Reprise archive, or damaged",
                    rp_printable(shown, sizeof shown, name, strlen(name)), at, block[at], (int)RP_ARCHIVE_FORMAT);
+}
+
+/* Fewer bytes are left than the end takes: cut off, maybe in a member that has just begun. */
+static rp_status cut_off(const rp_archive *archive, uint64_t at, uint64_t left, rp_error *err)
+{
+    unsigned char block[RP_BLOCK];
+    rp_member member;
+    size_t wrong;
+
+    if (left >= RP_BLOCK) {
+        rp_status status = rp_archive_source_read(archive, at, block, RP_BLOCK, err);
+
+        if (status != RP_OK)
+            return status;
+        if (rp_ustar_parse(block, member.name, &member.size, &wrong))
+            return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
+                           member.name, (unsigned long long)rp_ustar_padded(member.size),
+                           (unsigned long long)(left - RP_BLOCK));
+    }
+    return rp_fail(err, RP_EFORMAT, "%s: %llu bytes are left, expected two zero blocks of %d: truncated",
+                   RP_ARCHIVE_END, (unsigned long long)left, (int)RP_BLOCK);
 }
 
 /* Reads the member at *at and moves behind it; *end is set at the end blocks. */
@@ -186,8 +216,7 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_er
     rp_status status;
 
     if (left < END)
-        return rp_fail(err, RP_EFORMAT, "%s: %llu bytes are left, expected two zero blocks of %d: truncated",
-                       RP_ARCHIVE_END, (unsigned long long)left, (int)RP_BLOCK);
+        return cut_off(archive, *at, left, err);
     if ((status = rp_archive_source_read(archive, *at, block, END, err)) != RP_OK)
         return status;
     *end = left == END && all_zero(block, END);

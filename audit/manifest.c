@@ -164,19 +164,40 @@ static rp_status parse_member(const json_t *json, size_t index, rp_member *membe
     return RP_OK;
 }
 
-static rp_status parse_members(const json_t *list, rp_manifest *manifest, rp_error *err)
+/* One object of the list at a time: all of them as JSON would take much more memory than the members. */
+static rp_status parse_part(const rp_json_parts *part, size_t index, rp_member *member, rp_error *err)
 {
-    size_t count = json_array_size(list);
+    json_t *json;
+    rp_status status = rp_json_parse(&json, part->value, part->value_size, true, RP_MANIFEST_NAME ": members", err);
 
-    if (!json_is_array(list) || count > RP_MEMBER_LIMIT)
+    if (status != RP_OK)
+        return status;
+    status = parse_member(json, index, member, err);
+    json_decref(json);
+    return status;
+}
+
+/* The list, whose text was cut out of the manifest. */
+static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
+{
+    rp_json_parts part;
+    size_t count = 0;
+
+    if (!rp_json_split(&part, list->value, list->value_size))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not a list");
+    while (rp_json_next(&part))
+        count++;
+    if (!rp_json_whole(&part) || count > RP_MEMBER_LIMIT)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
                        (int)RP_MEMBER_LIMIT);
     manifest->member = rp_calloc(count, sizeof *manifest->member);
     if (manifest->member == NULL)
         return rp_no_memory(err);
-    for (size_t i = 0; i < count; i++) {
+    (void)rp_json_split(&part, list->value, list->value_size);
+    for (size_t i = 0; rp_json_next(&part); i++) {
         rp_member *member = &manifest->member[i];
-        rp_status status = parse_member(json_array_get(list, i), i, member, err);
+        rp_status status = parse_part(&part, i, member, err);
+
         if (status != RP_OK)
             return status;
         manifest->members++;
@@ -226,7 +247,7 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
     return RP_OK;
 }
 
-static rp_status parse_manifest(const json_t *json, rp_manifest *manifest, rp_error *err)
+static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
     json_t *run = json_object_get(json, "run");
@@ -240,7 +261,7 @@ static rp_status parse_manifest(const json_t *json, rp_manifest *manifest, rp_er
         (status = check_keys(json, withheld ? withheld_top_keys : top_keys, COUNT(top_keys) + withheld, "the manifest",
                              err)) != RP_OK ||
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
-        (status = parse_members(json_object_get(json, "members"), manifest, err)) != RP_OK ||
+        (status = parse_members(list, manifest, err)) != RP_OK ||
         (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK)
         return status;
     if (!json_is_object(run))
@@ -249,17 +270,52 @@ static rp_status parse_manifest(const json_t *json, rp_manifest *manifest, rp_er
     return RP_OK;
 }
 
+/* Finds the list of members. False when there is none: the text has another flaw then, which parsing it whole shows. */
+static bool find_members(const void *bytes, size_t size, rp_json_parts *list)
+{
+    static const char key[] = "\"members\"";
+
+    if (!rp_json_split(list, bytes, size) || !list->object)
+        return false;
+    while (rp_json_next(list))
+        if (list->key_size == sizeof key - 1 && memcmp(list->key, key, sizeof key - 1) == 0)
+            return list->value_size >= 2 && list->value[0] == '[' && list->value[list->value_size - 1] == ']';
+    return false;
+}
+
+/* The manifest as JSON, with an empty list instead of the members. */
+static rp_status parse_rest(json_t **out, const void *bytes, size_t size, const rp_json_parts *list, rp_error *err)
+{
+    size_t before = (size_t)(list->value - (const char *)bytes), after = before + list->value_size;
+    rp_buffer rest = {0};
+    rp_status status;
+
+    rp_buffer_append(&rest, bytes, before);
+    rp_buffer_text(&rest, "[]");
+    rp_buffer_append(&rest, (const char *)bytes + after, size - after);
+    status = rp_buffer_status(&rest, err);
+    if (status == RP_OK)
+        status = rp_json_parse(out, rest.data, rest.size, true, RP_MANIFEST_NAME, err);
+    rp_buffer_free(&rest);
+    return status;
+}
+
 rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err)
 {
     rp_manifest *manifest;
-    json_t *json;
-    rp_status status = rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
+    rp_json_parts list;
+    json_t *json = NULL;
+    bool found = find_members(bytes, size, &list);
+    rp_status status = found ? parse_rest(&json, bytes, size, &list, err)
+                             : rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
 
     *out = NULL;
     if (status != RP_OK)
         return status;
+    if (!found)
+        list = (rp_json_parts){.value = ""};
     manifest = rp_calloc(1, sizeof *manifest);
-    status = manifest != NULL ? parse_manifest(json, manifest, err) : rp_no_memory(err);
+    status = manifest != NULL ? parse_manifest(json, &list, manifest, err) : rp_no_memory(err);
     json_decref(json);
     if (status != RP_OK) {
         rp_manifest_free(manifest);

@@ -313,71 +313,113 @@ static rp_status parse_metadata(const json_t *object, rp_safetensors *file, cons
     return RP_OK;
 }
 
-static rp_status parse_entries(json_t *header, rp_safetensors *file, const unsigned char *data, size_t data_size,
-                               const char *where, rp_error *err)
+/* A key's text, behind the names there are. */
+static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, const char **name, const char *where,
+                           rp_error *err)
 {
-    const char *name;
-    json_t *value;
-    rp_status status = RP_OK;
+    json_t *json;
+    rp_status status = rp_json_parse(&json, part->key, part->key_size, false, where, err);
 
-    file->tensor = rp_calloc(json_object_size(header), sizeof *file->tensor);
-    if (file->tensor == NULL)
-        return rp_no_memory(err);
-    json_object_foreach(header, name, value) {
-        status = strcmp(name, metadata_key) == 0
-                     ? parse_metadata(value, file, where, err)
-                     : parse_tensor(name, value, &file->tensor[file->count++], data, data_size, where, err);
-        if (status != RP_OK)
-            return status;
+    if (status != RP_OK)
+        return status;
+    *name = strcpy(file->names + file->names_size, json_string_value(json));
+    file->names_size += json_string_length(json) + 1; /* fewer than the text with its quotes */
+    json_decref(json);
+    return RP_OK;
+}
+
+/* One tensor of the header, or its metadata. */
+static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, const unsigned char *data, size_t data_size,
+                            const char *where, rp_error *err)
+{
+    const char *name = NULL;
+    json_t *json = NULL;
+    rp_status status = take_name(file, part, &name, where, err);
+
+    if (status == RP_OK)
+        status = rp_json_parse(&json, part->value, part->value_size, false, where, err);
+    if (status != RP_OK)
+        return status;
+    if (strcmp(name, metadata_key) != 0) {
+        status = parse_tensor(name, json, &file->tensor[file->count++], data, data_size, where, err);
+    } else if (file->header == NULL) {
+        file->header = json_incref(json);
+        status = parse_metadata(json, file, where, err);
+    } else {
+        status = rp_fail(err, RP_EDATA, "%s: __metadata__ twice", where);
     }
-    status = check_tiling(file, data, data_size, where, err);
-    if (status == RP_OK && file->count > 0)
-        qsort(file->tensor, file->count, sizeof *file->tensor, by_name);
+    json_decref(json);
     return status;
 }
 
-/* The header as JSON; *length is what it takes after the first 8 bytes. */
-static rp_status parse_header(json_t **out, const unsigned char *bytes, size_t size, size_t *length,
-                              const char *where, rp_error *err)
+/* The header part by part, since as one JSON value it would take many times its bytes. */
+static rp_status parse_entries(rp_safetensors *file, const char *header, size_t length, const unsigned char *data,
+                               size_t data_size, const char *where, rp_error *err)
+{
+    rp_json_parts part;
+    size_t count = 0;
+    rp_status status = RP_OK;
+    bool whole = rp_json_split(&part, header, length) && part.object;
+
+    while (whole && rp_json_next(&part))
+        count++;
+    if (!whole || !rp_json_whole(&part))
+        return rp_fail(err, RP_EDATA, "%s: the header is not a JSON object", where);
+    file->tensor = rp_calloc(count, sizeof *file->tensor);
+    file->names = rp_malloc(length);
+    if (file->tensor == NULL || file->names == NULL)
+        return rp_no_memory(err);
+    (void)rp_json_split(&part, header, length);
+    while (status == RP_OK && rp_json_next(&part))
+        status = parse_part(file, &part, data, data_size, where, err);
+    if (status == RP_OK)
+        status = check_tiling(file, data, data_size, where, err);
+    if (status == RP_OK && file->count > 0)
+        qsort(file->tensor, file->count, sizeof *file->tensor, by_name);
+    for (size_t i = 1; i < file->count && status == RP_OK; i++)
+        if (strcmp(file->tensor[i - 1].name, file->tensor[i].name) == 0) {
+            char shown[128];
+
+            status = rp_fail(err, RP_EDATA, "%s: tensor %s twice", where,
+                             rp_printable(shown, sizeof shown, file->tensor[i].name, strlen(file->tensor[i].name)));
+        }
+    return status;
+}
+
+rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, const char *where, rp_error *err)
 {
     uint64_t n = size >= 8 ? rp_load_u64(bytes) : 0;
-    rp_status status;
 
-    *out = NULL;
     if (size < 8 || n > size - 8)
-        return rp_fail(err, RP_EDATA, "%s: %zu bytes, too short for a safetensors header", where, size);
+        return rp_fail(err, RP_EDATA, "%s: %llu bytes, too short for a safetensors header", where, (unsigned long long)size);
     if (n > RP_SAFETENSORS_HEADER_LIMIT)
         return rp_fail(err, RP_EDATA, "%s: a header of %llu bytes, at most %d are allowed", where,
                        (unsigned long long)n, (int)RP_SAFETENSORS_HEADER_LIMIT);
     if (n == 0 || bytes[8] != '{')
         return rp_fail(err, RP_EDATA, "%s: the header does not begin with '{'", where);
-    status = rp_json_parse(out, bytes + 8, (size_t)n, false, where, err);
-    if (status == RP_EFORMAT) {
-        status = RP_EDATA;
-        if (err != NULL)
-            err->status = status;
-    }
-    *length = (size_t)n;
-    return status;
+    return RP_OK;
 }
 
 rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     rp_safetensors *file;
-    json_t *header;
-    size_t length = 0;
-    rp_status status = parse_header(&header, bytes, size, &length, where, err);
+    const char *header = (const char *)bytes + 8;
+    size_t length;
+    rp_status status = rp_safetensors_check_begin(bytes, size, where, err);
 
     *out = NULL;
     if (status != RP_OK)
         return status;
+    length = (size_t)rp_load_u64(bytes);
     file = rp_calloc(1, sizeof *file);
-    if (file == NULL) {
-        json_decref(header);
+    if (file == NULL)
         return rp_no_memory(err);
+    status = parse_entries(file, header, length, (const unsigned char *)header + length, size - 8 - length, where, err);
+    if (status == RP_EFORMAT) { /* of its JSON */
+        status = RP_EDATA;
+        if (err != NULL)
+            err->status = status;
     }
-    file->header = header;
-    status = parse_entries(header, file, (const unsigned char *)bytes + 8 + length, size - 8 - length, where, err);
     if (status != RP_OK) {
         rp_safetensors_free(file);
         return status;
@@ -399,6 +441,7 @@ void rp_safetensors_free(rp_safetensors *file)
         return;
     rp_free(file->tensor);
     rp_free(file->metadata);
+    rp_free(file->names);
     json_decref(file->header);
     rp_free(file);
 }

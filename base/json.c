@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strict parsing on jansson and the canonical writer. */
+ * Strict parsing on jansson, the canonical writer, and walking a text of many parts without holding them all. */
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,66 +12,178 @@
 enum { DEPTH_MAX = 64 };
 static const json_int_t integer_max = ((json_int_t)1 << 53) - 1;
 
-/* jansson recurses as deep as the text does; refuse before it starts. Quotes are tracked so that only structure counts. */
-static bool too_deep(const char *at, size_t size)
-{
-    int depth = 0;
-    bool quoted = false;
+/* ---- before jansson sees a text ---- */
 
-    for (size_t i = 0; i < size; i++) {
-        if (quoted) {
-            if (at[i] == '\\')
-                i++;
-            else if (at[i] == '"')
-                quoted = false;
-        } else if (at[i] == '"') {
-            quoted = true;
-        } else if (at[i] == '{' || at[i] == '[') {
-            if (++depth > DEPTH_MAX)
-                return true;
-        } else if (at[i] == '}' || at[i] == ']') {
-            depth--;
-        }
-    }
-    return false;
+/* Behind the closing quote of a string whose opening quote is at `at`, or end. */
+static const char *string_end(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\' && at + 1 < end;
+    return at < end ? at + 1 : end;
 }
 
-static void write_string(const char *text, size_t length, rp_buffer *out)
+/* How deep the text nests, and at most how much memory jansson takes for its values: its nodes are many times as large as
+ * the shortest texts for them. Strings are passed over so that only structure counts. */
+static void survey(const char *at, size_t size, int *depth, size_t *memory)
 {
-    rp_buffer_u8(out, '"');
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
+    const char *const end = at + size;
+    int now = 0;
 
-        switch (c) {
+    *depth = 0;
+    *memory = size;
+    while (at < end) {
+        switch (*at) {
         case '"':
-            rp_buffer_text(out, "\\\"");
+            *memory += 112;
+            at = string_end(at, end);
+            continue;
+        case '{':
+        case '[':
+            *memory += *at == '{' ? 256 : 176;
+            if (++now > *depth)
+                *depth = now;
             break;
-        case '\\':
-            rp_buffer_text(out, "\\\\");
+        case '}':
+        case ']':
+            now--;
             break;
-        case '\b':
-            rp_buffer_text(out, "\\b");
+        case ',':
+            *memory += 56;
             break;
-        case '\f':
-            rp_buffer_text(out, "\\f");
-            break;
-        case '\n':
-            rp_buffer_text(out, "\\n");
-            break;
-        case '\r':
-            rp_buffer_text(out, "\\r");
-            break;
-        case '\t':
-            rp_buffer_text(out, "\\t");
+        case ':':
+            *memory += 112;
             break;
         default:
-            if (c < 0x20)
-                rp_buffer_printf(out, "\\u%04x", c);
-            else
-                rp_buffer_u8(out, c);
+            break;
         }
+        at++;
     }
-    rp_buffer_u8(out, '"');
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* Behind the value at `at`: at the comma or bracket that ends it, or end. */
+static const char *value_end(const char *at, const char *end)
+{
+    int depth = 0;
+
+    while (at < end) {
+        if (*at == '"') {
+            at = string_end(at, end);
+            continue;
+        }
+        if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
+            return at;
+        depth += *at == '{' || *at == '[' ? 1 : *at == '}' || *at == ']' ? -1 : 0;
+        at++;
+    }
+    return end;
+}
+
+bool rp_json_split(rp_json_parts *parts, const void *text, size_t size)
+{
+    const char *at = text, *end = at + size;
+
+    at = skip_space(at, end);
+    while (end > at && skip_space(end - 1, end) == end)
+        end--;
+    *parts = (rp_json_parts){.object = at < end && *at == '{', .at = at + 1, .end = end - 1};
+    return end - at >= 2 && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
+}
+
+bool rp_json_next(rp_json_parts *parts)
+{
+    const char *at = parts->at, *end = parts->end;
+
+    if (!parts->begun && skip_space(at, end) == end) {
+        parts->at = end;
+        return false;
+    }
+    if (parts->begun) {
+        if (at == end || *at != ',')
+            return false;
+        at++;
+    }
+    parts->begun = true;
+    parts->key = NULL;
+    if (parts->object) {
+        at = skip_space(at, end);
+        parts->key = at;
+        if (at == end || *at != '"')
+            return false;
+        at = string_end(at, end);
+        parts->key_size = (size_t)(at - parts->key);
+        at = skip_space(at, end);
+        if (at == end || *at != ':')
+            return false;
+        at++;
+    }
+    parts->value = at;
+    parts->at = value_end(at, end);
+    parts->value_size = (size_t)(parts->at - at);
+    return true;
+}
+
+bool rp_json_whole(const rp_json_parts *parts)
+{
+    return parts->at == parts->end;
+}
+
+/* ---- writing ---- */
+
+/* Where canonical text goes: into a buffer, or, without one, beside the text it should be. */
+typedef struct sink {
+    rp_buffer *out;
+    const unsigned char *expected;
+    size_t size, at; /* of the expected text; how much of it is right */
+    bool differs;
+} sink;
+
+static void put(sink *s, const void *text, size_t size)
+{
+    const unsigned char *from = text;
+
+    if (s->out != NULL) {
+        rp_buffer_append(s->out, text, size);
+        return;
+    }
+    for (size_t i = 0; i < size && !s->differs; i++) {
+        s->differs = s->at == s->size || s->expected[s->at] != from[i];
+        s->at += !s->differs;
+    }
+}
+
+static void put_text(sink *s, const char *text)
+{
+    put(s, text, strlen(text));
+}
+
+static void write_string(const char *text, size_t length, sink *out)
+{
+    static const char escaped[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    size_t plain = 0; /* begin of what is not written yet */
+
+    put_text(out, "\"");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        const char *known = c ? strchr(escaped, c) : NULL;
+        char code[8] = {'\\', known ? letter[known - escaped] : 0};
+
+        if (c >= 0x20 && known == NULL)
+            continue;
+        if (known == NULL)
+            (void)snprintf(code, sizeof code, "\\u%04x", c);
+        put(out, text + plain, i - plain);
+        put_text(out, code);
+        plain = i + 1;
+    }
+    put(out, text + plain, length - plain);
+    put_text(out, "\"");
 }
 
 static int by_key(const void *a, const void *b)
@@ -78,9 +191,9 @@ static int by_key(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static rp_status write_value(const json_t *value, rp_buffer *out, int depth, rp_error *err);
+static rp_status write_value(const json_t *value, sink *out, int depth, rp_error *err);
 
-static rp_status write_object(const json_t *value, rp_buffer *out, int depth, rp_error *err)
+static rp_status write_object(const json_t *value, sink *out, int depth, rp_error *err)
 {
     size_t count = json_object_size(value), n = 0;
     const char **keys = rp_malloc(count * sizeof *keys);
@@ -93,22 +206,23 @@ static rp_status write_object(const json_t *value, rp_buffer *out, int depth, rp
     json_object_foreach((json_t *)value, key, item)
         keys[n++] = key;
     qsort(keys, n, sizeof *keys, by_key);
-    rp_buffer_u8(out, '{');
+    put_text(out, "{");
     for (size_t i = 0; i < n && status == RP_OK; i++) {
         if (i)
-            rp_buffer_u8(out, ',');
+            put_text(out, ",");
         write_string(keys[i], strlen(keys[i]), out);
-        rp_buffer_u8(out, ':');
+        put_text(out, ":");
         status = write_value(json_object_get(value, keys[i]), out, depth + 1, err);
     }
-    rp_buffer_u8(out, '}');
+    put_text(out, "}");
     rp_free(keys);
     return status;
 }
 
-static rp_status write_value(const json_t *value, rp_buffer *out, int depth, rp_error *err)
+static rp_status write_value(const json_t *value, sink *out, int depth, rp_error *err)
 {
     rp_status status = RP_OK;
+    char number[24];
 
     if (depth > DEPTH_MAX)
         return rp_fail(err, RP_EARG, "JSON nested deeper than %d", DEPTH_MAX);
@@ -116,13 +230,13 @@ static rp_status write_value(const json_t *value, rp_buffer *out, int depth, rp_
     case JSON_OBJECT:
         return write_object(value, out, depth, err);
     case JSON_ARRAY:
-        rp_buffer_u8(out, '[');
+        put_text(out, "[");
         for (size_t i = 0; i < json_array_size(value) && status == RP_OK; i++) {
             if (i)
-                rp_buffer_u8(out, ',');
+                put_text(out, ",");
             status = write_value(json_array_get(value, i), out, depth + 1, err);
         }
-        rp_buffer_u8(out, ']');
+        put_text(out, "]");
         return status;
     case JSON_STRING:
         write_string(json_string_value(value), json_string_length(value), out);
@@ -130,16 +244,17 @@ static rp_status write_value(const json_t *value, rp_buffer *out, int depth, rp_
     case JSON_INTEGER:
         if (json_integer_value(value) > integer_max || json_integer_value(value) < -integer_max)
             return rp_fail(err, RP_EARG, "JSON integer %lld is beyond 2^53 - 1", (long long)json_integer_value(value));
-        rp_buffer_printf(out, "%lld", (long long)json_integer_value(value));
+        (void)snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        put_text(out, number);
         return RP_OK;
     case JSON_TRUE:
-        rp_buffer_text(out, "true");
+        put_text(out, "true");
         return RP_OK;
     case JSON_FALSE:
-        rp_buffer_text(out, "false");
+        put_text(out, "false");
         return RP_OK;
     case JSON_NULL:
-        rp_buffer_text(out, "null");
+        put_text(out, "null");
         return RP_OK;
     default:
         return rp_fail(err, RP_EARG, "canonical JSON has no reals: write the number as a string");
@@ -148,40 +263,44 @@ static rp_status write_value(const json_t *value, rp_buffer *out, int depth, rp_
 
 rp_status rp_json_write(const json_t *value, rp_buffer *out, rp_error *err)
 {
-    rp_status status = write_value(value, out, 0, err);
+    rp_status status = write_value(value, &(sink){.out = out}, 0, err);
 
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
+/* ---- reading ---- */
+
+/* Beside the text, not into memory of its own. */
 static rp_status check_canonical(const json_t *value, const void *bytes, size_t size, const char *where, rp_error *err)
 {
-    rp_buffer again = {0};
-    rp_status status = rp_json_write(value, &again, err);
+    sink beside = {.expected = bytes, .size = size};
+    rp_status status = write_value(value, &beside, 0, err);
 
     if (status == RP_EARG)
-        status = rp_fail_at(err, RP_EFORMAT, "%s", where);
-    else if (status == RP_OK && (again.size != size || memcmp(again.data, bytes, size) != 0)) {
-        size_t at = 0;
-
-        while (at < size && at < again.size && again.data[at] == ((const unsigned char *)bytes)[at])
-            at++;
-        status = rp_fail(err, RP_EFORMAT, "%s: JSON is not in canonical form (first difference at byte %zu)", where, at);
-    }
-    rp_buffer_free(&again);
+        return rp_fail_at(err, RP_EFORMAT, "%s", where);
+    if (status == RP_OK && (beside.differs || beside.at != size))
+        return rp_fail(err, RP_EFORMAT, "%s: JSON is not in canonical form (first difference at byte %zu)", where, beside.at);
     return status;
 }
 
-rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where, rp_error *err)
+rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical, const char *where,
+                               rp_error *err)
 {
     json_error_t detail = {0};
     char quoted[JSON_ERROR_TEXT_LENGTH];
     size_t failures = rp_memory_failures();
     json_t *value;
+    size_t memory;
+    int depth;
     rp_status status = RP_OK;
 
     *out = NULL;
-    if (too_deep(bytes, size))
+    survey(bytes, size, &depth, &memory);
+    if (depth > DEPTH_MAX) /* jansson recurses as deep as the text does */
         return rp_fail(err, RP_EFORMAT, "%s: JSON nested deeper than %d", where, DEPTH_MAX);
+    if (memory > limit)
+        return rp_fail(err, RP_EFORMAT, "%s: JSON of %zu bytes whose values take up to %zu MiB of memory, at most %zu are allowed",
+                       where, size, memory >> 20, limit >> 20);
     value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
     /* jansson does not always say so: where a string's buffer cannot grow, it even returns a value with a shortened string */
     if (rp_memory_failures() != failures) {
@@ -198,4 +317,9 @@ rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canon
     else
         *out = value;
     return status;
+}
+
+rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where, rp_error *err)
+{
+    return rp_json_parse_within(out, bytes, size, RP_JSON_MEMORY, canonical, where, err);
 }

@@ -15,6 +15,32 @@
  * Caller owns *out (json_decref). Errors: RP_EFORMAT with line and column. */
 rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where,
                         rp_error *err);
+/* The values in memory are many times as large as the shortest texts for them, so what they may take is bounded: by
+ * RP_JSON_MEMORY, or by limit. Errors as above. */
+enum { RP_JSON_MEMORY = 48 << 20 };
+rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical, const char *where,
+                               rp_error *err);
+
+/* The direct parts of an array or object, one after another, as texts that are to be parsed one by one: for texts with so
+ * many parts that together they would take too much memory. No part is checked here, and nothing but white space is
+ * skipped around keys. */
+typedef struct rp_json_parts {
+    const char *key;   /* with its quotes; NULL in an array */
+    const char *value; /* with the white space around it */
+    size_t key_size, value_size;
+    bool object;
+    /* private */
+    bool begun;
+    const char *at, *end;
+} rp_json_parts;
+
+/* False when the text does not begin and end as an array or object. */
+bool rp_json_split(rp_json_parts *parts, const void *text, size_t size);
+/* The next part; false at the end, or where no part can be found. */
+bool rp_json_next(rp_json_parts *parts);
+/* After rp_json_next said false: whether that was the end of the text. */
+bool rp_json_whole(const rp_json_parts *parts);
+
 /* Appends the canonical form. Errors: RP_ENOMEM; RP_EARG for a real or an integer out of range. */
 rp_status rp_json_write(const json_t *value, rp_buffer *out, rp_error *err);
 

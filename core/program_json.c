@@ -374,11 +374,14 @@ static rp_status check_canonical(const rp_program *p, const void *bytes, size_t 
     return status;
 }
 
+/* Some times what the largest program takes. */
+static const size_t json_memory = (size_t)1 << 30;
+
 rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     json_t *json;
     rp_program *p;
-    rp_status status = rp_json_parse(&json, bytes, size, true, where, err);
+    rp_status status = rp_json_parse_within(&json, bytes, size, json_memory, true, where, err);
 
     *out = NULL;
     if (status != RP_OK)
