@@ -123,7 +123,6 @@ static rp_status check_tensors(const rp_archive *archive, const rp_member *membe
 static rp_status read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, name);
-
     rp_status status = member ? RP_OK : rp_withheld_missing(archive, name, err);
 
     rp_buffer_free(out);
@@ -134,7 +133,7 @@ static rp_status read_member(const rp_archive *archive, const char *name, size_t
     if (member->size > limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %zu are expected", name,
                        (unsigned long long)member->size, limit);
-    rp_status status = check_tensors(archive, member, err);
+    status = check_tensors(archive, member, err);
     return status == RP_OK ? rp_archive_member_body(archive, member, out, err) : status;
 }
 

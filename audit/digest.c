@@ -137,26 +137,83 @@ static size_t tensor_text(unsigned char out[TENSOR_TEXT], const rp_tensor_bytes 
     return n + RP_DIGEST_SIZE;
 }
 
-typedef struct tensor_work {
+struct rp_tensors_work {
+    const rp_tensor_bytes *tensor;
+    size_t count, leaves;
     size_t *size;        /* of each tensor's bytes */
     rp_message *message; /* leaves of all tensors in turn, then used again for the tensors */
     rp_digest *leaf;
     unsigned char (*text)[TENSOR_TEXT];
-} tensor_work;
+};
 
-static rp_status tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t count, const tensor_work *work,
-                                size_t leaves, rp_pool *pool, rp_error *err)
+void rp_tensors_free(rp_tensors_work *work)
 {
+    if (work == NULL)
+        return;
+    rp_free(work->text);
+    rp_free(work->leaf);
+    rp_free(work->message);
+    rp_free(work->size);
+    rp_free(work);
+}
+
+static rp_status prepare(rp_tensors_work *work, rp_error *err)
+{
+    const rp_tensor_bytes *tensor = work->tensor;
     size_t at = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    work->size = rp_reallocarray(NULL, work->count, sizeof *work->size);
+    if (work->size == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < work->count; i++) {
+        rp_status status = tensor_bytes(&work->size[i], tensor[i].dtype, tensor[i].rank, tensor[i].shape, err);
+
+        if (status != RP_OK)
+            return status;
+        work->leaves += leaf_count(work->size[i], RP_CHUNK);
+    }
+    work->message = rp_reallocarray(NULL, work->leaves > work->count ? work->leaves : work->count, sizeof *work->message);
+    work->leaf = rp_reallocarray(NULL, work->leaves, sizeof *work->leaf);
+    work->text = rp_reallocarray(NULL, work->count, sizeof *work->text);
+    if (work->message == NULL || work->leaf == NULL || work->text == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < work->count; i++) {
         const rp_message all = {tensor[i].bytes, work->size[i], LEAF, tensor[i].host, tensor[i].dtype, NULL};
 
         at += put_leaves(work->message + at, work->leaf + at, &all, RP_CHUNK);
     }
-    if (!rp_sha256_many_over(work->message, leaves, pool))
-        return rp_sha256_failed(err);
-    at = 0;
+    return RP_OK;
+}
+
+rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tensor, size_t count, rp_error *err)
+{
+    rp_tensors_work *work = rp_calloc(1, sizeof *work);
+    rp_status status;
+
+    *out = NULL;
+    if (work == NULL)
+        return rp_no_memory(err);
+    work->tensor = tensor;
+    work->count = count;
+    status = prepare(work, err);
+    if (status != RP_OK)
+        rp_tensors_free(work);
+    else
+        *out = work;
+    return status;
+}
+
+bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool)
+{
+    return rp_sha256_many_over(work->message, work->leaves, pool);
+}
+
+rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err)
+{
+    const rp_tensor_bytes *tensor = work->tensor;
+    const size_t count = work->count;
+    size_t at = 0;
+
     for (size_t i = 0; i < count; i++) {
         size_t n = leaf_count(work->size[i], RP_CHUNK), length;
         rp_digest root;
@@ -173,25 +230,12 @@ static rp_status tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, s
 
 rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t count, rp_pool *pool, rp_error *err)
 {
-    tensor_work work = {.size = rp_reallocarray(NULL, count, sizeof *work.size)};
-    rp_status status = work.size ? RP_OK : rp_no_memory(err);
-    size_t leaves = 0;
+    rp_tensors_work *work;
+    rp_status status = rp_tensors_prepare(&work, tensor, count, err);
 
-    for (size_t i = 0; i < count && status == RP_OK; i++) {
-        status = tensor_bytes(&work.size[i], tensor[i].dtype, tensor[i].rank, tensor[i].shape, err);
-        leaves += status == RP_OK ? leaf_count(work.size[i], RP_CHUNK) : 0;
-    }
-    if (status == RP_OK) {
-        work.message = rp_reallocarray(NULL, leaves > count ? leaves : count, sizeof *work.message);
-        work.leaf = rp_reallocarray(NULL, leaves, sizeof *work.leaf);
-        work.text = rp_reallocarray(NULL, count, sizeof *work.text);
-        status = work.message && work.leaf && work.text
-                     ? tensors_digest(out, tensor, count, &work, leaves, pool, err) : rp_no_memory(err);
-    }
-    rp_free(work.text);
-    rp_free(work.leaf);
-    rp_free(work.message);
-    rp_free(work.size);
+    if (status == RP_OK)
+        status = rp_tensors_hash(work, pool) ? rp_tensors_finish(out, work, err) : rp_sha256_failed(err);
+    rp_tensors_free(work);
     return status;
 }
 

@@ -49,6 +49,13 @@ typedef struct rp_tensor_bytes {
 
 /* The digests of many tensors: out[count]. Faster than one after another, since leaves of several are hashed at once. */
 rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t count, rp_pool *pool, rp_error *err);
+/* The same in parts. The long one, rp_tensors_hash, allocates nothing and may run in another thread: it reads the tensors,
+ * and false is a failure of the hash. tensor is borrowed until the work is freed. */
+typedef struct rp_tensors_work rp_tensors_work;
+rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tensor, size_t count, rp_error *err);
+bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool);
+rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err); /* out: count of them */
+void rp_tensors_free(rp_tensors_work *work);
 
 typedef struct rp_named_digest {
     const char *name; /* 1 to 65535 bytes */

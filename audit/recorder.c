@@ -11,62 +11,12 @@
 /* Distinct feeds of one run: their names must fit the header of one safetensors file, 256 bytes an entry at most. */
 enum { FEEDS_MAX = RP_SAFETENSORS_HEADER_LIMIT / 256 };
 
-static uint64_t now(void)
+uint64_t rp_recorder_now(void)
 {
     struct timespec t;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The digest of named tensors as the journal has it: room for n of each is the caller's. */
-typedef struct digest_room {
-    rp_tensor_bytes *tensor;
-    rp_digest *digest;
-    rp_named_digest *list;
-} digest_room;
-
-static bool room_for(digest_room *room, size_t n)
-{
-    *room = (digest_room){rp_reallocarray(NULL, n, sizeof *room->tensor), rp_reallocarray(NULL, n, sizeof *room->digest),
-                          rp_reallocarray(NULL, n, sizeof *room->list)};
-    return room->tensor && room->digest && room->list;
-}
-
-static void room_free(digest_room *room)
-{
-    rp_free(room->list);
-    rp_free(room->digest);
-    rp_free(room->tensor);
-}
-
-static void put_tensors(rp_tensor_bytes *to, const rp_named *named, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = (rp_tensor_bytes){named[i].type.dtype, named[i].type.rank, named[i].type.shape, named[i].data, true};
-}
-
-static rp_status list_digest(rp_digest *out, const rp_named *named, const rp_digest *digest, size_t n,
-                             rp_named_digest *list, rp_error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        list[i] = (rp_named_digest){named[i].name, digest[i]};
-    return rp_named_list_digest(out, list, n, err);
-}
-
-rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err)
-{
-    digest_room room;
-    rp_status status = room_for(&room, n) ? RP_OK : rp_no_memory(err);
-
-    if (status == RP_OK) {
-        put_tensors(room.tensor, named, n);
-        status = rp_tensors_digest(room.digest, room.tensor, n, pool, err);
-    }
-    if (status == RP_OK)
-        status = list_digest(out, named, room.digest, n, room.list, err);
-    room_free(&room);
-    return status;
 }
 
 /* text is taken when added. */
@@ -114,7 +64,7 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
     return put_program(r, &r->scratch, event->compiled, err);
 }
 
-static rp_status keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
+rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
 {
     kept_feed kept = {.type = feed->type};
     size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
@@ -211,47 +161,23 @@ static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error 
     return RP_OK;
 }
 
-/* All tensors of the step are hashed together, since many messages are faster than one after another. A rolling digest
- * of the states is made apart. */
-static rp_status digest_step(rp_recorder *r, const rp_step_event *event, rp_record *record, rp_error *err)
+rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err)
 {
-    rp_pool *pool = rp_device_pool(rp_run_device(r->run));
-    size_t n_feeds = event->n_feeds, n_results = event->n_results, n_states = r->rolling ? 0 : event->n_states;
-    rp_digest *digest;
-    digest_room room;
-    rp_status status = room_for(&room, n_feeds + n_results + n_states) ? RP_OK : rp_no_memory(err);
+    unsigned char bytes[RP_RECORD_SIZE];
 
-    digest = room.digest;
-    if (status == RP_OK) {
-        put_tensors(room.tensor, event->feed, n_feeds);
-        put_tensors(room.tensor + n_feeds, event->result, n_results);
-        put_tensors(room.tensor + n_feeds + n_results, event->state, n_states);
-        status = rp_tensors_digest(digest, room.tensor, n_feeds + n_results + n_states, pool, err);
-    }
-    if (status == RP_OK)
-        status = list_digest(&record->feeds, event->feed, digest, n_feeds, room.list, err);
-    if (status == RP_OK && r->salted)
-        status = rp_salted_feeds(&record->feeds, &r->salt, err);
-    if (status == RP_OK)
-        status = list_digest(&record->results, event->result, digest + n_feeds, n_results, room.list, err);
-    if (status == RP_OK && r->rolling)
-        status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, err);
-    else if (status == RP_OK)
-        status = list_digest(&record->states, event->state, digest + n_feeds + n_results, n_states, room.list, err);
-    for (size_t i = 0; r->keep_feeds && i < n_feeds && status == RP_OK; i++)
-        status = keep_feed(r, &event->feed[i], &digest[i], err);
-    room_free(&room);
-    return status;
+    rp_record_write(bytes, record);
+    rp_buffer_append(&r->journal, bytes, sizeof bytes);
+    return rp_buffer_status(&r->journal, err);
 }
 
 static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_error *err)
 {
+    const bool beside = rp_recorder_goes_beside(r, event);
     rp_record record = {.step = event->step};
-    unsigned char bytes[RP_RECORD_SIZE];
     rp_status status = find_program(r, event, &record.program, err);
 
     if (status == RP_OK)
-        status = digest_step(r, event, &record, err);
+        status = rp_recorder_digest_step(r, event, beside, &record, err);
     if (status != RP_OK)
         return status;
     note_loss(&record, event);
@@ -259,21 +185,26 @@ static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_erro
         status = compare(r, &record, err);
     if (status != RP_OK)
         return status;
-    rp_record_write(bytes, &record);
-    rp_buffer_append(&r->journal, bytes, sizeof bytes);
-    status = rp_buffer_status(&r->journal, err);
+    status = beside ? rp_recorder_begin_beside(r, event, &record, err) : rp_recorder_append(r, &record, err);
     return status == RP_OK ? rp_recorder_checkpoint(r, event->step + 1, err) : status;
 }
 
 static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
 {
     rp_recorder *r = self;
-    uint64_t start = now();
-    rp_status status = record_step(r, event, err);
+    rp_status status = rp_recorder_settle(r, err); /* of a step that wrote to no state */
+    uint64_t start = rp_recorder_now();
 
-    r->nanoseconds += now() - start;
+    if (status == RP_OK)
+        status = record_step(r, event, err);
+    r->nanoseconds += rp_recorder_now() - start;
     r->failed = r->failed || status != RP_OK;
     return status;
+}
+
+static rp_status settle(void *self, rp_error *err)
+{
+    return rp_recorder_settle(self, err);
 }
 
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err)
@@ -287,13 +218,14 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
     r->run = run;
     r->keep_feeds = keep_feeds;
     r->started = time(NULL);
+    r->beside_threads = rp_processors(2 * rp_run_threads(run)) - rp_run_threads(run);
     if (rp_run_steps(run))
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));
     if (status == RP_OK && keep_feeds)
         status = rp_states_file(&r->init, run, true, err);
     if (status == RP_OK)
-        status = rp_run_observe(run, (rp_observer){on_step, r}, err);
+        status = rp_run_observe_beside(run, (rp_observer){on_step, r}, settle, err);
     if (status != RP_OK)
         rp_recorder_free(r);
     else
@@ -313,7 +245,7 @@ rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error
     size_t n;
     const rp_named *state = rp_run_states(r->run, &n);
 
-    if (r->journal.size > 0 || r->failed)
+    if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "the state period is set before the first step is recorded");
     if (period != 1)
         status = rp_rolling_new(&rolling, state, n, period, err);
@@ -326,7 +258,7 @@ rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error
 
 rp_status rp_recorder_set_salt(rp_recorder *r, const rp_salt *salt, rp_error *err)
 {
-    if (r->journal.size > 0 || r->failed)
+    if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "inputs are withheld before the first step is recorded");
     r->salt = *salt;
     r->salted = true;
@@ -376,7 +308,7 @@ rp_status rp_recorder_add_program(rp_recorder *r, const void *text, size_t size,
 
 rp_status rp_recorder_continue(rp_recorder *r, const void *records, size_t size, rp_error *err)
 {
-    if (r->journal.size > 0 || r->failed || size % RP_RECORD_SIZE != 0)
+    if (rp_recorder_steps(r) > 0 || r->failed || size % RP_RECORD_SIZE != 0)
         return rp_fail(err, RP_EARG, "a recording goes on from whole records, before its first step");
     rp_buffer_append(&r->journal, records, size);
     return rp_buffer_status(&r->journal, err);
@@ -398,6 +330,7 @@ void rp_recorder_free(rp_recorder *r)
     if (!r)
         return;
     rp_run_unobserve(r->run, r);
+    rp_recorder_drop_beside(r);
     for (size_t i = 0; i < r->n_programs; i++)
         rp_buffer_free(&r->program[i].text);
     for (size_t i = 0; i < r->n_feeds; i++)
@@ -435,7 +368,7 @@ void rp_recorder_forget_states(rp_recorder *r)
 
 uint64_t rp_recorder_steps(const rp_recorder *r)
 {
-    return r->journal.size / RP_RECORD_SIZE;
+    return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
 }
 
 double rp_recorder_age(const rp_recorder *r)

@@ -33,13 +33,19 @@ rp_status rp_recorder_set_salt(rp_recorder *recorder, const rp_salt *salt, rp_er
 /* The salt, or NULL; and the folder of rp_recorder_withhold, or NULL. */
 const rp_salt *rp_recorder_salt(const rp_recorder *recorder);
 const char *rp_recorder_folder(const rp_recorder *recorder);
+/* The states of a step are hashed by so many threads of their own while the next step computes, up to its first write to a
+ * state; 0: at once, by the run's threads. It is the processors that the run leaves idle at first. Rolling digests, small states and
+ * comparing recorders, which stop at the very step that differs, are always hashed at once. The records are the same. */
+void rp_recorder_set_beside(rp_recorder *recorder, unsigned threads);
+/* Completes the record of the last step, if it is not yet complete. */
+rp_status rp_recorder_settle(rp_recorder *recorder, rp_error *err);
 uint64_t rp_recorder_steps(const rp_recorder *recorder);
 const rp_run *rp_recorder_run(const rp_recorder *recorder);
 /* Present states of the run as a safetensors member; those named optim.* are left out unless all. */
 rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
                                  rp_error *err);
 /* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
-rp_status rp_recorder_add_members(const rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
+rp_status rp_recorder_add_members(rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
                                   rp_error *err);
 /* The keys of the manifest's run object that the recorder knows. */
 rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, json_t *run, rp_error *err);

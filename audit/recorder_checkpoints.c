@@ -37,7 +37,7 @@ rp_status rp_recorder_set_checkpoint_period(rp_recorder *r, uint64_t period, rp_
 {
     rp_status status = RP_OK;
 
-    if (r->journal.size > 0 || r->failed)
+    if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "the checkpoint period is set before the first step is recorded");
     if (period > 1000000000)
         return rp_fail(err, RP_EARG, "checkpoint period: expected 0 to 1000000000, found %" PRIu64, period);

@@ -63,11 +63,13 @@ static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_e
     return status;
 }
 
-rp_status rp_recorder_add_members(const rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
+rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
-    rp_status status = RP_OK;
+    rp_status status = rp_recorder_settle(r, err);
 
+    if (status != RP_OK)
+        return status;
     if (r->failed)
         return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
     for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the recorder holds. Private to recorder.c, which watches, and recorder_members.c, which writes it down. */
+ * What the recorder holds. Private to recorder.c, which watches, recorder_digest.c, which hashes, and
+ * recorder_members.c, which writes it down. */
 #ifndef AUDIT_RECORDER_PRIVATE_H
 #define AUDIT_RECORDER_PRIVATE_H
 
 #include <time.h>
 
+#include "audit/beside.h"
 #include "audit/recorder.h"
 #include "audit/rolling.h"
 #include "audit/withheld.h"
@@ -20,6 +22,20 @@ typedef struct kept_feed {
     rp_type type;
     void *data;
 } kept_feed;
+
+/* The digest of named tensors as the journal has it: room for n of each is the caller's. */
+typedef struct digest_room {
+    rp_tensor_bytes *tensor;
+    rp_digest *digest;
+    rp_named_digest *list;
+} digest_room;
+
+/* A step whose states are being hashed beside the next one: its record lacks nothing else. */
+typedef struct pending_step {
+    rp_record record;
+    digest_room room;
+    rp_tensors_work *work; /* NULL: there is none */
+} pending_step;
 
 struct rp_recorder {
     rp_run *run;
@@ -42,6 +58,9 @@ struct rp_recorder {
     rp_archive_writer *checkpoints;    /* where they go */
     bool own_checkpoints;              /* a spool of ours, for a run whose archive comes later; else lent */
     size_t n_checkpoints;
+    unsigned beside_threads; /* 0: states are hashed when the step is complete */
+    rp_beside *beside;      /* made when it is first needed */
+    pending_step pending;
     uint64_t nanoseconds;
 };
 
@@ -49,5 +68,20 @@ struct rp_recorder {
 rp_status rp_recorder_checkpoint(rp_recorder *recorder, uint64_t done, rp_error *err);
 /* From a spool of the recorder's own to the archive. */
 rp_status rp_recorder_add_checkpoints(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
+
+uint64_t rp_recorder_now(void); /* nanoseconds */
+rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err);
+rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err);
+/* Whether the step's states are to be hashed beside the next one. */
+bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event);
+/* The record's digests; those of states that go beside are left out. */
+rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bool beside, rp_record *record,
+                                  rp_error *err);
+/* Takes the record, which rp_recorder_settle will complete and append. */
+rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, const rp_record *record, rp_error *err);
+void rp_recorder_drop_beside(rp_recorder *r);
+
+/* All present states, or those that are not an optimizer's, as a safetensors file. */
+rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 
 #endif

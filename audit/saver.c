@@ -90,16 +90,18 @@ rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, 
     return status;
 }
 
-static rp_status make_point(rp_saver *s, const rp_driver *driver, const rp_recorder *recorder, rp_archive_writer *writer,
+static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer,
                             rp_error *err)
 {
+    rp_status status = rp_recorder_settle(recorder, err); /* the last record may still be on its way */
     const rp_buffer *journal = rp_recorder_journal(recorder), *text;
     const rp_run *run = rp_driver_run(driver);
     rp_resume_point point = {.step = rp_run_steps(run), .resumes = s->resumes, .started = (int64_t)s->began,
                              .journal = {journal->data, journal->size}};
     rp_buffer states = {0};
-    rp_status status;
 
+    if (status != RP_OK)
+        return status;
     (void)rp_recorder_program(recorder, 0, &point.programs);
     point.program = rp_calloc(point.programs ? point.programs : 1, sizeof *point.program);
     status = point.program ? rp_states_file(&states, run, true, err) : rp_no_memory(err);
@@ -115,7 +117,7 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, const rp_recor
     return status;
 }
 
-static rp_status save(rp_saver *s, const rp_driver *driver, const rp_recorder *recorder, rp_archive_writer *writer)
+static rp_status save(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
 {
     rp_error why = {0};
     double start = seconds();

@@ -184,6 +184,19 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     return plan->operands && plan->call && plan->output ? RP_OK : rp_no_memory(err);
 }
 
+/* Whether an instruction of positions [k, end) makes its value in a state's memory. */
+static bool overwrites(const rp_plan *plan, size_t k, size_t end)
+{
+    for (; k < end; k++) {
+        const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+
+        for (int i = 0; i < instr->op->n_out; i++)
+            if (plan->block[instr->out[i]].fixed)
+                return true;
+    }
+    return false;
+}
+
 /* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made elsewhere
  * are copied into place after everything has run. */
 static void bind_outputs(rp_plan *plan, rp_view *in)
@@ -215,11 +228,14 @@ rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
     if (status != RP_OK)
         return status;
     bind_views(plan);
+    plan->first_write = SIZE_MAX;
     for (size_t k = 0, end; k < plan->order.n; k = end) {
         const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
         call *c = &plan->call[plan->n_calls++];
 
         end = rp_order_end(&plan->order, k);
+        if (plan->first_write == SIZE_MAX && overwrites(plan, k, end))
+            plan->first_write = plan->n_calls - 1;
         c->in = in;
         if (end - k == 1) {
             bind_call(plan, instr, c);
@@ -230,6 +246,8 @@ rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
         if (!c->chain)
             return rp_no_memory(err);
     }
+    if (plan->first_write == SIZE_MAX) /* the copies of the outputs, if any */
+        plan->first_write = plan->n_calls;
     bind_outputs(plan, in);
     return RP_OK;
 }

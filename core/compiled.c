@@ -100,7 +100,7 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         return rp_fail(err, RP_EARG, "an eager step is in progress");
     if (c->run->given_up)
         return rp_run_given_up(err);
-    status = rp_plan_run(c->plan, err);
+    status = rp_plan_run_settling(c->plan, rp_run_settle, c->run, err);
     if (status == RP_OK)
         status = rp_device_synchronize(c->run->device, NULL, err);
     if (status == RP_OK)

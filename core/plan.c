@@ -303,6 +303,11 @@ void *rp_plan_feed(rp_plan *plan, size_t input)
 
 rp_status rp_plan_run(rp_plan *plan, rp_error *err)
 {
+    return rp_plan_run_settling(plan, NULL, NULL, err);
+}
+
+rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err)
+{
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
 
@@ -311,6 +316,10 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err)
     for (size_t i = 0; i < plan->n_calls && status == RP_OK; i++) {
         const call *c = &plan->call[i];
 
+        if (settle && i == plan->first_write)
+            status = settle(arg, err);
+        if (status != RP_OK)
+            break;
         if (c->chain)
             status = rp_device_launch_chain(plan->device, c->chain, NULL, err);
         else

@@ -37,6 +37,7 @@ struct rp_plan {
     block *block;      /* of each root value */
     call *call;
     size_t n_calls;
+    size_t first_write; /* the first call that writes to a state */
     rp_view *operands; /* all calls' input views */
     void **output;     /* contiguous memory of each output */
 };

@@ -190,8 +190,14 @@ const rp_named *rp_run_data(const rp_run *run, size_t *n)
 
 rp_status rp_run_observe(rp_run *run, rp_observer observer, rp_error *err)
 {
+    return rp_run_observe_beside(run, observer, NULL, err);
+}
+
+rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err)
+{
     if (run->n_observers == OBSERVERS_MAX)
         return rp_fail(err, RP_EARG, "a run has at most %d observers", OBSERVERS_MAX);
+    run->settle[run->n_observers] = settle;
     run->observer[run->n_observers++] = observer;
     return RP_OK;
 }
@@ -201,8 +207,10 @@ void rp_run_unobserve(rp_run *run, const void *self)
     size_t kept = 0;
 
     for (size_t i = 0; i < run->n_observers; i++)
-        if (run->observer[i].self != self)
+        if (run->observer[i].self != self) {
+            run->settle[kept] = run->settle[i];
             run->observer[kept++] = run->observer[i];
+        }
     run->n_observers = kept;
 }
 
@@ -513,6 +521,18 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     return status;
 }
 
+rp_status rp_run_settle(void *self, rp_error *err)
+{
+    rp_run *run = self;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
+        if (run->settle[i])
+            status = run->settle[i](run->observer[i].self, err);
+    run->given_up = run->given_up || status != RP_OK;
+    return status;
+}
+
 static const void *eager_memory(const void *arg, size_t index, bool output)
 {
     const rp_graph *graph = arg;
@@ -526,7 +546,7 @@ static rp_status commit_states(rp_run *run, rp_error *err)
 {
     const rp_graph *graph = run->graph;
     const rp_program *p = graph->program;
-    rp_status status = RP_OK;
+    rp_status status = rp_run_settle(run, err);
 
     for (size_t i = 0; i < p->n_outputs && status == RP_OK; i++)
         if (p->output[i].kind == RP_OUTPUT_STATE) {

@@ -31,6 +31,10 @@ typedef struct rp_observer {
 
 /* At most 4; they outlive the run or are removed by rp_run_unobserve. */
 rp_status rp_run_observe(rp_run *run, rp_observer observer, rp_error *err);
+/* For an observer that goes on reading the states when `step` has returned: settle is called before they change again,
+ * which is late in the next step, and returns when their memory is free. (Feeds and results are gone when `step` returns.) */
+typedef rp_status rp_settle(void *self, rp_error *err);
+rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err);
 void rp_run_unobserve(rp_run *run, const void *self);
 rp_device *rp_run_device(const rp_run *run);
 /* Present states and data, as named tensors; borrowed until the next step. */

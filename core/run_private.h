@@ -22,6 +22,7 @@ struct rp_run {
     unsigned reads;
     uint64_t steps;
     rp_observer observer[OBSERVERS_MAX];
+    rp_settle *settle[OBSERVERS_MAX]; /* NULL: it does not read on */
     size_t n_observers;
 };
 
@@ -29,6 +30,8 @@ const rp_named *rp_slot_find(const rp_slots *s, const char *name); /* NULL when 
 /* The error of a step on a run whose observer failed. */
 rp_status rp_run_given_up(rp_error *err);
 
+/* Whoever writes a run's states calls this first. run: an rp_run. */
+rp_status rp_run_settle(void *run, rp_error *err);
 /* Tells observers of a completed step: at(arg, index, is_output) gives the memory of the program's input or output. */
 typedef const void *rp_memory_at(const void *arg, size_t index, bool output);
 rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg, rp_error *err);
