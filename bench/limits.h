@@ -8,7 +8,7 @@
 enum { LIMIT_READS = 4, LIMIT_WRITES = 3 };
 
 /* Streams of `bytes` bytes each (a multiple of 64, aligned to 64). What is written to output j is what input j holds
- * (zero bits beyond the last input), so outputs that are inputs keep their data. */
+ * (a constant beyond the last input), so outputs that are inputs keep their data. */
 typedef struct bench_streams {
     void *in[LIMIT_READS], *out[LIMIT_WRITES];
     int reads, writes;
