@@ -116,10 +116,11 @@ static void run_blocks(void *arg, size_t begin, size_t end)
             run_group(j, view, k, first, last, next);
         for (size_t i = 0; i < chain->n_scratch; i++)
             if (chain->scratch[i].stream != NULL) {
-                const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype);
+                const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype), count = last - first;
+                const size_t done = rp_chain_past(&j->plan, chain->scratch[i].view) ? count - count % RP_FUSED_ELEMENTS : 0;
 
-                stream((char *)chain->scratch[i].stream + first * size,
-                       scratch + chain->scratch[i].slot * chain->size * j->block, (last - first) * size);
+                stream((char *)chain->scratch[i].stream + (first + done) * size,
+                       scratch + chain->scratch[i].slot * chain->size * j->block + done * size, (count - done) * size);
             }
     }
 #if defined(__SSE2__)

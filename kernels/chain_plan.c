@@ -89,7 +89,7 @@ static bool plan_part(rp_chain_plan *plan, size_t k, size_t held)
 
     if (!operation(step, &op) || plan->view[step->out].dtype != RP_F32)
         return false;
-    *part = (rp_chain_part){4 * (unsigned)op, step->in + held, step->in + held, true};
+    *part = (rp_chain_part){4 * (unsigned)op, step->in + held, step->in + held, true, NULL};
     if (plan->view[part->first].stride[0] != 1)
         return false;
     if (step->n_in == 1)
@@ -136,6 +136,30 @@ static bool wanted(const rp_chain *chain, size_t k, size_t next)
     return false;
 }
 
+/* Where step k's output is streamed to, if no later step reads it; else NULL. */
+static float *streamed_only(const rp_chain *chain, size_t k)
+{
+    const size_t made = chain->step[k].out;
+    float *to = NULL;
+
+    for (size_t i = 0; i < chain->n_scratch; i++)
+        if (chain->scratch[i].view == made)
+            to = chain->scratch[i].stream;
+    for (size_t j = k + 1; j < chain->n_steps; j++)
+        for (size_t v = chain->step[j].in; v < chain->step[j].in + chain->step[j].n_in; v++)
+            if (same_place(chain, v, made))
+                return NULL;
+    return to;
+}
+
+bool rp_chain_past(const rp_chain_plan *plan, size_t view)
+{
+    for (size_t k = 0; k < plan->chain->n_steps; k = plan->end[k])
+        if (plan->end[k] > k + 1 && plan->chain->step[plan->end[k] - 1].out == view)
+            return plan->part[plan->end[k] - 1].past != NULL;
+    return false;
+}
+
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
 {
     bool flat[RP_CHAIN_STEPS];
@@ -151,6 +175,8 @@ void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse)
                 plan->part[end - 1].store = wanted(chain, end - 1, end);
                 end++;
             }
+        if (end > k + 1)
+            plan->part[end - 1].past = streamed_only(chain, end - 1);
         plan->end[k] = end;
     }
 }
@@ -171,7 +197,10 @@ rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k
         const rp_chain_part *part = &plan->part[k + i];
 
         fused.step[i] = (rp_fused_step){part->code, element(&view[part->x], first),
-                                        part->store ? element(&view[plan->chain->step[k + i].out], first) : NULL};
+                                        part->past  ? part->past + first
+                                        : part->store ? element(&view[plan->chain->step[k + i].out], first)
+                                                      : NULL,
+                                        part->past != NULL};
     }
     return fused;
 }

@@ -6,11 +6,13 @@
 #include "kernels/chain.h"
 #include "kernels/walk.h"
 
-/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store. */
+/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store; past:
+ * NULL, or element 0 of the memory to which the last of them stores at once, as no step of the chain wants it. */
 typedef struct rp_chain_part {
     unsigned code;
     size_t first, x;
     bool store;
+    float *past;
 } rp_chain_part;
 
 typedef struct rp_chain_plan {
@@ -23,6 +25,8 @@ typedef struct rp_chain_plan {
 void rp_chain_plan_make(rp_chain_plan *plan, const rp_chain *chain, bool fuse);
 /* The steps from k for elements from `first`; element 0 of view[v] is, or would be, at its data. */
 rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k, size_t first);
+/* Whether the steps in registers store output `view` past the caches: whole multiples of RP_FUSED_ELEMENTS of it. */
+bool rp_chain_past(const rp_chain_plan *plan, size_t view);
 bool rp_chain_whole(const rp_view *view, size_t count);
 
 #endif

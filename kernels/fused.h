@@ -5,9 +5,10 @@
 #ifndef KERNELS_FUSED_H
 #define KERNELS_FUSED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum { RP_FUSED_STEPS = 16, RP_FUSED_ELEMENTS = 128 /* what is computed at a time */ };
+enum { RP_FUSED_STEPS = 16, RP_FUSED_ELEMENTS = 256 /* a multiple of what is computed at a time */ };
 
 /* Binary operations first. */
 typedef enum rp_fused_op {
@@ -29,6 +30,7 @@ typedef struct rp_fused_step {
     unsigned code;      /* 4 op + how */
     const float *x;     /* the other operand */
     float *store;       /* NULL: only the next step wants it */
+    bool past;          /* store is aligned to 64 bytes and nobody reads it soon: it goes past the caches */
 } rp_fused_step;
 
 typedef struct rp_fused {

@@ -8,15 +8,24 @@
 #include "kernels/level.h"
 
 #if defined(__AVX512F__)
+#include <immintrin.h>
 enum { WIDTH = 64 };
+#define PAST(to, v) _mm512_stream_ps(to, v)
 #elif defined(__AVX2__)
+#include <immintrin.h>
 enum { WIDTH = 32 };
+#define PAST(to, v) _mm256_stream_ps(to, v)
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+enum { WIDTH = 16 };
+#define PAST(to, v) _mm_stream_ps(to, v)
 #else
 enum { WIDTH = 16 };
+#define PAST(to, v) (*(at_any *)(void *)(to) = (v))
 #endif
 
-/* 8 registers hold the value; on narrow levels a block has several such parts. */
-enum { REGISTERS = 8, LANES = WIDTH / sizeof(float), PART = REGISTERS * LANES };
+/* 8 registers of 16, or 16 of 32, hold the value; on narrow levels a block has several such parts. */
+enum { REGISTERS = WIDTH == 64 ? 16 : 8, LANES = WIDTH / sizeof(float), PART = REGISTERS * LANES };
 
 typedef float vec __attribute__((vector_size(WIDTH)));
 typedef int32_t bits __attribute__((vector_size(WIDTH)));
@@ -85,7 +94,10 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
                 case 4 * RP_FUSED_ABS: VALUE(one_abs(y[r]))
                 case 4 * RP_FUSED_NEG: VALUE(one_neg(y[r]))
             }
-            if (s->store != NULL) {
+            if (s->past) {
+                RP_UNROLL for (int r = 0; r < REGISTERS; r++)
+                    PAST(s->store + i + r * LANES, y[r]);
+            } else if (s->store != NULL) {
                 at_any *to = (at_any *)(void *)(s->store + i);
 
                 RP_UNROLL for (int r = 0; r < REGISTERS; r++)
