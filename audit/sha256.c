@@ -108,41 +108,23 @@ static bool little_endian(void)
 }
 
 /* Infinity's bits less an element's, signs apart, go below zero for NaNs only: sums of bits, which every vector unit has. */
-static bool any_nan_f32(const unsigned char *bytes, size_t size)
-{
-    uint32_t below = 0;
-
-    for (size_t i = 0; i + 4 <= size; i += 4) {
-        uint32_t u;
-        memcpy(&u, bytes + i, 4);
-        below |= 0x7f800000u - (u & 0x7fffffffu);
+#define ANY_NAN(name, T, infinity)                                       \
+    static bool any_nan_##name(const unsigned char *bytes, size_t size)  \
+    {                                                                    \
+        T below = 0;                                                     \
+                                                                         \
+        for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) {      \
+            T u;                                                         \
+                                                                         \
+            memcpy(&u, bytes + i, sizeof u);                             \
+            below |= (T)((infinity) - (u & (T)((T)-1 >> 1)));            \
+        }                                                                \
+        return below >> (8 * sizeof(T) - 1) != 0;                        \
     }
-    return below >> 31 != 0;
-}
 
-static bool any_nan_f64(const unsigned char *bytes, size_t size)
-{
-    uint64_t below = 0;
-
-    for (size_t i = 0; i + 8 <= size; i += 8) {
-        uint64_t u;
-        memcpy(&u, bytes + i, 8);
-        below |= 0x7ff0000000000000u - (u & 0x7fffffffffffffffu);
-    }
-    return below >> 63 != 0;
-}
-
-static bool any_nan_bf16(const unsigned char *bytes, size_t size)
-{
-    uint16_t below = 0;
-
-    for (size_t i = 0; i + 2 <= size; i += 2) {
-        uint16_t u;
-        memcpy(&u, bytes + i, 2);
-        below |= (uint16_t)(0x7f80u - (u & 0x7fffu));
-    }
-    return below >> 15 != 0;
-}
+ANY_NAN(f32, uint32_t, 0x7f800000u)
+ANY_NAN(f64, uint64_t, 0x7ff0000000000000u)
+ANY_NAN(bf16, uint16_t, 0x7f80u)
 
 bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
 {

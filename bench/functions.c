@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 #include "kernels/device.h"
+#include "kernels/limits.h"
 #ifdef RP_SLEEF
 #include "sleef_peer.h"
 #else
@@ -60,58 +60,37 @@ static const function functions[] = {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double time_kernel(const rp_kernel *kernel, float *x, float *y)
 {
     rp_view in = {.data = x, .dtype = RP_F32, .rank = 1, .shape = {N}, .stride = {1}};
     rp_view out = {.data = y, .dtype = RP_F32, .rank = 1, .shape = {N}, .stride = {1}};
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_kernel_args args = {&in, 1, &out, 1, attr};
-    double start = now();
+    const double start = rp_seconds_now();
 
     for (int i = 0; i < INNER; i++)
         kernel->run(&args, 0, N);
-    return (now() - start) / (INNER * (double)N);
+    return (rp_seconds_now() - start) * 1e9 / (INNER * (double)N);
 }
 
 static double time_peer(float (*volatile peer)(float), const float *x, float *y)
 {
     float (*f)(float) = peer;
-    double start = now();
+    const double start = rp_seconds_now();
 
     for (int i = 0; i < INNER; i++)
         for (int j = 0; j < N; j++)
             y[j] = f(x[j]);
-    return (now() - start) / (INNER * (double)N);
+    return (rp_seconds_now() - start) * 1e9 / (INNER * (double)N);
 }
 
 static double time_sleef(sleef_run *run, const float *x, float *y)
 {
-    double start = now();
+    const double start = rp_seconds_now();
 
     for (int i = 0; i < INNER; i++)
         run(y, x, N);
-    return (now() - start) / (INNER * (double)N);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, int n)
-{
-    qsort(times, (size_t)n, sizeof *times, ascending);
-    return times[n / 2];
+    return (rp_seconds_now() - start) * 1e9 / (INNER * (double)N);
 }
 
 static void measure(const function *f, const rp_kernel_table **tables, size_t levels, int repeats)
@@ -131,9 +110,9 @@ static void measure(const function *f, const rp_kernel_table **tables, size_t le
     }
     printf("%-8s", f->name);
     for (size_t l = 0; l <= levels; l++)
-        printf(" %8.2f", median(times[l], repeats));
+        printf(" %8.2f", rp_median(times[l], (size_t)repeats));
     if (sleef) {
-        double peer = median(times[levels + 1], repeats);
+        double peer = rp_median(times[levels + 1], (size_t)repeats);
 
         printf(" %8.2f %8.2f", peer, times[levels - 1][repeats / 2] / peer);
     }

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
 #include "kernels/device.h"
+#include "kernels/limits.h"
 
 enum { N = 4096, INNER = 10, MOST = 101, LEVELS = 8 };
 
@@ -31,14 +31,6 @@ enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 static float a32[N], b32[N], y32[N];
 static double a64[N], b64[N], y64[N];
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double time_kernel(const rp_kernel *kernel, rp_dtype dtype)
 {
     const int narrow = dtype == RP_F32;
@@ -47,18 +39,18 @@ static double time_kernel(const rp_kernel *kernel, rp_dtype dtype)
     rp_view out = {.data = narrow ? (void *)y32 : y64, .dtype = dtype, .rank = 1, .shape = {N}, .stride = {1}};
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_kernel_args args = {in, 2, &out, 1, attr};
-    double start = now();
+    const double start = rp_seconds_now();
 
     for (int i = 0; i < INNER; i++)
         kernel->run(&args, 0, N);
-    return (now() - start) / (INNER * (double)N);
+    return (rp_seconds_now() - start) * 1e9 / (INNER * (double)N);
 }
 
 static double time_peer(const function *f, rp_dtype dtype)
 {
     float (*volatile narrow)(float, float) = f->narrow;
     double (*volatile wide)(double, double) = f->wide;
-    double start = now();
+    const double start = rp_seconds_now();
 
     for (int i = 0; i < INNER; i++)
         for (int j = 0; j < N; j++)
@@ -66,20 +58,7 @@ static double time_peer(const function *f, rp_dtype dtype)
                 y32[j] = narrow(a32[j], b32[j]);
             else
                 y64[j] = wide(a64[j], b64[j]);
-    return (now() - start) / (INNER * (double)N);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, int n)
-{
-    qsort(times, (size_t)n, sizeof *times, ascending);
-    return times[n / 2];
+    return (rp_seconds_now() - start) * 1e9 / (INNER * (double)N);
 }
 
 static void measure(const function *f, rp_dtype dtype, const rp_kernel_table **tables, size_t levels, int repeats)
@@ -99,7 +78,7 @@ static void measure(const function *f, rp_dtype dtype, const rp_kernel_table **t
     }
     printf("%-6s %s", f->name, rp_dtype_name(dtype));
     for (size_t l = 0; l <= levels; l++)
-        printf(" %8.2f", median(times[l], repeats));
+        printf(" %8.2f", rp_median(times[l], (size_t)repeats));
     putchar('\n');
 }
 

@@ -97,33 +97,19 @@ static const proof64 proofs64[] = {
     {'/', 0x3FF0000000000000, 0x4008000000000000, 0x3FD5555555555555, "binary64 one third"},
 };
 
-static uint32_t compute32(const proof32 *p)
-{
-    volatile float a = rp_from_bits_f32(p->a), b = rp_from_bits_f32(p->b);
-    volatile float result;
+/* volatile: the processor does it, not the compiler. */
+#define COMPUTE(bits, T)                                                  \
+    static uint##bits##_t compute##bits(const proof##bits *p)             \
+    {                                                                     \
+        volatile T a = rp_from_bits_f##bits(p->a);                        \
+        volatile T b = rp_from_bits_f##bits(p->b);                        \
+        volatile T result = p->op == '*' ? a * b : p->op == '/' ? a / b : a + b; \
+                                                                          \
+        return rp_bits_f##bits(result);                                   \
+    }
 
-    if (p->op == '*')
-        result = a * b;
-    else if (p->op == '/')
-        result = a / b;
-    else
-        result = a + b;
-    return rp_bits_f32(result);
-}
-
-static uint64_t compute64(const proof64 *p)
-{
-    volatile double a = rp_from_bits_f64(p->a), b = rp_from_bits_f64(p->b);
-    volatile double result;
-
-    if (p->op == '*')
-        result = a * b;
-    else if (p->op == '/')
-        result = a / b;
-    else
-        result = a + b;
-    return rp_bits_f64(result);
-}
+COMPUTE(32, float)
+COMPUTE(64, double)
 
 static rp_status prove(rp_error *err)
 {

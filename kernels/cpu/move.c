@@ -94,8 +94,8 @@ enum { TILE = 64 };
         enum { HEIGHT = STREAM_LINE / sizeof(T) };                                                               \
         _Alignas(STREAM_LINE) T tile[HEIGHT][TILE];                                                              \
                                                                                                                  \
-        for (size_t c = 0, width; c < cols; c += width)                                                          \
-            for (size_t r = 0, height; r < rows; r += height) {                                                  \
+        for (size_t c = 0, width = 0; c < cols; c += width)                                                      \
+            for (size_t r = 0, height = 0; r < rows; r += height) {                                              \
                 const T *x = (const T *)from + (ptrdiff_t)c * fs + (ptrdiff_t)r;                                 \
                 T *y = (T *)to + (ptrdiff_t)r * ts + (ptrdiff_t)c;                                               \
                                                                                                                  \
