@@ -288,6 +288,7 @@ rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, siz
         return rp_fail(err, RP_EARG, "a step is in progress");
     if (n != run->states.n)
         return rp_fail(err, RP_EDATA, "expected %zu states, found %zu", run->states.n, n);
+    status = rp_run_settle(run, err); /* someone may still be reading the old ones */
     for (size_t i = 0; i < n && status == RP_OK; i++) {
         const rp_named *from = NULL, *slot = &run->states.named[i];
 
