@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs killed at random moments (SIGKILL, now and then SIGINT) and resumed until they are through, over recipes with whole and
-# rolling digests, checkpoints and convolutions: every archive is the file that an uninterrupted run makes, and at no time is
+# rolling digests, checkpoints, convolutions, large states and a parent: every archive is the file that an uninterrupted run makes, and at no time is
 # there one under the final name that is not. Usage: tests/kill_resume.sh BUILD_DIR [KILLS] [SEED]; ctest has few kills,
 # `tests/kill_resume.sh build/release 200` is the whole of it.
 # In memory where that can be had: what a kill leaves is the same, and fsync does not decide where most kills hit.
@@ -19,10 +19,15 @@ recipe every.yaml data.csv 3 'record: {checkpoint_every: 1}'
 cp "$source_dir/golden/image.csv" .
 sed 's/epochs: [0-9]*/epochs: 12/' "$source_dir/golden/image.yaml" >image.yaml
 echo 'record: {checkpoint_every: 30}' >>image.yaml
+recipe large.yaml data.csv 2 # states large enough to be hashed beside the next step
+sed -i 's/hidden: .*/hidden: [256, 192]/' large.yaml
+recipe child.yaml data.csv 6
+printf 'parent: {archive: whole.right, mode: continue}\n' >>child.yaml
+all='whole rolling every image large child'
 
 # Milliseconds that the whole run takes while it makes a point at every chance.
 declare -A took
-for name in whole rolling every image; do
+for name in $all; do
     holds "$name runs through" "$reprise" run $name.yaml -o $name.right --save-every 0
     start=${EPOCHREALTIME/./}
     works '^saved ' "$reprise" run $name.yaml -o again.reprise --save-every 0.001
@@ -36,7 +41,7 @@ pause() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
 killed=0 stopped=0 resumed=0 through=0
 while [ $killed -lt "$kills" ]; do
-    for name in whole rolling every image; do
+    for name in $all; do
         tries=0
         while :; do
             signal=KILL
