@@ -23,7 +23,7 @@
 
 static char job_folder[64];
 static char job_recipe[96], job_signed[96], job_other[96], job_api[96], job_private[96], job_public[96], job_out[96],
-    job_out_public[96], job_log_folder[96];
+    job_out_public[96], job_log_folder[96], job_parent[96], job_child_recipe[96];
 static char job_rows[2048];
 static rp_job_options job_options = {.threads = 1, .level = "ref"};
 static bool job_real_conformance;
@@ -285,6 +285,47 @@ static rp_status job_log_in(const rp_key *key, const rp_archive *archive, rp_err
     return status;
 }
 
+/* A range, then a sample, of a run with a checkpoint. */
+static rp_status job_replay_part(rp_error *err)
+{
+    const rp_replay_choice choices[] = {{.mode = RP_REPLAY_RANGE, .first = 2, .last = 2},
+                                        {.mode = RP_REPLAY_SAMPLE, .share = 1, .seed = "seed"}};
+    rp_archive *archive = NULL;
+    rp_status status = rp_archive_open(&archive, job_parent, err);
+
+    for (int i = 0; i < 2 && status == RP_OK; i++) {
+        rp_job_options options = job_options;
+        rp_job *job = NULL;
+
+        options.choice = &choices[i];
+        status = rp_replay(archive, &options, &job, err);
+        rp_job_free(job);
+    }
+    rp_archive_close(archive);
+    return status;
+}
+
+/* A run that goes on from the last states of another, and its check against it. */
+static rp_status job_lineage(rp_error *err)
+{
+    rp_archive *parent = NULL, *child = NULL;
+    rp_job *job = NULL;
+    rp_status status = rp_train_recipe(job_child_recipe, job_out, NULL, false, &job_options, &job, err);
+
+    if (status == RP_OK)
+        status = rp_archive_open(&parent, job_parent, err);
+    if (status == RP_OK)
+        status = rp_archive_open(&child, job_out, err);
+    if (status == RP_OK)
+        status = rp_check_parent(child, parent, err);
+    if (status != RP_OK)
+        (void)unlink(job_out); /* the run may have succeeded */
+    rp_job_free(job);
+    rp_archive_close(parent);
+    rp_archive_close(child);
+    return status;
+}
+
 /* The log goes again; a temporary in it would keep its folder. */
 static rp_status job_log(rp_error *err)
 {
@@ -411,6 +452,7 @@ static const small_job small_jobs[] = {
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
     {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld}, {"resume", job_resume},
+    {"replay part", job_replay_part}, {"lineage", job_lineage},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 
@@ -425,6 +467,23 @@ static void job_recipe_write(int seed)
                    "model: {hidden: [2], activation: gelu, dropout: 0.2}\n"
                    "train: {epochs: 1, batch: 8, clip_norm: 0.5}\n", seed);
     job_text(job_recipe, text);
+}
+
+/* 8 training rows in batches of 4: steps 0 to 4, a checkpoint after 3; and the recipe of a child. */
+static rp_status job_parent_make(rp_error *err)
+{
+    static const char text[] = "reprise: 1\ndata: {csv: table.csv, target: y, folds: 2}\ntrain: {epochs: 1, batch: 4}\n";
+    char recipe[300];
+    rp_job *job = NULL;
+    rp_status status;
+
+    (void)snprintf(recipe, sizeof recipe, "%sparent: {archive: parent.reprise}\n", text);
+    job_text(job_child_recipe, recipe);
+    (void)snprintf(recipe, sizeof recipe, "%srecord: {checkpoint_every: 3}\n", text);
+    job_text(job_recipe, recipe);
+    status = rp_train_recipe(job_recipe, job_parent, NULL, false, &job_options, &job, err);
+    rp_job_free(job);
+    return status;
 }
 
 static int job_setup(void **state)
@@ -448,6 +507,8 @@ static int job_setup(void **state)
     JOB_PATH(job_out, "out.file");
     JOB_PATH(job_out_public, "out.public");
     JOB_PATH(job_log_folder, "log");
+    JOB_PATH(job_parent, "parent.reprise");
+    JOB_PATH(job_child_recipe, "child.yaml");
 #undef JOB_PATH
     strcpy(job_rows, "x,colour,y\n");
     for (int i = 0; i < 16; i++)
@@ -459,6 +520,8 @@ static int job_setup(void **state)
         rp_key_save_public(key, job_public, false, &err) != RP_OK)
         return -1;
     rp_key_free(key);
+    if (job_parent_make(&err) != RP_OK)
+        return -1;
     job_recipe_write(4);
     if (job_train_as(job_other, job_private, &err) != RP_OK)
         return -1;
