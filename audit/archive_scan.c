@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/log_note.h"
 #include "audit/oms.h"
 #include "audit/ustar.h"
 #include "base/memory.h"
@@ -142,6 +143,22 @@ static bool nearly(const char found[RP_MEMBER_NAME], const char *name)
     return different < 2;
 }
 
+/* A log's proof says itself what its member is called. offset: of the damaged header's body. */
+static void name_of_proof(const rp_archive *archive, uint64_t offset, const unsigned char *block, char name[RP_MEMBER_NAME])
+{
+    unsigned char text[RP_LOG_PROOF_LIMIT];
+    char found[RP_MEMBER_NAME];
+    rp_log_proof proof;
+    uint64_t size;
+
+    if (!rp_ustar_size(block, &size) || size > sizeof text || offset > archive->size || size > archive->size - offset)
+        return;
+    if (rp_archive_source_read(archive, offset, text, (size_t)size, NULL) == RP_OK &&
+        rp_log_inclusion_parse(&proof, (const char *)text, (size_t)size, RP_ARCHIVE_END, NULL) == RP_OK &&
+        rp_log_member(found, proof.note.head.origin, NULL) == RP_OK && nearly(name, found))
+        strcpy(name, found);
+}
+
 /* Which member a damaged header was: its name field may be what is damaged, so the manifest's list is asked first, and
  * after that list what signing a run writes. *before: the member before it, when the manifest gives it another size, so that
  * this may be no header at all. Only for the error: the archive is refused. */
@@ -170,13 +187,14 @@ static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME], c
     rp_buffer_free(&text);
 }
 
-static rp_status bad_header(const rp_archive *archive, char name[RP_MEMBER_NAME], const unsigned char *block,
-                            size_t at, rp_error *err)
+static rp_status bad_header(const rp_archive *archive, rp_member *member, const unsigned char *block, size_t at,
+                            rp_error *err)
 {
     const rp_member *before;
-    char shown[128];
+    char *name = member->name, shown[128];
 
     name_damaged(archive, name, &before);
+    name_of_proof(archive, member->offset, block, name);
     if (before != NULL)
         return rp_fail(err, RP_EFORMAT, "%s: its header says %llu bytes, which is not what " RP_MANIFEST_NAME " lists, and no "
                        "member begins behind them", before->name, (unsigned long long)before->size);
@@ -227,7 +245,7 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_er
                        (unsigned long long)(left - END));
     if (!rp_ustar_parse(block, member.name, &member.size, &wrong))
         return left == END ? rp_fail(err, RP_EFORMAT, "%s: its two blocks are not zero", RP_ARCHIVE_END)
-                           : bad_header(archive, member.name, block, wrong, err);
+                           : bad_header(archive, &member, block, wrong, err);
     if ((status = check_member(archive, &member, left - RP_BLOCK, err)) != RP_OK ||
         (status = check_padding(archive, &member, err)) != RP_OK ||
         (status = append_member(archive, &member, err)) != RP_OK)

@@ -88,6 +88,11 @@ static bool get_octal(const unsigned char *at, int digits, uint64_t *out)
     return true;
 }
 
+bool rp_ustar_size(const unsigned char block[RP_BLOCK], uint64_t *size)
+{
+    return get_octal(block + SIZE, SIZE_DIGITS, size);
+}
+
 bool rp_ustar_parse(const unsigned char block[RP_BLOCK], char name[RP_MEMBER_NAME], uint64_t *size, size_t *at)
 {
     unsigned char derived[RP_BLOCK];
@@ -98,7 +103,7 @@ bool rp_ustar_parse(const unsigned char block[RP_BLOCK], char name[RP_MEMBER_NAM
     if (!rp_member_name_valid(name))
         return false;
     *at = SIZE;
-    if (!get_octal(block + SIZE, SIZE_DIGITS, size) || !rp_ustar_header(derived, name, *size))
+    if (!rp_ustar_size(block, size) || !rp_ustar_header(derived, name, *size))
         return false;
     for (*at = 0; *at < RP_BLOCK && block[*at] == derived[*at]; ++*at)
         continue;

@@ -132,14 +132,17 @@ static rp_status check_statements(const rp_archive *archive, const rp_trust_view
     const rp_member *run = rp_archive_find(archive, RP_RUN_STATEMENT);
     rp_status status = run != NULL ? check_statement(archive, run, view, result, err) : RP_OK;
 
-    for (size_t i = 0; status == RP_OK && i < archive->members; i++) {
-        const rp_member *member = &archive->member[i];
+    /* proofs after statements: of a manifest that was changed a statement says so, a proof only that it is of another */
+    for (size_t i = 0, n = archive->members; status == RP_OK && i < 2 * n; i++) {
+        const rp_member *member = &archive->member[i % n];
+        bool proof = rp_log_member_valid(member->name);
 
         if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
-            rp_timestamp_member_valid(member->name) || rp_certificate_member_valid(member->name) || member == run)
+            rp_timestamp_member_valid(member->name) || rp_certificate_member_valid(member->name) || member == run ||
+            proof != (i >= n))
             continue;
-        status = rp_log_member_valid(member->name) ? check_proof(archive, member, options, result, err)
-                                                   : check_statement(archive, member, view, result, err);
+        status = proof ? check_proof(archive, member, options, result, err)
+                       : check_statement(archive, member, view, result, err);
     }
     return status;
 }
