@@ -397,6 +397,18 @@ rp_status rp_key_save_public(const rp_key *key, const char *path, bool force, rp
     return save(bio, PEM_write_bio_PUBKEY(bio, key->pkey) == 1, path, force, 0644, err);
 }
 
+rp_status rp_key_public_text(const rp_key *key, rp_buffer *out, rp_error *err)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    char *text;
+    long size = bio != NULL && PEM_write_bio_PUBKEY(bio, key->pkey) == 1 ? BIO_get_mem_data(bio, &text) : 0;
+
+    if (size > 0)
+        rp_buffer_append(out, text, (size_t)size);
+    BIO_free(bio);
+    return size > 0 ? rp_buffer_status(out, err) : rp_no_memory(err);
+}
+
 rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_buffer *signature, rp_error *err)
 {
     unsigned char bytes[256]; /* P-521 in DER takes at most 139 */

@@ -35,6 +35,10 @@ void rp_trust_store_free(rp_trust_store *store)
     sk_X509_pop_free(store->ca, X509_free);
     sk_X509_pop_free(store->tsa, X509_free);
     sk_X509_CRL_pop_free(store->crls, X509_CRL_free);
+    for (size_t i = 0; i < store->rotations; i++) {
+        rp_buffer_free(&store->rotation[i].text);
+        rp_free(store->rotation[i].where);
+    }
     rp_free(store);
 }
 
@@ -170,5 +174,44 @@ rp_status rp_trust_store_add(rp_trust_store *store, rp_trust_kind kind, const ch
     if (status == RP_OK)
         status = rp_trust_store_add_pem(store, kind, (const char *)pem.data, pem.size, path, err);
     rp_buffer_free(&pem);
+    return status;
+}
+
+rp_status rp_trust_store_add_rotation_text(rp_trust_store *store, const char *text, size_t size, const char *where,
+                                           rp_error *err)
+{
+    rp_rotation claimed;
+    const rp_key *by;
+    rp_buffer copy = {0};
+    char *name;
+    rp_status status = rp_rotation_read(&claimed, &by, text, size, where, NULL, 0, err);
+
+    rp_rotation_clear(&claimed);
+    if (status != RP_OK)
+        return status;
+    if (store->rotations == RP_ROTATIONS_MAX)
+        return rp_fail(err, RP_EARG, "%s: more than %d hand-overs", where, (int)RP_ROTATIONS_MAX);
+    name = rp_strdup(where);
+    rp_buffer_append(&copy, text, size);
+    if (name == NULL || copy.failed) {
+        rp_free(name);
+        rp_buffer_free(&copy);
+        return rp_no_memory(err);
+    }
+    store->rotation[store->rotations].text = copy;
+    store->rotation[store->rotations++].where = name;
+    return RP_OK;
+}
+
+rp_status rp_trust_store_add_rotation(rp_trust_store *store, const char *path, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_file_read(path, RP_ROTATION_LIMIT, &text, err);
+
+    if (status == RP_EDATA)
+        status = rp_fail(err, RP_ESIGN, "%s: too large for a hand-over", path);
+    if (status == RP_OK)
+        status = rp_trust_store_add_rotation_text(store, (const char *)text.data, text.size, path, err);
+    rp_buffer_free(&text);
     return status;
 }

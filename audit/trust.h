@@ -4,11 +4,17 @@
 #define AUDIT_TRUST_H
 
 #include "audit/chain.h"
+#include "audit/rotation.h"
 #include "rp/trust.h"
 
 struct rp_trust_store {
     STACK_OF(X509) *ca, *tsa;
     STACK_OF(X509_CRL) *crls;
+    struct {
+        rp_buffer text;
+        char *where;
+    } rotation[RP_ROTATIONS_MAX];
+    size_t rotations;
     int64_t time; /* where time_given */
     bool time_given, require_crl, rsa_timestamps;
 };

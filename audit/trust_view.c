@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys that count by their certificates. A certificate is judged at the time that a trusted timestamp of the statement says;
+ * Keys that count by hand-overs and certificates. Both are judged at the time that a trusted timestamp of the statement says;
  * without one, at the time the verifier gave, else now: what has expired since signing counts only where the date is proven. */
 #include "audit/trust_view.h"
 
@@ -37,16 +37,63 @@ static rp_status read_certificate(rp_trust_view *view, const rp_member *member, 
                : rp_fail(err, RP_ESIGN, "%s: certificates of another key, whose name here is %s", member->name, name);
 }
 
+/* A successor's own successor is one from when both hand-overs say. */
+static void not_before_its_giver(rp_trust_view *view, rp_rotation *added)
+{
+    for (size_t i = 0; i < view->rotations; i++)
+        if (strcmp(rp_key_id(view->rotation[i].successor), added->old_id) == 0 && view->rotation[i].from > added->from)
+            added->from = view->rotation[i].from;
+}
+
+/* In whatever order they were given: again as long as one more is by a key that is trusted by then. */
+static rp_status follow_rotations(rp_trust_view *view, rp_error *err)
+{
+    size_t count = view->store != NULL ? view->store->rotations : 0;
+    bool followed[RP_ROTATIONS_MAX] = {false}, more = true;
+    rp_status status = RP_OK;
+
+    while (more && status == RP_OK) {
+        more = false;
+        for (size_t i = 0; i < count && status == RP_OK; i++) {
+            rp_rotation *next = &view->rotation[view->rotations];
+            const rp_key *by = NULL;
+
+            if (followed[i])
+                continue;
+            status = rp_rotation_read(next, &by, view->store->rotation[i].text.data, view->store->rotation[i].text.size,
+                                      view->store->rotation[i].where, view->key, view->keys, err);
+            if (status != RP_OK || by == NULL) {
+                rp_rotation_clear(next);
+                continue;
+            }
+            not_before_its_giver(view, next);
+            view->key[view->keys++] = next->successor;
+            view->rotations++;
+            followed[i] = more = true;
+        }
+    }
+    for (size_t i = 0; i < count && status == RP_OK; i++)
+        if (!followed[i])
+            status = rp_fail(err, RP_ESIGN, "%s: handed over by a key that is not trusted", view->store->rotation[i].where);
+    return status;
+}
+
 static rp_status gather_keys(rp_trust_view *view, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     bool authorities = view->store != NULL && sk_X509_num(view->store->ca) > 0;
+    size_t rotations = view->store != NULL ? view->store->rotations : 0;
+    rp_status status;
 
-    view->key = rp_reallocarray(NULL, n_trusted + view->certificates, sizeof *view->key);
-    if (view->key == NULL)
+    view->key = rp_reallocarray(NULL, n_trusted + rotations + view->certificates, sizeof *view->key);
+    view->rotation = rp_calloc(rotations, sizeof *view->rotation);
+    if (view->key == NULL || view->rotation == NULL)
         return rp_no_memory(err);
     for (size_t i = 0; i < n_trusted; i++)
         view->key[view->keys++] = trusted[i];
     view->direct = n_trusted;
+    status = follow_rotations(view, err);
+    if (status != RP_OK)
+        return status;
     for (size_t i = 0; i < view->certificates && authorities; i++)
         view->key[view->keys++] = view->certificate[i].key;
     return RP_OK;
@@ -73,6 +120,9 @@ void rp_trust_view_close(rp_trust_view *view)
 {
     for (size_t i = 0; i < view->certificates; i++)
         rp_certificate_clear(&view->certificate[i]);
+    for (size_t i = 0; i < view->rotations; i++)
+        rp_rotation_clear(&view->rotation[i]);
+    rp_free(view->rotation);
     rp_free(view->certificate);
     rp_free(view->key);
     memset(view, 0, sizeof *view);
@@ -148,45 +198,138 @@ static rp_status fill(rp_verified_certificate *out, const rp_chain_verdict *verd
     return RP_OK;
 }
 
-static rp_status judge(const rp_trust_view *view, const rp_certificate *certificate, const char *member,
-                       rp_verification *result, bool *accepted, rp_error *err)
+/* A new entry of result, with the time at which its statement is judged. */
+static rp_status begin(rp_verified_certificate **out, const rp_trust_view *view, const rp_key *key, const char *member,
+                       int64_t *time, rp_verification *result, rp_error *err)
 {
     rp_verified_certificate *grown = rp_reallocarray(result->certificate, result->certificates + 1, sizeof *grown);
-    rp_chain_verdict verdict;
-    rp_error why = {.text = ""};
-    rp_chain_rules rules = {.anchors = view->store->ca, .untrusted = certificate->chain, .crls = view->store->crls,
-                            .require_crl = view->store->require_crl};
-    rp_status status, judged;
-    bool dated;
+    bool dated = false;
+    rp_status status;
 
     if (grown == NULL)
         return rp_no_memory(err);
     result->certificate = grown;
-    grown += result->certificates++;
+    *out = grown += result->certificates++;
     memset(grown, 0, sizeof *grown);
     memcpy(grown->statement, member, strlen(member) + 1);
-    memcpy(grown->key_id, rp_key_id(certificate->key), RP_DIGEST_HEX);
-    status = find_time(view, member, &rules.time, &dated, err);
+    memcpy(grown->key_id, rp_key_id(key), RP_DIGEST_HEX);
+    status = find_time(view, member, time, &dated, err);
+    grown->at = dated ? RP_AT_TIMESTAMP : view->store->time_given ? RP_AT_GIVEN_TIME : RP_AT_NOW;
+    (void)rp_moment_text(grown->time, *time);
+    return status;
+}
+
+static rp_status judge(const rp_trust_view *view, const rp_certificate *certificate, const char *member,
+                       rp_verification *result, bool *accepted, rp_error *err)
+{
+    rp_verified_certificate *entry;
+    rp_chain_verdict verdict;
+    rp_error why = {.text = ""};
+    rp_chain_rules rules = {.anchors = view->store->ca, .untrusted = certificate->chain, .crls = view->store->crls,
+                            .require_crl = view->store->require_crl};
+    rp_status status = begin(&entry, view, certificate->key, member, &rules.time, result, err), judged;
+
     if (status != RP_OK)
         return status;
-    grown->at = dated ? RP_AT_TIMESTAMP : view->store->time_given ? RP_AT_GIVEN_TIME : RP_AT_NOW;
-    (void)rp_moment_text(grown->time, rules.time);
     judged = rp_chain_judge(&verdict, sk_X509_value(certificate->chain, 0), &rules, &why);
     if (judged == RP_ENOMEM)
         return rp_no_memory(err);
     *accepted = judged == RP_OK;
-    return fill(grown, &verdict, sk_X509_value(certificate->chain, 0), judged, &why, err);
+    return fill(entry, &verdict, sk_X509_value(certificate->chain, 0), judged, &why, err);
+}
+
+static rp_status tell_key(char **out, const char *before, const char *key_id, const char *after, rp_error *err)
+{
+    rp_buffer text = {0};
+
+    rp_buffer_printf(&text, "%s%.16s...%s", before, key_id, after);
+    rp_buffer_u8(&text, 0);
+    *out = (char *)text.data;
+    return rp_buffer_status(&text, err);
+}
+
+static rp_status tell_when(char **out, const char *before, const char *when, const char *after, rp_error *err)
+{
+    rp_buffer text = {0};
+
+    rp_buffer_printf(&text, "%s%s%s", before, when, after);
+    rp_buffer_u8(&text, 0);
+    *out = (char *)text.data;
+    return rp_buffer_status(&text, err);
+}
+
+/* The successor counts from the hand-over on. */
+static rp_status judge_successor(const rp_trust_view *view, const rp_rotation *by, const char *member, rp_verification *result,
+                                 bool *accepted, rp_error *err)
+{
+    rp_verified_certificate *entry;
+    char from[RP_MOMENT_TEXT];
+    int64_t time;
+    rp_status status = begin(&entry, view, by->successor, member, &time, result, err);
+
+    if (status != RP_OK)
+        return status;
+    entry->rotation = true;
+    entry->accepted = *accepted = time >= by->from;
+    (void)rp_moment_text(from, by->from);
+    status = tell_key(&entry->subject, "successor of key ", by->old_id, "", err);
+    if (status == RP_OK && *accepted)
+        status = tell_key(&entry->anchor, "key ", by->old_id, "", err);
+    if (status == RP_OK && !*accepted)
+        status = tell_when(&entry->note, "only from ", from, " on", err);
+    return status;
+}
+
+/* Whoever has handed over signs no more. Without a date nobody can tell when it signed; that is said, and counts. */
+static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by, const rp_key *old, const char *member,
+                               rp_verification *result, bool *accepted, rp_error *err)
+{
+    rp_verified_certificate *entry;
+    char from[RP_MOMENT_TEXT];
+    int64_t time;
+    rp_status status = begin(&entry, view, old, member, &time, result, err);
+
+    if (status != RP_OK)
+        return status;
+    entry->rotation = true;
+    *accepted = *accepted && (time < by->from || entry->at == RP_AT_NOW);
+    entry->accepted = *accepted;
+    (void)rp_moment_text(from, by->from);
+    status = tell_key(&entry->subject, "key ", rp_key_id(old), ", which has handed over,", err);
+    if (status == RP_OK && *accepted)
+        status = tell_key(&entry->anchor, "key ", rp_key_id(old), "", err);
+    if (status == RP_OK && !*accepted)
+        status = tell_when(&entry->note, "handed over on ", from, ": it signs no more", err);
+    else if (status == RP_OK && time >= by->from)
+        status = tell_when(&entry->note, "handed over on ", from, ", and nothing shows that this was signed before", err);
+    return status;
+}
+
+static rp_status judge_rotations(const rp_trust_view *view, const rp_key *key, const char *member, rp_verification *result,
+                                 bool *accepted, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < view->rotations && status == RP_OK; i++)
+        if (view->rotation[i].successor == key)
+            status = judge_successor(view, &view->rotation[i], member, result, accepted, err);
+    for (size_t i = 0; i < view->rotations && status == RP_OK && *accepted; i++)
+        if (strcmp(view->rotation[i].old_id, rp_key_id(key)) == 0)
+            status = judge_retired(view, &view->rotation[i], key, member, result, accepted, err);
+    return status;
 }
 
 rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const char *member, rp_verification *result,
                          rp_error *err)
 {
-    bool accepted = false;
-    rp_status status = RP_OK;
+    bool accepted;
+    rp_status status;
 
-    if (*key == NULL || rp_trust_is_direct(view, *key))
+    if (*key == NULL)
         return RP_OK;
-    for (size_t i = 0; i < view->certificates; i++)
+    accepted = rp_trust_is_direct(view, *key);
+    status = judge_rotations(view, *key, member, result, &accepted, err);
+    for (size_t i = 0; i < view->certificates && status == RP_OK; i++)
         if (view->certificate[i].key == *key)
             status = judge(view, &view->certificate[i], member, result, &accepted, err);
     if (!accepted)
@@ -201,8 +344,11 @@ rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *res
         const rp_verified_certificate *one = &result->certificate[i];
 
         if (!one->accepted && strcmp(one->statement, member) == 0)
-            return rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., whose certificate is not accepted at %s: %s", member, key_id,
-                           one->time, one->note);
+            return one->rotation
+                       ? rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., at %s not a key that counts: %s %s", member, key_id,
+                                 one->time, one->subject, one->note)
+                       : rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., whose certificate is not accepted at %s: %s", member,
+                                 key_id, one->time, one->note);
     }
     return rp_signer_unknown(member, key_id, view->direct, err);
 }

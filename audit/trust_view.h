@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose signatures count while one archive is verified: keys that are trusted by themselves, and keys of the archive's
- * certificates, which count for a statement when their chain is good at the statement's time. */
+ * Whose signatures count while one archive is verified: keys that are trusted by themselves, their successors from the time of
+ * the hand-over on, and keys of the archive's certificates, which count for a statement when their chain is good at its time. */
 #ifndef AUDIT_TRUST_VIEW_H
 #define AUDIT_TRUST_VIEW_H
 
@@ -14,8 +14,10 @@ enum { RP_CERTIFICATES_MAX = 256 };
 typedef struct rp_trust_view {
     const rp_archive *archive;
     const rp_trust_store *store; /* or NULL */
-    const rp_key **key;          /* those trusted by themselves, then those of certificates */
+    const rp_key **key;          /* those trusted by themselves, then their successors, then those of certificates */
     size_t keys, direct;
+    rp_rotation *rotation;       /* of the store, each by a key that is trusted or a successor */
+    size_t rotations;
     rp_certificate *certificate;
     size_t certificates;
 } rp_trust_view;
@@ -26,8 +28,8 @@ rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, cons
                              const rp_trust_store *store, rp_error *err);
 void rp_trust_view_close(rp_trust_view *view);
 
-/* After a statement's signature was found right by one of view->key: *key becomes NULL where that is a certificate's key that
- * does not count for it. What was found of the certificate is added to result. Errors: those of its timestamp; RP_ENOMEM. */
+/* After a statement's signature was found right by one of view->key: *key becomes NULL where that does not count for it: a
+ * certificate's that is not good, a successor's before or an older one's after the hand-over. What was found is added to result. Errors: those of its timestamp; RP_ENOMEM. */
 rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const char *member, rp_verification *result,
                          rp_error *err);
 /* Whether a key is trusted by itself. */

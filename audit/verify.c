@@ -192,8 +192,8 @@ static rp_status check_bundle(const rp_archive *archive, const rp_trust_view *vi
     if (status == RP_OK)
         status = rp_oms_read(&key, one.key_id, text.data, text.size, member->name, archive->id, archive->member,
                              archive->members, view->key, view->keys, err);
-    /* a certificate's key counts here where it counts for a statement */
-    if (status == RP_OK && key != NULL && !rp_trust_is_direct(view, key) &&
+    /* a key that counts by a certificate or a hand-over counts here where it counts for a statement */
+    if (status == RP_OK && key != NULL && (view->rotations > 0 || !rp_trust_is_direct(view, key)) &&
         find_voucher(result->statement, result->statements, one.key_id) == NULL)
         key = NULL;
     if (status == RP_OK && key == NULL && find_voucher(result->other, result->others, one.key_id) == NULL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,9 +16,9 @@
 #include "cli/progress.h"
 
 typedef struct request {
-    const char *name, *passphrase, *token;
+    const char *name, *passphrase, *token, *rotate, *rotate_passphrase, *from;
     bool force;
-    char *private_path, *public_path;
+    char *private_path, *public_path, *rotation_path;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -28,6 +29,11 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->passphrase, false},
         {0, "token", RP_OPTION_TEXT, "URI", "no new key: only write NAME.pub.pem of the key on a PKCS#11 token, pkcs11:...; its PIN is "
          "the passphrase", &r->token, false},
+        {0, "rotate", RP_OPTION_TEXT, "OLD.pem", "the old key hands over to the new one: write NAME.rotation.json too", &r->rotate,
+         false},
+        {0, "rotate-passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of OLD.pem", &r->rotate_passphrase, false},
+        {0, "from", RP_OPTION_TEXT, "TIME", "with --rotate: from when, as 2026-11-21T15:04:05Z in UTC (default: now)", &r->from,
+         false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace keys of this name, which are then lost", &r->force, false},
     };
     const rp_usage usage = {
@@ -35,26 +41,36 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Makes an ECDSA P-256 key pair: NAME.pem signs and stays secret (mode 0600), NAME.pub.pem goes to those\n"
         "who verify.",
         "  reprise keygen me --passphrase-file secret.txt\n"
+        "  reprise keygen new --rotate me.pem\n"
         "  reprise keygen me --token 'pkcs11:token=firm;object=me' --passphrase-file pin.txt",
         names, 1, options, RP_COUNT(options)};
 
-    return rp_options_parse(session, &usage, argc, argv, &r->name, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->name, err);
+
+    if (status == RP_OK && !session->helped && !r->rotate && (r->from || r->rotate_passphrase))
+        return rp_fail(err, RP_EARG, "keygen: --from and --rotate-passphrase-file are of use only with --rotate");
+    if (status == RP_OK && !session->helped && r->rotate && (r->force || r->token))
+        return rp_fail(err, RP_EARG, "keygen: --rotate makes a new key under a new name: leave out --force and --token");
+    return status;
 }
 
 static rp_status make_paths(request *r, rp_error *err)
 {
-    rp_buffer secret = {0}, open = {0};
+    rp_buffer secret = {0}, open = {0}, rotation = {0};
 
     rp_buffer_printf(&secret, "%s.pem", r->name);
     rp_buffer_printf(&open, "%s.pub.pem", r->name);
     rp_buffer_u8(&secret, 0);
     rp_buffer_u8(&open, 0);
+    rp_buffer_printf(&rotation, "%s.rotation.json", r->name);
+    rp_buffer_u8(&rotation, 0);
+    r->rotation_path = (char *)rotation.data;
     r->private_path = (char *)secret.data;
     r->public_path = (char *)open.data;
-    if (secret.failed || open.failed)
+    if (secret.failed || open.failed || rotation.failed)
         return rp_no_memory(err);
-    for (int i = r->token ? 1 : 0; i < 2 && !r->force; i++) {
-        const char *path = i ? r->public_path : r->private_path;
+    for (int i = r->token ? 1 : 0; i < (r->rotate ? 3 : 2) && !r->force; i++) {
+        const char *path = i == 2 ? r->rotation_path : i ? r->public_path : r->private_path;
 
         if (rp_file_exists(path))
             return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
@@ -207,6 +223,27 @@ static rp_status write_public(const request *r, rp_key **key, rp_error *err)
     return status == RP_OK ? rp_key_save_public(*key, r->public_path, r->force, err) : status;
 }
 
+/* The hand-over comes first, so that a wrong old key leaves nothing behind, and a pair without it is never left. */
+static rp_status save_rotation(const request *r, const rp_key *key, rp_error *err)
+{
+    rp_key *old = NULL;
+    char *text = NULL;
+    int64_t from = (int64_t)time(NULL);
+    rp_status status = r->from ? rp_trust_time(&from, r->from, err) : RP_OK;
+
+    if (status == RP_OK)
+        status = rp_signing_key_load(&old, r->rotate, r->rotate_passphrase, err);
+    if (status == RP_OK)
+        status = rp_key_rotation(old, key, from, &text, err);
+    if (status == RP_OK)
+        status = rp_file_save(r->rotation_path, text, strlen(text), false, 0644, err);
+    if (status == RP_OK && (status = save(r, key, err)) != RP_OK)
+        (void)unlink(r->rotation_path);
+    rp_text_free(text);
+    rp_key_free(old);
+    return status;
+}
+
 static void put_token(rp_session *session, const request *r, const rp_key *key)
 {
     if (session->json) {
@@ -230,6 +267,7 @@ static void put(rp_session *session, const request *r, const rp_key *key)
         rp_put_text(&session->out, "key_type", rp_key_type(key));
         rp_put_text(&session->out, "private", r->private_path);
         rp_put_text(&session->out, "public", r->public_path);
+        rp_put_text(&session->out, "rotation", r->rotate ? r->rotation_path : NULL);
         rp_put_close(&session->out, '}');
         return;
     }
@@ -237,6 +275,8 @@ static void put(rp_session *session, const request *r, const rp_key *key)
     rp_put_line(session, "private", "%s, %s: signs; keep it secret", r->private_path,
                 r->passphrase ? "encrypted" : "not encrypted");
     rp_put_line(session, "public", "%s: give it to those who verify", r->public_path);
+    if (r->rotate)
+        rp_put_line(session, "hand-over", "%s: with it, those who trust the old key verify by the new one", r->rotation_path);
 }
 
 rp_status rp_command_keygen(rp_session *session, int argc, char **argv, rp_error *err)
@@ -253,12 +293,13 @@ rp_status rp_command_keygen(rp_session *session, int argc, char **argv, rp_error
     } else if (status == RP_OK) {
         status = rp_key_generate(&key, err);
         if (status == RP_OK)
-            status = save(&r, key, err);
+            status = (r.rotate ? save_rotation : save)(&r, key, err);
     }
     if (status == RP_OK)
         (r.token ? put_token : put)(session, &r, key);
     rp_key_free(key);
     rp_free(r.private_path);
     rp_free(r.public_path);
+    rp_free(r.rotation_path);
     return status;
 }

@@ -19,7 +19,7 @@ rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *r,
     rp_status status;
 
     *out = NULL;
-    if (r->ca.count + r->tsa.count + r->crl.count == 0 && !r->at && !r->require_crl && !r->tsa_rsa)
+    if (r->ca.count + r->tsa.count + r->crl.count + r->rotation.count == 0 && !r->at && !r->require_crl && !r->tsa_rsa)
         return RP_OK;
     status = rp_trust_store_new(out, err);
     if (status == RP_OK)
@@ -28,6 +28,8 @@ rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *r,
         status = add_all(*out, RP_TRUST_TSA, &r->tsa, err);
     if (status == RP_OK)
         status = add_all(*out, RP_TRUST_CRL, &r->crl, err);
+    for (size_t i = 0; i < r->rotation.count && status == RP_OK; i++)
+        status = rp_trust_store_add_rotation(*out, r->rotation.item[i], err);
     if (status == RP_OK && r->at && (status = rp_trust_time(&seconds, r->at, err)) == RP_OK)
         rp_trust_store_set_time(*out, seconds);
     if (status == RP_OK && r->require_crl)
@@ -48,7 +50,10 @@ static void put_certificates(rp_session *session, const rp_verification *v)
     for (size_t i = 0; i < v->certificates; i++) {
         const rp_verified_certificate *one = &v->certificate[i];
 
-        if (one->accepted)
+        if (one->rotation)
+            rp_put_line(session, one->accepted ? "succession" : "refused", "%s at %s (%s), for %s%s%s", one->subject, one->time,
+                        when[one->at], one->statement, one->note ? ": " : "", one->note ? one->note : "");
+        else if (one->accepted)
             rp_put_line(session, "certificate", "%s under %s, good at %s (%s), for %s%s%s%s", one->subject, one->anchor, one->time,
                         when[one->at], one->statement, one->note ? "; " : "", one->note ? one->note : "",
                         one->revocation_checked ? "" : "; revocation not checked: no list for it was given");
@@ -74,6 +79,7 @@ void rp_put_certificates_json(rp_buffer *out, const rp_verification *v)
         rp_put_text(out, "key_id", one->key_id);
         rp_put_text(out, "note", one->note);
         rp_put_bool(out, "revocation_checked", one->revocation_checked);
+        rp_put_bool(out, "rotation", one->rotation);
         rp_put_text(out, "statement", one->statement);
         rp_put_text(out, "subject", one->subject);
         rp_put_close(out, '}');

@@ -7,7 +7,7 @@
 #include "rp/trust.h"
 
 typedef struct rp_trust_request {
-    rp_text_list ca, tsa, crl;
+    rp_text_list ca, tsa, crl, rotation;
     const char *at;
     bool require_crl, tsa_rsa;
 } rp_trust_request;
@@ -21,6 +21,8 @@ typedef struct rp_trust_request {
     {0, "crl", RP_OPTION_LIST, "CRL.pem", "a revocation list of an authority", &(r)->crl, false},                         \
     {0, "require-crl", RP_OPTION_FLAG, NULL, "refuse certificates that no revocation list covers", &(r)->require_crl,     \
      false},                                                                                                              \
+    {0, "rotation", RP_OPTION_LIST, "FILE", "a hand-over by a trusted key to its successor (reprise keygen --rotate)",     \
+     &(r)->rotation, false},                                                                                              \
     {0, "at", RP_OPTION_TEXT, "TIME", "judge undated signatures as of 2026-11-21T15:04:05Z (UTC) instead of now",         \
      &(r)->at, false}
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: what comes as PEM: certificates of a signer in an archive and in a file, roots, revocation lists. The trusted root
- * is tests/corpus/x509/root.pem. What is accepted as a member is what would be written for it, and a chain leads to that root. */
+ * Fuzz target: what a verifier is given or finds besides statements: certificates of a signer in an archive and in a file, roots,
+ * revocation lists, hand-overs of keys. The trusted root is tests/corpus/x509/root.pem. What is accepted as a member is what would be written for it, and a chain leads to that root. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     (void)rp_trust_store_add_pem(store, RP_TRUST_TSA, text, size, "input", &err);
     if (rp_trust_store_add_pem(store, RP_TRUST_CRL, text, size, "input", &err) == RP_OK && sk_X509_CRL_num(store->crls) == 0)
+        abort();
+    if (rp_trust_store_add_rotation_text(store, text, size, "input", &err) == RP_OK && store->rotations != 1)
         abort();
     rp_certificate_clear(&certificate);
     rp_buffer_free(&again);

@@ -149,10 +149,11 @@ typedef struct rp_verified_statement {
     struct rp_approval *approval; /* of an approval; else NULL */
 } rp_verified_statement;
 
-/* A statement whose signer's key counts, or does not, by a certificate in the archive (rp/trust.h). */
+/* A statement whose signer's key counts, or does not, by a certificate in the archive or a hand-over (rp/trust.h). */
 typedef struct rp_verified_certificate {
     char statement[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
+    bool rotation; /* by a hand-over: subject and anchor are then keys */
     char *subject; /* of the key's certificate */
     char *anchor;  /* the trusted root it leads to; NULL when not accepted */
     bool accepted;
@@ -177,7 +178,7 @@ typedef struct rp_verification {
     size_t timestamps;
     rp_verified_timestamp *timestamp;
     struct rp_policy_result *policy; /* NULL where no policy was given */
-    size_t certificates; /* of statements whose keys are not trusted by themselves; only where authorities are given */
+    size_t certificates; /* of statements whose keys count, or not, by more than being trusted themselves */
     rp_verified_certificate *certificate;
 } rp_verification;
 

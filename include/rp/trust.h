@@ -23,6 +23,11 @@ RP_API rp_status rp_trust_store_add(rp_trust_store *store, rp_trust_kind kind, c
 /* The same from text; where names it in errors. */
 RP_API rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, const char *pem, size_t size,
                                         const char *where, rp_error *err);
+/* Adds a hand-over (rp_key_rotation): where the key that signed it is trusted, its successor is too, from the time it says on. Its
+ * signature is checked when the trusted keys are known, in verification. Errors: RP_EIO, RP_ESIGN (malformed), RP_EARG (too many). */
+RP_API rp_status rp_trust_store_add_rotation(rp_trust_store *store, const char *path, rp_error *err);
+RP_API rp_status rp_trust_store_add_rotation_text(rp_trust_store *store, const char *text, size_t size, const char *where,
+                                                  rp_error *err);
 /* Judge as of this second (since 1970, UTC) instead of now, where no timestamp says when. */
 RP_API void rp_trust_store_set_time(rp_trust_store *store, int64_t seconds);
 /* "2026-11-21T15:04:05Z" to seconds; RP_EARG for anything else. */
@@ -32,6 +37,12 @@ RP_API void rp_trust_store_require_crl(rp_trust_store *store);
 /* Everything is ECDSA on P-256, P-384 or P-521 with SHA-256, SHA-384 or SHA-512, and a signer's own key may be Ed25519. Many
  * public timestamp authorities sign with RSA: this admits, for them alone, RSA of at least 3072 bits with SHA-2. */
 RP_API void rp_trust_store_allow_rsa_timestamps(rp_trust_store *store);
+
+/* ---- hand-overs of keys ---- */
+
+/* A text by which old says that successor takes its place from that second on (FORMAT.md 5.7). Errors: RP_EARG, RP_ENOMEM, those
+ * of signing. */
+RP_API rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t from, char **text, rp_error *err);
 
 /* ---- certificates of signers ---- */
 
