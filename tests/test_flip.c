@@ -253,9 +253,7 @@ static void a_replayed_statement_is_refused_under_any_name(void **state)
             p.at[at] = two.at[i];
             strcpy(p.at[at].name, name[k]);
             p.count++;
-            assert_refused(verify_parts(&p, true, &err), &err,
-                           strcmp(two.at[i].name, RP_RUN_STATEMENT) == 0 ? RP_MANIFEST_NAME : name[k]);
-            assert_non_null(strstr(err.text, name[k]));
+            assert_refused(verify_parts(&p, true, &err), &err, name[k]);
         }
 }
 
