@@ -313,15 +313,15 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
     rp_status status = rp_driver_from_archive(&driver, archive, &run, err);
 
     if (status == RP_OK)
-        status = check_journal(archive, rp_driver_total(driver), err);
-    if (status == RP_OK)
         status = rp_segments_of(&part.segments, archive, rp_driver_total(driver), err);
     if (status == RP_OK)
         status = choose(&part, options->choice, &scope, err);
     if (status == RP_OK) {
         begin(options, driver, &scope);
-        status = rp_part_replay(&part, driver, &nanoseconds, err);
+        status = check_journal(archive, rp_driver_total(driver), err);
     }
+    if (status == RP_OK)
+        status = rp_part_replay(&part, driver, &nanoseconds, err);
     if (status == RP_OK)
         status = compare_made(&part, driver, &compared, err);
     if (status == RP_OK)

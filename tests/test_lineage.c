@@ -353,6 +353,16 @@ static void forged_parents_are_seen(void **state)
     wrong(forged, a, "parent: recorded archive id ");
     wrong(forged, b, "run/recipe.json: parent.updates is 8");
     rp_archive_close(forged);
+    /* a name that is no id */
+    forged = forge(b, "../../../../../../../../../../../../../../../../../../etc/passwd", true, true, NULL);
+    {
+        rp_job *job;
+
+        assert_int_equal(rp_replay(forged, NULL, &job, &err), RP_EFORMAT);
+        assert_non_null(strstr(err.text, "key parent.archive: expected an archive id of 64 hex digits"));
+        assert_int_equal(rp_check_parent(forged, a, &err), RP_EFORMAT);
+    }
+    rp_archive_close(forged);
     /* states that are not the parent's: the manifest's digest of them, the first step's record, the parent's journal */
     forged = forge(b, NULL, false, false, "weights/start.safetensors");
     wrong(forged, a, "weights/start.safetensors: digest of the states: manifest ");
