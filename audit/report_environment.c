@@ -152,6 +152,8 @@ void rp_report_digests(rp_report_view *r)
         put_value(r, "State seen once in steps", json_object_get(run, "state_period"));
     if (json_object_get(run, "checkpoint_every"))
         put_value(r, "Steps between checkpoints", json_object_get(run, "checkpoint_every"));
+    if (json_object_get(run, "parent"))
+        put_value(r, "Started from archive", json_object_get(json_object_get(run, "parent"), "archive_id"));
     rp_html_row_open(out, "Versions");
     rp_buffer_printf(out, "archive format %d, profile portable", (int)RP_ARCHIVE_FORMAT);
     rp_html_row_close(out);

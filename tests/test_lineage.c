@@ -131,6 +131,19 @@ static void wrong(const rp_archive *child, const rp_archive *parent, const char 
         fail_msg("expected \"%s\" in \"%s\"", says, err.text);
 }
 
+static void reports(const rp_archive *child, const char *parent)
+{
+    char *html;
+    size_t length;
+    const char *at;
+
+    OK(rp_report(child, NULL, &html, &length, &err));
+    at = strstr(html, "Started from archive");
+    assert_non_null(at);
+    assert_non_null(strstr(at, parent));
+    rp_text_free(html);
+}
+
 static void a_chain_of_three_is_checked_link_by_link(void **state)
 {
     static const char *const record[] = {"", "record: {state_period: 3}", "record: {checkpoint_every: 4}"};
@@ -145,6 +158,7 @@ static void a_chain_of_three_is_checked_link_by_link(void **state)
         (void)snprintf(rest, sizeof rest, "parent: {archive: b}\n%s", record[i]);
         c = run("c", rest);
         assert_null(rp_parent_id(a));
+        reports(b, rp_archive_id(a));
         records(b, a, 8);
         records(c, b, 16);
         replays(b);
