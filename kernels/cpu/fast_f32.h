@@ -103,8 +103,8 @@ RP_INLINE fast_mask fast_sigmoid(fast_f *y, fast_f x)
     fast_f high, off, low;
 
     d.low = d.low + p.low;
-    high = fast_inverse(d.high);
-    /* As d.low is up to 2^-12, 1/d is high (1 + off + off^2). */
+    high = fast_over_14(d.high);
+    /* As d.low is up to 2^-12, off is below 2^-11, and 1/d is high (1 + off + off^2). */
     off = fast_fnma(d.low, high, fast_fnma(d.high, high, one));
     low = fast_fma(off, off, off) * high;
     return fast_both(fast_settle(y, (fast_pair){high, low}, high * fast_all(0x1.8p-34f)),
@@ -141,14 +141,19 @@ typedef struct fast_curve {
 
 RP_INLINE fast_curve fast_near(const float (*table)[32], fast_f a, fast_f i)
 {
-    fast_f h = a - fast_of_32(table[0], i);
-    fast_f value = fast_of_32(table[1], i), slope = fast_of_32(table[2], i);
-    fast_f q = fast_fma(fast_of_32(table[7], i), h, fast_of_32(table[6], i));
-    fast_f high = fast_fma(slope, h, value), low = fast_fma(slope, h, value - high);
+    fast_f node = fast_of_32(table[0], i), q = fast_of_32(table[7], i), c6 = fast_of_32(table[6], i);
+    fast_f slope = fast_of_32(table[2], i), value = fast_of_32(table[1], i), c5 = fast_of_32(table[5], i);
+    fast_f c4 = fast_of_32(table[4], i), c3 = fast_of_32(table[3], i), h, high, low;
 
-    q = fast_fma(q, h, fast_of_32(table[5], i));
-    q = fast_fma(q, h, fast_of_32(table[4], i));
-    q = fast_fma(q, h, fast_of_32(table[3], i)) * h;
+    FAST_FIRST(node) FAST_FIRST(slope) FAST_FIRST(value) FAST_FIRST(q)
+    FAST_FIRST(c6) FAST_FIRST(c5) FAST_FIRST(c4) FAST_FIRST(c3)
+    h = a - node;
+    q = fast_fma(q, h, c6);
+    high = fast_fma(slope, h, value);
+    q = fast_fma(q, h, c5);
+    low = fast_fma(slope, h, value - high);
+    q = fast_fma(q, h, c4);
+    q = fast_fma(q, h, c3) * h;
     return (fast_curve){high, fast_fma(q, h, low), q * h, h};
 }
 
@@ -170,9 +175,8 @@ RP_INLINE fast_mask fast_erf(fast_f *y, fast_f x)
 {
     fast_f a = fast_most(fast_all(3.93f), fast_abs(x)), i = a + fast_all(1.9375f);
     fast_curve t = fast_near(erf_near, a, fast_bits_right(i, 19));
-    fast_f slope_low = fast_select(fast_less(i, fast_all(2.0f)), fast_all(ERF_SLOPE_LOW), fast_all(0.0f));
     fast_f least = fast_fma(t.high, fast_all(0x1.2p-34f), fast_most(fast_all(0x1p-126f), a));
-    fast_pair sum = {t.high, fast_fma(slope_low, t.h, t.low)};
+    fast_pair sum = {t.high, fast_fma_where(fast_less(i, fast_all(2.0f)), fast_all(ERF_SLOPE_LOW), t.h, t.low)};
     fast_mask certain = fast_settle(y, sum, fast_fma(t.bent, fast_all(-0x1.74p-23f), least));
 
     *y = fast_signed(*y, x);

@@ -113,7 +113,8 @@ RP_INLINE fast_mask fast_log1p(fast_f *y, fast_f x)
     fast_pair u = fast_sum_any(one, x);
     fast_mask near = fast_less(fast_abs(x), fast_all(0x1p-7f));
     fast_split s = fast_split_of(fast_select(near, one, u.high));
-    fast_f over = fast_of_32(log_over, s.i), lost = u.low * fast_bits_sub(over, fast_bits_and(s.u, fast_bits((int)0xFF800000u)));
+    fast_f over = fast_of_32(log_over, s.i);
+    fast_f lost = u.low * fast_bits_sub(over, fast_bits_and(s.u, fast_bits((int)0xFF800000u)));
     fast_f r = fast_select(near, x, fast_fma(s.m, over, fast_all(-1.0f)));
     fast_pair p = fast_sum(fast_fma(s.k, fast_all(0x1.62e4p-1f), fast_of_32(log_high, s.i)), r);
     fast_f rest = fast_fma(s.k, fast_all(0x1.7f7d1cp-20f), fast_of_32(log_low, s.i));
@@ -123,7 +124,7 @@ RP_INLINE fast_mask fast_log1p(fast_f *y, fast_f x)
     w = r * fast_fma(lost, fast_all(2.0f), r);
     q = fast_fma(fast_fma(q, r, fast_all(0x1.555554p-2f)), r, fast_all(-0.5f));
     p.low = p.low + fast_fma(w, q, rest + lost);
-    near = fast_settle(y, p, fast_fma(w, fast_all(0x1.2p-23f), fast_abs(p.high) * fast_all(0x1p-35f)));
+    near = fast_settle(y, p, fast_fma(w, fast_all(0x1.8p-23f), fast_abs(p.high) * fast_all(0x1p-35f)));
     *y = fast_select(fast_equal(x, fast_all(0.0f)), x, *y);
     return fast_both(near, fast_both(fast_less(fast_all(-0x1.fffffp-1f), x), fast_less(x, fast_all(0x1p60f))));
 }
@@ -172,7 +173,7 @@ RP_INLINE fast_mask fast_wave(fast_f *y, fast_f x, int quarters)
     fast_angle a = fast_angle_of(x);
     fast_f t = quarters != 0 ? fast_bits_add(a.t, fast_bits(8 * quarters)) : a.t;
     fast_pair p = fast_turn(fast_at_turn(t), fast_at_turn(fast_bits_add(t, fast_bits(8))), a, fast_cosine(a.w));
-    fast_f bound = fast_fma(fast_abs(p.high), fast_fma(a.w, fast_all(0x1.8p-23f), fast_all(0x1p-35f)), a.lost);
+    fast_f bound = fast_fma(fast_abs(p.high), fast_fma(a.w, fast_all(0x1.cp-23f), fast_all(0x1p-35f)), a.lost);
 
     return fast_both(fast_settle(y, p, bound), fast_less(fast_abs(x), fast_all(0x1p17f)));
 }
@@ -202,7 +203,7 @@ RP_INLINE fast_mask fast_tan(fast_f *y, fast_f x)
     over = fast_inverse(d.high);
     q = n.high * over;
     low = fast_fnma(q, d.low, fast_fnma(q, d.high, n.high) + n.low) * over;
-    bound = fast_fma(fast_abs(q), fast_fma(a.w, fast_all(0x1p-22f), fast_all(0x1p-34f)), a.lost * fast_fma(q, q, fast_all(1.0f)));
+    bound = fast_fma(fast_abs(q), fast_fma(a.w, fast_all(0x1.4p-22f), fast_all(0x1p-34f)), a.lost * fast_fma(q, q, fast_all(1.0f)));
     fast_mask certain = fast_settle(y, (fast_pair){q, low}, bound);
     *y = fast_select(fast_equal(x, fast_all(0.0f)), x, *y);
     return fast_both(certain, fast_less(fast_abs(x), fast_all(0x1p17f)));
