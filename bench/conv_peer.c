@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * oneDNN's convolutions: its direct algorithms, in the layouts it likes best. */
+ * oneDNN's convolutions: its direct algorithms and minimal filtering, in the layouts it likes best. */
 #include "conv_peer.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ bool conv_peer_start(void)
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
         return false;
-    printf("# oneDNN %d.%d.%d, direct, its own layouts\n", dnnl_version()->major, dnnl_version()->minor,
+    printf("# oneDNN %d.%d.%d, its own layouts\n", dnnl_version()->major, dnnl_version()->minor,
            dnnl_version()->patch);
     return true;
 }
@@ -99,6 +99,7 @@ static void reorder(dnnl_memory_t from, dnnl_memory_t to)
     dnnl_primitive_desc_destroy(pd);
 }
 
+/* NULL: there is no such algorithm. */
 static dnnl_primitive_desc_t describe(int kind, const rp_attr *attr, const dnnl_memory_desc_t md[3])
 {
     const int64_t *stride = attr[0].list, *pad = attr[1].list;
@@ -106,8 +107,11 @@ static dnnl_primitive_desc_t describe(int kind, const rp_attr *attr, const dnnl_
     dnnl_convolution_desc_t forward, desc;
     dnnl_primitive_desc_t hint, pd;
 
-    check(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct, &md[0],
+    check(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training,
+                                                     kind == 3 ? dnnl_convolution_winograd : dnnl_convolution_direct, &md[0],
                                                      &md[1], NULL, &md[2], strides, dilation, left, right), "forward");
+    if (kind == 3)
+        return dnnl_primitive_desc_create(&pd, &forward, NULL, engine, NULL) == dnnl_success ? pd : NULL;
     check(dnnl_primitive_desc_create(&hint, &forward, NULL, engine, NULL), "forward");
     if (kind == 0)
         return hint;
@@ -135,7 +139,7 @@ conv_peer *conv_peer_new(const rp_view view[3], int kind, const rp_attr *attr)
 
     if (p == NULL)
         exit(1);
-    p->out = kind == 0 ? 2 : kind == 1 ? 0 : 1;
+    p->out = kind == 1 ? 0 : kind == 2 ? 1 : 2;
     p->ours = described(&view[p->out], p->out == 1);
     for (int i = 0; i < 3; i++) {
         const dnnl_memory_desc_t md = described(&view[i], i == 1);
@@ -143,9 +147,13 @@ conv_peer *conv_peer_new(const rp_view view[3], int kind, const rp_attr *attr)
         any[i] = any_layout(&md);
     }
     pd = describe(kind, attr, any);
+    if (pd == NULL) {
+        free(p);
+        return NULL;
+    }
     check(dnnl_primitive_create(&p->primitive, pd), "convolution");
     for (int i = 0; i < 3; i++) {
-        const bool gradient = kind > 0 && (i == 2 || i == p->out);
+        const bool gradient = (kind == 1 || kind == 2) && (i == 2 || i == p->out);
         const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, gradient ? diff[i] : query[i], 0);
         const dnnl_memory_desc_t ours = described(&view[i], i == 1);
         dnnl_memory_t memory;
@@ -179,6 +187,8 @@ void conv_peer_result(conv_peer *p, float *to)
 
 void conv_peer_free(conv_peer *p)
 {
+    if (p == NULL)
+        return;
     for (int i = 0; i < 3; i++)
         dnnl_memory_destroy(p->arg[i].memory);
     dnnl_primitive_destroy(p->primitive);

@@ -3,15 +3,14 @@
  * 1, interleaved in one process: medians and ratios of time, and the rounding errors against binary64. oneDNN works in
  * the layouts it likes best, and the conversion into them is not counted against it.
  *   winograd [--rounds 9] [--threads 1] [--batch 2] [--block 20 ms] */
-#include <dlfcn.h>
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "conv_peer.h"
 #include "determinism/fpenv.h"
 #include "kernels/device.h"
 #include "kernels/limits.h"
@@ -21,24 +20,13 @@ typedef enum who { DIRECT, WINOGRAD, DNNL_DIRECT, DNNL_WINOGRAD, WHO } who;
 static const size_t layers[][2] = {{56, 64}, {28, 128}, {14, 256}, {7, 512}}; /* side, channels */
 static double block_seconds = 0.02;
 static double (*seconds)(void) = rp_seconds_cpu; /* with one thread the time it ran */
-static dnnl_engine_t engine;
-static dnnl_stream_t stream;
 
 typedef struct layer {
     rp_view view[3], exact[3];
     rp_attr attr[RP_MAX_ATTR];
     rp_device *device;
-    dnnl_primitive_t primitive[WHO]; /* NULL: oneDNN has none */
-    dnnl_exec_arg_t arg[WHO][3];
+    conv_peer *peer[WHO]; /* NULL: oneDNN has none */
 } layer;
-
-static void check(dnnl_status_t status, const char *what)
-{
-    if (status == dnnl_success)
-        return;
-    fprintf(stderr, "winograd: oneDNN: %s: status %d\n", what, (int)status);
-    exit(1);
-}
 
 static size_t count_of(const rp_view *v)
 {
@@ -70,72 +58,6 @@ static rp_view plain(rp_dtype dtype, const size_t size[4])
     return v;
 }
 
-/* In oneDNN's order of axes: n c h w, or k c r s. */
-static dnnl_memory_desc_t described(const rp_view *v, bool weight)
-{
-    static const int image[4] = {0, 3, 1, 2}, filter[4] = {3, 2, 0, 1};
-    dnnl_memory_desc_t md;
-    dnnl_dims_t dims, strides;
-
-    for (int d = 0; d < 4; d++) {
-        dims[d] = (dnnl_dim_t)v->shape[weight ? filter[d] : image[d]];
-        strides[d] = v->stride[weight ? filter[d] : image[d]];
-    }
-    check(dnnl_memory_desc_init_by_strides(&md, 4, dims, dnnl_f32, strides), "layout");
-    return md;
-}
-
-static void reorder(dnnl_memory_t from, dnnl_memory_t to)
-{
-    const dnnl_memory_desc_t *a, *b;
-    const dnnl_exec_arg_t arg[2] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    dnnl_primitive_desc_t pd;
-    dnnl_primitive_t primitive;
-
-    dnnl_memory_get_memory_desc(from, &a);
-    dnnl_memory_get_memory_desc(to, &b);
-    check(dnnl_reorder_primitive_desc_create(&pd, a, engine, b, engine, NULL), "reorder");
-    check(dnnl_primitive_create(&primitive, pd), "reorder");
-    check(dnnl_primitive_execute(primitive, stream, 2, arg), "reorder");
-    dnnl_stream_wait(stream);
-    dnnl_primitive_destroy(primitive);
-    dnnl_primitive_desc_destroy(pd);
-}
-
-static void make_dnnl(layer *l, who w)
-{
-    static const dnnl_query_t query[3] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
-    static const int name[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    const dnnl_dims_t ones = {1, 1}, zeros = {0, 0};
-    dnnl_memory_desc_t any[3];
-    dnnl_convolution_desc_t desc;
-    dnnl_primitive_desc_t pd;
-
-    for (int i = 0; i < 3; i++) {
-        const dnnl_memory_desc_t md = described(&l->view[i], i == WEIGHT);
-
-        check(dnnl_memory_desc_init_by_tag(&any[i], 4, md.dims, dnnl_f32, dnnl_format_tag_any), "any layout");
-    }
-    check(dnnl_dilated_convolution_forward_desc_init(
-              &desc, dnnl_forward_inference, w == DNNL_DIRECT ? dnnl_convolution_direct : dnnl_convolution_winograd, &any[X],
-              &any[WEIGHT], NULL, &any[Y], ones, zeros, ones, ones), "forward");
-    if (dnnl_primitive_desc_create(&pd, &desc, NULL, engine, NULL) != dnnl_success)
-        return;
-    check(dnnl_primitive_create(&l->primitive[w], pd), "convolution");
-    for (int i = 0; i < 3; i++) {
-        const dnnl_memory_desc_t ours = described(&l->view[i], i == WEIGHT);
-        dnnl_memory_t memory;
-
-        l->arg[w][i].arg = name[i];
-        check(dnnl_memory_create(&l->arg[w][i].memory, dnnl_primitive_desc_query_md(pd, query[i], 0), engine,
-                                 DNNL_MEMORY_ALLOCATE), "memory");
-        check(dnnl_memory_create(&memory, &ours, engine, l->view[i].data), "memory");
-        reorder(memory, l->arg[w][i].memory);
-        dnnl_memory_destroy(memory);
-    }
-    dnnl_primitive_desc_destroy(pd);
-}
-
 static void call(layer *l, who w)
 {
     const rp_kernel_args args = {l->view, 2, &l->view[Y], 1, l->attr};
@@ -144,8 +66,7 @@ static void call(layer *l, who w)
         rp_device_launch(l->device, w == DIRECT ? RP_K_conv2d : RP_K_conv2d_winograd, &args, NULL, NULL);
         return;
     }
-    dnnl_primitive_execute(l->primitive[w], stream, 3, l->arg[w]);
-    dnnl_stream_wait(stream);
+    conv_peer_call(l->peer[w]);
 }
 
 /* Root mean square of the error, and the greatest, relative to the root mean square of the result. */
@@ -156,14 +77,8 @@ static void error_of(layer *l, who w, double error[2])
     double square = 0, most = 0, size = 0;
 
     call(l, w);
-    if (w >= DNNL_DIRECT) {
-        const dnnl_memory_desc_t md = described(&l->view[Y], false);
-        dnnl_memory_t memory;
-
-        check(dnnl_memory_create(&memory, &md, engine, l->view[Y].data), "memory");
-        reorder(l->arg[w][Y].memory, memory);
-        dnnl_memory_destroy(memory);
-    }
+    if (w >= DNNL_DIRECT)
+        conv_peer_result(l->peer[w], l->view[Y].data);
     for (size_t i = 0; i < count_of(&l->view[Y]); i++) {
         const double d = (double)y[i] - want[i];
 
@@ -187,8 +102,8 @@ static void make(layer *l, size_t side, size_t channels, size_t batch, rp_device
         l->exact[i] = plain(RP_F64, i == WEIGHT ? weight : image);
     }
     rp_device_launch(device, RP_K_conv2d, &args, NULL, NULL);
-    make_dnnl(l, DNNL_DIRECT);
-    make_dnnl(l, DNNL_WINOGRAD);
+    l->peer[DNNL_DIRECT] = conv_peer_new(l->view, 0, l->attr);
+    l->peer[DNNL_WINOGRAD] = conv_peer_new(l->view, 3, l->attr);
 }
 
 static void drop(layer *l)
@@ -196,13 +111,9 @@ static void drop(layer *l)
     for (int i = 0; i < 3; i++) {
         free(l->view[i].data);
         free(l->exact[i].data);
-        for (who w = DNNL_DIRECT; w < WHO; w++)
-            if (l->primitive[w] != NULL)
-                dnnl_memory_destroy(l->arg[w][i].memory);
     }
     for (who w = DNNL_DIRECT; w < WHO; w++)
-        if (l->primitive[w] != NULL)
-            dnnl_primitive_destroy(l->primitive[w]);
+        conv_peer_free(l->peer[w]);
 }
 
 static double time_block(layer *l, who w, size_t repeats)
@@ -224,7 +135,7 @@ static void measure(layer *l, size_t rounds, double median[WHO])
     size_t repeats[WHO];
 
     for (who w = 0; w < WHO; w++)
-        repeats[w] = w >= DNNL_DIRECT && l->primitive[w] == NULL ? 0 : 1 + (size_t)(block_seconds / time_block(l, w, 1));
+        repeats[w] = w >= DNNL_DIRECT && l->peer[w] == NULL ? 0 : 1 + (size_t)(block_seconds / time_block(l, w, 1));
     for (size_t i = 0; i < rounds; i++)
         for (who w = 0; w < WHO; w++)
             times[w][i] = repeats[w] == 0 ? 0 : time_block(l, w, repeats[w]);
@@ -250,7 +161,7 @@ static int run(unsigned threads, size_t rounds, size_t batch)
 
         make(&l, layers[i][0], layers[i][1], batch, device);
         for (who w = 0; w < WHO; w++)
-            if (w < DNNL_DIRECT || l.primitive[w] != NULL)
+            if (w < DNNL_DIRECT || l.peer[w] != NULL)
                 error_of(&l, w, e[w]);
         measure(&l, rounds, ms);
         printf("%4zu at %-6zu %8.3f %8.3f %7.2f %9.3f %9.3f   %.1e %.1e  %.1e %.1e  %.1e %.1e\n", layers[i][1], layers[i][0],
@@ -269,9 +180,7 @@ int main(int argc, char **argv)
 {
     size_t rounds = 9, batch = 2;
     unsigned threads = 1;
-    void (*omp_threads)(int);
     rp_fpenv saved;
-    void *symbol;
     int status;
 
     for (int i = 1; i + 1 < argc; i += 2)
@@ -287,14 +196,10 @@ int main(int argc, char **argv)
             return fprintf(stderr, "winograd: unknown argument %s; see the head of bench/winograd.c\n", argv[i]), 2;
     if (argc % 2 == 0 || rounds < 1 || rounds > MAX_ROUNDS || batch < 1 || threads < 1)
         return fprintf(stderr, "winograd: see the head of bench/winograd.c\n"), 2;
-    symbol = dlsym(dlopen(NULL, RTLD_NOW), "omp_set_num_threads");
-    memcpy(&omp_threads, &symbol, sizeof symbol);
-    if (omp_threads != NULL)
-        omp_threads((int)threads);
     seconds = threads == 1 ? rp_seconds_cpu : rp_seconds_now;
-    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+    if (rp_fpenv_enter(&saved, NULL, NULL) != RP_OK || !conv_peer_start())
         return 1;
+    conv_peer_threads(threads);
     status = run(threads, rounds, batch);
     rp_fpenv_leave(&saved);
     return status;
