@@ -35,22 +35,7 @@ static json_t *write_scope(const rp_replay_scope *scope)
                      (json_int_t)scope->steps, "steps_total", (json_int_t)scope->steps_total);
 }
 
-/* The versions that were loaded; doctor compares them with those built against. */
-static json_t *write_libraries(const json_t *host)
-{
-    json_t *out = json_object();
-    const char *name;
-    json_t *row;
-
-    json_object_foreach(json_object_get(host, "libraries"), name, row)
-        if (out != NULL && json_object_set(out, name, json_object_get(row, "loaded")) != 0) {
-            json_decref(out);
-            out = NULL;
-        }
-    return out;
-}
-
-/* Host texts come from the system: what does not fit is made to. */
+/* Host texts come from the system and from compilers, which end some with a space: what does not fit is made to. */
 static json_t *host_text(const json_t *host, const char *key)
 {
     const char *text = json_string_value(json_object_get(host, key));
@@ -61,6 +46,21 @@ static json_t *host_text(const json_t *host, const char *key)
         fitted[length - 1] = '\0';
     text = fitted + strspn(fitted, " ");
     return json_string(*text ? text : "unknown");
+}
+
+/* The versions that were loaded; doctor compares them with those built against. */
+static json_t *write_libraries(const json_t *host)
+{
+    json_t *out = json_object();
+    const char *name;
+    json_t *row;
+
+    json_object_foreach(json_object_get(host, "libraries"), name, row)
+        if (out != NULL && json_object_set_new(out, name, host_text(row, "loaded")) != 0) {
+            json_decref(out);
+            out = NULL;
+        }
+    return out;
 }
 
 static json_t *write_host(const json_t *host, const rp_replay_begun *begun)
