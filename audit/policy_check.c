@@ -146,7 +146,7 @@ static const char *verdict_lacks(const check *c, const rp_verified_statement *on
         return "drew the sample by another seed";
     if (!level_fits(c->clause, v->level))
         return "replayed with other kernels";
-    return v->healthy ? NULL : "replayed on a host that doctor finds fault with";
+    return v->conforms ? NULL : "replayed with kernels that do not conform";
 }
 
 static const char *verdict_against(const check *c, const rp_verified_statement *one)

@@ -40,8 +40,10 @@ void rp_report_verdict_words(rp_buffer *out, const rp_verdict *v)
     rp_html_text(out, v->level);
     rp_buffer_text(out, " on ");
     rp_html_text(out, v->cpu);
-    if (!v->healthy)
-        rp_buffer_text(out, "; doctor found fault with that host");
+    if (!v->conforms)
+        rp_buffer_text(out, "; kernels there do not conform");
+    else if (!v->healthy)
+        rp_buffer_text(out, "; libraries there are others than built against");
     if (!v->identical) {
         rp_buffer_text(out, "<br/>");
         rp_html_text(out, v->difference);

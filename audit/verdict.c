@@ -63,6 +63,12 @@ static json_t *write_libraries(const json_t *host)
     return out;
 }
 
+/* As doctor says it of a level. */
+static bool conforms(const char *text)
+{
+    return text != NULL && strncmp(text, "conforms ", 9) == 0;
+}
+
 static json_t *write_host(const json_t *host, const rp_replay_begun *begun)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
@@ -91,16 +97,18 @@ rp_status rp_verdict_write(json_t **out, const rp_replay_outcome *outcome, rp_er
     json_t *host;
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
     bool healthy;
+    json_t *conformance;
     rp_verdict check;
     rp_status status = rp_host_describe(&host, begun->level, &healthy, err);
 
     *out = NULL;
     if (status != RP_OK)
         return status;
+    conformance = host_text(json_object_get(host, "levels"), begun->level);
     rp_time_write(started, outcome->started);
     rp_time_write(finished, outcome->finished);
-    *out = json_pack("{s:{s:o, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
-                     host_text(json_object_get(host, "levels"), begun->level), "healthy", (int)healthy, "finished", finished,
+    *out = json_pack("{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
+                     conformance, "conforms", (int)conforms(json_string_value(conformance)), "healthy", (int)healthy, "finished", finished,
                      "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
                      "started", started, "tool", "contract", (int)json_integer_value(json_object_get(host, "contract")),
                      "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version",
@@ -219,7 +227,10 @@ rp_status rp_verdict_read(rp_verdict *out, const json_t *predicate, const char *
     memset(out, 0, sizeof *out);
     doctor = rp_fields_object(&f, "doctor");
     rp_fields_text(&doctor, "conformance", out->conformance, sizeof out->conformance);
+    rp_fields_bool(&doctor, "conforms", &out->conforms);
     rp_fields_bool(&doctor, "healthy", &out->healthy);
+    if (out->conforms != conforms(out->conformance) || (out->healthy && !out->conforms))
+        rp_fields_refuse(&doctor, "conforms", "what conformance says, and true where healthy is");
     (void)rp_fields_end(&doctor);
     rp_fields_join(&f, &doctor);
     rp_fields_time(&f, "finished", out->finished);

@@ -17,12 +17,12 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
                        v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
-                    one->key_type, one->time, total, v->level, v->healthy ? "" : ", on a host that doctor finds fault with");
+                    one->key_type, one->time, total, v->level, v->conforms ? "" : ", which do not conform there");
     else
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s",
                     one->key_id, one->key_type, one->time, segments, all, steps, total,
                     scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
-                    v->healthy ? "" : ", on a host that doctor finds fault with");
+                    v->conforms ? "" : ", which do not conform there");
 }
 
 static void put_approval_line(rp_session *session, const rp_verified_statement *one)
@@ -72,6 +72,7 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
     const rp_replay_scope *scope = &v->scope;
 
     rp_put_open(out, "verdict", '{');
+    rp_put_bool(out, "conforms", v->conforms);
     rp_put_text(out, "difference", v->identical ? NULL : v->difference);
     rp_put_integer(out, "first", scope->first);
     rp_put_bool(out, "healthy", v->healthy);

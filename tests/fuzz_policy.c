@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static rp_verdict verdict = {.scope = {.mode = RP_REPLAY_SAMPLE, .steps = 3, .steps_total = 15, .segments = 1, .segments_total = 5, .seed = "s"}, .identical = true,
-                                 .level = "avx2", .healthy = true};
+                                 .level = "avx2", .conforms = true};
     static rp_approval approval = {.role = "risk", .decision = RP_APPROVE, .reason = "r"};
     static rp_verified_statement list[3] = {{.kind = RP_STATEMENT_PROVENANCE},
                                             {.kind = RP_STATEMENT_VERDICT, .verdict = &verdict},

@@ -141,7 +141,7 @@ static rp_verdict *replay_by(char by, rp_replay_mode mode, uint64_t steps, uint6
 
     one->verdict = made;
     *made = (rp_verdict){.scope = {.mode = mode, .steps = steps, .steps_total = total, .segments = steps, .segments_total = total},
-                         .identical = true, .healthy = true,
+                         .identical = true, .conforms = true,
                          .level = "avx2"};
     strcpy(made->scope.seed, mode == RP_REPLAY_SAMPLE ? "s" : "");
     return made;
@@ -227,9 +227,9 @@ static void replays_are_held_to_the_policy(void **state)
     expect(full, true, "");
     expect("replay: {mode: full, by: r, isa: [ref, neon]}\n", false, "other kernels");
     expect("replay: {mode: full, by: r, isa: avx2}\n", true, "");
-    verdict[2].healthy = false;
-    expect(full, false, "doctor");
-    verdict[2].healthy = true;
+    verdict[2].conforms = false;
+    expect(full, false, "do not conform");
+    verdict[2].conforms = true; /* and libraries that were updated since: not healthy, and no fault of the bits */
     replay_by('1', RP_REPLAY_FULL, 15, 15); /* the same key again */
     expect("replay: {mode: full, by: r, count: 2}\n", false, "by 2 of r");
     replay_by('2', RP_REPLAY_FULL, 15, 15);
@@ -294,7 +294,7 @@ static void approvals_are_held_to_the_policy(void **state)
 static void of_very_many_statements_the_first_are_told(void **state)
 {
     static rp_verified_statement many[200];
-    static rp_verdict same = {.scope = {.mode = RP_REPLAY_RANGE, .steps = 1, .steps_total = 2}, .identical = true, .healthy = true};
+    static rp_verdict same = {.scope = {.mode = RP_REPLAY_RANGE, .steps = 1, .steps_total = 2}, .identical = true, .conforms = true};
 
     (void)state;
     begin();

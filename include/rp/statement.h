@@ -20,7 +20,8 @@ typedef struct rp_verdict {
     unsigned threads;
     char cpu[RP_HOST_TEXT], system[RP_HOST_TEXT], machine[RP_HOST_TEXT];
     char version[RP_HOST_TEXT];     /* of the tool that replayed */
-    bool healthy;                   /* what doctor found there: libraries as built, conformance vectors right */
+    bool conforms;                  /* doctor there: the conformance vectors of that level are right */
+    bool healthy;                   /* and every library is the one built against: an update of one is no fault of the bits */
     char conformance[RP_HOST_TEXT]; /* doctor's line on the kernels used */
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
 } rp_verdict;
