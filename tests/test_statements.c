@@ -358,8 +358,9 @@ static void every_flipped_bit_is_refused_whoever_signed(void **state)
         end = begin + (size_t)member->size;
         rp_archive_close(archive);
         (void)snprintf(start, sizeof start, "copy: %s:", name);
-        for (size_t bit = 8 * begin; bit < 8 * end; bit++) {
-            bool trusted = bit % 8 == 3; /* every bit by a stranger, one of each byte by a trusted key too */
+        /* of the first kind every bit; of the others every seventh, so that each byte has its turn and each place in one */
+        for (size_t bit = 8 * begin; bit < 8 * end; bit += k == 0 ? 1 : 7) {
+            bool trusted = bit % 8 == 3; /* by a key that is known, too */
             const rp_key *key = signer[k];
 
             bytes.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
