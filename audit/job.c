@@ -329,7 +329,8 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
     if (status == RP_OK)
-        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder), 0, force, err);
+        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder),
+                      rp_recorder_resumes(recorder), force, err);
     if (status == RP_OK && archive_id)
         memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
     json_decref(json);

@@ -371,6 +371,11 @@ uint64_t rp_recorder_steps(const rp_recorder *r)
     return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
 }
 
+uint64_t rp_recorder_resumes(const rp_recorder *r)
+{
+    return r->resumes;
+}
+
 double rp_recorder_age(const rp_recorder *r)
 {
     return difftime(time(NULL), r->started);

@@ -53,6 +53,8 @@ rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *roo
 void rp_recorder_forget_states(rp_recorder *recorder);
 /* The digest of all present states. */
 rp_status rp_recorder_final_state(const rp_recorder *recorder, rp_digest *out, rp_error *err);
+/* 1 when the run went on from an archive, else 0. */
+uint64_t rp_recorder_resumes(const rp_recorder *recorder);
 /* Seconds since the recorder was attached. */
 double rp_recorder_age(const rp_recorder *recorder);
 /* Nanoseconds spent observing. */

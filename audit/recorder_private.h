@@ -61,6 +61,7 @@ struct rp_recorder {
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
     rp_beside *beside;      /* made when it is first needed */
     pending_step pending;
+    uint64_t resumes;        /* 1: it goes on from an archive */
     uint64_t nanoseconds;
 };
 

@@ -357,6 +357,103 @@ static void every_checkpoint_of_an_api_run_leads_to_the_same_end(void **state)
         }
 }
 
+/* ---- a program that goes on ---- */
+
+static rp_run *open_api(rp_recorder **recorder, float first, float datum, uint64_t period, uint64_t rolling)
+{
+    const rp_run_options options = {2, NULL};
+    const size_t shape[] = {2048};
+    float *w = calloc(2048, sizeof *w);
+    rp_run *run;
+
+    assert_non_null(w);
+    w[7] = first;
+    OK(rp_run_new(&run, &options, &err));
+    OK(rp_run_add_state(run, "w", RP_F32, 1, shape, w, &err));
+    OK(rp_run_add_state(run, "optim.count", RP_F32, 0, NULL, NULL, &err));
+    OK(rp_run_add_data(run, "table", RP_F32, 0, NULL, &datum, &err));
+    OK(rp_recorder_new(recorder, run, &err));
+    OK(rp_recorder_set_state_period(*recorder, rolling, &err));
+    OK(rp_recorder_set_checkpoint_period(*recorder, period, &err));
+    free(w);
+    return run;
+}
+
+static void close_api(rp_run *run, rp_recorder *recorder)
+{
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+}
+
+static void save_after(const char *name, int steps, uint64_t period, uint64_t rolling, char id[RP_DIGEST_HEX])
+{
+    rp_recorder *recorder;
+    rp_run *run = open_api(&recorder, 1, 2, period, rolling);
+
+    for (int i = 0; i < steps; i++)
+        api_step(run, i);
+    OK(rp_recorder_save(recorder, path_of(name), NULL, true, id, &err));
+    close_api(run, recorder);
+}
+
+static void a_program_goes_on_from_its_own_archive_after_any_step(void **state)
+{
+    (void)state;
+    for (uint64_t period = 0; period <= 2; period++)
+        for (int stop = 1; stop < 8; stop++) {
+            char whole[RP_DIGEST_HEX], resumed[RP_DIGEST_HEX];
+            rp_archive *begun, *done;
+            rp_recorder *recorder;
+            rp_run *run;
+
+            save_after("whole", 8, period, period + 1, whole);
+            save_after("begun", stop, period, period + 1, NULL);
+            run = open_api(&recorder, 1, 2, period, period + 1);
+            OK(rp_archive_open(&begun, path_of("begun"), &err));
+            OK(rp_recorder_resume(recorder, begun, &err));
+            rp_archive_close(begun);
+            assert_int_equal(rp_run_steps(run), stop);
+            for (int i = stop; i < 8; i++)
+                api_step(run, i);
+            OK(rp_recorder_save(recorder, path_of("resumed"), NULL, true, resumed, &err));
+            assert_string_equal(whole, resumed);
+            close_api(run, recorder);
+            OK(rp_archive_open(&done, path_of("resumed"), &err));
+            replay(done);
+            rp_archive_close(done);
+        }
+}
+
+static void a_program_does_not_go_on_from_another_run(void **state)
+{
+    const struct {
+        float first, datum;
+        uint64_t period, rolling;
+        const char *text;
+    } other[] = {{3, 2, 2, 1, "first states"}, {1, 3, 2, 1, "data"}, {1, 2, 3, 1, "period"}, {1, 2, 2, 2, "period"}};
+    rp_archive *begun, *recipe = run_recipe("recipe", "");
+    rp_recorder *recorder;
+    rp_run *run;
+
+    (void)state;
+    save_after("begun", 5, 2, 1, NULL);
+    OK(rp_archive_open(&begun, path_of("begun"), &err));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        run = open_api(&recorder, other[i].first, other[i].datum, other[i].period, other[i].rolling);
+        assert_int_equal(rp_recorder_resume(recorder, begun, &err), RP_EARG);
+        if (!strstr(err.text, other[i].text))
+            fail_msg("%s", err.text);
+        close_api(run, recorder);
+    }
+    run = open_api(&recorder, 1, 2, 2, 1);
+    assert_int_equal(rp_recorder_resume(recorder, recipe, &err), RP_EARG);
+    api_step(run, 0);
+    assert_int_equal(rp_recorder_resume(recorder, begun, &err), RP_EARG);
+    close_api(run, recorder);
+    rp_archive_close(begun);
+    rp_archive_close(recipe);
+}
+
 /* ---- refusals ---- */
 
 /* The checkpoint with one tensor renamed, retyped, added or left out. */
@@ -505,6 +602,8 @@ int main(void)
         cmocka_unit_test(journal_binds_what_a_checkpoint_holds),
         cmocka_unit_test(every_checkpoint_of_a_recipe_leads_to_the_same_end),
         cmocka_unit_test(every_checkpoint_of_an_api_run_leads_to_the_same_end),
+        cmocka_unit_test(a_program_goes_on_from_its_own_archive_after_any_step),
+        cmocka_unit_test(a_program_does_not_go_on_from_another_run),
         cmocka_unit_test(what_is_no_checkpoint_of_this_run_is_refused),
         cmocka_unit_test(replay_refuses_forged_checkpoints_and_periods),
     };
