@@ -97,6 +97,8 @@ static rp_status newest(const char *folder, uint64_t below, uint64_t *found, rp_
         failure = errno; /* of readdir */
         (void)closedir(directory);
     }
+    if (failure == ENOMEM)
+        return rp_no_memory(err);
     return failure ? rp_fail(err, RP_EIO, "%s: cannot list the folder: %s", folder, strerror(failure)) : RP_OK;
 }
 
@@ -186,8 +188,10 @@ static rp_status load(rp_resume *r, rp_error *err)
     rp_error why = {0};
 
     while (status == RP_EHASH) {
-        if (newest(r->folder, step, &step, err) != RP_OK)
-            return RP_EIO;
+        rp_status listed = newest(r->folder, step, &step, err);
+
+        if (listed != RP_OK)
+            return listed;
         if (step == 0)
             break;
         status = load_at(r, step, &why);

@@ -37,10 +37,11 @@ for name in $all; do
     rm -f again.reprise
 done
 
+shell=$(readlink /proc/$$/exe)
 pause() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
 killed=0 stopped=0 resumed=0 through=0
-while [ $killed -lt "$kills" ]; do
+while [ $killed -lt "$kills" ] && [ $failures -eq 0 ]; do
     for name in $all; do
         tries=0
         while :; do
@@ -49,6 +50,8 @@ while [ $killed -lt "$kills" ]; do
             "$reprise" run $name.yaml -o out.reprise --resume --save-every 0.001 --threads $((RANDOM % 2 + 1)) \
                 >"$log/out" 2>"$log/err" &
             pid=$!
+            # Before that it is this shell, which must not take the signal.
+            until [ "$(readlink /proc/$pid/exe 2>/dev/null)" != "$shell" ]; do :; done
             # The first half of the tries anywhere in the run; then with more time, so that it comes to an end.
             pause $((RANDOM * (took[$name] * (6 + tries) / 10) / 32768))
             kill -$signal $pid 2>/dev/null

@@ -115,7 +115,23 @@ static rp_status job_api_step(rp_run *run, float x, rp_error *err)
     return rp_step_end(run, err);
 }
 
-static rp_status job_api_as(const char *path, rp_error *err)
+/* Two steps from the start, or one more behind those of the archive at `from`. */
+static rp_status job_api_steps(rp_run *run, rp_recorder *recorder, const char *from, rp_error *err)
+{
+    rp_archive *archive = NULL;
+    rp_status status = from ? rp_archive_open(&archive, from, err) : RP_OK;
+
+    if (status == RP_OK && from)
+        status = rp_recorder_resume(recorder, archive, err);
+    if (status == RP_OK)
+        status = job_api_step(run, 1.0f, err);
+    if (status == RP_OK && !from)
+        status = job_api_step(run, -9.0f, err);
+    rp_archive_close(archive);
+    return status;
+}
+
+static rp_status job_api_as(const char *path, const char *from, rp_error *err)
 {
     rp_run_options options = {1, "ref"};
     size_t shape[] = {2, 2};
@@ -132,9 +148,7 @@ static rp_status job_api_as(const char *path, rp_error *err)
     if (status == RP_OK)
         status = rp_recorder_new(&recorder, run, err);
     if (status == RP_OK)
-        status = job_api_step(run, 1.0f, err);
-    if (status == RP_OK)
-        status = job_api_step(run, -9.0f, err);
+        status = job_api_steps(run, recorder, from, err);
     if (status == RP_OK)
         status = rp_recorder_save(recorder, path, key, false, NULL, err);
     rp_recorder_free(recorder);
@@ -145,7 +159,12 @@ static rp_status job_api_as(const char *path, rp_error *err)
 
 static rp_status job_eager(rp_error *err)
 {
-    return job_api_as(job_out, err);
+    return job_api_as(job_out, NULL, err);
+}
+
+static rp_status job_eager_resume(rp_error *err)
+{
+    return job_api_as(job_out, job_api, err);
 }
 
 static rp_status job_verify(rp_error *err)
@@ -452,7 +471,7 @@ static const small_job small_jobs[] = {
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
     {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld}, {"resume", job_resume},
-    {"replay part", job_replay_part}, {"lineage", job_lineage},
+    {"replay part", job_replay_part}, {"lineage", job_lineage},    {"eager resume", job_eager_resume},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 
@@ -526,7 +545,7 @@ static int job_setup(void **state)
     if (job_train_as(job_other, job_private, &err) != RP_OK)
         return -1;
     job_recipe_write(3);
-    return job_train_as(job_signed, job_private, &err) == RP_OK && job_api_as(job_api, &err) == RP_OK ? 0 : -1;
+    return job_train_as(job_signed, job_private, &err) == RP_OK && job_api_as(job_api, NULL, &err) == RP_OK ? 0 : -1;
 }
 
 static int job_teardown(void **state)
