@@ -88,7 +88,7 @@ static outcome run(const char *text, const char *archive)
     char words[400], *argv[ARGUMENTS] = {reprise};
     outcome o = {.code = -1};
     struct rusage usage;
-    int status, n = 1;
+    int status = 0, n = 1;
     size_t length;
     FILE *file;
     pid_t pid;
