@@ -22,15 +22,27 @@ static const char *string_end(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
+/* Behind the digits at `at` and what makes a number of them not an integer. */
+static const char *number_end(const char *at, const char *end, bool *real)
+{
+    while (at < end && ((*at >= '0' && *at <= '9') || *at == '.' || *at == 'e' || *at == 'E')) {
+        *real = *real || *at < '0' || *at > '9';
+        at++;
+    }
+    return at;
+}
+
 /* How deep the text nests, and at most how much memory jansson takes for its values: its nodes are many times as large as
- * the shortest texts for them. Strings are passed over so that only structure counts. */
-static void survey(const char *at, size_t size, int *depth, size_t *memory)
+ * the shortest texts for them. Strings are passed over so that only structure counts. Reals, which none of our JSON has, are found
+ * here, as jansson ends the process when memory runs out inside one. */
+static void survey(const char *at, size_t size, int *depth, size_t *memory, bool *real)
 {
     const char *const end = at + size;
     int now = 0;
 
     *depth = 0;
     *memory = size;
+    *real = false;
     while (at < end) {
         switch (*at) {
         case '"':
@@ -50,6 +62,9 @@ static void survey(const char *at, size_t size, int *depth, size_t *memory)
         case ',':
             *memory += 56;
             break;
+        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+            at = number_end(at, end, real);
+            continue;
         case ':':
             *memory += 112;
             break;
@@ -288,22 +303,26 @@ rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, siz
 {
     json_error_t detail = {0};
     char quoted[JSON_ERROR_TEXT_LENGTH];
-    size_t failures = rp_memory_failures();
+    bool enough;
     json_t *value;
     size_t memory;
     int depth;
+    bool real;
     rp_status status = RP_OK;
 
     *out = NULL;
-    survey(bytes, size, &depth, &memory);
+    survey(bytes, size, &depth, &memory, &real);
     if (depth > DEPTH_MAX) /* jansson recurses as deep as the text does */
         return rp_fail(err, RP_EFORMAT, "%s: JSON nested deeper than %d", where, DEPTH_MAX);
     if (memory > limit)
         return rp_fail(err, RP_EFORMAT, "%s: JSON of %zu bytes whose values take up to %zu MiB of memory, at most %zu are allowed",
                        where, size, memory >> 20, limit >> 20);
+    if (real)
+        return rp_fail(err, RP_EFORMAT, "%s: JSON with a number that is not an integer", where);
+    rp_json_memory_begin();
     value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
-    /* jansson does not always say so: where a string's buffer cannot grow, it even returns a value with a shortened string */
-    if (rp_memory_failures() != failures) {
+    enough = rp_json_memory_end();
+    if (!enough) {
         json_decref(value);
         return rp_no_memory(err);
     }

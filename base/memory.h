@@ -3,6 +3,8 @@
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
+#include <stdbool.h>
+
 #include "rp/memory.h"
 
 void *rp_malloc(size_t bytes);
@@ -15,6 +17,10 @@ void rp_free(void *block); /* NULL is fine */
 
 /* How many allocations have failed on this thread: tells a parser's "syntax error" from memory running out inside it. */
 size_t rp_memory_failures(void);
+
+/* Around one parse by jansson on this thread; false: some request of it failed, and what it returned is not to be believed. */
+void rp_json_memory_begin(void);
+bool rp_json_memory_end(void);
 
 /* err: "out of memory"; returns RP_ENOMEM. */
 rp_status rp_no_memory(rp_error *err);
