@@ -5,7 +5,7 @@ set -eu
 
 packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev libcmocka-dev libmpfr-dev"
 if [ "${1:-build}" = check ]; then
-    packages="$packages clang libclang-rt-14-dev valgrind openssl locales gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    packages="$packages python3 clang libclang-rt-14-dev valgrind openssl locales gcc-aarch64-linux-gnu libc6-dev-arm64-cross
         gcc-riscv64-linux-gnu libc6-dev-riscv64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static
         softhsm2 opensc libengine-pkcs11-openssl"
 fi
