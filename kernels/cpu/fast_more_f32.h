@@ -91,13 +91,15 @@ RP_INLINE fast_mask fast_log2(fast_f *y, fast_f x)
     const fast_base base = {0x1.715476p+0f, 0x1.4ae0cp-26f, -0x1.715476p-1f, 0x1.ec709cp-2f, -0x1.71816cp-2f, 0x1.279d4ep-2f};
     fast_split s = fast_split_of(x);
     fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
+    fast_f head = s.k + fast_of_32(log2_high, s.i);
 
-    return fast_both(fast_log_to(y, r, s.k + fast_of_32(log2_high, s.i), fast_of_32(log2_low, s.i), base), fast_positive(x));
+    return fast_both(fast_log_to(y, r, head, fast_of_32(log2_low, s.i), base), fast_positive(x));
 }
 
 RP_INLINE fast_mask fast_log10(fast_f *y, fast_f x)
 {
-    const fast_base base = {0x1.bcb7b2p-2f, -0x1.5b235ep-27f, -0x1.bcb7b2p-3f, 0x1.287a76p-3f, -0x1.bcedd4p-4f, 0x1.63f48ep-4f};
+    const fast_base base = {0x1.bcb7b2p-2f, -0x1.5b235ep-27f, -0x1.bcb7b2p-3f,
+                            0x1.287a76p-3f, -0x1.bcedd4p-4f, 0x1.63f48ep-4f};
     fast_split s = fast_split_of(x);
     fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
     fast_f head = fast_fma(s.k, fast_all(0x1.344p-2f), fast_of_32(log10_high, s.i));
@@ -203,7 +205,8 @@ RP_INLINE fast_mask fast_tan(fast_f *y, fast_f x)
     over = fast_inverse(d.high);
     q = n.high * over;
     low = fast_fnma(q, d.low, fast_fnma(q, d.high, n.high) + n.low) * over;
-    bound = fast_fma(fast_abs(q), fast_fma(a.w, fast_all(0x1.4p-22f), fast_all(0x1p-34f)), a.lost * fast_fma(q, q, fast_all(1.0f)));
+    bound = fast_fma(a.w, fast_all(0x1.4p-22f), fast_all(0x1p-34f));
+    bound = fast_fma(fast_abs(q), bound, a.lost * fast_fma(q, q, fast_all(1.0f)));
     fast_mask certain = fast_settle(y, (fast_pair){q, low}, bound);
     *y = fast_select(fast_equal(x, fast_all(0.0f)), x, *y);
     return fast_both(certain, fast_less(fast_abs(x), fast_all(0x1p17f)));
