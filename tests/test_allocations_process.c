@@ -8,6 +8,7 @@
  * the process where it has no memory to copy a name (__archive_errx), whoever calls it. */
 #undef _POSIX_C_SOURCE
 #define _GNU_SOURCE /* dl_iterate_phdr */
+#include <errno.h>
 #include <link.h>
 
 #include "tests/small_job.h"
@@ -64,7 +65,10 @@ static bool fails_now(const void *caller)
 
     if (!failing_call || (from >= libarchive_begin && from < libarchive_end))
         return false;
-    return ++calls == failing_call;
+    if (++calls != failing_call)
+        return false;
+    errno = ENOMEM;
+    return true;
 }
 
 RP_API void *malloc(size_t bytes)
