@@ -174,8 +174,11 @@ RP_INLINE fast_mask fast_wave(fast_f *y, fast_f x, int quarters)
 {
     fast_angle a = fast_angle_of(x);
     fast_f t = quarters != 0 ? fast_bits_add(a.t, fast_bits(8 * quarters)) : a.t;
-    fast_pair p = fast_turn(fast_at_turn(t), fast_at_turn(fast_bits_add(t, fast_bits(8))), a, fast_cosine(a.w));
-    fast_f bound = fast_fma(fast_abs(p.high), fast_fma(a.w, fast_all(0x1.cp-23f), fast_all(0x1p-35f)), a.lost);
+    fast_pair s = fast_at_turn(t);
+    fast_pair p = fast_turn(s, fast_at_turn(fast_bits_add(t, fast_bits(8))), a, fast_cosine(a.w));
+    /* beside the first turn s is up to twice the result, and so is its error */
+    fast_f size = fast_least(fast_abs(s.high), fast_abs(p.high));
+    fast_f bound = fast_fma(size, fast_fma(a.w, fast_all(0x1.2p-22f), fast_all(0x1p-35f)), a.lost);
 
     return fast_both(fast_settle(y, p, bound), fast_less(fast_abs(x), fast_all(0x1p17f)));
 }
@@ -206,7 +209,7 @@ RP_INLINE fast_mask fast_tan(fast_f *y, fast_f x)
     q = n.high * over;
     low = fast_fnma(q, d.low, fast_fnma(q, d.high, n.high) + n.low) * over;
     bound = fast_fma(a.w, fast_all(0x1.4p-22f), fast_all(0x1p-34f));
-    bound = fast_fma(fast_abs(q), bound, a.lost * fast_fma(q, q, fast_all(1.0f)));
+    bound = fast_fma(fast_least(fast_abs(q), fast_abs(s.high * over)), bound, a.lost * fast_fma(q, q, fast_all(1.0f)));
     fast_mask certain = fast_settle(y, (fast_pair){q, low}, bound);
     *y = fast_select(fast_equal(x, fast_all(0.0f)), x, *y);
     return fast_both(certain, fast_less(fast_abs(x), fast_all(0x1p17f)));
