@@ -83,7 +83,7 @@ RP_INLINE fast_mask fast_log_to(fast_f *y, fast_f r, fast_f head, fast_f tail, f
 
     q = fast_fma(fast_fma(q, r, fast_all(b.q1)), r, fast_all(b.q0));
     s.low = s.low + fast_fma(w, q, tail + p.low);
-    return fast_settle(y, s, fast_fma(w, fast_all(b.one * 0x1.8p-24f), fast_abs(s.high) * fast_all(0x1p-35f)));
+    return fast_settle(y, s, fast_fma(w, fast_all(b.one * 0x1.4p-23f), fast_abs(s.high) * fast_all(0x1p-35f)));
 }
 
 RP_INLINE fast_mask fast_log2(fast_f *y, fast_f x)
