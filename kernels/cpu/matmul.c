@@ -12,7 +12,6 @@
 
 #ifdef VEC_BYTES
 
-#include "kernels/cpu/matmul_lane.h"
 #include "kernels/cpu/matmul_zip.h"
 
 /* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed b

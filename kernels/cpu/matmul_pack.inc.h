@@ -51,61 +51,12 @@ RP_INLINE void FN(transpose_part)(T *to, size_t to_step, const T *from, ptrdiff_
             FN(vec_store)(to + l * to_step, square[l]);
 }
 
-#if VEC_BYTES == 64
-/* The same for whole vectors of k and LANE <= rows < WIDTH: a full transposition would shuffle and store lanes that nobody
- * wants. So many rows as fit 16 bytes are transposed within these, the last of them once more where rows do not divide.
- * Returns how many k it took. */
-enum { FN(LANE) = 16 / sizeof(T) };
-
-static size_t FN(transpose_lanes)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
-{
-    size_t l = 0;
-
-    for (; l + WIDTH <= k; l += WIDTH, to += WIDTH * to_step)
-        for (size_t done = 0; done < rows; done += FN(LANE)) {
-            const size_t row = done + FN(LANE) <= rows ? done : rows - FN(LANE);
-            const T *at = from + (ptrdiff_t)row * from_row + l;
-            FN(vec) v[FN(LANE)], next[FN(LANE)];
-
-            RP_UNROLL
-            for (size_t i = 0; i < FN(LANE); i++) {
-                v[i] = FN(vec_load)(at + (ptrdiff_t)i * from_row);
-                __builtin_prefetch(at + (ptrdiff_t)(rows + i) * from_row, 0, 2);
-            }
-            RP_UNROLL
-            for (size_t stage = 1; stage < FN(LANE); stage *= 2) {
-                RP_UNROLL
-                for (size_t i = 0; i < FN(LANE) / 2; i++) {
-                    next[2 * i] = FN(vec_lane_low)(v[i], v[i + FN(LANE) / 2]);
-                    next[2 * i + 1] = FN(vec_lane_high)(v[i], v[i + FN(LANE) / 2]);
-                }
-                RP_UNROLL
-                for (size_t i = 0; i < FN(LANE); i++)
-                    v[i] = next[i];
-            }
-            RP_UNROLL
-            for (size_t i = 0; i < WIDTH; i++)
-                FN(vec_store_lane)(to + i * to_step + row, v[i % FN(LANE)], i / FN(LANE));
-        }
-    return l;
-}
-#endif
-
 /* The same for any rows and k. A store may run over into the values of the next l: so the last rows go first, and `to`
  * has room for WIDTH values beyond its end. The next so many rows are fetched: they are packed next. */
 static void FN(transpose)(T *to, size_t to_step, const T *from, ptrdiff_t from_row, size_t rows, size_t k)
 {
     const ptrdiff_t ahead = (ptrdiff_t)rows * from_row;
 
-#if VEC_BYTES == 64
-    if (rows >= FN(LANE) && rows < WIDTH) {
-        const size_t done = FN(transpose_lanes)(to, to_step, from, from_row, rows, k);
-
-        if (done < k)
-            FN(transpose_part)(to + done * to_step, to_step, from + done, from_row, rows, k - done, ahead);
-        return;
-    }
-#endif
     for (size_t group = (rows + WIDTH - 1) / WIDTH; group-- > 0;) {
         const size_t first = group * WIDTH, count = rows - first < WIDTH ? rows - first : WIDTH;
         const T *at = from + (ptrdiff_t)first * from_row;

@@ -9,13 +9,13 @@
 #include "kernels/cpu/matmul_thin.inc.h"
 #include "kernels/cpu/matmul_across.inc.h"
 
-enum { FN(AHEAD_RUN) = RP_MATMUL_CHUNK / WIDTH }; /* lines of a chunk that lies in order */
-
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
     const T *a, *b;
-    const T *ahead; /* what comes next is fetched into the second cache on the way, a line for each k */
-    ptrdiff_t ahead_step, ahead_row; /* from k to k; from the start of AHEAD_RUN of them to that of the next so many */
+    /* What comes next is fetched into the second cache on the way, a line for each k: rows of a that are read in place;
+     * or half of the next packed panel, so that the last two tiles bring it from the third cache; or, where b is read
+     * in place, the same rows of the next product of a batch. */
+    const T *ahead;
     ptrdiff_t a_row, a_col, b_step;
     T *copy; /* NULL, or where the panel of b is left in packed form */
     size_t k;
@@ -29,7 +29,6 @@ typedef struct FN(strip) {
 RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
 {
     const T *a = s->a, *b = s->b, *ahead = s->ahead;
-    bool late = false;
     const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
     T *packed = s->copy, *y = s->y;
     FN(vec) sum[TILE_ROWS][2];
@@ -37,40 +36,39 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
     RP_UNROLL
     for (size_t i = 0; i < rows; i++)
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
-    for (size_t left = s->k, n; left > 0; left -= n, ahead += s->ahead_row - (ptrdiff_t)n * s->ahead_step) {
-        n = left < FN(AHEAD_RUN) ? left : (size_t)FN(AHEAD_RUN);
-        if (!late && left <= Y_AHEAD) { /* earlier, and the operands drive the outputs out of the first cache again */
-            late = true;
-            RP_UNROLL
-            for (size_t i = 0; i < rows; i++) {
-                __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
-                if (vecs == 2)
-                    __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
-            }
-        }
-        for (size_t step = n; step > 0; step--) {
-            const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
+    for (size_t step = s->k, end = step > Y_AHEAD ? Y_AHEAD : step;; end = 0) {
+        for (; step > end; step--) {
+            const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
 
             if (copy) {
                 __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
                 __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
-                FN(vec_store)(packed, low);
-                FN(vec_store)(packed + WIDTH, high);
+                FN(vec_store)(packed, left);
+                FN(vec_store)(packed + WIDTH, right);
                 packed += PANEL;
             }
             RP_UNROLL
             for (size_t i = 0; i < rows; i++) {
                 const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
 
-                sum[i][0] = FN(vec_fma)(x, low, sum[i][0]);
+                sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
                 if (vecs == 2)
-                    sum[i][1] = FN(vec_fma)(x, high, sum[i][1]);
+                    sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
             }
-            if (!copy)
+            if (!copy) {
                 __builtin_prefetch(ahead, 0, 2);
-            ahead += s->ahead_step;
+                ahead += WIDTH;
+            }
             a += a_col;
             b += b_step;
+        }
+        if (step == 0)
+            break;
+        RP_UNROLL /* late, or the operands drive the outputs out of the first cache again */
+        for (size_t i = 0; i < rows; i++) {
+            __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
+            if (vecs == 2)
+                __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
         }
     }
     RP_UNROLL
@@ -90,15 +88,11 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
 RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
 {
     switch (rows) {
-#ifdef RP_CHECKED
-    default: FN(tile)(rows, vecs, unit, copy, s); break;
-#else
         ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
 #if TILE_ROWS == 12
         ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
 #endif
     default: FN(tile)(TILE_ROWS, vecs, unit, copy, s); break;
-#endif
     }
 }
 #undef ROWS_CASE
@@ -185,62 +179,15 @@ static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const voi
         FN(pack)(to, to_step, to_step, (const T *)operand + from, across, along, count, w->k);
 }
 
-static void FN(pack_rows)(const FN(part) *w, size_t tile, T *to)
-{
-    const rp_matmul *p = w->p;
-    const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
-
-    FN(pack_operand)(w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row, p->a_col,
-                     rows);
-}
-
-/* The rows of a from tile `tile` on, where they lie. */
-static void FN(fetch_rows)(const FN(part) *w, size_t tile, FN(strip) *s)
-{
-    const rp_matmul *p = w->p;
-    const bool along = p->a_col == 1;
-
-    s->ahead = (const T *)p->a + (ptrdiff_t)FN(tile_start)(w, tile) * p->a_row + (ptrdiff_t)w->start * p->a_col;
-    s->ahead_step = along ? (ptrdiff_t)WIDTH : p->a_col;
-    if (along && p->a_row != (ptrdiff_t)w->k)
-        s->ahead_row = p->a_row;
-    else
-        s->ahead_row = FN(AHEAD_RUN) * s->ahead_step;
-}
-
-/* What a tile fetches: while the first panel's tiles pack or read the rows of a, those of the next tile; then the next
- * panel, a half of it from the third cache by each of the last two tiles where it is packed, and else, where it will be
- * packed by turning it, half of its columns by each of the first two. */
-static void FN(look_ahead)(const FN(part) *w, size_t tile, size_t tile_begin, size_t tile_end, bool rows, const T *turned,
-                           const T *packed, FN(strip) *s)
-{
-    const ptrdiff_t b_col = w->p->b_col;
-
-    if (rows && tile + 1 < tile_end)
-        FN(fetch_rows)(w, tile + 1, s);
-    else if (turned != NULL && tile < tile_begin + 2) {
-        s->ahead = turned + (ptrdiff_t)(PANEL + (tile - tile_begin) * WIDTH) * b_col;
-        s->ahead_step = WIDTH;
-        s->ahead_row = b_col;
-    } else {
-        s->ahead = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
-        s->ahead_step = WIDTH;
-        s->ahead_row = FN(AHEAD_RUN) * WIDTH;
-    }
-}
-
-/* Tiles [tile, tile_end) of one panel. packed_a is NULL where a is read in place, else its tiles, which the first panel
- * packs (pack), each before it is used. */
+/* Tiles [tile, tile_end) of one panel. a is NULL where it is read in place, else its packed tiles. */
 static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed,
-                      T *packed_a, bool pack)
+                      const T *packed_a)
 {
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
     const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
     const T *b = w->bf16 ? NULL : (const T *)p->b + from_b;
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
-    const bool turned = supply == FN(APART) && tile == 0 && p->b_row == 1 && !w->bf16;
-    const size_t first = tile;
     bool fuse = supply == FN(FUSED) && tile == 0 && !aside && packed_a != NULL;
 
     if (tile == 0 && !fuse && supply != FN(IN_PLACE))
@@ -249,8 +196,13 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
         const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
+        const T *ahead = packed_a == NULL          ? a + (ptrdiff_t)rows * p->a_row
+                         : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
+                                                  : next_panel;
         FN(strip) s = {.a = packed_a != NULL ? packed_a : a,
                        .b = as_it_lies ? b : packed,
+                       .ahead = ahead,
                        .a_row = packed_a != NULL ? 1 : p->a_row,
                        .a_col = packed_a != NULL ? (ptrdiff_t)rows : p->a_col,
                        .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
@@ -260,21 +212,26 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
                        .y_row = p->y_row,
                        .first = w->start == 0};
 
-        if (pack)
-            FN(pack_rows)(w, tile, packed_a);
-        if (supply == FN(IN_PLACE) && packed_a != NULL && !pack) { /* the same rows of a batch's next product */
-            s.ahead = a + (ptrdiff_t)p->m * p->a_row;
-            s.ahead_step = WIDTH;
-            s.ahead_row = FN(AHEAD_RUN) * WIDTH;
-        } else
-            FN(look_ahead)(w, tile, first, tile_end, !w->bf16 && (pack || packed_a == NULL), turned ? b : NULL, packed,
-                           &s);
         if (aside)
             FN(tile_aside)(w, row, rows, column, columns, &s);
         else
             FN(tile_any)(rows, columns > WIDTH ? 2 : 1, &s);
         if (packed_a != NULL)
             packed_a += rows * w->k;
+    }
+}
+
+static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
+{
+    const rp_matmul *p = w->p;
+    T *to = w->packed_a;
+
+    for (; tile < tile_end; tile++) {
+        const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
+
+        FN(pack_operand)(w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row,
+                         p->a_col, rows);
+        to += rows * w->k;
     }
 }
 
@@ -289,9 +246,11 @@ static void FN(chunk)(const FN(part) *w, size_t column, size_t columns)
     for (size_t tile = 0; tile < w->tiles; tile += w->room_a) {
         const size_t tile_end = w->tiles - tile < w->room_a ? w->tiles : tile + w->room_a;
 
+        if (!in_place)
+            FN(pack_rows)(w, tile, tile_end);
         for (size_t j = 0; j < columns; j += PANEL)
             FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL,
-                      w->packed_b + j * RP_MATMUL_CHUNK, in_place ? NULL : w->packed_a, !in_place && j == 0);
+                      w->packed_b + j * RP_MATMUL_CHUNK, in_place ? NULL : w->packed_a);
     }
 }
 
