@@ -52,6 +52,7 @@ static const char table_style[] =
     "thead th,thead td{font-weight:600;border-bottom-color:var(--soft);vertical-align:bottom}\nthead th{overflow-wrap:normal}\n"
     "table.slim{width:auto;min-width:min(30rem,100%)}\ntable.columns th:first-child{width:27%}\n.w{white-space:nowrap}\n"
     "table.statements .hash{white-space:nowrap;font-size:.72em}\n"
+    "table.policy td:first-child{white-space:nowrap}\n"
     "tbody th{font-weight:400}\n"
     "table.facts{table-layout:fixed}\ntable.facts th{width:13rem;color:var(--soft)}\n"
     ".n{text-align:right;white-space:nowrap;padding-right:1.4rem}\nth:last-child,td:last-child{padding-right:0}\n"

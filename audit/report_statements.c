@@ -113,7 +113,7 @@ void rp_report_policy(rp_report_view *r)
     rp_buffer_text(out, "<h3>Policy</h3>\n<p>");
     rp_html_name(out, policy->name);
     rp_buffer_printf(out, ", SHA-256 <span class=\"hash\">%s</span></p>\n", policy->digest);
-    rp_html_table(out, "statements", NULL, "Clause|What it asks for, and what was found");
+    rp_html_table(out, "policy", NULL, "Clause|What it asks for, and what was found");
     for (size_t i = 0; i < policy->clauses; i++) {
         const rp_policy_clause *clause = &policy->clause[i];
 
