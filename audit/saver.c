@@ -5,15 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/compose.h"
 #include "base/memory.h"
-
-static double seconds(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void note(rp_saver *s, const char *text)
 {
@@ -62,7 +55,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
         status = rp_resume_open(&s->resume, path, &identity, options->resume, force, err);
     if (status == RP_OK)
         note(s, rp_resume_passed_over(s->resume));
-    s->next = seconds() + s->every;
+    s->next = rp_compose_seconds() + s->every;
     return status;
 }
 
@@ -120,15 +113,15 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *r
 static rp_status save(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
 {
     rp_error why = {0};
-    double start = seconds();
+    double start = rp_compose_seconds();
     rp_status status = make_point(s, driver, recorder, writer, &why);
 
     if (status == RP_OK)
         s->points++;
     else
         note(s, why.text);
-    s->next = seconds() + s->every;
-    s->seconds += seconds() - start;
+    s->next = rp_compose_seconds() + s->every;
+    s->seconds += rp_compose_seconds() - start;
     return status;
 }
 
@@ -139,7 +132,7 @@ static bool wanted(const rp_saver *s, const rp_driver *driver)
 
 void rp_saver_tick(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
 {
-    if (wanted(s, driver) && seconds() >= s->next)
+    if (wanted(s, driver) && rp_compose_seconds() >= s->next)
         (void)save(s, driver, recorder, writer);
 }
 
