@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and clang,
-# -O0 and -O3. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
-# clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
+# -O0 and -O3; the build in BUILD_DIR is one of these. Recipes: the credit network where the data folder is present, the
+# loans, and the golden recipes (all layers, clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
 build=$2/identity
@@ -29,12 +29,16 @@ compare() { # label, command...: runs every recipe and compares with the first a
     done
 }
 
+here=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=.*\///p' "$2/CMakeCache.txt")
+grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$2/CMakeCache.txt" || here="$here, not -O3"
+compare "this build ($here)" "$2/cli/reprise"
 for compiler in gcc clang; do
     if ! command -v $compiler >/dev/null; then
         echo "skipped: no $compiler"
         continue
     fi
     for level in 0 3; do
+        [ "$level" = 0 ] || [ $compiler != "$here" ] || continue
         out=$build/$compiler-O$level
         cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None -DRP_BUILD_TESTS=OFF \
             -DCMAKE_C_FLAGS="-O$level" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
@@ -42,7 +46,7 @@ for compiler in gcc clang; do
         compare "$compiler -O$level" "$out/cli/reprise"
     done
 done
-reprise=$out/cli/reprise
+reprise=$2/cli/reprise
 for threads in 1 2 3 7; do
     options="--threads $threads" compare "threads $threads" "$reprise"
 done
