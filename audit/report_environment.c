@@ -167,9 +167,25 @@ void rp_report_digests(rp_report_view *r)
 
 /* ---- how to verify ---- */
 
+/* By who made the run, or later by somebody who vouches for it: verify then wants a key. */
 static bool is_signed(const rp_report_view *r)
 {
-    return rp_archive_find(r->archive, RP_RUN_STATEMENT) != NULL;
+    static const char endorsement[] = "signatures/endorsement-";
+    bool found = rp_archive_find(r->archive, RP_RUN_STATEMENT) != NULL;
+
+    for (size_t i = 0; i < rp_archive_member_count(r->archive) && !found; i++)
+        found = strncmp(rp_archive_member(r->archive, i)->name, endorsement, sizeof endorsement - 1) == 0;
+    return found;
+}
+
+/* A member that was left out of the archive and given back for this page. */
+static bool was_given(const rp_report_view *r)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < rp_archive_withheld_count(r->archive) && !found; i++)
+        found = rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) != NULL;
+    return found;
 }
 
 void rp_report_how_to_verify(rp_report_view *r)
@@ -193,6 +209,7 @@ void rp_report_how_to_verify(rp_report_view *r)
                      "<code>tar -xf run.reprise</code> and <code>sha256sum</code> show the digests of all members.</p>\n",
                      with_key ? ", and this key" : "", with_key ? "sha256sum signer.pub.pem" : "", with_key ? "\n" : "",
                      with_key ? ", the second the key id under Verdict" : "");
-    rp_buffer_printf(out, "<h3>This page again</h3>\n<pre>reprise report run.reprise%s -o report.html</pre>\n",
-                     r->verified && r->verified->statements ? " --trust signer.pub.pem" : "");
+    rp_buffer_printf(out, "<h3>This page again</h3>\n<pre>reprise report run.reprise%s%s%s -o report.html</pre>\n",
+                     r->verified && r->verified->statements ? " --trust signer.pub.pem" : "",
+                     r->verified && r->verified->policy ? " --policy policy.yaml" : "", was_given(r) ? " --withheld FOLDER" : "");
 }

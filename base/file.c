@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -102,31 +103,54 @@ static rp_status exists(const char *path, rp_error *err)
     return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
 }
 
+/* A new file beside path, under the process's umask: mkstemp's mode could only be widened afterwards, and nobody but the
+ * kernel can read the umask without changing it. to: room for path and 12 bytes. -1 with errno. */
+static int create_beside(char *to, const char *path, unsigned mode)
+{
+    static atomic_uint turn;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    const size_t length = strlen(path);
+    int fd = -1;
+
+    memcpy(to, path, length);
+    memcpy(to + length, ".tmp-XXXXXX", 12);
+    for (int i = 0; i < 100 && fd < 0 && (i == 0 || errno == EEXIST); i++) { /* O_EXCL: no name that is there, nor a link, is opened */
+        struct timespec now = {0, 0};
+        uint64_t draw;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        draw = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 6 ^ atomic_fetch_add(&turn, 1)) * 0x9E3779B97F4A7C15u >> 34;
+        for (size_t k = 0; k < 6; k++, draw >>= 5)
+            to[length + 5 + k] = letters[draw & 31];
+        fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    }
+    return fd;
+}
+
 rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, unsigned mode, rp_error *err)
 {
     rp_file_writer *w;
-    size_t length = strlen(path);
-    struct stat info;
+    struct stat info = {0};
+    bool replaces;
 
     *out = NULL;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return rp_fail(err, RP_EARG, "%s: is a directory, expected a file name", path);
     if (!force && rp_file_exists(path))
         return exists(path, err);
+    replaces = S_ISREG(info.st_mode);
     w = rp_calloc(1, sizeof *w);
     if (w) {
         w->fd = w->slot = -1;
         w->force = force;
         w->path = rp_strdup(path);
-        w->temporary = rp_malloc(length + 16);
+        w->temporary = rp_malloc(strlen(path) + 12);
     }
     if (!w || !w->path || !w->temporary) {
         rp_file_abort(w);
         return rp_no_memory(err);
     }
-    memcpy(w->temporary, path, length);
-    memcpy(w->temporary + length, ".tmp-XXXXXX", 12);
-    w->fd = mkstemp(w->temporary);
+    w->fd = create_beside(w->temporary, path, mode);
     if (w->fd < 0) {
         rp_status status = rp_fail(err, RP_EIO, "%s: cannot write here: %s", path, strerror(errno));
 
@@ -136,8 +160,8 @@ rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, uns
         return status;
     }
     w->slot = remember(w->temporary);
-    (void)fcntl(w->fd, F_SETFD, FD_CLOEXEC);
-    if (fchmod(w->fd, mode) != 0) {
+    /* a file that takes another's place is open to nobody to whom that one was not */
+    if (replaces && fchmod(w->fd, mode & info.st_mode & 0777) != 0) {
         rp_status status = rp_fail(err, RP_EIO, "%s: cannot set the mode: %s", path, strerror(errno));
 
         rp_file_abort(w);

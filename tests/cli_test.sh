@@ -20,6 +20,21 @@ done
 works '^reprise [0-9]+\.[0-9]+\.[0-9]+ ' "$reprise" --version
 works '^\{"format":1,"version":"' "$reprise" --version --json
 
+# ---- who may read what is written ----
+(umask 077 && "$reprise" keygen private >"$log/out" && "$reprise" run small.yaml -o private-mode.reprise >"$log/out")
+holds "the umask holds for archives" test "$(stat -c %a private-mode.reprise)" = 600
+holds "and for public keys" test "$(stat -c %a private.pub.pem)" = 600
+works '^archive' "$reprise" run small.yaml -o private-mode.reprise --force
+holds "a file that is replaced is not opened to others" test "$(stat -c %a private-mode.reprise)" = 600
+works '^archive' "$reprise" run small.yaml -o open-mode.reprise
+holds "without a umask of one's own, others may read" test "$(stat -c %a open-mode.reprise)" = 644
+chmod 664 open-mode.reprise
+works '^signed|^endorse' "$reprise" sign open-mode.reprise --key private.pem
+holds "adding a statement leaves the mode" test "$(stat -c %a open-mode.reprise)" = 664
+works '^written' "$reprise" report open-mode.reprise -o signed-later.html --trust private.pub.pem
+holds "its report tells the key in the commands" grep -q '^<pre>reprise verify run.reprise --trust signer.pub.pem' signed-later.html
+rm -f private.pem private.pub.pem signed-later.html
+
 # ---- keygen ----
 works "^key +$hex \(ECDSA P-256\)" "$reprise" keygen me
 holds "the private key is private" test "$(stat -c %a me.pem)" = 600

@@ -75,9 +75,16 @@ WRAP(mkstemp64, ENOSPC, (char *path), (path))
 
 int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);
-int __wrap_open64(const char *path, int flags, ...) /* what the library makes by open has this mode */
+int __wrap_open64(const char *path, int flags, ...)
 {
-    return fails_now(EMFILE) ? -1 : __real_open64(path, flags, 0644);
+    mode_t mode = 0;
+    va_list list;
+
+    va_start(list, flags);
+    if (flags & O_CREAT)
+        mode = va_arg(list, mode_t);
+    va_end(list);
+    return fails_now(EMFILE) ? -1 : __real_open64(path, flags, mode);
 }
 
 DIR *__real_opendir(const char *path);
