@@ -60,23 +60,34 @@ void rp_report_approval_words(rp_buffer *out, const rp_approval *a)
     rp_html_name(out, a->reason);
 }
 
+/* Whether it speaks against the archive. */
+static bool is_against(const rp_verified_statement *one)
+{
+    return (one->verdict && !one->verdict->identical) || (one->approval && one->approval->decision == RP_REJECT);
+}
+
+/* All that speak against the archive before all others: the order of members is that of hashes, which a signer can choose. */
 static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
 {
-    size_t shown = 0;
+    enum { ROWS_MAX = 16 };
+    size_t shown = 0, all = 0;
 
-    for (size_t i = 0; r->verified && i < r->verified->statements && shown < 16; i++) {
-        const rp_verified_statement *one = &r->verified->statement[i];
+    for (int fine = 0; fine < 2; fine++)
+        for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+            const rp_verified_statement *one = &r->verified->statement[i];
 
-        if (one->kind != kind)
-            continue;
-        if (shown++)
-            rp_buffer_text(r->out, "<br/>");
-        if (one->verdict)
-            rp_report_verdict_words(r->out, one->verdict);
-        else if (one->approval)
-            rp_report_approval_words(r->out, one->approval);
-        put_by(r->out, one);
-    }
+            if (one->kind != kind || is_against(one) == (fine != 0) || all++ >= ROWS_MAX)
+                continue;
+            if (shown++)
+                rp_buffer_text(r->out, "<br/>");
+            if (one->verdict)
+                rp_report_verdict_words(r->out, one->verdict);
+            else if (one->approval)
+                rp_report_approval_words(r->out, one->approval);
+            put_by(r->out, one);
+        }
+    rp_html_note_first(r->out, shown, all, kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
+                                                                         : "replays; all are listed below");
     return shown;
 }
 

@@ -127,32 +127,53 @@ static void put_other(rp_report_view *r, const rp_member *member)
     rp_buffer_text(out, "</span></td></tr>\n");
 }
 
+/* What this report's maker trusts comes first, so that nobody can push it off the list by adding more. */
+static bool is_counted(const rp_report_view *r, const rp_member *member)
+{
+    const rp_verified_proof *proof = find_proof(r, member);
+
+    return find_checked(r, member) != NULL || (proof && *proof->key_id);
+}
+
+static rp_status put_signature_member(rp_report_view *r, const rp_member *member, rp_error *err)
+{
+    rp_report_statement statement;
+    rp_status status;
+
+    if (!rp_report_is_statement(member)) {
+        put_other(r, member);
+        return RP_OK;
+    }
+    status = rp_report_statement_read(r, member, &statement, err);
+    if (status == RP_OK)
+        put_statement(r, member, &statement);
+    json_decref(statement.payload);
+    return status;
+}
+
 static rp_status put_statements(rp_report_view *r, rp_error *err)
 {
-    size_t n = rp_archive_member_count(r->archive), shown = 0;
+    enum { COUNTED_MAX = 1024, OTHERS_MAX = 64 };
+    const size_t n = rp_archive_member_count(r->archive);
+    size_t shown[2] = {0, 0}, all[2] = {0, 0}; /* those that count, the others */
     rp_status status = RP_OK;
 
     rp_buffer_text(r->out, "<h3>Signed statements</h3>\n");
-    for (size_t i = 0; i < n && status == RP_OK; i++) {
-        const rp_member *member = rp_archive_member(r->archive, i);
-        rp_report_statement statement;
+    for (int others = 0; others < 2; others++)
+        for (size_t i = 0; i < n && status == RP_OK; i++) {
+            const rp_member *member = rp_archive_member(r->archive, i);
 
-        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || shown == 64)
-            continue;
-        if (shown++ == 0)
-            rp_html_table(r->out, "statements", NULL, "What it states|Signature");
-        if (!rp_report_is_statement(member)) {
-            put_other(r, member);
-            continue;
+            if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || is_counted(r, member) == (others != 0) ||
+                all[others]++ >= (others ? OTHERS_MAX : COUNTED_MAX))
+                continue;
+            if (shown[0] + shown[1] == 0)
+                rp_html_table(r->out, "statements", NULL, "What it states|Signature");
+            shown[others]++;
+            status = put_signature_member(r, member, err);
         }
-        status = rp_report_statement_read(r, member, &statement, err);
-        if (status == RP_OK)
-            put_statement(r, member, &statement);
-        json_decref(statement.payload);
-    }
-    rp_buffer_text(r->out, shown ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
-    if (shown == 64)
-        rp_buffer_text(r->out, "<p class=\"note\">The first 64 statements.</p>\n");
+    rp_buffer_text(r->out, shown[0] + shown[1] ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
+    rp_html_note_first(r->out, shown[0], all[0], "that count");
+    rp_html_note_first(r->out, shown[1], all[1], "others");
     rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
                            "elsewhere. Statements can be added to an archive later, for instance on a replay or an "
                            "approval; times in them are the signer&#39;s word.</p>\n");

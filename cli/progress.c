@@ -21,15 +21,25 @@ static const double redraw_seconds = 0.1;
 /* Everything that ends the command. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Async-signal-safe: unlink, rmdir, write and _exit only. */
+/* The first signal asks for the end, the second ends at once; but one within a second of the first is the same wish: timeout(1)
+ * and service managers send theirs to the process and to its group. Async-signal-safe: clock_gettime, unlink, rmdir, write and
+ * _exit only. */
 static void on_signal(int number)
 {
     static const char message[] = "reprise: interrupted\n";
+    static struct timespec first; /* handlers hold off one another */
+    struct timespec now = {0, 0};
 
     (void)number;
-    if (polled && !interrupted) {
-        interrupted = 1;
-        return;
+    if (polled) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        if (!interrupted) {
+            interrupted = 1;
+            first = now;
+            return;
+        }
+        if ((now.tv_sec - first.tv_sec) * 1000000000LL + (now.tv_nsec - first.tv_nsec) < 1000000000LL)
+            return;
     }
     rp_file_remove_temporaries();
     if (scratch_file)

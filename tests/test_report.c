@@ -403,6 +403,46 @@ static void replays_decisions_and_policies_are_told_only_when_checked(void **sta
     rp_buffer_free(&bytes);
 }
 
+/* Whoever has the file can add statements: none that counts is pushed off the page by them, least of all a rejection. */
+static void a_rejection_is_told_among_many_statements(void **state)
+{
+    rp_approval approval = {.role = "risk", .decision = RP_REJECT, .reason = "leaks the target"};
+    char path[] = "/tmp/reprise-test-XXXXXX", *html, *row;
+    int file = mkstemp(path);
+    rp_buffer bytes = {0};
+    rp_archive *archive;
+    rp_key *key, *stranger;
+
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    assert_ok(rp_key_generate(&key, &err));
+    assert_ok(rp_key_generate(&stranger, &err));
+    sample_archive(&bytes, key);
+    assert_ok(rp_archive_open_memory(&archive, bytes.data, bytes.size, "test", &err));
+    assert_ok(rp_file_save(path, bytes.data, bytes.size, true, 0644, &err));
+    assert_ok(rp_archive_approve(path, rp_archive_id(archive), &approval, key, NULL, &err));
+    approval.decision = RP_APPROVE;
+    for (int i = 0; i < 90; i++) {
+        (void)snprintf(approval.reason, sizeof approval.reason, "fine %d", i);
+        assert_ok(rp_archive_approve(path, rp_archive_id(archive), &approval, i < 20 ? key : stranger, NULL, &err));
+    }
+    rp_archive_close(archive);
+    assert_ok(rp_file_read(path, 1 << 24, &bytes, &err));
+    unlink(path);
+    html = report(&bytes, key);
+    row = strstr(html, "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the target</bdi>");
+    assert_non_null(row);
+    assert_has(html, "The first 16 of 21 decisions; all are listed below.");
+    assert_has(html, "Provenance: this run was made");
+    assert_non_null(strstr(row + 100, "<strong>Rejected</strong>"));
+    assert_has(html, "The first 64 of 70 others.");
+    rp_text_free(html);
+    rp_key_free(stranger);
+    rp_key_free(key);
+    rp_buffer_free(&bytes);
+}
+
 /* The checker would notice. */
 static void the_checker_sees_broken_markup(void **state)
 {
@@ -424,6 +464,7 @@ int main(void)
         cmocka_unit_test(text_that_is_not_utf8_becomes_replacement_characters),
         cmocka_unit_test(members_without_sense_are_named_in_the_report),
         cmocka_unit_test(replays_decisions_and_policies_are_told_only_when_checked),
+        cmocka_unit_test(a_rejection_is_told_among_many_statements),
         cmocka_unit_test(the_checker_sees_broken_markup),
     };
 
