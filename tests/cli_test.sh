@@ -273,6 +273,15 @@ for signal in INT TERM HUP; do
     holds "--force drops what was left" test ! -e long.reprise.resume
     rm long.reprise
 done
+# The same signal twice at once, as timeout(1) and service managers send it, is one.
+"$reprise" run long.yaml -o long.reprise --save-every 0.01 >"$log/out" 2>"$log/err" &
+until [ -e long.reprise.resume/spool ] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+kill -TERM $! && kill -TERM $!
+wait $!
+code=$?
+holds "a doubled signal leaves a point too" grep -q '^reprise: interrupted at step .*: --resume goes on' "$log/err"
+holds "and the exit code is 130" test $code -eq 130
+rm -rf long.reprise.resume
 fails 2 'expected seconds from 0 to 1000000, found x' "$reprise" run small.yaml -o s.reprise --save-every x
 fails 2 'leave out --resume' "$reprise" run small.yaml --no-record --resume
 works '"resumed_at":0,"resumes":0,"saved_points":0,' "$reprise" run small.yaml -o s.reprise --resume --json
