@@ -271,11 +271,9 @@ static rp_status choose(rp_part *part, const rp_replay_choice *choice, rp_replay
 /* What the driver makes whichever steps were replayed: preparation, metrics and predictions among it. */
 static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *compared, rp_error *err)
 {
-    const json_t *recorded = rp_archive_manifest(part->archive)->run;
     const bool ended = part->chosen[part->n_chosen - 1] + 1 == part->segments.count && part->end == part->segments.total;
     rp_archive_writer *writer = NULL;
-    json_t *run = json_object(), *value;
-    const char *key;
+    json_t *run = json_object();
     rp_status status = run ? rp_archive_writer_new(&writer, NULL, err) : rp_no_memory(err);
 
     *compared = 0;
@@ -296,9 +294,8 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
                      : rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive", made->name);
         ++*compared;
     }
-    json_object_foreach(run, key, value)
-        if (status == RP_OK && !json_equal(json_object_get(recorded, key), value))
-            status = rp_fail(err, RP_EBITS, "manifest.json: run.%s is not what the replay makes", key);
+    if (status == RP_OK)
+        status = rp_replay_compare_rest(part->archive, driver, writer, run, err);
     rp_archive_writer_free(writer);
     json_decref(run);
     return status;

@@ -519,6 +519,64 @@ static void many_at_a_time_find_the_same_first_difference(void **state)
     rp_archive_close(honest);
 }
 
+/* The archive with a member or a key of the manifest's run object that no run leaves. */
+static rp_archive *add_to(const rp_archive *from, const char *member, const char *key)
+{
+    rp_archive_writer *writer;
+    rp_archive *archive;
+    rp_buffer body = {0};
+    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+
+    OK(rp_archive_writer_new(&writer, folder, &err));
+    for (size_t i = 1; i < rp_archive_member_count(from); i++) {
+        OK(rp_archive_read_member(from, rp_archive_member(from, i)->name, SIZE_MAX / 2, &body, &err));
+        OK(rp_archive_writer_add(writer, rp_archive_member(from, i)->name, body.data, body.size, &err));
+    }
+    if (member)
+        OK(rp_archive_writer_add(writer, member, "{}", 2, &err));
+    if (key)
+        assert_int_equal(json_object_set_new(run, key, json_string("abc")), 0);
+    OK(rp_archive_writer_finish(writer, rp_archive_manifest(from)->kind, run, &err));
+    save(writer, "more", NULL);
+    OK(rp_archive_open(&archive, path_of("more"), &err));
+    rp_buffer_free(&body);
+    json_decref(run);
+    return archive;
+}
+
+static void what_no_run_makes_is_refused_by_every_replay(void **state)
+{
+    static const char *const members[] = {"outputs/fairness.json", "run/programs/0099.json", "run/programs/notes.json",
+                                          "weights/other.safetensors", "data/feeds.bin", "data/more.csv"};
+    static const char *const keys[] = {"approved_by", "final_state", "parent"};
+    const rp_replay_choice all = {.mode = RP_REPLAY_FULL}, parallel = {.mode = RP_REPLAY_FULL, .parallel = 2},
+                           range = {.mode = RP_REPLAY_RANGE, .first = 0, .last = 1},
+                           sample = {.mode = RP_REPLAY_SAMPLE, .share = 1000000, .seed = "x"};
+    const rp_replay_choice *const choices[] = {&all, &parallel, &range, &sample};
+    rp_archive *recipe = run_recipe("honest", "checkpoint_every: 4"), *api = run_api("api", 3, 1, 11);
+    rp_job *job;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof members + sizeof keys) / sizeof *members; i++) {
+        const size_t k = i / 2, count = sizeof members / sizeof *members;
+        const char *member = k < count ? members[k] : NULL, *key = k < count ? NULL : keys[k - count];
+        rp_archive *lie;
+
+        if (i % 2 && member && strcmp(member, "data/feeds.bin") == 0)
+            continue; /* a run of the API has it */
+        lie = add_to(i % 2 ? api : recipe, member, key);
+        for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
+            if (part(lie, choices[c], 1, &job) == RP_OK)
+                fail_msg("%s %s: choice %zu found every bit the same", member ? "member" : "key", member ? member : key, c);
+            if (!strstr(err.text, member ? member : c ? key : "manifest.json"))
+                fail_msg("%s is not named: %s", member ? member : key, err.text);
+        }
+        rp_archive_close(lie);
+    }
+    rp_archive_close(api);
+    rp_archive_close(recipe);
+}
+
 /* Whichever of them takes the last segment, the final states are those of the run's end, and false ones are seen. */
 static void many_at_a_time_over_a_run_of_the_api(void **state)
 {
@@ -582,6 +640,7 @@ int main(void)
         cmocka_unit_test(false_members_are_named),
         cmocka_unit_test(forged_segments),
         cmocka_unit_test(many_at_a_time_find_the_same_first_difference),
+        cmocka_unit_test(what_no_run_makes_is_refused_by_every_replay),
         cmocka_unit_test(many_at_a_time_over_a_run_of_the_api),
         cmocka_unit_test(samples_that_hold_the_lie_catch_it),
     };
