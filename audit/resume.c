@@ -143,17 +143,36 @@ static bool lock(int fd)
     return true;
 }
 
+/* A point is believed, and what follows from it is signed: nobody else may have been able to put it there. */
+static rp_status is_ours(const rp_resume *r, rp_error *err)
+{
+    struct stat info;
+
+    if (fstat(r->fd, &info) != 0)
+        return rp_fail(err, RP_EIO, "%s: cannot open: %s", r->folder, strerror(errno));
+    if (info.st_uid != geteuid())
+        return rp_fail(err, RP_EIO, "%s: belongs to another user: no resume point in it is taken or made", r->folder);
+    if (info.st_mode & (S_IWGRP | S_IWOTH))
+        return rp_fail(err, RP_EIO, "%s: others may write there: no resume point in it is taken or made", r->folder);
+    return RP_OK;
+}
+
 /* Opens and locks the folder. No folder is no error: fd stays -1. */
 static rp_status hold(rp_resume *r, rp_error *err)
 {
+    rp_status status;
+
     r->fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (r->fd < 0)
         return errno == ENOENT ? RP_OK : rp_fail(err, RP_EIO, "%s: cannot open: %s", r->folder, strerror(errno));
-    if (lock(r->fd))
+    status = is_ours(r, err);
+    if (status == RP_OK && !lock(r->fd))
+        status = rp_fail(err, RP_EIO, "%s: another process is at this run", r->folder);
+    if (status == RP_OK)
         return RP_OK;
     close(r->fd);
     r->fd = -1;
-    return rp_fail(err, RP_EIO, "%s: another process is at this run", r->folder);
+    return status;
 }
 
 static rp_status found_points(const rp_resume *r, uint64_t step, rp_error *err)

@@ -64,6 +64,25 @@ rp_archive_writer *rp_saver_writer(rp_saver *s)
     return s->resume && rp_resume_loaded(s->resume) ? rp_resume_take_writer(s->resume) : NULL;
 }
 
+/* Where every record has the digest of all states, the last one's must be that of the states that were loaded. */
+static rp_status compare_states(const rp_resume_point *point, const rp_driver *driver, const rp_recorder *recorder, rp_error *err)
+{
+    rp_digest digest;
+    rp_record last;
+    rp_status status;
+
+    if (rp_driver_state_period(driver) != 1)
+        return RP_OK;
+    status = rp_recorder_final_state(recorder, &digest, err);
+    if (status != RP_OK)
+        return status;
+    if (!rp_record_read(&last, (const unsigned char *)point->journal.data + point->journal.size - RP_RECORD_SIZE) ||
+        !rp_digest_equal(&last.states, &digest))
+        return rp_fail(err, RP_EHASH, "resume point: its states are not those of its journal's last record: --force instead of "
+                       "--resume starts again");
+    return RP_OK;
+}
+
 rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_error *err)
 {
     const rp_resume_point *point = s->resume ? rp_resume_loaded(s->resume) : NULL;
@@ -77,6 +96,8 @@ rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, 
         status = rp_recorder_continue(recorder, point->journal.data, point->journal.size, err);
     if (status == RP_OK)
         status = rp_driver_restore(driver, point->step, point->states.data, point->states.size, "resume point", err);
+    if (status == RP_OK)
+        status = compare_states(point, driver, recorder, err);
     s->resumed_at = point->step;
     s->resumes = point->resumes + 1;
     s->began = (time_t)point->started;

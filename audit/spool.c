@@ -161,7 +161,7 @@ static rp_status copy_to(const rp_spool *spool, int fd, rp_error *err)
 
 rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     rp_status status;
 
     if (fd < 0)

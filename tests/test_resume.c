@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "audit/archive.h"
+#include "audit/resume.h"
 #include "base/file.h"
 #include "rp/rp.h"
 
@@ -241,6 +242,51 @@ static void a_damaged_point_is_passed_over_for_the_one_before(void **state)
     rp_buffer_free(&point);
 }
 
+/* With all digests of the file right, as somebody would make it who wants other states. */
+static void forge_states(const char *name)
+{
+    rp_resume_identity identity;
+    rp_resume_point point;
+    rp_buffer file = {0};
+    json_t *header;
+
+    OK(rp_file_read(path_of(name), 1 << 24, &file, &err));
+    header = json_loadb((const char *)file.data + 48, (size_t)rp_load_u64(file.data + 8), 0, NULL);
+    assert_true(rp_unhex(identity.recipe.bytes, RP_DIGEST_SIZE, json_string_value(json_object_get(header, "recipe"))));
+    assert_true(rp_unhex(identity.data.bytes, RP_DIGEST_SIZE, json_string_value(json_object_get(header, "data"))));
+    OK(rp_resume_point_read(&point, &identity, path_of(name), &err));
+    ((unsigned char *)point.states.data)[point.states.size - 1] ^= 1;
+    OK(rp_resume_point_write(&point, &identity, path_of(name), &err));
+    rp_resume_point_free(&point);
+    rp_buffer_free(&file);
+    json_decref(header);
+}
+
+/* What follows from a point is signed, so nobody else may have made it. */
+static void points_that_another_may_have_made_are_refused(void **state)
+{
+    (void)state;
+    clean();
+    assert_int_equal(train("recipe.yaml", 5, false, false, true, NULL), RP_ECANCELED);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(chmod(path_of("out.reprise.resume"), k ? 0720 : 0702), 0);
+        assert_int_equal(train("recipe.yaml", 0, true, false, false, NULL), RP_EIO);
+        assert_non_null(strstr(err.text, "others may write there"));
+    }
+    assert_int_equal(chmod(path_of("out.reprise.resume"), 0700), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path_of("out.reprise.resume"), 65534, 65534), 0);
+        assert_int_equal(train("recipe.yaml", 0, true, false, false, NULL), RP_EIO);
+        assert_non_null(strstr(err.text, "belongs to another user"));
+        assert_int_equal(chown(path_of("out.reprise.resume"), 0, 0), 0);
+    }
+    forge_states("out.reprise.resume/point-000000000005");
+    assert_int_equal(train("recipe.yaml", 0, true, false, false, NULL), RP_EHASH);
+    assert_non_null(strstr(err.text, "are not those of its journal's last record"));
+    assert_false(exists("out.reprise"));
+    clean();
+}
+
 /* The spool holds the first weights and the checkpoints after 2 and 4 steps: what lies behind step 4 is of no use to a point,
  * what lies before it no point can do without. */
 static void a_damaged_spool_is_seen(void **state)
@@ -411,6 +457,7 @@ int main(void)
         cmocka_unit_test(what_an_interrupted_run_left_is_not_passed_over),
         cmocka_unit_test(points_of_another_recipe_or_other_data_are_refused),
         cmocka_unit_test(a_damaged_point_is_passed_over_for_the_one_before),
+        cmocka_unit_test(points_that_another_may_have_made_are_refused),
         cmocka_unit_test(a_damaged_spool_is_seen),
         cmocka_unit_test(an_archive_that_has_its_name_already_is_found_to_be_this_one),
         cmocka_unit_test(what_was_never_a_point_is_nothing),
