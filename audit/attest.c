@@ -99,6 +99,7 @@ static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, c
         memcpy(out->member.name, RP_OMS_BUNDLE, sizeof RP_OMS_BUNDLE);
         out->member.size = text->size;
         out->bytes = text->data;
+        out->once = true; /* another who signs at this moment may have brought one */
     }
     rp_archive_close(archive);
     return status;

@@ -55,11 +55,17 @@ static rp_status find_kind(rp_key *key, const char *where, rp_error *err)
     const char *type = EVP_PKEY_get0_type_name(key->pkey);
     bool curve = EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_EC;
     char group[64] = "";
+    int parameters = 0; /* written out instead of the curve's name: the same key would have another id */
 
     ERR_set_mark();
+    if (curve)
+        (void)EVP_PKEY_get_int_param(key->pkey, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS, &parameters);
     if (curve && EVP_PKEY_get_group_name(key->pkey, group, sizeof group, NULL) != 1)
         memcpy(group, "unnamed", sizeof "unnamed");
     ERR_pop_to_mark();
+    if (parameters)
+        return rp_fail(err, RP_EARG, "%s: an EC key with its curve's parameters written out, " EXPECTED_KINDS
+                       ", with the curve's name (openssl ec -param_enc named_curve writes it so)", where);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (curve ? kinds[i].group != NULL && strcmp(group, kinds[i].group) == 0
                   : kinds[i].group == NULL && EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_ED25519)

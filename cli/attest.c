@@ -2,20 +2,47 @@
  * What the replay commands share when they attest. */
 #include "cli/attest.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/material.h"
 #include "cli/progress.h"
 
-rp_status rp_attestation_begin(rp_attestation *a, rp_error *err)
+/* Before hours of replaying: whether the verdict can be added afterwards. */
+static rp_status look_at(const char *path, rp_error *err)
 {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
+    rp_status status = RP_OK;
+    struct stat info;
+
+    if (!folder)
+        return rp_no_memory(err);
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+        status = rp_fail(err, RP_EARG, "%s: is a symbolic link: give the archive itself, to which --attest adds the verdict", path);
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = rp_fail(err, RP_EIO, "%s: cannot write here, but --attest adds the verdict to the archive: %s", folder, strerror(errno));
+    rp_free(folder);
+    return status;
+}
+
+rp_status rp_attestation_begin(rp_attestation *a, const char *path, rp_error *err)
+{
+    rp_status status = a->wanted ? look_at(path, err) : RP_OK;
+
+
     if (a->wanted && !a->key_path)
         return rp_fail(err, RP_EARG, "replay: --attest needs --key KEY.pem: whose verdict is it?");
     if (!a->wanted && (a->key_path || a->passphrase_file))
         return rp_fail(err, RP_EARG, "replay: --key and --passphrase-file are of use only with --attest");
     a->outcome.started = (int64_t)time(NULL);
-    return a->wanted ? rp_signing_key_load(&a->key, a->key_path, a->passphrase_file, err) : RP_OK;
+    if (status == RP_OK && a->wanted)
+        status = rp_signing_key_load(&a->key, a->key_path, a->passphrase_file, err);
+    return status;
 }
 
 rp_status rp_attestation_end(rp_attestation *a, const char *path, const rp_archive *archive, const rp_job *job,
@@ -41,8 +68,8 @@ rp_status rp_attestation_end(rp_attestation *a, const char *path, const rp_archi
                        added == RP_OK ? "attested in " : "the verdict could not be added: ",
                        added == RP_OK ? a->member : late.text);
     if (added != RP_OK)
-        *err = late;
-    return added;
+        return rp_fail(err, added, "every bit is the same, but the verdict could not be added: %.900s", late.text);
+    return RP_OK;
 }
 
 void rp_attestation_free(rp_attestation *a)

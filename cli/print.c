@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 enum { LABEL_WIDTH = 12 };
@@ -51,34 +52,52 @@ void rp_put_plain_line(rp_buffer *out, const char *text)
     put_filtered(out, text, false);
 }
 
+/* The whole of it, however long: what is cut might be the part that matters. */
+static void put_formatted(rp_buffer *out, const char *format, va_list args)
+{
+    char text[2048], *all = text;
+    va_list again;
+    int length;
+
+    va_copy(again, args);
+    length = vsnprintf(text, sizeof text, format, args);
+    if (length >= (int)sizeof text) {
+        all = rp_malloc((size_t)length + 1);
+        if (all)
+            (void)vsnprintf(all, (size_t)length + 1, format, again);
+    }
+    va_end(again);
+    if (length < 0 || !all)
+        out->failed = true;
+    else
+        rp_put_plain_line(out, all);
+    if (all != text)
+        rp_free(all);
+    rp_buffer_u8(out, '\n');
+}
+
 void rp_put_line(rp_session *session, const char *label, const char *format, ...)
 {
-    char text[2048];
     va_list args;
 
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     put_label(&session->out, label);
-    rp_put_plain_line(&session->out, text);
-    rp_buffer_u8(&session->out, '\n');
+    va_start(args, format);
+    put_formatted(&session->out, format, args);
+    va_end(args);
 }
 
 void rp_put_verdict(rp_session *session, bool good, const char *label, const char *format, ...)
 {
-    char text[2048];
     va_list args;
 
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     if (session->colour)
         rp_buffer_text(&session->out, good ? "\033[32m" : "\033[31m");
     put_label(&session->out, label);
     if (session->colour)
         rp_buffer_text(&session->out, "\033[0m");
-    rp_put_plain_line(&session->out, text);
-    rp_buffer_u8(&session->out, '\n');
+    va_start(args, format);
+    put_formatted(&session->out, format, args);
+    va_end(args);
 }
 
 const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals)

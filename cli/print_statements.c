@@ -13,7 +13,7 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
                        all = scope->segments_total;
 
     if (!v->identical)
-        rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %.700s", one->key_id, one->key_type, one->time,
+        rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %s", one->key_id, one->key_type, one->time,
                        v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
@@ -31,10 +31,10 @@ static void put_approval_line(rp_session *session, const rp_verified_statement *
     const rp_approval *a = one->approval;
 
     if (a->decision == RP_REJECT)
-        rp_put_verdict(session, false, done[a->decision], "as %s by key %s (%s) at %s: %.900s", a->role, one->key_id,
+        rp_put_verdict(session, false, done[a->decision], "as %s by key %s (%s) at %s: %s", a->role, one->key_id,
                        one->key_type, one->time, a->reason);
     else
-        rp_put_line(session, done[a->decision], "as %s by key %s (%s) at %s: %.900s", a->role, one->key_id, one->key_type,
+        rp_put_line(session, done[a->decision], "as %s by key %s (%s) at %s: %s", a->role, one->key_id, one->key_type,
                     one->time, a->reason);
 }
 
@@ -126,7 +126,7 @@ void rp_put_policy_lines(rp_session *session, const rp_policy_result *policy)
     rp_put_line(session, "policy", "%.200s: %zu of %zu clauses met (SHA-256 %s)", policy->name, policy->clauses - policy->unmet,
                 policy->clauses, policy->digest);
     for (size_t i = 0; i < policy->clauses; i++)
-        rp_put_verdict(session, policy->clause[i].met, policy->clause[i].met ? "met" : "unmet", "%s: %.1500s",
+        rp_put_verdict(session, policy->clause[i].met, policy->clause[i].met ? "met" : "unmet", "%s: %s",
                        policy->clause[i].clause, policy->clause[i].text);
 }
 

@@ -114,7 +114,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_attestation_begin(&r.attest, err);
+    status = rp_attestation_begin(&r.attest, r.archive, err);
     if (status == RP_OK)
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)

@@ -42,6 +42,25 @@ works '^identical' "$reprise" replay a.reprise
 works '^not counted +signatures/verdict-' "$reprise" verify a.reprise --trust builder.pub.pem # others' statements do no harm
 works '^replayed +by key .*: identical, all [0-9]+ steps' "$reprise" verify a.reprise --trust builder.pub.pem --trust validator.pub.pem
 
+# ---- what is told is told whole; what cannot be added is told before ----
+cp a.reprise long.reprise
+reason="approved: $(printf 'x%.0s' {1..1900}) but only for tests"
+"$reprise" approve long.reprise --role risk --decision approve --reason "$reason" --key risk.pem --trust builder.pub.pem >/dev/null
+works 'x but only for tests$' "$reprise" verify long.reprise --trust builder.pub.pem --trust risk.pub.pem
+ln -s a.reprise link.reprise
+fails 2 'link.reprise: is a symbolic link: give the archive itself' "$reprise" replay link.reprise --attest --key validator.pem
+rm link.reprise long.reprise
+
+# ---- one key has one id ----
+openssl ecparam -name prime256v1 -genkey -param_enc explicit -noout -out written-out.pem
+openssl ec -in written-out.pem -pubout -param_enc explicit -out written-out.pub.pem 2>/dev/null
+openssl ec -in written-out.pem -param_enc named_curve -out named.pem 2>/dev/null
+fails 2 "written-out.pub.pem: an EC key with its curve's parameters written out" "$reprise" verify a.reprise --trust written-out.pub.pem
+fails 2 "written-out.pem: an EC key with its curve's parameters written out" "$reprise" sign a.reprise --key written-out.pem
+cp a.reprise named.reprise
+works '^signed|^endorsed' "$reprise" sign named.reprise --key named.pem --trust builder.pub.pem
+rm named.reprise
+
 # ---- each clause unmet in turn ----
 unmet() { # PATTERN, ARCHIVE, [arguments]: exit 4, that clause is told on stdout and the count on stderr
     local pattern=$1 archive=$2
