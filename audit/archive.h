@@ -12,6 +12,8 @@ typedef struct rp_archive_writer rp_archive_writer;
 
 /* directory: where the temporary lives (use the target's); NULL: $TMPDIR or /tmp. */
 rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, rp_error *err);
+/* One whose members are hashed and not kept: for comparing digests. It cannot be read, signed or saved. */
+rp_status rp_archive_writer_digests(rp_archive_writer **out, rp_error *err);
 void rp_archive_writer_free(rp_archive_writer *writer);
 
 /* Adds a member; any order, the archive sorts them. Not manifest.json, not signatures/. Errors: RP_EARG for a bad or

@@ -28,7 +28,7 @@ struct rp_archive_writer {
     char id[RP_DIGEST_HEX];
 };
 
-rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, rp_error *err)
+static rp_status new_writer(rp_archive_writer **out, const char *directory, bool spools, rp_error *err)
 {
     rp_archive_writer *writer = rp_calloc(1, sizeof *writer);
     rp_status status;
@@ -36,13 +36,23 @@ rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, 
     *out = NULL;
     if (writer == NULL)
         return rp_no_memory(err);
-    status = rp_spool_new(&writer->spool, directory, err);
+    status = spools ? rp_spool_new(&writer->spool, directory, err) : rp_spool_none(&writer->spool, err);
     if (status != RP_OK) {
         rp_archive_writer_free(writer);
         return status;
     }
     *out = writer;
     return RP_OK;
+}
+
+rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, rp_error *err)
+{
+    return new_writer(out, directory, true, err);
+}
+
+rp_status rp_archive_writer_digests(rp_archive_writer **out, rp_error *err)
+{
+    return new_writer(out, NULL, false, err);
 }
 
 void rp_archive_writer_free(rp_archive_writer *writer)

@@ -116,7 +116,7 @@ static rp_status prepare(work *w, const rp_archive *archive, rp_error *err)
     rp_status status = rp_driver_from_archive(&w->driver, archive, &run, err);
 
     if (status == RP_OK)
-        status = rp_archive_writer_new(&w->writer, NULL, err);
+        status = rp_archive_writer_digests(&w->writer, err);
     if (status == RP_OK)
         status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), rp_driver_kind(w->driver) == RP_RUN_API, err);
     if (status == RP_OK)
@@ -274,7 +274,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     const bool ended = part->chosen[part->n_chosen - 1] + 1 == part->segments.count && part->end == part->segments.total;
     rp_archive_writer *writer = NULL;
     json_t *run = json_object();
-    rp_status status = run ? rp_archive_writer_new(&writer, NULL, err) : rp_no_memory(err);
+    rp_status status = run ? rp_archive_writer_digests(&writer, err) : rp_no_memory(err);
 
     *compared = 0;
     if (status == RP_OK)

@@ -15,7 +15,7 @@
 enum { COPY = 65536 };
 
 struct rp_spool {
-    int fd;
+    int fd; /* -1: what is added is counted, and nothing kept */
     uint64_t size;
 };
 
@@ -62,6 +62,11 @@ rp_status rp_spool_new(rp_spool **out, const char *directory, rp_error *err)
         *out = NULL;
     }
     return status;
+}
+
+rp_status rp_spool_none(rp_spool **out, rp_error *err)
+{
+    return new_spool(out, err);
 }
 
 static rp_status open_named(rp_spool *spool, const char *path, uint64_t size, rp_error *err)
@@ -123,7 +128,7 @@ static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, s
 
 rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err)
 {
-    rp_status status = write_at(spool->fd, spool->size, bytes, size, err);
+    rp_status status = spool->fd < 0 ? RP_OK : write_at(spool->fd, spool->size, bytes, size, err);
 
     if (status == RP_OK)
         spool->size += size;

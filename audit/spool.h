@@ -12,6 +12,8 @@ typedef struct rp_spool rp_spool;
 
 /* Without a name, in directory; NULL: $TMPDIR or /tmp. */
 rp_status rp_spool_new(rp_spool **out, const char *directory, rp_error *err);
+/* Keeps nothing but the size: for members of which only digests are wanted. Reading from it fails. */
+rp_status rp_spool_none(rp_spool **out, rp_error *err);
 /* The first size bytes of the file at path, which is cut there. Errors: RP_EIO, RP_EHASH when it is shorter or gone. */
 rp_status rp_spool_open(rp_spool **out, const char *path, uint64_t size, rp_error *err);
 void rp_spool_free(rp_spool *spool);
