@@ -86,30 +86,65 @@ static rp_status check_strength(const STACK_OF(X509) *chain, const rp_chain_rule
     return RP_OK;
 }
 
+typedef enum purpose { PURPOSE_ANY, PURPOSE_FITS, PURPOSE_OTHER, PURPOSE_BROKEN } purpose;
+
+/* What the extended key usage, if there is one, says of signing documents, or of dating them. */
+static purpose purpose_of(X509 *certificate, bool timestamps)
+{
+    int critical;
+    EXTENDED_KEY_USAGE *list = X509_get_ext_d2i(certificate, NID_ext_key_usage, &critical, NULL);
+    purpose found = PURPOSE_OTHER;
+
+    if (list == NULL)
+        return critical == -1 ? PURPOSE_ANY : PURPOSE_BROKEN;
+    for (int i = 0; i < sk_ASN1_OBJECT_num(list); i++) {
+        const ASN1_OBJECT *one = sk_ASN1_OBJECT_value(list, i);
+        const int nid = OBJ_obj2nid(one);
+        char text[40] = "";
+
+        (void)OBJ_obj2txt(text, sizeof text, one, 1);
+        if (timestamps ? nid == NID_time_stamp : nid == NID_code_sign || strcmp(text, "1.3.6.1.5.5.7.3.36") == 0) /* RFC 9336 */
+            found = PURPOSE_FITS;
+        else if (nid == NID_anyExtendedKeyUsage && found != PURPOSE_FITS)
+            found = PURPOSE_ANY;
+    }
+    sk_ASN1_OBJECT_pop_free(list, ASN1_OBJECT_free);
+    return found;
+}
+
 /* A certificate made for signing, not one for a web server that happens to have the right key. */
 static rp_status check_signer(X509 *leaf, rp_error *err)
 {
     uint32_t usage = X509_get_key_usage(leaf);
-    EXTENDED_KEY_USAGE *purposes;
-    bool fits = false;
-    int critical;
+    purpose found;
 
     if (X509_check_ca(leaf) != 0)
         return refuse(leaf, "is an authority's, which signs certificates, not runs", err);
     if (usage == UINT32_MAX || (usage & KU_DIGITAL_SIGNATURE) == 0)
         return refuse(leaf, "its key usage is not digitalSignature", err);
-    purposes = X509_get_ext_d2i(leaf, NID_ext_key_usage, &critical, NULL);
-    if (purposes == NULL)
-        return critical == -1 ? RP_OK : refuse(leaf, "a broken extended key usage", err);
-    for (int i = 0; i < sk_ASN1_OBJECT_num(purposes); i++) {
-        const ASN1_OBJECT *one = sk_ASN1_OBJECT_value(purposes, i);
-        char text[40] = "";
+    found = purpose_of(leaf, false);
+    if (found == PURPOSE_BROKEN)
+        return refuse(leaf, "a broken extended key usage", err);
+    if (found == PURPOSE_FITS || (found == PURPOSE_ANY && X509_get_ext_by_NID(leaf, NID_ext_key_usage, -1) < 0))
+        return RP_OK;
+    return refuse(leaf, "its extended key usage is neither codeSigning nor documentSigning", err);
+}
 
-        (void)OBJ_obj2txt(text, sizeof text, one, 1);
-        fits = fits || OBJ_obj2nid(one) == NID_code_sign || strcmp(text, "1.3.6.1.5.5.7.3.36") == 0; /* RFC 9336: documents */
+/* An authority in between that is limited to other purposes, say to web servers, certifies nobody for this one: RFC 5280 leaves
+ * it open, and whoever limits an authority means what it certifies. */
+static rp_status check_between(const STACK_OF(X509) *chain, const rp_chain_rules *rules, rp_error *err)
+{
+    for (int i = 1; i + 1 < sk_X509_num(chain); i++) {
+        purpose found = purpose_of(sk_X509_value(chain, i), rules->timestamps);
+
+        if (found == PURPOSE_BROKEN)
+            return refuse(sk_X509_value(chain, i), "a broken extended key usage", err);
+        if (found == PURPOSE_OTHER)
+            return refuse(sk_X509_value(chain, i), rules->timestamps ? "an authority whose extended key usage leaves out timeStamping"
+                                                                     : "an authority whose extended key usage leaves out codeSigning "
+                                                                       "and documentSigning", err);
     }
-    sk_ASN1_OBJECT_pop_free(purposes, ASN1_OBJECT_free);
-    return fits ? RP_OK : refuse(leaf, "its extended key usage is neither codeSigning nor documentSigning", err);
+    return RP_OK;
 }
 
 /* ---- revocation ---- */
@@ -251,6 +286,8 @@ rp_status rp_chain_judge(rp_chain_verdict *out, X509 *leaf, const rp_chain_rules
     status = find_path(&chain, leaf, rules, err);
     if (status == RP_OK)
         status = check_strength(chain, rules, err);
+    if (status == RP_OK)
+        status = check_between(chain, rules, err);
     if (status == RP_OK && !rules->timestamps)
         status = check_signer(leaf, err);
     if (status == RP_OK)

@@ -73,6 +73,20 @@ for kind in 'ec -pkeyopt ec_paramgen_curve:P-384' 'ec -pkeyopt ec_paramgen_curve
     signed $name
     works "^certificate +CN=$name" "$reprise" verify $name.reprise --ca top.pem
 done
+# an authority that is limited to other purposes certifies no signer
+for purpose in serverAuth codeSigning anyExtendedKeyUsage serverAuth,1.3.6.1.5.5.7.3.36; do
+    name=limited$((checks))
+    issue between$name top "$ca_extensions
+extendedKeyUsage = $purpose"
+    issue $name between$name "$signer_extensions"
+    cat $name.pem between$name.pem >$name.chain.pem
+    signed $name $name.chain.pem
+    if [ $purpose = serverAuth ]; then
+        fails 4 'an authority whose extended key usage leaves out codeSigning' "$reprise" verify $name.reprise --ca top.pem
+    else
+        works "^certificate +CN=$name" "$reprise" verify $name.reprise --ca top.pem
+    fi
+done
 # a countersignature brings its certificate along, and each counts for itself
 issue bob other "$signer_extensions"
 cp a.reprise two.reprise
