@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The smallest jobs that walk every path of the library, for tests that let something fail at every point in turn: jobs
- * as functions, and a sweep that runs a job with the n-th call failing, for n = 1, 2, ... until the job gets through.
- * After each failure: a clear error, nothing under the final name, no temporary, no descriptor and no block left. */
+ * The smallest jobs that walk every path of the library, as functions, for tests that let something fail at every point in
+ * turn (tests/sweep.h). */
 #ifndef TESTS_SMALL_JOB_H
 #define TESTS_SMALL_JOB_H
 
@@ -70,6 +69,24 @@ static rp_status job_run(rp_error *err)
     return job_train_as(job_out, job_private, err);
 }
 
+/* The folder of resume points, as far as there is one. */
+static void job_remove_points(void)
+{
+    char folder[110], path[400];
+    const struct dirent *entry;
+    DIR *directory;
+
+    (void)snprintf(folder, sizeof folder, "%s.resume", job_out);
+    directory = opendir(folder);
+    while (directory && (entry = readdir(directory))) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        (void)unlink(path);
+    }
+    if (directory)
+        (void)closedir(directory);
+    (void)rmdir(folder);
+}
+
 /* Stops after two steps (self: not NULL) with resume points, and goes on. Points of a failed pass go too. */
 static bool job_two_steps(void *self, const rp_progress *progress)
 {
@@ -78,7 +95,6 @@ static bool job_two_steps(void *self, const rp_progress *progress)
 
 static rp_status job_resume(rp_error *err)
 {
-    char command[160];
     bool stop = true;
     rp_job_options options = {.threads = 1, .level = "ref", .progress = job_two_steps, .self = &stop, .save_every = 1e-9};
     rp_job *job = NULL;
@@ -90,8 +106,7 @@ static rp_status job_resume(rp_error *err)
         status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
     }
     rp_job_free(job);
-    (void)snprintf(command, sizeof command, "rm -rf %s.resume", job_out);
-    assert_int_equal(system(command), 0);
+    job_remove_points();
     return status;
 }
 
@@ -512,7 +527,8 @@ static int job_setup(void **state)
     rp_key *key;
 
     (void)state;
-    strcpy(job_folder, "/tmp/rp-small-XXXXXX");
+    /* in memory where there is such a place: jobs are done thousands of times, and the disk would take most of the time */
+    strcpy(job_folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/rp-small-XXXXXX" : "/tmp/rp-small-XXXXXX");
     if (!mkdtemp(job_folder) || setenv("TMPDIR", job_folder, 1) != 0)
         return -1;
 #define JOB_PATH(to, name) (void)snprintf(to, sizeof to, "%s/%s", job_folder, name)
@@ -557,7 +573,7 @@ static int job_teardown(void **state)
     return system(command);
 }
 
-static size_t job_entries(const char *folder)
+static inline size_t job_entries(const char *folder)
 {
     DIR *directory = opendir(folder);
     size_t n = 0;
@@ -567,78 +583,6 @@ static size_t job_entries(const char *folder)
         n++;
     assert_int_equal(closedir(directory), 0);
     return n;
-}
-
-/* ---- the sweep ---- */
-
-typedef struct sweep {
-    void (*arm)(size_t n);        /* the n-th call from now on fails */
-    bool (*disarm)(void);         /* whether it came to that */
-    size_t (*calls)(void);        /* since arming */
-    long (*live)(void);           /* blocks the library holds; NULL: not counted */
-    bool (*expected)(rp_status);  /* statuses that may come of it */
-    size_t points;                /* at most so many, evenly spread; 0: all */
-    bool may_be_none;             /* a job without such calls is fine */
-} sweep;
-
-/* What is wrong after a pass, or NULL. */
-static const char *sweep_fault(const sweep *s, rp_status status, const rp_error *err, bool failed, size_t entries,
-                               size_t descriptors, long live)
-{
-    if (status != RP_OK && !failed)
-        return "an error without a reason";
-    if (status != RP_OK && (err->status != status || !*err->text || !s->expected(status)))
-        return "another error than expected";
-    if (job_entries(job_folder) != entries)
-        return "a file is left behind";
-    if (job_entries("/proc/self/fd") != descriptors)
-        return "a descriptor is left open";
-    return s->live && s->live() != live ? "blocks leak" : NULL;
-}
-
-/* Returns the number of points at which something failed. */
-static inline size_t sweep_job(const sweep *s, const small_job *job)
-{
-    rp_error err = {0};
-    size_t entries, descriptors, faults = 0, n = 1, step = 1, failures = 0, overcome = 0;
-    bool failed = true;
-
-    s->arm(SIZE_MAX);
-    if (job->work(&err) != RP_OK) /* what libraries allocate once, they allocate here */
-        fail_msg("%s: %s", job->name, err.text);
-    if (s->points)
-        step = s->calls() / s->points + 1;
-    failed = s->calls() > 0 || !s->may_be_none;
-    (void)s->disarm();
-    (void)unlink(job_out);
-    (void)unlink(job_out_public);
-    entries = job_entries(job_folder);
-    descriptors = job_entries("/proc/self/fd");
-    for (; failed && faults < 10; n += step) {
-        long live = s->live ? s->live() : 0;
-        const char *fault;
-        rp_status status;
-
-        err = (rp_error){0};
-        s->arm(n);
-        status = job->work(&err);
-        failed = s->disarm();
-        if (status == RP_OK) {
-            (void)unlink(job_out);
-            (void)unlink(job_out_public);
-            overcome += failed;
-        }
-        fault = sweep_fault(s, status, &err, failed, entries, descriptors, live);
-        if (fault)
-            print_error("%s: call %zu failing gives %s \"%s\": %s\n", job->name, n, rp_status_name(status), err.text, fault);
-        faults += fault != NULL;
-        failures += failed;
-    }
-    if (faults)
-        fail_msg("%s: %zu faults", job->name, faults);
-    assert_true(failures > 0 || s->may_be_none);
-    print_message("%-12s %zu calls failed in turn, %zu of them made good\n", job->name, failures, overcome);
-    return failures;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every allocation that OpenSSL, libyaml and the C library make on behalf of a whole job fails in turn. The program's own
- * malloc family takes the place of libc's for the whole process; the library's hooks go round it, for those are swept by
- * test_allocations.c. Sanitizers bring a malloc of their own: there the test says that it is skipped.
+ * Allocations that OpenSSL, libyaml and the C library make on behalf of a whole job fail in turn, from every chain of callers
+ * that allocates; with the argument "all", every one. The program's own malloc family takes the place of libc's for the whole
+ * process; the library's hooks go round it, for those are swept by test_allocations.c. Sanitizers bring a malloc of their own:
+ * there the test says that it is skipped.
  *
  * What other libraries leak or report when memory runs out inside them is theirs; that a job is then never taken for
  * done, accuses nobody, and leaves no file and no block of ours, is checked here. libarchive itself is left out: it ends
@@ -11,7 +12,7 @@
 #include <errno.h>
 #include <link.h>
 
-#include "tests/small_job.h"
+#include "tests/sweep.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define CANNOT_REPLACE 1
@@ -40,6 +41,7 @@ void __libc_free(void *block);
 
 static size_t calls, failing_call; /* 0: none fails */
 static long blocks;                /* of the library */
+static bool all_of_them;
 
 static uintptr_t libarchive_begin, libarchive_end;
 
@@ -63,9 +65,10 @@ static bool fails_now(const void *caller)
 {
     uintptr_t from = (uintptr_t)caller;
 
-    if (!failing_call || (from >= libarchive_begin && from < libarchive_end))
+    if (!failing_call || stacks.inside || (from >= libarchive_begin && from < libarchive_end))
         return false;
-    if (++calls != failing_call)
+    stacks_note(++calls);
+    if (calls != failing_call)
         return false;
     errno = ENOMEM;
     return true;
@@ -172,7 +175,7 @@ static int teardown(void **state)
 
 static void every_failed_allocation_of_other_libraries_is_an_error_and_leaves_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, true};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, true, !all_of_them};
     size_t failures = 0;
 
     (void)state;
@@ -181,12 +184,13 @@ static void every_failed_allocation_of_other_libraries_is_an_error_and_leaves_no
     assert_true(failures > 1000);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failed_allocation_of_other_libraries_is_an_error_and_leaves_nothing),
     };
 
+    all_of_them = argc > 1 && strcmp(argv[1], "all") == 0;
     return cmocka_run_group_tests(tests, setup, teardown);
 }
 #endif

@@ -3,7 +3,7 @@
  * temporary and no descriptor left. Then the same in runs that make resume points and in resumed ones, after which the run must
  * go on to the same bytes. Then reads and writes that do less than asked, or are interrupted; then a full disk.
  * Linked with --wrap for each call below, so all of the library's own calls come through here. */
-#include "tests/small_job.h"
+#include "tests/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +136,7 @@ static bool io_error(rp_status status)
 
 static void every_failed_call_on_a_file_is_an_error_and_leaves_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, NULL, io_error, 0, false};
+    const sweep all = {arm, disarm, counted, NULL, io_error, 0, false, false};
 
     (void)state;
     for (size_t i = 0; i < SMALL_JOBS; i++)
