@@ -37,20 +37,43 @@ static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *unce
         y[where[i]] = some[i];
 }
 
+/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so two are woven
+ * into each other, by a compiler that schedules before it allocates registers: GCC with -fschedule-insns, as kernels/CMakeLists.txt
+ * has it for this level. Without that, and with clang, one by one is as fast or faster. */
+#if FAST_LANES == 16 && defined(__GNUC__) && !defined(__clang__)
+enum { FAST_TURN = 2 };
+#else
+enum { FAST_TURN = 1 };
+#endif
+
+/* Vectors v to v + n - 1. An uncertain lane is stored as its input, as y may be x. */
+RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, size_t v, size_t n, fast_way *fast)
+{
+    fast_f in[FAST_TURN], result[FAST_TURN];
+    fast_mask certain[FAST_TURN];
+
+    for (size_t k = 0; k < n; k++) {
+        in[k] = fast_load(x + (v + k) * FAST_LANES);
+        certain[k] = fast(&result[k], in[k]);
+    }
+    for (size_t k = 0; k < n; k++) {
+        uncertain[v + k] = fast_others(certain[k]);
+        fast_store(y + (v + k) * FAST_LANES, fast_select(certain[k], result[k], in[k]));
+    }
+}
+
 /* At most FAST_BLOCK / FAST_LANES vectors. No branch in the loop depends on the data: one that fails once in 30 vectors
- * would throw away the work on those behind it. An uncertain lane is stored as its input, as y may be x. */
+ * would throw away the work on those behind it. */
 RP_INLINE void fast_block(float *y, const float *x, size_t vectors, fast_way *fast, fast_exact *exact)
 {
     fast_lanes uncertain[FAST_BLOCK / FAST_LANES];
+    size_t v = 0;
 
-    for (size_t v = 0; v < vectors; v++) {
-        fast_f result, in = fast_load(x + v * FAST_LANES);
-        fast_mask certain = fast(&result, in);
-
-        uncertain[v] = fast_others(certain);
-        fast_store(y + v * FAST_LANES, fast_select(certain, result, in));
-    }
-    for (size_t v = vectors; v % FAST_GROUP != 0; v++)
+    for (; v + FAST_TURN <= vectors; v += FAST_TURN)
+        fast_vectors(y, x, uncertain, v, FAST_TURN, fast);
+    for (; v < vectors; v++)
+        fast_vectors(y, x, uncertain, v, 1, fast);
+    for (; v % FAST_GROUP != 0; v++)
         uncertain[v] = 0;
     fast_mend(y, uncertain, vectors, exact);
 }
