@@ -53,6 +53,7 @@ void rp_put_plain_line(rp_buffer *out, const char *text)
 }
 
 /* The whole of it, however long: what is cut might be the part that matters. */
+static void put_formatted(rp_buffer *out, const char *format, va_list args) RP_PRINTF(2, 0);
 static void put_formatted(rp_buffer *out, const char *format, va_list args)
 {
     char text[2048], *all = text;
