@@ -301,6 +301,11 @@ uint64_t rp_driver_total(const rp_driver *d)
     return d->trainer ? rp_trainer_total(d->trainer) : rp_tape_total(d->tape);
 }
 
+rp_status rp_driver_check_feeds(const rp_driver *d, rp_error *err)
+{
+    return d->tape ? rp_tape_check_feeds(d->tape, err) : RP_OK;
+}
+
 rp_status rp_driver_step(rp_driver *d, rp_error *err)
 {
     return d->trainer ? rp_trainer_step(d->trainer, err) : rp_tape_step(d->tape, err);

@@ -47,6 +47,8 @@ rp_status rp_driver_restore(rp_driver *driver, uint64_t step, const void *file, 
 /* Of a recipe: goes on as before its evaluations, with the archive's final weights. The moments are zeros, since no evaluation
  * reads them. Errors: as rp_driver_restore. */
 rp_status rp_driver_restore_final(rp_driver *driver, const rp_archive *archive, rp_error *err);
+/* Nothing for a recipe's run. Errors: RP_EBITS: the archive holds feeds that no step takes. */
+rp_status rp_driver_check_feeds(const rp_driver *driver, rp_error *err);
 float rp_driver_loss(const rp_driver *driver);
 /* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
 rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);
@@ -62,6 +64,8 @@ void rp_tape_free(rp_tape *tape);
 rp_run *rp_tape_run(const rp_tape *tape);
 uint64_t rp_tape_total(const rp_tape *tape);
 rp_status rp_tape_step(rp_tape *tape, rp_error *err);
+/* Errors: RP_EBITS: data/feeds.* hold what no step takes. */
+rp_status rp_tape_check_feeds(const rp_tape *tape, rp_error *err);
 /* As rp_trainer_restore, from the archive's own journal and feeds. */
 rp_status rp_tape_restore(rp_tape *tape, uint64_t step, const rp_named *state, size_t n, rp_error *err);
 

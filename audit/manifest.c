@@ -247,6 +247,30 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
     return RP_OK;
 }
 
+/* A run of one kind has none of the other's members (section 9): else a program's archive could be dressed as a recipe's, whose
+ * recipe and metrics no replay of the program looks at. */
+static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
+{
+    static const char *const others[][7] = {
+        [RP_RUN_RECIPE] = {"data/feeds.bin", "data/feeds.safetensors", "data/tensors.safetensors"},
+        [RP_RUN_API] = {"run/recipe.json", "data/raw.csv", "data/schema.json", "data/prepared.json", "weights/start.safetensors",
+                        "outputs/metrics.json", "outputs/predictions.csv"}};
+    bool recipe = false;
+
+    for (size_t i = 0; i < manifest->members + manifest->n_withheld; i++) {
+        const char *name = (i < manifest->members ? &manifest->member[i] : &manifest->withheld[i - manifest->members])->name;
+
+        recipe = recipe || strcmp(name, "run/recipe.json") == 0;
+        for (size_t k = 0; k < COUNT(others[0]) && others[manifest->kind][k]; k++)
+            if (strcmp(name, others[manifest->kind][k]) == 0)
+                return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no place in a run of kind \"%s\"", name,
+                               manifest->kind == RP_RUN_RECIPE ? "recipe" : "api");
+    }
+    if (manifest->kind == RP_RUN_RECIPE && !recipe)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"recipe\" without run/recipe.json");
+    return RP_OK;
+}
+
 static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -262,7 +286,8 @@ static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, r
                              err)) != RP_OK ||
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
         (status = parse_members(list, manifest, err)) != RP_OK ||
-        (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK)
+        (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
+        (status = check_kind(manifest, err)) != RP_OK)
         return status;
     if (!json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");

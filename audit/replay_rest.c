@@ -98,5 +98,7 @@ rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *dri
 {
     rp_status status = compare_names(archive, driver, writer, err);
 
-    return status == RP_OK ? compare_run(archive, driver, run, err) : status;
+    if (status == RP_OK)
+        status = compare_run(archive, driver, run, err);
+    return status == RP_OK ? rp_driver_check_feeds(driver, err) : status;
 }

@@ -222,6 +222,38 @@ rp_status rp_tape_restore(rp_tape *tape, uint64_t step, const rp_named *state, s
     return status == RP_OK ? rp_run_restore(tape->run, step, state, n, err) : status;
 }
 
+/* Feeds that no step takes would be in the archive for nobody: a run leaves none. */
+rp_status rp_tape_check_feeds(const rp_tape *tape, rp_error *err)
+{
+    bool *used = rp_calloc(tape->feeds->count ? tape->feeds->count : 1, sizeof *used);
+    rp_status status = used ? RP_OK : rp_no_memory(err);
+    size_t wanted = 0;
+    rp_record record;
+
+    for (uint64_t i = 0; i < rp_tape_total(tape) && status == RP_OK; i++) {
+        status = record_of(tape, i, &record, err);
+        for (size_t k = 0; status == RP_OK && k < tape->program[record.program]->n_inputs; k++)
+            wanted += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
+    }
+    if (status == RP_OK && wanted != tape->order.size)
+        status = rp_fail(err, RP_EBITS, "data/feeds.bin: %zu bytes, but the steps take %zu", tape->order.size, wanted);
+    for (size_t at = 0; status == RP_OK && at + RP_DIGEST_SIZE <= tape->order.size; at += RP_DIGEST_SIZE) {
+        char name[RP_DIGEST_HEX];
+        const rp_safetensor *feed;
+
+        rp_hex(name, tape->order.data + at, RP_DIGEST_SIZE);
+        feed = rp_safetensors_find(tape->feeds, name);
+        if (feed)
+            used[feed - tape->feeds->tensor] = true;
+    }
+    for (size_t i = 0; i < tape->feeds->count && status == RP_OK; i++)
+        if (!used[i])
+            status = rp_fail(err, RP_EBITS, "data/feeds.safetensors: tensor %.64s: in the archive, but no step takes it",
+                             tape->feeds->tensor[i].name);
+    rp_free(used);
+    return status;
+}
+
 rp_status rp_tape_step(rp_tape *tape, rp_error *err)
 {
     uint64_t step = rp_run_steps(tape->run);

@@ -77,8 +77,8 @@ static void make_parts(parts *p, const char *text)
 
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     assert_ok(rp_archive_writer_add(writer, "run/journal.bin", text, strlen(text), &err));
-    assert_ok(rp_archive_writer_add(writer, "data/raw.csv", text, strlen(text), &err));
-    assert_ok(rp_archive_writer_add(writer, "outputs/metrics.json", text, strlen(text), &err));
+    assert_ok(rp_archive_writer_add(writer, "data/rows.csv", text, strlen(text), &err));
+    assert_ok(rp_archive_writer_add(writer, "outputs/numbers.json", text, strlen(text), &err));
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
     assert_ok(rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, &err));
     for (size_t i = 0; i < rp_archive_writer_member_count(writer); i++) {
@@ -280,9 +280,9 @@ static void every_cut_member_is_named(void **state)
 static void every_renamed_member_is_refused(void **state)
 {
     static const char *const name[][2] = {
-        {"run/journal.bin", "run/programs/x"},    {"data/raw.csv", "data/rax.csv"},
-        {"data/raw.csv", "weights/raw.csv"},      {"outputs/metrics.json", "outputs/metrics.jsoo"},
-        {"outputs/metrics.json", "checkpoints/x"}, {RP_OMS_BUNDLE, "signatures/model.sigstore.jsoo"},
+        {"run/journal.bin", "run/programs/x"},    {"data/rows.csv", "data/roxs.csv"},
+        {"data/rows.csv", "weights/rows.csv"},      {"outputs/numbers.json", "outputs/numbers.jsoo"},
+        {"outputs/numbers.json", "checkpoints/x"}, {RP_OMS_BUNDLE, "signatures/model.sigstore.jsoo"},
         {RP_OMS_BUNDLE, "signatures/model.dsse.json"}, {RP_RUN_STATEMENT, "signatures/ruo.dsse.json"},
         {RP_RUN_STATEMENT, "signatures/run.dsse.jsoo"},
     };

@@ -359,9 +359,12 @@ static void runs_of_the_api_withhold_tensors_and_feeds(void **state)
 
 static void a_manifest_may_leave_out_inputs_only(void **state)
 {
-#define HEAD "{\"contract\":1,\"format\":1,\"kind\":\"api\",\"members\":[{\"path\":\"data/b\",\"sha256\":\"" HEX "\",\"size\":1}]," \
+#define HEAD "{\"contract\":1,\"format\":1,\"kind\":\"recipe\",\"members\":[" IN("run/recipe.json") "," IN("data/b") "]," \
              "\"profile\":\"portable\",\"run\":{}"
 #define HEX "00000000000000000000000000000000000000000000000000000000000000ff"
+#define KIND(kind, members) \
+    "{\"contract\":1,\"format\":1,\"kind\":\"" kind "\",\"members\":[" members "],\"profile\":\"portable\",\"run\":{}}"
+#define IN(path) "{\"path\":\"" path "\",\"sha256\":\"" HEX "\",\"size\":1}"
 #define OUT(path) "{\"path\":\"" path "\",\"salted\":\"" HEX "\"}"
     static const struct {
         const char *text;
@@ -383,6 +386,15 @@ static void a_manifest_may_leave_out_inputs_only(void **state)
         {HEAD ",\"withheld\":[{\"path\":\"data/a\"}]}", false},
         {HEAD ",\"withheld\":[{\"path\":\"data/a\",\"salted\":\"" HEX "\",\"size\":1}]}", false},
         {HEAD ",\"withheld\":[{\"path\":\"data/a\",\"salted\":\"FF\"}]}", false},
+        /* a run of one kind has none of the other's members, whether there or left out */
+        {HEAD ",\"withheld\":[" OUT("data/feeds.bin") "]}", false},
+        {KIND("recipe", IN("run/recipe.json") "," IN("data/feeds.bin")), false},
+        {KIND("recipe", IN("data/raw.csv")), false},
+        {KIND("recipe", IN("run/recipe.json") "," IN("data/raw.csv")), true},
+        {KIND("api", IN("data/feeds.bin")), true},
+        {KIND("api", IN("run/recipe.json")), false},
+        {KIND("api", IN("data/raw.csv")), false},
+        {KIND("api", IN("outputs/metrics.json")), false},
     };
 
     (void)state;
