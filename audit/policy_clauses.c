@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/fields.h"
+#include "audit/moment.h"
 
 /* ---- what the sections share ---- */
 
@@ -19,8 +20,9 @@ static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *
     (void)snprintf(out, RP_POLICY_PATH, "%s.%s", clause->name, key);
 }
 
-/* The group named at key. Where it is small, the demand for more than it has is a mistake. */
-static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key, rp_clause *clause)
+/* The group named at key, and that its kind makes sense there. */
+static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key, bool (*fits)(rp_group_kind kind),
+                            const char *expected, const rp_clause *clause, size_t *out)
 {
     const rp_node *node = find(in, mapping, key);
     char path[RP_POLICY_PATH];
@@ -29,10 +31,12 @@ static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const 
     if (in->r.status != RP_OK)
         return;
     for (size_t i = 0; node && node->kind == RP_NODE_SCALAR && i < in->policy->groups; i++) {
-        if (strcmp(in->policy->group[i].name, node->text) == 0) {
-            clause->group = i;
-            return;
-        }
+        if (strcmp(in->policy->group[i].name, node->text) != 0)
+            continue;
+        *out = i;
+        if (!fits(in->policy->group[i].kind))
+            rp_recipe_refuse(&in->r, node, path, "%s is not a group of %s", node->text, expected);
+        return;
     }
     if (node)
         rp_recipe_wrong(&in->r, node, path, "the name of one of the groups", NULL);
@@ -40,6 +44,56 @@ static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const 
         rp_recipe_refuse(&in->r, mapping, path, "is missing: the name of one of the groups");
 }
 
+static bool signers(rp_group_kind kind)
+{
+    return kind != RP_GROUP_AUTHORITIES;
+}
+
+static bool logs(rp_group_kind kind)
+{
+    return kind == RP_GROUP_KEYS;
+}
+
+static bool authorities(rp_group_kind kind)
+{
+    return kind == RP_GROUP_AUTHORITIES;
+}
+
+static void read_signers(rp_policy_reader *in, const rp_node *mapping, const char *key, rp_clause *clause)
+{
+    read_group_name(in, mapping, key, signers, "signers: it has timestamp authorities", clause, &clause->group);
+}
+
+static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const char *key, int64_t otherwise, const rp_clause *clause)
+{
+    const rp_node *node = find(in, mapping, key);
+    char path[RP_POLICY_PATH];
+    int64_t seconds = otherwise;
+
+    join(path, clause, key);
+    if (node && !clause->dated)
+        rp_recipe_refuse(&in->r, node, path, "only with timestamp: otherwise a date is the signer's word");
+    else if (node && (node->kind != RP_NODE_SCALAR || !rp_moment_parse(&seconds, node->text)))
+        rp_recipe_wrong(&in->r, node, path, "a time in UTC as in 2026-11-21T15:04:05Z", NULL);
+    return seconds;
+}
+
+/* What the clause asks of the dates of what is to count. */
+static void read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
+{
+    char path[RP_POLICY_PATH];
+
+    clause->dated = find(in, mapping, "timestamp") != NULL;
+    if (clause->dated)
+        read_group_name(in, mapping, "timestamp", authorities, "timestamp authorities (tsa)", clause, &clause->authorities);
+    clause->not_before = read_time(in, mapping, "not_before", 0, clause);
+    clause->not_after = read_time(in, mapping, "not_after", INT64_MAX, clause);
+    join(path, clause, "not_after");
+    if (in->r.status == RP_OK && clause->not_after < clause->not_before)
+        rp_recipe_refuse(&in->r, mapping, path, "is before not_before: that can never be met");
+}
+
+/* Where a group is a list of keys, the demand for more than it has is a mistake. */
 static void read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
 {
     char path[RP_POLICY_PATH];
@@ -48,7 +102,8 @@ static void read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *
     join(path, clause, "count");
     rp_recipe_int(&in->r, mapping, path, &count, 1, 1, RP_POLICY_GROUP_KEYS);
     clause->count = (uint64_t)count;
-    if (in->r.status == RP_OK && clause->count > in->policy->group[clause->group].keys)
+    if (in->r.status == RP_OK && in->policy->group[clause->group].kind == RP_GROUP_KEYS &&
+        clause->count > in->policy->group[clause->group].keys)
         rp_recipe_refuse(&in->r, mapping, path, "%llu of a group that has %zu keys can never be met",
                          (unsigned long long)clause->count, in->policy->group[clause->group].keys);
 }
@@ -90,11 +145,12 @@ static void read_against(rp_policy_reader *in, const rp_node *mapping, const cha
 
 static void read_builder(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"of", "endorsement"};
+    static const char *const keys[] = {"of", "endorsement", "timestamp", "not_before", "not_after"};
 
-    rp_policy_check_keys(in, node, clause->name, keys, 2);
-    read_group_name(in, node, "of", clause);
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_signers(in, node, "of", clause);
     read_flag(in, node, "endorsement", clause, &clause->endorsement);
+    read_dates(in, node, clause);
     clause->count = 1;
 }
 
@@ -159,28 +215,31 @@ static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *cl
 
 static void read_replay(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"mode", "at_least", "by", "count", "isa", "seed", "independent", "differences"};
+    static const char *const keys[] = {"mode", "at_least", "by", "count", "isa", "seed", "independent", "differences",
+                                       "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_extent(in, node, clause);
-    read_group_name(in, node, "by", clause);
+    read_signers(in, node, "by", clause);
     read_count(in, node, clause);
     read_levels(in, find(in, node, "isa"), clause);
     read_text(in, find(in, node, "seed"), "seed", clause, clause->seed, sizeof clause->seed);
     read_flag(in, node, "independent", clause, &clause->independent);
     read_against(in, node, "differences", 2, clause);
+    read_dates(in, node, clause);
 }
 
 static void read_approvals(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"role", "of", "count", "independent", "rejections"};
+    static const char *const keys[] = {"role", "of", "count", "independent", "rejections", "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_text(in, find(in, node, "role"), "role", clause, clause->role, sizeof clause->role);
-    read_group_name(in, node, "of", clause);
+    read_signers(in, node, "of", clause);
     read_count(in, node, clause);
     read_flag(in, node, "independent", clause, &clause->independent);
     read_against(in, node, "rejections", 3, clause);
+    read_dates(in, node, clause);
 }
 
 static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -188,7 +247,7 @@ static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *claus
     static const char *const keys[] = {"of", "count"};
 
     rp_policy_check_keys(in, node, clause->name, keys, 2);
-    read_group_name(in, node, "of", clause);
+    read_group_name(in, node, "of", logs, "keys, by which logs are known", clause, &clause->group);
     read_count(in, node, clause);
 }
 

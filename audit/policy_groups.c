@@ -10,8 +10,9 @@
 #include "audit/key.h"
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "rp/trust.h"
 
-static char *beside(const char *folder, const char *path)
+char *rp_policy_beside(const char *folder, const char *path)
 {
     rp_buffer out = {0};
 
@@ -61,7 +62,7 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
         rp_recipe_wrong(&in->r, node, path, "a key id of 64 hex digits", "a text without a folder has no files");
         return;
     }
-    file = beside(in->folder, node->text);
+    file = rp_policy_beside(in->folder, node->text);
     in->r.status = file ? rp_key_load_public(&key, file, in->r.err) : rp_no_memory(in->r.err);
     if (in->r.status == RP_EARG || in->r.status == RP_EIO)
         (void)rp_fail_at(in->r.err, in->r.status, "%s:%zu: key %s", in->r.where, node->line, path);
@@ -70,6 +71,24 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
         return;
     memcpy(id, rp_key_id(key), RP_DIGEST_HEX);
     in->r.status = keep_key(in->policy, key, in->r.err);
+}
+
+static void read_keys(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group)
+{
+    if (node->kind != RP_NODE_LIST || node->count == 0 || node->count > RP_POLICY_GROUP_KEYS) {
+        rp_recipe_wrong(&in->r, node, path, "a list of 1 to 64 public keys (PEM files or key ids), or a mapping with ca or tsa", NULL);
+        return;
+    }
+    group->id = rp_calloc(node->count, sizeof *group->id);
+    if (group->id == NULL)
+        in->r.status = rp_no_memory(in->r.err);
+    for (size_t i = 0; i < node->count && in->r.status == RP_OK; i++) {
+        read_key(in, &node->child[i], path, group->id[i]);
+        for (size_t j = 0; j < i && in->r.status == RP_OK; j++)
+            if (strcmp(group->id[i], group->id[j]) == 0)
+                rp_recipe_refuse(&in->r, &node->child[i], path, "the same key twice: a person counts once");
+        group->keys += in->r.status == RP_OK;
+    }
 }
 
 static void read_group(rp_policy_reader *in, const rp_node *node)
@@ -82,24 +101,12 @@ static void read_group(rp_policy_reader *in, const rp_node *node)
         return;
     }
     (void)snprintf(path, sizeof path, "groups.%s", node->key);
-    if (node->kind != RP_NODE_LIST || node->count == 0 || node->count > RP_POLICY_GROUP_KEYS) {
-        rp_recipe_wrong(&in->r, node, path, "a list of 1 to 64 public keys: PEM files or key ids", NULL);
-        return;
-    }
-    group->id = rp_calloc(node->count, sizeof *group->id);
-    if (group->id == NULL) {
-        in->r.status = rp_no_memory(in->r.err);
-        return;
-    }
     in->policy->groups++;
     strcpy(group->name, node->key);
-    for (size_t i = 0; i < node->count && in->r.status == RP_OK; i++) {
-        read_key(in, &node->child[i], path, group->id[i]);
-        for (size_t j = 0; j < i && in->r.status == RP_OK; j++)
-            if (strcmp(group->id[i], group->id[j]) == 0)
-                rp_recipe_refuse(&in->r, &node->child[i], path, "the same key twice: a person counts once");
-        group->keys += in->r.status == RP_OK;
-    }
+    if (node->kind == RP_NODE_MAPPING)
+        rp_policy_read_authorities(in, node, path, group);
+    else
+        read_keys(in, node, path, group);
 }
 
 void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top)
@@ -107,7 +114,7 @@ void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top)
     const rp_node *groups = rp_node_find(top, "groups");
 
     if (groups == NULL || groups->kind != RP_NODE_MAPPING || groups->count == 0 || groups->count > RP_POLICY_GROUPS) {
-        rp_recipe_refuse(&in->r, groups, "groups", "expected a mapping of 1 to %d groups, each a list of public keys",
+        rp_recipe_refuse(&in->r, groups, "groups", "expected a mapping of 1 to %d groups, each a list of public keys or a mapping",
                          RP_POLICY_GROUPS);
         return;
     }
@@ -118,5 +125,8 @@ void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top)
 void rp_policy_clear_group(rp_group *group)
 {
     rp_free(group->id);
+    rp_trust_store_free(group->store);
+    for (size_t i = 0; i < group->rules; i++)
+        rp_free(group->rule[i].text);
     memset(group, 0, sizeof *group);
 }

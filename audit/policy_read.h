@@ -18,6 +18,10 @@ typedef struct rp_policy_reader {
 /* Refuses a key of the mapping that is not among keys; path "": the top. */
 void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys, size_t count);
 void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top);
+/* A group that is a mapping: known by certificates (ca), or authorities that date (tsa). */
+void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group);
+/* A file's path from the policy's folder; NULL when out of memory. */
+char *rp_policy_beside(const char *folder, const char *path);
 void rp_policy_clear_group(rp_group *group);
 /* The section of that kind, where there is one: one clause or several. */
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);

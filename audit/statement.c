@@ -74,8 +74,7 @@ static rp_status check_name(const rp_statement *statement, rp_statement_kind kin
                          name);
 }
 
-/* What nobody knows to be a kind: other people's types. */
-static rp_statement_kind kind_of(const char *type)
+rp_statement_kind rp_statement_kind_of(const char *type)
 {
     if (strcmp(type, RP_PROVENANCE_TYPE) == 0)
         return RP_STATEMENT_PROVENANCE;
@@ -114,7 +113,7 @@ rp_status rp_statement_classify(rp_verified_statement *out, const rp_statement *
     rp_status status;
 
     memset(out, 0, sizeof *out);
-    out->kind = kind_of(statement->predicate_type);
+    out->kind = rp_statement_kind_of(statement->predicate_type);
     status = check_name(statement, out->kind, member, err);
     if (status == RP_OK)
         status = read_predicate(out, json_object_get(statement->payload, "predicate"), member->name, err);

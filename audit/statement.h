@@ -15,6 +15,8 @@
 
 /* The type of a kind that can be added, or NULL. */
 const char *rp_statement_type(rp_statement_kind kind);
+/* The kind of a type; what nobody knows to be one: RP_STATEMENT_OTHER. */
+rp_statement_kind rp_statement_kind_of(const char *type);
 /* signatures/KIND-KKKKKKKKKKKKKKKK-CCCCCCCCCCCCCCCC.dsse.json: the first 16 digits of the key's id, and of the body's
  * SHA-256. kind: one that can be added. */
 void rp_statement_member(char out[RP_MEMBER_NAME], rp_statement_kind kind, const char *key_id, const rp_digest *body);

@@ -60,7 +60,7 @@ void rp_trust_store_allow_rsa_timestamps(rp_trust_store *store)
 
 int64_t rp_trust_now(const rp_trust_store *store)
 {
-    return store->time_given ? store->time : (int64_t)time(NULL);
+    return store != NULL && store->time_given ? store->time : (int64_t)time(NULL);
 }
 
 rp_status rp_trust_time(int64_t *out, const char *text, rp_error *err)

@@ -19,7 +19,7 @@ struct rp_trust_store {
     bool time_given, require_crl, rsa_timestamps;
 };
 
-/* When to judge what no timestamp dates: the given time, else now. */
+/* When to judge what no timestamp dates: the given time, else now. store may be NULL. */
 int64_t rp_trust_now(const rp_trust_store *store);
 
 /* Checks every timestamp of the archive against the statement it dates, and with authorities in the store against those; adds

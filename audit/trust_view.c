@@ -4,9 +4,11 @@
 #include "audit/trust_view.h"
 
 #include <openssl/err.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/archive_private.h"
+#include "audit/policy.h"
 #include "audit/timestamp.h"
 #include "base/memory.h"
 
@@ -78,9 +80,14 @@ static rp_status follow_rotations(rp_trust_view *view, rp_error *err)
     return status;
 }
 
+static bool has_authorities(const rp_trust_store *store)
+{
+    return store != NULL && sk_X509_num(store->ca) > 0;
+}
+
 static rp_status gather_keys(rp_trust_view *view, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
-    bool authorities = view->store != NULL && sk_X509_num(view->store->ca) > 0;
+    bool authorities = has_authorities(view->store) || (view->policy != NULL && rp_policy_certifies(view->policy));
     size_t rotations = view->store != NULL ? view->store->rotations : 0;
     rp_status status;
 
@@ -100,11 +107,11 @@ static rp_status gather_keys(rp_trust_view *view, const rp_key *const *trusted, 
 }
 
 rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
-                             const rp_trust_store *store, rp_error *err)
+                             const rp_trust_store *store, const rp_policy *policy, rp_error *err)
 {
     rp_status status = RP_OK;
 
-    *out = (rp_trust_view){.archive = archive, .store = store};
+    *out = (rp_trust_view){.archive = archive, .store = store, .policy = policy};
     for (size_t i = 0; i < archive->members && status == RP_OK; i++) {
         if (!rp_certificate_member_valid(archive->member[i].name))
             continue;
@@ -138,13 +145,13 @@ bool rp_trust_is_direct(const rp_trust_view *view, const rp_key *key)
 
 /* ---- when ---- */
 
-/* A timestamp that is not by a given authority dates nothing; one that is wrong is an error. */
-static rp_status read_time(const rp_trust_view *view, const rp_member *statement, const rp_member *member, int64_t *time,
-                           bool *dated, rp_error *err)
+static rp_status read_date(const rp_trust_view *view, const rp_member *statement, const rp_member *member,
+                           const rp_trust_store *store, rp_trust_date *out, rp_error *err)
 {
     rp_buffer response = {0}, body = {0};
     rp_timestamp timestamp = {.time = 0};
     rp_chain_verdict verdict;
+    rp_error why = {.text = ""};
     rp_status status = rp_archive_member_body(view->archive, member, &response, err), judged;
 
     if (status == RP_OK)
@@ -154,12 +161,13 @@ static rp_status read_time(const rp_trust_view *view, const rp_member *statement
     if (status == RP_OK)
         status = rp_timestamp_covers(&timestamp, body.data, body.size, member->name, err);
     if (status == RP_OK) {
-        judged = rp_timestamp_judge(&verdict, &timestamp, view->store, NULL);
+        judged = rp_timestamp_judge(&verdict, &timestamp, store, &why);
         if (judged == RP_ENOMEM)
             status = rp_no_memory(err);
-        *dated = judged == RP_OK;
-        if (*dated)
-            *time = timestamp.time;
+        out->dated = judged == RP_OK;
+        out->time = timestamp.time;
+        (void)rp_x509_name(out->authority, X509_get_subject_name(timestamp.signer));
+        (void)snprintf(out->note, sizeof out->note, "%s", judged == RP_OK ? verdict.note : why.text);
     }
     rp_timestamp_clear(&timestamp);
     rp_buffer_free(&response);
@@ -167,18 +175,29 @@ static rp_status read_time(const rp_trust_view *view, const rp_member *statement
     return status;
 }
 
-static rp_status find_time(const rp_trust_view *view, const char *statement, int64_t *time, bool *dated, rp_error *err)
+rp_status rp_trust_date_of(const rp_trust_view *view, const char *statement, const rp_trust_store *store, rp_trust_date *out,
+                           rp_error *err)
 {
     char name[RP_MEMBER_NAME];
     const rp_member *member = NULL;
 
-    *dated = false;
-    *time = rp_trust_now(view->store);
+    memset(out, 0, sizeof *out);
     if (rp_timestamp_member(name, statement, NULL) == RP_OK)
         member = rp_archive_find(view->archive, name);
-    if (member == NULL || sk_X509_num(view->store->tsa) == 0)
-        return RP_OK;
-    return read_time(view, rp_archive_find(view->archive, statement), member, time, dated, err);
+    if (member != NULL && sk_X509_num(store->tsa) > 0)
+        return read_date(view, rp_archive_find(view->archive, statement), member, store, out, err);
+    strcpy(out->note, member != NULL ? "no timestamp authority was given" : "no timestamp");
+    return RP_OK;
+}
+
+rp_status rp_trust_when(const rp_trust_view *view, const char *statement, int64_t *time, bool *dated, rp_error *err)
+{
+    rp_trust_date date = {.dated = false};
+    rp_status status = view->store != NULL ? rp_trust_date_of(view, statement, view->store, &date, err) : RP_OK;
+
+    *dated = date.dated;
+    *time = date.dated ? date.time : rp_trust_now(view->store);
+    return status;
 }
 
 /* ---- who ---- */
@@ -213,7 +232,7 @@ static rp_status begin(rp_verified_certificate **out, const rp_trust_view *view,
     memset(grown, 0, sizeof *grown);
     memcpy(grown->statement, member, strlen(member) + 1);
     memcpy(grown->key_id, rp_key_id(key), RP_DIGEST_HEX);
-    status = find_time(view, member, time, &dated, err);
+    status = rp_trust_when(view, member, time, &dated, err);
     grown->at = dated ? RP_AT_TIMESTAMP : view->store->time_given ? RP_AT_GIVEN_TIME : RP_AT_NOW;
     (void)rp_moment_text(grown->time, *time);
     return status;
@@ -329,12 +348,20 @@ rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const ch
         return RP_OK;
     accepted = rp_trust_is_direct(view, *key);
     status = judge_rotations(view, *key, member, result, &accepted, err);
-    for (size_t i = 0; i < view->certificates && status == RP_OK; i++)
+    for (size_t i = 0; i < view->certificates && has_authorities(view->store) && status == RP_OK; i++)
         if (view->certificate[i].key == *key)
             status = judge(view, &view->certificate[i], member, result, &accepted, err);
     if (!accepted)
         *key = NULL;
     return status;
+}
+
+const rp_certificate *rp_trust_certificate(const rp_trust_view *view, const char *key_id)
+{
+    for (size_t i = 0; i < view->certificates; i++)
+        if (strcmp(rp_key_id(view->certificate[i].key), key_id) == 0)
+            return &view->certificate[i];
+    return NULL;
 }
 
 rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *result, const char *member, const char *key_id,

@@ -9,7 +9,7 @@
 
 #include "audit/archive_private.h"
 #include "audit/log_note.h"
-#include "audit/policy.h"
+#include "audit/policy_standing.h"
 #include "audit/statement.h"
 #include "audit/timestamp.h"
 #include "audit/trust_view.h"
@@ -56,6 +56,8 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
     rp_buffer text = {0};
     rp_statement statement = {0};
     rp_verified_statement one = {.kind = RP_STATEMENT_OTHER};
+    const rp_key *signer = NULL;
+    bool taken = false;
     rp_status status;
 
     if (!rp_statement_name_valid(member->name))
@@ -64,8 +66,14 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
         status = rp_statement_read(&statement, text.data, text.size, member->name, view->key, view->keys, err);
-    if (status == RP_OK)
+    if (status == RP_OK) {
+        signer = statement.key;
         status = rp_trust_admit(view, &statement.key, member->name, result, err);
+    }
+    if (status == RP_OK)
+        status = rp_policy_stand(view, rp_statement_kind_of(statement.predicate_type), signer, member->name, result, &taken, err);
+    if (taken)
+        statement.key = signer;
     if (status == RP_OK)
         status = check_subject(archive, member, &statement, result, err);
     if (status == RP_OK)
@@ -258,7 +266,7 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     bool by_policy = options != NULL && options->policy != NULL;
     const rp_trust_store *store = options != NULL ? options->trust : NULL;
     rp_trust_view view;
-    rp_status status = rp_trust_view_open(&view, archive, trusted, n_trusted, store, err);
+    rp_status status = rp_trust_view_open(&view, archive, trusted, n_trusted, store, by_policy ? options->policy : NULL, err);
 
     if (status == RP_OK)
         status = check_statements(archive, &view, options, result, err);
@@ -295,9 +303,12 @@ static const rp_key **append(const rp_key **at, const rp_key *const *keys, size_
 /* The first unmet clause is told; all of them to whoever asked for the result. */
 static rp_status hold_against(const rp_policy *policy, bool tell, const char *where, rp_verification *result, rp_error *err)
 {
-    rp_status status = rp_policy_check(policy, result, &result->policy, err);
-    const rp_policy_result *found = result->policy;
+    const rp_policy_result *found;
+    rp_status status;
 
+    memcpy(result->judged_by, policy->digest, sizeof result->judged_by);
+    status = rp_policy_check(policy, result, &result->policy, err);
+    found = result->policy;
     if (status != RP_OK || tell || found->unmet == 0)
         return status;
     for (size_t i = 0; i < found->clauses; i++)
@@ -403,6 +414,9 @@ void rp_verification_free(rp_verification *result)
         rp_free(result->certificate[i].anchor);
         rp_free(result->certificate[i].note);
     }
+    for (size_t i = 0; i < result->standings; i++)
+        rp_verified_standing_clear(&result->standing[i]);
+    rp_free(result->standing);
     rp_free(result->certificate);
     rp_free(result->statement);
     rp_free(result->other);

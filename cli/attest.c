@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/material.h"
 #include "cli/progress.h"
+#include "rp/trust.h"
 
 /* Before hours of replaying: whether the verdict can be added afterwards. */
 static rp_status look_at(const char *path, rp_error *err)
@@ -37,12 +38,12 @@ rp_status rp_attestation_begin(rp_attestation *a, const char *path, rp_error *er
 
     if (a->wanted && !a->key_path)
         return rp_fail(err, RP_EARG, "replay: --attest needs --key KEY.pem: whose verdict is it?");
-    if (!a->wanted && (a->key_path || a->passphrase_file))
-        return rp_fail(err, RP_EARG, "replay: --key and --passphrase-file are of use only with --attest");
+    if (!a->wanted && (a->key_path || a->passphrase_file || a->cert))
+        return rp_fail(err, RP_EARG, "replay: --key, --cert and --passphrase-file are of use only with --attest");
     a->outcome.started = (int64_t)time(NULL);
     if (status == RP_OK && a->wanted)
         status = rp_signing_key_load(&a->key, a->key_path, a->passphrase_file, err);
-    return status;
+    return status == RP_OK && a->cert ? rp_key_load_certificates(a->key, a->cert, err) : status;
 }
 
 rp_status rp_attestation_end(rp_attestation *a, const char *path, const rp_archive *archive, const rp_job *job,

@@ -6,7 +6,7 @@
 #include "cli/options.h"
 
 typedef struct rp_attestation {
-    const char *key_path, *passphrase_file; /* options */
+    const char *key_path, *passphrase_file, *cert; /* options */
     bool wanted;
     rp_key *key; /* NULL: none wanted */
     rp_replay_outcome outcome;
@@ -16,6 +16,8 @@ typedef struct rp_attestation {
 #define RP_OPTION_ATTEST(a)                                                                                              \
     {0, "attest", RP_OPTION_FLAG, NULL, "sign a verdict on the replay and add it to ARCHIVE", &(a)->wanted, false},      \
     {0, "key", RP_OPTION_TEXT, "KEY.pem", "with --attest: your private key", &(a)->key_path, false},                     \
+    {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",          \
+     &(a)->cert, false},                                                                                                 \
     {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(a)->passphrase_file, false}
 
 /* Before the replay, so that it is not done in vain: looks whether the archive at path can be added to, loads the key. The replay then gets &a->outcome.begun. */

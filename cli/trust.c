@@ -4,6 +4,8 @@
 
 #include "cli/print.h"
 
+#include <string.h>
+
 static rp_status add_all(rp_trust_store *store, rp_trust_kind kind, const rp_text_list *paths, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -87,15 +89,27 @@ void rp_put_certificates_json(rp_buffer *out, const rp_verification *v)
     rp_put_close(out, ']');
 }
 
+/* A clause of the policy may know the authority that the verifier did not name. */
+static const rp_verified_standing *dated_for_policy(const rp_verification *v, const char *statement)
+{
+    for (size_t i = 0; i < v->standings; i++)
+        if (v->standing[i].dated && strcmp(v->standing[i].statement, statement) == 0)
+            return &v->standing[i];
+    return NULL;
+}
+
 void rp_put_trust(rp_session *session, const rp_verification *v)
 {
     put_certificates(session, v);
     for (size_t i = 0; i < v->timestamps; i++) {
         const rp_verified_timestamp *one = &v->timestamp[i];
+        const rp_verified_standing *clause = dated_for_policy(v, one->statement);
 
         if (one->anchor)
             rp_put_line(session, "dated", "%s, %s by %s under %s%s%s", one->time, one->statement, one->authority, one->anchor,
                         one->note ? "; " : "", one->note ? one->note : "");
+        else if (clause)
+            rp_put_line(session, "dated", "%s, %s by %s, an authority of the policy's", one->time, one->statement, clause->authority);
         else
             rp_put_line(session, "unchecked", "%s says that it is of %s, which shows nothing: %s", one->member, one->time,
                         one->note);
@@ -116,6 +130,28 @@ void rp_put_timestamps_json(rp_buffer *out, const rp_verification *v)
         rp_put_text(out, "statement", one->statement);
         rp_put_text(out, "time", one->time);
         rp_put_bool(out, "trusted", one->anchor != NULL);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, ']');
+}
+
+void rp_put_standings_json(rp_buffer *out, const rp_verification *v)
+{
+    rp_put_open(out, "standings", '[');
+    for (size_t i = 0; i < v->standings; i++) {
+        const rp_verified_standing *one = &v->standing[i];
+
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "authority", one->authority);
+        rp_put_text(out, "certificate_note", one->certificate_note);
+        rp_put_bool(out, "certified", one->certified);
+        rp_put_text(out, "clause", one->clause);
+        rp_put_bool(out, "dated", one->dated);
+        rp_put_text(out, "key_id", one->key_id);
+        rp_put_text(out, "statement", one->statement);
+        rp_put_text(out, "subject", one->subject);
+        rp_put_text(out, "time", one->dated ? one->time : NULL);
+        rp_put_text(out, "timestamp_note", one->timestamp_note);
         rp_put_close(out, '}');
     }
     rp_put_close(out, ']');

@@ -32,6 +32,8 @@ rp_status rp_trust_request_load(rp_trust_store **out, const rp_trust_request *re
 /* Timestamps, and certificates by which keys count or do not. */
 void rp_put_trust(rp_session *session, const rp_verification *verified);
 void rp_put_certificates_json(rp_buffer *out, const rp_verification *verified);
+/* How statements stand to the clauses of a policy. */
+void rp_put_standings_json(rp_buffer *out, const rp_verification *verified);
 void rp_put_timestamps_json(rp_buffer *out, const rp_verification *verified);
 
 #endif

@@ -76,6 +76,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     }
     rp_put_close(out, ']');
     rp_put_bool(out, "signed", is_signed(v));
+    rp_put_standings_json(out, v);
     rp_put_statements_json(out, "statements", v->statement, v->statements);
     rp_put_timestamps_json(out, v);
     rp_put_bool(out, "verified", !v->policy || v->policy->unmet == 0);

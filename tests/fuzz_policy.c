@@ -17,7 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static rp_verified_statement list[3] = {{.kind = RP_STATEMENT_PROVENANCE},
                                             {.kind = RP_STATEMENT_VERDICT, .verdict = &verdict},
                                             {.kind = RP_STATEMENT_APPROVAL, .approval = &approval}};
-    rp_verification verified = {.statements = 3, .statement = list};
+    static char subject[] = "CN=x", authority[] = "CN=tsa", why[] = "why";
+    static rp_verified_standing standing[3] = {
+        {.clause = "builder", .certified = true, .subject = subject, .dated = true, .seconds = 1, .time = "1970-01-01T00:00:01Z", .authority = authority},
+        {.clause = "replay[0]", .certificate_note = why, .timestamp_note = why},
+        {.clause = "approvals[0]", .certified = true, .subject = subject, .dated = true, .seconds = 1, .time = "1970-01-01T00:00:01Z", .authority = authority}};
+    rp_verification verified = {.statements = 3, .statement = list, .standings = 3, .standing = standing};
     rp_policy_result *result;
     rp_policy *policy;
     rp_error err;
@@ -27,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
+    memcpy(verified.judged_by, rp_policy_digest(policy), sizeof verified.judged_by);
     for (int i = 0; i < 3; i++) { /* the key of the corpus */
         memset(list[i].key_id, '0' + i, RP_DIGEST_HEX - 1);
         verified.statements = (size_t)i + 1;

@@ -13,7 +13,8 @@ root() {
 }
 
 # issue NAME BY EXTENSIONS [FROM UNTIL] [KEY OPTIONS...]: certificate NAME.pem with key NAME.key, signed by BY. EXTENSIONS:
-# lines of an OpenSSL configuration. FROM and UNTIL: YYYYMMDDHHMMSSZ. An existing key is used again.
+# lines of an OpenSSL configuration. FROM and UNTIL: YYYYMMDDHHMMSSZ. An existing key is used again. $subject: another than
+# /O=Tests/CN=NAME.
 issue() {
     local name=$1 by=$2 extensions=$3 from=${4:-20250101000000Z} until=${5:-20450101000000Z}
     shift 3
@@ -35,13 +36,14 @@ default_crl_days = 30
 copy_extensions = none
 [p]
 O = optional
+OU = optional
 CN = supplied
 [x]
 subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 $extensions
 END
-    openssl req -new -key "$name.key" -subj "/O=Tests/CN=$name" -out "$name.csr" 2>/dev/null
+    openssl req -new -key "$name.key" -subj "${subject:-/O=Tests/CN=$name}" -out "$name.csr" 2>/dev/null
     openssl ca -batch -config "$by.cnf" -cert "$by.pem" -keyfile "$by.key" -in "$name.csr" -notext -extensions x \
         -startdate "$from" -enddate "$until" -md "${digest:-sha256}" -out "$name.pem" >"$name.log" 2>&1
 }

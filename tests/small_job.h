@@ -198,6 +198,24 @@ static rp_status job_verify(rp_error *err)
     return status;
 }
 
+/* A policy whose clauses ask for certificates and timestamps, met. */
+static rp_status job_policy(rp_error *err)
+{
+    rp_policy *policy = NULL;
+    rp_verification *result = NULL;
+    rp_verify_options options = {.tell_unmet = true};
+    rp_status status = rp_policy_load(&policy, RP_SOURCE_DIR "/tests/corpus/policy/good-certified.yaml", err);
+
+    options.policy = policy;
+    if (status == RP_OK)
+        status = rp_verify(RP_SOURCE_DIR "/tests/corpus/x509/certified.reprise", NULL, 0, &options, &result, NULL, err);
+    if (status == RP_OK && result->policy->unmet != 0)
+        status = rp_fail(err, RP_ESIGN, "a met policy is unmet");
+    rp_verification_free(result);
+    rp_policy_free(policy);
+    return status;
+}
+
 static rp_status job_replay_of(const char *path, rp_error *err)
 {
     rp_archive *archive = NULL;
@@ -482,7 +500,7 @@ typedef struct small_job {
 } small_job;
 
 static const small_job small_jobs[] = {
-    {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"replay", job_replay},
+    {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"policy", job_policy},   {"replay", job_replay},
     {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
     {"doctor", job_doctor},   {"report", job_report},
     {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld}, {"resume", job_resume},

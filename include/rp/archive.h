@@ -163,11 +163,27 @@ typedef struct rp_verified_certificate {
     char *note; /* why it is not accepted, or what an auditor should know; may be NULL */
 } rp_verified_certificate;
 
+/* How a statement stands to a clause of a policy that asks for certificates or timestamps (docs/policy.md): judged by that clause's
+ * authorities alone, for every statement whose signature was checked. */
+typedef struct rp_verified_standing {
+    char clause[24]; /* as in rp_policy_clause */
+    char statement[RP_MEMBER_NAME];
+    char key_id[RP_DIGEST_HEX];
+    char *subject;          /* of the key's certificate in the archive; NULL: there is none, or nobody asked */
+    bool certified;         /* the clause's group takes its signer by that certificate */
+    char *certificate_note; /* why not, or what an auditor should know; may be NULL */
+    bool dated;             /* by one of the clause's timestamp authorities */
+    int64_t seconds;        /* since 1970, UTC: then what it says, */
+    char time[RP_TIME_TEXT]; /* the same as text; else "" */
+    char *authority;        /* and the subject of the certificate that signed it; else NULL */
+    char *timestamp_note;   /* why not, or what an auditor should know; may be NULL */
+} rp_verified_standing;
+
 typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     size_t members; /* all of them, manifest.json and statements included */
     uint64_t bytes; /* of the whole archive */
-    size_t statements; /* by trusted keys, every signature right */
+    size_t statements; /* by trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate */
     rp_verified_statement *statement;
     /* By keys that are not trusted, so their signatures could not be checked: they count for nothing. Form, name and the
      * archive they are about are right, or verification has failed. */
@@ -180,6 +196,9 @@ typedef struct rp_verification {
     struct rp_policy_result *policy; /* NULL where no policy was given */
     size_t certificates; /* of statements whose keys count, or not, by more than being trusted themselves */
     rp_verified_certificate *certificate;
+    char judged_by[RP_DIGEST_HEX]; /* digest of the policy whose clauses the standings are about; "" where there was none */
+    size_t standings;
+    rp_verified_standing *standing;
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key or one that counts by its certificates

@@ -8,9 +8,9 @@
 
 typedef struct rp_policy rp_policy;
 
-/* Reads a policy. Paths of keys in it are relative to its folder. Errors: RP_EARG with file and line; RP_EIO. */
+/* Reads a policy. Paths in it are relative to its folder. Errors: RP_EARG with file and line; RP_EIO. */
 RP_API rp_status rp_policy_load(rp_policy **out, const char *path, rp_error *err);
-/* The same from text; where names it in errors. folder: of the keys' paths; NULL: only key ids are taken. */
+/* The same from text; where names it in errors. folder: of the paths in it; NULL: only key ids and PEM text are taken. */
 RP_API rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, const char *where, const char *folder,
                                      rp_error *err);
 RP_API void rp_policy_free(rp_policy *policy); /* NULL is fine */
@@ -34,8 +34,9 @@ typedef struct rp_policy_result {
     rp_policy_clause *clause;
 } rp_policy_result;
 
-/* Holds what was verified against the policy, every clause of it; verified must come of a verification that was given the
- * policy's keys (rp_verify_options.policy does that and calls this). Errors: RP_ENOMEM; an unmet clause is none. */
+/* Holds what was verified against the policy, every clause of it. Verification with rp_verify_options.policy does that itself;
+ * verified may come of one that was given the policy's keys instead, but what a clause asks for by certificate or timestamp is
+ * then unmet, since nobody has judged it. Errors: RP_ENOMEM; an unmet clause is none. */
 RP_API rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out,
                                  rp_error *err);
 RP_API void rp_policy_result_free(rp_policy_result *result); /* NULL is fine */
