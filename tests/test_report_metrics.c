@@ -22,6 +22,7 @@ static char *report(const char *metrics)
 
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     assert_ok(rp_archive_writer_add(writer, "outputs/metrics.json", metrics, strlen(metrics), &err));
+    assert_ok(rp_archive_writer_add(writer, "run/recipe.json", "{}", 2, &err));
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
     assert_ok(rp_archive_writer_append(writer, &bytes, &err));
     assert_ok(rp_archive_open_memory(&archive, bytes.data, bytes.size, "metrics", &err));
