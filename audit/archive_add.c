@@ -92,15 +92,19 @@ static rp_status write_members(rp_file_writer *file, const rp_archive *archive, 
     return status == RP_OK ? write_padding(file, 2 * RP_BLOCK, err) : status;
 }
 
-static rp_status rewrite(const char *path, const rp_archive *archive, const rp_added *added, size_t n, unsigned mode,
+/* locked: the file that is to be replaced; one that a run has put in its place meanwhile is not. */
+static rp_status rewrite(const char *path, const rp_archive *archive, const rp_added *added, size_t n, const struct stat *locked,
                          rp_error *err)
 {
     rp_file_writer *file;
-    rp_status status = rp_file_create(&file, path, true, mode, err);
+    struct stat now;
+    rp_status status = rp_file_create(&file, path, true, (unsigned)locked->st_mode & 0777, err);
 
     if (status != RP_OK)
         return status;
     status = write_members(file, archive, added, n, err);
+    if (status == RP_OK && (stat(path, &now) != 0 || now.st_ino != locked->st_ino || now.st_dev != locked->st_dev))
+        status = rp_fail(err, RP_EHASH, "%s: was replaced by another file meanwhile: nothing was added", path);
     if (status == RP_OK)
         return rp_file_commit(file, err);
     rp_file_abort(file);
@@ -184,7 +188,7 @@ rp_status rp_archive_add_members(const char *path, const char *archive_id, const
     if (status == RP_OK)
         status = check_added(path, archive, archive_id, added, n, force, err);
     if (status == RP_OK)
-        status = rewrite(path, archive, added, n, (unsigned)info.st_mode & 0777, err);
+        status = rewrite(path, archive, added, n, &info, err);
     rp_archive_close(archive);
     (void)close(fd); /* and lets the lock go */
     return status;

@@ -24,6 +24,8 @@ struct rp_archive {
     char *where;
     rp_member *member; /* in archive order */
     size_t members, capacity;
+    size_t signatures;     /* of them, those of rank 8 */
+    uint64_t certificates; /* bytes of certificates among these */
     rp_manifest *manifest; /* NULL until checked */
     char id[RP_DIGEST_HEX];
     rp_disclosed disclosed;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "audit/archive_private.h"
+#include "audit/certificate.h"
 #include "audit/log_note.h"
 #include "audit/oms.h"
 #include "audit/ustar.h"
@@ -96,6 +97,21 @@ static rp_status unknown_member(const rp_archive *archive, const char *name, rp_
 }
 
 /* Name, place in the order, and size of a member whose header is exact. */
+/* A file and a folder of one name cannot both be extracted. */
+static const rp_member *member_in_the_way(const rp_archive *archive, const char *name)
+{
+    const rp_member *found = NULL;
+
+    for (const char *slash = strchr(name, '/'); slash != NULL && found == NULL; slash = strchr(slash + 1, '/')) {
+        char folder[RP_MEMBER_NAME];
+
+        memcpy(folder, name, (size_t)(slash - name));
+        folder[slash - name] = '\0';
+        found = rp_archive_find(archive, folder);
+    }
+    return found;
+}
+
 static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
 {
     int rank = rp_member_rank(member->name);
@@ -110,9 +126,17 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
     if (archive->members > 0 && rp_member_compare(&archive->member[archive->members - 1], member) >= 0)
         return rp_fail(err, RP_EFORMAT, "%s: comes after %s: members are doubled or out of order", member->name,
                        archive->member[archive->members - 1].name);
+    if (member_in_the_way(archive, member->name) != NULL)
+        return rp_fail(err, RP_EFORMAT, "%s: lies in a folder whose name the member %s has", member->name,
+                       member_in_the_way(archive, member->name)->name);
     if ((rank == 0 || rank == rp_member_rank(RP_RUN_STATEMENT)) && member->size > limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %llu are allowed", member->name,
                        (unsigned long long)member->size, (unsigned long long)limit);
+    if (rank == rp_member_rank(RP_RUN_STATEMENT) && archive->signatures == RP_SIGNATURE_LIMIT)
+        return rp_fail(err, RP_EFORMAT, "%s: more than %d members in signatures/", member->name, (int)RP_SIGNATURE_LIMIT);
+    if (rp_certificate_member_valid(member->name) && member->size > RP_CERTIFICATES_LIMIT - archive->certificates)
+        return rp_fail(err, RP_EFORMAT, "%s: more than %d bytes of certificates in signatures/", member->name,
+                       (int)RP_CERTIFICATES_LIMIT);
     if (rp_ustar_padded(member->size) > left)
         return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
                        member->name, (unsigned long long)rp_ustar_padded(member->size), (unsigned long long)left);
@@ -250,6 +274,8 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_er
         (status = check_padding(archive, &member, err)) != RP_OK ||
         (status = append_member(archive, &member, err)) != RP_OK)
         return status;
+    archive->signatures += rp_member_rank(member.name) == rp_member_rank(RP_RUN_STATEMENT);
+    archive->certificates += rp_certificate_member_valid(member.name) ? member.size : 0;
     /* the manifest's digest at once: errors of later members may have to ask it for names */
     if (archive->members == 1 && (status = rp_archive_hash(archive, 0, 1, err)) != RP_OK)
         return status;

@@ -7,7 +7,7 @@
 #include "audit/key.h"
 #include "audit/x509.h"
 
-enum { RP_CERTIFICATE_LIMIT = 1 << 16, RP_CHAIN_LENGTH = 8 };
+enum { RP_CERTIFICATE_LIMIT = 1 << 16, RP_CERTIFICATES_LIMIT = 1 << 21, RP_CHAIN_LENGTH = 8 };
 
 typedef struct rp_certificate {
     STACK_OF(X509) *chain;

@@ -221,7 +221,8 @@ static rp_status read_statement(rp_statement *out, const char *where, rp_error *
     out->predicate_type = text_of(out->payload, "predicateType");
     out->subject = text_of(digest, "sha256");
     if (type == NULL || strcmp(type, RP_STATEMENT_TYPE) != 0 || out->predicate_type == NULL ||
-        !json_is_object(json_object_get(out->payload, "predicate")) || json_object_size(out->payload) != 4)
+        !json_is_object(json_object_get(out->payload, "predicate")) || json_object_size(out->payload) != 4 ||
+        strlen(out->predicate_type) > RP_PREDICATE_TYPE_LIMIT)
         return malformed(err, where, "the payload is not an in-toto Statement v1");
     if (json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1 ||
         name == NULL || strcmp(name, RP_MANIFEST_NAME) != 0 || out->subject == NULL ||

@@ -12,7 +12,7 @@
 #define RP_PROVENANCE_TYPE "https://slsa.dev/provenance/v1"
 
 /* An envelope's payload may be larger than a statement's: oms.h lists every member in one. */
-enum { RP_STATEMENT_LIMIT = 1 << 20, RP_ENVELOPE_LIMIT = 24 << 20 };
+enum { RP_PREDICATE_TYPE_LIMIT = 1023, RP_STATEMENT_LIMIT = 1 << 20, RP_ENVELOPE_LIMIT = 24 << 20 };
 
 /* signatures/NAME.dsse.json, NAME without a further slash. */
 bool rp_statement_name_valid(const char *member);

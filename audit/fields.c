@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
+
 rp_fields rp_fields_begin(const json_t *object, const char *name, const char *where, rp_error *err)
 {
     rp_fields f = {object, where, name, 0, RP_OK, err};
@@ -57,20 +59,6 @@ bool rp_text_fits(const char *text, size_t size)
     return true;
 }
 
-/* C0, DEL, C1 (C2 80 to C2 9F), and what ends a line or turns the direction of text, so that a reader is shown another order
- * than was signed: U+200E, 200F, 2028 to 202E, 2066 to 2069. at: NUL-terminated. */
-static bool unseen(const unsigned char *at)
-{
-    if (at[0] < 0x20 || at[0] == 0x7F)
-        return true;
-    if (at[0] == 0xC2)
-        return at[1] >= 0x80 && at[1] < 0xA0;
-    if (at[0] != 0xE2)
-        return false;
-    return (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE))) ||
-           (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9);
-}
-
 /* That the rest is UTF-8 the JSON parser sees to, or its writer. */
 bool rp_line_fits(const char *text, size_t size)
 {
@@ -79,7 +67,7 @@ bool rp_line_fits(const char *text, size_t size)
     if (length == 0 || length >= size)
         return false;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (unseen(c))
+        if (rp_unseen(c))
             return false;
     return true;
 }

@@ -232,6 +232,8 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
     BIO *bio;
 
     *out = NULL;
+    if (size == 0)
+        return rp_fail(err, RP_EARG, "%s: empty, expected a key in PEM", where);
     if (size > PEM_LIMIT)
         return rp_fail(err, RP_EARG, "%s: %zu bytes, too large for a key", where, size);
     bio = BIO_new_mem_buf(pem, (int)size);
@@ -263,6 +265,8 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
     BIO *bio;
 
     *out = NULL;
+    if (size == 0)
+        return rp_fail(err, RP_EARG, "%s: empty, expected a key in PEM", where);
     if (size > PEM_LIMIT)
         return rp_fail(err, RP_EARG, "%s: %zu bytes, too large for a key", where, size);
     bio = BIO_new_mem_buf(pem, (int)size);
@@ -437,9 +441,10 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
         return rp_fail(err, RP_EIO, "the token does not sign with its %s key: taken out, or may the key not sign?", key->kind->type);
     if (!done)
         return rp_fail(err, RP_ENOMEM, "OpenSSL cannot sign with this %s key", key->kind->type);
-    /* what a token does is not ours to know */
-    if (key->token != NULL && rp_key_check(key, message, size, bytes, length, NULL) != RP_OK)
-        return rp_fail(err, RP_EIO, "the token's signature is not one by its public key %s", key->id);
+    /* what a token does is not ours to know, and a file's two halves need not belong together */
+    if (rp_key_check(key, message, size, bytes, length, NULL) != RP_OK)
+        return key->token != NULL ? rp_fail(err, RP_EIO, "the token's signature is not one by its public key %s", key->id)
+                                  : rp_fail(err, RP_EARG, "the key's private half does not belong to its public half %s", key->id);
     rp_buffer_append(signature, bytes, length);
     return rp_buffer_status(signature, err);
 }

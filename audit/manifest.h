@@ -10,7 +10,7 @@
 #define RP_MANIFEST_NAME "manifest.json"
 #define RP_RUN_STATEMENT "signatures/run.dsse.json"
 
-enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16 };
+enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16, RP_SIGNATURE_LIMIT = 1 << 12 };
 
 typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
 

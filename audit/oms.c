@@ -222,6 +222,17 @@ static rp_status compare_payload(const rp_buffer *payload, const char *where, co
     return status;
 }
 
+/* The payload in base64, and more than enough for what is around it. */
+static size_t size_at_most(const rp_member *member, size_t members)
+{
+    static const char around[] = "{\"algorithm\":\"sha256\",\"digest\":\"\",\"name\":\"\"},";
+    size_t payload = 1 << 10;
+
+    for (size_t i = 0; i < members; i++)
+        payload += sizeof around + RP_DIGEST_HEX + strlen(member[i].name);
+    return payload / 3 * 4 + (1 << 16);
+}
+
 rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
                       const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
                       size_t n_trusted, rp_error *err)
@@ -231,6 +242,10 @@ rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void
     rp_status status;
 
     *key = NULL;
+    /* before it takes several times its size of memory, whoever signed */
+    if (size > size_at_most(member, members))
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, but a bundle about these members has at most %zu", where, size,
+                       size_at_most(member, members));
     if (size > RP_OMS_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_OMS_LIMIT);
     if ((status = rp_signed_json_parse(&bundle, bytes, size, where, err)) == RP_OK &&

@@ -38,10 +38,12 @@ static rp_status check_block(const char *name, const char *header, const unsigne
 rp_status rp_pem_blocks(const char *pem, size_t size, const char *label, const char *where, rp_status code,
                         rp_pem_take *take, void *self, rp_error *err)
 {
-    BIO *bio = size <= RP_PEM_LIMIT ? BIO_new_mem_buf(pem, (int)size) : NULL;
+    BIO *bio = size > 0 && size <= RP_PEM_LIMIT ? BIO_new_mem_buf(pem, (int)size) : NULL;
     rp_status status = RP_OK;
     size_t blocks = 0;
 
+    if (size == 0)
+        return rp_fail(err, code, "%s: empty, expected %s", where, label);
     if (size > RP_PEM_LIMIT)
         return rp_fail(err, code, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_PEM_LIMIT);
     if (bio == NULL)

@@ -136,6 +136,8 @@ rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, uns
     *out = NULL;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return rp_fail(err, RP_EARG, "%s: is a directory, expected a file name", path);
+    if (info.st_mode != 0 && !S_ISREG(info.st_mode)) /* a device would be replaced by a file, a reader of a pipe wait for ever */
+        return rp_fail(err, RP_EARG, "%s: is not a regular file (a pipe or a device): choose another name", path);
     if (!force && rp_file_exists(path))
         return exists(path, err);
     replaces = S_ISREG(info.st_mode);

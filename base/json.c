@@ -201,9 +201,17 @@ static void write_string(const char *text, size_t length, sink *out)
     put_text(out, "\"");
 }
 
+/* RFC 8785 orders keys by their UTF-16: that is the order of the UTF-8 bytes, but for the characters beyond U+FFFF (F0 and above),
+ * whose surrogates come before U+E000 to U+FFFF (EE, EF). */
 static int by_key(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
+
+    while (*x && *x == *y)
+        x++, y++;
+    if ((*x >= 0xF0 && (*y == 0xEE || *y == 0xEF)) || (*y >= 0xF0 && (*x == 0xEE || *x == 0xEF)))
+        return *x >= 0xF0 ? -1 : 1;
+    return *x - *y;
 }
 
 static rp_status write_value(const json_t *value, sink *out, int depth, rp_error *err);

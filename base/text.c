@@ -62,3 +62,19 @@ char *rp_printable(char *out, size_t size, const char *text, size_t length)
         memcpy(out + n - 3, "...", 3);
     return out;
 }
+
+size_t rp_unseen(const unsigned char *at)
+{
+    if (at[0] < 0x20 || at[0] == 0x7F)
+        return at[0] != 0;
+    if (at[0] == 0xC2)
+        return at[1] >= 0x80 && at[1] < 0xA0 ? 2 : 0;
+    if (at[0] == 0xD8)
+        return at[1] == 0x9C ? 2 : 0;
+    if (at[0] != 0xE2 || at[1] == 0)
+        return 0;
+    return (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE))) ||
+                   (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9)
+               ? 3
+               : 0;
+}

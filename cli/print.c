@@ -19,19 +19,20 @@ static void put_label(rp_buffer *out, const char *label)
         rp_buffer_u8(out, ' ');
 }
 
-/* What comes out of files may hold anything; a terminal must not obey it. C1 (U+0080 to U+009F) is C2 80 to C2 9F in
- * UTF-8; a terminal of eight bits takes the bare bytes for it, so those outside a longer character go as well. */
+/* What comes out of files may hold anything; a terminal must not obey it. A terminal of eight bits takes bare bytes 80 to 9F for
+ * control characters too, so those outside a longer character go as well. */
 static void put_filtered(rp_buffer *out, const char *text, bool lines)
 {
     const unsigned char *at = (const unsigned char *)text;
     size_t within = 0; /* bytes of a character that are still to come */
 
     for (; *at; at++) {
-        bool control = (*at < 0x20 && !(lines && *at == '\n')) || *at == 0x7F;
+        const size_t unseen = lines && *at == '\n' ? 0 : rp_unseen(at);
+        bool control = unseen > 0;
 
-        if (*at == 0xC2 && at[1] >= 0x80 && at[1] <= 0x9F) {
-            at++;
-            control = true;
+        if (unseen > 0) {
+            at += unseen - 1;
+            within = 0;
         } else if (*at >= 0x80 && *at <= 0xBF) {
             control = within == 0 && *at <= 0x9F;
             within -= within != 0;

@@ -246,6 +246,36 @@ else
     skip "no small tmpfs can be mounted: the full disk is only a file size limit"
 fi
 
+# ---- empty files where keys and certificates belong, outputs that are no files, text that turns ----
+: >empty.pem
+for option in trust ca tsa; do
+    fails 2 'empty.pem: empty, expected' "$reprise" verify a.reprise --allow-unsigned --$option empty.pem
+done
+fails 2 'empty.pem: empty, expected' "$reprise" sign a.reprise --key empty.pem
+mkfifo out.pipe
+fails 2 'out.pipe: is not a regular file' "$reprise" report a.reprise -o out.pipe --force
+holds "the pipe is there still" test -p out.pipe
+rm out.pipe
+# a private key whose public half is another's: what it signs nobody could verify
+openssl ecparam -name prime256v1 -genkey -noout -out one.key && openssl ecparam -name prime256v1 -genkey -noout -out two.key
+python3 - <<'PY' 2>"$log/err" && {
+import re, subprocess
+def der(path):
+    return bytearray(subprocess.run(['openssl', 'ec', '-in', path, '-outform', 'DER'], capture_output=True, check=True).stdout)
+one, two = der('one.key'), der('two.key')
+one[-65:] = two[-65:]
+open('mixed.der', 'wb').write(one)
+subprocess.run(['openssl', 'asn1parse', '-inform', 'DER', '-in', 'mixed.der'], check=True, capture_output=True)
+import base64
+text = base64.b64encode(bytes(one)).decode()
+open('mixed.pem', 'w').write('-----BEGIN EC PRIVATE KEY-----\n' + '\n'.join(re.findall('.{1,64}', text)) + '\n-----END EC PRIVATE KEY-----\n')
+PY
+    fails 2 'private half does not belong to its public half' "$reprise" sign a.reprise --key mixed.pem
+}
+sed 's/^name:.*/name: "safe \\u202Eeslaf\\u202C"/' small.yaml >turned.yaml
+"$reprise" run turned.yaml -o turned.reprise >/dev/null
+works '^run +recipe: safe \?eslaf\?' "$reprise" inspect turned.reprise
+
 # ---- where permission is missing ----
 user="env"
 [ "$(id -u)" -ne 0 ] || user="setpriv --reuid 65534 --regid 65534 --clear-groups"

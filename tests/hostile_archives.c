@@ -280,6 +280,58 @@ static void left_out(FILE *out)
 static void unlisted(FILE *out) { with_entry(out, "outputs/z", '0', "", "x"); }
 static void unknown_place(FILE *out) { with_entry(out, "bin/sh", '0', "", "x"); }
 
+/* Both are on disk in no extraction. */
+static void folder_and_file(FILE *out)
+{
+    size_t at = place("outputs/predictions.csv") + 1;
+
+    put_members(out, 0, at);
+    put_entry(out, "outputs/z", '0', "", "x");
+    put_entry(out, "outputs/z/y", '0', "", "x");
+    put_members(out, at, all());
+    put_end(out);
+}
+
+/* Behind all members: one of signatures/ with a body of so many bytes that a pattern fills. */
+static void put_large(FILE *out, const char *name, const char *before, const char *unit, size_t count, const char *after)
+{
+    unsigned char header[BLOCK];
+    size_t size = strlen(before) + count * strlen(unit) + strlen(after);
+
+    must(rp_ustar_header(header, name, size), name);
+    put(out, header, BLOCK);
+    put(out, before, strlen(before));
+    for (size_t i = 0; i < count; i++)
+        put(out, unit, strlen(unit));
+    put(out, after, strlen(after));
+    pad(out, size);
+}
+
+static void many_certificates(FILE *out)
+{
+    put_members(out, 0, place("outputs/predictions.csv") + 1);
+    for (unsigned i = 0; i < 256; i++) {
+        char name[RP_MEMBER_NAME];
+
+        (void)snprintf(name, sizeof name, "signatures/%016x.x509.pem", i);
+        put_large(out, name, "-----BEGIN CERTIFICATE-----\n", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",
+                  900, "-----END CERTIFICATE-----\n");
+    }
+    put_end(out);
+}
+
+static void many_statements(FILE *out)
+{
+    put_members(out, 0, place("outputs/predictions.csv") + 1);
+    for (unsigned i = 0; i < 60000; i++) {
+        char name[RP_MEMBER_NAME];
+
+        (void)snprintf(name, sizeof name, "signatures/approval-%016x-0000000000000000.dsse.json", i);
+        put_large(out, name, "{\"payload\":\"", "AAAAAAAAAAAAAAAA", 8, "\"}");
+    }
+    put_end(out);
+}
+
 static void concatenated(FILE *out)
 {
     put(out, bytes.data, bytes.size);
@@ -594,6 +646,9 @@ const hostile_case hostile_cases[] = {
     {"left-out", R, J, false, left_out},
     {"unlisted", R, "outputs/z", false, unlisted},
     {"unknown-place", R, "bin/sh", false, unknown_place},
+    {"folder-and-file", R, "outputs/z/y", false, folder_and_file},
+    {"many-certificates", R, "signatures/", false, many_certificates},
+    {"many-statements", R, "signatures/approval-", false, many_statements},
     {"concatenated", R, E, false, concatenated},
     {"concatenated-without-end", R, M, false, concatenated_without_end},
     {"garbage", R, E, false, garbage},

@@ -546,6 +546,23 @@ static void bundles_of_another_form_are_refused(void **state)
     assert_refused(&(rp_buffer){.data = (unsigned char *)"{}", .size = 2}, "not a bundle");
 }
 
+/* Before it is parsed, which would take several times its size of memory. */
+static void bundles_of_another_size_are_refused(void **state)
+{
+    const rp_key *const list[] = {key}, *signer;
+    const size_t size = 1 << 20;
+    char *text = malloc(size);
+    rp_error err;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '[', size);
+    assert_int_equal(rp_oms_check(&signer, text, size, "bundle", archive->id, archive->member, archive->members, list, 1, &err),
+                     RP_ESIGN);
+    assert_non_null(strstr(err.text, "1048576 bytes, but a bundle about these members has at most"));
+    free(text);
+}
+
 static void bundles_by_other_keys_are_refused(void **state)
 {
     const forgery f = truth();
@@ -604,6 +621,7 @@ int main(void)
         cmocka_unit_test(wrong_digest_is_refused),
         cmocka_unit_test(statements_of_another_form_are_refused),
         cmocka_unit_test(bundles_of_another_form_are_refused),
+        cmocka_unit_test(bundles_of_another_size_are_refused),
         cmocka_unit_test(bundles_by_other_keys_are_refused),
         cmocka_unit_test(bundle_of_another_archive_is_refused),
     };
