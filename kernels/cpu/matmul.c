@@ -23,7 +23,7 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
-    IN_PLACE_PANELS = 2, /* up to here a is not */
+    IN_PLACE_PANELS = 2, APART_PANELS = 16, /* up to here a is not; where its rows lie apart in the first cache */
     Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
 };
 

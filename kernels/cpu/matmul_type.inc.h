@@ -105,8 +105,10 @@ static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) *s)
         FN(tile_rows)(rows, 1, true, false, s);
     else if (vecs == 1)
         FN(tile_rows)(rows, 1, false, false, s);
-    else if (s->copy != NULL)
+    else if (s->copy != NULL && unit)
         FN(tile_rows)(rows, 2, true, true, s);
+    else if (s->copy != NULL)
+        FN(tile_rows)(rows, 2, false, true, s);
     else if (unit)
         FN(tile_rows)(rows, 2, true, false, s);
     else
@@ -120,7 +122,9 @@ typedef struct FN(part) {
     size_t start, k; /* the chunk */
     bool bf16;       /* the operands are, and are widened while they are packed */
     T *packed_b, *packed_a;
-    size_t room_b, room_a; /* columns, tiles */
+    size_t room_b, room_a; /* columns; elements */
+    bool in_place; /* rows of a are read where they lie */
+    size_t column; /* the first of those that meet them */
 } FN(part);
 
 static size_t FN(tile_start)(const FN(part) *w, size_t tile)
@@ -179,16 +183,15 @@ static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const voi
         FN(pack)(to, to_step, to_step, (const T *)operand + from, across, along, count, w->k);
 }
 
-/* Tiles [tile, tile_end) of one panel. a is NULL where it is read in place, else its packed tiles. */
-static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed,
-                      const T *packed_a)
+/* Tiles [tile, tile_end) of one panel. */
+static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed)
 {
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
     const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
-    const T *b = w->bf16 ? NULL : (const T *)p->b + from_b;
+    const T *b = w->bf16 ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a;
     const bool aside = columns % WIDTH != 0 || p->y_col != 1;
-    bool fuse = supply == FN(FUSED) && tile == 0 && !aside && packed_a != NULL;
+    bool fuse = supply == FN(FUSED) && tile == 0 && !aside;
 
     if (tile == 0 && !fuse && supply != FN(IN_PLACE))
         FN(pack_operand)(w, packed, PANEL, p->b, from_b, p->b_col, p->b_row, columns);
@@ -197,14 +200,14 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
         const bool as_it_lies = fuse || supply == FN(IN_PLACE);
         const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
-        const T *ahead = packed_a == NULL          ? a + (ptrdiff_t)rows * p->a_row
+        const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
                          : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
                                                   : next_panel;
-        FN(strip) s = {.a = packed_a != NULL ? packed_a : a,
+        FN(strip) s = {.a = w->in_place ? a : packed_a,
                        .b = as_it_lies ? b : packed,
                        .ahead = ahead,
-                       .a_row = packed_a != NULL ? 1 : p->a_row,
-                       .a_col = packed_a != NULL ? (ptrdiff_t)rows : p->a_col,
+                       .a_row = w->in_place ? p->a_row : 1,
+                       .a_col = w->in_place ? p->a_col : (ptrdiff_t)rows,
                        .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
                        .copy = fuse ? packed : NULL,
                        .k = w->k,
@@ -216,8 +219,7 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
             FN(tile_aside)(w, row, rows, column, columns, &s);
         else
             FN(tile_any)(rows, columns > WIDTH ? 2 : 1, &s);
-        if (packed_a != NULL)
-            packed_a += rows * w->k;
+        packed_a += rows * w->k;
     }
 }
 
@@ -235,22 +237,35 @@ static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
     }
 }
 
-/* One chunk of k for at most room_b columns. Rows of a that run along k and meet few panels are read in place: packing
- * them would cost more than it saves. */
-static void FN(chunk)(const FN(part) *w, size_t column, size_t columns)
+/* Whether rows of a that meet so many columns are read in place: packing them would cost more than it saves. Of more than
+ * a few panels only rows that do not drive each other out of the first cache. */
+static bool FN(reads_in_place)(const FN(part) *w, size_t columns)
 {
-    const bool in_place = !w->bf16 && (w->p->a_row == 1   ? columns <= PANEL
-                                       : w->p->a_col == 1 ? columns <= IN_PLACE_PANELS * PANEL
-                                                          : false);
+    const bool apart = w->p->a_row % (ptrdiff_t)(4096 / sizeof(T)) != 0;
 
-    for (size_t tile = 0; tile < w->tiles; tile += w->room_a) {
-        const size_t tile_end = w->tiles - tile < w->room_a ? w->tiles : tile + w->room_a;
+    if (w->bf16)
+        return false;
+    if (w->p->a_row == 1)
+        return columns <= PANEL;
+    return w->p->a_col == 1 && columns <= (apart ? (size_t)APART_PANELS : (size_t)IN_PLACE_PANELS) * PANEL;
+}
 
-        if (!in_place)
+/* One chunk of k for at most room_b columns. Where one block of rows is all, a panel of b is used up before the next one is
+ * packed, in the same place. */
+static void FN(chunk)(FN(part) *w, size_t column, size_t columns)
+{
+    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->k : 1));
+    const size_t next = w->tiles > room ? RP_MATMUL_CHUNK : 0;
+
+    w->in_place = FN(reads_in_place)(w, columns);
+    w->column = column;
+    for (size_t tile = 0; tile < w->tiles; tile += room) {
+        const size_t tile_end = w->tiles - tile < room ? w->tiles : tile + room;
+
+        if (!w->in_place)
             FN(pack_rows)(w, tile, tile_end);
         for (size_t j = 0; j < columns; j += PANEL)
-            FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL,
-                      w->packed_b + j * RP_MATMUL_CHUNK, in_place ? NULL : w->packed_a);
+            FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL, w->packed_b + j * next);
     }
 }
 
@@ -277,7 +292,7 @@ static void FN(packed_on_stack)(FN(part) *w, size_t column, size_t column_end)
     w->packed_b = b;
     w->packed_a = a;
     w->room_b = PANEL;
-    w->room_a = 1;
+    w->room_a = RP_MATMUL_CHUNK * TILE_ROWS;
     FN(packed)(w, column, column_end);
 }
 
@@ -305,7 +320,7 @@ static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_e
     w.packed_b = block;
     w.packed_a = block + B_BYTES / sizeof(T);
     w.room_b = B_BYTES / (RP_MATMUL_CHUNK * sizeof(T)) / PANEL * PANEL;
-    w.room_a = (A_BYTES / sizeof(T) - WIDTH) / (RP_MATMUL_CHUNK * TILE_ROWS);
+    w.room_a = A_BYTES / sizeof(T) - WIDTH;
     FN(packed)(&w, column, column_end);
     rp_scratch_return(block);
 }
