@@ -22,6 +22,7 @@ typedef struct FN(strip) {
     const T *ahead;    /* where the terms of a later tile lie: fetched into the second cache, a line a term */
     const T *const *rows; /* of a, where they are not packed */
     ptrdiff_t ahead_step, ahead_run; /* from term to term; from the start of a run to that of the next, or 0: it goes on */
+    const segment *ahead_of; /* NULL, or where the runs start there: run r from `a` of its element r on */
 } FN(strip);
 
 #ifdef VEC_BYTES
@@ -40,13 +41,17 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
         const T *y = s->y[i] + s->column;
 
         __builtin_prefetch(y, 1);
+        if (vecs == 2)
+            __builtin_prefetch(y + WIDTH, 1);
         sum[i][0] = resume ? FN(vec_load)(y) : FN(vec_all)(0);
         sum[i][1] = resume && vecs == 2 ? FN(vec_load)(y + WIDTH) : FN(vec_all)(0);
     }
     for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {
         const T *a = s->a + run->a, *b = s->b + run->b * b_step;
 
-        if (s->ahead_run != 0)
+        if (s->ahead_of != NULL)
+            ahead = s->ahead + s->ahead_of[run - s->run].a;
+        else if (s->ahead_run != 0)
             ahead = s->ahead + (run - s->run) * s->ahead_run;
         for (size_t left = run->n; left > 0; left--) {
             const FN(vec) low = FN(vec_load)(b), high = vecs == 2 ? FN(vec_load)(b + WIDTH) : low;
@@ -93,6 +98,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) *s)
     RP_UNROLL
     for (size_t i = 0; i < rows; i++) {
         __builtin_prefetch(s->y[i] + s->column, 1);
+        __builtin_prefetch(s->y[i] + s->column + WIDTH, 1);
         sum[i][0] = sum[i][1] = FN(vec_all)(0);
     }
     for (const segment *run = s->run, *end = run + s->runs; run < end; run++) {

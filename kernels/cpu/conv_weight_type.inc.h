@@ -9,6 +9,7 @@ typedef struct FN(taps) {
     T *packed_a, *packed_b;
     size_t room_a, room_b; /* rows, columns */
     size_t start, stop;    /* the chunk */
+    size_t begin, end;     /* channels */
     bool packed;
     segment run[RP_CONV_CHUNK];
     size_t runs;
@@ -113,6 +114,23 @@ static const T *FN(pixels_in_place)(const FN(taps) *w)
     return w->y + (ptrdiff_t)(row * width + w->start % width) * y->stride[2] + (ptrdiff_t)w->column;
 }
 
+/* A tile fetches the part'th line of each pixel that the next block of rows needs: of this chunk, or, for the one tap of a
+ * 1 x 1 convolution, of the next one. */
+static void FN(fetch_pixels)(const FN(taps) *w, size_t row, size_t rows, size_t part, FN(strip) *s)
+{
+    const rp_conv *conv = w->conv;
+    const ptrdiff_t step = conv->w.stride * conv->x->stride[2];
+    const bool last = row + rows >= w->end, single = conv->h.taps * conv->w.taps == 1 && conv->w.stride == 1;
+    const size_t line = 64 / sizeof(T), first = last ? w->begin : row + rows;
+    const size_t left = w->end - first, count = left < w->room_a ? left : w->room_a;
+
+    if ((last && !single) || conv->x->stride[3] != 1 || part > count / line)
+        return;
+    s->ahead = w->x + first + part * line + (last ? (ptrdiff_t)(w->stop - w->start) * step : 0);
+    s->ahead_step = step;
+    s->ahead_of = w->run;
+}
+
 /* Channels [row, row + rows) of a tap. */
 static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, const bool *fresh)
 {
@@ -121,6 +139,7 @@ static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, con
     const bool in_place = x->stride[3] == 1 && w->columns <= IN_PLACE_PANELS * PANEL;
     const T *pixels = FN(pixels_in_place)(w);
     segment run[RP_CONV_CHUNK];
+    size_t part = 0;
 
     for (size_t tile = 0; tile < tiles && !in_place; tile++) {
         const size_t first = rows * tile / tiles, count = rows * (tile + 1) / tiles - first;
@@ -148,7 +167,8 @@ static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, con
                 s.b = pixels + j;
                 s.b_step = w->conv->y->stride[2];
                 s.copy = w->packed_b + j * RP_CONV_CHUNK;
-            }
+            } else
+                FN(fetch_pixels)(w, row, rows, part++, &s);
             FN(tile_any)(count, columns, true, w->conv->weight->stride[3], &s);
         }
     }
@@ -177,6 +197,8 @@ static void FN(tap_chunk)(FN(taps) *w, size_t tap, size_t row, size_t end)
         return;
     }
     first = top * w->conv->w.out + left;
+    w->begin = row;
+    w->end = end;
     FN(find_runs)(w, tap);
     for (size_t rows; row < end && w->runs > 0; row += rows) {
         bool fresh[MOST_ROWS];
