@@ -12,7 +12,8 @@
 #define RP_VERSION "unknown"
 #endif
 
-enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28 };
+/* HEADER_MEMORY: more than the values of RP_MEMBER_LIMIT members and all programs take. */
+enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28, HEADER_MEMORY = 1 << 28 };
 static const char magic[MAGIC + 1] = "RPRESUM1";
 
 static json_t *piece_json(const rp_bytes *piece, const rp_digest *digest)
@@ -106,31 +107,6 @@ static rp_status write_file(const char *path, const rp_buffer *header, const rp_
     return status;
 }
 
-rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
-{
-    const size_t pieces = 2 + p->programs;
-    rp_bytes *piece = rp_calloc(pieces, sizeof *piece);
-    rp_digest *digest = rp_calloc(pieces, sizeof *digest);
-    rp_buffer header = {0};
-    rp_status status = piece && digest ? RP_OK : rp_no_memory(err);
-
-    if (status == RP_OK) {
-        piece[0] = p->journal;
-        piece[1] = p->states;
-        for (size_t i = 0; i < p->programs; i++)
-            piece[2 + i] = p->program[i];
-        status = digest_pieces(digest, piece, pieces, err);
-    }
-    if (status == RP_OK)
-        status = header_text(&header, p, identity, piece, digest, pieces, err);
-    if (status == RP_OK)
-        status = write_file(path, &header, piece, pieces, err);
-    rp_buffer_free(&header);
-    rp_free(digest);
-    rp_free(piece);
-    return status;
-}
-
 /* ---- reading ---- */
 
 void rp_resume_point_free(rp_resume_point *p)
@@ -170,6 +146,8 @@ static bool get_digest(const json_t *object, const char *key, rp_digest *out)
 static rp_status read_members(rp_resume_point *p, const json_t *list, const char *path, rp_error *err)
 {
     p->members = json_array_size(list);
+    if (p->members > RP_MEMBER_LIMIT)
+        return damaged(path, "its list of members", err);
     p->member = rp_calloc(p->members ? p->members : 1, sizeof *p->member);
     if (!p->member)
         return rp_no_memory(err);
@@ -216,13 +194,13 @@ static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, 
     return at == p->file.size ? RP_OK : damaged(path, "longer than its pieces", err);
 }
 
-static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity, size_t at,
-                             const char *path, rp_error *err)
+/* All that the header says but the pieces. */
+static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity, const char *path,
+                             rp_error *err)
 {
     const char *library = json_string_value(json_object_get(header, "library"));
     rp_digest recipe, data;
     uint64_t started, contract;
-    rp_status status;
 
     if (!library || !get_number(header, "contract", &contract) || !get_digest(header, "recipe", &recipe) ||
         !get_digest(header, "data", &data) || !get_number(header, "step", &p->step) ||
@@ -236,11 +214,19 @@ static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_
     if (!rp_digest_equal(&data, &identity->data))
         return another(path, "other data", err);
     p->started = (int64_t)started;
-    status = read_members(p, json_object_get(header, "members"), path, err);
+    return read_members(p, json_object_get(header, "members"), path, err);
+}
+
+/* The header lists every member so far, so it may be as long as a manifest. */
+static rp_status parse_header(json_t **header, rp_resume_point *p, const rp_resume_identity *identity, const void *text,
+                              size_t size, const char *path, rp_error *err)
+{
+    rp_status status = rp_json_parse_within(header, text, size, HEADER_MEMORY, true, path, err);
+
     if (status == RP_OK)
-        status = read_pieces(p, json_object_get(header, "pieces"), at, path, err);
-    if (status == RP_OK && (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
-        status = damaged(path, "its journal", err);
+        status = read_header(p, *header, identity, path, err);
+    else if (status == RP_EFORMAT)
+        status = damaged(path, "its header", err);
     return status;
 }
 
@@ -262,11 +248,11 @@ static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identi
         return status;
     if (!rp_digest_equal(&found, &expected))
         return damaged(path, "the header's digest differs", err);
-    status = rp_json_parse(&header, p->file.data + HEAD, (size_t)size, true, path, err);
+    status = parse_header(&header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
     if (status == RP_OK)
-        status = read_header(p, header, identity, HEAD + (size_t)size, path, err);
-    else if (status == RP_EFORMAT)
-        status = damaged(path, "its header", err);
+        status = read_pieces(p, json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
+    if (status == RP_OK && (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
+        status = damaged(path, "its journal", err);
     json_decref(header);
     return status;
 }
@@ -281,5 +267,50 @@ rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *i
         status = read_point(out, identity, path, err);
     if (status != RP_OK)
         rp_resume_point_free(out);
+    return status;
+}
+
+/* ---- a point is written only when it can be read: good ones make way for it ---- */
+
+static rp_status check_header(const rp_resume_point *p, const rp_resume_identity *identity, const rp_buffer *text,
+                              const char *path, rp_error *err)
+{
+    rp_resume_point again = {0};
+    json_t *header = NULL;
+    rp_status status = parse_header(&header, &again, identity, text->data, text->size, path, err);
+
+    if (status == RP_OK && (text->size > HEADER_MAX || again.step != p->step || again.members != p->members))
+        status = damaged(path, "its header", err);
+    if (status == RP_EHASH)
+        status = rp_fail(err, RP_EUNSUPPORTED, "%s: could not be read again: too many members or programs", path);
+    json_decref(header);
+    rp_resume_point_free(&again);
+    return status;
+}
+
+rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
+{
+    const size_t pieces = 2 + p->programs;
+    rp_bytes *piece = rp_calloc(pieces, sizeof *piece);
+    rp_digest *digest = rp_calloc(pieces, sizeof *digest);
+    rp_buffer header = {0};
+    rp_status status = piece && digest ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        piece[0] = p->journal;
+        piece[1] = p->states;
+        for (size_t i = 0; i < p->programs; i++)
+            piece[2 + i] = p->program[i];
+        status = digest_pieces(digest, piece, pieces, err);
+    }
+    if (status == RP_OK)
+        status = header_text(&header, p, identity, piece, digest, pieces, err);
+    if (status == RP_OK)
+        status = check_header(p, identity, &header, path, err);
+    if (status == RP_OK)
+        status = write_file(path, &header, piece, pieces, err);
+    rp_buffer_free(&header);
+    rp_free(digest);
+    rp_free(piece);
     return status;
 }

@@ -287,6 +287,38 @@ static void points_that_another_may_have_made_are_refused(void **state)
     clean();
 }
 
+/* As many as a run may have checkpoints, and more than an archive may hold members. */
+static void a_point_of_very_many_members_is_read_again_or_not_written(void **state)
+{
+    enum { MANY = 50001, TOO_MANY = RP_MEMBER_LIMIT + 1 };
+    static const unsigned char records[2 * 128];
+    static const rp_resume_identity identity = {.recipe = {{1}}, .data = {{2}}};
+    rp_bytes program = {"{}", 2};
+    rp_resume_point point = {.step = 2, .journal = {records, sizeof records}, .states = {"s", 1}, .program = &program, .programs = 1};
+    rp_resume_point again;
+
+    (void)state;
+    point.member = calloc(TOO_MANY, sizeof *point.member);
+    assert_non_null(point.member);
+    for (size_t i = 0; i < TOO_MANY; i++) {
+        (void)snprintf(point.member[i].name, sizeof point.member[i].name, "checkpoints/%012zu.safetensors", i + 1);
+        memset(point.member[i].digest.bytes, (int)(i % 251), RP_DIGEST_SIZE);
+        point.member[i].size = i;
+    }
+    point.members = MANY;
+    OK(rp_resume_point_write(&point, &identity, path_of("many"), &err));
+    OK(rp_resume_point_read(&again, &identity, path_of("many"), &err));
+    assert_int_equal(again.members, MANY);
+    assert_memory_equal(again.member, point.member, MANY * sizeof *point.member);
+    rp_resume_point_free(&again);
+    point.members = TOO_MANY;
+    assert_int_equal(rp_resume_point_write(&point, &identity, path_of("too-many"), &err), RP_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "could not be read again"));
+    assert_false(exists("too-many"));
+    free(point.member);
+    remove_all("/many");
+}
+
 /* The spool holds the first weights and the checkpoints after 2 and 4 steps: what lies behind step 4 is of no use to a point,
  * what lies before it no point can do without. */
 static void a_damaged_spool_is_seen(void **state)
@@ -458,6 +490,7 @@ int main(void)
         cmocka_unit_test(points_of_another_recipe_or_other_data_are_refused),
         cmocka_unit_test(a_damaged_point_is_passed_over_for_the_one_before),
         cmocka_unit_test(points_that_another_may_have_made_are_refused),
+        cmocka_unit_test(a_point_of_very_many_members_is_read_again_or_not_written),
         cmocka_unit_test(a_damaged_spool_is_seen),
         cmocka_unit_test(an_archive_that_has_its_name_already_is_found_to_be_this_one),
         cmocka_unit_test(what_was_never_a_point_is_nothing),
