@@ -39,7 +39,7 @@ static void note_strangers(rp_check *c)
     for (size_t i = 0; i < v->others; i++)
         if (rp_clause_about(c->clause, v->other[i].kind))
             rp_evidence_note(c, v->other[i].key_id, NULL, rp_evidence_has_key(c, v->other[i].key_id)
-                             ? "is in the group but its public key was not given" : "signed and is not trusted");
+                             ? rp_evidence_why_not(c, &v->other[i]) : "signed and is not trusted");
 }
 
 static void check_builder(rp_check *c, rp_buffer *text)
@@ -158,6 +158,7 @@ static void check_replay(rp_check *c, rp_buffer *text)
         else
             rp_evidence_count(c, i, "found every bit the same");
     }
+    rp_evidence_refuse(c);
     rp_evidence_note_outsiders(c);
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "no verdict by any of them");
@@ -192,6 +193,8 @@ static const char *approval_lacks(rp_check *c, size_t i)
         return "abstained";
     if (c->clause->independent && rp_evidence_made_run(c, i))
         return "made the run itself";
+    if (rp_evidence_to_come(c, i))
+        return "says a time that has not come";
     if (decided_again(c, i, c->clause->against != RP_AGAINST_IGNORED))
         return c->clause->dated ? "decided otherwise later, or nobody can tell that it was before" : "decided otherwise later";
     return rp_evidence_date_lacks(c, i);
@@ -226,6 +229,7 @@ static void check_approvals(rp_check *c, rp_buffer *text)
         else
             rp_evidence_count(c, i, "approved");
     }
+    rp_evidence_refuse(c);
     rp_evidence_note_outsiders(c);
     if (c->found.size == 0)
         rp_buffer_text(&c->found, "no decision by any of them");

@@ -20,7 +20,7 @@ typedef struct rp_check {
         const char *key_id, *subject; /* subject: NULL where the group is one of keys */
     } who[RP_POLICY_GROUP_KEYS];
     bool refuted;
-    char why[320];     /* what rp_evidence_date_lacks returns */
+    char why[320];     /* what rp_evidence_date_lacks or _why_not returns */
 } rp_check;
 
 /* Close in any case. Errors: RP_ENOMEM. */
@@ -34,8 +34,11 @@ bool rp_evidence_has_key(const rp_check *c, const char *key_id);
 bool rp_evidence_in_group(const rp_check *c, size_t i);
 /* Why statement i is not dated as the clause asks, or NULL. */
 const char *rp_evidence_date_lacks(rp_check *c, size_t i);
-/* Whether the run was made by the signer of statement i, by its key or by a certificate of the same subject. */
+/* Whether the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a certificate of the same
+ * subject; where no provenance counts, whether that cannot be ruled out. */
 bool rp_evidence_made_run(const rp_check *c, size_t i);
+/* Whether decision i says a time that has not come: it may not supersede what is decided until then. */
+bool rp_evidence_to_come(const rp_check *c, size_t i);
 /* Whether decision i no longer stands because its signer decided otherwise in decision j. */
 bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j);
 
@@ -45,6 +48,11 @@ void rp_evidence_note_statement(rp_check *c, size_t i, const char *what);
 /* Its signer counts, once, however much it has signed and under however many certificates of one subject. */
 void rp_evidence_count(rp_check *c, size_t i, const char *what);
 void rp_evidence_count_key(rp_check *c, const char *key_id, const char *what);
+/* Verdicts "differs" and rejections in the name of the group by whose key or certificate does not count, or not any more: they fail
+ * the clause all the same, unless it ignores them. */
+void rp_evidence_refuse(rp_check *c);
+/* Why a statement by a key of the group counts for nothing. */
+const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one);
 /* Statements that the clause is about, by signers that are not counted as the group's: why not. */
 void rp_evidence_note_outsiders(rp_check *c);
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "audit/moment.h"
 #include "base/memory.h"
@@ -79,9 +80,26 @@ static bool same_subject(const char *a, const char *b)
     return *a == *b;
 }
 
-static bool same_person(const char *key, const char *subject, const char *other_key, const char *other_subject)
+/* The key that began the line of hand-overs which the verifier was given. */
+static const char *first_key(const rp_verification *v, const char *key_id)
 {
-    return strcmp(key, other_key) == 0 || (subject != NULL && other_subject != NULL && same_subject(subject, other_subject));
+    for (size_t step = 0; step < 64; step++) {
+        const char *before = NULL;
+
+        for (size_t i = 0; i < v->certificates && before == NULL; i++)
+            if (*v->certificate[i].predecessor != '\0' && strcmp(v->certificate[i].key_id, key_id) == 0)
+                before = v->certificate[i].predecessor;
+        if (before == NULL)
+            break;
+        key_id = before;
+    }
+    return key_id;
+}
+
+static bool same_person(const rp_verification *v, const char *key, const char *subject, const char *other_key,
+                        const char *other_subject)
+{
+    return strcmp(first_key(v, key), first_key(v, other_key)) == 0 || (subject != NULL && other_subject != NULL && same_subject(subject, other_subject));
 }
 
 static const char *subject_of(const rp_check *c, size_t i)
@@ -89,35 +107,39 @@ static const char *subject_of(const rp_check *c, size_t i)
     return c->group->kind == RP_GROUP_CERTIFIED && c->standing[i] != NULL ? c->standing[i]->subject : NULL;
 }
 
-/* The provenance, counted or not; NULL when there is none. */
-static const rp_verified_statement *provenance_of(const rp_verification *v)
+static bool signed_by(const rp_check *c, const rp_verified_statement *one, size_t i)
 {
-    for (size_t i = 0; i < v->statements; i++)
-        if (v->statement[i].kind == RP_STATEMENT_PROVENANCE)
-            return &v->statement[i];
-    for (size_t i = 0; i < v->others; i++)
-        if (v->other[i].kind == RP_STATEMENT_PROVENANCE)
-            return &v->other[i];
-    return NULL;
+    const rp_verification *v = c->verified;
+    const char *subject = subject_of(c, i), *key_id = v->statement[i].key_id;
+
+    if (same_person(v, key_id, NULL, one->key_id, NULL))
+        return true;
+    for (size_t k = 0; k < v->standings; k++)
+        if (strcmp(v->standing[k].statement, one->member) == 0 && same_person(v, key_id, subject, one->key_id, v->standing[k].subject))
+            return true;
+    for (size_t k = 0; k < v->certificates; k++)
+        if (!v->certificate[k].rotation && strcmp(v->certificate[k].statement, one->member) == 0 &&
+            same_person(v, key_id, subject, one->key_id, v->certificate[k].subject))
+            return true;
+    return false;
 }
 
+/* Who made it is whoever signed the provenance, counted or not. Where none counts, because who made the run has left it out or has put
+ * another's in its place, it may be anyone who endorses the archive. (Where nobody does, no builder's clause is met.) */
 bool rp_evidence_made_run(const rp_check *c, size_t i)
 {
     const rp_verification *v = c->verified;
-    const rp_verified_statement *run = provenance_of(v);
-    const char *subject = subject_of(c, i), *key_id = v->statement[i].key_id;
+    bool known = false;
 
-    if (run == NULL)
-        return false;
-    if (same_person(key_id, NULL, run->key_id, NULL))
-        return true;
-    for (size_t k = 0; k < v->standings; k++)
-        if (strcmp(v->standing[k].statement, run->member) == 0 && same_person(key_id, subject, run->key_id, v->standing[k].subject))
+    for (size_t k = 0; k < v->statements; k++)
+        known = known || v->statement[k].kind == RP_STATEMENT_PROVENANCE;
+    for (size_t k = 0; k < v->statements + v->others; k++) {
+        const rp_verified_statement *one = k < v->statements ? &v->statement[k] : &v->other[k - v->statements];
+        const bool endorses = !known && k < v->statements && one->kind == RP_STATEMENT_ENDORSEMENT;
+
+        if ((one->kind == RP_STATEMENT_PROVENANCE || endorses) && signed_by(c, one, i))
             return true;
-    for (size_t k = 0; k < v->certificates; k++)
-        if (!v->certificate[k].rotation && strcmp(v->certificate[k].statement, run->member) == 0 &&
-            same_person(key_id, subject, run->key_id, v->certificate[k].subject))
-            return true;
+    }
     return false;
 }
 
@@ -161,6 +183,13 @@ static bool dated(const rp_check *c, size_t i)
 
 /* What takes an approval away needs less than what takes a rejection away: anyone can have an old approval dated anew or take a
  * timestamp out of the archive, and neither may help. */
+bool rp_evidence_to_come(const rp_check *c, size_t i)
+{
+    int64_t said;
+
+    return rp_moment_parse(&said, c->verified->statement[i].time) && said > (int64_t)time(NULL) + 600;
+}
+
 bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j)
 {
     const rp_verified_statement *one = &c->verified->statement[i], *other = &c->verified->statement[j];
@@ -168,7 +197,8 @@ bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j)
     bool relaxes = one->approval->decision == RP_REJECT, later;
 
     if (strcmp(other->approval->role, one->approval->role) != 0 || other->approval->decision == one->approval->decision ||
-        !same_person(one->key_id, relaxes ? NULL : subject_of(c, i), other->key_id, subject_of(c, j)))
+        !same_person(c->verified, one->key_id, relaxes ? NULL : subject_of(c, i), other->key_id, subject_of(c, j)) ||
+        (relaxes && rp_evidence_to_come(c, j)))
         return false;
     if (!c->clause->dated)
         return clock;
@@ -198,7 +228,7 @@ void rp_evidence_note_statement(rp_check *c, size_t i, const char *what)
 static bool counts_already(const rp_check *c, const char *key_id, const char *subject)
 {
     for (size_t k = 0; k < c->counted; k++)
-        if (same_person(c->who[k].key_id, c->who[k].subject, key_id, subject))
+        if (same_person(c->verified, c->who[k].key_id, c->who[k].subject, key_id, subject))
             return true;
     return c->counted == RP_POLICY_GROUP_KEYS;
 }
@@ -247,6 +277,59 @@ static void note_outsider(rp_check *c, const char *key_id, const rp_verified_sta
     rp_buffer_free(&text);
 }
 
+/* Why a statement by a key of the group counts for nothing. */
+const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one)
+{
+    const rp_verification *v = c->verified;
+
+    for (size_t i = 0; i < v->certificates; i++)
+        if (!v->certificate[i].accepted && strcmp(v->certificate[i].statement, one->member) == 0) {
+            (void)snprintf(c->why, sizeof c->why, "does not count: %.280s", v->certificate[i].note ? v->certificate[i].note : "");
+            return c->why;
+        }
+    return "is in the group but its public key was not given";
+}
+
+static bool denies(const rp_verified_statement *one)
+{
+    return (one->verdict != NULL && !one->verdict->identical) || (one->approval != NULL && one->approval->decision == RP_REJECT);
+}
+
+/* Whether a rejection that does not count was taken back by a decision that does. */
+static bool taken_back(const rp_check *c, const rp_verified_statement *one)
+{
+    const rp_verification *v = c->verified;
+
+    for (size_t j = 0; c->clause->against == RP_AGAINST_SUPERSEDED && !c->clause->dated && j < v->statements; j++) {
+        const rp_verified_statement *other = &v->statement[j];
+
+        if (one->approval != NULL && other->approval != NULL && other->approval->decision != RP_REJECT &&
+            strcmp(other->approval->role, one->approval->role) == 0 && strcmp(other->time, one->time) > 0 &&
+            !rp_evidence_to_come(c, j) && same_person(v, one->key_id, NULL, other->key_id, NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Whoever says no need not be known as well as who says yes: else a clause would be met because a key was not given, has handed
+ * over or its certificate has expired since. */
+void rp_evidence_refuse(rp_check *c)
+{
+    const rp_verification *v = c->verified;
+
+    for (size_t i = 0; c->clause->against != RP_AGAINST_IGNORED && i < v->statements + v->others; i++) {
+        const rp_verified_statement *one = i < v->statements ? &v->statement[i] : &v->other[i - v->statements];
+        const bool certified = c->group->kind == RP_GROUP_CERTIFIED;
+        const bool once = certified ? c->standing[i] != NULL && c->standing[i]->was_certified && !c->standing[i]->certified
+                                    : i >= v->statements && rp_evidence_has_key(c, one->key_id);
+
+        if (!rp_clause_about(c->clause, one->kind) || !denies(one) || !once || taken_back(c, one))
+            continue;
+        c->refuted = true;
+        rp_evidence_note(c, one->key_id, c->standing[i], one->verdict != NULL ? "found that bits differ" : "rejected");
+    }
+}
+
 void rp_evidence_note_outsiders(rp_check *c)
 {
     const rp_verification *v = c->verified;
@@ -263,6 +346,6 @@ void rp_evidence_note_outsiders(rp_check *c)
         if (certified && c->counted < c->clause->count)
             note_outsider(c, key_id, c->standing[v->statements + i]);
         else if (!certified && rp_evidence_has_key(c, key_id))
-            rp_evidence_note(c, key_id, NULL, "is in the group but its public key was not given");
+            rp_evidence_note(c, key_id, NULL, rp_evidence_why_not(c, &v->other[i]));
     }
 }

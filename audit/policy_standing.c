@@ -110,7 +110,20 @@ static rp_status judge_chain(rp_verified_standing *out, const rp_trust_view *vie
     sk_X509_CRL_free(store.crls);
     if (judged == RP_ENOMEM)
         return rp_no_memory(err);
-    out->certified = judged == RP_OK;
+    out->certified = out->was_certified = judged == RP_OK;
+    if (!out->certified && X509_get0_notBefore(sk_X509_value(certificate->chain, 0)) != NULL) {
+        rp_chain_verdict once;
+
+        rules.crls = NULL;
+        rules.require_crl = false;
+        if (rp_moment_of_asn1(&rules.time, X509_get0_notBefore(sk_X509_value(certificate->chain, 0)))) {
+            judged = rp_chain_judge(&once, sk_X509_value(certificate->chain, 0), &rules, NULL);
+            if (judged == RP_ENOMEM)
+                return rp_no_memory(err);
+            out->was_certified = judged == RP_OK;
+        }
+        judged = RP_ESIGN;
+    }
     if (judged != RP_OK || *verdict.note != '\0' || verdict.revocation_checked)
         return keep_text(&out->certificate_note, judged == RP_OK ? verdict.note : why.text, err);
     return keep_text(&out->certificate_note, "revocation not checked", err);

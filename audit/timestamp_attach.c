@@ -236,19 +236,41 @@ static rp_status check_timestamp(const rp_trust_store *store, const rp_archive *
     return status;
 }
 
-/* Whoever gives authorities wants to know when the run was signed. */
+static const rp_verified_timestamp *date_of(const rp_verification *result, const char *statement)
+{
+    for (size_t i = 0; i < result->timestamps; i++)
+        if (strcmp(result->timestamp[i].statement, statement) == 0)
+            return &result->timestamp[i];
+    return NULL;
+}
+
+/* Whoever gives authorities wants to know when that was signed which counts: the provenance, or where that does not count or is not
+ * there, an endorsement. What nobody trusts anyone can have dated. */
 static rp_status check_dated(const rp_trust_store *store, const rp_verification *result, rp_error *err)
 {
+    const char *wanted = RP_RUN_STATEMENT;
+    rp_statement_kind kind = RP_STATEMENT_ENDORSEMENT;
+
     if (store == NULL || sk_X509_num(store->tsa) == 0)
         return RP_OK;
-    for (size_t i = 0; i < result->timestamps; i++) {
-        const rp_verified_timestamp *one = &result->timestamp[i];
+    for (size_t i = 0; i < result->statements; i++)
+        if (result->statement[i].kind == RP_STATEMENT_PROVENANCE)
+            kind = RP_STATEMENT_PROVENANCE;
+    for (size_t i = 0; i < result->statements; i++) {
+        const rp_verified_timestamp *date;
 
-        if (strcmp(one->statement, RP_RUN_STATEMENT) != 0)
+        if (result->statement[i].kind != kind)
             continue;
-        return one->anchor != NULL ? RP_OK : rp_fail(err, RP_ESIGN, "%s: timestamp not accepted: %s", one->member, one->note);
+        date = date_of(result, result->statement[i].member);
+        if (date != NULL && date->anchor != NULL)
+            return RP_OK;
+        if (date != NULL)
+            (void)rp_fail(err, RP_ESIGN, "%s: timestamp not accepted: %s", date->member, date->note);
+        else
+            (void)rp_fail(err, RP_ESIGN, "signatures/: no timestamp of %s", result->statement[i].member);
+        wanted = NULL;
     }
-    return rp_fail(err, RP_ESIGN, "signatures/: no timestamp of " RP_RUN_STATEMENT);
+    return wanted == NULL ? RP_ESIGN : rp_fail(err, RP_ESIGN, "signatures/: no timestamp of %s", wanted);
 }
 
 rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result, rp_error *err)

@@ -253,7 +253,7 @@ static rp_status judge(const rp_trust_view *view, const rp_certificate *certific
     judged = rp_chain_judge(&verdict, sk_X509_value(certificate->chain, 0), &rules, &why);
     if (judged == RP_ENOMEM)
         return rp_no_memory(err);
-    *accepted = judged == RP_OK;
+    *accepted = *accepted || judged == RP_OK;
     return fill(entry, &verdict, sk_X509_value(certificate->chain, 0), judged, &why, err);
 }
 
@@ -289,17 +289,19 @@ static rp_status judge_successor(const rp_trust_view *view, const rp_rotation *b
     if (status != RP_OK)
         return status;
     entry->rotation = true;
-    entry->accepted = *accepted = time >= by->from;
+    entry->accepted = *accepted = *accepted || time >= by->from;
+    memcpy(entry->predecessor, by->old_id, RP_DIGEST_HEX);
     (void)rp_moment_text(from, by->from);
     status = tell_key(&entry->subject, "successor of key ", by->old_id, "", err);
-    if (status == RP_OK && *accepted)
+    if (status == RP_OK && entry->accepted)
         status = tell_key(&entry->anchor, "key ", by->old_id, "", err);
-    if (status == RP_OK && !*accepted)
+    if (status == RP_OK && !entry->accepted)
         status = tell_when(&entry->note, "only from ", from, " on", err);
     return status;
 }
 
-/* Whoever has handed over signs no more. Without a date nobody can tell when it signed; that is said, and counts. */
+/* Whoever has handed over signs no more. Without a date from before nobody can tell when it signed; that is said, and counts: anyone
+ * can have an old statement dated anew, so a late date says no more than none. It is the verifier's own time that ends it. */
 static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by, const rp_key *old, const char *member,
                                rp_verification *result, bool *accepted, rp_error *err)
 {
@@ -311,7 +313,7 @@ static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by,
     if (status != RP_OK)
         return status;
     entry->rotation = true;
-    *accepted = *accepted && (time < by->from || entry->at == RP_AT_NOW);
+    *accepted = *accepted && (time < by->from || entry->at != RP_AT_GIVEN_TIME);
     entry->accepted = *accepted;
     (void)rp_moment_text(from, by->from);
     status = tell_key(&entry->subject, "key ", rp_key_id(old), ", which has handed over,", err);
@@ -324,33 +326,25 @@ static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by,
     return status;
 }
 
-static rp_status judge_rotations(const rp_trust_view *view, const rp_key *key, const char *member, rp_verification *result,
-                                 bool *accepted, rp_error *err)
-{
-    rp_status status = RP_OK;
-
-    for (size_t i = 0; i < view->rotations && status == RP_OK; i++)
-        if (view->rotation[i].successor == key)
-            status = judge_successor(view, &view->rotation[i], member, result, accepted, err);
-    for (size_t i = 0; i < view->rotations && status == RP_OK && *accepted; i++)
-        if (strcmp(view->rotation[i].old_id, rp_key_id(key)) == 0)
-            status = judge_retired(view, &view->rotation[i], key, member, result, accepted, err);
-    return status;
-}
-
 rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const char *member, rp_verification *result,
                          rp_error *err)
 {
     bool accepted;
-    rp_status status;
+    rp_status status = RP_OK;
 
     if (*key == NULL)
         return RP_OK;
     accepted = rp_trust_is_direct(view, *key);
-    status = judge_rotations(view, *key, member, result, &accepted, err);
+    /* by their ids, as the same key may have been given in several ways: any of them makes it count, a hand-over ends it */
+    for (size_t i = 0; i < view->rotations && status == RP_OK; i++)
+        if (strcmp(rp_key_id(view->rotation[i].successor), rp_key_id(*key)) == 0)
+            status = judge_successor(view, &view->rotation[i], member, result, &accepted, err);
     for (size_t i = 0; i < view->certificates && has_authorities(view->store) && status == RP_OK; i++)
-        if (view->certificate[i].key == *key)
+        if (strcmp(rp_key_id(view->certificate[i].key), rp_key_id(*key)) == 0)
             status = judge(view, &view->certificate[i], member, result, &accepted, err);
+    for (size_t i = 0; i < view->rotations && status == RP_OK && accepted; i++)
+        if (strcmp(view->rotation[i].old_id, rp_key_id(*key)) == 0)
+            status = judge_retired(view, &view->rotation[i], *key, member, result, &accepted, err);
     if (!accepted)
         *key = NULL;
     return status;

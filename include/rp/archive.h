@@ -154,6 +154,7 @@ typedef struct rp_verified_certificate {
     char statement[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
     bool rotation; /* by a hand-over: subject and anchor are then keys */
+    char predecessor[RP_DIGEST_HEX]; /* of a successor: the key that handed over to it, the same person's; else "" */
     char *subject; /* of the key's certificate */
     char *anchor;  /* the trusted root it leads to; NULL when not accepted */
     bool accepted;
@@ -171,6 +172,7 @@ typedef struct rp_verified_standing {
     char key_id[RP_DIGEST_HEX];
     char *subject;          /* of the key's certificate in the archive; NULL: there is none, or nobody asked */
     bool certified;         /* the clause's group takes its signer by that certificate */
+    bool was_certified;     /* or did at one time: of somebody who says no that is enough */
     char *certificate_note; /* why not, or what an auditor should know; may be NULL */
     bool dated;             /* by one of the clause's timestamp authorities */
     int64_t seconds;        /* since 1970, UTC: then what it says, */
