@@ -158,8 +158,8 @@ static void decide(char by, rp_decision decision, const char *role, int hour)
     (void)snprintf(one->time, sizeof one->time, "2026-01-01T%02u:00:00Z", (unsigned)hour % 24);
 }
 
-/* Groups: b has key 0, r keys 1 and 2, c keys 3, 4 and 5, l key 6. Returns the last clause's text when it must be unmet. */
-static void expect(const char *clauses, bool met, const char *says)
+/* Groups: b has key 0, r keys 1 and 2, c keys 3, 4 and 5, l key 6. */
+static void expect_of(const char *builder, const char *clauses, bool met, const char *says)
 {
     char text[4096];
     rp_policy *policy;
@@ -167,7 +167,7 @@ static void expect(const char *clauses, bool met, const char *says)
     const rp_policy_clause *last;
 
     (void)snprintf(text, sizeof text, "policy: 1\ngroups:\n  b: [%s]\n  r: [%s, %s]\n  c: [%s, %s, %s]\n  l: [%s]\n"
-                   "builder: {of: b}\n%s", key('0'), key('1'), key('2'), key('3'), key('4'), key('5'), key('6'), clauses);
+                   "builder: {%s}\n%s", key('0'), key('1'), key('2'), key('3'), key('4'), key('5'), key('6'), builder, clauses);
     assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
     assert_ok(rp_policy_check(policy, &v, &result, &err));
     last = &result->clause[result->clauses - 1];
@@ -176,6 +176,11 @@ static void expect(const char *clauses, bool met, const char *says)
     assert_int_equal(result->unmet == 0, met);
     rp_policy_result_free(result);
     rp_policy_free(policy);
+}
+
+static void expect(const char *clauses, bool met, const char *says)
+{
+    expect_of("of: b", clauses, met, says);
 }
 
 static void builders_are_held_to_the_policy(void **state)
@@ -255,6 +260,107 @@ static void a_verdict_by_who_made_the_run_may_not_count(void **state)
     strcpy(other[0].key_id, key('1'));
     v.others = 1;
     expect("replay: {mode: full, by: r}\n", false, "public key was not given");
+}
+
+/* Leaving the provenance out, or putting another's in its place, makes nobody independent. */
+static void who_may_have_made_the_run_is_not_independent(void **state)
+{
+    static const char builder[] = "of: b, endorsement: true", replay[] = "replay: {mode: full, by: b, independent: true}\n";
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_ENDORSEMENT);
+    replay_by('0', RP_REPLAY_FULL, 15, 15);
+    decide('0', RP_APPROVE, "x", 1);
+    expect_of(builder, "replay: {mode: full, by: b}\n", true, "");
+    expect_of(builder, replay, false, "made the run itself");
+    expect_of(builder, "approvals: {of: b, independent: true}\n", false, "made the run itself");
+    other[0].kind = RP_STATEMENT_PROVENANCE;
+    strcpy(other[0].key_id, key('7'));
+    v.others = 1;
+    expect_of(builder, replay, false, "made the run itself");
+    replay_by('1', RP_REPLAY_FULL, 15, 15);
+    expect_of(builder, "replay: {mode: full, by: r, independent: true}\n", true, "");
+}
+
+static rp_verified_statement *another(char by, rp_statement_kind kind)
+{
+    rp_verified_statement *one = &other[v.others++];
+
+    one->kind = kind;
+    strcpy(one->key_id, key(by));
+    strcpy(one->time, "2026-01-01T01:00:00Z");
+    return one;
+}
+
+/* Else a clause would be met by not giving a key. */
+static void who_says_no_need_not_be_known(void **state)
+{
+    static rp_approval no = {.role = "risk", .decision = RP_REJECT};
+    static rp_verdict differs = {.scope = {.mode = RP_REPLAY_FULL}};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    decide('3', RP_APPROVE, "risk", 2);
+    replay_by('1', RP_REPLAY_FULL, 15, 15);
+    expect("approvals: {of: c}\n", true, "");
+    expect("replay: {mode: full, by: r}\n", true, "");
+    another('4', RP_STATEMENT_APPROVAL)->approval = &no;
+    another('2', RP_STATEMENT_VERDICT)->verdict = &differs;
+    expect("approvals: {of: c}\n", false, "rejected");
+    expect("approvals: {of: c}\n", false, "public key was not given");
+    expect("approvals: {of: c, rejections: superseded}\n", false, "rejected");
+    expect("approvals: {of: c, rejections: ignore}\n", true, "");
+    expect("replay: {mode: full, by: r}\n", false, "found that bits differ");
+    expect("replay: {mode: full, by: r, differences: ignore}\n", true, "");
+    expect("replay: {mode: full, by: b}\n", false, "no verdict");
+    decide('4', RP_APPROVE, "risk", 3); /* the same key took it back */
+    expect("approvals: {of: c}\n", false, "rejected");
+    expect("approvals: {of: c, rejections: superseded}\n", true, "");
+    strcpy(other[0].key_id, key('7')); /* of no group */
+    expect("approvals: {of: c}\n", true, "");
+}
+
+/* The verifier was shown that the two keys of a hand-over are one person's. */
+static void a_key_and_its_successor_are_one_person(void **state)
+{
+    static rp_verified_certificate line[2];
+
+    (void)state;
+    memset(line, 0, sizeof line);
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    decide('3', RP_APPROVE, "risk", 1);
+    decide('4', RP_APPROVE, "risk", 1);
+    replay_by('1', RP_REPLAY_FULL, 15, 15);
+    expect("approvals: {of: c, count: 2}\n", true, "");
+    expect("replay: {mode: full, by: r, independent: true}\n", true, "");
+    for (size_t i = 0; i < 2; i++) {
+        line[i].rotation = line[i].accepted = true;
+        strcpy(line[i].key_id, key(i ? '1' : '4'));
+        strcpy(line[i].predecessor, key(i ? '0' : '3'));
+    }
+    v.certificate = line;
+    v.certificates = 2;
+    expect("approvals: {of: c, count: 2}\n", false, "");
+    expect("replay: {mode: full, by: r, independent: true}\n", false, "made the run itself");
+    strcpy(line[0].predecessor, key('4')); /* nonsense: itself */
+    expect("approvals: {of: c, count: 2}\n", true, "");
+}
+
+static void decisions_of_a_time_to_come_supersede_nothing(void **state)
+{
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    decide('3', RP_APPROVE, "risk", 1);
+    strcpy(list[1].time, "2999-01-01T00:00:00Z");
+    expect("approvals: {of: c}\n", false, "a time that has not come");
+    decide('3', RP_REJECT, "risk", 2);
+    expect("approvals: {of: c, rejections: superseded}\n", false, "rejected");
+    decide('3', RP_APPROVE, "risk", 3);
+    expect("approvals: {of: c, rejections: superseded}\n", true, "");
 }
 
 static void approvals_are_held_to_the_policy(void **state)
@@ -439,6 +545,10 @@ int main(void)
         cmocka_unit_test(builders_are_held_to_the_policy),
         cmocka_unit_test(replays_are_held_to_the_policy),
         cmocka_unit_test(a_verdict_by_who_made_the_run_may_not_count),
+        cmocka_unit_test(who_may_have_made_the_run_is_not_independent),
+        cmocka_unit_test(who_says_no_need_not_be_known),
+        cmocka_unit_test(a_key_and_its_successor_are_one_person),
+        cmocka_unit_test(decisions_of_a_time_to_come_supersede_nothing),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),
         cmocka_unit_test(at_equal_times_a_rejection_stands),
