@@ -164,9 +164,10 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
         for (size_t k = 0; k < options->log_keys; k++)
             if (strcmp(result->proof[i].key_id, rp_key_id(options->log_key[k])) == 0)
                 return RP_OK;
-    return rp_fail(err, RP_ESIGN, "signatures/: %s", result->proofs == 0
-                   ? "no log's proof: the archive does not show that it is in a log"
-                   : "no log's proof is signed by a given log key");
+    if (result->proofs == 0)
+        return rp_fail(err, RP_ESIGN, "signatures/: no log's proof: the archive does not show that it is in a log");
+    return rp_fail(err, RP_ESIGN, "%s: not signed by a given log key%s", result->proof[0].member,
+                   result->proofs > 1 ? ", and no other log's proof is" : "");
 }
 
 /* Statements that say "this archive is what I signed". A verdict or an approval says something about it, a rejection too. */
