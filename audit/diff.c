@@ -6,6 +6,7 @@
 
 #include "audit/diff_private.h"
 #include "audit/recorder.h"
+#include "audit/withheld.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
@@ -329,6 +330,23 @@ static rp_status compare_step(side *a, side *b, const rp_run_options *options, r
     return RP_OK;
 }
 
+/* Inputs that were left out are bound by salted digests, which two salts make different for the same inputs. Of what was not given
+ * back the salt is not known. */
+static void compare_salts(side *a, side *b, rp_buffer *out)
+{
+    const rp_salt *x = rp_archive_salt(a->archive), *y = rp_archive_salt(b->archive);
+    bool salted = rp_archive_withheld_count(a->archive) > 0, other = rp_archive_withheld_count(b->archive) > 0;
+
+    if (salted != other)
+        rp_buffer_printf(out, "inputs    of %s are bound with a salt, those of %s are not: their digests are not compared\n",
+                         salted ? a->label : b->label, salted ? b->label : a->label);
+    else if (x && y && memcmp(x->bytes, y->bytes, sizeof x->bytes) != 0)
+        rp_buffer_text(out, "inputs    of A and B are bound with different salts: their digests are not compared\n");
+    else
+        return;
+    a->bound_apart = b->bound_apart = true;
+}
+
 static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buffer *out, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -347,6 +365,7 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
         status = compare_recipes(a, b, out, err);
     compare_members(a, b, false, out);
     compare_members(b, a, true, out);
+    compare_salts(a, b, out);
     if (status == RP_OK)
         status = rp_archive_read_member(a->archive, "run/journal.bin", SIZE_MAX / 2, &a->journal, err);
     if (status == RP_OK)

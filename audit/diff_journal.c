@@ -7,35 +7,41 @@
 #include "audit/record_tree.h"
 #include "audit/recorder.h"
 
-enum { STATES_AT = 80 }; /* of the state's digest in a record */
+enum { FEEDS_AT = 16, STATES_AT = 80 }; /* of the digests in a record */
 
-/* NULL when nothing that can be compared differs: digests of states under different periods cannot. */
-static const char *field_that_differs(const rp_record *x, const rp_record *y, bool states)
+/* NULL when nothing that can be compared differs: digests of states under different periods cannot, nor those of feeds that
+ * different salts bind. */
+static const char *field_that_differs(const rp_record *x, const rp_record *y, bool feeds, bool states)
 {
     if (x->program != y->program)
         return "program";
-    if (!rp_digest_equal(&x->feeds, &y->feeds))
+    if (feeds && !rp_digest_equal(&x->feeds, &y->feeds))
         return "feeds";
     if (x->loss != y->loss || x->loss_dtype != y->loss_dtype || !rp_digest_equal(&x->results, &y->results))
         return "results";
     return states ? "state" : NULL;
 }
 
-/* The tree over the first records of a journal. Digests of states that cannot be compared are left out of it. */
+/* The tree over the first records of a journal. Digests that cannot be compared are left out of it. */
 static rp_status tree_of(rp_record_tree **out, const side *s, size_t records, bool states, rp_error *err)
 {
     rp_buffer masked = {0};
+    bool whole = states && !s->bound_apart;
     rp_status status = RP_OK;
 
     *out = NULL;
-    if (!states) {
+    if (!whole) {
         rp_buffer_append(&masked, s->journal.data, records * RP_RECORD_SIZE);
         status = rp_buffer_status(&masked, err);
-        for (size_t i = 0; i < records && status == RP_OK; i++)
-            memset(masked.data + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
+        for (size_t i = 0; i < records && status == RP_OK; i++) {
+            if (s->bound_apart)
+                memset(masked.data + i * RP_RECORD_SIZE + FEEDS_AT, 0, RP_DIGEST_SIZE);
+            if (!states)
+                memset(masked.data + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
+        }
     }
     if (status == RP_OK)
-        status = rp_record_tree_new(out, states ? s->journal.data : masked.data, RP_RECORD_SIZE, records, err);
+        status = rp_record_tree_new(out, whole ? s->journal.data : masked.data, RP_RECORD_SIZE, records, err);
     rp_buffer_free(&masked);
     return status;
 }
@@ -47,7 +53,7 @@ static rp_status name_field(const side *a, const side *b, size_t at, bool states
     if (!rp_record_read(&x, a->journal.data + at * RP_RECORD_SIZE) ||
         !rp_record_read(&y, b->journal.data + at * RP_RECORD_SIZE) || x.step != at || y.step != at)
         return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at);
-    *field = field_that_differs(&x, &y, states);
+    *field = field_that_differs(&x, &y, !a->bound_apart, states);
     return RP_OK;
 }
 
@@ -275,7 +281,7 @@ rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_b
     if (status != RP_OK)
         return status;
     if (!field && na == nb) {
-        rp_buffer_printf(out, "journal   all %zu records are equal\n", na);
+        rp_buffer_printf(out, "journal   all %zu records are equal%s\n", na, a->bound_apart ? ", digests of inputs aside" : "");
         return RP_OK;
     }
     if (!field) {

@@ -12,6 +12,7 @@ typedef struct side {
     const char *label; /* "A" or "B" */
     const rp_archive *archive;
     rp_buffer journal;
+    bool bound_apart;     /* inputs by another salt than the other side's: digests of feeds tell nothing */
     rp_driver *driver;
     uint64_t step;        /* the step to look into */
     bool shared;          /* both are computed from the checkpoint at base, which they share (0: from the start); else each */

@@ -154,6 +154,51 @@ static void another_salt_changes_all_digests_of_inputs(void **state)
     rp_archive_close(c);
 }
 
+static char *difference(const rp_archive *a, const rp_archive *b)
+{
+    char *text;
+    bool same;
+    rp_error err;
+
+    if (rp_diff(a, b, &job_options, &same, &text, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    assert_false(same);
+    return text;
+}
+
+static void another_salt_is_not_taken_for_other_inputs(void **state)
+{
+    rp_archive *a = opened("a.reprise"), *c = opened("c.reprise");
+    rp_error err;
+    char *text;
+
+    (void)state;
+    assert_int_equal(rp_archive_disclose(a, in_folder("home"), &err), RP_OK);
+    assert_int_equal(rp_archive_disclose(c, in_folder("elsewhere"), &err), RP_OK);
+    text = difference(a, c);
+    assert_non_null(strstr(text, "inputs    of A and B are bound with different salts: their digests are not compared\n"));
+    assert_non_null(strstr(text, "records are equal, digests of inputs aside\n"));
+    assert_null(strstr(text, "first that differs"));
+    rp_text_free(text);
+    rp_archive_close(c);
+    /* a true difference is found beside it */
+    write_text("recipe.yaml", "reprise: 1\nseed: 8\ndata: {csv: table.csv, target: default, folds: 2, fold: 1}\n"
+                              "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n");
+    assert_int_equal(train("salted.reprise", "third", false, &err), RP_OK);
+    write_text("recipe.yaml", "reprise: 1\nseed: 7\ndata: {csv: table.csv, target: default, folds: 2, fold: 1}\n"
+                              "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n");
+    c = opened("salted.reprise");
+    assert_int_equal(rp_archive_disclose(c, in_folder("third"), &err), RP_OK);
+    text = difference(a, c);
+    assert_non_null(strstr(text, "bound with different salts"));
+    assert_non_null(strstr(text, "step      0 is the first that differs (its "));
+    assert_null(strstr(text, "(its feeds)"));
+    assert_null(strstr(text, "the same bits here"));
+    rp_text_free(text);
+    rp_archive_close(c);
+    rp_archive_close(a);
+}
+
 static bool holds(const rp_buffer *bytes, const void *part, size_t size)
 {
     for (size_t at = 0; at + size <= bytes->size; at++)
@@ -414,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_salt_gives_the_same_archive),
         cmocka_unit_test(another_salt_changes_all_digests_of_inputs),
+        cmocka_unit_test(another_salt_is_not_taken_for_other_inputs),
         cmocka_unit_test(nothing_of_the_data_is_in_the_archive),
         cmocka_unit_test(the_salted_digest_is_that_of_the_format),
         cmocka_unit_test(without_the_data_it_is_verified_but_not_replayed),
