@@ -258,9 +258,40 @@ static int both_setup(void **state)
     return setup(state) == 0 ? folder_setup(state) : -1;
 }
 
+/* Reserved bytes are zero, and a loss is of a type that a loss has. */
+static void a_record_has_one_form(void **state)
+{
+    static const struct {
+        int32_t dtype;
+        bool good;
+    } types[] = {{RP_LOSS_NONE, true}, {RP_F32, true}, {RP_F64, true}, {RP_I32, false}, {RP_I64, false}, {RP_BF16, false},
+                 {-2, false},          {1000, false}};
+    unsigned char bytes[RP_RECORD_SIZE], again[RP_RECORD_SIZE];
+    rp_record record, read;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        record = (rp_record){.step = UINT64_C(0x123456789A), .program = 7, .loss = UINT64_C(0x3F800000), .loss_dtype = types[i].dtype};
+        memset(&record.states, 0xAB, sizeof record.states);
+        rp_record_write(bytes, &record);
+        assert_int_equal(rp_record_read(&read, bytes), types[i].good);
+        rp_record_write(again, &read);
+        assert_memory_equal(again, bytes, sizeof bytes);
+    }
+    record.loss_dtype = RP_F32;
+    rp_record_write(bytes, &record);
+    for (size_t bit = 0; bit < 64; bit++) {
+        bytes[120 + bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_false(rp_record_read(&read, bytes));
+        bytes[120 + bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+    assert_true(rp_record_read(&read, bytes));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_has_one_form),
         cmocka_unit_test(the_tree_has_the_root_that_the_manifest_records),
         cmocka_unit_test(equal_journals_take_one_comparison),
         cmocka_unit_test(the_first_of_many_differences_is_found_in_log_n_comparisons),

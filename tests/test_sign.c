@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 static rp_key *key;
 static char folder[] = "/tmp/reprise-test-XXXXXX";
@@ -107,6 +109,60 @@ static void encrypted_key_without_the_passphrase_is_a_clear_error(void **state)
 }
 
 /* A foreign key as PEM. */
+/* Bounds, and texts that begin like a key. */
+static void what_is_too_large_or_no_key_is_refused_by_name(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "found no PEM block"}, {"-----BEGIN ", "found no PEM block"}, {"-----BEGIN PRIVATE", "found no PEM block"},
+        {"-----BEGIN X\x01Y-----\n", "found X"}, {"x-----BEGIN CERTIFICATE-----\n", "found CERTIFICATE"},
+        {"-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n", "found PRIVATE KEY"},
+        {"-----BEGIN PUBLIC KEY-----\nMAA=\n-----END PUBLIC KEY-----\n", "found PUBLIC KEY"},
+    };
+    char *large = calloc(1, 70000), long_text[1100];
+    rp_key *none;
+    rp_error err;
+
+    (void)state;
+    assert_non_null(large);
+    memset(large, '\n', 69999);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        for (int is_private = 0; is_private < 2; is_private++) {
+            rp_status status = is_private ? rp_key_private_from_pem(&none, bad[i].text, strlen(bad[i].text), NULL, "text", &err)
+                                          : rp_key_public_from_pem(&none, bad[i].text, strlen(bad[i].text), "text", &err);
+
+            assert_int_equal(status, RP_EARG);
+            assert_null(none);
+            if (!strstr(err.text, bad[i].says) || strchr(err.text, '\x01'))
+                fail_msg("%zu: %s", i, err.text);
+        }
+    assert_int_equal(rp_key_private_from_pem(&none, large, 65537, NULL, "text", &err), RP_EARG);
+    assert_non_null(strstr(err.text, "65537 bytes, too large for a key"));
+    assert_int_equal(rp_key_public_from_pem(&none, large, 65537, "text", &err), RP_EARG);
+    assert_non_null(strstr(err.text, "65537 bytes, too large for a key"));
+    assert_ok(rp_file_save(in_folder("large.pem"), large, 69999, false, 0600, &err));
+    assert_int_equal(rp_key_load_private(&none, in_folder("large.pem"), NULL, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "too large for a key"));
+    assert_int_equal(rp_key_load_public(&none, in_folder("large.pem"), &err), RP_EARG);
+    assert_int_equal(unlink(in_folder("large.pem")), 0);
+    memset(long_text, 'p', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    assert_int_equal(rp_key_save_private(key, in_folder("p.pem"), long_text, false, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "1 to 1024 bytes"));
+    assert_int_equal(rp_key_save_private(key, in_folder("p.pem"), "", false, &err), RP_EARG);
+    long_text[1024] = '\0';
+    assert_ok(rp_key_save_private(key, in_folder("p.pem"), long_text, false, &err));
+    assert_ok(rp_key_load_private(&none, in_folder("p.pem"), long_text, &err));
+    assert_string_equal(rp_key_id(none), rp_key_id(key));
+    rp_key_free(none);
+    long_text[1024] = 'p'; /* longer than any passphrase: wrong, and nothing is cut off */
+    assert_int_equal(rp_key_load_private(&none, in_folder("p.pem"), long_text, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "wrong passphrase"));
+    assert_int_equal(unlink(in_folder("p.pem")), 0);
+    free(large);
+}
+
 static void make_pem(rp_buffer *out, EVP_PKEY *pkey, bool is_private)
 {
     BIO *bio = BIO_new(BIO_s_mem());
@@ -334,6 +390,7 @@ int main(void)
         cmocka_unit_test(keys_survive_saving_and_loading),
         cmocka_unit_test(key_id_is_the_hash_of_the_public_pem),
         cmocka_unit_test(encrypted_key_without_the_passphrase_is_a_clear_error),
+        cmocka_unit_test(what_is_too_large_or_no_key_is_refused_by_name),
         cmocka_unit_test(keys_of_every_allowed_kind_sign_and_others_are_named),
         cmocka_unit_test(statement_reads_back),
         cmocka_unit_test(signed_payloads_of_another_form_are_refused),
