@@ -98,7 +98,7 @@ rp_status rp_certificate_parse(rp_certificate *out, const void *pem, size_t size
     memset(out, 0, sizeof *out);
     if (size > RP_CERTIFICATE_LIMIT)
         return rp_fail(err, code, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_CERTIFICATE_LIMIT);
-    ERR_set_mark();
+    ERR_clear_error();
     out->chain = sk_X509_new_null();
     if (out->chain == NULL)
         status = rp_no_memory(err);
@@ -108,7 +108,7 @@ rp_status rp_certificate_parse(rp_certificate *out, const void *pem, size_t size
         status = find_key(out, where, code, err);
     if (status == RP_OK && exact)
         status = check_text(out, pem, size, where, code, err);
-    ERR_pop_to_mark();
+    ERR_clear_error();
     return status;
 }
 

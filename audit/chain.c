@@ -282,7 +282,7 @@ rp_status rp_chain_judge(rp_chain_verdict *out, X509 *leaf, const rp_chain_rules
     rp_status status;
 
     memset(out, 0, sizeof *out);
-    ERR_set_mark();
+    ERR_clear_error(); /* not a mark: a failed allocation of long ago, still in the queue, would be taken for one of now */
     status = find_path(&chain, leaf, rules, err);
     if (status == RP_OK)
         status = check_strength(chain, rules, err);
@@ -296,7 +296,7 @@ rp_status rp_chain_judge(rp_chain_verdict *out, X509 *leaf, const rp_chain_rules
         (void)rp_x509_name(out->subject, X509_get_subject_name(leaf));
         (void)rp_x509_name(out->anchor, X509_get_subject_name(sk_X509_value(chain, sk_X509_num(chain) - 1)));
     }
-    ERR_pop_to_mark();
+    ERR_clear_error();
     sk_X509_pop_free(chain, X509_free);
     return status;
 }

@@ -57,12 +57,12 @@ static rp_status find_kind(rp_key *key, const char *where, rp_error *err)
     char group[64] = "";
     int parameters = 0; /* written out instead of the curve's name: the same key would have another id */
 
-    ERR_set_mark();
+    ERR_clear_error();
     if (curve)
         (void)EVP_PKEY_get_int_param(key->pkey, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS, &parameters);
     if (curve && EVP_PKEY_get_group_name(key->pkey, group, sizeof group, NULL) != 1)
         memcpy(group, "unnamed", sizeof "unnamed");
-    ERR_pop_to_mark();
+    ERR_clear_error();
     if (parameters)
         return rp_fail(err, RP_EARG, "%s: an EC key with its curve's parameters written out, " EXPECTED_KINDS
                        ", with the curve's name (openssl ec -param_enc named_curve writes it so)", where);
@@ -87,7 +87,7 @@ static rp_status find_id(rp_key *key, const char *where, rp_error *err)
 
     if (bio == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     if ((key->kind->group != NULL &&
          EVP_PKEY_set_utf8_string_param(key->pkey, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed") != 1) ||
         PEM_write_bio_PUBKEY(bio, key->pkey) != 1) {
@@ -96,7 +96,7 @@ static rp_status find_id(rp_key *key, const char *where, rp_error *err)
         long size = BIO_get_mem_data(bio, &text);
         status = rp_sha256(&digest, text, (size_t)size, err);
     }
-    ERR_pop_to_mark();
+    ERR_clear_error();
     BIO_free(bio);
     if (status == RP_OK)
         rp_digest_hex(key->id, &digest);
@@ -181,9 +181,9 @@ rp_status rp_key_generate(rp_key **out, rp_error *err)
     EVP_PKEY *pkey;
 
     *out = NULL;
-    ERR_set_mark();
+    ERR_clear_error();
     pkey = EVP_EC_gen("P-256");
-    ERR_pop_to_mark();
+    ERR_clear_error();
     if (pkey == NULL)
         return rp_fail(err, RP_ENOMEM, "new key: OpenSSL cannot make an ECDSA P-256 key");
     return wrap(out, pkey, true, "new key", err);
@@ -239,10 +239,10 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
     bio = BIO_new_mem_buf(pem, (int)size);
     if (bio == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     pkey = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &source);
     no_memory = pkey == NULL && ran_out_of_memory();
-    ERR_pop_to_mark();
+    ERR_clear_error();
     BIO_free(bio);
     if (no_memory)
         return rp_no_memory(err);
@@ -272,10 +272,10 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
     bio = BIO_new_mem_buf(pem, (int)size);
     if (bio == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     pkey = PEM_read_bio_PUBKEY(bio, NULL, give_passphrase, &source);
     no_memory = pkey == NULL && ran_out_of_memory();
-    ERR_pop_to_mark();
+    ERR_clear_error();
     BIO_free(bio);
     if (no_memory)
         return rp_no_memory(err);
@@ -309,12 +309,12 @@ static rp_status public_half(EVP_PKEY **out, const EVP_PKEY *token, const char *
     const unsigned char *at;
     int size;
 
-    ERR_set_mark();
+    ERR_clear_error();
     size = i2d_PUBKEY(token, &der);
     at = der;
     *out = size > 0 ? d2i_PUBKEY(NULL, &at, size) : NULL;
     OPENSSL_free(der);
-    ERR_pop_to_mark();
+    ERR_clear_error();
     return *out != NULL ? RP_OK : rp_fail(err, RP_EARG, "%.200s: the token does not tell the key's public half, " EXPECTED_KINDS,
                                           where);
 }
@@ -391,10 +391,10 @@ rp_status rp_key_save_private(const rp_key *key, const char *path, const char *p
     bio = BIO_new(BIO_s_mem());
     if (bio == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     written = passphrase ? write_encrypted(bio, key->pkey, passphrase)
                          : PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) == 1;
-    ERR_pop_to_mark();
+    ERR_clear_error();
     return save(bio, written, path, force, 0600, err);
 }
 
@@ -431,11 +431,11 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
     context = EVP_MD_CTX_new();
     if (context == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->token ? key->token : key->pkey, NULL) == 1 &&
            EVP_DigestSign(context, bytes, &length, message, size) == 1 &&
            length <= sizeof bytes; /* where memory runs out, OpenSSL 3.0 calls it done with a length of 2^32 - 1 */
-    ERR_pop_to_mark();
+    ERR_clear_error();
     EVP_MD_CTX_free(context);
     if (!done && key->token != NULL)
         return rp_fail(err, RP_EIO, "the token does not sign with its %s key: taken out, or may the key not sign?", key->kind->type);
@@ -487,14 +487,14 @@ rp_status rp_key_check(const rp_key *key, const void *message, size_t size, cons
     bool form, no_memory;
     int verdict = 0;
 
-    ERR_set_mark();
+    ERR_clear_error();
     form = key->kind->group == NULL || strict_der(signature, signature_size);
     /* OpenSSL also calls wrong what it had no memory to copy; nobody is accused for that, so a wrong signature is wrong
      * twice. */
     for (int i = 0; i < 2 && form && verdict == 0; i++)
         verdict = verdict_of(key, message, size, signature, signature_size);
     no_memory = verdict < 0 || (!form && ran_out_of_memory());
-    ERR_pop_to_mark();
+    ERR_clear_error();
     if (no_memory)
         return rp_fail(err, RP_ENOMEM, "OpenSSL has no memory to check a signature by this %s key", key->kind->type);
     if (!form)
@@ -512,7 +512,7 @@ static rp_status note_text(rp_buffer *text, const rp_key *key, const char *name,
     int length;
     bool done;
 
-    ERR_set_mark();
+    ERR_clear_error();
     if (key->kind->group == NULL) {
         done = EVP_PKEY_get_raw_public_key(key->pkey, raw, &size) == 1;
         rp_buffer_printf(text, "%s\n%c", name, 1);
@@ -524,7 +524,7 @@ static rp_status note_text(rp_buffer *text, const rp_key *key, const char *name,
             rp_buffer_append(text, der, (size_t)length);
         OPENSSL_free(der);
     }
-    ERR_pop_to_mark();
+    ERR_clear_error();
     return done ? rp_buffer_status(text, err) : rp_fail(err, RP_ENOMEM, "OpenSSL cannot write the public key");
 }
 

@@ -254,10 +254,10 @@ rp_status rp_timestamp_parse(rp_timestamp *out, const void *bytes, size_t size, 
     memset(out, 0, sizeof *out);
     if (size > RP_TIMESTAMP_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_TIMESTAMP_LIMIT);
-    ERR_set_mark();
+    ERR_clear_error();
     fault = parse(out, bytes, size);
     no_memory = fault != NULL && rp_openssl_no_memory();
-    ERR_pop_to_mark();
+    ERR_clear_error();
     if (no_memory)
         return rp_no_memory(err);
     return fault == NULL ? RP_OK : rp_fail(err, RP_ESIGN, "%s: timestamp: %s", where, fault);

@@ -149,7 +149,7 @@ rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, cons
     addition to = {kind, sk_X509_new_null(), sk_X509_CRL_new_null()};
     rp_status status = RP_OK;
 
-    ERR_set_mark();
+    ERR_clear_error();
     if (to.certificates == NULL || to.lists == NULL)
         status = rp_no_memory(err);
     else if (kind == RP_TRUST_CRL)
@@ -158,7 +158,7 @@ rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, cons
         status = rp_pem_blocks(pem, size, "CERTIFICATE", where, RP_EARG, take_root, &to, err);
     if (status == RP_OK)
         status = merge(store, &to, err);
-    ERR_pop_to_mark();
+    ERR_clear_error();
     sk_X509_pop_free(to.certificates, X509_free);
     sk_X509_CRL_pop_free(to.lists, X509_CRL_free);
     return status;

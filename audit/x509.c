@@ -48,7 +48,7 @@ rp_status rp_pem_blocks(const char *pem, size_t size, const char *label, const c
         return rp_fail(err, code, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_PEM_LIMIT);
     if (bio == NULL)
         return rp_no_memory(err);
-    ERR_set_mark();
+    ERR_clear_error();
     while (status == RP_OK) {
         char *name = NULL, *header = NULL;
         unsigned char *der = NULL;
@@ -72,7 +72,7 @@ rp_status rp_pem_blocks(const char *pem, size_t size, const char *label, const c
         OPENSSL_free(header);
         OPENSSL_free(der);
     }
-    ERR_pop_to_mark();
+    ERR_clear_error();
     BIO_free(bio);
     if (status == RP_OK && blocks == 0)
         status = rp_fail(err, code, "%s: found no PEM block, expected %s", where, label);
@@ -85,10 +85,10 @@ const char *rp_x509_name(char out[RP_NAME_TEXT], const X509_NAME *name)
     char *text = NULL;
     long size = 0;
 
-    ERR_set_mark();
+    ERR_clear_error();
     if (bio != NULL && X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253) >= 0)
         size = BIO_get_mem_data(bio, &text);
-    ERR_pop_to_mark();
+    ERR_clear_error();
     rp_printable(out, RP_NAME_TEXT, size > 0 ? text : "(no name)", size > 0 ? (size_t)size : strlen("(no name)"));
     BIO_free(bio);
     return out;
@@ -113,13 +113,13 @@ const char *rp_x509_key_fault(X509 *certificate, bool rsa, bool ed25519)
     }
     if (EVP_PKEY_get_base_id(pkey) != EVP_PKEY_EC)
         return "a key that is not ECDSA on P-256, P-384 or P-521";
-    ERR_set_mark();
+    ERR_clear_error();
     (void)EVP_PKEY_get_int_param(pkey, OSSL_PKEY_PARAM_EC_DECODED_FROM_EXPLICIT_PARAMS, &explicit_curve);
     if (explicit_curve == 0 && EVP_PKEY_get_group_name(pkey, group, sizeof group, NULL) == 1)
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
             if (strcmp(group, groups[i]) == 0)
                 fault = NULL;
-    ERR_pop_to_mark();
+    ERR_clear_error();
     return fault;
 }
 

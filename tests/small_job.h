@@ -497,14 +497,15 @@ static rp_status job_statements(rp_error *err)
 typedef struct small_job {
     const char *name;
     rp_status (*work)(rp_error *err);
+    bool judges; /* certificates */
 } small_job;
 
 static const small_job small_jobs[] = {
-    {"run", job_run},         {"eager run", job_eager},           {"verify", job_verify},   {"policy", job_policy},   {"replay", job_replay},
-    {"predict", job_predict}, {"replay eager", job_replay_eager}, {"diff", job_diff},       {"keys", job_keys},
-    {"doctor", job_doctor},   {"report", job_report},
-    {"log", job_log},         {"statements", job_statements},       {"withheld", job_withheld}, {"resume", job_resume},
-    {"replay part", job_replay_part}, {"lineage", job_lineage},    {"eager resume", job_eager_resume},
+    {"run", job_run, false},         {"eager run", job_eager, false},           {"verify", job_verify, false},   {"policy", job_policy, true},   {"replay", job_replay, false},
+    {"predict", job_predict, false}, {"replay eager", job_replay_eager, false}, {"diff", job_diff, false},       {"keys", job_keys, false},
+    {"doctor", job_doctor, false},   {"report", job_report, false},
+    {"log", job_log, false},         {"statements", job_statements, false},       {"withheld", job_withheld, false}, {"resume", job_resume, false},
+    {"replay part", job_replay_part, false}, {"lineage", job_lineage, false},    {"eager resume", job_eager_resume, false},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
 

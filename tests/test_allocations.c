@@ -100,7 +100,7 @@ static rp_status job_conformance(rp_error *err)
 
 static void every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing(void **state)
 {
-    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false};
 
     (void)state;
     assert_int_equal(blocks, 0);
@@ -112,8 +112,8 @@ static void every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing(v
 /* Thousands of kernel calls that allocate alike: a few points are enough. */
 static void failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing(void **state)
 {
-    const sweep few = {arm, disarm, counted, live, out_of_memory, 20, false, false};
-    const small_job conformance = {"conformance", job_conformance};
+    const sweep few = {arm, disarm, counted, live, out_of_memory, 20, false, false, false};
+    const small_job conformance = {"conformance", job_conformance, false};
 
     (void)state;
     (void)sweep_job(&few, &conformance);

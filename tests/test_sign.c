@@ -115,7 +115,7 @@ static void what_is_too_large_or_no_key_is_refused_by_name(void **state)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"", "found no PEM block"}, {"-----BEGIN ", "found no PEM block"}, {"-----BEGIN PRIVATE", "found no PEM block"},
+        {"", "empty, expected a key in PEM"}, {"-----BEGIN ", "found no PEM block"}, {"-----BEGIN PRIVATE", "found no PEM block"},
         {"-----BEGIN X\x01Y-----\n", "found X"}, {"x-----BEGIN CERTIFICATE-----\n", "found CERTIFICATE"},
         {"-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n", "found PRIVATE KEY"},
         {"-----BEGIN PUBLIC KEY-----\nMAA=\n-----END PUBLIC KEY-----\n", "found PUBLIC KEY"},

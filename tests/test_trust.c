@@ -264,7 +264,7 @@ static void what_is_no_certificate_and_no_list_is_not_added(void **state)
         (void)snprintf(text, sizeof text, "-----BEGIN %s-----\nBQD/\n-----END %s-----\n", label, label);
         expect_text((rp_trust_kind)kind, text, "that is not DER");
         expect_text((rp_trust_kind)kind, "nothing of the kind\n", "found no PEM block");
-        expect_text((rp_trust_kind)kind, "", "found no PEM block");
+        expect_text((rp_trust_kind)kind, "", "empty, expected ");
     }
 }
 
