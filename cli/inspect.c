@@ -26,7 +26,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_usage usage = {
         "inspect ARCHIVE [--member NAME [-o FILE]] [options]",
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
-        "who signed is not: that is `reprise verify`.",
+        "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.",
         "  reprise inspect loans.reprise\n  reprise inspect loans.reprise --member run/recipe.json",
         names, 1, options, RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
@@ -107,9 +107,49 @@ static bool is_statement(const rp_member *member)
     return strncmp(member->name, "signatures/", 11) == 0;
 }
 
-static void put_json(rp_session *session, const rp_archive *archive, const summary *s)
+static rp_status put_claims_json(rp_session *session, const rp_archive *archive, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    rp_put_open(&session->out, "statements", '[');
+    for (size_t i = 0; i < rp_archive_member_count(archive) && status == RP_OK; i++) {
+        const rp_member *member = rp_archive_member(archive, i);
+        rp_claim claim;
+
+        status = rp_archive_claim(archive, member, &claim, err);
+        if (status != RP_OK || !claim.kind)
+            continue;
+        rp_put_open(&session->out, NULL, '{');
+        rp_put_bool(&session->out, "checked", false);
+        rp_put_text(&session->out, "key_id", *claim.key_id ? claim.key_id : NULL);
+        rp_put_text(&session->out, "kind", claim.kind);
+        rp_put_text(&session->out, "member", member->name);
+        rp_put_close(&session->out, '}');
+    }
+    rp_put_close(&session->out, ']');
+    return status;
+}
+
+/* What each says of itself; whether it is so, verify tells. */
+static rp_status put_claims(rp_session *session, const rp_archive *archive, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < rp_archive_member_count(archive) && status == RP_OK; i++) {
+        const rp_member *member = rp_archive_member(archive, i);
+        rp_claim claim;
+
+        status = rp_archive_claim(archive, member, &claim, err);
+        if (status == RP_OK && claim.kind)
+            rp_put_line(session, "unchecked", "%s%s%s: %s", claim.kind, *claim.key_id ? " by key " : "", claim.key_id, member->name);
+    }
+    return status;
+}
+
+static rp_status put_json(rp_session *session, const rp_archive *archive, const summary *s, rp_error *err)
 {
     rp_buffer *out = &session->out;
+    rp_status status;
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
@@ -136,20 +176,23 @@ static void put_json(rp_session *session, const rp_archive *archive, const summa
     rp_put_json(out, "profile", json_object_get(s->manifest, "profile"));
     rp_put_json(out, "recipe", s->recipe);
     rp_put_json(out, "run", json_object_get(s->manifest, "run"));
+    status = put_claims_json(session, archive, err);
     rp_put_open(out, "withheld", '[');
     for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
         rp_put_text(out, NULL, rp_archive_withheld(archive, i));
     rp_put_close(out, ']');
     rp_put_close(out, '}');
+    return status;
 }
 
-static void put_lines(rp_session *session, const rp_archive *archive, const summary *s)
+static rp_status put_lines(rp_session *session, const rp_archive *archive, const summary *s, rp_error *err)
 {
     const char *name = json_string_value(json_object_get(s->recipe, "name"));
     size_t n = rp_archive_member_count(archive), statements = 0;
     const json_t *run = json_object_get(s->manifest, "run");
     long long period = (long long)json_integer_value(json_object_get(run, "state_period"));
     long long every = (long long)json_integer_value(json_object_get(run, "checkpoint_every"));
+    rp_status status;
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_put_line(session, "versions", "format %lld, contract %lld, profile %s",
@@ -173,12 +216,14 @@ static void put_lines(rp_session *session, const rp_archive *archive, const summ
         rp_put_line(session, "signatures", "%zu, not checked here: reprise verify", statements);
     else
         rp_put_line(session, "signatures", "none");
+    status = put_claims(session, archive, err);
     rp_buffer_u8(&session->out, '\n');
     for (size_t i = 0; i < n; i++)
         rp_buffer_printf(&session->out, "%12llu  %s\n", (unsigned long long)rp_archive_member(archive, i)->size,
                          rp_archive_member(archive, i)->name);
     for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
         rp_buffer_printf(&session->out, "%12s  %s\n", "left out", rp_archive_withheld(archive, i));
+    return status;
 }
 
 rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_error *err)
@@ -196,7 +241,7 @@ rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_erro
     else if (status == RP_OK)
         status = load_summary(archive, &s, err);
     if (status == RP_OK && !r.member)
-        (session->json ? put_json : put_lines)(session, archive, &s);
+        status = (session->json ? put_json : put_lines)(session, archive, &s, err);
     json_decref(s.manifest);
     json_decref(s.recipe);
     json_decref(s.metrics);

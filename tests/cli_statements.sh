@@ -61,6 +61,15 @@ cp a.reprise named.reprise
 works '^signed|^endorsed' "$reprise" sign named.reprise --key named.pem --trust builder.pub.pem
 rm named.reprise
 
+# ---- inspect lists what they claim, and says that it is no more than that ----
+works '^unchecked +provenance by key [0-9a-f]{64}: signatures/run\.dsse\.json$' "$reprise" inspect a.reprise
+holds "inspect lists every one" test "$(grep -c '^unchecked ' "$log/out")" -eq "$(members a.reprise '^signatures/')"
+holds "inspect lists approvals" grep -Eq "^unchecked +approval by key $hex: signatures/approval-" "$log/out"
+works '\{"checked":false,"key_id":"[0-9a-f]{64}","kind":"verdict","member":"signatures/verdict-' "$reprise" inspect a.reprise --json
+sed 's/"payload":/"paylaod":/' a.reprise >claims.reprise
+works '^unchecked +unreadable: signatures/' "$reprise" inspect claims.reprise
+rm claims.reprise
+
 # ---- each clause unmet in turn ----
 unmet() { # PATTERN, ARCHIVE, [arguments]: exit 4, that clause is told on stdout and the count on stderr
     local pattern=$1 archive=$2

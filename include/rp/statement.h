@@ -39,6 +39,16 @@ typedef struct rp_approval {
 /* "approve", "reject", "abstain". */
 RP_API const char *rp_decision_name(rp_decision decision);
 
+/* What a member of signatures/ claims: nothing of it is checked, and anyone can have written it. rp_verify checks. */
+typedef struct rp_claim {
+    const char *kind; /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp", "certificates",
+                         "log proof", "unreadable"; NULL: not a member of signatures/. Static */
+    char key_id[RP_DIGEST_HEX]; /* that a statement names as its signer's; else "" */
+} rp_claim;
+
+/* Errors: RP_EIO, RP_EHASH, RP_ENOMEM. */
+RP_API rp_status rp_archive_claim(const rp_archive *archive, const rp_member *member, rp_claim *out, rp_error *err);
+
 /* What came of a replay. */
 typedef struct rp_replay_outcome {
     rp_replay_begun begun;
