@@ -22,6 +22,7 @@ struct rp_driver {
     rp_trainer *trainer;
     rp_tape *tape;         /* API runs */
     uint64_t state_period, checkpoint_period;
+    json_t *parent;        /* of a run of the API: what its manifest says of one, checked */
     rp_named *start;       /* of a recipe with a parent: the states to start from, memory owned */
     size_t n_start;
 };
@@ -40,6 +41,7 @@ void rp_driver_free(rp_driver *d)
         return;
     rp_trainer_free(d->trainer);
     rp_tape_free(d->tape);
+    json_decref(d->parent);
     if (!d->lent) {
         free_named(d->start, d->n_start);
         rp_recipe_free(d->recipe);
@@ -244,6 +246,8 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     if (status == RP_OK)
         status = d->kind == RP_RUN_RECIPE ? recipe_from_archive(d, archive, options, err)
                                           : rp_tape_open(&d->tape, archive, options, err);
+    if (status == RP_OK && d->tape)
+        status = rp_api_parent_read(&d->parent, archive, rp_tape_run(d->tape), err);
     if (status == RP_OK)
         status = settle_periods(d, err);
     if (status != RP_OK)
@@ -495,6 +499,8 @@ rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, json_t 
     status = rp_add_data_tensors(writer, rp_driver_run(d), err);
     if (status == RP_OK)
         status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), true, err);
+    if (status == RP_OK && d->parent && json_object_set(run, "parent", d->parent) != 0)
+        status = rp_no_memory(err);
     return status;
 }
 

@@ -154,24 +154,22 @@ static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const
     return RP_OK;
 }
 
-/* The digest of a file's tensors as the journal has that of states. */
-static rp_status digest_of(rp_digest *out, const rp_safetensors *file, rp_error *err)
+rp_status rp_lineage_digest(rp_digest *out, const rp_safetensor *tensor, size_t n, rp_error *err)
 {
-    size_t n = file->count;
     rp_tensor_bytes *bytes = rp_reallocarray(NULL, n ? n : 1, sizeof *bytes);
     rp_digest *digest = rp_reallocarray(NULL, n ? n : 1, sizeof *digest);
     rp_named_digest *list = rp_reallocarray(NULL, n ? n : 1, sizeof *list);
     rp_status status = bytes && digest && list ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < n && status == RP_OK; i++) {
-        const rp_safetensor *t = &file->tensor[i];
+        const rp_safetensor *t = &tensor[i];
 
         bytes[i] = (rp_tensor_bytes){t->dtype, t->rank, t->shape, t->data, false};
     }
     if (status == RP_OK)
         status = rp_tensors_digest(digest, bytes, n, NULL, err);
     for (size_t i = 0; i < n && status == RP_OK; i++)
-        list[i] = (rp_named_digest){file->tensor[i].name, digest[i]};
+        list[i] = (rp_named_digest){tensor[i].name, digest[i]};
     if (status == RP_OK)
         status = rp_named_list_digest(out, list, n, err);
     rp_free(list);
@@ -180,7 +178,7 @@ static rp_status digest_of(rp_digest *out, const rp_safetensors *file, rp_error 
     return status;
 }
 
-static bool same_tensor(const rp_safetensor *a, const rp_safetensor *b)
+bool rp_lineage_same(const rp_safetensor *a, const rp_safetensor *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && a->size == b->size &&
            memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0 &&
@@ -202,7 +200,7 @@ static rp_status compare_states(const states *some, const states *other, bool mo
             continue;
         if (!b)
             return rp_fail(err, RP_EHASH, "%s: %s of %s is missing", other->member, a->name, some->member);
-        if (!same_tensor(a, b))
+        if (!rp_lineage_same(a, b))
             return rp_fail(err, RP_EHASH, "%s: %s has other bytes than in %s", some->member, a->name, other->member);
     }
     return RP_OK;
@@ -217,7 +215,7 @@ static rp_status compare_last_states(const states *start, const rp_archive *pare
     rp_buffer journal = {0};
     rp_digest digest;
     rp_record last;
-    rp_status status = digest_of(&digest, start->file, err);
+    rp_status status = rp_lineage_digest(&digest, start->file->tensor, start->file->count, err);
 
     (void)snprintf(expected, sizeof expected, "%s", recorded);
     if (status == RP_OK && !*recorded)
@@ -249,7 +247,7 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
     rp_status status = load_states(&start, child, err);
 
     if (status == RP_OK)
-        status = digest_of(&digest, start.file, err);
+        status = rp_lineage_digest(&digest, start.file->tensor, start.file->count, err);
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
         if (strcmp(hex, recorded) != 0)
@@ -277,7 +275,7 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
     rp_status status;
 
     if (rp_archive_manifest(child)->kind != RP_RUN_RECIPE)
-        return rp_fail(err, RP_EHASH, "manifest.json: a run of the C API records no parent");
+        return rp_api_parent_check(child, parent, err);
     status = recipe_of(&recipe, child, err);
     if (status == RP_OK)
         status = same_id(recipe, child, parent, err);

@@ -344,6 +344,7 @@ void rp_recorder_free(rp_recorder *r)
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
+    json_decref(r->parent);
     if (r->own_checkpoints)
         rp_archive_writer_free(r->checkpoints);
     rp_free(r);

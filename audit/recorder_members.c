@@ -114,6 +114,8 @@ rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, json
     failed |= json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(r)));
     if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
         failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)r->checkpoint_period));
+    if (r->parent)
+        failed |= json_object_set(run, "parent", r->parent);
     if (r->rolling) {
         status = rp_recorder_final_state(r, &final, err);
         if (status != RP_OK)

@@ -4,6 +4,7 @@
 #ifndef AUDIT_RECORDER_PRIVATE_H
 #define AUDIT_RECORDER_PRIVATE_H
 
+#include <jansson.h>
 #include <time.h>
 
 #include "audit/beside.h"
@@ -61,6 +62,7 @@ struct rp_recorder {
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
     rp_beside *beside;      /* made when it is first needed */
     pending_step pending;
+    json_t *parent;          /* of the manifest's run object; NULL: none */
     uint64_t resumes;        /* 1: it goes on from an archive */
     uint64_t nanoseconds;
 };

@@ -14,6 +14,13 @@ static rp_status another(const char *what, rp_error *err)
     return rp_fail(err, RP_EARG, "not an archive of this run: %s", what);
 }
 
+static bool same_parent(const rp_recorder *r, const rp_archive *archive)
+{
+    const json_t *said = json_object_get(rp_archive_manifest(archive)->run, "parent");
+
+    return r->parent && said ? json_equal(said, r->parent) : !r->parent && !said;
+}
+
 /* The same first states, data and ways of recording. */
 static rp_status check_same_run(const rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
@@ -33,6 +40,8 @@ static rp_status check_same_run(const rp_recorder *r, const rp_archive *archive,
     if (status == RP_OK && (states != (r->rolling ? rp_rolling_period(r->rolling) : 1) ||
                             (checkpoints && checkpoints != r->checkpoint_period)))
         return another("its state period or checkpoint period is another", err);
+    if (status == RP_OK && !same_parent(r, archive))
+        return another("its parent is another", err);
     if (status == RP_OK)
         status = rp_archive_writer_new(&writer, NULL, err);
     if (status != RP_OK)

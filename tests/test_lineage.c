@@ -425,6 +425,149 @@ static void states_that_somebody_made_are_not_the_parents(void **state)
     rp_archive_close(b);
 }
 
+/* ---- runs of the C API ---- */
+
+static const float weights[2][2] = {{0.5f, -1.0f}, {2.0f, 0.25f}};
+
+/* w goes on from what is given, h is this run's own. parent: may be NULL. */
+static rp_status api_run(const char *name, const float *w, const char *parent, uint64_t checkpoint, int steps)
+{
+    const size_t shape[] = {2, 2};
+    const float batch[4] = {1.0f, -1.0f, 0.5f, 2.0f}, head[4] = {0};
+    rp_run *run = NULL;
+    rp_recorder *recorder = NULL;
+    rp_status status = rp_run_new(&run, NULL, &err);
+
+    if (status == RP_OK)
+        status = rp_run_add_state(run, "w", RP_F32, 2, shape, w, &err);
+    if (status == RP_OK)
+        status = rp_run_add_state(run, "h", RP_F32, 2, shape, head, &err);
+    if (status == RP_OK)
+        status = rp_recorder_new(&recorder, run, &err);
+    if (status == RP_OK)
+        status = rp_recorder_set_checkpoint_period(recorder, 1, &err);
+    if (status == RP_OK && parent)
+        status = rp_recorder_set_parent(recorder, path_of(parent), checkpoint, &err);
+    for (int i = 0; i < steps && status == RP_OK; i++) {
+        rp_tensor x, m, grad;
+        rp_tensor state;
+
+        OK(rp_step_begin(run, &err));
+        x = rp_feed(run, "x", RP_F32, 2, shape, batch);
+        state = rp_state(run, "w");
+        m = rp_mean(rp_matmul(x, state), NULL, 0, false);
+        rp_gradients(m, &state, 1, &grad);
+        rp_set_state(run, "w", rp_sub(state, grad));
+        rp_set_state(run, "h", x);
+        rp_result(run, "loss", m);
+        status = rp_step_end(run, &err);
+    }
+    if (status == RP_OK && parent && rp_recorder_set_parent(recorder, path_of(parent), checkpoint, &err) != RP_EARG)
+        fail_msg("a parent was named after the first step");
+    if (status == RP_OK)
+        status = rp_recorder_save(recorder, path_of(name), NULL, true, NULL, &err);
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    return status;
+}
+
+static void states_of(float out[4], const char *archive, const char *member)
+{
+    rp_archive *from;
+    rp_safetensors *file;
+    rp_buffer bytes = {0};
+
+    OK(rp_archive_open(&from, path_of(archive), &err));
+    OK(rp_archive_read_member(from, member, SIZE_MAX / 2, &bytes, &err));
+    OK(rp_safetensors_parse(&file, bytes.data, bytes.size, member, &err));
+    memcpy(out, rp_safetensors_find(file, "w")->data, 4 * sizeof *out);
+    rp_safetensors_free(file);
+    rp_buffer_free(&bytes);
+    rp_archive_close(from);
+}
+
+/* A copy of an archive under a manifest that says something else of its parent. */
+static rp_archive *with_parent(const rp_archive *from, json_t *parent)
+{
+    rp_archive_writer *writer;
+    rp_archive *made;
+    rp_buffer body = {0};
+    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+
+    OK(rp_archive_writer_new(&writer, folder, &err));
+    for (size_t i = 1; i < rp_archive_member_count(from); i++) {
+        const rp_member *m = rp_archive_member(from, i);
+
+        OK(rp_archive_read_member(from, m->name, SIZE_MAX / 2, &body, &err));
+        OK(rp_archive_writer_add(writer, m->name, body.data, body.size, &err));
+    }
+    assert_int_equal(json_object_set_new(run, "parent", parent), 0);
+    OK(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
+    body.size = 0;
+    OK(rp_archive_writer_append(writer, &body, &err));
+    OK(rp_file_save(path_of("forged"), body.data, body.size, true, 0644, &err));
+    OK(rp_archive_open(&made, path_of("forged"), &err));
+    rp_archive_writer_free(writer);
+    rp_buffer_free(&body);
+    json_decref(run);
+    return made;
+}
+
+static void a_run_of_the_api_names_its_parent(void **state)
+{
+    static const char final[] = "weights/final.safetensors", checkpoint[] = "checkpoints/000000000001.safetensors";
+    float w[4];
+    rp_archive *a, *b, *forged;
+    const json_t *said;
+
+    (void)state;
+    OK(api_run("api-a", &weights[0][0], NULL, 0, 3));
+    OK(rp_archive_open(&a, path_of("api-a"), &err));
+    assert_null(rp_parent_id(a));
+    for (int k = 0; k < 2; k++) {
+        states_of(w, "api-a", k ? checkpoint : final);
+        OK(api_run("api-b", w, "api-a", (uint64_t)k, 2));
+        OK(rp_archive_open(&b, path_of("api-b"), &err));
+        said = json_object_get(rp_archive_manifest(b)->run, "parent");
+        assert_string_equal(rp_parent_id(b), rp_archive_id(a));
+        assert_int_equal(json_array_size(json_object_get(said, "tensors")), 1); /* w; h is new */
+        replays(b);
+        OK(rp_check_parent(b, a, &err));
+        wrong(b, b, "parent: recorded archive id ");
+        wrong(a, b, "the run names no parent");
+        rp_archive_close(b);
+    }
+    /* what is not the parent's cannot be said to be */
+    assert_int_equal(api_run("api-c", &weights[0][0], "api-a", 0, 1), RP_EARG);
+    assert_non_null(strstr(err.text, "none of the run's first states is the parent's"));
+    assert_int_equal(api_run("api-c", w, "api-a", 3, 1), RP_EARG);
+    assert_non_null(strstr(err.text, "no checkpoint after 3 steps"));
+    assert_int_equal(api_run("api-c", w, "nothing", 0, 1), RP_EIO);
+
+    OK(rp_archive_open(&b, path_of("api-b"), &err));
+    said = json_object_get(rp_archive_manifest(b)->run, "parent");
+    for (int k = 0; k < 6; k++) {
+        static const char *const key[] = {"states", "archive_id", "tensors", "tensors", "weights", "more"};
+        static const char *const replay[] = {"digest of the states that it names", NULL, "is none of the first states", "expected exactly",
+                                             NULL, "expected exactly"};
+        json_t *changed = json_deep_copy(said), *value = k < 2 ? json_string(rp_archive_id(b)) : k == 2 ? json_pack("[s]", "v")
+                          : k == 3 ? json_array() : json_string("final");
+        rp_job *job = NULL;
+
+        assert_int_equal(json_object_set_new(changed, key[k], value), 0);
+        forged = with_parent(b, changed);
+        if (replay[k]) {
+            assert_int_not_equal(rp_replay(forged, NULL, &job, &err), RP_OK);
+            if (!strstr(err.text, replay[k]))
+                fail_msg("%d: %s", k, err.text);
+        }
+        assert_int_not_equal(rp_check_parent(forged, a, &err), RP_OK);
+        rp_archive_close(forged);
+    }
+    rp_archive_close(a);
+    rp_archive_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +578,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused_before_training),
         cmocka_unit_test(forged_parents_are_seen),
         cmocka_unit_test(states_that_somebody_made_are_not_the_parents),
+        cmocka_unit_test(a_run_of_the_api_names_its_parent),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

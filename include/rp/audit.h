@@ -16,6 +16,13 @@ RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
  * step commits to every period-th leaf of 4096 bytes and to all small states, so that a change is seen within period
  * steps, not at once (audit/FORMAT.md 10 says what a verifier can conclude). Errors: RP_EARG, RP_ENOMEM. */
 RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t period, rp_error *err);
+/* Before the first step, of a run whose first states are another run's: names the archive at path as the run's parent. Those first
+ * states that are a state of the parent's under the same name, byte for byte, count as taken over; there must be one. The
+ * parent's id and their names and digest go into the manifest, which a replay makes again and rp_check_parent compares with
+ * the parent.
+ *   checkpoint  0: the parent's weights/final.safetensors; else its checkpoint after so many steps
+ * Errors: RP_EARG: no such checkpoint, or nothing of the parent's is here; those of opening. */
+RP_API rp_status rp_recorder_set_parent(rp_recorder *recorder, const char *path, uint64_t checkpoint, rp_error *err);
 /* Before the first step. Leaves the inputs (data/...) out of the archive: its manifest binds them, and the journal the
  * feeds, by digests under a salt. rp_recorder_save puts the files into folder, made if need be with mode 0700; the salt is its
  * file `salt`, read when there is one and else made. Errors: RP_EARG, RP_EDATA (the salt), RP_EIO. */
@@ -136,7 +143,7 @@ RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forg
 /* The archive id of the parent whose states the run started from; NULL when it has none. Borrowed. */
 RP_API const char *rp_parent_id(const rp_archive *archive);
 /* That parent is the child's parent: its id is the one that the child's manifest and recipe record, and the states that the
- * child holds (weights/start.safetensors) are the parent's, byte for byte; moments after its last step, which are in no
+ * child holds (weights/start.safetensors; of a run of the C API those that it says it has taken over) are the parent's, byte for byte; moments after its last step, which are in no
  * member, by the digest in its journal or manifest. Both archives are open, so each is in itself consistent; who signed them
  * is not looked at: the child's signature binds the parent's id, and the id all of the parent. Errors: RP_EHASH. */
 RP_API rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err);
