@@ -47,6 +47,8 @@ static const conv_shape shapes[] = {
     {1, 4, 4, 2, 64, 3, 3, 1, {5, 5}, {1, 1, 1, 1}, {1, 1}},   /* the same where some taps never exist */
     {1, 5, 5, 70, 250, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* few pixels, many columns: strips */
     {1, 16, 15, 64, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* rows read in place; several blocks of them */
+    {1, 7, 6, 96, 96, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* the same under several panels */
+    {2, 17, 16, 130, 96, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}, /* channels and pixels fetched for the next block */
     {1, 6, 6, 40, 600, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* taps of the gradient longer than a chunk */
     {2, 7, 6, 96, 160, 1, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}}, /* inputs that no output reads, in whole panels */
     {1, 5, 5, 2, 3, 7, 7, 1, {1, 1}, {5, 5, 5, 5}, {1, 1}},    /* every pixel has taps of its own */

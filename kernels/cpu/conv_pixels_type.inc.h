@@ -111,15 +111,24 @@ static void FN(look_ahead)(FN(work) *w, size_t j, size_t tile, FN(strip) *s)
     }
 }
 
+/* Whether packing the rows would cost more than it saves: few columns meet them, and they do not drive each other out of
+ * the first cache. Tiles that read in place fetch nothing ahead, which counts where large panels are packed by turning. */
+static bool FN(rows_in_place)(const FN(work) *w)
+{
+    const plan *p = w->p;
+    const bool apart = (ptrdiff_t)p->w.move * p->from.stride[2] % (ptrdiff_t)(4096 / sizeof(T)) != 0;
+    const size_t most = !apart ? IN_PLACE_PANELS : p->b_step == 1 ? TURNED_PANELS : APART_PANELS;
+
+    return CAN_BE_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % PANEL == 0 && w->columns <= most * PANEL;
+}
+
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
  * the panel if it can. */
 static void FN(flush)(FN(work) *w)
 {
     const size_t tiles = (w->rows + CONV_ROWS - 1) / CONV_ROWS;
     const T *weight = w->packed || w->rows == 0 ? NULL : FN(weight_in_place)(w);
-    /* few columns: packing the rows would cost more than it saves */
-    const bool in_place = CAN_BE_IN_PLACE && w->p->a_step == 1 && w->p->y_col == 1 && w->columns % PANEL == 0 &&
-                          w->columns <= IN_PLACE_PANELS * PANEL;
+    const bool in_place = FN(rows_in_place)(w);
 
     for (size_t j = 0; j < w->columns && tiles > 0; j += PANEL) {
         const size_t columns = w->columns - j < PANEL ? w->columns - j : PANEL;
