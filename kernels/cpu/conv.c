@@ -34,7 +34,7 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     MOST_ROWS = 96,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
-    APART_PANELS = 16, TURNED_PANELS = 8, /* ... and the weight's panels are packed by turning */
+    APART_PANELS = WIDEST == 64 ? 16 : 2, TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
     BESIDE_PIXELS = 4, SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
     NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
 };

@@ -23,7 +23,8 @@ _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds 
 enum {
     LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
     THIN_ROWS = 4,       /* up to here b is not worth packing */
-    IN_PLACE_PANELS = 2, APART_PANELS = 16, /* up to here a is not; where its rows lie apart in the first cache */
+    IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
+    APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
     Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
 };
 
