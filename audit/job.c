@@ -150,7 +150,7 @@ static rp_status save(rp_archive_writer *writer, const char *path, const char *f
         json_decref(predicate);
     }
     if (status == RP_OK && folder)
-        status = rp_withheld_save(writer, folder, force, err);
+        status = rp_withheld_save(writer, folder, err);
     if (status == RP_OK)
         status = rp_file_create(&file, path, force, 0644, err);
     if (status != RP_OK)
@@ -163,9 +163,13 @@ static rp_status save(rp_archive_writer *writer, const char *path, const char *f
     return rp_file_commit(file, err);
 }
 
-static rp_status withhold(work *w, const char *folder, const rp_buffer *csv, bool force, rp_error *err)
+static rp_status withhold(work *w, const char *folder, const rp_buffer *csv, rp_error *err)
 {
-    rp_status status = force ? RP_OK : rp_withheld_room(folder, "data/raw.csv", csv->data, csv->size, err);
+    rp_member table = {.name = "data/raw.csv", .size = csv->size};
+    rp_status status = rp_sha256(&table.digest, csv->data, csv->size, err);
+
+    if (status == RP_OK)
+        status = rp_withheld_room(folder, &table, err);
 
     if (status == RP_OK)
         status = rp_recorder_withhold(w->recorder, folder, err);
@@ -181,7 +185,7 @@ static rp_status start_writer(work *w, const char *path, rp_error *err)
     return status;
 }
 
-static rp_status start_recording(work *w, const char *path, const rp_buffer *csv, bool force, rp_error *err)
+static rp_status start_recording(work *w, const char *path, const rp_buffer *csv, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -193,7 +197,7 @@ static rp_status start_recording(work *w, const char *path, const rp_buffer *csv
     if (status == RP_OK)
         status = follow_periods(w, err);
     if (status == RP_OK && w->options && w->options->withhold)
-        status = withhold(w, w->options->withhold, csv, force, err);
+        status = withhold(w, w->options->withhold, csv, err);
     return status == RP_OK ? rp_saver_go_on(&w->saver, w->driver, w->recorder, err) : status;
 }
 
@@ -259,7 +263,7 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     if (status == RP_OK && record && path && w->options)
         status = rp_saver_open(&w->saver, w->options, path, rp_driver_recipe(w->driver), csv, force, err);
     if (status == RP_OK && record)
-        status = start_recording(w, path, csv, force, err);
+        status = start_recording(w, path, csv, err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)

@@ -126,33 +126,38 @@ static rp_status make_parents(const char *path, size_t folder, rp_error *err)
     return status;
 }
 
-/* *there: a file of these bytes is there already. One of other bytes is RP_EEXIST. */
-static rp_status compare_file(const char *path, const void *bytes, size_t size, bool *there, rp_error *err)
+/* *there: a file of these bytes is there already. One of other bytes is RP_EEXIST: an archive was made without it, and only
+ * whoever owns the folder can know that none needs it any more. */
+static rp_status compare_file(const char *path, const rp_member *member, bool *there, rp_error *err)
 {
     rp_buffer found = {0};
+    rp_digest digest;
     rp_status status;
 
     *there = false;
     if (!rp_file_exists(path))
         return RP_OK;
     status = rp_file_read(path, SIZE_MAX / 2, &found, err);
-    *there = status == RP_OK && found.size == size && memcmp(found.data, bytes, size) == 0;
+    if (status == RP_OK)
+        status = rp_sha256(&digest, found.data, found.size, err);
+    *there = status == RP_OK && found.size == member->size && rp_digest_equal(&digest, &member->digest);
     rp_buffer_free(&found);
     if (status == RP_OK && !*there)
-        status = rp_fail(err, RP_EEXIST, "%s: holds other bytes already: choose another folder, or give --force", path);
+        status = rp_fail(err, RP_EEXIST, "%s: holds what another archive was made without, and is not replaced: choose another "
+                         "folder", path);
     return status;
 }
 
-rp_status rp_withheld_room(const char *folder, const char *name, const void *bytes, size_t size, rp_error *err)
+rp_status rp_withheld_room(const char *folder, const rp_member *member, rp_error *err)
 {
     char path[PATH_ROOM];
     bool there;
-    rp_status status = path_in(path, folder, name, err);
+    rp_status status = path_in(path, folder, member->name, err);
 
-    return status == RP_OK ? compare_file(path, bytes, size, &there, err) : status;
+    return status == RP_OK ? compare_file(path, member, &there, err) : status;
 }
 
-rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, bool force, rp_error *err)
+rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, rp_error *err)
 {
     size_t count;
     const rp_member *member = rp_archive_writer_withheld(writer, &count);
@@ -167,11 +172,11 @@ rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, bool f
         if (status == RP_OK)
             status = make_parents(path, strlen(folder), err);
         if (status == RP_OK)
-            status = rp_archive_writer_read(writer, &member[i], &body, err);
-        if (status == RP_OK && !force)
-            status = compare_file(path, body.data, body.size, &there, err);
+            status = compare_file(path, &member[i], &there, err);
         if (status == RP_OK && !there)
-            status = rp_file_save(path, body.data, body.size, force, 0600, err);
+            status = rp_archive_writer_read(writer, &member[i], &body, err);
+        if (status == RP_OK && !there)
+            status = rp_file_save(path, body.data, body.size, false, 0600, err);
         rp_buffer_free(&body);
     }
     return status;

@@ -27,11 +27,11 @@ rp_status rp_archive_writer_withhold(rp_archive_writer *writer, const rp_salt *s
 /* After finish: what was left out, in archive order; digests are plain, the manifest has them salted. */
 const rp_member *rp_archive_writer_withheld(const rp_archive_writer *writer, size_t *count);
 /* After finish: the files, mode 0600, each at its member's path under folder. A file that is there already must have the
- * same bytes unless force. */
-rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, bool force, rp_error *err);
+ * same bytes. */
+rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, rp_error *err);
 
-/* RP_EEXIST when folder holds other bytes under a member's name: asked before a long training, not after it. */
-rp_status rp_withheld_room(const char *folder, const char *name, const void *bytes, size_t size, rp_error *err);
+/* RP_EEXIST when folder holds other bytes under the member's name: asked before a long training, not after it. */
+rp_status rp_withheld_room(const char *folder, const rp_member *member, rp_error *err);
 
 /* Of the folder that rp_archive_disclose was given; NULL: nothing was disclosed. */
 const rp_salt *rp_archive_salt(const rp_archive *archive);

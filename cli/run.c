@@ -42,7 +42,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_ISA(&r->level),
         {0, "withhold", RP_OPTION_TEXT, "DIR", "leave the data out of the archive, bound by salted digests, into this folder",
          &r->withhold, false},
-        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists, and drop what an interrupted run left",
+        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists, and drop what an interrupted run left; never a file of --withhold",
          &r->force, false},
         {0, "resume", RP_OPTION_FLAG, NULL, "go on with an interrupted run, if there is one", &r->resume, false},
         {0, "save-every", RP_OPTION_TEXT, "SECONDS", "how often to make a point to resume from (default: 60; 0: never)",

@@ -343,7 +343,7 @@ static void other_data_and_other_salts_are_refused_first(void **state)
     rp_buffer_free(&salt);
 }
 
-/* A name taken by another member, by the same one: no two runs of other data share a folder by accident. */
+/* A name taken by another member, by the same one: no two runs of other data share a folder by accident, nor by force. */
 static void a_folder_of_another_run_is_not_written_over(void **state)
 {
     rp_error err = {0};
@@ -352,15 +352,17 @@ static void a_folder_of_another_run_is_not_written_over(void **state)
     (void)state;
     write_text("table2.csv", "income,city,default\n1,a,yes\n2,b,no\n3,a,yes\n4,b,no\n5,a,no\n6,a,yes\n");
     write_text("recipe.yaml", "reprise: 1\nseed: 7\ndata: {csv: table2.csv, target: default, folds: 2}\nmodel: {hidden: []}\ntrain: {epochs: 1, batch: 2}\n");
-    if (train("d.reprise", "home", false, &err) != RP_EEXIST)
-        fail_msg("%s", err.text);
-    assert_non_null(strstr(err.text, "home/data"));
-    assert_false(rp_file_exists(in_folder("d.reprise")));
-    after = bytes_of("home/data/raw.csv");
-    assert_int_equal(before.size, after.size);
-    assert_memory_equal(before.data, after.data, after.size);
+    for (int force = 0; force <= 1; force++) {
+        if (train("d.reprise", "home", force, &err) != RP_EEXIST)
+            fail_msg("%s", err.text);
+        assert_non_null(strstr(err.text, "home/data/"));
+        assert_false(rp_file_exists(in_folder("d.reprise")));
+        after = bytes_of("home/data/raw.csv");
+        assert_int_equal(before.size, after.size);
+        assert_memory_equal(before.data, after.data, after.size);
+        rp_buffer_free(&after);
+    }
     rp_buffer_free(&before);
-    rp_buffer_free(&after);
 }
 
 static rp_status api_run(const char *out, const char *withhold, rp_error *err)
