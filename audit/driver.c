@@ -458,18 +458,23 @@ static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_
     return status;
 }
 
+rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
+{
+    rp_status status = add_json(writer, "run/recipe.json", d->recipe->json, err);
+
+    if (status == RP_OK)
+        status = add_json(writer, "data/schema.json", rp_trainer_dataset(d->trainer)->schema->json, err);
+    if (status == RP_OK && data)
+        status = rp_archive_writer_add(writer, "data/raw.csv", d->csv_bytes, d->csv_size, err);
+    return status == RP_OK && data ? add_prepared(d, writer, err) : status;
+}
+
 static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
 {
     rp_buffer predictions = {0};
     json_t *metrics = NULL;
-    rp_status status = add_json(writer, "run/recipe.json", d->recipe->json, err);
+    rp_status status = rp_driver_add_known(d, writer, true, err);
 
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/raw.csv", d->csv_bytes, d->csv_size, err);
-    if (status == RP_OK)
-        status = add_json(writer, "data/schema.json", rp_trainer_dataset(d->trainer)->schema->json, err);
-    if (status == RP_OK)
-        status = add_prepared(d, writer, err);
     if (status == RP_OK)
         status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), false, err);
     if (status == RP_OK)

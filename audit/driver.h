@@ -52,6 +52,9 @@ rp_status rp_driver_check_feeds(const rp_driver *driver, rp_error *err);
 float rp_driver_loss(const rp_driver *driver);
 /* weights/init.safetensors of a recipe's run: to be called after step 0. Nothing for a run of the API. */
 rp_status rp_driver_add_init(rp_driver *driver, rp_archive_writer *writer, rp_error *err);
+/* Of a recipe, once resolved: the members that are known before the first step; data: the table and what was prepared of it
+ * too. */
+rp_status rp_driver_add_known(const rp_driver *driver, rp_archive_writer *writer, bool data, rp_error *err);
 /* When done: the members that neither the recorder nor add_init makes. run gets further keys. */
 rp_status rp_driver_add_members(rp_driver *driver, rp_archive_writer *writer, json_t *run, rp_error *err);
 /* outputs/metrics.json as text, for rp_job; "{}" for a run of the API. */

@@ -135,7 +135,18 @@ static char *directory_of(const char *path)
     return slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
 }
 
-/* folder, when not NULL, gets what is left out; it comes first, so that no archive is there without its other part. */
+/* What is left out comes first, so that no archive is there without its other part. */
+static rp_status save_withheld(rp_archive_writer *writer, const char *folder, rp_error *err)
+{
+    rp_status status = rp_withheld_save(writer, folder, err);
+
+    for (size_t i = 0; i < rp_archive_writer_member_count(writer) && status == RP_OK; i++)
+        if (strcmp(rp_archive_writer_member(writer, i)->name, "run/recipe.json") == 0)
+            status = rp_withheld_claim(folder, &rp_archive_writer_member(writer, i)->digest, err);
+    return status;
+}
+
+/* folder, when not NULL, gets what is left out. */
 static rp_status save(rp_archive_writer *writer, const char *path, const char *folder, const rp_key *key,
                       const rp_run *run, double took, uint64_t resumes, bool force, rp_error *err)
 {
@@ -150,7 +161,7 @@ static rp_status save(rp_archive_writer *writer, const char *path, const char *f
         json_decref(predicate);
     }
     if (status == RP_OK && folder)
-        status = rp_withheld_save(writer, folder, err);
+        status = save_withheld(writer, folder, err);
     if (status == RP_OK)
         status = rp_file_create(&file, path, force, 0644, err);
     if (status != RP_OK)
@@ -163,16 +174,10 @@ static rp_status save(rp_archive_writer *writer, const char *path, const char *f
     return rp_file_commit(file, err);
 }
 
-static rp_status withhold(work *w, const char *folder, const rp_buffer *csv, rp_error *err)
+static rp_status withhold(work *w, const char *folder, rp_error *err)
 {
-    rp_member table = {.name = "data/raw.csv", .size = csv->size};
-    rp_status status = rp_sha256(&table.digest, csv->data, csv->size, err);
+    rp_status status = rp_recorder_withhold(w->recorder, folder, err);
 
-    if (status == RP_OK)
-        status = rp_withheld_room(folder, &table, err);
-
-    if (status == RP_OK)
-        status = rp_recorder_withhold(w->recorder, folder, err);
     return status == RP_OK ? rp_archive_writer_withhold(w->writer, rp_recorder_salt(w->recorder), err) : status;
 }
 
@@ -185,7 +190,7 @@ static rp_status start_writer(work *w, const char *path, rp_error *err)
     return status;
 }
 
-static rp_status start_recording(work *w, const char *path, const rp_buffer *csv, rp_error *err)
+static rp_status start_recording(work *w, const char *path, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -197,8 +202,32 @@ static rp_status start_recording(work *w, const char *path, const rp_buffer *csv
     if (status == RP_OK)
         status = follow_periods(w, err);
     if (status == RP_OK && w->options && w->options->withhold)
-        status = withhold(w, w->options->withhold, csv, err);
+        status = withhold(w, w->options->withhold, err);
     return status == RP_OK ? rp_saver_go_on(&w->saver, w->driver, w->recorder, err) : status;
+}
+
+/* What would make the archive impossible in the end is found before the first step, as far as it is known by then. */
+static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
+{
+    rp_archive_writer *known;
+    rp_digest recipe = {{0}};
+    rp_status status = rp_archive_writer_digests(&known, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_driver_add_known(w->driver, known, folder != NULL, err);
+    for (size_t i = 0; folder && i < rp_archive_writer_member_count(known) && status == RP_OK; i++) {
+        const rp_member *member = rp_archive_writer_member(known, i);
+
+        if (rp_member_is_input(member->name))
+            status = rp_withheld_room(folder, member, err);
+        else if (strcmp(member->name, "run/recipe.json") == 0)
+            recipe = member->digest;
+    }
+    if (status == RP_OK && folder)
+        status = rp_withheld_claimed(folder, &recipe, err);
+    rp_archive_writer_free(known);
+    return status;
 }
 
 /* An earlier process may have ended between giving the archive its name and removing the resume points. */
@@ -259,11 +288,13 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     status = rp_driver_from_recipe(&w->driver, recipe, csv->data, csv->size, *csv_path, &options, err);
     if (status == RP_OK)
         status = start_from_parent(w, recipe_path, &options, err);
+    if (status == RP_OK && record)
+        status = look_ahead(w, w->options ? w->options->withhold : NULL, err);
     /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
     if (status == RP_OK && record && path && w->options)
         status = rp_saver_open(&w->saver, w->options, path, rp_driver_recipe(w->driver), csv, force, err);
     if (status == RP_OK && record)
-        status = start_recording(w, path, csv, err);
+        status = start_recording(w, path, err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)

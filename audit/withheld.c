@@ -13,6 +13,7 @@
 #include "base/memory.h"
 
 #define SALT_FILE "salt"
+#define RECIPE_FILE "recipe"
 enum { SALT_TEXT = 2 * RP_SALT_SIZE + 1, SALT_FILE_LIMIT = 4096, FOLDER_MAX = 3000, PATH_ROOM = FOLDER_MAX + RP_MEMBER_NAME + 2 };
 enum { KIND_MEMBER = 5, KIND_FEEDS = 6 }; /* FORMAT.md 3: a first byte keeps kinds of message apart */
 
@@ -180,6 +181,36 @@ rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, rp_err
         rp_buffer_free(&body);
     }
     return status;
+}
+
+/* The recipe's digest is no secret beside the data; without a file the scores are compared when they are made. */
+rp_status rp_withheld_claimed(const char *folder, const rp_digest *recipe, rp_error *err)
+{
+    char path[PATH_ROOM], hex[RP_DIGEST_HEX];
+    rp_buffer text = {0};
+    rp_status status = path_in(path, folder, RECIPE_FILE, err);
+
+    if (status != RP_OK || !rp_file_exists(path))
+        return status;
+    rp_digest_hex(hex, recipe);
+    status = rp_file_read(path, SALT_FILE_LIMIT, &text, err);
+    if (status == RP_OK && (text.size < RP_DIGEST_HEX - 1 || memcmp(text.data, hex, RP_DIGEST_HEX - 1) != 0))
+        status = rp_fail(err, RP_EEXIST, "%s: holds what the run of another recipe left out, its scores among it: choose another "
+                         "folder", folder);
+    rp_buffer_free(&text);
+    return status;
+}
+
+rp_status rp_withheld_claim(const char *folder, const rp_digest *recipe, rp_error *err)
+{
+    char path[PATH_ROOM], hex[RP_DIGEST_HEX + 1];
+    rp_status status = path_in(path, folder, RECIPE_FILE, err);
+
+    if (status != RP_OK || rp_file_exists(path))
+        return status;
+    rp_digest_hex(hex, recipe);
+    hex[RP_DIGEST_HEX - 1] = '\n';
+    return rp_file_save(path, hex, RP_DIGEST_HEX, false, 0600, err);
 }
 
 /* ---- disclosure ---- */

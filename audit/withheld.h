@@ -32,6 +32,10 @@ rp_status rp_withheld_save(rp_archive_writer *writer, const char *folder, rp_err
 
 /* RP_EEXIST when folder holds other bytes under the member's name: asked before a long training, not after it. */
 rp_status rp_withheld_room(const char *folder, const rp_member *member, rp_error *err);
+/* Scores are known only when a run is over, but another recipe's differ: once all is saved the folder's file `recipe` names the
+ * run/recipe.json, and a run of another is RP_EEXIST before its first step. */
+rp_status rp_withheld_claimed(const char *folder, const rp_digest *recipe, rp_error *err);
+rp_status rp_withheld_claim(const char *folder, const rp_digest *recipe, rp_error *err);
 
 /* Of the folder that rp_archive_disclose was given; NULL: nothing was disclosed. */
 const rp_salt *rp_archive_salt(const rp_archive *archive);

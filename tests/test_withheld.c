@@ -365,6 +365,37 @@ static void a_folder_of_another_run_is_not_written_over(void **state)
     rp_buffer_free(&before);
 }
 
+static bool no_step(void *self, const rp_progress *progress)
+{
+    (void)progress;
+    *(bool *)self = true;
+    return true;
+}
+
+/* The table is the same; split or scores are not: found before the training, not after it. */
+static void a_folder_of_another_recipe_is_refused_before_the_first_step(void **state)
+{
+    static const char *const change[] = {"seed: 7\nname: other", "seed: 8"}, *const word[] = {"another recipe", "prepared.json"};
+    char text[300];
+    bool stepped = false;
+    rp_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rp_job_options options = {.threads = 1, .withhold = in_folder("home"), .progress = no_step, .self = &stepped};
+        rp_job *job = NULL;
+
+        (void)snprintf(text, sizeof text, "reprise: 1\n%s\ndata: {csv: table.csv, target: default, folds: 2, fold: 1}\n"
+                       "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n", change[i]);
+        write_text("again.yaml", text);
+        assert_int_equal(rp_train_recipe(in_folder("again.yaml"), in_folder("e.reprise"), NULL, i, &options, &job, &err), RP_EEXIST);
+        if (!strstr(err.text, word[i]))
+            fail_msg("%s", err.text);
+        assert_false(stepped);
+        (void)unlink(in_folder("home/recipe"));
+    }
+}
+
 static rp_status api_run(const char *out, const char *withhold, rp_error *err)
 {
     static const size_t shape[] = {2, 2};
@@ -469,6 +500,7 @@ int main(void)
         cmocka_unit_test(the_table_and_the_salt_are_enough_to_replay),
         cmocka_unit_test(other_data_and_other_salts_are_refused_first),
         cmocka_unit_test(a_folder_of_another_run_is_not_written_over),
+        cmocka_unit_test(a_folder_of_another_recipe_is_refused_before_the_first_step),
         cmocka_unit_test(runs_of_the_api_withhold_tensors_and_feeds),
         cmocka_unit_test(a_manifest_may_leave_out_inputs_only),
     };
