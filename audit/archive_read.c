@@ -11,6 +11,7 @@
 #include "audit/safetensors.h"
 #include "audit/sha256.h"
 #include "audit/ustar.h"
+#include "base/json_memory.h"
 #include "base/memory.h"
 
 enum { WINDOW = 65536 };
@@ -172,7 +173,8 @@ rp_status rp_archive_read_json(const rp_archive *archive, const char *name, size
 
     *out = NULL;
     if (status == RP_OK)
-        status = rp_json_parse(out, text.data, text.size, true, name, err);
+        status = rp_json_parse_within(out, text.data, text.size,
+                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true, name, err);
     rp_buffer_free(&text);
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_memory.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -73,6 +74,16 @@ static void survey(const char *at, size_t size, int *depth, size_t *memory, bool
         }
         at++;
     }
+}
+
+size_t rp_json_memory(const void *text, size_t size)
+{
+    size_t memory;
+    int depth;
+    bool real;
+
+    survey(text, size, &depth, &memory, &real);
+    return memory;
 }
 
 static const char *skip_space(const char *at, const char *end)

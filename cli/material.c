@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_memory.h"
 #include "base/memory.h"
 
 enum { PASSPHRASE_MAX = 1024, PASSPHRASE_FILE_MAX = 65536 };
@@ -162,6 +163,14 @@ void rp_parent_put_json(rp_session *session, const rp_archive *child, const char
     rp_put_close(&session->out, '}');
 }
 
+json_t *rp_metrics_of(const rp_job *job)
+{
+    json_t *metrics = NULL;
+
+    (void)rp_json_parse_within(&metrics, job->metrics, strlen(job->metrics), RP_JSON_METRICS_MEMORY, true, "metrics", NULL);
+    return metrics;
+}
+
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)
 {
     rp_status status;
@@ -188,7 +197,8 @@ rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_
         return RP_OK;
     status = rp_member_load(archive, member, &bytes, err);
     if (status == RP_OK)
-        status = rp_json_parse(out, bytes.data, bytes.size, true, name, err);
+        status = rp_json_parse_within(out, bytes.data, bytes.size,
+                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true, name, err);
     rp_buffer_free(&bytes);
     return status;
 }

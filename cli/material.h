@@ -36,6 +36,10 @@ rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *e
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path);
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path);
 
+/* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they cannot be
+ * had. */
+json_t *rp_metrics_of(const rp_job *job);
+
 /* A whole member; *out is replaced. */
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
 /* A JSON member; *out is NULL when the archive has no such member. */

@@ -59,7 +59,10 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_text(out, "level", job->level);
     rp_put_integer(out, "members", job->members);
-    rp_put_metrics(out, "metrics", metrics);
+    if (metrics)
+        rp_put_metrics(out, "metrics", metrics);
+    else
+        rp_put_json(out, "metrics", NULL);
     rp_parent_put_json(session, archive, r->parent);
     rp_put_text(out, "path", r->archive);
     status = rp_choice_put_json(session, job, err);
@@ -130,7 +133,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
             (void)rp_fail_at(err, status, "%s", r.archive);
     }
     if (status == RP_OK)
-        status = rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", err);
+        metrics = rp_metrics_of(job);
     if (status == RP_OK)
         status = (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics, err);
     json_decref(metrics);

@@ -156,9 +156,8 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
         status = rp_train_recipe(r.recipe, r.out, key, r.force, &options, &job, err);
         rp_meter_end(&meter);
     }
-    /* the archive has its name by now: without memory for the metrics the summary leaves them out */
-    if (status == RP_OK && rp_json_parse(&metrics, job->metrics, strlen(job->metrics), true, "metrics", NULL) != RP_OK)
-        metrics = NULL;
+    if (status == RP_OK)
+        metrics = rp_metrics_of(job);
     if (status == RP_OK && *job->save_note)
         rp_buffer_printf(&session->remark, "resume points: %s%c", job->save_note, 0);
     if (status == RP_OK)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_memory.h"
 #include "base/memory.h"
 #include "core/program.h"
 #include "determinism/decimal.h"
@@ -374,14 +375,11 @@ static rp_status check_canonical(const rp_program *p, const void *bytes, size_t 
     return status;
 }
 
-/* Some times what the largest program takes. */
-static const size_t json_memory = (size_t)1 << 30;
-
 rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     json_t *json;
     rp_program *p;
-    rp_status status = rp_json_parse_within(&json, bytes, size, json_memory, true, where, err);
+    rp_status status = rp_json_parse_within(&json, bytes, size, RP_JSON_PROGRAM_MEMORY, true, where, err);
 
     *out = NULL;
     if (status != RP_OK)
