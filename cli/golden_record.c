@@ -32,7 +32,7 @@ static rp_status identify(const rp_golden *golden, fresh *f, const rp_job_option
     if (status == RP_OK && !golden->recipe)
         status = rp_golden_replay(golden, archive, options, err);
     if (status == RP_OK)
-        status = rp_member_load_json(archive, "manifest.json", &manifest, err);
+        status = rp_manifest_load_head(archive, &manifest, err);
     if (status == RP_OK) {
         memcpy(f->id, rp_archive_id(archive), sizeof f->id);
         f->contract = json_integer_value(json_object_get(manifest, "contract"));

@@ -93,7 +93,7 @@ typedef struct summary {
 
 static rp_status load_summary(const rp_archive *archive, summary *s, rp_error *err)
 {
-    rp_status status = rp_member_load_json(archive, "manifest.json", &s->manifest, err);
+    rp_status status = rp_manifest_load_head(archive, &s->manifest, err);
 
     if (status == RP_OK)
         status = rp_member_load_json(archive, "run/recipe.json", &s->recipe, err);

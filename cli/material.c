@@ -202,3 +202,39 @@ rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_
     rp_buffer_free(&bytes);
     return status;
 }
+
+/* Lists of members may be long, and the archive, which has been checked, tells what is in them. */
+static rp_status cut_lists(rp_buffer *out, const rp_buffer *manifest, rp_error *err)
+{
+    rp_json_parts part;
+    const char *between = "{";
+
+    if (!rp_json_split(&part, manifest->data, manifest->size) || !part.object)
+        return rp_fail(err, RP_EFORMAT, "manifest.json: not an object");
+    while (rp_json_next(&part)) {
+        if (part.value_size && *part.value == '[')
+            continue;
+        rp_buffer_text(out, between);
+        rp_buffer_append(out, part.key, part.key_size);
+        rp_buffer_u8(out, ':');
+        rp_buffer_append(out, part.value, part.value_size);
+        between = ",";
+    }
+    rp_buffer_u8(out, '}');
+    return rp_buffer_status(out, err);
+}
+
+rp_status rp_manifest_load_head(const rp_archive *archive, json_t **out, rp_error *err)
+{
+    rp_buffer bytes = {0}, head = {0};
+    rp_status status = rp_member_load(archive, rp_archive_find(archive, "manifest.json"), &bytes, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = cut_lists(&head, &bytes, err);
+    if (status == RP_OK)
+        status = rp_json_parse(out, head.data, head.size, true, "manifest.json", err);
+    rp_buffer_free(&head);
+    rp_buffer_free(&bytes);
+    return status;
+}

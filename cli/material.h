@@ -44,5 +44,7 @@ json_t *rp_metrics_of(const rp_job *job);
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
 /* A JSON member; *out is NULL when the archive has no such member. */
 rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err);
+/* manifest.json without its lists (members, withheld), however long they are. */
+rp_status rp_manifest_load_head(const rp_archive *archive, json_t **out, rp_error *err);
 
 #endif

@@ -15,4 +15,14 @@ works '^training +accuracy ' "$reprise" replay classes.reprise --attest --key me
 works '^training +accuracy ' "$reprise" inspect classes.reprise
 works '^written' "$reprise" report classes.reprise -o classes.html --trust me.pub.pem
 holds "the report shows the metrics" bash -c '! grep -q "metrics cannot be shown" classes.html'
+
+# ---- more members than a manifest parsed at once has room for ----
+mkdir g
+printf '%s\n' x,y 1,a 2,b 3,a 4,b >g/few.csv
+printf '%s\n' 'reprise: 1' 'data: {csv: few.csv, target: y, folds: 2}' 'model: {hidden: []}' 'train: {epochs: 36000, batch: 2}' \
+    'record: {checkpoint_every: 1}' >g/many.yaml
+works '^recorded ' "$reprise" golden record g
+works '^run +recipe, 3600[0-9] steps' "$reprise" inspect g/many.reprise
+works '"kind":"recipe"' "$reprise" inspect g/many.reprise --json
+works '"state_period"|"steps"' "$reprise" inspect g/many.reprise --member manifest.json
 finish
