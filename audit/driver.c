@@ -9,7 +9,9 @@
 #include "audit/recorder.h"
 #include "audit/rolling.h"
 #include "audit/safetensors.h"
+#include "base/json_memory.h"
 #include "base/memory.h"
+#include "core/recipe_node.h"
 #include "determinism/bits.h"
 
 struct rp_driver {
@@ -415,11 +417,38 @@ rp_status rp_driver_add_init(rp_driver *d, rp_archive_writer *writer, rp_error *
     return d->trainer ? rp_recorder_add_states(writer, "weights/init.safetensors", rp_driver_run(d), false, err) : RP_OK;
 }
 
+/* What the readers of a member take; the others have no readers that parse them. */
+static rp_status check_readable(const char *member, const rp_buffer *text, rp_error *err)
+{
+    static const struct {
+        const char *member;
+        size_t size, memory;
+    } limits[] = {
+        {"run/recipe.json", RP_RECIPE_BYTES, RP_JSON_MEMORY},
+        {"data/schema.json", (size_t)64 << 20, RP_JSON_MEMORY},
+        {"outputs/metrics.json", (size_t)64 << 20, RP_JSON_METRICS_MEMORY},
+    };
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (strcmp(member, limits[i].member) != 0)
+            continue;
+        if (text->size > limits[i].size)
+            return rp_fail(err, RP_EARG, "%s: would take %zu bytes, archives have room for %zu", member, text->size,
+                           limits[i].size);
+        if (rp_json_memory(text->data, text->size) > limits[i].memory)
+            return rp_fail(err, RP_EARG, "%s: its values would take more than the %zu MiB of memory that readers give them", member,
+                           limits[i].memory >> 20);
+    }
+    return RP_OK;
+}
+
 static rp_status add_json(rp_archive_writer *writer, const char *member, const json_t *json, rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status = rp_json_write(json, &text, err);
 
+    if (status == RP_OK)
+        status = check_readable(member, &text, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, member, text.data, text.size, err);
     rp_buffer_free(&text);

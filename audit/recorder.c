@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/safetensors.h"
+#include "base/json_memory.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
@@ -36,6 +37,18 @@ static rp_status put_program(rp_recorder *r, rp_buffer *text, uint64_t compiled,
     return RP_OK;
 }
 
+/* What no reader would parse is not recorded: the archive could never be replayed. */
+static rp_status check_readable(const rp_recorder *r, const rp_step_event *event, rp_error *err)
+{
+    const size_t memory = rp_json_memory(r->scratch.data, r->scratch.size);
+
+    if (memory <= r->program_memory)
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "step %llu: its program is too large to be recorded: %zu bytes of JSON, whose values would take "
+                   "%zu MiB of a reader's memory, at most %zu are allowed: make it several steps", (unsigned long long)event->step,
+                   r->scratch.size, memory >> 20, r->program_memory >> 20);
+}
+
 /* Index of the event's program, added when it is new. */
 static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32_t *index, rp_error *err)
 {
@@ -57,6 +70,9 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
             *index = (uint32_t)i;
             return RP_OK;
         }
+    status = check_readable(r, event, err);
+    if (status != RP_OK)
+        return status;
     if (r->n_programs == 10000)
         return rp_fail(err, RP_EUNSUPPORTED, "step %llu: more than 10000 distinct programs in one run",
                        (unsigned long long)event->step);
@@ -216,6 +232,7 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
     if (!r)
         return rp_no_memory(err);
     r->run = run;
+    r->program_memory = RP_JSON_PROGRAM_MEMORY;
     r->keep_feeds = keep_feeds;
     r->started = time(NULL);
     r->beside_threads = rp_processors(2 * rp_run_threads(run)) - rp_run_threads(run);

@@ -44,6 +44,7 @@ struct rp_recorder {
     time_t started;
     recorded_program *program;
     size_t n_programs, cap_programs;
+    size_t program_memory;  /* what readers give a program's values; tests have less */
     rp_buffer journal;      /* records as bytes */
     rp_buffer init;         /* weights/init.safetensors of a run of the API */
     rp_buffer feed_order;   /* data/feeds.bin */

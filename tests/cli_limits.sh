@@ -25,4 +25,16 @@ works '^recorded ' "$reprise" golden record g
 works '^run +recipe, 3600[0-9] steps' "$reprise" inspect g/many.reprise
 works '"kind":"recipe"' "$reprise" inspect g/many.reprise --json
 works '"state_period"|"steps"' "$reprise" inspect g/many.reprise --member manifest.json
+
+# ---- a recipe that is longer with all its defaults than an archive has room for ----
+awk 'BEGIN {
+    n = 4095; tail = sprintf("%0236d", 0)
+    for (i = 0; i < n; i++) printf "c%04d%s,", i, tail
+    print "y"
+    for (r = 0; r < 8; r++) { for (i = 0; i < n; i++) printf "%d,", (i * 7 + r) % 5; print r % 2 }
+    printf "reprise: 1\ndata:\n csv: wide.csv\n target: y\n folds: 2\n columns: {" >"wide.yaml"
+    for (i = 0; i < n; i++) printf "%sc%04d%s: numeric", i ? "," : "", i, tail >"wide.yaml"
+    printf "}\ntrain: {epochs: 1000000, batch: 2}\n" >"wide.yaml"
+}' >wide.csv
+fails 2 'run/recipe.json: would take 1[0-9]+ bytes, archives have room for 1048576' "$reprise" run wide.yaml -o wide.reprise
 finish
