@@ -314,6 +314,17 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     return status;
 }
 
+/* That a file can get this name is known when one had it for a moment. */
+static rp_status try_name(const char *path, rp_error *err)
+{
+    rp_file_writer *file;
+    rp_status status = rp_file_create(&file, path, true, 0644, err);
+
+    if (status == RP_OK)
+        rp_file_abort(file);
+    return status;
+}
+
 rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                           const rp_job_options *options, rp_job **out, rp_error *err)
 {
@@ -329,7 +340,9 @@ rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_ke
             rp_resume_tidy(path);
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
     }
-    status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
+    status = path && !(options && options->no_record) ? try_name(path, err) : RP_OK;
+    if (status == RP_OK)
+        status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
     work_free(&w);
     rp_buffer_free(&csv);
     rp_free(csv_path);

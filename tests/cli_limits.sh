@@ -37,4 +37,10 @@ awk 'BEGIN {
     printf "}\ntrain: {epochs: 1000000, batch: 2}\n" >"wide.yaml"
 }' >wide.csv
 fails 2 'run/recipe.json: would take 1[0-9]+ bytes, archives have room for 1048576' "$reprise" run wide.yaml -o wide.reprise
+
+# ---- a name that no file can have: told before the training, which would take hours ----
+rows 200 >data.csv
+recipe slow.yaml data.csv 10000000
+fails 1 'File name too long' "$reprise" run slow.yaml -o "$(printf 'x%.0s' $(seq 240)).reprise"
+fails 1 'cannot write here|cannot open|o such file' "$reprise" run slow.yaml -o nowhere/out.reprise
 finish
