@@ -230,9 +230,27 @@ static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
     return status;
 }
 
-/* An earlier process may have ended between giving the archive its name and removing the resume points. */
-static rp_status saved_already(const work *w, const char *path, bool *already, rp_error *err)
+/* Whether the archive's run statement is by key; key NULL: whether it has none. */
+static bool signed_so(const rp_archive *archive, const char *path, const rp_key *key)
 {
+    rp_verification *found = NULL;
+    bool so = false;
+
+    if (!key)
+        return rp_archive_find(archive, RP_RUN_STATEMENT) == NULL;
+    if (rp_verify(path, &key, 1, NULL, &found, NULL, NULL) != RP_OK)
+        return false;
+    for (size_t i = 0; i < found->statements; i++)
+        so = so || strcmp(found->statement[i].member, RP_RUN_STATEMENT) == 0;
+    rp_verification_free(found);
+    return so;
+}
+
+/* An earlier process may have ended between giving the archive its name and removing the resume points. The id does not depend
+ * on signatures: one that another key signed, or none, is not what this run would have saved. */
+static rp_status saved_already(const work *w, const char *path, const rp_key *key, bool *already, rp_error *err)
+{
+    bool same;
     rp_archive *archive;
     rp_status status = rp_archive_open(&archive, path, err);
 
@@ -240,8 +258,12 @@ static rp_status saved_already(const work *w, const char *path, bool *already, r
         return status;
     if (status != RP_OK)
         return RP_OK; /* whatever it is, it is not this archive */
-    *already = strcmp(rp_archive_id(archive), rp_archive_writer_id(w->writer)) == 0;
+    same = strcmp(rp_archive_id(archive), rp_archive_writer_id(w->writer)) == 0;
+    *already = same && signed_so(archive, path, key);
     rp_archive_close(archive);
+    if (same && !*already)
+        return rp_fail(err, RP_EEXIST, "%s: this run's archive is there already, but %s: `reprise sign` adds a signature, --force "
+                       "replaces it", path, key ? "its run statement is not by this key" : "it is signed, which this one would not be");
     return RP_OK;
 }
 
@@ -252,7 +274,9 @@ static rp_status save_run(work *w, const char *path, const rp_key *key, bool for
     rp_status status = RP_OK;
 
     if (w->saver.resumed_at && !force && rp_file_exists(path))
-        status = saved_already(w, path, &already, err);
+        status = saved_already(w, path, key, &already, err);
+    if (status == RP_OK && already && rp_recorder_folder(w->recorder)) /* whoever removed a file meanwhile gets it back */
+        status = save_withheld(w->writer, rp_recorder_folder(w->recorder), err);
     if (status == RP_OK && !already)
         status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver), took,
                       w->saver.resumes, force, err);

@@ -372,6 +372,52 @@ static void an_archive_that_has_its_name_already_is_found_to_be_this_one(void **
     archive_is_right();
 }
 
+/* The id of an archive does not depend on who signed it: what is there is not taken for what should have been saved. */
+static void an_archive_of_the_same_id_that_is_signed_otherwise_is_not_this_one(void **state)
+{
+    uint64_t stop = 5;
+    rp_job_options options = {.threads = 1, .progress = stop_at, .self = &stop, .save_every = 1e6};
+    rp_key *key[2];
+    rp_job *job;
+
+    (void)state;
+    OK(rp_key_generate(&key[0], &err));
+    OK(rp_key_generate(&key[1], &err));
+    assert_int_equal(train("recipe.yaml", 5, false, false, false, NULL), RP_ECANCELED);
+    put_bytes("out.reprise", right.data, right.size);
+    stop = 0;
+    options.resume = true;
+    for (int i = 0; i < 4; i++) { /* unsigned, but a key is given; signed by it; by another; signed, and no key is given */
+        const bool found = i == 1;
+        const rp_status expected = found ? RP_OK : RP_EEXIST;
+
+        if (i == 1) {
+            OK(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), key[0], true, &options, &job, &err));
+            rp_job_free(job);
+        }
+        if (i > 0) {
+            rp_buffer signed_one = {0};
+
+            OK(rp_file_read(path_of("out.reprise"), 1 << 24, &signed_one, &err));
+            clean();
+            stop = 5;
+            assert_int_equal(train("recipe.yaml", 5, false, false, false, NULL), RP_ECANCELED);
+            stop = 0;
+            put_bytes("out.reprise", signed_one.data, signed_one.size);
+            rp_buffer_free(&signed_one);
+        }
+        assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), i == 3 ? NULL : key[i == 2], false,
+                                         &options, &job, &err), expected);
+        rp_job_free(job);
+        if (!found)
+            assert_non_null(strstr(err.text, i == 3 ? "it is signed" : "not by this key"));
+        assert_int_equal(exists("out.reprise.resume"), !found);
+    }
+    clean();
+    rp_key_free(key[0]);
+    rp_key_free(key[1]);
+}
+
 /* A folder without a point, or with half of one, is nobody's run. */
 static void what_was_never_a_point_is_nothing(void **state)
 {
@@ -493,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_point_of_very_many_members_is_read_again_or_not_written),
         cmocka_unit_test(a_damaged_spool_is_seen),
         cmocka_unit_test(an_archive_that_has_its_name_already_is_found_to_be_this_one),
+        cmocka_unit_test(an_archive_of_the_same_id_that_is_signed_otherwise_is_not_this_one),
         cmocka_unit_test(what_was_never_a_point_is_nothing),
         cmocka_unit_test(one_process_at_a_time),
         cmocka_unit_test(provenance_tells_of_the_interruption),
