@@ -10,6 +10,7 @@
 #include "audit/recorder.h"
 #include "audit/replay.h"
 #include "audit/safetensors.h"
+#include "audit/withheld.h"
 #include "base/memory.h"
 
 /* A safetensors member, parsed. */
@@ -89,6 +90,14 @@ static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp
 
 /* ---- beginning ---- */
 
+static rp_status last_states(rp_buffer *out, const rp_archive *parent, const rp_run_options *options, rp_error *err)
+{
+    if (rp_archive_inputs_present(parent, NULL) == RP_OK)
+        return rp_replay_last_states(out, parent, options, err);
+    return rp_fail(err, RP_EARG, "was made without its data, from which the last moments would be computed: name one of its "
+                   "checkpoints (parent.weights), or take its weights alone (parent.mode: retrain)");
+}
+
 static rp_status starting_states(rp_buffer *out, const rp_archive *parent, const rp_recipe *child,
                                  const rp_run_options *options, rp_error *err)
 {
@@ -96,7 +105,7 @@ static rp_status starting_states(rp_buffer *out, const rp_archive *parent, const
     rp_status status = origin_member(from.member, child, parent, err);
 
     if (status == RP_OK && !child->parent.retrain && child->parent.checkpoint == 0)
-        return rp_replay_last_states(out, parent, options, err);
+        return last_states(out, parent, options, err);
     if (status == RP_OK)
         status = rp_archive_read_member(parent, from.member, SIZE_MAX / 2, &from.bytes, err);
     if (status == RP_OK) {

@@ -127,6 +127,9 @@ holds "the report says what was left out" grep -q 'Left out of the archive.*data
 sed 's/1/2/' home/data/raw.csv >changed.csv
 cp -r home changed && mv changed.csv changed/data/raw.csv
 fails 4 'changed/data/raw.csv: not the data/raw.csv that was left out' "$reprise" replay private.reprise --withheld changed
+recipe child.yaml
+printf 'parent: {archive: private.reprise}\n' >>child.yaml
+fails 2 'private.reprise: was made without its data, .*parent.weights.*parent.mode: retrain' "$reprise" run child.yaml -o child.reprise
 fails 2 'nothing was left out' "$reprise" replay a.reprise --withheld home
 
 # ---- diff ----
