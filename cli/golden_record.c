@@ -96,23 +96,19 @@ static rp_status save_file(const rp_golden_set *set, const char *name, const rp_
     return status;
 }
 
-static rp_status save_index(const rp_golden_set *set, const fresh *f, const char *reason, rp_error *err)
+static rp_status make_index(rp_buffer *text, const rp_golden_set *set, const fresh *f, const char *reason, rp_error *err)
 {
     json_t *rows = json_array(), *index = json_pack("{s:i, s:O?}", "reprise_golden", 1, "goldens", rows);
-    rp_buffer text = {0};
     rp_status status = rows && index ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < set->count && status == RP_OK; i++)
         if (json_array_append_new(rows, make_row(&set->golden[i], &f[i], reason)) != 0)
             status = rp_fail(err, RP_EARG, "golden: --reason and file names must be UTF-8");
     if (status == RP_OK)
-        status = rp_json_write(index, &text, err);
-    rp_buffer_u8(&text, '\n');
+        status = rp_json_write(index, text, err);
+    rp_buffer_u8(text, '\n');
     if (status == RP_OK)
-        status = rp_buffer_status(&text, err);
-    if (status == RP_OK)
-        status = save_file(set, "golden.json", &text, err);
-    rp_buffer_free(&text);
+        status = rp_buffer_status(text, err);
     json_decref(index);
     json_decref(rows);
     return status;
@@ -175,6 +171,7 @@ static rp_status check_folder(rp_golden_set *set, bool force, rp_error *err)
 rp_status rp_golden_record(rp_session *session, rp_golden_set *set, const rp_job_options *options, bool force,
                            const char *reason, rp_error *err)
 {
+    rp_buffer index = {0};
     fresh *f;
     rp_status status = check_folder(set, force, err);
 
@@ -185,15 +182,18 @@ rp_status rp_golden_record(rp_session *session, rp_golden_set *set, const rp_job
         return rp_no_memory(err);
     for (size_t i = 0; i < set->count && status == RP_OK; i++)
         status = compute(set, &set->golden[i], options, force, &f[i], err);
+    if (status == RP_OK)
+        status = make_index(&index, set, f, reason, err);
     for (size_t i = 0; i < set->count && status == RP_OK; i++)
         if (set->golden[i].recipe && f[i].change != SAME)
             status = save_file(set, set->golden[i].archive, &f[i].bytes, err);
     if (status == RP_OK)
-        status = save_index(set, f, reason, err);
+        status = save_file(set, "golden.json", &index, err);
     if (status == RP_OK)
         report(session, set, f);
     for (size_t i = 0; i < set->count; i++)
         rp_buffer_free(&f[i].bytes);
+    rp_buffer_free(&index);
     rp_free(f);
     return status;
 }

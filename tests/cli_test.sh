@@ -203,6 +203,9 @@ recipe g/one.yaml
 recipe g/two.yaml data.csv 3
 cp a.reprise g/stored.reprise
 fails 1 'golden.json: not found' "$reprise" golden check g
+cp g/two.yaml "$(printf 'g/m\377.yaml')"
+fails 2 'must be UTF-8' "$reprise" golden record g
+rm "$(printf 'g/m\377.yaml')"
 works '^recorded .* two' "$reprise" golden record g
 cp -r g g.before
 works '^unchanged .* two' "$reprise" golden record g
