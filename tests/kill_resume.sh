@@ -40,6 +40,26 @@ done
 shell=$(readlink /proc/$$/exe)
 pause() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
+# That an interrupt leaves a point and a run goes on from it is sure, whatever the random signals hit. A run that was through
+# before the signal came is made again.
+recipe long.yaml data.csv 300
+holds "the long run runs through" "$reprise" run long.yaml -o long.right --save-every 0
+for ((tries = 0, code = 0; tries < 20 && code != 130; tries++)); do
+    rm -rf out.reprise out.reprise.resume
+    "$reprise" run long.yaml -o out.reprise --save-every 1000 >"$log/out" 2>"$log/err" &
+    pid=$!
+    # with its spool, which has no name, the steps begin
+    until [[ $(readlink /proc/$pid/fd/* 2>/dev/null) == *deleted* ]] || ! kill -0 $pid 2>/dev/null; do :; done
+    kill -INT $pid 2>/dev/null
+    code=0
+    wait $pid 2>/dev/null || code=$?
+done
+holds "an interrupted run says that it can go on" grep -q 'interrupted at step [0-9]* of [0-9]*: --resume goes on from there' "$log/err"
+holds "an interrupt leaves a point" bash -c "ls out.reprise.resume/point-*[0-9]"
+works '^resumed +after step [1-9]' "$reprise" run long.yaml -o out.reprise --resume
+holds "the resumed run's archive is the same" cmp long.right out.reprise
+rm -rf out.reprise out.reprise.resume
+
 killed=0 stopped=0 resumed=0 through=0
 while [ $killed -lt "$kills" ] && [ $failures -eq 0 ]; do
     for name in $all; do
@@ -65,7 +85,12 @@ while [ $killed -lt "$kills" ] && [ $failures -eq 0 ]; do
             case $code in
             0) break ;;
             137) killed=$((killed + 1)) ;;
-            130) stopped=$((stopped + 1)) ;;
+            130)
+                stopped=$((stopped + 1))
+                if grep -q 'goes on from there' "$log/err" && [ ! -e out.reprise.resume/spool ]; then
+                    bad "$name: interrupted, and no point"
+                fi
+                ;;
             2)
                 # killed when the archive had its name and the points were being removed: the name is taken
                 { [ -e out.reprise ] && grep -q 'already exists' "$log/err"; } || bad "$name: exit 2 after $tries tries"
@@ -85,5 +110,6 @@ while [ $killed -lt "$kills" ] && [ $failures -eq 0 ]; do
         rm -rf out.reprise out.reprise.resume out.reprise.tmp-*
     done
 done
+holds "some runs were resumed at their end" test $resumed -gt 0
 echo "$killed times killed, $stopped times interrupted, $through runs came through, $resumed of them resumed at their end"
 finish
