@@ -40,7 +40,7 @@ fails 2 'run/recipe.json: would take 1[0-9]+ bytes, archives have room for 10485
 
 # ---- a name that no file can have: told before the training, which would take hours ----
 rows 200 >data.csv
-recipe slow.yaml data.csv 10000000
+recipe slow.yaml data.csv 1000000
 fails 1 'File name too long' "$reprise" run slow.yaml -o "$(printf 'x%.0s' $(seq 240)).reprise"
 fails 1 'cannot write here|cannot open|o such file' "$reprise" run slow.yaml -o nowhere/out.reprise
 finish
