@@ -465,19 +465,26 @@ static rp_status job_check_policy(const char *path, const rp_key *key, rp_error 
     return status;
 }
 
+static rp_status job_copy(const char *to, const char *from, rp_error *err)
+{
+    rp_buffer bytes = {0};
+    rp_status status = rp_file_read(from, 1 << 24, &bytes, err);
+
+    if (status == RP_OK)
+        status = rp_file_save(to, bytes.data, bytes.size, false, 0644, err);
+    rp_buffer_free(&bytes);
+    return status;
+}
+
 /* On a copy. However far it came, the copy is a whole archive: adding is all or nothing. */
 static rp_status job_statements(rp_error *err)
 {
-    rp_buffer bytes = {0};
     rp_key *key = NULL;
     rp_archive *archive = NULL;
     rp_status status = rp_key_load_private(&key, job_private, NULL, err);
 
     if (status == RP_OK)
-        status = rp_file_read(job_api, 1 << 24, &bytes, err);
-    if (status == RP_OK)
-        status = rp_file_save(job_out, bytes.data, bytes.size, false, 0644, err);
-    rp_buffer_free(&bytes);
+        status = job_copy(job_out, job_api, err);
     if (status == RP_OK)
         status = rp_archive_open(&archive, job_out, err);
     if (status == RP_OK)
@@ -494,6 +501,8 @@ static rp_status job_statements(rp_error *err)
     return status;
 }
 
+#include "tests/trust_jobs.h"
+
 typedef struct small_job {
     const char *name;
     rp_status (*work)(rp_error *err);
@@ -506,8 +515,9 @@ static const small_job small_jobs[] = {
     {"doctor", job_doctor, false},   {"report", job_report, false},
     {"log", job_log, false},         {"statements", job_statements, false},       {"withheld", job_withheld, false}, {"resume", job_resume, false},
     {"replay part", job_replay_part, false}, {"lineage", job_lineage, false},    {"eager resume", job_eager_resume, false},
+    {"certify", job_certify, true},          {"certified", job_certified, true},        {"revoked", job_revoked, true},     {"hand-over", job_hand_over, true},
 };
-enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0] };
+enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0], TRUST_JOBS = 4 /* the last ones */ };
 
 /* ---- the folder ---- */
 
@@ -580,7 +590,12 @@ static int job_setup(void **state)
     if (job_train_as(job_other, job_private, &err) != RP_OK)
         return -1;
     job_recipe_write(3);
-    return job_train_as(job_signed, job_private, &err) == RP_OK && job_api_as(job_api, NULL, &err) == RP_OK ? 0 : -1;
+    if (job_train_as(job_signed, job_private, &err) != RP_OK || job_api_as(job_api, NULL, &err) != RP_OK ||
+        trust_setup(&err) != RP_OK) {
+        print_error("%s\n", err.text);
+        return -1;
+    }
+    return 0;
 }
 
 static int job_teardown(void **state)
@@ -588,6 +603,7 @@ static int job_teardown(void **state)
     char command[96];
 
     (void)state;
+    trust_teardown();
     (void)snprintf(command, sizeof command, "rm -rf %s", job_folder);
     return system(command);
 }
