@@ -35,7 +35,8 @@ if [ "$tests" != . ]; then # of the tests that are chosen, and what the scripts 
 fi
 cmake --build build/coverage -j "$jobs" --target "${targets[@]}" >>$log 2>&1 || { tail -30 $log >&2; exit 2; }
 find build/coverage -name '*.gcda' -delete
-ctest --test-dir build/coverage -j "$jobs" -R "$tests" -E "$skipped" -LE slow >>$log 2>&1 || echo "coverage: some tests failed, see $log" >&2
+ctest --test-dir build/coverage -j "$jobs" -R "$tests" -E "$skipped" -LE slow >>$log 2>&1 ||
+    echo "coverage: some tests failed, see $log (install and cli_bad_input do, at what gcov exports and prints)" >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 objects=$PWD/build/coverage/$layer/CMakeFiles/rp_$layer.dir
