@@ -190,6 +190,8 @@ static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest,
     if (!rp_json_whole(&part) || count > RP_MEMBER_LIMIT)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
                        (int)RP_MEMBER_LIMIT);
+    if (count == 0 && list->value_size != 2) /* of the others each one's own text is compared */
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not canonical JSON: white space in an empty list");
     manifest->member = rp_calloc(count, sizeof *manifest->member);
     if (manifest->member == NULL)
         return rp_no_memory(err);
