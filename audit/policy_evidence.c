@@ -99,7 +99,8 @@ static const char *first_key(const rp_verification *v, const char *key_id)
 static bool same_person(const rp_verification *v, const char *key, const char *subject, const char *other_key,
                         const char *other_subject)
 {
-    return strcmp(first_key(v, key), first_key(v, other_key)) == 0 || (subject != NULL && other_subject != NULL && same_subject(subject, other_subject));
+    return strcmp(first_key(v, key), first_key(v, other_key)) == 0 ||
+           (subject != NULL && other_subject != NULL && same_subject(subject, other_subject));
 }
 
 static const char *subject_of(const rp_check *c, size_t i)

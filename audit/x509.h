@@ -25,8 +25,8 @@ const char *rp_x509_key_fault(X509 *certificate, bool rsa, bool ed25519);
 /* The same of a signature algorithm: ECDSA with SHA-2, or (rsa) PKCS #1 v1.5 with SHA-2. */
 const char *rp_x509_signature_fault(int signature_nid, bool rsa);
 
-/* Whether OpenSSL's trouble was memory: its first or its last word says so. The thread's queue of errors must have been cleared before: a failure
- * of long ago, still in it, would be taken for one of now. */
+/* Whether OpenSSL's trouble was memory: its first or its last word says so. The thread's queue of errors must have been cleared
+ * before: a failure of long ago, still in it, would be taken for one of now. */
 bool rp_openssl_no_memory(void);
 
 #endif

@@ -20,7 +20,8 @@ typedef struct rp_attestation {
      &(a)->cert, false},                                                                                                 \
     {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(a)->passphrase_file, false}
 
-/* Before the replay, so that it is not done in vain: looks whether the archive at path can be added to, loads the key. The replay then gets &a->outcome.begun. */
+/* Before the replay, so that it is not done in vain: looks whether the archive at path can be added to, loads the key. The replay
+ * then gets &a->outcome.begun. */
 rp_status rp_attestation_begin(rp_attestation *a, const char *path, rp_error *err);
 /* After it. job: what came of it, or NULL where err says that bits differ: a verdict says so too. A verdict that cannot be
  * added is an error where bits are the same, and told with the difference where they are not. Returns status, or the error. */

@@ -185,7 +185,8 @@ typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     size_t members; /* all of them, manifest.json and statements included */
     uint64_t bytes; /* of the whole archive */
-    size_t statements; /* by trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate */
+    /* By trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate. */
+    size_t statements;
     rp_verified_statement *statement;
     /* By keys that are not trusted, so their signatures could not be checked: they count for nothing. Form, name and the
      * archive they are about are right, or verification has failed. */
