@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/run.h"
+#include "core/run/run.h"
 #include "rp/rp.h"
 
 enum { PAIRS = 15 };

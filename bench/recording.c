@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit/recorder.h"
-#include "core/run.h"
+#include "audit/record/recorder.h"
+#include "core/run/run.h"
 #include "rp/rp.h"
 
 enum { LAYERS_MAX = 3, ROUNDS = 31, SIDES = 4, ROWS = 2048 };

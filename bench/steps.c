@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kernels/limits.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "rp/rp.h"
 
 enum { ROUNDS = 15, LAYERS_MAX = 3 };

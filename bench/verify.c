@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/archive.h"
-#include "audit/sha256.h"
+#include "audit/archive/archive.h"
+#include "audit/digest/sha256.h"
 #include "base/pool.h"
 
 enum { MIB = 1 << 20, ROUNDS_MAX = 99, THREADS = 2, LANES = 4, BATCH = 64 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/material.h"
+#include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
 #include "base/json.h"
-#include "cli/attest.h"
-#include "cli/choice.h"
-#include "cli/material.h"
+#include "cli/signing/attest.h"
+#include "cli/replay_options.h"
+#include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise report: an archive as one HTML page for people who decide. */
 #include "base/file.h"
-#include "cli/material.h"
+#include "cli/signing/key_files.h"
 #include "cli/print.h"
 
 typedef struct request {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise run: trains by a recipe, writes and signs the archive, and sums up. */
 #include "base/json.h"
-#include "cli/material.h"
+#include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 

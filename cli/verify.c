@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
-#include "cli/material.h"
+#include "cli/signing/key_files.h"
 #include "cli/print.h"
-#include "cli/trust.h"
+#include "cli/signing/trust.h"
 
 typedef struct request {
     const char *archive, *policy, *parent;

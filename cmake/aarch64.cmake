@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cross build for 64-bit Arm with Debian's compiler, against libraries unpacked into RP_SYSROOT
-# (tests/cross_aarch64.sh makes it).
+# (tests/house/cross_aarch64.sh makes it).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

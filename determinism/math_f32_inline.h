@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The binary32 elementary functions of determinism/math.h as static inline code without branches or tables, so that a
  * compiler vectorises a loop over them. Correct rounding leaves one result, so the binary64 inside may use fma where
- * the target has it: tests/prove_math.c proves both forms, at every level, over all inputs. */
+ * the target has it: tests/determinism/prove_math.c proves both forms, at every level, over all inputs. */
 #ifndef DETERMINISM_MATH_F32_INLINE_H
 #define DETERMINISM_MATH_F32_INLINE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Further binary32 elementary functions as static inline code that vectorises: a binary64 value rounded once, and the
- * inputs where that is not the correct rounding, as tests/prove_math.c found them over all 2^32. */
+ * inputs where that is not the correct rounding, as tests/determinism/prove_math.c found them over all 2^32. */
 #ifndef DETERMINISM_MATH_MORE_F32_INLINE_H
 #define DETERMINISM_MATH_MORE_F32_INLINE_H
 

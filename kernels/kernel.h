@@ -20,7 +20,7 @@ typedef struct rp_view {
     ptrdiff_t stride[RP_MAX_RANK]; /* in elements; 0 along a broadcast axis */
 } rp_view;
 
-/* One attribute of an instruction. Which members count is fixed by the operation's row in core/optable.c. */
+/* One attribute of an instruction. Which members count is fixed by the operation's row in core/program/optable.c. */
 typedef struct rp_attr {
     int64_t i;                 /* integer, boolean, dtype or axis */
     double r;                  /* real */

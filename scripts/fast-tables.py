@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes kernels/cpu/fast_tables.h (needs mpmath):  scripts/fast-tables.py > kernels/cpu/fast_tables.h
+"""Writes kernels/cpu/functions/fast_tables.h (needs mpmath):  scripts/fast-tables.py > kernels/cpu/functions/fast_tables.h
 
 With --report it also tells, on standard error, how near the polynomials come. Nothing here bears on a result's bits:
-the tables decide how often a result is uncertain, and tests/prove_math.c shows whether the error bounds hold."""
+the tables decide how often a result is uncertain, and tests/determinism/prove_math.c shows whether the error bounds hold."""
 import math
 import struct
 import sys

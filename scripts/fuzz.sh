@@ -4,7 +4,7 @@
 # has used so much CPU time. Usage: scripts/fuzz.sh [TARGET ...] [--cpu-seconds N] [--out FOLDER] [--jobs J] [--merge]
 #   TARGET         archive, manifest, ... (tests/fuzz_TARGET.c); all of them by default
 #   --cpu-seconds  of each target, 1200 by default; what earlier runs with the same FOLDER used is counted in
-#   --merge        afterwards replaces tests/corpus/TARGET/fuzz-* by the smallest set of what was found that keeps the
+#   --merge        afterwards replaces tests/fuzz/corpus/TARGET/fuzz-* by the smallest set of what was found that keeps the
 #                  coverage; seeds with names of their own stay. Findings go to FOLDER/TARGET/findings.
 # Prints a table: target, executions, CPU seconds, coverage (edges), inputs kept, findings. Exit 1 when there is a finding.
 set -euo pipefail
@@ -40,11 +40,11 @@ findings() { find "$out/$1/findings" -type f 2>/dev/null | wc -l; }
 run() {
     local name=$1 dir=$out/$1 options=(-max_total_time=$turn -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1) used
     mkdir -p "$dir/corpus" "$dir/findings"
-    [ ! -f "tests/fuzz.dict/$name" ] || options+=("-dict=tests/fuzz.dict/$name")
+    [ ! -f "tests/fuzz/fuzz.dict/$name" ] || options+=("-dict=tests/fuzz/fuzz.dict/$name")
     case $name in archive | program) options+=(-max_len=65536) ;; report) options+=(-max_len=16384) ;; *) options+=(-max_len=8192) ;; esac
     TIMEFORMAT='%U %S'
     used=$( { time "build/fuzz/tests/fuzz_$name" "${options[@]}" "-artifact_prefix=$dir/findings/" "$dir/corpus" \
-        "tests/corpus/$name" >"$dir/log" 2>&1 || true; } 2>&1 | awk '{ print int($1 + $2 + 1) }')
+        "tests/fuzz/corpus/$name" >"$dir/log" 2>&1 || true; } 2>&1 | awk '{ print int($1 + $2 + 1) }')
     echo $(($(count "$name" seconds) + used)) >"$dir/seconds"
     echo $(($(count "$name" executions) + $(sed -n 's/^stat::number_of_executed_units: *//p' "$dir/log" | tail -1 | grep . || echo 0))) >"$dir/executions"
     grep -o 'cov: [0-9]*' "$dir/log" | tail -1 | cut -d' ' -f2 >"$dir/coverage" || true
@@ -76,16 +76,16 @@ if [ -n "$merge" ]; then
     for name in "${targets[@]}"; do
         small=$out/$name/small own=$out/$name/own
         rm -rf "$small" "$own" && mkdir -p "$small" "$own"
-        find "tests/corpus/$name" -type f ! -name 'fuzz-*' -exec cp {} "$own" \;
+        find "tests/fuzz/corpus/$name" -type f ! -name 'fuzz-*' -exec cp {} "$own" \;
         cp "$own"/* "$small" 2>/dev/null || true # first, so that they are the ones that are kept
-        "build/fuzz/tests/fuzz_$name" -merge=1 -timeout=60 "$small" "$out/$name/corpus" "tests/corpus/$name" >"$out/$name/merge.log" 2>&1 || true
-        rm -f "tests/corpus/$name"/fuzz-*
+        "build/fuzz/tests/fuzz_$name" -merge=1 -timeout=60 "$small" "$out/$name/corpus" "tests/fuzz/corpus/$name" >"$out/$name/merge.log" 2>&1 || true
+        rm -f "tests/fuzz/corpus/$name"/fuzz-*
         bytes=0
         for file in $(ls -Sr "$small"); do # the smallest first, at most 256 KiB a target
             ! cmp -s "$small/$file" "$own/$file" || continue
             bytes=$((bytes + $(stat -c %s "$small/$file")))
             [ $bytes -le 262144 ] || break
-            cp "$small/$file" "tests/corpus/$name/fuzz-${file:0:16}"
+            cp "$small/$file" "tests/fuzz/corpus/$name/fuzz-${file:0:16}"
         done
     done
 fi

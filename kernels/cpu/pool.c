@@ -3,9 +3,9 @@
  * is still taken in order. Images whose channels are not neighbours go to the reference. */
 #include <string.h>
 
-#include "kernels/cpu/inline_math.h"
+#include "kernels/cpu/functions/inline_math.h"
 #include "kernels/level.h"
-#include "kernels/ref/conv.h"
+#include "kernels/ref/conv/conv.h"
 
 enum { MOST_COLUMNS = 512, CHANNELS = 64 }; /* columns whose taps are looked up once; channels at a time */
 

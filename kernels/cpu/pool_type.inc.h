@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pooling for one type: the steps of ref/pool_type.inc.h for a block of neighbouring channels at a time. */
-#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/functions/formula.inc.h"
 
 static T *FN(pixel)(const rp_view *view, size_t n, ptrdiff_t h, ptrdiff_t w, size_t c)
 {

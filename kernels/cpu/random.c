@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Uniform and normal fills and dropout for one instruction set: whole blocks of Philox, several counters at a time, into
  * a buffer that stays in the first cache; then the formulas of ref/random_type.inc.h over the buffer, in vectors. */
-#include "kernels/cpu/inline_math.h"
+#include "kernels/cpu/functions/inline_math.h"
 #include "kernels/cpu/philox.h"
 #include "kernels/cpu/stream.h"
 

@@ -6,7 +6,7 @@
 #include "determinism/bits.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
-#include "kernels/cpu/matmul_scratch.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/level.h"
 #include "kernels/walk.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums and maxima for one type: along contiguous elements, and down columns that lie side by side. */
-#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 #include "kernels/cpu/max.inc.h"
 #include "kernels/cpu/sum.inc.h"

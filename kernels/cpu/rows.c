@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Softmax, cross-entropy and layer norm for one instruction set, where rows are contiguous; other rows go to the
  * reference. */
-#include "kernels/cpu/inline_math.h"
+#include "kernels/cpu/functions/inline_math.h"
 
 #include "determinism/sum.h"
 #include "kernels/cpu/stream.h"
-#include "kernels/cpu/fast_rows.h"
+#include "kernels/cpu/functions/fast_rows.h"
 #include "kernels/ref/rows.h"
 
 /* Elements written at a time; bytes of exponentials kept on the stack, to be divided by their sum. */

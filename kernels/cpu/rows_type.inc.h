@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Row kernels over contiguous rows for one type: the formulas of ref/softmax_type.inc.h and ref/norm_type.inc.h, in
  * vectors. A row is read from memory by its first pass; later passes find it in a cache and fetch the row behind it. */
-#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 #include "kernels/cpu/max.inc.h"
 #include "kernels/cpu/sum.inc.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/chain.h"
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 /* The widest store of the level: fewer of them leave room in the processor's queue for the next loads. */
 #if defined(__AVX512F__)
 #include <immintrin.h>

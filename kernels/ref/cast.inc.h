@@ -3,7 +3,7 @@
  * and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to nearest even; a wider integer
  * keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
 #include "determinism/bits.h"
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 
 /* In the source's own type, so that a loop converts as many at once as it can. `limit` is 2^31 or 2^63. */
 #define TO_INT(x, limit, least, most, to) ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparisons, logic on bool and selection (CONTRACT 3), for the level being compiled. */
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 
 #include "kernels/type_f32.h"
 #include "kernels/ref/compare_type.inc.h"

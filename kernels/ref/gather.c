@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gather (take along an axis), its gradient scatter_add, and one_hot (CONTRACT 3.4 and 7.7). A scatter adds
  * contributions in ascending source index from +0: an item owns its outputs and reads the whole index. */
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 #include "kernels/ref/move.h"
 #include "kernels/ref/taking.h"
 

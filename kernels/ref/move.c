@@ -2,7 +2,7 @@
  * Kernels that move data without arithmetic: copy, fill, concat, pad, iota (CONTRACT 3). Bits are kept, NaNs too. */
 #include "kernels/ref/move.h"
 #include "determinism/bits.h"
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 
 #include "kernels/type_f32.h"
 #include "kernels/ref/move_type.inc.h"

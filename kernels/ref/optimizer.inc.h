@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The optimizers of CONTRACT 8, for the level being compiled. */
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 
 #include "kernels/type_f32.h"
 #include "kernels/ref/optimizer_type.inc.h"

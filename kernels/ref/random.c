@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Uniform and normal fills and dropout (CONTRACT 6 and 7): pure functions of (seed, step, stream, element). */
 #include "determinism/philox.h"
-#include "kernels/ref/map.h"
+#include "kernels/ref/functions/map.h"
 
 /* Where draws come from, and the two reals that shape them. */
 typedef struct draw {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sum and mean of reals: the lanes of CONTRACT 4.1 over the reduced elements in row-major order. */
-#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 
 static T FN(lowest)(void) { return (T)-__builtin_inf(); }

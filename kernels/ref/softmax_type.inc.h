@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Softmax and log-softmax of one row with their gradients, and the cross-entropy built on the same terms
  * (CONTRACT 7). Views of a row: at[0] the output, then the inputs in order. */
-#include "kernels/ref/formula.inc.h"
+#include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 
 #define AT(v, i) (((T *)row->at[v])[(ptrdiff_t)(i) * row->step[v]])

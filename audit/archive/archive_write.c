@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The archive writer. Members are hashed and spooled as they come; only at the end, when all digests are known, does
+ * libarchive lay them out behind the manifest. Its headers are compared with ours: no library version may decide a byte. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <string.h>
+
+#include "audit/archive/withheld.h"
+#include "audit/statements/oms.h"
+#include "audit/archive/spool.h"
+#include "audit/archive/ustar.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rp/trust.h"
+
+enum { COPY = 65536 };
+
+struct rp_archive_writer {
+    rp_spool *spool; /* bodies, in order of adding */
+    rp_member *member; /* in archive order */
+    size_t members, capacity;
+    bool finished;
+    const rp_salt *salt; /* NULL: nothing is left out */
+    rp_salt own_salt;
+    rp_member *withheld; /* in archive order, after finish; digests are plain */
+    size_t n_withheld;
+    char id[RP_DIGEST_HEX];
+};
+
+static rp_status new_writer(rp_archive_writer **out, const char *directory, bool spools, rp_error *err)
+{
+    rp_archive_writer *writer = rp_calloc(1, sizeof *writer);
+    rp_status status;
+
+    *out = NULL;
+    if (writer == NULL)
+        return rp_no_memory(err);
+    status = spools ? rp_spool_new(&writer->spool, directory, err) : rp_spool_none(&writer->spool, err);
+    if (status != RP_OK) {
+        rp_archive_writer_free(writer);
+        return status;
+    }
+    *out = writer;
+    return RP_OK;
+}
+
+rp_status rp_archive_writer_new(rp_archive_writer **out, const char *directory, rp_error *err)
+{
+    return new_writer(out, directory, true, err);
+}
+
+rp_status rp_archive_writer_digests(rp_archive_writer **out, rp_error *err)
+{
+    return new_writer(out, NULL, false, err);
+}
+
+void rp_archive_writer_free(rp_archive_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    rp_spool_free(writer->spool);
+    rp_free(writer->member);
+    rp_free(writer->withheld);
+    rp_free(writer);
+}
+
+/* Inserts at its place in archive order, so that the order of adding leaves no trace. */
+static rp_status insert_member(rp_archive_writer *writer, const rp_member *member, rp_error *err)
+{
+    size_t at = writer->members;
+
+    if (writer->members >= RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", member->name, (int)RP_MEMBER_LIMIT);
+    while (at > 0 && rp_member_compare(&writer->member[at - 1], member) > 0)
+        at--;
+    if (at > 0 && strcmp(writer->member[at - 1].name, member->name) == 0)
+        return rp_fail(err, RP_EARG, "%s: the archive has this member already", member->name);
+    if (writer->members == writer->capacity) {
+        size_t capacity = writer->capacity ? 2 * writer->capacity : 16;
+        rp_member *grown = rp_reallocarray(writer->member, capacity, sizeof *grown);
+        if (grown == NULL)
+            return rp_no_memory(err);
+        writer->member = grown;
+        writer->capacity = capacity;
+    }
+    memmove(&writer->member[at + 1], &writer->member[at], (writer->members - at) * sizeof *member);
+    writer->member[at] = *member;
+    writer->members++;
+    return RP_OK;
+}
+
+rp_status rp_archive_writer_keep(rp_archive_writer *writer, const char *path, rp_error *err)
+{
+    return rp_spool_keep(writer->spool, path, err);
+}
+
+rp_status rp_archive_writer_sync(const rp_archive_writer *writer, rp_error *err)
+{
+    return rp_spool_sync(writer->spool, err);
+}
+
+uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer)
+{
+    return rp_spool_size(writer->spool);
+}
+
+static rp_status check_body(const rp_archive_writer *writer, const rp_member *member, rp_sha256_stream *stream, rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_digest found;
+    rp_status status = RP_OK;
+
+    if (member->size > rp_spool_size(writer->spool) || member->offset > rp_spool_size(writer->spool) - member->size)
+        return rp_fail(err, RP_EHASH, "%s: outside of what was kept", member->name);
+    for (uint64_t done = 0; status == RP_OK && done < member->size;) {
+        size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
+
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        if (status == RP_OK)
+            rp_sha256_stream_update(stream, block, part);
+        done += part;
+    }
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(stream, &found, err);
+    if (status == RP_OK && !rp_digest_equal(&found, &member->digest))
+        status = rp_fail(err, RP_EHASH, "%s: not the bytes that were kept", member->name);
+    return status;
+}
+
+static rp_status reopen(rp_archive_writer *writer, const char *path, uint64_t spooled, const rp_member *member, size_t members,
+                        rp_error *err)
+{
+    rp_sha256_stream *stream = NULL;
+    rp_status status = rp_spool_open(&writer->spool, path, spooled, err);
+
+    if (status == RP_OK)
+        status = rp_sha256_stream_new(&stream, err);
+    for (size_t i = 0; i < members && status == RP_OK; i++) {
+        status = check_body(writer, &member[i], stream, err);
+        if (status == RP_OK)
+            status = insert_member(writer, &member[i], err);
+    }
+    rp_sha256_stream_free(stream);
+    return status;
+}
+
+rp_status rp_archive_writer_reopen(rp_archive_writer **out, const char *path, uint64_t spooled, const rp_member *member,
+                                   size_t members, rp_error *err)
+{
+    rp_archive_writer *writer = rp_calloc(1, sizeof *writer);
+    rp_status status = writer ? reopen(writer, path, spooled, member, members, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        rp_archive_writer_free(writer);
+    else
+        *out = writer;
+    return status;
+}
+
+static rp_status add_member(rp_archive_writer *writer, const char *name, const void *bytes, size_t size, rp_error *err)
+{
+    unsigned char header[RP_BLOCK];
+    rp_member member = {.size = size, .offset = rp_spool_size(writer->spool)};
+    rp_status status;
+
+    if (!rp_ustar_header(header, name, size))
+        return rp_fail(err, RP_EARG, "%s: a member has at most 8 GiB - 1 bytes, not %zu", name, size);
+    memcpy(member.name, name, strlen(name) + 1);
+    if ((status = rp_sha256(&member.digest, bytes, size, err)) != RP_OK ||
+        (status = rp_spool_append(writer->spool, bytes, size, err)) != RP_OK ||
+        (status = insert_member(writer, &member, err)) != RP_OK)
+        return status;
+    return RP_OK;
+}
+
+rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, const void *bytes, size_t size,
+                                rp_error *err)
+{
+    char shown[128];
+
+    rp_printable(shown, sizeof shown, name, strlen(name));
+    if (writer->finished)
+        return rp_fail(err, RP_EARG, "%s: the manifest is finished, no member can be added", shown);
+    if (!rp_member_name_valid(name))
+        return rp_fail(err, RP_EARG, "\"%s\" is not a member name: components of [A-Za-z0-9._-], 100 bytes at most",
+                       shown);
+    if (rp_member_rank(name) <= 0 || rp_member_rank(name) == rp_member_rank(RP_RUN_STATEMENT))
+        return rp_fail(err, RP_EARG, "%s: not a member that format %d lets a run have", shown,
+                       (int)RP_ARCHIVE_FORMAT);
+    return add_member(writer, name, bytes, size, err);
+}
+
+size_t rp_archive_writer_member_count(const rp_archive_writer *writer)
+{
+    return writer->members;
+}
+
+const rp_member *rp_archive_writer_member(const rp_archive_writer *writer, size_t index)
+{
+    return index < writer->members ? &writer->member[index] : NULL;
+}
+
+const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const char *name)
+{
+    for (size_t i = 0; i < writer->members; i++)
+        if (strcmp(writer->member[i].name, name) == 0)
+            return &writer->member[i];
+    return NULL;
+}
+
+rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_status status = RP_OK;
+
+    for (uint64_t done = 0; status == RP_OK && done < member->size;) {
+        size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        if (status == RP_OK) {
+            rp_buffer_append(out, block, part);
+            status = rp_buffer_status(out, err);
+        }
+        done += part;
+    }
+    return status;
+}
+
+rp_status rp_archive_writer_withhold(rp_archive_writer *writer, const rp_salt *salt, rp_error *err)
+{
+    if (writer->finished)
+        return rp_fail(err, RP_EARG, "the manifest is finished, nothing can be left out");
+    writer->own_salt = *salt;
+    writer->salt = &writer->own_salt;
+    return RP_OK;
+}
+
+const rp_member *rp_archive_writer_withheld(const rp_archive_writer *writer, size_t *count)
+{
+    *count = writer->n_withheld;
+    return writer->withheld;
+}
+
+/* Parts what stays from what is left out, both in order. */
+static rp_status set_apart(rp_archive_writer *writer, rp_error *err)
+{
+    size_t kept = 0;
+
+    if (writer->salt == NULL)
+        return RP_OK;
+    writer->withheld = rp_calloc(writer->members, sizeof *writer->withheld);
+    if (writer->withheld == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < writer->members; i++) {
+        if (rp_member_is_input(writer->member[i].name))
+            writer->withheld[writer->n_withheld++] = writer->member[i];
+        else
+            writer->member[kept++] = writer->member[i];
+    }
+    writer->members = kept;
+    return RP_OK;
+}
+
+static rp_status write_manifest(rp_buffer *out, const rp_archive_writer *writer, rp_run_kind kind, const json_t *run,
+                                rp_error *err)
+{
+    rp_member *salted = rp_calloc(writer->n_withheld, sizeof *salted);
+    rp_status status = salted ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; status == RP_OK && i < writer->n_withheld; i++) {
+        salted[i] = writer->withheld[i];
+        status = rp_salted_member(&salted[i].digest, writer->salt, salted[i].name, &writer->withheld[i].digest, err);
+    }
+    if (status == RP_OK)
+        status = rp_manifest_write(out, kind, run, writer->member, writer->members, salted, writer->n_withheld, err);
+    rp_free(salted);
+    return status;
+}
+
+rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const json_t *run, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (writer->finished)
+        return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": the manifest is finished already");
+    status = set_apart(writer, err);
+    if (status == RP_OK)
+        status = write_manifest(&text, writer, kind, run, err);
+    if (status == RP_OK)
+        status = add_member(writer, RP_MANIFEST_NAME, text.data, text.size, err);
+    rp_buffer_free(&text);
+    if (status != RP_OK)
+        return status;
+    writer->finished = true;
+    rp_digest_hex(writer->id, &writer->member[0].digest);
+    return RP_OK;
+}
+
+const char *rp_archive_writer_id(const rp_archive_writer *writer)
+{
+    return writer->finished ? writer->id : NULL;
+}
+
+/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of others, a
+ * rejection for instance, must not look like a signature on the model. */
+static rp_status add_bundle(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_oms_write(&text, key, writer->id, writer->member, writer->members, err);
+
+    if (status == RP_OK)
+        status = add_member(writer, RP_OMS_BUNDLE, text.data, text.size, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
+static rp_status add_certificates(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    const rp_buffer *text = rp_key_certificates(key);
+    char name[RP_MEMBER_NAME];
+
+    if (text == NULL)
+        return RP_OK;
+    rp_certificate_member(name, rp_key_id(key));
+    return rp_archive_writer_find(writer, name) == NULL ? add_member(writer, name, text->data, text->size, err) : RP_OK;
+}
+
+rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
+                                 const char *predicate_type, const json_t *predicate, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (!writer->finished)
+        return rp_fail(err, RP_EARG, "%.100s: the manifest must be finished before it is signed", member);
+    if (!rp_statement_name_valid(member))
+        return rp_fail(err, RP_EARG, "%.100s: a statement is called signatures/NAME.dsse.json", member);
+    status = rp_statement_write(&text, key, writer->id, predicate_type, predicate, err);
+    if (status == RP_OK)
+        status = add_member(writer, member, text.data, text.size, err);
+    rp_buffer_free(&text);
+    if (status == RP_OK)
+        status = add_certificates(writer, key, err);
+    if (status == RP_OK && strcmp(member, RP_RUN_STATEMENT) == 0 && rp_key_is_ecdsa(key))
+        status = add_bundle(writer, key, err);
+    return status;
+}
+
+/* Where libarchive's bytes go, and what its next write must be. */
+typedef struct sink {
+    rp_file_writer *file; /* or else buffer */
+    rp_buffer *buffer;
+    const char *member;
+    const unsigned char *header; /* not NULL: the next write must be these 512 bytes */
+    rp_status status;
+    rp_error *err;
+} sink;
+
+static la_ssize_t sink_write(struct archive *a, void *arg, const void *bytes, size_t size)
+{
+    sink *to = arg;
+
+    if (to->status != RP_OK)
+        return -1; /* closing after a failure must not write the end */
+    if (to->header != NULL && (size != RP_BLOCK || memcmp(bytes, to->header, RP_BLOCK) != 0))
+        to->status = rp_fail(to->err, RP_EUNSUPPORTED, "%s: %s writes another ustar header than format %d has",
+                             to->member, archive_version_string(), (int)RP_ARCHIVE_FORMAT);
+    else if (to->file != NULL)
+        to->status = rp_file_write(to->file, bytes, size, to->err);
+    else
+        rp_buffer_append(to->buffer, bytes, size);
+    to->header = NULL;
+    if (to->status == RP_OK && to->file == NULL)
+        to->status = rp_buffer_status(to->buffer, to->err);
+    if (to->status != RP_OK) {
+        archive_set_error(a, EIO, "the writer gave up");
+        return -1;
+    }
+    return (la_ssize_t)size;
+}
+
+/* The callback's own error is the better one; without it libarchive failed by itself. */
+static rp_status write_failed(struct archive *a, sink *to)
+{
+    const char *reason = archive_error_string(a);
+
+    if (to->status == RP_OK)
+        to->status = rp_fail(to->err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EIO, "%s: libarchive: %s",
+                             to->member, reason ? reason : "cannot write");
+    return to->status;
+}
+
+static rp_status put_header(struct archive *a, const rp_member *member, sink *to)
+{
+    unsigned char header[RP_BLOCK];
+    struct archive_entry *entry = archive_entry_new();
+    int result;
+
+    if (entry == NULL)
+        return rp_no_memory(to->err);
+    (void)rp_ustar_header(header, member->name, member->size); /* the name was checked when it was added */
+    to->header = header;
+    archive_entry_set_pathname(entry, member->name);
+    archive_entry_set_size(entry, (la_int64_t)member->size);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_mtime(entry, 0, 0);
+    result = archive_write_header(a, entry);
+    archive_entry_free(entry);
+    to->header = NULL;
+    return result == ARCHIVE_OK ? RP_OK : write_failed(a, to);
+}
+
+static rp_status put_member(struct archive *a, rp_archive_writer *writer, const rp_member *member, sink *to)
+{
+    unsigned char block[COPY];
+    rp_status status;
+
+    to->member = member->name;
+    status = put_header(a, member, to);
+    for (uint64_t done = 0; status == RP_OK && done < member->size;) {
+        size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, to->err);
+        if (status == RP_OK && archive_write_data(a, block, part) != (la_ssize_t)part)
+            status = write_failed(a, to);
+        done += part;
+    }
+    if (status == RP_OK && archive_write_finish_entry(a) != ARCHIVE_OK)
+        status = write_failed(a, to);
+    return status;
+}
+
+static rp_status write_archive(rp_archive_writer *writer, sink *to)
+{
+    struct archive *a = archive_write_new();
+    rp_status status = RP_OK;
+
+    to->member = "archive";
+    if (a == NULL)
+        return rp_no_memory(to->err);
+    /* Block size 0: every write comes through as it is, and nothing is added behind the two zero blocks. */
+    if (archive_write_set_format_ustar(a) != ARCHIVE_OK || archive_write_add_filter_none(a) != ARCHIVE_OK ||
+        archive_write_set_bytes_per_block(a, 0) != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK ||
+        archive_write_open(a, to, NULL, sink_write, NULL) != ARCHIVE_OK)
+        status = write_failed(a, to);
+    for (size_t i = 0; status == RP_OK && i < writer->members; i++)
+        status = put_member(a, writer, &writer->member[i], to);
+    to->member = "end of archive";
+    to->status = status;
+    /* Closed even after a failure: libarchive's free would skip it then, and leak. */
+    if (archive_write_close(a) != ARCHIVE_OK && status == RP_OK)
+        status = write_failed(a, to);
+    (void)archive_write_free(a);
+    return status;
+}
+
+static rp_status save(rp_archive_writer *writer, rp_file_writer *file, rp_buffer *buffer, rp_error *err)
+{
+    sink to = {.file = file, .buffer = buffer, .err = err};
+
+    if (!writer->finished)
+        return rp_fail(err, RP_EARG, "the manifest must be finished before the archive is saved");
+    return write_archive(writer, &to);
+}
+
+rp_status rp_archive_writer_save(rp_archive_writer *writer, rp_file_writer *file, rp_error *err)
+{
+    return save(writer, file, NULL, err);
+}
+
+rp_status rp_archive_writer_append(rp_archive_writer *writer, rp_buffer *out, rp_error *err)
+{
+    return save(writer, NULL, out, err);
+}

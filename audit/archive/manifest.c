@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writing and strictly reading manifest.json (FORMAT.md 4). */
+#include "audit/archive/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/archive/withheld.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "determinism/pins.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const char *const kind_name[] = {"recipe", "api"};
+static const char *const top_keys[] = {"contract", "format", "kind", "members", "profile", "run"};
+static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
+static const char *const member_keys[] = {"path", "sha256", "size"};
+static const char *const withheld_keys[] = {"path", "salted"};
+
+int rp_member_rank(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        bool whole;
+    } place[] = {
+        {RP_MANIFEST_NAME, true}, {"run/recipe.json", true}, {"run/programs/", false}, {"run/journal.bin", true},
+        {"data/", false}, {"weights/", false}, {"checkpoints/", false}, {"outputs/", false}, {"signatures/", false},
+    };
+
+    for (size_t i = 0; i < COUNT(place); i++)
+        if (place[i].whole ? strcmp(name, place[i].prefix) == 0
+                           : strncmp(name, place[i].prefix, strlen(place[i].prefix)) == 0)
+            return (int)i;
+    return -1;
+}
+
+int rp_member_compare(const rp_member *a, const rp_member *b)
+{
+    int x = rp_member_rank(a->name), y = rp_member_rank(b->name);
+
+    return x != y ? (x > y) - (x < y) : strcmp(a->name, b->name);
+}
+
+static json_t *member_json(const rp_member *member, bool withheld)
+{
+    char hex[RP_DIGEST_HEX];
+
+    rp_digest_hex(hex, &member->digest);
+    if (withheld)
+        return json_pack("{s:s, s:s}", "path", member->name, "salted", hex);
+    return json_pack("{s:s, s:s, s:I}", "path", member->name, "sha256", hex, "size", (json_int_t)member->size);
+}
+
+static json_t *members_json(const rp_member *member, size_t members, bool withheld)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list != NULL && i < members; i++) {
+        if (json_array_append_new(list, member_json(&member[i], withheld)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
+                            size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err)
+{
+    rp_status status = RP_OK;
+    json_t *list, *json;
+
+    if ((unsigned)kind > RP_RUN_API || !json_is_object(run))
+        return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": kind %d and a run object are needed", (int)kind);
+    list = members_json(member, members, false);
+    if (list == NULL)
+        return rp_no_memory(err);
+    json = json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
+                     (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile", "portable", "run",
+                     (json_t *)run);
+    if (json == NULL)
+        return rp_no_memory(err);
+    if (n_withheld > 0 && json_object_set_new(json, "withheld", members_json(withheld, n_withheld, true)) != 0)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_json_write(json, out, err);
+    json_decref(json);
+    if (status == RP_OK && out->size > RP_MANIFEST_LIMIT)
+        return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": %zu bytes, at most %d are allowed", out->size,
+                       (int)RP_MANIFEST_LIMIT);
+    return status;
+}
+
+/* Exactly these keys, no other. */
+static rp_status check_keys(const json_t *object, const char *const *keys, size_t count, const char *what,
+                            rp_error *err)
+{
+    if (!json_is_object(object))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is not an object", what);
+    for (size_t i = 0; i < count; i++)
+        if (json_object_get(object, keys[i]) == NULL)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no \"%s\"", what, keys[i]);
+    if (json_object_size(object) != count)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has %zu keys, expected %zu", what,
+                       json_object_size(object), count);
+    return RP_OK;
+}
+
+static rp_status check_version(const json_t *json, const char *key, int known, rp_error *err)
+{
+    const json_t *value = json_object_get(json, key);
+    json_int_t version = json_integer_value(value);
+
+    if (!json_is_integer(value) || version < 1)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"%s\" is not a version number from 1", key);
+    if (version > known)
+        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": archive of %s %" JSON_INTEGER_FORMAT
+                       ", this build knows up to %s %d: use a newer reprise", key, version, key, known);
+    return RP_OK;
+}
+
+static rp_status parse_kind(const json_t *json, rp_run_kind *kind, rp_error *err)
+{
+    const char *profile = json_string_value(json_object_get(json, "profile"));
+    const char *name = json_string_value(json_object_get(json, "kind"));
+    char shown[64];
+
+    if (profile == NULL || name == NULL)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"kind\" and \"profile\" must be strings");
+    if (strcmp(profile, "portable") != 0)
+        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": profile \"%s\", this build knows \"portable\"",
+                       rp_printable(shown, sizeof shown, profile, strlen(profile)));
+    for (*kind = RP_RUN_RECIPE; strcmp(name, kind_name[*kind]) != 0; ++*kind)
+        if (*kind == RP_RUN_API)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": kind \"%s\", expected \"recipe\" or \"api\"",
+                           rp_printable(shown, sizeof shown, name, strlen(name)));
+    return RP_OK;
+}
+
+static rp_status parse_member(const json_t *json, size_t index, rp_member *member, rp_error *err)
+{
+    char what[48], shown[128];
+    rp_status status;
+
+    (void)snprintf(what, sizeof what, "members[%zu]", index);
+    status = check_keys(json, member_keys, COUNT(member_keys), what, err);
+    if (status != RP_OK)
+        return status;
+    const char *path = json_string_value(json_object_get(json, "path"));
+    const char *hex = json_string_value(json_object_get(json, "sha256"));
+    const json_t *size = json_object_get(json, "size");
+    if (path == NULL || !rp_member_name_valid(path))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: \"%s\" is not a member name", what,
+                       path ? rp_printable(shown, sizeof shown, path, strlen(path)) : "(not a string)");
+    if (rp_member_rank(path) <= 0 || rp_member_rank(path) == rp_member_rank(RP_RUN_STATEMENT))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: %s has no place in a manifest", what, path);
+    if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: sha256 is not 64 lowercase hex digits", path);
+    if (!json_is_integer(size) || json_integer_value(size) < 0)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: size is not a number of bytes", path);
+    memcpy(member->name, path, strlen(path) + 1);
+    member->size = (uint64_t)json_integer_value(size);
+    return RP_OK;
+}
+
+/* One object of the list at a time: all of them as JSON would take much more memory than the members. */
+static rp_status parse_part(const rp_json_parts *part, size_t index, rp_member *member, rp_error *err)
+{
+    json_t *json;
+    rp_status status = rp_json_parse(&json, part->value, part->value_size, true, RP_MANIFEST_NAME ": members", err);
+
+    if (status != RP_OK)
+        return status;
+    status = parse_member(json, index, member, err);
+    json_decref(json);
+    return status;
+}
+
+/* The list, whose text was cut out of the manifest. */
+static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
+{
+    rp_json_parts part;
+    size_t count = 0;
+
+    if (!rp_json_split(&part, list->value, list->value_size))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not a list");
+    while (rp_json_next(&part))
+        count++;
+    if (!rp_json_whole(&part) || count > RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
+                       (int)RP_MEMBER_LIMIT);
+    if (count == 0 && list->value_size != 2) /* of the others each one's own text is compared */
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not canonical JSON: white space in an empty list");
+    manifest->member = rp_calloc(count, sizeof *manifest->member);
+    if (manifest->member == NULL)
+        return rp_no_memory(err);
+    (void)rp_json_split(&part, list->value, list->value_size);
+    for (size_t i = 0; rp_json_next(&part); i++) {
+        rp_member *member = &manifest->member[i];
+        rp_status status = parse_part(&part, i, member, err);
+
+        if (status != RP_OK)
+            return status;
+        manifest->members++;
+        if (i > 0 && rp_member_compare(&member[-1], member) >= 0)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is listed after %s: doubled or out of order",
+                           member->name, member[-1].name);
+    }
+    return RP_OK;
+}
+
+/* Ascending, and none of them a member too: both lists are in archive order. */
+static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_error *err)
+{
+    size_t count = json_array_size(list), at = 0;
+
+    if (list == NULL)
+        return RP_OK;
+    if (!json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d", (int)RP_MEMBER_LIMIT);
+    manifest->withheld = rp_calloc(count, sizeof *manifest->withheld);
+    if (manifest->withheld == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        rp_member *member = &manifest->withheld[i];
+        const json_t *json = json_array_get(list, i);
+        const char *path = json_string_value(json_object_get(json, "path"));
+        const char *hex = json_string_value(json_object_get(json, "salted"));
+        char what[48];
+        rp_status status;
+
+        (void)snprintf(what, sizeof what, "withheld[%zu]", i);
+        status = check_keys(json, withheld_keys, COUNT(withheld_keys), what, err);
+        if (status != RP_OK)
+            return status;
+        if (path == NULL || !rp_member_name_valid(path) || !rp_member_is_input(path))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its path is not one that may be left out", what);
+        if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: salted is not 64 lowercase hex digits", path);
+        memcpy(member->name, path, strlen(path) + 1);
+        while (at < manifest->members && rp_member_compare(&manifest->member[at], member) < 0)
+            at++;
+        if ((i > 0 && rp_member_compare(&member[-1], member) >= 0) ||
+            (at < manifest->members && rp_member_compare(&manifest->member[at], member) == 0))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": withheld: %s is doubled or out of order", path);
+        manifest->n_withheld++;
+    }
+    return RP_OK;
+}
+
+/* A run of one kind has none of the other's members (section 9): else a program's archive could be dressed as a recipe's, whose
+ * recipe and metrics no replay of the program looks at. */
+static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
+{
+    static const char *const others[][7] = {
+        [RP_RUN_RECIPE] = {"data/feeds.bin", "data/feeds.safetensors", "data/tensors.safetensors"},
+        [RP_RUN_API] = {"run/recipe.json", "data/raw.csv", "data/schema.json", "data/prepared.json", "weights/start.safetensors",
+                        "outputs/metrics.json", "outputs/predictions.csv"}};
+    bool recipe = false;
+
+    for (size_t i = 0; i < manifest->members + manifest->n_withheld; i++) {
+        const char *name = (i < manifest->members ? &manifest->member[i] : &manifest->withheld[i - manifest->members])->name;
+
+        recipe = recipe || strcmp(name, "run/recipe.json") == 0;
+        for (size_t k = 0; k < COUNT(others[0]) && others[manifest->kind][k]; k++)
+            if (strcmp(name, others[manifest->kind][k]) == 0)
+                return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no place in a run of kind \"%s\"", name,
+                               manifest->kind == RP_RUN_RECIPE ? "recipe" : "api");
+    }
+    if (manifest->kind == RP_RUN_RECIPE && !recipe)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"recipe\" without run/recipe.json");
+    return RP_OK;
+}
+
+static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
+{
+    rp_status status = RP_OK;
+    json_t *run = json_object_get(json, "run");
+    bool withheld = json_object_get(json, "withheld") != NULL;
+
+    if (!json_is_object(json))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": the manifest is not an object");
+    /* Versions first: what else a newer manifest holds is not ours to judge. */
+    if ((status = check_version(json, "format", RP_ARCHIVE_FORMAT, err)) != RP_OK ||
+        (status = check_version(json, "contract", RP_CONTRACT_VERSION, err)) != RP_OK ||
+        (status = check_keys(json, withheld ? withheld_top_keys : top_keys, COUNT(top_keys) + withheld, "the manifest",
+                             err)) != RP_OK ||
+        (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
+        (status = parse_members(list, manifest, err)) != RP_OK ||
+        (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
+        (status = check_kind(manifest, err)) != RP_OK)
+        return status;
+    if (!json_is_object(run))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
+    manifest->run = json_incref(run);
+    return RP_OK;
+}
+
+/* Finds the list of members. False when there is none: the text has another flaw then, which parsing it whole shows. */
+static bool find_members(const void *bytes, size_t size, rp_json_parts *list)
+{
+    static const char key[] = "\"members\"";
+
+    if (!rp_json_split(list, bytes, size) || !list->object)
+        return false;
+    while (rp_json_next(list))
+        if (list->key_size == sizeof key - 1 && memcmp(list->key, key, sizeof key - 1) == 0)
+            return list->value_size >= 2 && list->value[0] == '[' && list->value[list->value_size - 1] == ']';
+    return false;
+}
+
+/* The manifest as JSON, with an empty list instead of the members. */
+static rp_status parse_rest(json_t **out, const void *bytes, size_t size, const rp_json_parts *list, rp_error *err)
+{
+    size_t before = (size_t)(list->value - (const char *)bytes), after = before + list->value_size;
+    rp_buffer rest = {0};
+    rp_status status;
+
+    rp_buffer_append(&rest, bytes, before);
+    rp_buffer_text(&rest, "[]");
+    rp_buffer_append(&rest, (const char *)bytes + after, size - after);
+    status = rp_buffer_status(&rest, err);
+    if (status == RP_OK)
+        status = rp_json_parse(out, rest.data, rest.size, true, RP_MANIFEST_NAME, err);
+    rp_buffer_free(&rest);
+    return status;
+}
+
+rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err)
+{
+    rp_manifest *manifest;
+    rp_json_parts list;
+    json_t *json = NULL;
+    bool found = find_members(bytes, size, &list);
+    rp_status status = found ? parse_rest(&json, bytes, size, &list, err)
+                             : rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    if (!found)
+        list = (rp_json_parts){.value = ""};
+    manifest = rp_calloc(1, sizeof *manifest);
+    status = manifest != NULL ? parse_manifest(json, &list, manifest, err) : rp_no_memory(err);
+    json_decref(json);
+    if (status != RP_OK) {
+        rp_manifest_free(manifest);
+        return status;
+    }
+    *out = manifest;
+    return RP_OK;
+}
+
+void rp_manifest_free(rp_manifest *manifest)
+{
+    if (manifest == NULL)
+        return;
+    json_decref(manifest->run);
+    rp_free(manifest->member);
+    rp_free(manifest->withheld);
+    rp_free(manifest);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * manifest.json: what recipe, data and contract determine, and every member's path, size and SHA-256. Its own SHA-256
+ * is the archive id, so it holds nothing of host, time or signer. */
+#ifndef AUDIT_ARCHIVE_MANIFEST_H
+#define AUDIT_ARCHIVE_MANIFEST_H
+
+#include "audit/digest/digest.h"
+#include "base/json.h"
+
+#define RP_MANIFEST_NAME "manifest.json"
+#define RP_RUN_STATEMENT "signatures/run.dsse.json"
+
+enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16, RP_SIGNATURE_LIMIT = 1 << 12 };
+
+typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
+
+typedef struct rp_manifest {
+    rp_run_kind kind;
+    json_t *run;        /* object, opaque here: steps, journal_root, ... */
+    rp_member *member;  /* in archive order; offset is not set */
+    size_t members;
+    rp_member *withheld; /* what was left out, in archive order: name and salted digest alone */
+    size_t n_withheld;
+} rp_manifest;
+
+/* Appends the canonical JSON. members, and withheld with salted digests, must be in archive order. Errors: RP_EARG,
+ * RP_ENOMEM. */
+rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
+                            size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err);
+/* Strict: canonical bytes, known keys only, members in archive order without doubles. Errors: RP_EFORMAT;
+ * RP_EUNSUPPORTED for a newer format or contract (both versions named) or another profile. */
+rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err);
+void rp_manifest_free(rp_manifest *manifest);
+
+/* Where a member belongs: 0 manifest.json, 1 run/recipe.json, 2 run/programs/, 3 run/journal.bin, 4 data/, 5 weights/,
+ * 6 checkpoints/, 7 outputs/, 8 signatures/; -1 for a name that format 1 does not have. */
+int rp_member_rank(const char *name);
+/* Archive order: by rank, then by bytes of the name. */
+int rp_member_compare(const rp_member *a, const rp_member *b);
+
+#endif

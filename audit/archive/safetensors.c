@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * safetensors: u64 length of the header, the header (JSON, padded with spaces to a multiple of 8), the data. Every byte
+ * of data belongs to exactly one tensor. */
+#include "audit/archive/safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "determinism/bits.h"
+
+static const char metadata_key[] = "__metadata__";
+static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64", "BOOL", "BF16"};
+
+/* What the specification has besides ours. */
+static const char *const other_dtype[] = {"U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "U32", "U64"};
+
+enum { COPY = 16384 };
+
+/* ---- writing ---- */
+
+static rp_status stored_size(const rp_safetensor *tensor, size_t *out, rp_error *err)
+{
+    size_t size = rp_dtype_size(tensor->dtype);
+
+    if (size == 0 || tensor->rank < 0 || tensor->rank > RP_MAX_RANK)
+        return rp_fail(err, RP_ESHAPE, "%s: dtype %d and rank %d cannot be saved", tensor->name, (int)tensor->dtype,
+                       tensor->rank);
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->shape[i] != 0 && size > ((uint64_t)1 << 53) / tensor->shape[i])
+            return rp_fail(err, RP_ESHAPE, "%s: the tensor is too large", tensor->name);
+        size *= tensor->shape[i];
+    }
+    *out = size;
+    return RP_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const rp_safetensor *x = *(const rp_safetensor *const *)a, *y = *(const rp_safetensor *const *)b;
+    size_t m = rp_dtype_size(x->dtype), n = rp_dtype_size(y->dtype);
+
+    return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
+}
+
+static json_t *tensor_json(const rp_safetensor *tensor, size_t begin, size_t end)
+{
+    json_t *shape = json_array();
+
+    for (int i = 0; shape != NULL && i < tensor->rank; i++) {
+        if (json_array_append_new(shape, json_integer((json_int_t)tensor->shape[i])) != 0) {
+            json_decref(shape);
+            return NULL;
+        }
+    }
+    if (shape == NULL)
+        return NULL;
+    return json_pack("{s:[I,I], s:s, s:o}", "data_offsets", (json_int_t)begin, (json_int_t)end, "dtype",
+                     dtype_name[tensor->dtype], "shape", shape);
+}
+
+static rp_status add_entry(json_t *header, const char *name, json_t *value, rp_error *err)
+{
+    size_t failures;
+
+    if (value == NULL)
+        return rp_no_memory(err);
+    if (*name == '\0' || strcmp(name, metadata_key) == 0 || json_object_get(header, name) != NULL) {
+        json_decref(value);
+        return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is empty, reserved or used twice", name);
+    }
+    failures = rp_memory_failures();
+    if (json_object_set_new(header, name, value) == 0)
+        return RP_OK;
+    return rp_memory_failures() != failures ? rp_no_memory(err)
+                                            : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
+}
+
+static rp_status add_metadata(json_t *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    json_t *object = json_object();
+    rp_status status = object ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; status == RP_OK && i < pairs; i++) {
+        size_t failures = rp_memory_failures();
+        json_t *value = json_string(metadata[i].value);
+        if (value == NULL && rp_memory_failures() == failures)
+            status = rp_fail(err, RP_EARG, "safetensors: metadata \"%.200s\" is not UTF-8", metadata[i].key);
+        else
+            status = add_entry(object, metadata[i].key, value, err);
+    }
+    if (status == RP_OK && json_object_set(header, metadata_key, object) != 0)
+        status = rp_no_memory(err);
+    json_decref(object);
+    return status;
+}
+
+static rp_status build_header(json_t *header, const rp_safetensor *const *placed, size_t count,
+                              const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    size_t begin = 0;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; status == RP_OK && i < count; i++) {
+        size_t size;
+        status = stored_size(placed[i], &size, err);
+        if (status == RP_OK)
+            status = add_entry(header, placed[i]->name, tensor_json(placed[i], begin, begin + size), err);
+        if (status == RP_OK)
+            begin += size;
+    }
+    return status == RP_OK && pairs > 0 ? add_metadata(header, metadata, pairs, err) : status;
+}
+
+static rp_status write_header(rp_buffer *out, const json_t *header, rp_error *err)
+{
+    size_t start = out->size;
+    rp_status status;
+
+    rp_buffer_u64(out, 0);
+    status = rp_json_write(header, out, err);
+    if (status != RP_OK)
+        return status;
+    while ((out->size - start) % 8 != 0 && !out->failed)
+        rp_buffer_u8(out, ' ');
+    if ((status = rp_buffer_status(out, err)) != RP_OK)
+        return status;
+    if (out->size - start - 8 > RP_SAFETENSORS_HEADER_LIMIT)
+        return rp_fail(err, RP_EARG, "safetensors: a header of %zu bytes, at most %d are allowed",
+                       out->size - start - 8, (int)RP_SAFETENSORS_HEADER_LIMIT);
+    rp_store_u64(out->data + start, out->size - start - 8);
+    return RP_OK;
+}
+
+static void write_data(rp_buffer *out, const rp_safetensor *tensor)
+{
+    unsigned char block[COPY];
+    size_t element = rp_dtype_size(tensor->dtype), size = 0;
+
+    (void)stored_size(tensor, &size, NULL); /* it succeeded for the header */
+    for (size_t at = 0; at < size; at += COPY) {
+        size_t part = size - at < COPY ? size - at : COPY;
+        rp_to_stored(block, (const char *)tensor->data + at, tensor->dtype, part / element);
+        rp_buffer_append(out, block, part);
+    }
+}
+
+rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, size_t count,
+                               const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    const rp_safetensor **placed = rp_reallocarray(NULL, count, sizeof *placed);
+    json_t *header = json_object();
+    rp_status status = placed && header ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        for (size_t i = 0; i < count; i++)
+            placed[i] = &tensors[i];
+        if (count > 0)
+            qsort(placed, count, sizeof *placed, by_place);
+        status = build_header(header, placed, count, metadata, pairs, err);
+    }
+    if (status == RP_OK)
+        status = write_header(out, header, err);
+    for (size_t i = 0; status == RP_OK && i < count; i++) {
+        write_data(out, placed[i]);
+        status = rp_buffer_status(out, err);
+    }
+    json_decref(header);
+    rp_free(placed);
+    return status;
+}
+
+/* ---- reading ---- */
+
+/* An offset, dimension or the like: an integer from 0. */
+static bool get_size(const json_t *value, size_t *out)
+{
+    json_int_t v = json_integer_value(value);
+
+    *out = (size_t)v;
+    return json_is_integer(value) && v >= 0 && (uint64_t)v <= SIZE_MAX;
+}
+
+static rp_status parse_dtype(const json_t *value, rp_safetensor *tensor, const char *where, const char *shown,
+                             rp_error *err)
+{
+    const char *name = json_string_value(value);
+
+    for (int i = 0; name != NULL && i < RP_DTYPE_COUNT; i++) {
+        if (strcmp(name, dtype_name[i]) == 0) {
+            tensor->dtype = (rp_dtype)i;
+            return RP_OK;
+        }
+    }
+    for (size_t i = 0; name != NULL && i < sizeof other_dtype / sizeof *other_dtype; i++)
+        if (strcmp(name, other_dtype[i]) == 0)
+            return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has dtype %s, supported are F32, F64, BF16, I32, I64, BOOL",
+                           where, shown, name);
+    return rp_fail(err, RP_EDATA, "%s: tensor %s has no dtype of safetensors", where, shown);
+}
+
+static rp_status parse_shape(const json_t *list, rp_safetensor *tensor, const char *where, const char *shown,
+                             rp_error *err)
+{
+    size_t size = rp_dtype_size(tensor->dtype);
+
+    if (!json_is_array(list))
+        return rp_fail(err, RP_EDATA, "%s: tensor %s has no shape", where, shown);
+    if (json_array_size(list) > RP_MAX_RANK)
+        return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has rank %zu, at most %d is supported", where, shown,
+                       json_array_size(list), (int)RP_MAX_RANK);
+    tensor->rank = (int)json_array_size(list);
+    for (int i = 0; i < tensor->rank; i++) {
+        size_t *dim = &tensor->shape[i];
+        if (!get_size(json_array_get(list, (size_t)i), dim) || (*dim != 0 && size > SIZE_MAX / *dim))
+            return rp_fail(err, RP_EDATA, "%s: tensor %s has a dimension that is not a size, or overflows", where,
+                           shown);
+        size *= *dim;
+    }
+    tensor->size = size;
+    return RP_OK;
+}
+
+/* data: all bytes after the header. */
+static rp_status parse_tensor(const char *name, const json_t *json, rp_safetensor *tensor, const unsigned char *data,
+                              size_t data_size, const char *where, rp_error *err)
+{
+    const json_t *offsets = json_object_get(json, "data_offsets");
+    char shown[128];
+    size_t begin, end;
+    rp_status status;
+
+    rp_printable(shown, sizeof shown, name, strlen(name));
+    tensor->name = name;
+    if (json_object_size(json) != 3)
+        return rp_fail(err, RP_EDATA, "%s: tensor %s is not described by dtype, shape and data_offsets", where, shown);
+    if ((status = parse_dtype(json_object_get(json, "dtype"), tensor, where, shown, err)) != RP_OK ||
+        (status = parse_shape(json_object_get(json, "shape"), tensor, where, shown, err)) != RP_OK)
+        return status;
+    if (json_array_size(offsets) != 2 || !get_size(json_array_get(offsets, 0), &begin) ||
+        !get_size(json_array_get(offsets, 1), &end) || begin > end || end > data_size)
+        return rp_fail(err, RP_EDATA, "%s: tensor %s has data_offsets outside the %zu bytes of data", where, shown,
+                       data_size);
+    if (end - begin != tensor->size)
+        return rp_fail(err, RP_EDATA, "%s: tensor %s needs %zu bytes, its data_offsets span %zu", where, shown,
+                       tensor->size, end - begin);
+    tensor->data = data + begin;
+    return RP_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const rp_safetensor *x = a, *y = b;
+    const unsigned char *p = x->data, *q = y->data;
+
+    if (p != q)
+        return (p > q) - (p < q);
+    return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const rp_safetensor *)a)->name, ((const rp_safetensor *)b)->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const rp_safetensors_pair *)a)->key, ((const rp_safetensors_pair *)b)->key);
+}
+
+/* In order of offsets, each tensor must begin where the one before ends: no overlap, no gap, nothing left over. */
+static rp_status check_tiling(rp_safetensors *file, const unsigned char *data, size_t data_size, const char *where,
+                              rp_error *err)
+{
+    size_t at = 0;
+    char shown[128];
+
+    if (file->count > 0)
+        qsort(file->tensor, file->count, sizeof *file->tensor, by_offset);
+    for (size_t i = 0; i < file->count; i++) {
+        const rp_safetensor *tensor = &file->tensor[i];
+        size_t begin = (size_t)((const unsigned char *)tensor->data - data);
+        if (begin != at)
+            return rp_fail(err, RP_EDATA, "%s: tensor %s begins at byte %zu of the data, expected %zu: %s", where,
+                           rp_printable(shown, sizeof shown, tensor->name, strlen(tensor->name)), begin, at,
+                           begin < at ? "tensors overlap" : "a gap");
+        at += tensor->size;
+    }
+    if (at != data_size)
+        return rp_fail(err, RP_EDATA, "%s: %zu bytes follow the last tensor", where, data_size - at);
+    return RP_OK;
+}
+
+static rp_status parse_metadata(const json_t *object, rp_safetensors *file, const char *where, rp_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return rp_fail(err, RP_EDATA, "%s: __metadata__ is not an object", where);
+    file->metadata = rp_calloc(json_object_size(object), sizeof *file->metadata);
+    if (file->metadata == NULL)
+        return rp_no_memory(err);
+    json_object_foreach((json_t *)object, key, value) {
+        if (!json_is_string(value))
+            return rp_fail(err, RP_EDATA, "%s: __metadata__ may hold only strings", where);
+        file->metadata[file->pairs++] = (rp_safetensors_pair){key, json_string_value(value)};
+    }
+    if (file->pairs > 0)
+        qsort(file->metadata, file->pairs, sizeof *file->metadata, by_key);
+    return RP_OK;
+}
+
+/* A key's text, behind the names there are. */
+static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, const char **name, const char *where,
+                           rp_error *err)
+{
+    json_t *json;
+    rp_status status = rp_json_parse(&json, part->key, part->key_size, false, where, err);
+
+    if (status != RP_OK)
+        return status;
+    *name = strcpy(file->names + file->names_size, json_string_value(json));
+    file->names_size += json_string_length(json) + 1; /* fewer than the text with its quotes */
+    json_decref(json);
+    return RP_OK;
+}
+
+/* One tensor of the header, or its metadata. */
+static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, const unsigned char *data, size_t data_size,
+                            const char *where, rp_error *err)
+{
+    const char *name = NULL;
+    json_t *json = NULL;
+    rp_status status = take_name(file, part, &name, where, err);
+
+    if (status == RP_OK)
+        status = rp_json_parse(&json, part->value, part->value_size, false, where, err);
+    if (status != RP_OK)
+        return status;
+    if (strcmp(name, metadata_key) != 0) {
+        status = parse_tensor(name, json, &file->tensor[file->count++], data, data_size, where, err);
+    } else if (file->header == NULL) {
+        file->header = json_incref(json);
+        status = parse_metadata(json, file, where, err);
+    } else {
+        status = rp_fail(err, RP_EDATA, "%s: __metadata__ twice", where);
+    }
+    json_decref(json);
+    return status;
+}
+
+/* The header part by part, since as one JSON value it would take many times its bytes. */
+static rp_status parse_entries(rp_safetensors *file, const char *header, size_t length, const unsigned char *data,
+                               size_t data_size, const char *where, rp_error *err)
+{
+    rp_json_parts part;
+    size_t count = 0;
+    rp_status status = RP_OK;
+    bool whole = rp_json_split(&part, header, length) && part.object;
+
+    while (whole && rp_json_next(&part))
+        count++;
+    if (!whole || !rp_json_whole(&part))
+        return rp_fail(err, RP_EDATA, "%s: the header is not a JSON object", where);
+    file->tensor = rp_calloc(count, sizeof *file->tensor);
+    file->names = rp_malloc(length);
+    if (file->tensor == NULL || file->names == NULL)
+        return rp_no_memory(err);
+    (void)rp_json_split(&part, header, length);
+    while (status == RP_OK && rp_json_next(&part))
+        status = parse_part(file, &part, data, data_size, where, err);
+    if (status == RP_OK)
+        status = check_tiling(file, data, data_size, where, err);
+    if (status == RP_OK && file->count > 0)
+        qsort(file->tensor, file->count, sizeof *file->tensor, by_name);
+    for (size_t i = 1; i < file->count && status == RP_OK; i++)
+        if (strcmp(file->tensor[i - 1].name, file->tensor[i].name) == 0) {
+            char shown[128];
+
+            status = rp_fail(err, RP_EDATA, "%s: tensor %s twice", where,
+                             rp_printable(shown, sizeof shown, file->tensor[i].name, strlen(file->tensor[i].name)));
+        }
+    return status;
+}
+
+rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, const char *where, rp_error *err)
+{
+    uint64_t n = size >= 8 ? rp_load_u64(bytes) : 0;
+
+    if (size < 8 || n > size - 8)
+        return rp_fail(err, RP_EDATA, "%s: %llu bytes, too short for a safetensors header", where, (unsigned long long)size);
+    if (n > RP_SAFETENSORS_HEADER_LIMIT)
+        return rp_fail(err, RP_EDATA, "%s: a header of %llu bytes, at most %d are allowed", where,
+                       (unsigned long long)n, (int)RP_SAFETENSORS_HEADER_LIMIT);
+    if (n == 0 || bytes[8] != '{')
+        return rp_fail(err, RP_EDATA, "%s: the header does not begin with '{'", where);
+    return RP_OK;
+}
+
+rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t size, const char *where, rp_error *err)
+{
+    rp_safetensors *file;
+    const char *header = (const char *)bytes + 8;
+    size_t length;
+    rp_status status = rp_safetensors_check_begin(bytes, size, where, err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    length = (size_t)rp_load_u64(bytes);
+    file = rp_calloc(1, sizeof *file);
+    if (file == NULL)
+        return rp_no_memory(err);
+    status = parse_entries(file, header, length, (const unsigned char *)header + length, size - 8 - length, where, err);
+    if (status == RP_EFORMAT) { /* of its JSON */
+        status = RP_EDATA;
+        if (err != NULL)
+            err->status = status;
+    }
+    if (status != RP_OK) {
+        rp_safetensors_free(file);
+        return status;
+    }
+    *out = file;
+    return RP_OK;
+}
+
+const rp_safetensor *rp_safetensors_find(const rp_safetensors *file, const char *name)
+{
+    rp_safetensor key = {.name = name};
+
+    return file->count ? bsearch(&key, file->tensor, file->count, sizeof key, by_name) : NULL;
+}
+
+void rp_safetensors_free(rp_safetensors *file)
+{
+    if (file == NULL)
+        return;
+    rp_free(file->tensor);
+    rp_free(file->metadata);
+    rp_free(file->names);
+    json_decref(file->header);
+    rp_free(file);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The spool of an archive that is being written. */
+#include "audit/archive/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
+
+enum { COPY = 65536 };
+
+struct rp_spool {
+    int fd; /* -1: what is added is counted, and nothing kept */
+    uint64_t size;
+};
+
+static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *err)
+{
+    rp_buffer path = {0};
+    rp_status status;
+
+    if (directory == NULL)
+        directory = getenv("TMPDIR");
+    if (directory == NULL || *directory == '\0')
+        directory = "/tmp";
+    rp_buffer_text(&path, directory);
+    rp_buffer_append(&path, "/.reprise-XXXXXX", sizeof "/.reprise-XXXXXX");
+    status = rp_buffer_status(&path, err);
+    if (status == RP_OK) {
+        spool->fd = mkstemp((char *)path.data);
+        if (spool->fd < 0)
+            status = rp_fail(err, RP_EIO, "%s: cannot make a temporary file: %s", directory, strerror(errno));
+        else if (unlink((char *)path.data) != 0 || fcntl(spool->fd, F_SETFD, FD_CLOEXEC) != 0)
+            status = rp_fail(err, RP_EIO, "%s: cannot hide a temporary file: %s", directory, strerror(errno));
+    }
+    rp_buffer_free(&path);
+    return status;
+}
+
+static rp_status new_spool(rp_spool **out, rp_error *err)
+{
+    *out = rp_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return rp_no_memory(err);
+    (*out)->fd = -1;
+    return RP_OK;
+}
+
+rp_status rp_spool_new(rp_spool **out, const char *directory, rp_error *err)
+{
+    rp_status status = new_spool(out, err);
+
+    if (status == RP_OK)
+        status = open_unnamed(*out, directory, err);
+    if (status != RP_OK) {
+        rp_spool_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+rp_status rp_spool_none(rp_spool **out, rp_error *err)
+{
+    return new_spool(out, err);
+}
+
+static rp_status open_named(rp_spool *spool, const char *path, uint64_t size, rp_error *err)
+{
+    struct stat info;
+
+    spool->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (spool->fd < 0 && errno == ENOENT)
+        return rp_fail(err, RP_EHASH, "%s: is gone", path);
+    if (spool->fd < 0 || fstat(spool->fd, &info) != 0)
+        return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size < size)
+        return rp_fail(err, RP_EHASH, "%s: shorter than the %llu bytes that were kept", path, (unsigned long long)size);
+    if (ftruncate(spool->fd, (off_t)size) != 0)
+        return rp_fail(err, RP_EIO, "%s: cannot cut to what was kept: %s", path, strerror(errno));
+    spool->size = size;
+    return RP_OK;
+}
+
+rp_status rp_spool_open(rp_spool **out, const char *path, uint64_t size, rp_error *err)
+{
+    rp_status status = new_spool(out, err);
+
+    if (status == RP_OK)
+        status = open_named(*out, path, size, err);
+    if (status != RP_OK) {
+        rp_spool_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void rp_spool_free(rp_spool *spool)
+{
+    if (spool == NULL)
+        return;
+    if (spool->fd >= 0)
+        close(spool->fd);
+    rp_free(spool);
+}
+
+uint64_t rp_spool_size(const rp_spool *spool)
+{
+    return spool->size;
+}
+
+static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, size_t size, rp_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return rp_fail(err, RP_EIO, "temporary file: cannot write: %s", strerror(n < 0 ? errno : ENOSPC));
+        done += (size_t)n;
+    }
+    return RP_OK;
+}
+
+rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err)
+{
+    rp_status status = spool->fd < 0 ? RP_OK : write_at(spool->fd, spool->size, bytes, size, err);
+
+    if (status == RP_OK)
+        spool->size += size;
+    return status;
+}
+
+rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_t size, rp_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(spool->fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return rp_fail(err, RP_EIO, "temporary file: cannot read back: %s", n < 0 ? strerror(errno) : "too short");
+        done += (size_t)n;
+    }
+    return RP_OK;
+}
+
+static rp_status copy_to(const rp_spool *spool, int fd, rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_status status = RP_OK;
+
+    for (uint64_t done = 0; status == RP_OK && done < spool->size;) {
+        size_t part = spool->size - done < COPY ? (size_t)(spool->size - done) : COPY;
+
+        status = rp_spool_read(spool, done, block, part, err);
+        if (status == RP_OK)
+            status = write_at(fd, done, block, part, err);
+        done += part;
+    }
+    return status;
+}
+
+rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    rp_status status;
+
+    if (fd < 0)
+        return rp_fail(err, RP_EIO, "%s: cannot write here: %s", path, strerror(errno));
+    status = copy_to(spool, fd, err);
+    if (status != RP_OK) {
+        close(fd);
+        (void)unlink(path);
+        return status;
+    }
+    close(spool->fd);
+    spool->fd = fd;
+    return RP_OK;
+}
+
+rp_status rp_spool_sync(const rp_spool *spool, rp_error *err)
+{
+    if (fsync(spool->fd) != 0 && errno != EINVAL)
+        return rp_fail(err, RP_EIO, "temporary file: cannot flush to disk: %s", strerror(errno));
+    return RP_OK;
+}

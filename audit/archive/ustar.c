@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One name and size give one header (FORMAT.md 2). Reading derives it again and compares every byte, so nothing in a
+ * header is left to the taste of a tar reader. */
+#include "audit/archive/ustar.h"
+
+#include <string.h>
+
+/* Offsets of POSIX.1-1988 ustar. */
+enum { NAME = 0, MODE = 100, UID = 108, GID = 116, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, MAGIC = 257,
+       MAJOR = 329, MINOR = 337 };
+enum { NAME_SIZE = 100, SIZE_DIGITS = 11, CHECKSUM_DIGITS = 6 };
+
+static bool name_byte(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+}
+
+/* Components of [A-Za-z0-9._-], none of them empty, "." or "..", 1 to 100 bytes in all. */
+bool rp_member_name_valid(const char *name)
+{
+    size_t length = strlen(name), begin = 0;
+
+    if (length == 0 || length > NAME_SIZE)
+        return false;
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && name[i] != '/') {
+            if (!name_byte(name[i]))
+                return false;
+            continue;
+        }
+        size_t part = i - begin;
+        if (part == 0 || (part == 1 && name[begin] == '.') || (part == 2 && !memcmp(name + begin, "..", 2)))
+            return false;
+        begin = i + 1;
+    }
+    return true;
+}
+
+static void put_octal(unsigned char *at, int digits, uint64_t v)
+{
+    for (int i = digits - 1; i >= 0; i--, v >>= 3)
+        at[i] = (unsigned char)('0' + (v & 7));
+}
+
+/* The sum of all bytes with the checksum field read as spaces. */
+static uint32_t header_sum(const unsigned char *block)
+{
+    uint32_t sum = 8 * ' ';
+
+    for (size_t i = 0; i < RP_BLOCK; i++)
+        if (i < CHECKSUM || i >= CHECKSUM + 8)
+            sum += block[i];
+    return sum;
+}
+
+bool rp_ustar_header(unsigned char header[RP_BLOCK], const char *name, uint64_t size)
+{
+    if (!rp_member_name_valid(name) || size >> (3 * SIZE_DIGITS) != 0)
+        return false;
+    memset(header, 0, RP_BLOCK);
+    memcpy(header + NAME, name, strlen(name));
+    memcpy(header + MODE, "000644 ", 7);
+    memcpy(header + UID, "000000 ", 7);
+    memcpy(header + GID, "000000 ", 7);
+    put_octal(header + SIZE, SIZE_DIGITS, size);
+    header[SIZE + SIZE_DIGITS] = ' ';
+    memcpy(header + MTIME, "00000000000 ", 12);
+    header[TYPE] = '0';
+    memcpy(header + MAGIC, "ustar\0" "00", 8);
+    memcpy(header + MAJOR, "000000 ", 7);
+    memcpy(header + MINOR, "000000 ", 7);
+    put_octal(header + CHECKSUM, CHECKSUM_DIGITS, header_sum(header));
+    header[CHECKSUM + 7] = ' ';
+    return true;
+}
+
+static bool get_octal(const unsigned char *at, int digits, uint64_t *out)
+{
+    uint64_t v = 0;
+
+    for (int i = 0; i < digits; i++) {
+        if (at[i] < '0' || at[i] > '7')
+            return false;
+        v = v << 3 | (uint64_t)(at[i] - '0');
+    }
+    *out = v;
+    return true;
+}
+
+bool rp_ustar_size(const unsigned char block[RP_BLOCK], uint64_t *size)
+{
+    return get_octal(block + SIZE, SIZE_DIGITS, size);
+}
+
+bool rp_ustar_parse(const unsigned char block[RP_BLOCK], char name[RP_MEMBER_NAME], uint64_t *size, size_t *at)
+{
+    unsigned char derived[RP_BLOCK];
+
+    memcpy(name, block + NAME, NAME_SIZE);
+    name[NAME_SIZE] = '\0';
+    *at = NAME;
+    if (!rp_member_name_valid(name))
+        return false;
+    *at = SIZE;
+    if (!rp_ustar_size(block, size) || !rp_ustar_header(derived, name, *size))
+        return false;
+    for (*at = 0; *at < RP_BLOCK && block[*at] == derived[*at]; ++*at)
+        continue;
+    return *at == RP_BLOCK;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SHA-256: streams through OpenSSL's EVP, and messages that lie in memory by the processor's own instructions where it has
+ * them. EVP's algorithm is fetched once and kept: a fetch costs more than hashing a small message. */
+#include "audit/digest/sha256.h"
+
+#include <openssl/evp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "audit/digest/digest.h"
+#include "base/memory.h"
+#include "determinism/bits.h"
+
+enum { BLOCK = 16384 }; /* bytes brought to stored form at a time; a multiple of every element size */
+enum { AT_ONCE = 64 };  /* messages handed to the processor's instructions at a time */
+enum { BYTES_A_THREAD = 1 << 16 }; /* below, a thread is not worth waking */
+
+struct rp_sha256_stream {
+    EVP_MD_CTX *context;
+    bool failed;
+};
+
+/* Two threads may both fetch; one result is kept. A failed fetch is tried again by the next call. */
+static const EVP_MD *sha256_algorithm(void)
+{
+    static _Atomic(EVP_MD *) kept;
+    EVP_MD *found = atomic_load(&kept), *expected = NULL;
+
+    if (found != NULL)
+        return found;
+    found = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (found != NULL && !atomic_compare_exchange_strong(&kept, &expected, found)) {
+        EVP_MD_free(found);
+        found = expected;
+    }
+    return found;
+}
+
+static bool stream_start(rp_sha256_stream *stream)
+{
+    const EVP_MD *algorithm = sha256_algorithm();
+
+    stream->failed = algorithm == NULL || EVP_DigestInit_ex2(stream->context, algorithm, NULL) != 1;
+    return !stream->failed;
+}
+
+static bool stream_open(rp_sha256_stream *stream)
+{
+    stream->context = EVP_MD_CTX_new();
+    return stream->context != NULL && stream_start(stream);
+}
+
+static bool stream_close(rp_sha256_stream *stream, rp_digest *out)
+{
+    return !stream->failed && EVP_DigestFinal_ex(stream->context, out->bytes, NULL) == 1;
+}
+
+rp_status rp_sha256_failed(rp_error *err)
+{
+    return rp_fail(err, RP_ENOMEM, "SHA-256 is not available from OpenSSL, or it ran out of memory");
+}
+
+rp_status rp_sha256_stream_new(rp_sha256_stream **out, rp_error *err)
+{
+    rp_sha256_stream *stream = rp_calloc(1, sizeof *stream);
+
+    *out = NULL;
+    if (stream == NULL)
+        return rp_no_memory(err);
+    if (!stream_open(stream)) {
+        rp_sha256_stream_free(stream);
+        return rp_sha256_failed(err);
+    }
+    *out = stream;
+    return RP_OK;
+}
+
+void rp_sha256_stream_free(rp_sha256_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    EVP_MD_CTX_free(stream->context);
+    rp_free(stream);
+}
+
+void rp_sha256_stream_update(rp_sha256_stream *stream, const void *bytes, size_t size)
+{
+    if (!stream->failed && size > 0 && EVP_DigestUpdate(stream->context, bytes, size) != 1)
+        stream->failed = true;
+}
+
+rp_status rp_sha256_stream_finish(rp_sha256_stream *stream, rp_digest *out, rp_error *err)
+{
+    bool done = stream_close(stream, out);
+
+    return stream_start(stream) && done ? RP_OK : rp_sha256_failed(err);
+}
+
+/* ---- messages in memory ---- */
+
+static bool little_endian(void)
+{
+    const uint16_t one = 1;
+    unsigned char first;
+
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+/* Infinity's bits less an element's, signs apart, go below zero for NaNs only: sums of bits, which every vector unit has. */
+#define ANY_NAN(name, T, infinity)                                       \
+    static bool any_nan_##name(const unsigned char *bytes, size_t size)  \
+    {                                                                    \
+        T below = 0;                                                     \
+                                                                         \
+        for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) {      \
+            T u;                                                         \
+                                                                         \
+            memcpy(&u, bytes + i, sizeof u);                             \
+            below |= (T)((infinity) - (u & (T)((T)-1 >> 1)));            \
+        }                                                                \
+        return below >> (8 * sizeof(T) - 1) != 0;                        \
+    }
+
+ANY_NAN(f32, uint32_t, 0x7f800000u)
+ANY_NAN(f64, uint64_t, 0x7ff0000000000000u)
+ANY_NAN(bf16, uint16_t, 0x7f80u)
+
+bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
+{
+    unsigned char bits = 0;
+
+    if (!little_endian())
+        return false;
+    switch (dtype) {
+    case RP_F32:
+        return !any_nan_f32(bytes, size);
+    case RP_F64:
+        return !any_nan_f64(bytes, size);
+    case RP_BF16:
+        return !any_nan_bf16(bytes, size);
+    case RP_BOOL:
+        for (size_t i = 0; i < size; i++)
+            bits |= bytes[i];
+        return bits <= 1;
+    default:
+        return true;
+    }
+}
+
+static void update_host(rp_sha256_stream *stream, const unsigned char *bytes, size_t size, rp_dtype dtype)
+{
+    unsigned char stored[BLOCK];
+
+    for (size_t at = 0; at < size; at += BLOCK) {
+        size_t part = size - at < BLOCK ? size - at : BLOCK;
+        if (rp_stored_already(bytes + at, part, dtype)) {
+            rp_sha256_stream_update(stream, bytes + at, part);
+        } else {
+            rp_to_stored(stored, bytes + at, dtype, part / rp_dtype_size(dtype));
+            rp_sha256_stream_update(stream, stored, part);
+        }
+    }
+}
+
+bool rp_sha256_many_openssl(const rp_message *message, size_t count)
+{
+    rp_sha256_stream stream = {0};
+    bool done = stream_open(&stream);
+
+    for (size_t i = 0; done && i < count; i++) {
+        const rp_message *m = &message[i];
+        unsigned char prefix = (unsigned char)m->prefix;
+
+        if (m->prefix >= 0)
+            rp_sha256_stream_update(&stream, &prefix, 1);
+        if (m->host)
+            update_host(&stream, m->bytes, m->size, m->dtype);
+        else
+            rp_sha256_stream_update(&stream, m->bytes, m->size);
+        done = stream_close(&stream, m->digest) && (i + 1 == count || stream_start(&stream));
+    }
+    EVP_MD_CTX_free(stream.context);
+    return done;
+}
+
+/* Asked for once: the answer costs a trap in a virtual machine. */
+static bool native(void)
+{
+    static _Atomic int known; /* 0: not yet, 1: no, 2: yes */
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (answer == 0) {
+        answer = rp_sha256_native() ? 2 : 1;
+        atomic_store_explicit(&known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
+bool rp_sha256_many(const rp_message *message, size_t count)
+{
+    bool odd[AT_ONCE], done = true;
+
+    if (!native())
+        return count == 0 || rp_sha256_many_openssl(message, count);
+    for (size_t at = 0; at < count; at += AT_ONCE) {
+        size_t part = count - at < AT_ONCE ? count - at : AT_ONCE;
+
+        rp_sha256_many_native(message + at, part, odd);
+        for (size_t i = 0; i < part; i++) /* rare: NaNs of other kinds, which are converted on the way */
+            if (odd[i])
+                done &= rp_sha256_many_openssl(&message[at + i], 1);
+    }
+    return done;
+}
+
+/* ---- messages in pieces ---- */
+
+rp_status rp_sha256_lane_start(rp_sha256_lane *lane, rp_error *err)
+{
+    *lane = (rp_sha256_lane){.size = 0};
+    if (!native())
+        return rp_sha256_stream_new(&lane->stream, err);
+    rp_sha256_start_native(lane->state);
+    return RP_OK;
+}
+
+void rp_sha256_lane_blocks(rp_sha256_lane *a, const unsigned char *at, rp_sha256_lane *b, const unsigned char *bt,
+                           size_t blocks)
+{
+    a->size += (uint64_t)blocks * RP_SHA_BLOCK;
+    if (b != NULL)
+        b->size += (uint64_t)blocks * RP_SHA_BLOCK;
+    if (a->stream == NULL) {
+        rp_sha256_blocks_native(a->state, at, b ? b->state : NULL, bt, blocks);
+        return;
+    }
+    rp_sha256_stream_update(a->stream, at, blocks * RP_SHA_BLOCK);
+    if (b != NULL)
+        rp_sha256_stream_update(b->stream, bt, blocks * RP_SHA_BLOCK);
+}
+
+rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (lane->stream == NULL) {
+        rp_sha256_finish_native(lane->state, at, size, lane->size + size, out);
+    } else {
+        rp_sha256_stream_update(lane->stream, at, size);
+        status = rp_sha256_stream_finish(lane->stream, out, err);
+    }
+    rp_sha256_lane_drop(lane);
+    return status;
+}
+
+void rp_sha256_lane_drop(rp_sha256_lane *lane)
+{
+    rp_sha256_stream_free(lane->stream);
+    lane->stream = NULL;
+}
+
+/* ---- messages over threads ---- */
+
+typedef struct hash_job {
+    const rp_message *message;
+    size_t count, bytes, parts;
+    atomic_bool failed;
+} hash_job;
+
+/* Part i of n is the messages that begin in the i-th n-th of all bytes. */
+static void hash_parts(void *arg, size_t begin, size_t end)
+{
+    hash_job *job = arg;
+    size_t step = job->bytes / job->parts + 1, low = begin * step, high = end * step, at = 0, first = 0, last;
+
+    while (first < job->count && at < low)
+        at += job->message[first++].size;
+    for (last = first; last < job->count && at < high; last++)
+        at += job->message[last].size;
+    if (end == job->parts)
+        last = job->count;
+    if (!rp_sha256_many(job->message + first, last - first))
+        atomic_store(&job->failed, true);
+}
+
+bool rp_sha256_many_over(const rp_message *message, size_t count, rp_pool *pool)
+{
+    hash_job job = {.message = message, .count = count, .parts = rp_pool_threads(pool)};
+
+    for (size_t i = 0; i < count; i++)
+        job.bytes += message[i].size;
+    if (job.parts > job.bytes / BYTES_A_THREAD)
+        job.parts = job.bytes / BYTES_A_THREAD;
+    if (job.parts < 2)
+        return rp_sha256_many(message, count);
+    atomic_init(&job.failed, false);
+    rp_pool_run(pool, job.parts, 1, hash_parts, &job);
+    return !atomic_load(&job.failed);
+}
+
+rp_status rp_sha256(rp_digest *out, const void *bytes, size_t size, rp_error *err)
+{
+    rp_message message = {.bytes = bytes, .size = size, .prefix = -1, .digest = out};
+
+    return rp_sha256_many(&message, 1) ? RP_OK : rp_sha256_failed(err);
+}

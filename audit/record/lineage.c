@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parents. The child holds what it started from, so that it replays alone; given the parent as well, what it holds is
+ * compared with what the parent recorded. */
+#include "audit/record/lineage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/archive/journal.h"
+#include "audit/record/recorder.h"
+#include "audit/replay/replay.h"
+#include "audit/archive/safetensors.h"
+#include "audit/archive/withheld.h"
+#include "base/memory.h"
+
+/* A safetensors member, parsed. */
+typedef struct states {
+    char member[RP_MEMBER_NAME];
+    rp_buffer bytes;
+    rp_safetensors *file;
+} states;
+
+static void states_free(states *s)
+{
+    rp_safetensors_free(s->file);
+    rp_buffer_free(&s->bytes);
+}
+
+static rp_status load_states(states *s, const rp_archive *archive, rp_error *err)
+{
+    rp_status status = rp_archive_read_member(archive, s->member, SIZE_MAX / 2, &s->bytes, err);
+
+    if (status == RP_OK)
+        status = rp_safetensors_parse(&s->file, s->bytes.data, s->bytes.size, s->member, err);
+    return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, "parent") : status;
+}
+
+/* Where the recipe's words lead in the parent. */
+static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent, rp_error *err)
+{
+    if (child->parent.checkpoint == 0) {
+        (void)snprintf(out, RP_MEMBER_NAME, "weights/final.safetensors");
+        return RP_OK;
+    }
+    (void)snprintf(out, RP_MEMBER_NAME, "checkpoints/%012lld.safetensors", (long long)child->parent.checkpoint);
+    if (!rp_archive_find(parent, out))
+        return rp_fail(err, RP_EARG, "parent.weights: the parent has no checkpoint after %lld steps",
+                       (long long)child->parent.checkpoint);
+    return RP_OK;
+}
+
+static rp_status recipe_of(rp_recipe **out, const rp_archive *archive, rp_error *err)
+{
+    json_t *json = NULL;
+    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &json, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_recipe_from_json(out, json, "run/recipe.json", err);
+    json_decref(json);
+    return status;
+}
+
+/* Updates that the states a child goes on from have seen: the parent's own, and those before the parent. */
+static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp_recipe *child, rp_error *err)
+{
+    const json_t *training = json_object_get(rp_archive_manifest(parent)->run, "training_steps");
+    rp_recipe *recipe = NULL;
+    rp_status status;
+    int64_t own;
+
+    *out = 0;
+    if (child->parent.retrain)
+        return RP_OK;
+    if (rp_archive_manifest(parent)->kind != RP_RUN_RECIPE)
+        return rp_fail(err, RP_EUNSUPPORTED, "parent.mode: the parent is a run of the C API, which has no optimizer that a "
+                       "recipe could go on with: mode retrain takes its weights alone");
+    status = recipe_of(&recipe, parent, err);
+    if (status == RP_OK && !json_is_integer(training))
+        status = rp_fail(err, RP_EFORMAT, "manifest.json: run.training_steps: expected an integer");
+    if (status != RP_OK)
+        return status;
+    own = (int64_t)json_integer_value(training);
+    if (child->parent.checkpoint && child->parent.checkpoint - 1 < own)
+        own = child->parent.checkpoint - 1;
+    *out = (uint64_t)(recipe->parent.updates + own);
+    rp_recipe_free(recipe);
+    return RP_OK;
+}
+
+/* ---- beginning ---- */
+
+static rp_status last_states(rp_buffer *out, const rp_archive *parent, const rp_run_options *options, rp_error *err)
+{
+    if (rp_archive_inputs_present(parent, NULL) == RP_OK)
+        return rp_replay_last_states(out, parent, options, err);
+    return rp_fail(err, RP_EARG, "was made without its data, from which the last moments would be computed: name one of its "
+                   "checkpoints (parent.weights), or take its weights alone (parent.mode: retrain)");
+}
+
+static rp_status starting_states(rp_buffer *out, const rp_archive *parent, const rp_recipe *child,
+                                 const rp_run_options *options, rp_error *err)
+{
+    states from = {0};
+    rp_status status = origin_member(from.member, child, parent, err);
+
+    if (status == RP_OK && !child->parent.retrain && child->parent.checkpoint == 0)
+        return last_states(out, parent, options, err);
+    if (status == RP_OK)
+        status = rp_archive_read_member(parent, from.member, SIZE_MAX / 2, &from.bytes, err);
+    if (status == RP_OK) {
+        *out = from.bytes;
+        from.bytes = (rp_buffer){0};
+    }
+    states_free(&from);
+    return status;
+}
+
+rp_status rp_lineage_begin(rp_driver *driver, const char *path, const rp_run_options *options, rp_error *err)
+{
+    const rp_recipe *child = rp_driver_recipe(driver);
+    rp_archive *parent = NULL;
+    rp_buffer file = {0};
+    uint64_t updates = 0;
+    rp_status status = rp_archive_open(&parent, path, err);
+
+    if (status != RP_OK)
+        return rp_fail_at(err, status, "parent");
+    status = count_updates(&updates, parent, child, err);
+    if (status == RP_OK)
+        status = starting_states(&file, parent, child, options, err);
+    if (status == RP_OK)
+        status = rp_driver_start_from(driver, rp_archive_id(parent), updates, file.data, file.size, path, err);
+    if (status != RP_OK)
+        status = rp_fail_at(err, status, "%s", path);
+    rp_buffer_free(&file);
+    rp_archive_close(parent);
+    return status;
+}
+
+/* ---- checking ---- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* Manifest, recipe and the archive that was given must name one parent. */
+static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const rp_archive *parent, rp_error *err)
+{
+    const json_t *said = json_object_get(rp_archive_manifest(child)->run, "parent");
+
+    if (!json_is_object(said) || !recipe->parent.archive)
+        return rp_fail(err, RP_EHASH, "manifest.json: the run has no parent: it started from fresh weights");
+    if (strcmp(text_of(said, "archive_id"), recipe->parent.archive) != 0)
+        return rp_fail(err, RP_EHASH, "manifest.json: run.parent is %.64s, but the recipe says %s",
+                       text_of(said, "archive_id"), recipe->parent.archive);
+    if (strcmp(recipe->parent.archive, rp_archive_id(parent)) != 0)
+        return rp_fail(err, RP_EHASH, "parent: recorded archive id %s, found %s", recipe->parent.archive,
+                       rp_archive_id(parent));
+    return RP_OK;
+}
+
+rp_status rp_lineage_digest(rp_digest *out, const rp_safetensor *tensor, size_t n, rp_error *err)
+{
+    rp_tensor_bytes *bytes = rp_reallocarray(NULL, n ? n : 1, sizeof *bytes);
+    rp_digest *digest = rp_reallocarray(NULL, n ? n : 1, sizeof *digest);
+    rp_named_digest *list = rp_reallocarray(NULL, n ? n : 1, sizeof *list);
+    rp_status status = bytes && digest && list ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        const rp_safetensor *t = &tensor[i];
+
+        bytes[i] = (rp_tensor_bytes){t->dtype, t->rank, t->shape, t->data, false};
+    }
+    if (status == RP_OK)
+        status = rp_tensors_digest(digest, bytes, n, NULL, err);
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        list[i] = (rp_named_digest){tensor[i].name, digest[i]};
+    if (status == RP_OK)
+        status = rp_named_list_digest(out, list, n, err);
+    rp_free(list);
+    rp_free(digest);
+    rp_free(bytes);
+    return status;
+}
+
+bool rp_lineage_same(const rp_safetensor *a, const rp_safetensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && a->size == b->size &&
+           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0 &&
+           (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static bool is_moment(const char *name)
+{
+    return strncmp(name, "optim.", 6) == 0;
+}
+
+/* Every tensor of the one that the run takes is in the other, byte for byte. */
+static rp_status compare_states(const states *some, const states *other, bool moments, rp_error *err)
+{
+    for (size_t i = 0; i < some->file->count; i++) {
+        const rp_safetensor *a = &some->file->tensor[i], *b = rp_safetensors_find(other->file, a->name);
+
+        if (!moments && is_moment(a->name))
+            continue;
+        if (!b)
+            return rp_fail(err, RP_EHASH, "%s: %s of %s is missing", other->member, a->name, some->member);
+        if (!rp_lineage_same(a, b))
+            return rp_fail(err, RP_EHASH, "%s: %s has other bytes than in %s", some->member, a->name, other->member);
+    }
+    return RP_OK;
+}
+
+/* Moments after the last step are in no member; the journal, or the manifest, has the digest of all states. */
+static rp_status compare_last_states(const states *start, const rp_archive *parent, rp_error *err)
+{
+    const json_t *run = rp_archive_manifest(parent)->run;
+    const char *recorded = json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
+    char hex[RP_DIGEST_HEX], expected[RP_DIGEST_HEX];
+    rp_buffer journal = {0};
+    rp_digest digest;
+    rp_record last;
+    rp_status status = rp_lineage_digest(&digest, start->file->tensor, start->file->count, err);
+
+    (void)snprintf(expected, sizeof expected, "%s", recorded);
+    if (status == RP_OK && !*recorded)
+        status = rp_archive_read_member(parent, "run/journal.bin", SIZE_MAX / 2, &journal, err);
+    if (status == RP_OK && !*recorded) {
+        if (journal.size < RP_RECORD_SIZE || journal.size % RP_RECORD_SIZE ||
+            !rp_record_read(&last, journal.data + journal.size - RP_RECORD_SIZE))
+            status = rp_fail(err, RP_EFORMAT, "parent: run/journal.bin: the last record is malformed");
+        else
+            rp_digest_hex(expected, &last.states);
+    }
+    rp_buffer_free(&journal);
+    if (status != RP_OK)
+        return status;
+    rp_digest_hex(hex, &digest);
+    if (strcmp(hex, expected) != 0)
+        return rp_fail(err, RP_EHASH, RP_START_MEMBER ": digest of the states: the parent's last step has %s, found %s",
+                       expected, hex);
+    return RP_OK;
+}
+
+static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, const rp_archive *parent, rp_error *err)
+{
+    const char *recorded = text_of(json_object_get(rp_archive_manifest(child)->run, "parent"), "states");
+    const bool last = !recipe->parent.retrain && recipe->parent.checkpoint == 0, moments = !recipe->parent.retrain;
+    states start = {.member = RP_START_MEMBER}, origin = {0};
+    char hex[RP_DIGEST_HEX] = "";
+    rp_digest digest;
+    rp_status status = load_states(&start, child, err);
+
+    if (status == RP_OK)
+        status = rp_lineage_digest(&digest, start.file->tensor, start.file->count, err);
+    if (status == RP_OK) {
+        rp_digest_hex(hex, &digest);
+        if (strcmp(hex, recorded) != 0)
+            status = rp_fail(err, RP_EHASH, RP_START_MEMBER ": digest of the states: manifest %.64s, found %s", recorded, hex);
+    }
+    if (status == RP_OK)
+        status = origin_member(origin.member, recipe, parent, err);
+    if (status == RP_OK)
+        status = load_states(&origin, parent, err);
+    if (status == RP_OK)
+        status = compare_states(&start, &origin, moments && !last, err);
+    if (status == RP_OK)
+        status = compare_states(&origin, &start, moments, err);
+    if (status == RP_OK && last)
+        status = compare_last_states(&start, parent, err);
+    states_free(&start);
+    states_free(&origin);
+    return status;
+}
+
+rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err)
+{
+    rp_recipe *recipe = NULL;
+    uint64_t updates;
+    rp_status status;
+
+    if (rp_archive_manifest(child)->kind != RP_RUN_RECIPE)
+        return rp_api_parent_check(child, parent, err);
+    status = recipe_of(&recipe, child, err);
+    if (status == RP_OK)
+        status = same_id(recipe, child, parent, err);
+    if (status == RP_OK)
+        status = count_updates(&updates, parent, recipe, err);
+    if (status == RP_OK && updates != (uint64_t)recipe->parent.updates)
+        status = rp_fail(err, RP_EHASH, "run/recipe.json: parent.updates is %lld, but the parent's states have seen %llu",
+                         (long long)recipe->parent.updates, (unsigned long long)updates);
+    if (status == RP_OK)
+        status = check_states(recipe, child, parent, err);
+    rp_recipe_free(recipe);
+    return status;
+}
+
+const char *rp_parent_id(const rp_archive *archive)
+{
+    return json_string_value(json_object_get(json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Watching a run, step by step. */
+#include "audit/record/recorder_private.h"
+
+#include <string.h>
+
+#include "audit/archive/safetensors.h"
+#include "base/json_memory.h"
+#include "base/memory.h"
+#include "determinism/bits.h"
+
+/* Distinct feeds of one run: their names must fit the header of one safetensors file, 256 bytes an entry at most. */
+enum { FEEDS_MAX = RP_SAFETENSORS_HEADER_LIMIT / 256 };
+
+uint64_t rp_recorder_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* text is taken when added. */
+static rp_status put_program(rp_recorder *r, rp_buffer *text, uint64_t compiled, rp_error *err)
+{
+    if (r->n_programs == r->cap_programs) {
+        size_t wanted = r->cap_programs ? 2 * r->cap_programs : 8;
+        recorded_program *bigger = rp_reallocarray(r->program, wanted, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(err);
+        r->program = bigger;
+        r->cap_programs = wanted;
+    }
+    r->program[r->n_programs++] = (recorded_program){*text, compiled};
+    *text = (rp_buffer){0};
+    return RP_OK;
+}
+
+/* What no reader would parse is not recorded: the archive could never be replayed. */
+static rp_status check_readable(const rp_recorder *r, const rp_step_event *event, rp_error *err)
+{
+    const size_t memory = rp_json_memory(r->scratch.data, r->scratch.size);
+
+    if (memory <= r->program_memory)
+        return RP_OK;
+    return rp_fail(err, RP_EUNSUPPORTED, "step %llu: its program is too large to be recorded: %zu bytes of JSON, whose values would take "
+                   "%zu MiB of a reader's memory, at most %zu are allowed: make it several steps", (unsigned long long)event->step,
+                   r->scratch.size, memory >> 20, r->program_memory >> 20);
+}
+
+/* Index of the event's program, added when it is new. */
+static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32_t *index, rp_error *err)
+{
+    rp_status status;
+
+    for (size_t i = 0; event->compiled && i < r->n_programs; i++)
+        if (r->program[i].compiled == event->compiled) {
+            *index = (uint32_t)i;
+            return RP_OK;
+        }
+    r->scratch.size = 0;
+    status = rp_program_write(event->program, &r->scratch, err);
+    if (status != RP_OK)
+        return status;
+    for (size_t i = 0; i < r->n_programs; i++)
+        if (r->program[i].text.size == r->scratch.size &&
+            memcmp(r->program[i].text.data, r->scratch.data, r->scratch.size) == 0) {
+            r->program[i].compiled = event->compiled;
+            *index = (uint32_t)i;
+            return RP_OK;
+        }
+    status = check_readable(r, event, err);
+    if (status != RP_OK)
+        return status;
+    if (r->n_programs == 10000)
+        return rp_fail(err, RP_EUNSUPPORTED, "step %llu: more than 10000 distinct programs in one run",
+                       (unsigned long long)event->step);
+    *index = (uint32_t)r->n_programs;
+    return put_program(r, &r->scratch, event->compiled, err);
+}
+
+rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
+{
+    kept_feed kept = {.type = feed->type};
+    size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
+    rp_status status;
+
+    rp_buffer_append(&r->feed_order, digest->bytes, sizeof digest->bytes);
+    status = rp_buffer_status(&r->feed_order, err);
+    if (status != RP_OK)
+        return status;
+    rp_digest_hex(kept.name, digest);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(r->feed[middle].name, kept.name);
+
+        if (order == 0)
+            return RP_OK;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (r->n_feeds == FEEDS_MAX)
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "more than %d distinct feeds in one run: bind tables as data and feed row numbers", (int)FEEDS_MAX);
+    if (r->n_feeds == r->cap_feeds) {
+        size_t wanted = r->cap_feeds ? 2 * r->cap_feeds : 32;
+        kept_feed *bigger = rp_reallocarray(r->feed, wanted, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(err);
+        r->feed = bigger;
+        r->cap_feeds = wanted;
+    }
+    kept.data = rp_malloc(bytes);
+    if (!kept.data)
+        return rp_no_memory(err);
+    if (bytes)
+        memcpy(kept.data, feed->data, bytes);
+    memmove(r->feed + low + 1, r->feed + low, (r->n_feeds - low) * sizeof kept);
+    r->feed[low] = kept;
+    r->n_feeds++;
+    return RP_OK;
+}
+
+static void note_loss(rp_record *record, const rp_step_event *event)
+{
+    record->loss_dtype = RP_LOSS_NONE;
+    for (size_t i = 0; i < event->n_results; i++) {
+        const rp_named *result = &event->result[i];
+
+        if (strcmp(result->name, "loss") != 0 || rp_type_count(&result->type) != 1)
+            continue;
+        if (result->type.dtype == RP_F32)
+            record->loss = rp_bits_f32(rp_canonical_f32(*(const float *)result->data));
+        else if (result->type.dtype == RP_F64)
+            record->loss = rp_bits_f64(rp_canonical_f64(*(const double *)result->data));
+        else
+            continue;
+        record->loss_dtype = (int32_t)result->type.dtype;
+    }
+}
+
+static rp_status differs(uint64_t step, const char *what, const rp_digest *expected, const rp_digest *found, rp_error *err)
+{
+    char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
+
+    rp_digest_hex(e, expected);
+    rp_digest_hex(f, found);
+    return rp_fail(err, RP_EBITS, "step %llu: %s: recorded %s, recomputed %s", (unsigned long long)step, what, e, f);
+}
+
+static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error *err)
+{
+    rp_record expected;
+
+    if (found->step >= r->expected.size / RP_RECORD_SIZE)
+        return rp_fail(err, RP_EBITS, "step %llu: the journal has only %zu records", (unsigned long long)found->step,
+                       r->expected.size / RP_RECORD_SIZE);
+    if (!rp_record_read(&expected, r->expected.data + found->step * RP_RECORD_SIZE) || expected.step != found->step)
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)found->step);
+    if (expected.program != found->program)
+        return rp_fail(err, RP_EBITS, "step %llu: program: recorded %04u, recomputed %04u",
+                       (unsigned long long)found->step, expected.program, found->program);
+    if (!rp_digest_equal(&expected.feeds, &found->feeds))
+        return differs(found->step, "digest of the feeds", &expected.feeds, &found->feeds, err);
+    if (expected.loss_dtype != found->loss_dtype || expected.loss != found->loss)
+        return rp_fail(err, RP_EBITS, "step %llu: loss: recorded 0x%llx, recomputed 0x%llx",
+                       (unsigned long long)found->step, (unsigned long long)expected.loss,
+                       (unsigned long long)found->loss);
+    if (!rp_digest_equal(&expected.results, &found->results))
+        return differs(found->step, "digest of the results", &expected.results, &found->results, err);
+    if (!r->stateless && !rp_digest_equal(&expected.states, &found->states))
+        return differs(found->step, "digest of the state", &expected.states, &found->states, err);
+    return RP_OK;
+}
+
+rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err)
+{
+    unsigned char bytes[RP_RECORD_SIZE];
+
+    rp_record_write(bytes, record);
+    rp_buffer_append(&r->journal, bytes, sizeof bytes);
+    return rp_buffer_status(&r->journal, err);
+}
+
+static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_error *err)
+{
+    const bool beside = rp_recorder_goes_beside(r, event);
+    rp_record record = {.step = event->step};
+    rp_status status = find_program(r, event, &record.program, err);
+
+    if (status == RP_OK)
+        status = rp_recorder_digest_step(r, event, beside, &record, err);
+    if (status != RP_OK)
+        return status;
+    note_loss(&record, event);
+    if (r->comparing)
+        status = compare(r, &record, err);
+    if (status != RP_OK)
+        return status;
+    status = beside ? rp_recorder_begin_beside(r, event, &record, err) : rp_recorder_append(r, &record, err);
+    return status == RP_OK ? rp_recorder_checkpoint(r, event->step + 1, err) : status;
+}
+
+static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
+{
+    rp_recorder *r = self;
+    rp_status status = rp_recorder_settle(r, err); /* of a step that wrote to no state */
+    uint64_t start = rp_recorder_now();
+
+    if (status == RP_OK)
+        status = record_step(r, event, err);
+    r->nanoseconds += rp_recorder_now() - start;
+    r->failed = r->failed || status != RP_OK;
+    return status;
+}
+
+static rp_status settle(void *self, rp_error *err)
+{
+    return rp_recorder_settle(self, err);
+}
+
+rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err)
+{
+    rp_recorder *r = rp_calloc(1, sizeof *r);
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (!r)
+        return rp_no_memory(err);
+    r->run = run;
+    r->program_memory = RP_JSON_PROGRAM_MEMORY;
+    r->keep_feeds = keep_feeds;
+    r->started = time(NULL);
+    r->beside_threads = rp_processors(2 * rp_run_threads(run)) - rp_run_threads(run);
+    if (rp_run_steps(run))
+        status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
+                         (unsigned long long)rp_run_steps(run));
+    if (status == RP_OK && keep_feeds)
+        status = rp_states_file(&r->init, run, true, err);
+    if (status == RP_OK)
+        status = rp_run_observe_beside(run, (rp_observer){on_step, r}, settle, err);
+    if (status != RP_OK)
+        rp_recorder_free(r);
+    else
+        *out = r;
+    return status;
+}
+
+rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err)
+{
+    return rp_recorder_attach(out, run, true, err);
+}
+
+rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error *err)
+{
+    rp_rolling *rolling = NULL;
+    rp_status status = RP_OK;
+    size_t n;
+    const rp_named *state = rp_run_states(r->run, &n);
+
+    if (rp_recorder_steps(r) > 0 || r->failed)
+        return rp_fail(err, RP_EARG, "the state period is set before the first step is recorded");
+    if (period != 1)
+        status = rp_rolling_new(&rolling, state, n, period, err);
+    if (status != RP_OK)
+        return status;
+    rp_rolling_free(r->rolling);
+    r->rolling = rolling;
+    return RP_OK;
+}
+
+rp_status rp_recorder_set_salt(rp_recorder *r, const rp_salt *salt, rp_error *err)
+{
+    if (rp_recorder_steps(r) > 0 || r->failed)
+        return rp_fail(err, RP_EARG, "inputs are withheld before the first step is recorded");
+    r->salt = *salt;
+    r->salted = true;
+    return RP_OK;
+}
+
+rp_status rp_recorder_withhold(rp_recorder *r, const char *folder, rp_error *err)
+{
+    rp_salt salt;
+    char *copy;
+    rp_status status = rp_salt_open(&salt, folder, err);
+
+    if (status == RP_OK)
+        status = rp_recorder_set_salt(r, &salt, err);
+    if (status != RP_OK)
+        return status;
+    copy = rp_strdup(folder);
+    if (!copy)
+        return rp_no_memory(err);
+    rp_free(r->withhold);
+    r->withhold = copy;
+    return RP_OK;
+}
+
+const rp_salt *rp_recorder_salt(const rp_recorder *r)
+{
+    return r->salted ? &r->salt : NULL;
+}
+
+const char *rp_recorder_folder(const rp_recorder *r)
+{
+    return r->withhold;
+}
+
+rp_status rp_recorder_add_program(rp_recorder *r, const void *text, size_t size, rp_error *err)
+{
+    rp_buffer copy = {0};
+    rp_status status;
+
+    rp_buffer_append(&copy, text, size);
+    status = rp_buffer_status(&copy, err);
+    if (status == RP_OK)
+        status = put_program(r, &copy, 0, err);
+    rp_buffer_free(&copy);
+    return status;
+}
+
+rp_status rp_recorder_continue(rp_recorder *r, const void *records, size_t size, rp_error *err)
+{
+    if (rp_recorder_steps(r) > 0 || r->failed || size % RP_RECORD_SIZE != 0)
+        return rp_fail(err, RP_EARG, "a recording goes on from whole records, before its first step");
+    rp_buffer_append(&r->journal, records, size);
+    return rp_buffer_status(&r->journal, err);
+}
+
+const rp_buffer *rp_recorder_journal(const rp_recorder *r)
+{
+    return &r->journal;
+}
+
+const rp_buffer *rp_recorder_program(const rp_recorder *r, size_t i, size_t *programs)
+{
+    *programs = r->n_programs;
+    return i < r->n_programs ? &r->program[i].text : NULL;
+}
+
+void rp_recorder_free(rp_recorder *r)
+{
+    if (!r)
+        return;
+    rp_run_unobserve(r->run, r);
+    rp_recorder_drop_beside(r);
+    for (size_t i = 0; i < r->n_programs; i++)
+        rp_buffer_free(&r->program[i].text);
+    for (size_t i = 0; i < r->n_feeds; i++)
+        rp_free(r->feed[i].data);
+    rp_free(r->program);
+    rp_free(r->feed);
+    rp_buffer_free(&r->journal);
+    rp_buffer_free(&r->init);
+    rp_buffer_free(&r->feed_order);
+    rp_buffer_free(&r->expected);
+    rp_buffer_free(&r->scratch);
+    rp_rolling_free(r->rolling);
+    rp_free(r->withhold);
+    json_decref(r->parent);
+    if (r->own_checkpoints)
+        rp_archive_writer_free(r->checkpoints);
+    rp_free(r);
+}
+
+rp_status rp_recorder_expect(rp_recorder *r, const rp_archive *archive, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, "run/journal.bin");
+    rp_status status;
+
+    if (!member || member->size % RP_RECORD_SIZE != 0)
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: expected whole records of %d bytes", RP_RECORD_SIZE);
+    status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &r->expected, err);
+    r->comparing = status == RP_OK;
+    return status;
+}
+
+void rp_recorder_forget_states(rp_recorder *r)
+{
+    r->stateless = true;
+}
+
+uint64_t rp_recorder_steps(const rp_recorder *r)
+{
+    return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
+}
+
+uint64_t rp_recorder_resumes(const rp_recorder *r)
+{
+    return r->resumes;
+}
+
+double rp_recorder_age(const rp_recorder *r)
+{
+    return difftime(time(NULL), r->started);
+}
+
+uint64_t rp_recorder_nanoseconds(const rp_recorder *r)
+{
+    return r->nanoseconds;
+}
+
+const rp_run *rp_recorder_run(const rp_recorder *r)
+{
+    return r->run;
+}

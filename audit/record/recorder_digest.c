@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Digests of a step for the recorder: at once, or, for large states where processors are idle, beside the next step. The
+ * states stay as they are until late in that step: nothing is copied, and whoever writes to them waits (core/run/run.h). */
+#include "audit/record/recorder_private.h"
+
+#include "audit/digest/sha256.h"
+#include "base/memory.h"
+
+/* Bytes of state from which waking a thread costs less than it hides. */
+enum { BESIDE_LEAST = 1 << 19 };
+
+static bool room_for(digest_room *room, size_t n)
+{
+    *room = (digest_room){rp_reallocarray(NULL, n, sizeof *room->tensor), rp_reallocarray(NULL, n, sizeof *room->digest),
+                          rp_reallocarray(NULL, n, sizeof *room->list)};
+    return room->tensor && room->digest && room->list;
+}
+
+static void room_free(digest_room *room)
+{
+    rp_free(room->list);
+    rp_free(room->digest);
+    rp_free(room->tensor);
+    *room = (digest_room){NULL, NULL, NULL};
+}
+
+static void put_tensors(rp_tensor_bytes *to, const rp_named *named, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (rp_tensor_bytes){named[i].type.dtype, named[i].type.rank, named[i].type.shape, named[i].data, true};
+}
+
+static rp_status list_digest(rp_digest *out, const rp_named *named, const rp_digest *digest, size_t n,
+                             rp_named_digest *list, rp_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        list[i] = (rp_named_digest){named[i].name, digest[i]};
+    return rp_named_list_digest(out, list, n, err);
+}
+
+rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err)
+{
+    digest_room room;
+    rp_status status = room_for(&room, n) ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        put_tensors(room.tensor, named, n);
+        status = rp_tensors_digest(room.digest, room.tensor, n, pool, err);
+    }
+    if (status == RP_OK)
+        status = list_digest(out, named, room.digest, n, room.list, err);
+    room_free(&room);
+    return status;
+}
+
+/* All tensors of the step are hashed together, since many messages are faster than one after another. A rolling digest
+ * of the states is made apart, and one beside the next step later. */
+rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bool beside, rp_record *record,
+                                  rp_error *err)
+{
+    rp_pool *pool = rp_device_pool(rp_run_device(r->run));
+    size_t n_feeds = event->n_feeds, n_results = event->n_results, n_states = r->rolling || beside ? 0 : event->n_states;
+    rp_digest *digest;
+    digest_room room;
+    rp_status status = room_for(&room, n_feeds + n_results + n_states) ? RP_OK : rp_no_memory(err);
+
+    digest = room.digest;
+    if (status == RP_OK) {
+        put_tensors(room.tensor, event->feed, n_feeds);
+        put_tensors(room.tensor + n_feeds, event->result, n_results);
+        put_tensors(room.tensor + n_feeds + n_results, event->state, n_states);
+        status = rp_tensors_digest(digest, room.tensor, n_feeds + n_results + n_states, pool, err);
+    }
+    if (status == RP_OK)
+        status = list_digest(&record->feeds, event->feed, digest, n_feeds, room.list, err);
+    if (status == RP_OK && r->salted)
+        status = rp_salted_feeds(&record->feeds, &r->salt, err);
+    if (status == RP_OK)
+        status = list_digest(&record->results, event->result, digest + n_feeds, n_results, room.list, err);
+    if (status == RP_OK && r->rolling)
+        status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, err);
+    else if (status == RP_OK && !beside)
+        status = list_digest(&record->states, event->state, digest + n_feeds + n_results, n_states, room.list, err);
+    for (size_t i = 0; r->keep_feeds && i < n_feeds && status == RP_OK; i++)
+        status = rp_recorder_keep_feed(r, &event->feed[i], &digest[i], err);
+    room_free(&room);
+    return status;
+}
+
+/* ---- states hashed beside the next step ---- */
+
+bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event)
+{
+    size_t bytes = 0;
+
+    if (r->rolling || r->comparing || r->beside_threads == 0)
+        return false;
+    for (size_t i = 0; i < event->n_states && bytes < BESIDE_LEAST; i++)
+        bytes += rp_type_bytes(&event->state[i].type);
+    if (bytes < BESIDE_LEAST)
+        return false;
+    if (!r->beside && !(r->beside = rp_beside_new(r->beside_threads)))
+        r->beside_threads = 0;
+    return r->beside != NULL;
+}
+
+rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, const rp_record *record, rp_error *err)
+{
+    pending_step *p = &r->pending;
+    rp_status status = room_for(&p->room, event->n_states) ? RP_OK : rp_no_memory(err);
+
+    p->record = *record;
+    if (status == RP_OK) {
+        put_tensors(p->room.tensor, event->state, event->n_states);
+        status = rp_tensors_prepare(&p->work, p->room.tensor, event->n_states, err);
+    }
+    if (status == RP_OK)
+        rp_beside_begin(r->beside, p->work);
+    else
+        room_free(&p->room);
+    return status;
+}
+
+rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
+{
+    pending_step *p = &r->pending;
+    uint64_t start;
+    rp_status status;
+    size_t n;
+    const rp_named *state;
+
+    if (!p->work)
+        return RP_OK;
+    start = rp_recorder_now();
+    state = rp_run_states(r->run, &n);
+    status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, err) : rp_sha256_failed(err);
+    if (status == RP_OK)
+        status = list_digest(&p->record.states, state, p->room.digest, n, p->room.list, err);
+    if (status == RP_OK)
+        status = rp_recorder_append(r, &p->record, err);
+    rp_tensors_free(p->work);
+    p->work = NULL;
+    room_free(&p->room);
+    r->failed = r->failed || status != RP_OK;
+    r->nanoseconds += rp_recorder_now() - start;
+    return status;
+}
+
+void rp_recorder_set_beside(rp_recorder *r, unsigned threads)
+{
+    (void)rp_recorder_settle(r, NULL); /* a failure is kept in r->failed */
+    rp_beside_free(r->beside);
+    r->beside = NULL;
+    r->beside_threads = threads;
+}
+
+void rp_recorder_drop_beside(rp_recorder *r)
+{
+    if (r->pending.work)
+        (void)rp_beside_wait(r->beside);
+    rp_tensors_free(r->pending.work);
+    room_free(&r->pending.room);
+    rp_beside_free(r->beside);
+}

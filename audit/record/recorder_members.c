@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What was recorded, as members of an archive and keys of its manifest. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/record/recorder_private.h"
+#include "audit/archive/safetensors.h"
+#include "base/memory.h"
+
+rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err)
+{
+    size_t n, kept = 0;
+    const rp_named *state = rp_run_states(run, &n);
+    rp_safetensor *tensor = rp_calloc(n, sizeof *tensor);
+    rp_status status;
+
+    if (!tensor)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        if (!all && strncmp(state[i].name, "optim.", 6) == 0)
+            continue;
+        tensor[kept] = (rp_safetensor){
+            .name = state[i].name, .dtype = state[i].type.dtype, .rank = state[i].type.rank, .data = state[i].data};
+        memcpy(tensor[kept++].shape, state[i].type.shape, sizeof tensor->shape);
+    }
+    status = rp_safetensors_write(out, tensor, kept, NULL, 0, err);
+    rp_free(tensor);
+    return status;
+}
+
+rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
+                                 rp_error *err)
+{
+    rp_buffer file = {0};
+    rp_status status = rp_states_file(&file, run, all, err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, member, file.data, file.size, err);
+    rp_buffer_free(&file);
+    return status;
+}
+
+static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_error *err)
+{
+    rp_safetensor *tensor = rp_calloc(r->n_feeds, sizeof *tensor);
+    rp_buffer file = {0};
+    rp_status status;
+
+    if (!tensor)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < r->n_feeds; i++) {
+        tensor[i] = (rp_safetensor){.name = r->feed[i].name, .dtype = r->feed[i].type.dtype,
+                                    .rank = r->feed[i].type.rank, .data = r->feed[i].data};
+        memcpy(tensor[i].shape, r->feed[i].type.shape, sizeof tensor->shape);
+    }
+    status = rp_safetensors_write(&file, tensor, r->n_feeds, NULL, 0, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, "data/feeds.safetensors", file.data, file.size, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, "data/feeds.bin", r->feed_order.data, r->feed_order.size, err);
+    rp_buffer_free(&file);
+    rp_free(tensor);
+    return status;
+}
+
+rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
+{
+    char name[RP_MEMBER_NAME];
+    rp_status status = rp_recorder_settle(r, err);
+
+    if (status != RP_OK)
+        return status;
+    if (r->failed)
+        return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
+    for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {
+        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
+        status = rp_archive_writer_add(writer, name, r->program[i].text.data, r->program[i].text.size, err);
+    }
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, "run/journal.bin", r->journal.data, r->journal.size, err);
+    if (status == RP_OK && r->keep_feeds)
+        status = add_feeds(r, writer, err);
+    if (status == RP_OK && r->keep_feeds)
+        status = rp_archive_writer_add(writer, "weights/init.safetensors", r->init.data, r->init.size, err);
+    if (status == RP_OK)
+        status = rp_recorder_add_checkpoints(r, writer, err);
+    if (status == RP_OK)
+        status = rp_merkle_records(root, r->journal.data, RP_RECORD_SIZE, r->journal.size / RP_RECORD_SIZE, err);
+    return status;
+}
+
+rp_status rp_recorder_final_state(const rp_recorder *r, rp_digest *out, rp_error *err)
+{
+    size_t n;
+    const rp_named *state = rp_run_states(r->run, &n);
+
+    return rp_named_tensors_digest(out, state, n, rp_device_pool(rp_run_device(r->run)), err);
+}
+
+static int set_digest(json_t *run, const char *key, const rp_digest *digest)
+{
+    char hex[RP_DIGEST_HEX];
+
+    rp_digest_hex(hex, digest);
+    return json_object_set_new(run, key, json_string(hex));
+}
+
+rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, json_t *run, rp_error *err)
+{
+    int failed = set_digest(run, "journal_root", root);
+    rp_digest final;
+    rp_status status = RP_OK;
+
+    failed |= json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(r)));
+    if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
+        failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)r->checkpoint_period));
+    if (r->parent)
+        failed |= json_object_set(run, "parent", r->parent);
+    if (r->rolling) {
+        status = rp_recorder_final_state(r, &final, err);
+        if (status != RP_OK)
+            return status;
+        failed |= set_digest(run, "final_state", &final);
+        failed |= json_object_set_new(run, "state_period", json_integer((json_int_t)rp_rolling_period(r->rolling)));
+    }
+    return failed ? rp_no_memory(err) : RP_OK;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, and the pieces
+ * that the header lists with size and SHA-256, one behind the other. */
+#include <string.h>
+
+#include "audit/archive/journal.h"
+#include "audit/record/resume.h"
+#include "base/memory.h"
+#include "determinism/pins.h"
+
+#ifndef RP_VERSION
+#define RP_VERSION "unknown"
+#endif
+
+/* HEADER_MEMORY: more than the values of RP_MEMBER_LIMIT members and all programs take. */
+enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28, HEADER_MEMORY = 1 << 28 };
+static const char magic[MAGIC + 1] = "RPRESUM1";
+
+static json_t *piece_json(const rp_bytes *piece, const rp_digest *digest)
+{
+    char hex[RP_DIGEST_HEX];
+
+    rp_digest_hex(hex, digest);
+    return json_pack("{s:s,s:I}", "sha256", hex, "size", (json_int_t)piece->size);
+}
+
+static json_t *members_json(const rp_resume_point *p)
+{
+    json_t *list = json_array();
+    char hex[RP_DIGEST_HEX];
+
+    for (size_t i = 0; list && i < p->members; i++) {
+        const rp_member *m = &p->member[i];
+
+        rp_digest_hex(hex, &m->digest);
+        if (json_array_append_new(list, json_pack("{s:I,s:s,s:s,s:I}", "offset", (json_int_t)m->offset, "path", m->name,
+                                                  "sha256", hex, "size", (json_int_t)m->size)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* piece: journal, states, programs; their digests likewise. */
+static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_resume_identity *identity,
+                             const rp_bytes *piece, const rp_digest *digest, size_t pieces, rp_error *err)
+{
+    char recipe[RP_DIGEST_HEX], data[RP_DIGEST_HEX];
+    json_t *list = json_array(), *members = members_json(p), *header;
+    int failed = !list || !members;
+    rp_status status;
+
+    for (size_t i = 0; i < pieces && !failed; i++)
+        failed |= json_array_append_new(list, piece_json(&piece[i], &digest[i]));
+    rp_digest_hex(recipe, &identity->recipe);
+    rp_digest_hex(data, &identity->data);
+    header = failed ? NULL
+                    : json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION, "data", data,
+                                "library", RP_VERSION, "members", members, "pieces", list, "recipe", recipe, "resumes",
+                                (json_int_t)p->resumes, "spooled", (json_int_t)p->spooled, "started", (json_int_t)p->started,
+                                "step", (json_int_t)p->step);
+    json_decref(members);
+    json_decref(list);
+    status = header ? rp_json_write(header, out, err) : rp_no_memory(err);
+    json_decref(header);
+    return status;
+}
+
+static rp_status digest_pieces(rp_digest *digest, const rp_bytes *piece, size_t pieces, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < pieces && status == RP_OK; i++)
+        status = rp_sha256(&digest[i], piece[i].data, piece[i].size, err);
+    return status;
+}
+
+static rp_status write_file(const char *path, const rp_buffer *header, const rp_bytes *piece, size_t pieces, rp_error *err)
+{
+    rp_file_writer *file;
+    rp_buffer head = {0};
+    rp_digest digest;
+    rp_status status = rp_sha256(&digest, header->data, header->size, err);
+
+    if (status != RP_OK)
+        return status;
+    rp_buffer_append(&head, magic, MAGIC);
+    rp_buffer_u64(&head, header->size);
+    rp_buffer_append(&head, digest.bytes, sizeof digest.bytes);
+    status = rp_buffer_status(&head, err);
+    if (status == RP_OK)
+        status = rp_file_create(&file, path, true, 0600, err);
+    if (status != RP_OK) {
+        rp_buffer_free(&head);
+        return status;
+    }
+    status = rp_file_write(file, head.data, head.size, err);
+    if (status == RP_OK)
+        status = rp_file_write(file, header->data, header->size, err);
+    for (size_t i = 0; i < pieces && status == RP_OK; i++)
+        status = rp_file_write(file, piece[i].data, piece[i].size, err);
+    rp_buffer_free(&head);
+    if (status == RP_OK)
+        return rp_file_commit(file, err);
+    rp_file_abort(file);
+    return status;
+}
+
+/* ---- reading ---- */
+
+void rp_resume_point_free(rp_resume_point *p)
+{
+    rp_buffer_free(&p->file);
+    rp_free(p->member);
+    rp_free(p->program);
+    *p = (rp_resume_point){0};
+}
+
+static rp_status damaged(const char *path, const char *what, rp_error *err)
+{
+    return rp_fail(err, RP_EHASH, "%s: damaged: %s", path, what);
+}
+
+static rp_status another(const char *path, const char *what, rp_error *err)
+{
+    return rp_fail(err, RP_EARG, "%s: belongs to %s: give what the run was started with, or start again with --force", path,
+                   what);
+}
+
+static bool get_number(const json_t *object, const char *key, uint64_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+
+    *out = (uint64_t)json_integer_value(value);
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool get_digest(const json_t *object, const char *key, rp_digest *out)
+{
+    const char *hex = json_string_value(json_object_get(object, key));
+
+    return hex && rp_unhex(out->bytes, RP_DIGEST_SIZE, hex);
+}
+
+static rp_status read_members(rp_resume_point *p, const json_t *list, const char *path, rp_error *err)
+{
+    p->members = json_array_size(list);
+    if (p->members > RP_MEMBER_LIMIT)
+        return damaged(path, "its list of members", err);
+    p->member = rp_calloc(p->members ? p->members : 1, sizeof *p->member);
+    if (!p->member)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < p->members; i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(row, "path"));
+        rp_member *m = &p->member[i];
+
+        if (!name || !rp_member_name_valid(name) || !get_number(row, "offset", &m->offset) ||
+            !get_number(row, "size", &m->size) || !get_digest(row, "sha256", &m->digest))
+            return damaged(path, "its list of members", err);
+        memcpy(m->name, name, strlen(name) + 1);
+    }
+    return RP_OK;
+}
+
+/* The pieces fill the rest of the file, each with its digest. */
+static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, const char *path, rp_error *err)
+{
+    size_t pieces = json_array_size(list);
+
+    if (pieces < 2)
+        return damaged(path, "its list of pieces", err);
+    p->programs = pieces - 2;
+    p->program = rp_calloc(pieces, sizeof *p->program);
+    if (!p->program)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < pieces; i++) {
+        const json_t *row = json_array_get(list, i);
+        rp_digest expected, found;
+        uint64_t size;
+        rp_status status;
+
+        if (!get_number(row, "size", &size) || !get_digest(row, "sha256", &expected) || size > p->file.size - at)
+            return damaged(path, "shorter than its pieces", err);
+        status = rp_sha256(&found, p->file.data + at, (size_t)size, err);
+        if (status != RP_OK)
+            return status;
+        if (!rp_digest_equal(&found, &expected))
+            return damaged(path, "a digest differs", err);
+        *(i == 0 ? &p->journal : i == 1 ? &p->states : &p->program[i - 2]) = (rp_bytes){p->file.data + at, (size_t)size};
+        at += (size_t)size;
+    }
+    return at == p->file.size ? RP_OK : damaged(path, "longer than its pieces", err);
+}
+
+/* All that the header says but the pieces. */
+static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity, const char *path,
+                             rp_error *err)
+{
+    const char *library = json_string_value(json_object_get(header, "library"));
+    rp_digest recipe, data;
+    uint64_t started, contract;
+
+    if (!library || !get_number(header, "contract", &contract) || !get_digest(header, "recipe", &recipe) ||
+        !get_digest(header, "data", &data) || !get_number(header, "step", &p->step) ||
+        !get_number(header, "resumes", &p->resumes) || !get_number(header, "spooled", &p->spooled) ||
+        !get_number(header, "started", &started))
+        return damaged(path, "its header", err);
+    if (strcmp(library, RP_VERSION) != 0 || contract != RP_CONTRACT_VERSION)
+        return another(path, "another version of Reprise", err);
+    if (!rp_digest_equal(&recipe, &identity->recipe))
+        return another(path, "another recipe", err);
+    if (!rp_digest_equal(&data, &identity->data))
+        return another(path, "other data", err);
+    p->started = (int64_t)started;
+    return read_members(p, json_object_get(header, "members"), path, err);
+}
+
+/* The header lists every member so far, so it may be as long as a manifest. */
+static rp_status parse_header(json_t **header, rp_resume_point *p, const rp_resume_identity *identity, const void *text,
+                              size_t size, const char *path, rp_error *err)
+{
+    rp_status status = rp_json_parse_within(header, text, size, HEADER_MEMORY, true, path, err);
+
+    if (status == RP_OK)
+        status = read_header(p, *header, identity, path, err);
+    else if (status == RP_EFORMAT)
+        status = damaged(path, "its header", err);
+    return status;
+}
+
+static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
+{
+    rp_digest expected, found;
+    json_t *header = NULL;
+    uint64_t size;
+    rp_status status;
+
+    if (p->file.size < HEAD || memcmp(p->file.data, magic, MAGIC) != 0)
+        return damaged(path, "not a resume point", err);
+    size = rp_load_u64(p->file.data + MAGIC);
+    if (size > HEADER_MAX || size > p->file.size - HEAD)
+        return damaged(path, "shorter than its header", err);
+    memcpy(expected.bytes, p->file.data + MAGIC + 8, RP_DIGEST_SIZE);
+    status = rp_sha256(&found, p->file.data + HEAD, (size_t)size, err);
+    if (status != RP_OK)
+        return status;
+    if (!rp_digest_equal(&found, &expected))
+        return damaged(path, "the header's digest differs", err);
+    status = parse_header(&header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
+    if (status == RP_OK)
+        status = read_pieces(p, json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
+    if (status == RP_OK && (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
+        status = damaged(path, "its journal", err);
+    json_decref(header);
+    return status;
+}
+
+rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path, rp_error *err)
+{
+    rp_status status;
+
+    *out = (rp_resume_point){0};
+    status = rp_file_read(path, SIZE_MAX / 2, &out->file, err);
+    if (status == RP_OK)
+        status = read_point(out, identity, path, err);
+    if (status != RP_OK)
+        rp_resume_point_free(out);
+    return status;
+}
+
+/* ---- a point is written only when it can be read: good ones make way for it ---- */
+
+static rp_status check_header(const rp_resume_point *p, const rp_resume_identity *identity, const rp_buffer *text,
+                              const char *path, rp_error *err)
+{
+    rp_resume_point again = {0};
+    json_t *header = NULL;
+    rp_status status = parse_header(&header, &again, identity, text->data, text->size, path, err);
+
+    if (status == RP_OK && (text->size > HEADER_MAX || again.step != p->step || again.members != p->members))
+        status = damaged(path, "its header", err);
+    if (status == RP_EHASH)
+        status = rp_fail(err, RP_EUNSUPPORTED, "%s: could not be read again: too many members or programs", path);
+    json_decref(header);
+    rp_resume_point_free(&again);
+    return status;
+}
+
+rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
+{
+    const size_t pieces = 2 + p->programs;
+    rp_bytes *piece = rp_calloc(pieces, sizeof *piece);
+    rp_digest *digest = rp_calloc(pieces, sizeof *digest);
+    rp_buffer header = {0};
+    rp_status status = piece && digest ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        piece[0] = p->journal;
+        piece[1] = p->states;
+        for (size_t i = 0; i < p->programs; i++)
+            piece[2 + i] = p->program[i];
+        status = digest_pieces(digest, piece, pieces, err);
+    }
+    if (status == RP_OK)
+        status = header_text(&header, p, identity, piece, digest, pieces, err);
+    if (status == RP_OK)
+        status = check_header(p, identity, &header, path, err);
+    if (status == RP_OK)
+        status = write_file(path, &header, piece, pieces, err);
+    rp_buffer_free(&header);
+    rp_free(digest);
+    rp_free(piece);
+    return status;
+}

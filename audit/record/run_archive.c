@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Putting together what a run left. */
+#include "audit/record/run_archive.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "audit/record/recorder.h"
+#include "base/memory.h"
+
+double rp_compose_seconds(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err)
+{
+    rp_digest root;
+    json_t *run = json_object();
+    rp_status status = run ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = rp_recorder_add_members(recorder, writer, &root, err);
+    if (status == RP_OK)
+        status = rp_driver_add_members(driver, writer, run, err);
+    if (status == RP_OK)
+        status = rp_recorder_describe(recorder, &root, run, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_finish(writer, rp_driver_kind(driver), run, err);
+    json_decref(run);
+    return status;
+}
+
+rp_status rp_compose_job(rp_job **out, const rp_driver *driver, rp_error *err)
+{
+    const rp_run *run = rp_driver_run(driver);
+    rp_job *job = rp_calloc(1, sizeof *job);
+    rp_status status;
+
+    *out = NULL;
+    if (!job)
+        return rp_no_memory(err);
+    status = rp_driver_metrics(driver, &job->metrics, err);
+    if (status != RP_OK) {
+        rp_free(job);
+        return status;
+    }
+    (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(run));
+    job->threads = rp_run_threads(run);
+    *out = job;
+    return RP_OK;
+}

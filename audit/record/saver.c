@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Resume points of a recipe's job. */
+#include "audit/record/saver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/record/run_archive.h"
+#include "base/memory.h"
+
+static void note(rp_saver *s, const char *text)
+{
+    if (!*s->note)
+        (void)snprintf(s->note, sizeof s->note, "%.*s", (int)sizeof s->note - 1, text);
+}
+
+/* Where the table lay is circumstance here too. */
+static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_buffer *csv, rp_error *err)
+{
+    json_t *json = json_deep_copy(recipe->json);
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (!json || json_object_set_new(json_object_get(json, "data"), "csv", json_string("data/raw.csv")) != 0) {
+        json_decref(json);
+        return rp_no_memory(err);
+    }
+    status = rp_json_write(json, &text, err);
+    if (status == RP_OK)
+        status = rp_sha256(&out->recipe, text.data, text.size, err);
+    if (status == RP_OK)
+        status = rp_sha256(&out->data, csv->data, csv->size, err);
+    rp_buffer_free(&text);
+    json_decref(json);
+    return status;
+}
+
+rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *path, const rp_recipe *recipe,
+                        const rp_buffer *csv, bool force, rp_error *err)
+{
+    rp_resume_identity identity;
+    rp_salt salt;
+    rp_status status;
+
+    *s = (rp_saver){.every = options->save_every > 0 ? options->save_every : 0, .began = time(NULL)};
+    if (!(s->every > 0) && !options->resume)
+        return RP_OK;
+    status = identity_of(&identity, recipe, csv, err);
+    /* with another salt the records would be others, and an unsalted digest may not lie about */
+    if (status == RP_OK && options->withhold)
+        status = rp_salt_open(&salt, options->withhold, err);
+    if (status == RP_OK && options->withhold)
+        status = rp_salted_member(&identity.data, &salt, "data/raw.csv", &identity.data, err);
+    if (status == RP_OK)
+        status = rp_resume_open(&s->resume, path, &identity, options->resume, force, err);
+    if (status == RP_OK)
+        note(s, rp_resume_passed_over(s->resume));
+    s->next = rp_compose_seconds() + s->every;
+    return status;
+}
+
+rp_archive_writer *rp_saver_writer(rp_saver *s)
+{
+    return s->resume && rp_resume_loaded(s->resume) ? rp_resume_take_writer(s->resume) : NULL;
+}
+
+/* Where every record has the digest of all states, the last one's must be that of the states that were loaded. */
+static rp_status compare_states(const rp_resume_point *point, const rp_driver *driver, const rp_recorder *recorder, rp_error *err)
+{
+    rp_digest digest;
+    rp_record last;
+    rp_status status;
+
+    if (rp_driver_state_period(driver) != 1)
+        return RP_OK;
+    status = rp_recorder_final_state(recorder, &digest, err);
+    if (status != RP_OK)
+        return status;
+    if (!rp_record_read(&last, (const unsigned char *)point->journal.data + point->journal.size - RP_RECORD_SIZE) ||
+        !rp_digest_equal(&last.states, &digest))
+        return rp_fail(err, RP_EHASH, "resume point: its states are not those of its journal's last record: --force instead of "
+                       "--resume starts again");
+    return RP_OK;
+}
+
+rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_error *err)
+{
+    const rp_resume_point *point = s->resume ? rp_resume_loaded(s->resume) : NULL;
+    rp_status status = RP_OK;
+
+    if (!point)
+        return RP_OK;
+    for (size_t i = 0; i < point->programs && status == RP_OK; i++)
+        status = rp_recorder_add_program(recorder, point->program[i].data, point->program[i].size, err);
+    if (status == RP_OK)
+        status = rp_recorder_continue(recorder, point->journal.data, point->journal.size, err);
+    if (status == RP_OK)
+        status = rp_driver_restore(driver, point->step, point->states.data, point->states.size, "resume point", err);
+    if (status == RP_OK)
+        status = compare_states(point, driver, recorder, err);
+    s->resumed_at = point->step;
+    s->resumes = point->resumes + 1;
+    s->began = (time_t)point->started;
+    return status;
+}
+
+static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer,
+                            rp_error *err)
+{
+    rp_status status = rp_recorder_settle(recorder, err); /* the last record may still be on its way */
+    const rp_buffer *journal = rp_recorder_journal(recorder), *text;
+    const rp_run *run = rp_driver_run(driver);
+    rp_resume_point point = {.step = rp_run_steps(run), .resumes = s->resumes, .started = (int64_t)s->began,
+                             .journal = {journal->data, journal->size}};
+    rp_buffer states = {0};
+
+    if (status != RP_OK)
+        return status;
+    (void)rp_recorder_program(recorder, 0, &point.programs);
+    point.program = rp_calloc(point.programs ? point.programs : 1, sizeof *point.program);
+    status = point.program ? rp_states_file(&states, run, true, err) : rp_no_memory(err);
+    for (size_t i = 0; i < point.programs && status == RP_OK; i++) {
+        text = rp_recorder_program(recorder, i, &point.programs);
+        point.program[i] = (rp_bytes){text->data, text->size};
+    }
+    point.states = (rp_bytes){states.data, states.size};
+    if (status == RP_OK)
+        status = rp_resume_save(s->resume, &point, writer, err);
+    rp_buffer_free(&states);
+    rp_free(point.program);
+    return status;
+}
+
+static rp_status save(rp_saver *s, const rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
+{
+    rp_error why = {0};
+    double start = rp_compose_seconds();
+    rp_status status = make_point(s, driver, recorder, writer, &why);
+
+    if (status == RP_OK)
+        s->points++;
+    else
+        note(s, why.text);
+    s->next = rp_compose_seconds() + s->every;
+    s->seconds += rp_compose_seconds() - start;
+    return status;
+}
+
+static bool wanted(const rp_saver *s, const rp_driver *driver)
+{
+    return s->resume && s->every > 0 && rp_run_steps(rp_driver_run(driver)) < rp_driver_total(driver);
+}
+
+void rp_saver_tick(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer)
+{
+    if (wanted(s, driver) && rp_compose_seconds() >= s->next)
+        (void)save(s, driver, recorder, writer);
+}
+
+rp_status rp_saver_interrupted(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err)
+{
+    const unsigned long long step = rp_run_steps(rp_driver_run(driver)), total = rp_driver_total(driver);
+
+    if (!wanted(s, driver))
+        return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", step, total);
+    if (save(s, driver, recorder, writer) == RP_OK)
+        return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu: --resume goes on from there", step, total);
+    return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu; no resume point could be made: %s", step, total, s->note);
+}
+
+void rp_saver_end(rp_saver *s, rp_status status, rp_error *err)
+{
+    if (!s->resume)
+        return;
+    if (status == RP_OK || status == RP_EDATA)
+        rp_resume_remove(s->resume);
+    else if (rp_resume_step(s->resume) && (status == RP_EIO || status == RP_ENOMEM))
+        (void)rp_fail_at(err, status, "stopped, --resume goes on after step %llu",
+                         (unsigned long long)rp_resume_step(s->resume));
+}
+
+void rp_saver_free(rp_saver *s)
+{
+    rp_resume_free(s->resume);
+    s->resume = NULL;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The first step in which two journals differ: by their records where these commit to whole states, else by computing
+ * both runs side by side. */
+#include <string.h>
+
+#include "audit/replay/diff_private.h"
+#include "audit/digest/record_tree.h"
+#include "audit/record/recorder.h"
+
+enum { FEEDS_AT = 16, STATES_AT = 80 }; /* of the digests in a record */
+
+/* NULL when nothing that can be compared differs: digests of states under different periods cannot, nor those of feeds that
+ * different salts bind. */
+static const char *field_that_differs(const rp_record *x, const rp_record *y, bool feeds, bool states)
+{
+    if (x->program != y->program)
+        return "program";
+    if (feeds && !rp_digest_equal(&x->feeds, &y->feeds))
+        return "feeds";
+    if (x->loss != y->loss || x->loss_dtype != y->loss_dtype || !rp_digest_equal(&x->results, &y->results))
+        return "results";
+    return states ? "state" : NULL;
+}
+
+/* The tree over the first records of a journal. Digests that cannot be compared are left out of it. */
+static rp_status tree_of(rp_record_tree **out, const side *s, size_t records, bool states, rp_error *err)
+{
+    rp_buffer masked = {0};
+    bool whole = states && !s->bound_apart;
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (!whole) {
+        rp_buffer_append(&masked, s->journal.data, records * RP_RECORD_SIZE);
+        status = rp_buffer_status(&masked, err);
+        for (size_t i = 0; i < records && status == RP_OK; i++) {
+            if (s->bound_apart)
+                memset(masked.data + i * RP_RECORD_SIZE + FEEDS_AT, 0, RP_DIGEST_SIZE);
+            if (!states)
+                memset(masked.data + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
+        }
+    }
+    if (status == RP_OK)
+        status = rp_record_tree_new(out, whole ? s->journal.data : masked.data, RP_RECORD_SIZE, records, err);
+    rp_buffer_free(&masked);
+    return status;
+}
+
+static rp_status name_field(const side *a, const side *b, size_t at, bool states, const char **field, rp_error *err)
+{
+    rp_record x, y;
+
+    if (!rp_record_read(&x, a->journal.data + at * RP_RECORD_SIZE) ||
+        !rp_record_read(&y, b->journal.data + at * RP_RECORD_SIZE) || x.step != at || y.step != at)
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at);
+    *field = field_that_differs(&x, &y, !a->bound_apart, states);
+    return RP_OK;
+}
+
+/* The first record that differs and in what; the number of common records when none does. Found by bisection: from the
+ * roots of the two trees down, one pair of digests a level. */
+static rp_status first_record(side *a, const side *b, size_t common, bool states, size_t *at, const char **field,
+                              rp_error *err)
+{
+    rp_record_tree *x = NULL, *y = NULL;
+    rp_status status = RP_OK;
+
+    *field = NULL;
+    *at = common;
+    if (common == 0)
+        return RP_OK;
+    status = tree_of(&x, a, common, states, err);
+    if (status == RP_OK)
+        status = tree_of(&y, b, common, states, err);
+    if (status == RP_OK) {
+        *at = rp_record_tree_bisect(x, y, &a->digests_compared);
+        if (*at < common)
+            status = name_field(a, b, *at, states, field, err);
+    }
+    rp_record_tree_free(x);
+    rp_record_tree_free(y);
+    return status;
+}
+
+/* ---- where to begin computing ---- */
+
+/* Whether the journal's record before a checkpoint is of just the states that it holds. Rolling digests cannot tell. */
+static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error *err)
+{
+    size_t n;
+    const rp_named *state = rp_run_states(rp_driver_run(s->driver), &n);
+    rp_record record;
+    rp_digest found;
+    rp_status status;
+
+    *out = rp_driver_state_period(s->driver) != 1;
+    if (*out || steps > s->journal.size / RP_RECORD_SIZE ||
+        !rp_record_read(&record, s->journal.data + (steps - 1) * RP_RECORD_SIZE))
+        return RP_OK;
+    status = rp_named_tensors_digest(&found, state, n, NULL, err);
+    *out = status == RP_OK && rp_digest_equal(&found, &record.states);
+    return status;
+}
+
+static rp_status load_checkpoint(side *s, uint64_t steps, rp_error *err)
+{
+    char member[RP_MEMBER_NAME];
+    rp_buffer file = {0};
+    rp_status status = rp_archive_read_member(s->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
+
+    if (status == RP_OK)
+        status = rp_driver_restore(s->driver, steps, file.data, file.size, member, err);
+    rp_buffer_free(&file);
+    return status;
+}
+
+rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
+{
+    char member[RP_MEMBER_NAME];
+    uint64_t period, at;
+    bool vouched = false;
+    rp_status status = rp_driver_from_archive(&s->driver, s->archive, options, err);
+
+    if (status != RP_OK || s->shared)
+        return status == RP_OK && s->base ? load_checkpoint(s, s->base, err) : status;
+    period = rp_driver_checkpoint_period(s->driver);
+    at = period ? s->step / period * period : 0;
+    if (at == 0 || !rp_archive_find(s->archive, rp_checkpoint_name(member, at)))
+        return RP_OK;
+    status = load_checkpoint(s, at, err);
+    if (status == RP_OK)
+        status = vouched_for(s, at, &vouched, err);
+    if (vouched || (status != RP_OK && status != RP_EFORMAT))
+        return status;
+    /* A checkpoint that is none, or not of what the run computed, leads nowhere. */
+    rp_driver_free(s->driver);
+    return rp_driver_from_archive(&s->driver, s->archive, options, err);
+}
+
+/* The last checkpoint at or before the step up to which all that both have are equal. */
+static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
+{
+    const uint64_t period = rp_driver_checkpoint_period(a->driver);
+    uint64_t last = 0;
+
+    for (uint64_t at = period; period && at <= step; at += period) {
+        char member[RP_MEMBER_NAME];
+        const rp_member *x = rp_archive_find(a->archive, rp_checkpoint_name(member, at)), *y = rp_archive_find(b->archive, member);
+
+        if (!x)
+            break;
+        if (y && !rp_digest_equal(&x->digest, &y->digest))
+            break;
+        last = y ? at : last;
+    }
+    return last;
+}
+
+static rp_status same_states(const side *a, const side *b, bool *same, rp_error *err)
+{
+    size_t n, m;
+    const rp_named *x = rp_run_states(rp_driver_run(a->driver), &n), *y = rp_run_states(rp_driver_run(b->driver), &m);
+    rp_status status = RP_OK;
+
+    *same = n == m;
+    for (size_t i = 0; i < n && *same && status == RP_OK; i++) {
+        rp_digest p, q;
+
+        *same = strcmp(x[i].name, y[i].name) == 0 && rp_type_equal(&x[i].type, &y[i].type);
+        if (!*same || memcmp(x[i].data, y[i].data, rp_type_bytes(&x[i].type)) == 0)
+            continue;
+        /* bytes may still differ in NaNs, which are all the same */
+        status = rp_named_tensors_digest(&p, &x[i], 1, NULL, err);
+        if (status == RP_OK)
+            status = rp_named_tensors_digest(&q, &y[i], 1, NULL, err);
+        *same = status == RP_OK && rp_digest_equal(&p, &q);
+    }
+    return status;
+}
+
+/* Rolling digests see a difference up to a period late, so both runs are computed side by side and their states
+ * compared after every step. *step is the first that differs, or stays. */
+static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_t *step, bool *found, rp_error *err)
+{
+    rp_status status = rp_driver_from_archive(&a->driver, a->archive, options, err);
+
+    *found = false;
+    if (status == RP_OK)
+        status = rp_driver_from_archive(&b->driver, b->archive, options, err);
+    if (status == RP_OK)
+        a->base = b->base = common_checkpoint(a, b, *step);
+    a->shared = b->shared = true;
+    if (status == RP_OK && a->base)
+        status = load_checkpoint(a, a->base, err);
+    if (status == RP_OK && b->base)
+        status = load_checkpoint(b, b->base, err);
+    for (uint64_t i = a->base; i <= *step && !*found && status == RP_OK; i++) {
+        bool same = true;
+
+        if (i >= rp_driver_total(a->driver) || i >= rp_driver_total(b->driver))
+            status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but a run ends before it",
+                             (unsigned long long)i);
+        if (status == RP_OK)
+            status = rp_driver_step(a->driver, err);
+        if (status == RP_OK)
+            status = rp_driver_step(b->driver, err);
+        a->steps_recomputed++;
+        b->steps_recomputed++;
+        if (status == RP_OK)
+            status = same_states(a, b, &same, err);
+        if (status == RP_OK && !same) {
+            *found = true;
+            *step = i;
+        }
+    }
+    rp_driver_free(a->driver);
+    rp_driver_free(b->driver);
+    a->driver = b->driver = NULL;
+    return status == RP_OK ? status : rp_fail_at(err, status, "recomputing both");
+}
+
+static const char *final_state(const side *s)
+{
+    const char *text = json_string_value(json_object_get(rp_archive_manifest(s->archive)->run, "final_state"));
+
+    return text ? text : "";
+}
+
+/* Rolling digests, at least on one side. */
+static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, const rp_run_options *options,
+                                 rp_buffer *out, bool *look, rp_error *err)
+{
+    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    const char *field;
+    uint64_t step;
+    bool found = false;
+    rp_status status = first_record(a, b, common, pa == pb, &k, &field, err);
+
+    if (status != RP_OK)
+        return status;
+    rp_buffer_printf(out, "journal   digests of the state: A %s, period %llu; B %s, period %llu\n",
+                     pa > 1 ? "rolling" : "whole", (unsigned long long)pa, pb > 1 ? "rolling" : "whole",
+                     (unsigned long long)pb);
+    if (field)
+        rp_buffer_printf(out, "journal   record %zu is the first that differs (its %s)\n", k, field);
+    else
+        rp_buffer_printf(out, "journal   nothing that can be compared differs in %zu common records (A %zu, B %zu)\n",
+                         common, na, nb);
+    /* the last common state may differ where no later record looks */
+    if (common == 0 || (!field && pa == pb && na == nb && strcmp(final_state(a), final_state(b)) == 0))
+        return RP_OK;
+    step = field ? k : common - 1;
+    status = locate(a, b, options, &step, &found, err);
+    if (status != RP_OK)
+        return status;
+    if (!found && !field) {
+        rp_buffer_printf(out, "state     both compute the same states in these steps\n");
+        return RP_OK;
+    }
+    rp_buffer_printf(out, "step      %llu is the first that differs when both are computed again\n",
+                     (unsigned long long)step);
+    a->step = b->step = step;
+    *look = true;
+    return RP_OK;
+}
+
+rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, bool *look, rp_error *err)
+{
+    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    const char *field;
+    uint64_t pa, pb;
+    rp_status status = rp_archive_state_period(a->archive, &pa, err);
+
+    *look = false;
+    if (status == RP_OK)
+        status = rp_archive_state_period(b->archive, &pb, err);
+    if (status == RP_OK && (pa > 1 || pb > 1))
+        return compare_rolling(a, b, pa, pb, options, out, look, err);
+    if (status == RP_OK)
+        status = first_record(a, b, common, true, &k, &field, err);
+    if (status != RP_OK)
+        return status;
+    if (!field && na == nb) {
+        rp_buffer_printf(out, "journal   all %zu records are equal%s\n", na, a->bound_apart ? ", digests of inputs aside" : "");
+        return RP_OK;
+    }
+    if (!field) {
+        rp_buffer_printf(out, "journal   equal for %zu steps; then %s goes on alone (A %zu records, B %zu)\n", k,
+                         k == na ? "B" : "A", na, nb);
+        return RP_OK;
+    }
+    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k, field,
+                     k);
+    a->step = b->step = k;
+    *look = true;
+    return RP_OK;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scoring new rows with what an archive holds: its recipe's model, its recorded preparation, its final weights. */
+#include <string.h>
+
+#include "audit/record/driver.h"
+#include "audit/archive/safetensors.h"
+#include "base/memory.h"
+#include "determinism/bits.h"
+
+typedef struct scorer {
+    rp_recipe *recipe;
+    rp_schema *schema;
+    rp_model model;
+    rp_buffer weight_bytes;
+    rp_safetensors *weights;
+    rp_run *run;
+    float *x, *scores;
+    size_t rows;
+} scorer;
+
+static void scorer_free(scorer *s)
+{
+    rp_free(s->x);
+    rp_free(s->scores);
+    rp_run_free(s->run);
+    rp_safetensors_free(s->weights);
+    rp_buffer_free(&s->weight_bytes);
+    rp_schema_free(s->schema);
+    rp_recipe_free(s->recipe);
+}
+
+static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
+{
+    json_t *recipe = NULL, *schema = NULL;
+    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &recipe, err);
+
+    if (status == RP_OK)
+        status = rp_recipe_from_json(&s->recipe, recipe, "run/recipe.json", err);
+    if (status == RP_OK)
+        status = rp_archive_read_json(archive, "data/schema.json", (size_t)64 << 20, &schema, err);
+    if (status == RP_OK)
+        status = rp_schema_from_json(&s->schema, schema, "data/schema.json", err);
+    if (status == RP_OK)
+        status = rp_model_init(&s->model, s->recipe, s->schema->features, s->schema->classes, err);
+    json_decref(recipe);
+    json_decref(schema);
+    return status;
+}
+
+static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *err)
+{
+    static const char member[] = "weights/final.safetensors";
+    rp_status status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &s->weight_bytes, err);
+
+    if (status == RP_OK)
+        status = rp_safetensors_parse(&s->weights, s->weight_bytes.data, s->weight_bytes.size, member, err);
+    for (size_t i = 0; status == RP_OK && i < s->model.n_parameters; i++) {
+        const rp_parameter *p = &s->model.parameter[i];
+        const rp_safetensor *t = rp_safetensors_find(s->weights, p->name);
+        void *host;
+
+        if (!t || t->dtype != RP_F32 || t->rank != p->rank ||
+            memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) != 0)
+            return rp_fail(err, RP_EFORMAT, "%s: %s is missing or has another shape than the recipe's model", member,
+                           p->name);
+        host = rp_malloc(t->size);
+        if (!host)
+            return rp_no_memory(err);
+        rp_to_host(host, t->data, t->dtype, t->size / sizeof(float));
+        status = rp_run_add_state(s->run, p->name, RP_F32, p->rank, p->shape, host, err);
+        rp_free(host);
+    }
+    return status;
+}
+
+rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
+                     const rp_job_options *options, char **out, size_t *length, rp_error *err)
+{
+    rp_run_options run = options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
+    scorer s = {0};
+    rp_buffer text = {0};
+    rp_status status;
+
+    *out = NULL;
+    *length = 0;
+    if (rp_archive_manifest(archive)->kind != RP_RUN_RECIPE)
+        return rp_fail(err, RP_EUNSUPPORTED, "predict: this archive is a run of the C API: only recipes say how to "
+                                             "prepare a CSV");
+    status = load_model(&s, archive, err);
+    if (status == RP_OK)
+        status = rp_schema_encode(s.schema, s.recipe, csv, size, where, &s.x, &s.rows, err);
+    if (status == RP_OK)
+        status = rp_run_new(&s.run, &run, err);
+    if (status == RP_OK)
+        status = load_weights(&s, archive, err);
+    if (status == RP_OK) {
+        s.scores = rp_reallocarray(NULL, s.rows * s.model.outputs, sizeof *s.scores);
+        status = s.scores ? rp_model_predict(&s.model, s.run, s.x, s.rows, s.scores, err) : rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = rp_predictions_write(&text, &s.model, s.schema, s.scores, s.rows, NULL, NULL, NULL, err);
+    scorer_free(&s);
+    if (status != RP_OK) {
+        rp_buffer_free(&text);
+        return status;
+    }
+    *length = text.size;
+    *out = (char *)text.data;
+    return RP_OK;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A part of a run that was replayed makes a part of its members. What is in the archive besides must be what a recorder leaves
+ * at that place, and no more: else a replay would seem to vouch for members and words that no run makes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/archive/journal.h"
+#include "audit/archive/manifest.h"
+#include "audit/replay/replay.h"
+#include "base/memory.h"
+
+/* One more than the highest program of any record: they are numbered as they first occur. */
+static rp_status count_programs(size_t *programs, const rp_archive *archive, rp_error *err)
+{
+    rp_buffer journal = {0};
+    rp_record record;
+    rp_status status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &journal, err);
+
+    *programs = 0;
+    for (size_t at = 0; status == RP_OK && at + RP_RECORD_SIZE <= journal.size; at += RP_RECORD_SIZE) {
+        if (!rp_record_read(&record, journal.data + at))
+            status = rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at / RP_RECORD_SIZE);
+        else if (record.program >= *programs)
+            *programs = (size_t)record.program + 1;
+    }
+    rp_buffer_free(&journal);
+    return status;
+}
+
+/* Members that a recorder makes step by step. Checkpoints are those of the segments, which have been counted. */
+static bool is_recorders(const char *name, size_t programs, bool recipe)
+{
+    static const char *const api[] = {"data/feeds.safetensors", "data/feeds.bin"};
+    static const char folder[] = "run/programs/";
+    char again[RP_MEMBER_NAME];
+    size_t number;
+
+    if (strcmp(name, "run/journal.bin") == 0 || strcmp(name, "weights/init.safetensors") == 0 ||
+        strncmp(name, "checkpoints/", 12) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof api / sizeof *api && !recipe; i++)
+        if (strcmp(name, api[i]) == 0)
+            return true;
+    if (strncmp(name, folder, sizeof folder - 1) != 0 || sscanf(name + sizeof folder - 1, "%zu", &number) != 1)
+        return false;
+    (void)snprintf(again, sizeof again, "run/programs/%04zu.json", number);
+    return strcmp(again, name) == 0 && number < programs;
+}
+
+static rp_status compare_names(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer, rp_error *err)
+{
+    const bool recipe = rp_driver_kind(driver) == RP_RUN_RECIPE;
+    const size_t members = rp_archive_member_count(archive);
+    size_t programs;
+    rp_status status = count_programs(&programs, archive, err);
+
+    /* behind the members those that were left out, which the manifest binds as well */
+    for (size_t i = 1; i < members + rp_archive_withheld_count(archive) && status == RP_OK; i++) {
+        const char *name = i < members ? rp_archive_member(archive, i)->name : rp_archive_withheld(archive, i - members);
+
+        if (rp_member_rank(name) != rp_member_rank(RP_RUN_STATEMENT) && !is_recorders(name, programs, recipe) &&
+            !rp_archive_writer_find(writer, name))
+            status = rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", name);
+    }
+    return status;
+}
+
+/* run: what the driver makes of the manifest's object; the recorder's keys are put to it. journal_root and final_state are
+ * compared where the journal and the last states are. */
+static rp_status compare_run(const rp_archive *archive, const rp_driver *driver, json_t *run, rp_error *err)
+{
+    const uint64_t total = rp_driver_total(driver), every = rp_driver_checkpoint_period(driver);
+    const uint64_t states = rp_driver_state_period(driver);
+    json_t *recorded = rp_archive_manifest(archive)->run;
+    const char *key;
+    json_t *value;
+    int failed = json_object_set_new(run, "steps", json_integer((json_int_t)total)) |
+                 json_object_set(run, "journal_root", json_object_get(recorded, "journal_root"));
+
+    if (every && every < total)
+        failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)every));
+    if (states != 1)
+        failed |= json_object_set_new(run, "state_period", json_integer((json_int_t)states)) |
+                  json_object_set(run, "final_state", json_object_get(recorded, "final_state"));
+    if (failed)
+        return rp_no_memory(err);
+    json_object_foreach(run, key, value)
+        if (!json_equal(json_object_get(recorded, key), value))
+            return rp_fail(err, RP_EBITS, "manifest.json: run.%s is not what the replay makes", key);
+    json_object_foreach(recorded, key, value)
+        if (!json_object_get(run, key))
+            return rp_fail(err, RP_EBITS, "manifest.json: run.%s: in the archive, but not made by the replay", key);
+    return RP_OK;
+}
+
+rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer, json_t *run,
+                                 rp_error *err)
+{
+    rp_status status = compare_names(archive, driver, writer, err);
+
+    if (status == RP_OK)
+        status = compare_run(archive, driver, run, err);
+    return status == RP_OK ? rp_driver_check_feeds(driver, err) : status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Segments follow from the number of steps and the checkpoints' period. */
+#include "audit/replay/segments.h"
+
+#include <string.h>
+
+#include "audit/record/driver.h"
+#include "audit/record/recorder.h"
+
+uint64_t rp_segment_begin(const rp_segments *s, size_t index)
+{
+    return index * s->period;
+}
+
+uint64_t rp_segment_end(const rp_segments *s, size_t index)
+{
+    return index + 1 < s->count ? (index + 1) * s->period : s->total;
+}
+
+rp_status rp_segments_of(rp_segments *out, const rp_archive *archive, uint64_t total, rp_error *err)
+{
+    char name[RP_MEMBER_NAME];
+    size_t present = 0;
+    uint64_t period;
+    rp_status status = rp_archive_checkpoint_period(archive, &period, err);
+
+    if (status != RP_OK)
+        return status;
+    for (size_t i = 0; i < rp_archive_member_count(archive); i++)
+        present += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
+    /* members are at most 65,536, so a run with more segments than that lacks a checkpoint */
+    *out = (rp_segments){total, period ? period : total, present + 1};
+    for (size_t i = 1; i < out->count; i++)
+        if (i > (total - 1) / out->period || !rp_archive_find(archive, rp_checkpoint_name(name, i * out->period)))
+            return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, but they are not those after every %llu of %llu steps",
+                           present, (unsigned long long)out->period, (unsigned long long)total);
+    if (period && (total - 1) / period != present)
+        return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, expected %llu, one after every %llu of %llu steps", present,
+                       (unsigned long long)((total - 1) / period), (unsigned long long)period, (unsigned long long)total);
+    return RP_OK;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rp_report: reads what an archive has, then writes the sections in order. An archive whose members make no sense still has
+ * a report: the part in question says why it is not shown. */
+#include "audit/report/report.h"
+
+#include <string.h>
+
+#include "audit/archive/journal.h"
+#include "base/memory.h"
+#include "determinism/bits.h"
+#include "determinism/fpenv.h"
+
+static const size_t recipe_limit = (size_t)1 << 20, json_limit = (size_t)64 << 20;
+
+bool rp_report_fatal(rp_status status)
+{
+    return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH || status == RP_EFPENV;
+}
+
+/* Keeps what does not end the report as a problem to be shown. */
+static rp_status settle(rp_status status, rp_error *problem, rp_error *err)
+{
+    if (!rp_report_fatal(status))
+        return RP_OK;
+    if (err)
+        *err = *problem;
+    return status;
+}
+
+static rp_status read_recipe(rp_report_view *r, rp_error *err)
+{
+    json_t *json = NULL;
+    rp_error *problem = &r->problem.recipe;
+    rp_status status;
+
+    if (!rp_archive_find(r->archive, "run/recipe.json"))
+        return RP_OK;
+    status = rp_archive_read_json(r->archive, "run/recipe.json", recipe_limit, &json, problem);
+    if (status == RP_OK)
+        status = rp_recipe_from_json(&r->recipe, json, "run/recipe.json", problem);
+    json_decref(json);
+    return settle(status, problem, err);
+}
+
+static rp_status read_schema(rp_report_view *r, rp_error *err)
+{
+    json_t *json = NULL;
+    rp_error *problem = &r->problem.schema;
+    rp_status status;
+
+    if (!rp_archive_find(r->archive, "data/schema.json"))
+        return RP_OK;
+    status = rp_archive_read_json(r->archive, "data/schema.json", json_limit, &json, problem);
+    if (status == RP_OK)
+        status = rp_schema_from_json(&r->schema, json, "data/schema.json", problem);
+    json_decref(json);
+    return settle(status, problem, err);
+}
+
+static rp_status read_model(rp_report_view *r, rp_error *err)
+{
+    rp_status status;
+
+    if (!r->recipe || !r->schema)
+        return RP_OK;
+    r->model = rp_malloc(sizeof *r->model);
+    if (!r->model)
+        return rp_no_memory(err);
+    status = rp_model_init(r->model, r->recipe, r->schema->features, r->schema->classes, &r->problem.model);
+    if (status != RP_OK) {
+        rp_free(r->model);
+        r->model = NULL;
+    }
+    return settle(status, &r->problem.model, err);
+}
+
+static rp_status read_metrics(rp_report_view *r, rp_error *err)
+{
+    rp_status status;
+
+    if (!rp_archive_find(r->archive, "outputs/metrics.json"))
+        return RP_OK;
+    status = rp_archive_read_json(r->archive, "outputs/metrics.json", json_limit, &r->metrics, &r->problem.metrics);
+    return settle(status, &r->problem.metrics, err);
+}
+
+static double loss_of(const rp_record *record)
+{
+    if (record->loss_dtype == RP_F32)
+        return (double)rp_from_bits_f32((uint32_t)record->loss);
+    return record->loss_dtype == RP_F64 ? rp_from_bits_f64(record->loss) : rp_from_bits_f64(0x7FF8000000000000u);
+}
+
+static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
+{
+    size_t n = bytes->size / RP_RECORD_SIZE;
+
+    if (bytes->size % RP_RECORD_SIZE || n == 0)
+        return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: %zu bytes are not records of %d bytes", bytes->size,
+                       (int)RP_RECORD_SIZE);
+    r->loss = rp_reallocarray(NULL, n, sizeof *r->loss);
+    r->program = rp_reallocarray(NULL, n, sizeof *r->program);
+    if (!r->loss || !r->program)
+        return rp_no_memory(&r->problem.journal);
+    for (size_t i = 0; i < n; i++) {
+        rp_record record;
+
+        if (!rp_record_read(&record, bytes->data + i * RP_RECORD_SIZE) || record.step != i)
+            return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: record %zu is not well formed", i);
+        r->loss[i] = loss_of(&record);
+        r->program[i] = record.program;
+    }
+    r->steps = n;
+    return RP_OK;
+}
+
+static rp_status read_journal(rp_report_view *r, rp_error *err)
+{
+    rp_buffer bytes = {0};
+    json_int_t training = json_integer_value(json_object_get(rp_archive_manifest(r->archive)->run, "training_steps"));
+    rp_status status;
+
+    if (!rp_archive_find(r->archive, "run/journal.bin"))
+        return RP_OK;
+    status = rp_archive_read_member(r->archive, "run/journal.bin", SIZE_MAX / 2, &bytes, &r->problem.journal);
+    if (status == RP_OK)
+        status = take_records(r, &bytes);
+    if (status == RP_OK && r->recipe && training > 0 && (uint64_t)training < r->steps)
+        r->training_steps = (size_t)training;
+    rp_buffer_free(&bytes);
+    return settle(status, &r->problem.journal, err);
+}
+
+static rp_status read_all(rp_report_view *r, rp_error *err)
+{
+    rp_status status = read_recipe(r, err);
+
+    if (status == RP_OK)
+        status = read_schema(r, err);
+    if (status == RP_OK)
+        status = read_model(r, err);
+    if (status == RP_OK)
+        status = read_metrics(r, err);
+    if (status == RP_OK)
+        status = read_journal(r, err);
+    if (status == RP_OK)
+        status = settle(rp_report_read_data(r, &r->problem.data), &r->problem.data, err);
+    return status;
+}
+
+static rp_status write_all(rp_report_view *r, rp_error *err)
+{
+    rp_status status;
+
+    rp_report_head(r);
+    status = rp_report_verdict(r, err);
+    if (status == RP_OK) {
+        rp_report_data_section(r);
+        status = rp_report_model_section(r, err);
+    }
+    if (status == RP_OK) {
+        rp_report_training_section(r);
+        rp_report_metrics_section(r);
+        status = rp_report_environment(r, err);
+    }
+    if (status != RP_OK)
+        return status;
+    rp_report_digests(r);
+    rp_report_how_to_verify(r);
+    rp_report_columns_appendix(r);
+    rp_report_foot(r);
+    rp_buffer_u8(r->out, 0);
+    return rp_buffer_status(r->out, err);
+}
+
+static void clear(rp_report_view *r)
+{
+    rp_report_data_clear(&r->data);
+    rp_recipe_free(r->recipe);
+    rp_schema_free(r->schema);
+    rp_free(r->model);
+    json_decref(r->metrics);
+    rp_free(r->loss);
+    rp_free(r->program);
+    rp_free(r);
+}
+
+rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
+                          rp_error *err)
+{
+    rp_report_view *r;
+    rp_buffer html = {0};
+    rp_fpenv saved;
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+
+    *out = NULL;
+    *length = 0;
+    if (status != RP_OK)
+        return status;
+    r = rp_calloc(1, sizeof *r);
+    if (!r) {
+        rp_fpenv_leave(&saved);
+        return rp_no_memory(err);
+    }
+    r->archive = archive;
+    r->verified = verified;
+    r->out = &html;
+    status = read_all(r, err);
+    if (status == RP_OK)
+        status = write_all(r, err);
+    clear(r);
+    rp_fpenv_leave(&saved);
+    if (status != RP_OK) {
+        rp_buffer_free(&html);
+        return status;
+    }
+    *length = html.size - 1;
+    *out = (char *)html.data;
+    return RP_OK;
+}

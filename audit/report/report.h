@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report: one HTML file about an archive, for people who decide. Private to audit: what its files share. Texts of an
+ * archive are hostile and go through rp_html_text, numbers through the functions below, so that neither the locale nor
+ * the C library has a say in the bytes. */
+#ifndef AUDIT_REPORT_REPORT_H
+#define AUDIT_REPORT_REPORT_H
+
+#include "audit/archive/archive.h"
+#include "audit/sign/dsse.h"
+#include "core/data/dataset.h"
+#include "core/train/model.h"
+#include "rp/audit.h"
+
+/* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and folds. */
+typedef struct rp_report_data {
+    rp_table *table;
+    uint64_t *missing;   /* [cols] */
+    size_t classes;      /* 0 for a regression */
+    const char **class_name; /* inside table */
+    uint64_t *count;     /* [folds][classes or 1]: rows; folds is 1 with train_on_all */
+    size_t folds, fold;  /* fold: the one that validates; folds when none does */
+} rp_report_data;
+
+/* What was read of the archive before a word is written. A part that is absent or makes no sense is NULL, and problem
+ * says why (RP_OK: nothing is wrong, it is absent): a damaged member must not hide the others. */
+typedef struct rp_report_view {
+    const rp_archive *archive;
+    const rp_verification *verified; /* or NULL: signatures were not checked */
+    rp_buffer *out;
+    rp_recipe *recipe;
+    rp_schema *schema;
+    rp_model *model;
+    json_t *metrics;
+    rp_report_data data;
+    double *loss;          /* [steps]; NaN where a step has none */
+    uint32_t *program;     /* [steps] */
+    size_t steps;
+    size_t training_steps; /* steps 1 .. training_steps train; 0 where there is no recipe */
+    struct {
+        rp_error recipe, schema, model, metrics, data, journal;
+    } problem;
+} rp_report_view;
+
+/* True for what ends the report (memory, I/O, a hash); other errors become part of it. */
+bool rp_report_fatal(rp_status status);
+rp_status rp_report_read_data(rp_report_view *r, rp_error *err);
+void rp_report_data_clear(rp_report_data *data);
+
+/* The sections, in order. Those that read members as they go return what ended the report. */
+void rp_report_head(rp_report_view *r);
+rp_status rp_report_verdict(rp_report_view *r, rp_error *err);
+void rp_report_data_section(rp_report_view *r);
+rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
+void rp_report_training_section(rp_report_view *r);
+void rp_report_metrics_section(rp_report_view *r);
+rp_status rp_report_environment(rp_report_view *r, rp_error *err);
+void rp_report_digests(rp_report_view *r);
+void rp_report_how_to_verify(rp_report_view *r);
+void rp_report_columns_appendix(rp_report_view *r);
+void rp_report_foot(rp_report_view *r);
+
+/* A statement in signatures/ as a report tells it; nothing in it is to be believed unless checked. */
+typedef struct rp_report_statement {
+    bool checked;   /* the verification lists it: signed by a trusted key, about this archive */
+    json_t *payload; /* in-toto; NULL when it cannot be read */
+    char key_id[RP_DIGEST_HEX]; /* "" when it cannot be read */
+    const char *key_type;       /* NULL unless checked */
+} rp_report_statement;
+rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out, rp_error *err);
+bool rp_report_is_statement(const rp_member *member);
+
+/* What trusted keys have signed, in words. */
+void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
+void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
+/* Rows of what was checked; the second only where there are decisions. */
+void rp_report_replay_row(rp_report_view *r);
+void rp_report_decision_row(rp_report_view *r);
+/* The clauses of the policy that the archive was held against, if it was. */
+void rp_report_policy(rp_report_view *r);
+
+/* ---- HTML ---- */
+
+/* Escaped, shortened to 200 characters; controls, characters that reorder or hide text, and what is not UTF-8 become
+ * U+FFFD. NULL writes nothing. */
+void rp_html_text(rp_buffer *out, const char *text);
+void rp_html_long(rp_buffer *out, const char *text); /* shortened to 2,000 */
+/* The same inside <bdi>, so that text of the archive cannot reorder what stands beside it. */
+void rp_html_name(rp_buffer *out, const char *text);
+void rp_html_count(rp_buffer *out, uint64_t n);                   /* 12,345 */
+void rp_html_fixed(rp_buffer *out, double x, int decimals);       /* |x| < 1e12; no separators: coordinates */
+void rp_html_number(rp_buffer *out, double x);                    /* 4 significant digits, thousands separated */
+void rp_html_real(rp_buffer *out, const json_t *text);            /* a number of canonical JSON: a string; else a dash */
+void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole); /* 12.3 % */
+bool rp_report_real(const json_t *text, double *x);
+/* <h2 id="...">; a section is open until the next. */
+void rp_html_section(rp_buffer *out, const char *id, const char *title);
+/* A table up to <tbody>; style (a CSS class) and caption may be NULL. heads: literals parted by |, # in front of one over
+ * numbers, an empty one over no heading. */
+void rp_html_table(rp_buffer *out, const char *style, const char *caption, const char *heads);
+/* The same in pieces, where headings are texts of the archive: up to <tr>, then cells; the caller ends the head. */
+void rp_html_table_begin(rp_buffer *out, const char *style, const char *caption);
+void rp_html_heads(rp_buffer *out, const char *heads);
+/* "The first 50 of 1,000 classes", where not all are shown. */
+void rp_html_note_first(rp_buffer *out, size_t shown, size_t all, const char *what);
+/* A row of two cells, the first a header; the caller writes what is between _open and _close. */
+void rp_html_row_open(rp_buffer *out, const char *header);
+void rp_html_row_close(rp_buffer *out);
+void rp_html_row(rp_buffer *out, const char *header, const char *text); /* text escaped */
+void rp_html_row_count(rp_buffer *out, const char *header, uint64_t n);
+/* "Not shown: the error", when there is one. */
+void rp_html_problem(rp_buffer *out, const char *what, const rp_error *problem);
+
+/* ---- SVG ---- */
+
+typedef struct rp_chart_line {
+    const double *x, *y; /* ascending x; points that are not finite are left out */
+    size_t n;
+    const char *style;   /* CSS class of the line */
+    const char *label;   /* for the legend */
+    bool dots;
+} rp_chart_line;
+
+typedef struct rp_chart {
+    const char *id, *title, *x_label, *y_label; /* literals */
+    const rp_chart_line *line;
+    size_t lines;
+    int height; /* of 720 wide */
+} rp_chart;
+
+/* A chart with round ticks; desc is the text for those who cannot see it, in HTML. */
+void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc);
+/* A bar of part / whole, beside the number that says the same. */
+void rp_svg_bar(rp_buffer *out, uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The data a run was trained on: rows, columns, missing values, classes and folds, counted again from the CSV in the
+ * archive. */
+#include <string.h>
+
+#include "audit/report/report.h"
+#include "base/memory.h"
+#include "core/data/schema.h"
+#include "determinism/decimal.h"
+
+enum { COLUMNS_INLINE = 30, COLUMNS_MAX = 1000, CLASSES_MAX = 50, FOLDS_MAX = 20 };
+static const size_t csv_limit = (size_t)4 << 30;
+
+static size_t target_column(const rp_schema *schema)
+{
+    size_t at = 0;
+
+    while (at < schema->n_columns && !schema->columns[at].target)
+        at++;
+    return at;
+}
+
+static rp_status count_missing(rp_report_view *r, rp_error *err)
+{
+    const rp_table *table = r->data.table;
+
+    r->data.missing = rp_calloc(table->cols, sizeof *r->data.missing);
+    if (!r->data.missing)
+        return rp_no_memory(err);
+    for (size_t row = 0; row < table->rows; row++)
+        for (size_t col = 0; col < table->cols; col++)
+            r->data.missing[col] += rp_cell_missing(r->recipe, table->cell[row * table->cols + col]);
+    return RP_OK;
+}
+
+/* Rows by fold and class. */
+static rp_status count_groups(rp_report_view *r, const rp_target *target, const int64_t *fold, rp_error *err)
+{
+    rp_report_data *d = &r->data;
+    bool all = r->recipe->data.train_on_all;
+    size_t groups = target->classes ? target->classes : 1;
+
+    d->folds = all ? 1 : (size_t)r->recipe->data.folds;
+    d->fold = all ? 1 : (size_t)r->recipe->data.fold;
+    d->count = rp_calloc(d->folds, groups * sizeof *d->count);
+    d->class_name = rp_reallocarray(NULL, groups, sizeof *d->class_name);
+    if (!d->count || !d->class_name)
+        return rp_no_memory(err);
+    d->classes = target->classes;
+    for (size_t k = 0; k < target->classes; k++)
+        d->class_name[k] = target->class_name[k];
+    for (size_t row = 0; row < d->table->rows; row++)
+        d->count[(all ? 0 : (size_t)fold[row]) * groups + (target->label ? (size_t)target->label[row] : 0)]++;
+    return RP_OK;
+}
+
+static rp_status count_classes(rp_report_view *r, rp_error *err)
+{
+    rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = "data/raw.csv", .err = err};
+    rp_target target = {0};
+    int64_t *fold = rp_calloc(r->data.table->rows, sizeof *fold);
+    rp_status status = fold ? rp_target_read(&cells, target_column(r->schema), &target) : rp_no_memory(err);
+
+    if (status == RP_OK && !r->recipe->data.train_on_all)
+        status = rp_split_folds(&cells, &target, fold);
+    if (status == RP_OK)
+        status = count_groups(r, &target, fold, err);
+    rp_target_clear(&target);
+    rp_free(fold);
+    return status;
+}
+
+rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
+{
+    static const char member[] = "data/raw.csv";
+    rp_buffer csv = {0};
+    rp_status status;
+
+    if (!r->recipe || !r->schema || !rp_archive_find(r->archive, member))
+        return RP_OK;
+    status = rp_archive_read_member(r->archive, member, csv_limit, &csv, err);
+    if (status == RP_OK)
+        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe->data.delimiter, r->recipe->data.header, member,
+                                err);
+    rp_buffer_free(&csv);
+    if (status == RP_OK && r->data.table->cols != r->schema->n_columns)
+        status = rp_fail(err, RP_EFORMAT, "%s: %zu columns, but data/schema.json has %zu", member, r->data.table->cols,
+                         r->schema->n_columns);
+    if (status == RP_OK)
+        status = count_missing(r, err);
+    if (status == RP_OK)
+        status = count_classes(r, err);
+    if (status != RP_OK)
+        rp_report_data_clear(&r->data);
+    return status;
+}
+
+void rp_report_data_clear(rp_report_data *data)
+{
+    rp_table_free(data->table);
+    rp_free(data->missing);
+    rp_free(data->class_name);
+    rp_free(data->count);
+    memset(data, 0, sizeof *data);
+}
+
+static const char *kind_name(const rp_schema_column *column)
+{
+    if (column->target)
+        return "target";
+    return column->kind == RP_COL_NUMERIC ? "numeric" : column->kind == RP_COL_CATEGORICAL ? "categorical" : "ignored";
+}
+
+static void put_column_name(rp_buffer *out, const rp_schema *schema, size_t col)
+{
+    if (col < schema->n_columns && schema->columns[col].name)
+        rp_html_name(out, schema->columns[col].name);
+    else
+        rp_buffer_printf(out, "column %zu", col);
+}
+
+static void put_values(rp_buffer *out, const rp_schema_column *column)
+{
+    if (column->kind == RP_COL_NUMERIC) {
+        rp_buffer_text(out, "mean ");
+        rp_html_number(out, column->mean);
+        if (column->standardize) {
+            rp_buffer_text(out, "; deviation ");
+            rp_html_number(out, column->divisor);
+        }
+    } else if (column->kind == RP_COL_CATEGORICAL) {
+        for (size_t k = 0; k < column->categories && k < 12; k++) {
+            rp_buffer_text(out, k ? ", " : "");
+            rp_html_name(out, column->category[k]);
+        }
+        if (column->categories > 12)
+            rp_buffer_printf(out, " and %zu more", column->categories - 12);
+        if (column->null_category)
+            rp_buffer_text(out, column->categories ? ", <em>missing</em>" : "<em>missing</em>");
+    }
+}
+
+static void put_columns(rp_report_view *r)
+{
+    const rp_schema *schema = r->schema;
+    rp_buffer *out = r->out;
+
+    rp_html_table(out, "columns", "Columns; means, deviations and categories are those of the training rows",
+                  "Column|Kind|#Features|#Missing|Values");
+    for (size_t i = 0; i < schema->n_columns && i < COLUMNS_MAX; i++) {
+        const rp_schema_column *column = &schema->columns[i];
+
+        rp_buffer_text(out, "<tr><th scope=\"row\">");
+        put_column_name(out, schema, i);
+        rp_buffer_printf(out, "</th><td class=\"w\">%s</td><td class=\"n\">", kind_name(column));
+        rp_html_count(out, column->width);
+        rp_buffer_text(out, "</td><td class=\"n\">");
+        if (r->data.missing)
+            rp_html_count(out, r->data.missing[i]);
+        else
+            rp_buffer_text(out, "\xE2\x80\x93");
+        rp_buffer_text(out, "</td><td>");
+        put_values(out, column);
+        rp_buffer_text(out, "</td></tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_note_first(out, COLUMNS_MAX, schema->n_columns, "columns");
+}
+
+static uint64_t part_count(const rp_report_data *d, size_t k, bool validation)
+{
+    size_t groups = d->classes ? d->classes : 1;
+    uint64_t n = 0;
+
+    for (size_t f = 0; f < d->folds; f++)
+        n += (f == d->fold) == validation ? d->count[f * groups + k] : 0;
+    return n;
+}
+
+static uint64_t part_rows(const rp_report_data *d, bool validation)
+{
+    uint64_t n = 0;
+
+    for (size_t k = 0; k < (d->classes ? d->classes : 1); k++)
+        n += part_count(d, k, validation);
+    return n;
+}
+
+static void put_class_cells(rp_report_view *r, size_t k, bool validation)
+{
+    uint64_t n = part_count(&r->data, k, validation), all = part_rows(&r->data, validation);
+
+    rp_buffer_text(r->out, "<td class=\"n\">");
+    rp_html_count(r->out, n);
+    rp_buffer_text(r->out, "</td><td class=\"n\">");
+    rp_html_share(r->out, n, all);
+    rp_buffer_text(r->out, "</td>");
+    if (!validation) {
+        rp_buffer_text(r->out, "<td class=\"bars\">");
+        rp_svg_bar(r->out, n, all);
+        rp_buffer_text(r->out, "</td>");
+    }
+}
+
+static void put_classes(rp_report_view *r)
+{
+    rp_buffer *out = r->out;
+    const rp_report_data *d = &r->data;
+    bool validation = d->fold < d->folds;
+
+    if (!d->classes)
+        return;
+    rp_buffer_text(out, "<h3>Classes</h3>\n");
+    rp_html_table(out, NULL, NULL,
+                  validation ? "Class|#Training rows|#Share||#Validation rows|#Share" : "Class|#Training rows|#Share||");
+    for (size_t k = 0; k < d->classes && k < CLASSES_MAX; k++) {
+        rp_buffer_text(out, "<tr><th scope=\"row\">");
+        rp_html_name(out, d->class_name[k]);
+        if (d->classes == 2 && k == 1)
+            rp_buffer_text(out, " <span class=\"soft\">(positive)</span>");
+        rp_buffer_text(out, "</th>");
+        put_class_cells(r, k, false);
+        if (validation)
+            put_class_cells(r, k, true);
+        rp_buffer_text(out, "</tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_note_first(out, CLASSES_MAX, d->classes, "classes");
+}
+
+static void put_folds(rp_report_view *r)
+{
+    rp_buffer *out = r->out;
+    const rp_report_data *d = &r->data;
+    size_t groups = d->classes ? d->classes : 1, shown = d->classes == 2 ? 2 : 0;
+
+    if (d->folds < 2)
+        return;
+    rp_buffer_text(out, "<h3>Folds</h3>\n");
+    rp_html_table_begin(out, "slim", NULL);
+    rp_html_heads(out, "Fold|Used for|#Rows");
+    for (size_t k = 0; k < shown; k++) {
+        rp_buffer_text(out, "<th scope=\"col\" class=\"n\">Share of ");
+        rp_html_name(out, d->class_name[k]);
+        rp_buffer_text(out, "</th>");
+    }
+    rp_buffer_text(out, "</tr></thead>\n<tbody>\n");
+    for (size_t f = 0; f < d->folds && f < FOLDS_MAX; f++) {
+        uint64_t rows = 0;
+
+        for (size_t k = 0; k < groups; k++)
+            rows += d->count[f * groups + k];
+        rp_buffer_printf(out, "<tr><th scope=\"row\">%zu</th><td>%s</td><td class=\"n\">", f,
+                         f == d->fold ? "validation" : "training");
+        rp_html_count(out, rows);
+        rp_buffer_text(out, "</td>");
+        for (size_t k = 0; k < shown; k++) {
+            rp_buffer_text(out, "<td class=\"n\">");
+            rp_html_share(out, d->count[f * groups + k], rows);
+            rp_buffer_text(out, "</td>");
+        }
+        rp_buffer_text(out, "</tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_note_first(out, FOLDS_MAX, d->folds, "folds");
+}
+
+static void put_column_kinds(rp_report_view *r)
+{
+    size_t numeric = 0, categorical = 0, ignored = 0;
+
+    for (size_t i = 0; i < r->schema->n_columns; i++) {
+        const rp_schema_column *column = &r->schema->columns[i];
+
+        numeric += column->kind == RP_COL_NUMERIC;
+        categorical += column->kind == RP_COL_CATEGORICAL;
+        ignored += column->kind == RP_COL_IGNORE && !column->target;
+    }
+    rp_html_row_open(r->out, "Columns");
+    rp_html_count(r->out, r->schema->n_columns);
+    rp_buffer_printf(r->out, ": %zu numeric, %zu categorical, %zu ignored, 1 target; ", numeric, categorical, ignored);
+    rp_html_count(r->out, r->schema->features);
+    rp_buffer_text(r->out, " features after encoding");
+    rp_html_row_close(r->out);
+}
+
+static void put_missing(rp_report_view *r)
+{
+    uint64_t cells = 0;
+    size_t columns = 0;
+
+    for (size_t i = 0; i < r->data.table->cols; i++) {
+        cells += r->data.missing[i];
+        columns += r->data.missing[i] != 0;
+    }
+    rp_html_row_open(r->out, "Missing values");
+    if (!cells)
+        rp_buffer_text(r->out, "none");
+    else {
+        rp_html_count(r->out, cells);
+        rp_buffer_printf(r->out, " %s in %zu %s; numeric: %s, categorical: %s", cells == 1 ? "cell" : "cells", columns,
+                         columns == 1 ? "column" : "columns",
+                         r->recipe->data.missing_numeric == RP_MISSING_MEAN ? "the training mean" : "refused",
+                         r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own" : "refused");
+    }
+    rp_html_row_close(r->out);
+}
+
+static void put_split(rp_report_view *r)
+{
+    const rp_report_data *d = &r->data;
+    rp_buffer *out = r->out;
+
+    rp_html_row_open(out, "Split");
+    rp_html_count(out, part_rows(d, false));
+    rp_buffer_text(out, " rows to train");
+    if (d->fold < d->folds) {
+        rp_buffer_text(out, ", ");
+        rp_html_count(out, part_rows(d, true));
+        rp_buffer_printf(out, " to validate: fold %zu of 0 to %zu%s", d->fold, d->folds - 1,
+                         d->classes && r->recipe->data.stratify ? ", each with the classes' shares" : "");
+    } else {
+        rp_buffer_text(out, "; no validation part");
+    }
+    rp_html_row_close(out);
+}
+
+static void put_facts(rp_report_view *r)
+{
+    const rp_member *csv = rp_archive_find(r->archive, "data/raw.csv");
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
+    if (csv) {
+        rp_html_row_open(out, "File");
+        rp_buffer_text(out, "data/raw.csv in the archive, ");
+        rp_html_count(out, csv->size);
+        rp_buffer_text(out, " bytes");
+        rp_html_row_close(out);
+    }
+    if (r->data.table)
+        rp_html_row_count(out, "Rows", r->data.table->rows);
+    put_column_kinds(r);
+    rp_html_row_open(out, "Target");
+    put_column_name(out, r->schema, target_column(r->schema));
+    if (r->schema->classes)
+        rp_buffer_printf(out, ", %zu classes", r->schema->classes);
+    else
+        rp_buffer_text(out, ", a number (regression)");
+    rp_html_row_close(out);
+    if (r->data.table) {
+        put_missing(r);
+        put_split(r);
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
+/* What a run of the API has: feeds and bound tensors, by size. */
+static void put_api_data(rp_report_view *r)
+{
+    rp_buffer *out = r->out;
+    bool any = false;
+
+    rp_buffer_text(out, "<p>A program made this run, so there is no table with a schema. What it computed on is in these "
+                        "members:</p>\n<table class=\"facts\">\n<tbody>\n");
+    for (size_t i = 0; i < rp_archive_member_count(r->archive); i++) {
+        const rp_member *member = rp_archive_member(r->archive, i);
+        bool bound = strcmp(member->name, "data/tensors.safetensors") == 0;
+        bool feeds = strcmp(member->name, "data/feeds.safetensors") == 0;
+
+        if (!bound && !feeds)
+            continue;
+        any = true;
+        rp_html_row_open(out, bound ? "Bound to the run" : "Fed step by step");
+        rp_buffer_printf(out, "%s, ", member->name);
+        rp_html_count(out, member->size);
+        rp_buffer_text(out, " bytes");
+        rp_html_row_close(out);
+    }
+    if (!any)
+        rp_html_row(out, "Data", "none: the programs compute on their own states");
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
+/* What the archive was made without, by choice. */
+static void put_withheld(rp_report_view *r)
+{
+    size_t n = rp_archive_withheld_count(r->archive);
+
+    if (n == 0)
+        return;
+    rp_buffer_text(r->out, "<p>Left out of the archive, for it is confidential, and bound by salted digests: ");
+    for (size_t i = 0; i < n; i++)
+        rp_buffer_printf(r->out, "%s<code>%s</code>%s", i ? ", " : "", rp_archive_withheld(r->archive, i),
+                         rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)" : "");
+    rp_buffer_text(r->out, ". A replay needs them, and compares them first.</p>\n");
+}
+
+void rp_report_data_section(rp_report_view *r)
+{
+    rp_html_section(r->out, "data", "Data");
+    rp_html_problem(r->out, "The schema", &r->problem.schema);
+    rp_html_problem(r->out, "What the CSV holds", &r->problem.data);
+    put_withheld(r);
+    if (!r->schema) {
+        if (rp_archive_manifest(r->archive)->kind == RP_RUN_API)
+            put_api_data(r);
+        else if (r->problem.schema.status == RP_OK && rp_archive_withheld_count(r->archive) == 0)
+            rp_buffer_text(r->out, "<p>The archive has no schema.</p>\n");
+        return;
+    }
+    put_facts(r);
+    if (r->data.table) {
+        put_classes(r);
+        put_folds(r);
+    }
+    rp_buffer_text(r->out, "<h3>Columns</h3>\n");
+    if (r->schema->n_columns <= COLUMNS_INLINE)
+        put_columns(r);
+    else
+        rp_buffer_text(r->out, "<p>One by one at the <a href=\"#columns\">end of this report</a>.</p>\n");
+}
+
+void rp_report_columns_appendix(rp_report_view *r)
+{
+    if (!r->schema || r->schema->n_columns <= COLUMNS_INLINE)
+        return;
+    rp_html_section(r->out, "columns", "Appendix: columns");
+    put_columns(r);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a report says of replays, decisions and policies: of what a trusted key has signed, in words; the rest is listed with
+ * its type alone (report_verdict.c). */
+#include <string.h>
+
+#include "audit/report/report.h"
+#include "rp/policy.h"
+#include "rp/statement.h"
+
+static void put_by(rp_buffer *out, const rp_verified_statement *one)
+{
+    rp_buffer_text(out, "<br/><span class=\"soft\">");
+    rp_html_text(out, one->time);
+    rp_buffer_printf(out, " by key <span class=\"hash\">%.16s</span></span>", one->key_id);
+}
+
+/* "7 of 15 steps" and how they were chosen. */
+static void put_extent(rp_buffer *out, const rp_replay_scope *scope)
+{
+    if (scope->mode == RP_REPLAY_FULL) {
+        rp_buffer_text(out, "all ");
+        rp_html_count(out, scope->steps);
+        rp_buffer_text(out, " steps and every member");
+        return;
+    }
+    rp_html_count(out, scope->steps);
+    rp_buffer_text(out, " of ");
+    rp_html_count(out, scope->steps_total);
+    rp_buffer_text(out, " steps (");
+    rp_html_share(out, scope->steps, scope->steps_total);
+    rp_buffer_text(out, scope->mode == RP_REPLAY_SAMPLE ? "), drawn by the seed " : "), chosen by the replayer");
+    rp_html_name(out, scope->seed);
+}
+
+void rp_report_verdict_words(rp_buffer *out, const rp_verdict *v)
+{
+    rp_buffer_text(out, v->identical ? "Replay: every bit the same; " : "<strong>Replay: bits differ</strong>; ");
+    put_extent(out, &v->scope);
+    rp_buffer_text(out, ", kernels ");
+    rp_html_text(out, v->level);
+    rp_buffer_text(out, " on ");
+    rp_html_text(out, v->cpu);
+    if (!v->conforms)
+        rp_buffer_text(out, "; kernels there do not conform");
+    else if (!v->healthy)
+        rp_buffer_text(out, "; libraries there are others than built against");
+    if (!v->identical) {
+        rp_buffer_text(out, "<br/>");
+        rp_html_text(out, v->difference);
+    }
+}
+
+void rp_report_approval_words(rp_buffer *out, const rp_approval *a)
+{
+    static const char *const done[] = {"Approved", "<strong>Rejected</strong>", "Abstained"};
+
+    rp_buffer_printf(out, "%s as ", done[a->decision]);
+    rp_html_name(out, a->role);
+    rp_buffer_text(out, ": ");
+    rp_html_name(out, a->reason);
+}
+
+/* Whether it speaks against the archive. */
+static bool is_against(const rp_verified_statement *one)
+{
+    return (one->verdict && !one->verdict->identical) || (one->approval && one->approval->decision == RP_REJECT);
+}
+
+/* All that speak against the archive before all others: the order of members is that of hashes, which a signer can choose. */
+static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
+{
+    enum { ROWS_MAX = 16 };
+    size_t shown = 0, all = 0;
+
+    for (int fine = 0; fine < 2; fine++)
+        for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+            const rp_verified_statement *one = &r->verified->statement[i];
+
+            if (one->kind != kind || is_against(one) == (fine != 0) || all++ >= ROWS_MAX)
+                continue;
+            if (shown++)
+                rp_buffer_text(r->out, "<br/>");
+            if (one->verdict)
+                rp_report_verdict_words(r->out, one->verdict);
+            else if (one->approval)
+                rp_report_approval_words(r->out, one->approval);
+            put_by(r->out, one);
+        }
+    rp_html_note_first(r->out, shown, all, kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
+                                                                         : "replays; all are listed below");
+    return shown;
+}
+
+void rp_report_replay_row(rp_report_view *r)
+{
+    rp_html_row_open(r->out, "Replay");
+    if (put_kind(r, RP_STATEMENT_VERDICT))
+        rp_buffer_text(r->out, "<br/>As signed by trusted keys; not repeated for this report");
+    else
+        rp_buffer_text(r->out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and "
+                               "compares every bit");
+    rp_html_row_close(r->out);
+}
+
+void rp_report_decision_row(rp_report_view *r)
+{
+    size_t before = r->out->size;
+
+    rp_html_row_open(r->out, "Decisions");
+    if (put_kind(r, RP_STATEMENT_APPROVAL) == 0) {
+        r->out->size = before; /* no row */
+        return;
+    }
+    rp_html_row_close(r->out);
+}
+
+void rp_report_policy(rp_report_view *r)
+{
+    const rp_policy_result *policy = r->verified ? r->verified->policy : NULL;
+    rp_buffer *out = r->out;
+
+    if (!policy)
+        return;
+    rp_buffer_text(out, "<h3>Policy</h3>\n<p>");
+    rp_html_name(out, policy->name);
+    rp_buffer_printf(out, ", SHA-256 <span class=\"hash\">%s</span></p>\n", policy->digest);
+    rp_html_table(out, "policy", NULL, "Clause|What it asks for, and what was found");
+    for (size_t i = 0; i < policy->clauses; i++) {
+        const rp_policy_clause *clause = &policy->clause[i];
+
+        rp_buffer_printf(out, "<tr><td>%s<br/>%s</td><td>", clause->clause, clause->met ? "met" : "<strong>not met</strong>");
+        rp_html_long(out, clause->text);
+        rp_buffer_text(out, "</td></tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading and writing a signer's certificates, and putting them into archives. */
+#include "audit/sign/certificate.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/archive/archive.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "rp/trust.h"
+
+enum { SHORT_ID = 16 };
+static const char prefix[] = "signatures/", suffix[] = ".x509.pem";
+
+void rp_certificate_member(char out[RP_MEMBER_NAME], const char *key_id)
+{
+    (void)snprintf(out, RP_MEMBER_NAME, "%s%.16s%s", prefix, key_id, suffix);
+}
+
+bool rp_certificate_member_valid(const char *member)
+{
+    const char *id = member + sizeof prefix - 1;
+
+    return strncmp(member, prefix, sizeof prefix - 1) == 0 && strspn(id, "0123456789abcdef") == SHORT_ID &&
+           strcmp(id + SHORT_ID, suffix) == 0;
+}
+
+/* Each is another than those before it, and the one before it names it as its issuer. */
+static const char *link_fault(const STACK_OF(X509) *chain, X509 *next)
+{
+    int n = sk_X509_num(chain);
+
+    if (n >= RP_CHAIN_LENGTH)
+        return "more certificates than a chain has";
+    for (int i = 0; i < n; i++)
+        if (X509_cmp(sk_X509_value(chain, i), next) == 0)
+            return "a certificate is there twice";
+    if (n > 0 && X509_NAME_cmp(X509_get_issuer_name(sk_X509_value(chain, n - 1)), X509_get_subject_name(next)) != 0)
+        return "not in order: each certificate must be issued by the next";
+    return NULL;
+}
+
+typedef struct reading {
+    rp_certificate *out;
+    rp_status code;
+} reading;
+
+static rp_status take(void *self, const unsigned char *der, size_t size, const char *where, rp_error *err)
+{
+    reading *r = self;
+    const unsigned char *at = der;
+    X509 *one = d2i_X509(NULL, &at, (long)size);
+    const char *fault = one != NULL ? link_fault(r->out->chain, one) : "a certificate that OpenSSL cannot read";
+    rp_status status;
+
+    if (fault == NULL && sk_X509_push(r->out->chain, one) > 0)
+        return RP_OK;
+    status = fault == NULL || rp_openssl_no_memory() ? rp_no_memory(err) : rp_fail(err, r->code, "%s: %s", where, fault);
+    X509_free(one);
+    return status;
+}
+
+static rp_status find_key(rp_certificate *out, const char *where, rp_status code, rp_error *err)
+{
+    X509 *leaf = sk_X509_value(out->chain, 0);
+    const char *fault = rp_x509_key_fault(leaf, false, true);
+    rp_status status;
+
+    if (fault != NULL)
+        return rp_fail(err, code, "%s: a certificate of %s", where, fault);
+    status = rp_key_of_certificate(&out->key, leaf, where, err);
+    if (status == RP_EARG && err != NULL)
+        err->status = code;
+    return status == RP_EARG ? code : status;
+}
+
+static rp_status check_text(const rp_certificate *certificate, const void *pem, size_t size, const char *where, rp_status code,
+                            rp_error *err)
+{
+    rp_buffer again = {0};
+    rp_status status = rp_certificate_write(&again, certificate, err);
+
+    if (status == RP_OK && (again.size != size || memcmp(again.data, pem, size) != 0))
+        status = rp_fail(err, code, "%s: not the one text of these certificates", where);
+    rp_buffer_free(&again);
+    return status;
+}
+
+rp_status rp_certificate_parse(rp_certificate *out, const void *pem, size_t size, bool exact, const char *where, rp_status code,
+                               rp_error *err)
+{
+    reading r = {out, code};
+    rp_status status = RP_OK;
+
+    memset(out, 0, sizeof *out);
+    if (size > RP_CERTIFICATE_LIMIT)
+        return rp_fail(err, code, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_CERTIFICATE_LIMIT);
+    ERR_clear_error();
+    out->chain = sk_X509_new_null();
+    if (out->chain == NULL)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_pem_blocks(pem, size, "CERTIFICATE", where, code, take, &r, err);
+    if (status == RP_OK)
+        status = find_key(out, where, code, err);
+    if (status == RP_OK && exact)
+        status = check_text(out, pem, size, where, code, err);
+    ERR_clear_error();
+    return status;
+}
+
+void rp_certificate_clear(rp_certificate *certificate)
+{
+    sk_X509_pop_free(certificate->chain, X509_free);
+    rp_key_free(certificate->key);
+    memset(certificate, 0, sizeof *certificate);
+}
+
+rp_status rp_certificate_write(rp_buffer *out, const rp_certificate *certificate, rp_error *err)
+{
+    BIO *bio = BIO_new(BIO_s_mem());
+    bool done = bio != NULL;
+    char *text;
+    long size;
+
+    for (int i = 0; done && i < sk_X509_num(certificate->chain); i++)
+        done = PEM_write_bio_X509(bio, sk_X509_value(certificate->chain, i)) == 1;
+    if (done && (size = BIO_get_mem_data(bio, &text)) > 0)
+        rp_buffer_append(out, text, (size_t)size);
+    BIO_free(bio);
+    return done ? rp_buffer_status(out, err) : rp_no_memory(err);
+}
+
+/* ---- from files ---- */
+
+static rp_status load(rp_certificate *out, rp_buffer *text, const char *path, rp_error *err)
+{
+    rp_buffer file = {0};
+    rp_status status = rp_file_read(path, RP_CERTIFICATE_LIMIT, &file, err);
+
+    memset(out, 0, sizeof *out);
+    if (status == RP_EDATA)
+        status = rp_fail(err, RP_EARG, "%s: too large for a chain of certificates", path);
+    if (status == RP_OK)
+        status = rp_certificate_parse(out, file.data, file.size, false, path, RP_EARG, err);
+    if (status == RP_OK)
+        status = rp_certificate_write(text, out, err);
+    rp_buffer_free(&file);
+    return status;
+}
+
+rp_status rp_key_load_certificates(rp_key *key, const char *path, rp_error *err)
+{
+    rp_certificate certificate;
+    rp_buffer text = {0};
+    rp_status status = load(&certificate, &text, path, err);
+
+    if (status == RP_OK && strcmp(rp_key_id(certificate.key), rp_key_id(key)) != 0)
+        status = rp_fail(err, RP_EARG, "%s: the first certificate is of key %s, the signing key is %s", path,
+                         rp_key_id(certificate.key), rp_key_id(key));
+    if (status == RP_OK)
+        rp_key_set_certificates(key, &text);
+    rp_certificate_clear(&certificate);
+    rp_buffer_free(&text);
+    return status;
+}
+
+rp_status rp_archive_add_certificates(const char *archive, const char *path, bool force, char member[RP_MEMBER_NAME],
+                                      rp_error *err)
+{
+    rp_certificate certificate;
+    char name[RP_MEMBER_NAME];
+    rp_buffer text = {0};
+    rp_status status = load(&certificate, &text, path, err);
+
+    if (status == RP_OK) {
+        rp_certificate_member(name, rp_key_id(certificate.key));
+        status = rp_archive_add_statement(archive, name, text.data, text.size, force, err);
+    }
+    if (status == RP_OK && member != NULL)
+        memcpy(member, name, sizeof name);
+    rp_certificate_clear(&certificate);
+    rp_buffer_free(&text);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Signing statements about a finished archive and adding them to it (rp/statement.h). */
+#include <string.h>
+#include <time.h>
+
+#include "audit/archive/archive_private.h"
+#include "audit/statements/oms.h"
+#include "audit/statements/statement.h"
+#include "base/memory.h"
+#include "rp/trust.h"
+
+/* The member's name follows from its bytes. */
+static rp_status sign(rp_added *out, rp_buffer *text, rp_statement_kind kind, const char *archive_id, const rp_key *key,
+                      const json_t *predicate, rp_error *err)
+{
+    rp_digest body;
+    unsigned char id[RP_DIGEST_SIZE];
+    rp_status status;
+
+    if (!rp_unhex(id, sizeof id, archive_id))
+        return rp_fail(err, RP_EARG, "%.64s is not an archive id: expected 64 lowercase hex digits", archive_id);
+    status = rp_statement_write(text, key, archive_id, rp_statement_type(kind), predicate, err);
+    if (status == RP_OK)
+        status = rp_sha256(&body, text->data, text->size, err);
+    if (status != RP_OK)
+        return status;
+    rp_statement_member(out->member.name, kind, rp_key_id(key), &body);
+    out->member.size = text->size;
+    out->bytes = text->data;
+    return RP_OK;
+}
+
+/* The key's certificates go with what it signs. */
+static size_t add_certificates(rp_added *out, const rp_key *key)
+{
+    const rp_buffer *text = rp_key_certificates(key);
+
+    if (text == NULL)
+        return 0;
+    rp_certificate_member(out->member.name, rp_key_id(key));
+    out->member.size = text->size;
+    out->bytes = text->data;
+    out->once = true;
+    return 1;
+}
+
+static rp_status add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
+                     const json_t *predicate, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_added added[2] = {{.bytes = NULL}, {.bytes = NULL}};
+    size_t n = add_certificates(added, key);
+    rp_status status = sign(&added[n], &text, kind, archive_id, key, predicate, err);
+
+    if (status == RP_OK)
+        status = rp_archive_add_members(path, archive_id, added, n + 1, false, err);
+    if (status == RP_OK && member != NULL)
+        memcpy(member, added[n].member.name, RP_MEMBER_NAME);
+    rp_buffer_free(&text);
+    return status;
+}
+
+rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
+                            const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    json_t *predicate;
+    rp_status status = rp_verdict_write(&predicate, outcome, err);
+
+    if (status == RP_OK)
+        status = add(path, RP_STATEMENT_VERDICT, archive_id, key, predicate, member, err);
+    json_decref(predicate);
+    return status;
+}
+
+rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval, const rp_key *key,
+                             char member[RP_MEMBER_NAME], rp_error *err)
+{
+    json_t *predicate;
+    rp_status status = rp_approval_write(&predicate, approval, time(NULL), err);
+
+    if (status == RP_OK)
+        status = add(path, RP_STATEMENT_APPROVAL, archive_id, key, predicate, member, err);
+    json_decref(predicate);
+    return status;
+}
+
+/* The bundle is over the members of the archive that is at path now: nothing is signed unless that is the one that was asked for. */
+static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, const char *archive_id, const rp_key *key,
+                             rp_error *err)
+{
+    rp_archive *archive;
+    rp_status status = rp_archive_open(&archive, path, err);
+
+    if (status == RP_OK && strcmp(rp_archive_id(archive), archive_id) != 0)
+        status = rp_fail(err, RP_EHASH, "%s: is now the archive %.64s, not %.64s: nothing was signed", path, rp_archive_id(archive),
+                         archive_id);
+    if (status == RP_OK && rp_archive_find(archive, RP_OMS_BUNDLE) == NULL) {
+        status = rp_oms_write(text, key, archive->id, archive->member, archive->members, err);
+        memcpy(out->member.name, RP_OMS_BUNDLE, sizeof RP_OMS_BUNDLE);
+        out->member.size = text->size;
+        out->bytes = text->data;
+        out->once = true; /* another who signs at this moment may have brought one */
+    }
+    rp_archive_close(archive);
+    return status;
+}
+
+rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_key *key, char member[RP_MEMBER_NAME],
+                             rp_error *err)
+{
+    char now[RP_TIME_TEXT];
+    rp_buffer text = {0}, bundle = {0};
+    rp_added added[3] = {{.bytes = NULL}, {.bytes = NULL}, {.bytes = NULL}};
+    size_t n = add_certificates(added, key);
+    json_t *predicate;
+    rp_status status;
+
+    rp_time_write(now, time(NULL));
+    predicate = json_pack("{s:s}", "time", now);
+    status = predicate ? sign(&added[n], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err) : rp_no_memory(err);
+    if (status == RP_OK && rp_key_is_ecdsa(key))
+        status = make_bundle(&added[n + 1], &bundle, path, archive_id, key, err);
+    if (status == RP_OK)
+        status = rp_archive_add_members(path, archive_id, added, n + (added[n + 1].bytes != NULL ? 2 : 1), false, err);
+    if (status == RP_OK && member != NULL)
+        memcpy(member, added[n].member.name, RP_MEMBER_NAME);
+    json_decref(predicate);
+    rp_buffer_free(&text);
+    rp_buffer_free(&bundle);
+    return status;
+}

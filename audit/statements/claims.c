@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What members of signatures/ claim to be, for those who look into an archive without trusting anyone. */
+#include <string.h>
+
+#include "audit/archive/archive.h"
+#include "audit/sign/certificate.h"
+#include "audit/log/log_note.h"
+#include "audit/statements/oms.h"
+#include "audit/statements/statement.h"
+#include "audit/trust/timestamp.h"
+
+static const char *const kinds[] = {
+    [RP_STATEMENT_PROVENANCE] = "provenance", [RP_STATEMENT_ENDORSEMENT] = "endorsement", [RP_STATEMENT_VERDICT] = "verdict",
+    [RP_STATEMENT_APPROVAL] = "approval",     [RP_STATEMENT_BUNDLE] = "bundle",           [RP_STATEMENT_OTHER] = "other",
+};
+
+/* NULL: a statement. */
+static const char *kind_by_name(const char *member)
+{
+    if (strcmp(member, RP_OMS_BUNDLE) == 0)
+        return kinds[RP_STATEMENT_BUNDLE];
+    if (rp_timestamp_member_valid(member))
+        return "timestamp";
+    if (rp_certificate_member_valid(member))
+        return "certificates";
+    return rp_log_member_valid(member) ? "log proof" : NULL;
+}
+
+static rp_status read_statement(rp_claim *out, const rp_archive *archive, const rp_member *member, rp_error *err)
+{
+    json_t *payload = NULL;
+    rp_buffer text = {0};
+    const char *type;
+    rp_status status = rp_archive_read_member(archive, member->name, RP_STATEMENT_LIMIT, &text, err);
+
+    if (status == RP_OK)
+        status = rp_statement_claims(&payload, out->key_id, text.data, text.size, member->name, err);
+    type = json_string_value(json_object_get(payload, "predicateType"));
+    out->kind = status == RP_OK && type != NULL ? kinds[rp_statement_kind_of(type)] : "unreadable";
+    json_decref(payload);
+    rp_buffer_free(&text);
+    return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH ? status : RP_OK;
+}
+
+rp_status rp_archive_claim(const rp_archive *archive, const rp_member *member, rp_claim *out, rp_error *err)
+{
+    *out = (rp_claim){.kind = NULL};
+    if (strncmp(member->name, "signatures/", strlen("signatures/")) != 0)
+        return RP_OK;
+    out->kind = kind_by_name(member->name);
+    return out->kind != NULL ? RP_OK : read_statement(out, archive, member, err);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bundles of OpenSSF Model Signing (FORMAT.md 5.1). The signed payload is a function of the members alone, so checking
+ * makes it again and compares the bytes; what differs is looked for only afterwards, for the error. */
+#include "audit/statements/oms.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/digest/digest.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define MEDIA_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
+#define SERIALIZATION                                                                                                  \
+    "{\"allow_symlinks\":false,\"hash_type\":\"sha256\",\"ignore_paths\":[\"signatures\"],\"method\":\"files\"}"
+
+/* The members outside signatures/ in the order of resources; borrowed. */
+typedef struct listing {
+    const rp_member **at;
+    size_t count;
+} listing;
+
+/* As Model Signing sorts paths: component by component, so '/' comes before every other byte. */
+static int by_path(const void *a, const void *b)
+{
+    const unsigned char *x = (const unsigned char *)(*(const rp_member *const *)a)->name;
+    const unsigned char *y = (const unsigned char *)(*(const rp_member *const *)b)->name;
+
+    while (*x != '\0' && *x == *y)
+        x++, y++;
+    return (*x == '/' ? 1 : *x) - (*y == '/' ? 1 : *y);
+}
+
+static rp_status list_members(listing *out, const rp_member *member, size_t members, rp_error *err)
+{
+    out->count = 0;
+    out->at = rp_reallocarray(NULL, members ? members : 1, sizeof *out->at);
+    if (out->at == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < members; i++)
+        if (rp_member_rank(member[i].name) != rp_member_rank(RP_OMS_BUNDLE))
+            out->at[out->count++] = &member[i];
+    qsort(out->at, out->count, sizeof *out->at, by_path);
+    return RP_OK;
+}
+
+/* SHA-256 of the resources' raw digests, one after another. */
+static rp_status root_of(char hex[RP_DIGEST_HEX], const listing *list, rp_error *err)
+{
+    rp_sha256_stream *hash;
+    rp_digest root;
+    rp_status status = rp_sha256_stream_new(&hash, err);
+
+    if (status != RP_OK)
+        return status;
+    for (size_t i = 0; i < list->count; i++)
+        rp_sha256_stream_update(hash, list->at[i]->digest.bytes, RP_DIGEST_SIZE);
+    status = rp_sha256_stream_finish(hash, &root, err);
+    rp_sha256_stream_free(hash);
+    if (status == RP_OK)
+        rp_digest_hex(hex, &root);
+    return status;
+}
+
+/* Canonical JSON; names of members need no escapes. */
+static rp_status payload_write(rp_buffer *out, const listing *list, const char *archive_id, rp_error *err)
+{
+    char hex[RP_DIGEST_HEX];
+    rp_status status = root_of(hex, list, err);
+
+    if (status != RP_OK)
+        return status;
+    rp_buffer_text(out, "{\"_type\":\"" RP_STATEMENT_TYPE "\",\"predicate\":{\"resources\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        char digest[RP_DIGEST_HEX];
+
+        rp_digest_hex(digest, &list->at[i]->digest);
+        rp_buffer_printf(out, "%s{\"algorithm\":\"sha256\",\"digest\":\"%s\",\"name\":\"%s\"}", i ? "," : "", digest,
+                         list->at[i]->name);
+    }
+    rp_buffer_printf(out, "],\"serialization\":" SERIALIZATION "},\"predicateType\":\"" RP_OMS_TYPE
+                     "\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},\"name\":\"%s\"}]}", hex, archive_id);
+    return rp_buffer_status(out, err);
+}
+
+rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id, const rp_member *member,
+                       size_t members, rp_error *err)
+{
+    rp_buffer payload = {0};
+    listing list = {0};
+    json_t *envelope = NULL, *bundle = NULL;
+    rp_status status;
+
+    if (!rp_key_is_ecdsa(key))
+        return rp_fail(err, RP_EARG, "%s: Model Signing has no bundles by %s keys", RP_OMS_BUNDLE, rp_key_type(key));
+    if ((status = list_members(&list, member, members, err)) == RP_OK &&
+        (status = payload_write(&payload, &list, archive_id, err)) == RP_OK &&
+        (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK) {
+        bundle = json_pack("{s:O, s:s, s:{s:{s:s}, s:[]}}", "dsseEnvelope", envelope, "mediaType", MEDIA_TYPE,
+                           "verificationMaterial", "publicKey", "hint", rp_key_id(key), "tlogEntries");
+        status = bundle != NULL ? rp_json_write(bundle, out, err) : rp_no_memory(err);
+    }
+    json_decref(bundle);
+    json_decref(envelope);
+    rp_free(list.at);
+    rp_buffer_free(&payload);
+    return status;
+}
+
+/* ---- checking ---- */
+
+/* Opens the bundle around the envelope; its key must be the one that is hinted at. */
+static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_key **key, char key_id[RP_DIGEST_HEX],
+                             const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+{
+    const json_t *material = json_object_get(bundle, "verificationMaterial");
+    const json_t *public_key = json_object_get(material, "publicKey"), *log = json_object_get(material, "tlogEntries");
+    const char *media = json_string_value(json_object_get(bundle, "mediaType"));
+    const char *hint = json_string_value(json_object_get(public_key, "hint")), *signer;
+    unsigned char bytes[RP_DIGEST_SIZE];
+    rp_status status;
+
+    if (json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
+        return rp_fail(err, RP_ESIGN, "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " MEDIA_TYPE,
+                       where);
+    if (json_object_size(material) != 2 || json_object_size(public_key) != 1 || hint == NULL || !json_is_array(log) ||
+        json_array_size(log) != 0)
+        return rp_fail(err, RP_ESIGN, "%s: verificationMaterial is not the hint of a public key and an empty tlogEntries",
+                       where);
+    status = rp_envelope_read(json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted, n_trusted, err);
+    if (status == RP_OK && !rp_unhex(bytes, sizeof bytes, signer))
+        status = rp_signer_unknown(where, signer, n_trusted, err);
+    if (status != RP_OK)
+        return status;
+    if (strcmp(hint, signer) != 0)
+        return rp_fail(err, RP_ESIGN, "%s: its hint is not the id of the key that signed, %s", where, signer);
+    if (*key != NULL && !rp_key_is_ecdsa(*key))
+        return rp_fail(err, RP_ESIGN, "%s: signed by an %s key, Model Signing knows only ECDSA", where, rp_key_type(*key));
+    memcpy(key_id, signer, RP_DIGEST_HEX);
+    return RP_OK;
+}
+
+static bool in_list(const listing *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->at[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether resource i is member i, and else how not. */
+static rp_status explain_resource(const json_t *resource, size_t i, const listing *list, const char *where,
+                                  rp_error *err)
+{
+    const json_t *text = json_object_get(resource, "name");
+    const char *name = json_string_value(text), *digest = json_string_value(json_object_get(resource, "digest"));
+    const char *algorithm = json_string_value(json_object_get(resource, "algorithm"));
+    char shown[RP_MEMBER_NAME], hex[RP_DIGEST_HEX];
+
+    if (json_object_size(resource) != 3 || name == NULL || digest == NULL || algorithm == NULL ||
+        strcmp(algorithm, "sha256") != 0)
+        return rp_fail(err, RP_ESIGN, "%s: resource %zu is not algorithm sha256, digest and name", where, i);
+    if (i < list->count && strcmp(name, list->at[i]->name) == 0) {
+        rp_digest_hex(hex, &list->at[i]->digest);
+        if (strcmp(digest, hex) == 0)
+            return RP_OK;
+        return rp_fail(err, RP_ESIGN, "%s: SHA-256 of %s differs: bundle %s, archive %s", where, name,
+                       rp_printable(shown, sizeof shown, digest, strlen(digest)), hex);
+    }
+    rp_printable(shown, sizeof shown, name, json_string_length(text));
+    if (!in_list(list, name))
+        return rp_fail(err, RP_ESIGN, "%s: lists %s, which is not a member it can vouch for", where, shown);
+    if (i > 0 && strcmp(name, list->at[i - 1]->name) == 0)
+        return rp_fail(err, RP_ESIGN, "%s: lists %s twice", where, shown);
+    return rp_fail(err, RP_ESIGN, "%s: lists %s where %s belongs: missing, doubled or out of order", where, shown,
+                   i < list->count ? list->at[i]->name : "the end");
+}
+
+/* The payload, signed by a trusted key, is not the one expected: says why. Never RP_OK. */
+static rp_status explain(const rp_buffer *payload, const listing *list, const char *archive_id, const char *where,
+                         rp_error *err)
+{
+    json_t *json, *serialization = json_loads(SERIALIZATION, 0, NULL);
+    rp_status status = rp_signed_json_parse(&json, payload->data, payload->size, where, err);
+    const json_t *predicate = json_object_get(json, "predicate");
+    const json_t *resources = json_object_get(predicate, "resources");
+    const char *type = json_string_value(json_object_get(json, "predicateType"));
+    size_t count = json_array_size(resources);
+
+    if (status == RP_OK && serialization == NULL)
+        status = rp_no_memory(err);
+    if (status == RP_OK && (type == NULL || strcmp(type, RP_OMS_TYPE) != 0))
+        status = rp_fail(err, RP_ESIGN, "%s: the payload is not a statement of type " RP_OMS_TYPE, where);
+    if (status == RP_OK && !json_equal(json_object_get(predicate, "serialization"), serialization))
+        status = rp_fail(err, RP_ESIGN, "%s: serialization is not " SERIALIZATION, where);
+    for (size_t i = 0; status == RP_OK && i < count; i++)
+        status = explain_resource(json_array_get(resources, i), i, list, where, err);
+    if (status == RP_OK && count < list->count)
+        status = rp_fail(err, RP_ESIGN, "%s: does not list %s", where, list->at[count]->name);
+    if (status == RP_OK)
+        status = rp_fail(err, RP_ESIGN, "%s: the payload is not the one statement about these members, or its subject is "
+                         "not their root digest under the name %s", where, archive_id);
+    json_decref(serialization);
+    json_decref(json);
+    return status;
+}
+
+static rp_status compare_payload(const rp_buffer *payload, const char *where, const char *archive_id,
+                                 const rp_member *member, size_t members, rp_error *err)
+{
+    rp_buffer expected = {0};
+    listing list = {0};
+    rp_status status = list_members(&list, member, members, err);
+
+    if (status == RP_OK)
+        status = payload_write(&expected, &list, archive_id, err);
+    if (status == RP_OK &&
+        (payload->size != expected.size || memcmp(payload->data, expected.data, expected.size) != 0))
+        status = explain(payload, &list, archive_id, where, err);
+    rp_buffer_free(&expected);
+    rp_free(list.at);
+    return status;
+}
+
+/* The payload in base64, and more than enough for what is around it. */
+static size_t size_at_most(const rp_member *member, size_t members)
+{
+    static const char around[] = "{\"algorithm\":\"sha256\",\"digest\":\"\",\"name\":\"\"},";
+    size_t payload = 1 << 10;
+
+    for (size_t i = 0; i < members; i++)
+        payload += sizeof around + RP_DIGEST_HEX + strlen(member[i].name);
+    return payload / 3 * 4 + (1 << 16);
+}
+
+rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
+                      const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
+                      size_t n_trusted, rp_error *err)
+{
+    rp_buffer payload = {0};
+    json_t *bundle = NULL;
+    rp_status status;
+
+    *key = NULL;
+    /* before it takes several times its size of memory, whoever signed */
+    if (size > size_at_most(member, members))
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, but a bundle about these members has at most %zu", where, size,
+                       size_at_most(member, members));
+    if (size > RP_OMS_LIMIT)
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_OMS_LIMIT);
+    if ((status = rp_signed_json_parse(&bundle, bytes, size, where, err)) == RP_OK &&
+        (status = open_bundle(bundle, &payload, key, key_id, where, trusted, n_trusted, err)) == RP_OK)
+        status = compare_payload(&payload, where, archive_id, member, members, err);
+    json_decref(bundle);
+    rp_buffer_free(&payload);
+    if (status != RP_OK)
+        *key = NULL;
+    return status;
+}
+
+rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
+                       const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
+                       rp_error *err)
+{
+    char key_id[RP_DIGEST_HEX];
+    rp_status status = rp_oms_read(key, key_id, bytes, size, where, archive_id, member, members, trusted, n_trusted, err);
+
+    return status == RP_OK && *key == NULL ? rp_signer_unknown(where, key_id, n_trusted, err) : status;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Predicates of statements that are added later: a replay's verdict and a person's approval (FORMAT.md 5.2, 5.3). Reading
+ * is as strict as writing: exact keys, bounded values, and numbers that agree with each other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/record/provenance.h"
+#include "audit/statements/statement.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#ifndef RP_VERSION
+#define RP_VERSION "unknown"
+#endif
+
+enum { LIBRARIES = 16, THREADS_MAX = 1 << 20 };
+static const uint64_t steps_max = ((uint64_t)1 << 53) - 1;
+static const char *const modes[] = {"full", "range", "sample"};
+static const char *const decisions[] = {"approve", "reject", "abstain"};
+
+const char *rp_decision_name(rp_decision decision)
+{
+    return (size_t)decision < sizeof decisions / sizeof *decisions ? decisions[decision] : "unknown";
+}
+
+/* ---- verdict ---- */
+
+static json_t *write_scope(const rp_replay_scope *scope)
+{
+    json_t *seed = scope->seed[0] ? json_string(scope->seed) : json_null();
+
+    return json_pack("{s:I, s:I, s:s, s:o, s:I, s:I, s:I, s:I}", "first", (json_int_t)scope->first, "last",
+                     (json_int_t)scope->last, "mode", modes[scope->mode], "seed", seed, "segments",
+                     (json_int_t)scope->segments, "segments_total", (json_int_t)scope->segments_total, "steps",
+                     (json_int_t)scope->steps, "steps_total", (json_int_t)scope->steps_total);
+}
+
+/* Host texts come from the system and from compilers, which end some with a space: what does not fit is made to. */
+static json_t *host_text(const json_t *host, const char *key)
+{
+    const char *text = json_string_value(json_object_get(host, key));
+    char fitted[RP_HOST_TEXT];
+
+    rp_printable(fitted, sizeof fitted, text ? text : "", text ? strlen(text) : 0);
+    for (size_t length = strlen(fitted); length > 0 && fitted[length - 1] == ' '; length--)
+        fitted[length - 1] = '\0';
+    text = fitted + strspn(fitted, " ");
+    return json_string(*text ? text : "unknown");
+}
+
+/* The versions that were loaded; doctor compares them with those built against. */
+static json_t *write_libraries(const json_t *host)
+{
+    json_t *out = json_object();
+    const char *name;
+    json_t *row;
+
+    json_object_foreach(json_object_get(host, "libraries"), name, row)
+        if (out != NULL && json_object_set_new(out, name, host_text(row, "loaded")) != 0) {
+            json_decref(out);
+            out = NULL;
+        }
+    return out;
+}
+
+/* As doctor says it of a level. */
+static bool conforms(const char *text)
+{
+    return text != NULL && strncmp(text, "conforms ", 9) == 0;
+}
+
+static json_t *write_host(const json_t *host, const rp_replay_begun *begun)
+{
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
+                     host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
+                     "system", host_text(host, "system"), "threads", (int)begun->threads);
+}
+
+static json_t *write_result(const rp_replay_outcome *outcome)
+{
+    char text[RP_ERROR_TEXT];
+    const char *difference = outcome->difference;
+
+    if (difference == NULL)
+        return json_pack("{s:n, s:I, s:s}", "difference", "members", (json_int_t)outcome->members, "verdict", "identical");
+    difference = rp_printable(text, sizeof text, difference, strlen(difference));
+    for (size_t length = strlen(text); length > 0 && text[length - 1] == ' '; length--)
+        text[length - 1] = '\0';
+    difference += strspn(difference, " ");
+    return json_pack("{s:s, s:I, s:s}", "difference", *difference ? difference : "bits differ", "members",
+                     (json_int_t)outcome->members, "verdict", "differs");
+}
+
+rp_status rp_verdict_write(json_t **out, const rp_replay_outcome *outcome, rp_error *err)
+{
+    const rp_replay_begun *begun = &outcome->begun;
+    json_t *host;
+    char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
+    bool healthy;
+    json_t *conformance;
+    rp_verdict check;
+    rp_status status = rp_host_describe(&host, begun->level, &healthy, err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    conformance = host_text(json_object_get(host, "levels"), begun->level);
+    rp_time_write(started, outcome->started);
+    rp_time_write(finished, outcome->finished);
+    *out = json_pack("{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
+                     conformance, "conforms", (int)conforms(json_string_value(conformance)), "healthy", (int)healthy, "finished", finished,
+                     "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
+                     "started", started, "tool", "contract", (int)json_integer_value(json_object_get(host, "contract")),
+                     "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version",
+                     RP_VERSION);
+    json_decref(host);
+    if (*out == NULL)
+        return rp_no_memory(err);
+    /* What a reader would refuse must not be signed. */
+    status = rp_verdict_read(&check, *out, "verdict", err);
+    if (status != RP_OK) {
+        json_decref(*out);
+        *out = NULL;
+        return status == RP_ESIGN ? rp_fail_at(err, RP_EARG, "cannot attest") : status;
+    }
+    return RP_OK;
+}
+
+static void read_scope(rp_fields *parent, rp_replay_scope *scope)
+{
+    rp_fields f = rp_fields_object(parent, "scope");
+    int mode = 0;
+
+    rp_fields_count(&f, "steps_total", &scope->steps_total, 1, steps_max);
+    rp_fields_count(&f, "steps", &scope->steps, 1, scope->steps_total);
+    rp_fields_count(&f, "last", &scope->last, 0, scope->steps_total - (scope->steps_total > 0));
+    rp_fields_count(&f, "first", &scope->first, 0, scope->last);
+    rp_fields_count(&f, "segments_total", &scope->segments_total, 1, scope->steps_total);
+    rp_fields_count(&f, "segments", &scope->segments, 0, scope->segments_total);
+    rp_fields_choice(&f, "mode", &mode, modes, sizeof modes / sizeof *modes);
+    rp_fields_text_or_null(&f, "seed", scope->seed, sizeof scope->seed);
+    scope->mode = (rp_replay_mode)mode;
+    if (scope->steps > scope->last - scope->first + 1)
+        rp_fields_refuse(&f, "steps", "no more than lie between first and last");
+    if (mode == RP_REPLAY_FULL && (scope->steps != scope->steps_total || scope->segments != scope->segments_total))
+        rp_fields_refuse(&f, "mode", "another than full where not every step was repeated");
+    if (mode != RP_REPLAY_RANGE && scope->segments == 0) /* a range may lie inside one */
+        rp_fields_refuse(&f, "segments", "at least 1 but for a range");
+    if (mode == RP_REPLAY_RANGE && scope->steps != scope->last - scope->first + 1)
+        rp_fields_refuse(&f, "steps", "every one from first to last in a range");
+    if ((mode == RP_REPLAY_SAMPLE) != (scope->seed[0] != '\0'))
+        rp_fields_refuse(&f, "seed", "a text for a sample, and null for anything else");
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
+static void read_host(rp_fields *parent, rp_verdict *out)
+{
+    rp_fields f = rp_fields_object(parent, "host");
+    char floating_point[RP_HOST_TEXT];
+    uint64_t threads = 0;
+
+    rp_fields_text(&f, "cpu", out->cpu, sizeof out->cpu);
+    rp_fields_text(&f, "floating_point", floating_point, sizeof floating_point);
+    rp_fields_text(&f, "level", out->level, sizeof out->level);
+    rp_fields_text(&f, "machine", out->machine, sizeof out->machine);
+    rp_fields_text(&f, "system", out->system, sizeof out->system);
+    rp_fields_count(&f, "threads", &threads, 1, THREADS_MAX);
+    out->threads = (unsigned)threads;
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
+static void read_result(rp_fields *parent, rp_verdict *out)
+{
+    static const char *const verdicts[] = {"differs", "identical"};
+    rp_fields f = rp_fields_object(parent, "result");
+    int verdict = 0;
+
+    rp_fields_text_or_null(&f, "difference", out->difference, sizeof out->difference);
+    rp_fields_count(&f, "members", &out->members, 0, 1 << 16);
+    rp_fields_choice(&f, "verdict", &verdict, verdicts, 2);
+    out->identical = verdict == 1;
+    if (out->identical != (out->difference[0] == '\0'))
+        rp_fields_refuse(&f, "difference", "a text where bits differ, and null where they do not");
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
+static void read_libraries(rp_fields *parent)
+{
+    rp_fields f = rp_fields_object(parent, "libraries");
+    char version[RP_HOST_TEXT];
+    const char *name;
+    json_t *value;
+
+    if (f.status == RP_OK && json_object_size(f.object) > LIBRARIES)
+        rp_fields_refuse(parent, "libraries", "at most 16 of them");
+    json_object_foreach((json_t *)f.object, name, value)
+    {
+        (void)value;
+        rp_fields_text(&f, name, version, sizeof version);
+    }
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
+static void read_tool(rp_fields *parent, rp_verdict *out)
+{
+    rp_fields f = rp_fields_object(parent, "tool");
+    char name[RP_HOST_TEXT];
+    uint64_t number;
+
+    rp_fields_count(&f, "contract", &number, 1, steps_max);
+    rp_fields_count(&f, "format", &number, 1, steps_max);
+    read_libraries(&f);
+    rp_fields_text(&f, "name", name, sizeof name);
+    rp_fields_text(&f, "version", out->version, sizeof out->version);
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
+rp_status rp_verdict_read(rp_verdict *out, const json_t *predicate, const char *where, rp_error *err)
+{
+    rp_fields f = rp_fields_begin(predicate, "predicate", where, err), doctor;
+
+    memset(out, 0, sizeof *out);
+    doctor = rp_fields_object(&f, "doctor");
+    rp_fields_text(&doctor, "conformance", out->conformance, sizeof out->conformance);
+    rp_fields_bool(&doctor, "conforms", &out->conforms);
+    rp_fields_bool(&doctor, "healthy", &out->healthy);
+    if (out->conforms != conforms(out->conformance) || (out->healthy && !out->conforms))
+        rp_fields_refuse(&doctor, "conforms", "what conformance says, and true where healthy is");
+    (void)rp_fields_end(&doctor);
+    rp_fields_join(&f, &doctor);
+    rp_fields_time(&f, "finished", out->finished);
+    read_host(&f, out);
+    read_result(&f, out);
+    read_scope(&f, &out->scope);
+    rp_fields_time(&f, "started", out->started);
+    read_tool(&f, out);
+    return rp_fields_end(&f);
+}
+
+/* ---- approval ---- */
+
+rp_status rp_approval_write(json_t **out, const rp_approval *approval, int64_t now, rp_error *err)
+{
+    char time[RP_TIME_TEXT];
+    size_t failures = rp_memory_failures();
+    json_t *reason;
+
+    *out = NULL;
+    if (!rp_text_fits(approval->role, RP_ROLE))
+        return rp_fail(err, RP_EARG, "the role of an approval is 1 to %d printable ASCII characters, without a space at "
+                       "either end", RP_ROLE - 1);
+    if (!rp_line_fits(approval->reason, RP_REASON))
+        return rp_fail(err, RP_EARG, "the reason of an approval is one line of 1 to %d bytes", RP_REASON - 1);
+    if ((size_t)approval->decision >= sizeof decisions / sizeof *decisions)
+        return rp_fail(err, RP_EARG, "a decision is approve, reject or abstain");
+    reason = json_string(approval->reason); /* NULL also for what is not UTF-8 */
+    if (reason == NULL && rp_memory_failures() == failures)
+        return rp_fail(err, RP_EARG, "the reason of an approval must be UTF-8");
+    rp_time_write(time, now);
+    *out = json_pack("{s:s, s:o, s:s, s:s}", "decision", decisions[approval->decision], "reason", reason, "role",
+                     approval->role, "time", time);
+    return *out ? RP_OK : rp_no_memory(err);
+}
+
+rp_status rp_approval_read(rp_approval *out, const json_t *predicate, const char *where, rp_error *err)
+{
+    rp_fields f = rp_fields_begin(predicate, "predicate", where, err);
+    int decision = 0;
+
+    memset(out, 0, sizeof *out);
+    rp_fields_choice(&f, "decision", &decision, decisions, sizeof decisions / sizeof *decisions);
+    rp_fields_line(&f, "reason", out->reason, sizeof out->reason);
+    rp_fields_text(&f, "role", out->role, sizeof out->role);
+    rp_fields_time(&f, "time", out->time);
+    out->decision = (rp_decision)decision;
+    return rp_fields_end(&f);
+}

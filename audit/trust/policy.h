@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A policy as it was read (docs/policy.md), between the file that reads it and the file that checks it. A further kind of clause
+ * is a value of rp_clause_kind, a row among the sections of policy.c and a row among the checks of policy_check.c. */
+#ifndef AUDIT_TRUST_POLICY_H
+#define AUDIT_TRUST_POLICY_H
+
+#include "rp/policy.h"
+#include "rp/statement.h"
+
+enum { RP_POLICY_GROUPS = 64, RP_POLICY_GROUP_KEYS = 64, RP_POLICY_CLAUSES = 64, RP_POLICY_LEVELS = 8, RP_POLICY_RULES = 64,
+       RP_POLICY_FILES = 16, RP_POLICY_LIMIT = 1 << 16 };
+enum { RP_SHARE_ONE = 1000000 };
+
+typedef enum rp_clause_kind { RP_CLAUSE_BUILDER, RP_CLAUSE_REPLAY, RP_CLAUSE_APPROVALS, RP_CLAUSE_LOG, RP_CLAUSE_KINDS } rp_clause_kind;
+
+/* What a finding against the archive does: a difference, a rejection. */
+typedef enum rp_against { RP_AGAINST_FAILS, RP_AGAINST_SUPERSEDED, RP_AGAINST_IGNORED } rp_against;
+
+typedef enum rp_group_kind {
+    RP_GROUP_KEYS,       /* these keys */
+    RP_GROUP_CERTIFIED,  /* whoever has a certificate under these roots, with such a subject */
+    RP_GROUP_AUTHORITIES /* timestamp authorities under these roots */
+} rp_group_kind;
+
+/* The subject must have such an attribute with this text, or with that of another rule for the same attribute. */
+typedef struct rp_subject_rule {
+    const char *attribute; /* static: "OU" */
+    int nid;
+    char *text; /* UTF-8 */
+} rp_subject_rule;
+
+typedef struct rp_group {
+    char name[RP_ROLE];
+    rp_group_kind kind;
+    size_t keys; /* of RP_GROUP_KEYS */
+    char (*id)[RP_DIGEST_HEX];
+    rp_trust_store *store; /* of the other kinds: its roots, its revocation lists, what it requires; of nobody else */
+    size_t rules;
+    rp_subject_rule rule[RP_POLICY_RULES];
+} rp_group;
+
+typedef struct rp_clause {
+    rp_clause_kind kind;
+    char name[24];
+    size_t group;
+    uint64_t count;        /* different keys that must have said so */
+    uint64_t share;        /* replay: millionths of the segments */
+    bool dated;            /* only what an authority of the group authorities has dated counts */
+    size_t authorities;
+    int64_t not_before, not_after; /* seconds since 1970, both ends included */
+    bool full;             /* replay: nothing but all of it */
+    bool independent;      /* the builder's key does not count */
+    bool endorsement;      /* builder: an endorsement will do */
+    rp_against against;
+    size_t levels;
+    char level[RP_POLICY_LEVELS][16]; /* replay: kernels, one of them; none: any */
+    char seed[RP_REPLAY_SEED];        /* replay: a sample must be drawn by this one; "": any */
+    char role[RP_ROLE];               /* approvals; "": any */
+} rp_clause;
+
+struct rp_policy {
+    char *name;
+    char digest[RP_DIGEST_HEX];
+    size_t groups, keys, log_keys, clauses;
+    rp_group group[RP_POLICY_GROUPS];
+    rp_key **key;           /* of all groups */
+    const rp_key **log_key; /* those of logs' groups, borrowed from key */
+    rp_clause clause[RP_POLICY_CLAUSES];
+};
+
+/* Whether a statement of that kind is what the clause is about. */
+bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind);
+/* Whether a clause takes signers by their certificates. */
+bool rp_policy_certifies(const rp_policy *policy);
+
+#endif

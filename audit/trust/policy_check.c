@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Holding what was verified against a policy: every clause is looked at, and one that is not met says what was found instead,
+ * statement by statement. Only statements by signers of the clause's group are looked at, each signer once. */
+#include "audit/trust/policy_check.h"
+
+#include <string.h>
+
+#include "audit/sign/utc_time.h"
+#include "base/memory.h"
+
+static void describe_dates(const rp_check *c, rp_buffer *text)
+{
+    const rp_clause *clause = c->clause;
+    char bound[RP_MOMENT_TEXT];
+
+    if (!clause->dated)
+        return;
+    rp_buffer_printf(text, ", dated by one of %s", c->policy->group[clause->authorities].name);
+    if (clause->not_before > 0)
+        rp_buffer_printf(text, " not before %s", rp_moment_text(bound, clause->not_before));
+    if (clause->not_after < INT64_MAX)
+        rp_buffer_printf(text, " not after %s", rp_moment_text(bound, clause->not_after));
+}
+
+/* ---- builder ---- */
+
+/* Whoever signed but is not of the group: a list of keys has its own words for it. */
+static void note_strangers(rp_check *c)
+{
+    const rp_verification *v = c->verified;
+
+    if (c->group->kind == RP_GROUP_CERTIFIED) {
+        rp_evidence_note_outsiders(c);
+        return;
+    }
+    for (size_t i = 0; i < v->statements; i++)
+        if (rp_clause_about(c->clause, v->statement[i].kind) && !rp_evidence_in_group(c, i))
+            rp_evidence_note_statement(c, i, "signed and is not of that group");
+    for (size_t i = 0; i < v->others; i++)
+        if (rp_clause_about(c->clause, v->other[i].kind))
+            rp_evidence_note(c, v->other[i].key_id, NULL, rp_evidence_has_key(c, v->other[i].key_id)
+                             ? rp_evidence_why_not(c, &v->other[i]) : "signed and is not trusted");
+}
+
+static void check_builder(rp_check *c, rp_buffer *text)
+{
+    const rp_verification *v = c->verified;
+
+    rp_buffer_printf(text, "made by a key of %s%s", c->group->name, c->clause->endorsement ? ", or endorsed by one" : "");
+    describe_dates(c, text);
+    for (size_t i = 0; i < v->statements && c->counted == 0; i++) {
+        const char *lacks;
+
+        if (!rp_clause_about(c->clause, v->statement[i].kind) || !rp_evidence_in_group(c, i))
+            continue;
+        lacks = rp_evidence_date_lacks(c, i);
+        if (lacks)
+            rp_evidence_note_statement(c, i, lacks);
+        else
+            rp_evidence_count(c, i, "signed");
+    }
+    if (c->counted == 0)
+        note_strangers(c);
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, c->clause->endorsement ? "nobody vouches for the archive" : "the archive has no provenance");
+}
+
+/* ---- replay ---- */
+
+/* By segments, which are what a sample draws: one of them may be shorter than the others. */
+static bool enough(const rp_replay_scope *scope, uint64_t share)
+{
+    __extension__ typedef unsigned __int128 wide; /* segments have up to 53 bits, the share 20 */
+
+    return (wide)scope->segments * RP_SHARE_ONE >= (wide)share * scope->segments_total;
+}
+
+static bool level_fits(const rp_clause *clause, const char *level)
+{
+    for (size_t i = 0; i < clause->levels; i++)
+        if (strcmp(clause->level[i], level) == 0)
+            return true;
+    return clause->levels == 0;
+}
+
+/* Why a verdict "identical" does not meet the clause, or NULL. A range is not a sample: whoever chose it could choose around
+ * what was forged. */
+static const char *verdict_lacks(rp_check *c, size_t i)
+{
+    const rp_verdict *v = c->verified->statement[i].verdict;
+
+    if (c->clause->independent && rp_evidence_made_run(c, i))
+        return "made the run itself";
+    if (v->scope.mode != RP_REPLAY_FULL && c->clause->full)
+        return "replayed only a part";
+    if (v->scope.mode == RP_REPLAY_RANGE)
+        return "replayed steps of its own choice";
+    if (v->scope.mode == RP_REPLAY_SAMPLE && !enough(&v->scope, c->clause->share))
+        return "replayed a smaller sample";
+    if (v->scope.mode == RP_REPLAY_SAMPLE && *c->clause->seed && strcmp(c->clause->seed, v->scope.seed) != 0)
+        return "drew the sample by another seed";
+    if (!level_fits(c->clause, v->level))
+        return "replayed with other kernels";
+    return v->conforms ? rp_evidence_date_lacks(c, i) : "replayed with kernels that do not conform";
+}
+
+static void put_share(rp_buffer *text, uint64_t share)
+{
+    char digits[8];
+    size_t length = 6;
+
+    for (size_t i = 6; i-- > 0; share /= 10)
+        digits[i] = (char)('0' + share % 10);
+    while (length > 1 && digits[length - 1] == '0')
+        length--;
+    digits[length] = '\0';
+    rp_buffer_printf(text, share ? "all" : "at least 0.%s", digits);
+}
+
+static void describe_replay(const rp_check *c, rp_buffer *text)
+{
+    const rp_clause *clause = c->clause;
+
+    if (clause->full)
+        rp_buffer_text(text, "replayed in full");
+    else {
+        rp_buffer_text(text, "replayed in full or by a sample of ");
+        put_share(text, clause->share);
+        rp_buffer_text(text, " of the segments");
+    }
+    if (*clause->seed)
+        rp_buffer_printf(text, " drawn by seed %s", clause->seed);
+    rp_buffer_printf(text, " by %llu of %s", (unsigned long long)clause->count, c->group->name);
+    for (size_t i = 0; i < clause->levels; i++)
+        rp_buffer_printf(text, "%s%s", i ? " or " : " with kernels ", clause->level[i]);
+    if (clause->independent)
+        rp_buffer_text(text, ", not by who made the run");
+    describe_dates(c, text);
+}
+
+/* A verdict "differs" needs no date: taking its timestamp away must not help. */
+static void check_replay(rp_check *c, rp_buffer *text)
+{
+    const rp_verification *v = c->verified;
+
+    describe_replay(c, text);
+    for (size_t i = 0; i < v->statements; i++) {
+        const rp_verified_statement *one = &v->statement[i];
+        const char *against;
+
+        if (one->kind != RP_STATEMENT_VERDICT || !rp_evidence_in_group(c, i))
+            continue;
+        against = one->verdict->identical ? verdict_lacks(c, i) : "found that bits differ";
+        if (!one->verdict->identical && c->clause->against == RP_AGAINST_FAILS)
+            c->refuted = true;
+        if (against)
+            rp_evidence_note_statement(c, i, against);
+        else
+            rp_evidence_count(c, i, "found every bit the same");
+    }
+    rp_evidence_refuse(c);
+    rp_evidence_note_outsiders(c);
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "no verdict by any of them");
+}
+
+/* ---- approvals ---- */
+
+/* Whether the signer of a decision has later decided otherwise in the same role. Times of one second are equal: then a rejection
+ * stands. */
+static bool decided_again(const rp_check *c, size_t one, bool to_reject)
+{
+    const rp_verification *v = c->verified;
+
+    for (size_t i = 0; i < v->statements; i++) {
+        if (v->statement[i].kind != RP_STATEMENT_APPROVAL || (v->statement[i].approval->decision == RP_REJECT && !to_reject))
+            continue;
+        if (rp_evidence_replaced(c, one, i))
+            return true;
+    }
+    return false;
+}
+
+static const char *approval_lacks(rp_check *c, size_t i)
+{
+    const rp_approval *a = c->verified->statement[i].approval;
+
+    if (a->decision == RP_REJECT)
+        return c->clause->against == RP_AGAINST_SUPERSEDED && decided_again(c, i, false) ? "had rejected before" : "rejected";
+    if (*c->clause->role && strcmp(c->clause->role, a->role) != 0)
+        return "decided in another role";
+    if (a->decision == RP_ABSTAIN)
+        return "abstained";
+    if (c->clause->independent && rp_evidence_made_run(c, i))
+        return "made the run itself";
+    if (rp_evidence_to_come(c, i))
+        return "says a time that has not come";
+    if (decided_again(c, i, c->clause->against != RP_AGAINST_IGNORED))
+        return c->clause->dated ? "decided otherwise later, or nobody can tell that it was before" : "decided otherwise later";
+    return rp_evidence_date_lacks(c, i);
+}
+
+static bool rejects(const rp_check *c, size_t i)
+{
+    if (c->verified->statement[i].approval->decision != RP_REJECT || c->clause->against == RP_AGAINST_IGNORED)
+        return false;
+    return c->clause->against == RP_AGAINST_FAILS || !decided_again(c, i, false);
+}
+
+static void check_approvals(rp_check *c, rp_buffer *text)
+{
+    const rp_verification *v = c->verified;
+
+    rp_buffer_printf(text, "approved by %llu of %s", (unsigned long long)c->clause->count, c->group->name);
+    if (*c->clause->role)
+        rp_buffer_printf(text, " as %s", c->clause->role);
+    if (c->clause->independent)
+        rp_buffer_text(text, ", not by who made the run");
+    describe_dates(c, text);
+    for (size_t i = 0; i < v->statements; i++) {
+        const char *lacks;
+
+        if (v->statement[i].kind != RP_STATEMENT_APPROVAL || !rp_evidence_in_group(c, i))
+            continue;
+        lacks = approval_lacks(c, i);
+        c->refuted = c->refuted || rejects(c, i);
+        if (lacks)
+            rp_evidence_note_statement(c, i, lacks);
+        else
+            rp_evidence_count(c, i, "approved");
+    }
+    rp_evidence_refuse(c);
+    rp_evidence_note_outsiders(c);
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "no decision by any of them");
+}
+
+/* ---- log ---- */
+
+static void check_log(rp_check *c, rp_buffer *text)
+{
+    const rp_verification *v = c->verified;
+
+    rp_buffer_printf(text, "in the log of %llu of %s", (unsigned long long)c->clause->count, c->group->name);
+    for (size_t i = 0; i < v->proofs; i++)
+        if (rp_evidence_has_key(c, v->proof[i].key_id))
+            rp_evidence_count_key(c, v->proof[i].key_id, "has it logged");
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, v->proofs ? "no proof by any of them" : "no log's proof in the archive");
+}
+
+/* ---- all ---- */
+
+static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
+    [RP_CLAUSE_BUILDER] = check_builder,
+    [RP_CLAUSE_REPLAY] = check_replay,
+    [RP_CLAUSE_APPROVALS] = check_approvals,
+    [RP_CLAUSE_LOG] = check_log,
+};
+
+static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,
+                              rp_policy_clause *out, rp_error *err)
+{
+    rp_check c;
+    rp_buffer text = {0};
+    rp_status status = rp_evidence_open(&c, policy, clause, verified, err);
+
+    if (status == RP_OK) {
+        checks[clause->kind](&c, &text);
+        rp_buffer_text(&text, ": ");
+        if (c.found.size)
+            rp_buffer_append(&text, c.found.data, c.found.size);
+        rp_buffer_u8(&text, 0);
+        if (text.failed || c.found.failed)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK) {
+        memcpy(out->clause, clause->name, sizeof out->clause);
+        out->met = !c.refuted && c.counted >= clause->count;
+        out->text = (char *)text.data;
+    } else
+        rp_buffer_free(&text);
+    rp_evidence_close(&c);
+    return status;
+}
+
+rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out, rp_error *err)
+{
+    rp_policy_result *made = rp_calloc(1, sizeof *made);
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (made == NULL)
+        return rp_no_memory(err);
+    memcpy(made->digest, policy->digest, sizeof made->digest);
+    made->name = rp_strdup(policy->name);
+    made->clause = rp_calloc(policy->clauses, sizeof *made->clause);
+    if (made->name == NULL || made->clause == NULL)
+        status = rp_no_memory(err);
+    for (size_t i = 0; i < policy->clauses && status == RP_OK; i++) {
+        status = check_clause(policy, &policy->clause[i], verified, &made->clause[i], err);
+        made->clauses++;
+        made->unmet += !made->clause[i].met;
+    }
+    if (status != RP_OK) {
+        rp_policy_result_free(made);
+        return status;
+    }
+    *out = made;
+    return RP_OK;
+}
+
+void rp_policy_result_free(rp_policy_result *result)
+{
+    if (result == NULL)
+        return;
+    for (size_t i = 0; i < result->clauses; i++)
+        rp_free(result->clause[i].text);
+    rp_free(result->clause);
+    rp_free(result->name);
+    rp_free(result);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One clause of a policy under check (policy_check.c), and the evidence it is held against (policy_evidence.c). Statements are
+ * named by their place in verified->statement. */
+#ifndef AUDIT_TRUST_POLICY_CHECK_H
+#define AUDIT_TRUST_POLICY_CHECK_H
+
+#include "audit/trust/policy.h"
+#include "base/buffer.h"
+
+typedef struct rp_check {
+    const rp_policy *policy;
+    const rp_clause *clause;
+    const rp_group *group;
+    const rp_verification *verified;
+    const rp_verified_standing **standing; /* of each statement, then of each other, for this clause; NULL: none */
+    rp_buffer found;   /* what speaks against it, or for it; ", " in between */
+    size_t notes;
+    uint64_t counted;  /* different people, as far as one can tell; no more than can be asked for */
+    struct {
+        const char *key_id, *subject; /* subject: NULL where the group is one of keys */
+    } who[RP_POLICY_GROUP_KEYS];
+    bool refuted;
+    char why[320];     /* what rp_evidence_date_lacks or _why_not returns */
+} rp_check;
+
+/* Close in any case. Errors: RP_ENOMEM. */
+rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,
+                           rp_error *err);
+void rp_evidence_close(rp_check *check);
+
+/* Whether a key is in the clause's group, which is one of keys. */
+bool rp_evidence_has_key(const rp_check *c, const char *key_id);
+/* Whether the signer of statement i is of the clause's group. */
+bool rp_evidence_in_group(const rp_check *c, size_t i);
+/* Why statement i is not dated as the clause asks, or NULL. */
+const char *rp_evidence_date_lacks(rp_check *c, size_t i);
+/* Whether the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a certificate of the same
+ * subject; where no provenance counts, whether that cannot be ruled out. */
+bool rp_evidence_made_run(const rp_check *c, size_t i);
+/* Whether decision i says a time that has not come: it may not supersede what is decided until then. */
+bool rp_evidence_to_come(const rp_check *c, size_t i);
+/* Whether decision i no longer stands because its signer decided otherwise in decision j. */
+bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j);
+
+/* What a key did; of very many the first ones. */
+void rp_evidence_note(rp_check *c, const char *key_id, const rp_verified_standing *standing, const char *what);
+void rp_evidence_note_statement(rp_check *c, size_t i, const char *what);
+/* Its signer counts, once, however much it has signed and under however many certificates of one subject. */
+void rp_evidence_count(rp_check *c, size_t i, const char *what);
+void rp_evidence_count_key(rp_check *c, const char *key_id, const char *what);
+/* Verdicts "differs" and rejections in the name of the group by whose key or certificate does not count, or not any more: they fail
+ * the clause all the same, unless it ignores them. */
+void rp_evidence_refuse(rp_check *c);
+/* Why a statement by a key of the group counts for nothing. */
+const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one);
+/* Statements that the clause is about, by signers that are not counted as the group's: why not. */
+void rp_evidence_note_outsiders(rp_check *c);
+
+#endif

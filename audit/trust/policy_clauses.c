@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The clauses of a policy: its sections, each one clause or a list of them. */
+#include "audit/trust/policy_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/sign/signed_json.h"
+#include "audit/sign/utc_time.h"
+
+/* ---- what the sections share ---- */
+
+static const rp_node *find(const rp_policy_reader *in, const rp_node *mapping, const char *key)
+{
+    return in->r.status == RP_OK ? rp_node_find(mapping, key) : NULL;
+}
+
+static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *key)
+{
+    (void)snprintf(out, RP_POLICY_PATH, "%s.%s", clause->name, key);
+}
+
+/* The group named at key, and that its kind makes sense there. */
+static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key, bool (*fits)(rp_group_kind kind),
+                            const char *expected, const rp_clause *clause, size_t *out)
+{
+    const rp_node *node = find(in, mapping, key);
+    char path[RP_POLICY_PATH];
+
+    join(path, clause, key);
+    if (in->r.status != RP_OK)
+        return;
+    for (size_t i = 0; node && node->kind == RP_NODE_SCALAR && i < in->policy->groups; i++) {
+        if (strcmp(in->policy->group[i].name, node->text) != 0)
+            continue;
+        *out = i;
+        if (!fits(in->policy->group[i].kind))
+            rp_recipe_refuse(&in->r, node, path, "%s is not a group of %s", node->text, expected);
+        return;
+    }
+    if (node)
+        rp_recipe_wrong(&in->r, node, path, "the name of one of the groups", NULL);
+    else
+        rp_recipe_refuse(&in->r, mapping, path, "is missing: the name of one of the groups");
+}
+
+static bool signers(rp_group_kind kind)
+{
+    return kind != RP_GROUP_AUTHORITIES;
+}
+
+static bool logs(rp_group_kind kind)
+{
+    return kind == RP_GROUP_KEYS;
+}
+
+static bool authorities(rp_group_kind kind)
+{
+    return kind == RP_GROUP_AUTHORITIES;
+}
+
+static void read_signers(rp_policy_reader *in, const rp_node *mapping, const char *key, rp_clause *clause)
+{
+    read_group_name(in, mapping, key, signers, "signers: it has timestamp authorities", clause, &clause->group);
+}
+
+static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const char *key, int64_t otherwise, const rp_clause *clause)
+{
+    const rp_node *node = find(in, mapping, key);
+    char path[RP_POLICY_PATH];
+    int64_t seconds = otherwise;
+
+    join(path, clause, key);
+    if (node && !clause->dated)
+        rp_recipe_refuse(&in->r, node, path, "only with timestamp: otherwise a date is the signer's word");
+    else if (node && (node->kind != RP_NODE_SCALAR || !rp_moment_parse(&seconds, node->text)))
+        rp_recipe_wrong(&in->r, node, path, "a time in UTC as in 2026-11-21T15:04:05Z", NULL);
+    return seconds;
+}
+
+/* What the clause asks of the dates of what is to count. */
+static void read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
+{
+    char path[RP_POLICY_PATH];
+
+    clause->dated = find(in, mapping, "timestamp") != NULL;
+    if (clause->dated)
+        read_group_name(in, mapping, "timestamp", authorities, "timestamp authorities (tsa)", clause, &clause->authorities);
+    clause->not_before = read_time(in, mapping, "not_before", 0, clause);
+    clause->not_after = read_time(in, mapping, "not_after", INT64_MAX, clause);
+    join(path, clause, "not_after");
+    if (in->r.status == RP_OK && clause->not_after < clause->not_before)
+        rp_recipe_refuse(&in->r, mapping, path, "is before not_before: that can never be met");
+}
+
+/* Where a group is a list of keys, the demand for more than it has is a mistake. */
+static void read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
+{
+    char path[RP_POLICY_PATH];
+    int64_t count = 1;
+
+    join(path, clause, "count");
+    rp_recipe_int(&in->r, mapping, path, &count, 1, 1, RP_POLICY_GROUP_KEYS);
+    clause->count = (uint64_t)count;
+    if (in->r.status == RP_OK && in->policy->group[clause->group].kind == RP_GROUP_KEYS &&
+        clause->count > in->policy->group[clause->group].keys)
+        rp_recipe_refuse(&in->r, mapping, path, "%llu of a group that has %zu keys can never be met",
+                         (unsigned long long)clause->count, in->policy->group[clause->group].keys);
+}
+
+static void read_flag(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause, bool *out)
+{
+    char path[RP_POLICY_PATH];
+
+    join(path, clause, key);
+    rp_recipe_bool(&in->r, mapping, path, out, false);
+}
+
+static void read_text(rp_policy_reader *in, const rp_node *node, const char *key, const rp_clause *clause, char *out, size_t size)
+{
+    char path[RP_POLICY_PATH], expected[64];
+
+    if (in->r.status != RP_OK || node == NULL)
+        return;
+    join(path, clause, key);
+    (void)snprintf(expected, sizeof expected, "text of 1 to %zu printable ASCII characters", size - 1);
+    if (node->kind != RP_NODE_SCALAR || !rp_text_fits(node->text, size))
+        rp_recipe_wrong(&in->r, node, path, expected, NULL);
+    else
+        strcpy(out, node->text);
+}
+
+static void read_against(rp_policy_reader *in, const rp_node *mapping, const char *key, int choices, rp_clause *clause)
+{
+    static const char *const names[] = {"fail", "superseded", "ignore"}, *const two[] = {"fail", "ignore"};
+    char path[RP_POLICY_PATH];
+    int value = 0;
+
+    join(path, clause, key);
+    rp_recipe_choice(&in->r, mapping, path, &value, 0, choices == 3 ? names : two, choices);
+    clause->against = choices == 2 && value == 1 ? RP_AGAINST_IGNORED : (rp_against)value;
+}
+
+/* ---- sections ---- */
+
+static void read_builder(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"of", "endorsement", "timestamp", "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_signers(in, node, "of", clause);
+    read_flag(in, node, "endorsement", clause, &clause->endorsement);
+    read_dates(in, node, clause);
+    clause->count = 1;
+}
+
+/* Decimal digits with at most six behind the point, exactly: 0.2 of 15 segments is 3 of them. */
+static bool parse_share(uint64_t *out, const char *text)
+{
+    uint64_t value = 0;
+    int decimals = -1;
+
+    for (const char *c = text; *c; c++) {
+        if (*c == '.' && decimals < 0 && c != text && c[1] != '\0')
+            decimals = 0;
+        else if (*c < '0' || *c > '9' || value > RP_SHARE_ONE || decimals == 6)
+            return false;
+        else {
+            value = value * 10 + (uint64_t)(*c - '0');
+            decimals += decimals >= 0;
+        }
+    }
+    for (int i = decimals < 0 ? 0 : decimals; i < 6; i++)
+        value *= 10;
+    *out = value;
+    return value >= 1 && value <= RP_SHARE_ONE;
+}
+
+static void read_extent(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const full[] = {"full"};
+    const rp_node *mode = find(in, node, "mode"), *share = find(in, node, "at_least");
+    char path[RP_POLICY_PATH];
+    int ignored;
+
+    if (in->r.status != RP_OK)
+        return;
+    if ((mode != NULL) == (share != NULL)) {
+        rp_recipe_refuse(&in->r, node, clause->name, "expected either mode: full, or at_least: with the share of the segments");
+        return;
+    }
+    join(path, clause, "mode");
+    rp_recipe_choice(&in->r, node, path, &ignored, 0, full, 1);
+    clause->full = mode != NULL;
+    clause->share = RP_SHARE_ONE;
+    join(path, clause, "at_least");
+    if (share && (share->kind != RP_NODE_SCALAR || !share->plain || !parse_share(&clause->share, share->text)))
+        rp_recipe_wrong(&in->r, share, path, "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most",
+                        NULL);
+}
+
+static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    size_t count = node == NULL ? 0 : node->kind == RP_NODE_LIST ? node->count : 1;
+
+    if (count > RP_POLICY_LEVELS || (node && count == 0)) {
+        rp_recipe_refuse(&in->r, node, clause->name, "isa: expected 1 to %d levels", RP_POLICY_LEVELS);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        read_text(in, node->kind == RP_NODE_LIST ? &node->child[i] : node, "isa", clause, clause->level[i],
+                  sizeof clause->level[i]);
+    clause->levels = count;
+}
+
+static void read_replay(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"mode", "at_least", "by", "count", "isa", "seed", "independent", "differences",
+                                       "timestamp", "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_extent(in, node, clause);
+    read_signers(in, node, "by", clause);
+    read_count(in, node, clause);
+    read_levels(in, find(in, node, "isa"), clause);
+    read_text(in, find(in, node, "seed"), "seed", clause, clause->seed, sizeof clause->seed);
+    read_flag(in, node, "independent", clause, &clause->independent);
+    read_against(in, node, "differences", 2, clause);
+    read_dates(in, node, clause);
+}
+
+static void read_approvals(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"role", "of", "count", "independent", "rejections", "timestamp", "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_text(in, find(in, node, "role"), "role", clause, clause->role, sizeof clause->role);
+    read_signers(in, node, "of", clause);
+    read_count(in, node, clause);
+    read_flag(in, node, "independent", clause, &clause->independent);
+    read_against(in, node, "rejections", 3, clause);
+    read_dates(in, node, clause);
+}
+
+static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"of", "count"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, 2);
+    read_group_name(in, node, "of", logs, "keys, by which logs are known", clause, &clause->group);
+    read_count(in, node, clause);
+}
+
+static const struct {
+    const char *key;
+    bool required, several; /* several: one mapping, or a list of them */
+    void (*read)(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+} sections[RP_CLAUSE_KINDS] = {
+    [RP_CLAUSE_BUILDER] = {"builder", true, false, read_builder},
+    [RP_CLAUSE_REPLAY] = {"replay", false, true, read_replay},
+    [RP_CLAUSE_APPROVALS] = {"approvals", false, true, read_approvals},
+    [RP_CLAUSE_LOG] = {"log", false, true, read_log},
+};
+
+static void read_clause(rp_policy_reader *in, const rp_node *node, rp_clause_kind kind, size_t index)
+{
+    rp_clause *clause = &in->policy->clause[in->policy->clauses];
+    char name[sizeof clause->name];
+
+    if (in->r.status != RP_OK)
+        return;
+    (void)snprintf(name, sizeof name, sections[kind].several ? "%s[%u]" : "%s", sections[kind].key, (unsigned)index);
+    if (node->kind != RP_NODE_MAPPING) {
+        rp_recipe_wrong(&in->r, node, name, "a mapping", NULL);
+        return;
+    }
+    if (in->policy->clauses == RP_POLICY_CLAUSES) {
+        rp_recipe_refuse(&in->r, node, name, "more than %d clauses", RP_POLICY_CLAUSES);
+        return;
+    }
+    clause->kind = kind;
+    memcpy(clause->name, name, sizeof name);
+    sections[kind].read(in, node, clause);
+    in->policy->clauses++;
+}
+
+void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind)
+{
+    const rp_node *node = find(in, top, sections[kind].key);
+
+    if (node == NULL && sections[kind].required)
+        rp_recipe_refuse(&in->r, top, sections[kind].key, "is missing: who may have made the run?");
+    if (node == NULL || in->r.status != RP_OK)
+        return;
+    if (!sections[kind].several || node->kind != RP_NODE_LIST) {
+        read_clause(in, node, kind, 0);
+        return;
+    }
+    if (node->count == 0)
+        rp_recipe_refuse(&in->r, node, sections[kind].key, "an empty list demands nothing; remove it");
+    for (size_t i = 0; i < node->count; i++)
+        read_clause(in, &node->child[i], kind, i);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A policy while it is read: what its files share (policy.c, policy_groups.c, policy_clauses.c). */
+#ifndef AUDIT_TRUST_POLICY_READ_H
+#define AUDIT_TRUST_POLICY_READ_H
+
+#include "audit/trust/policy.h"
+#include "core/recipe/recipe_read.h"
+
+enum { RP_POLICY_PATH = 96 };
+
+/* Like a recipe's reader it remembers the first mistake, and later calls do nothing. */
+typedef struct rp_policy_reader {
+    rp_recipe_reader r;
+    rp_policy *policy;
+    const char *folder; /* of the policy's file; NULL: a text without one */
+} rp_policy_reader;
+
+/* Refuses a key of the mapping that is not among keys; path "": the top. */
+void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys, size_t count);
+void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top);
+/* A group that is a mapping: known by certificates (ca), or authorities that date (tsa). */
+void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group);
+/* A file's path from the policy's folder; NULL when out of memory. */
+char *rp_policy_beside(const char *folder, const char *path);
+void rp_policy_clear_group(rp_group *group);
+/* The section of that kind, where there is one: one clause or several. */
+void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preparation from end to end: table, column kinds, target, split, fit, encode (CONTRACT 9). */
+#include "core/data/dataset.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/data/schema.h"
+
+/* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
+typedef struct preparation {
+    rp_cells cells;
+    rp_table *table;
+    rp_column_kind *kind; /* [cols] */
+    size_t *source;       /* [cols]: the identity, schema columns being table columns here */
+    size_t *unseen;       /* [cols] */
+    int64_t *fold;        /* [rows] */
+    size_t target_col;
+    rp_target target;
+} preparation;
+
+static rp_status allocate(preparation *prep)
+{
+    size_t rows = prep->table->rows, cols = prep->table->cols;
+
+    prep->kind = rp_calloc(cols, sizeof *prep->kind);
+    prep->source = rp_calloc(cols, sizeof *prep->source);
+    prep->unseen = rp_calloc(cols, sizeof *prep->unseen);
+    prep->fold = rp_calloc(rows, sizeof *prep->fold);
+    if (prep->kind == NULL || prep->source == NULL || prep->unseen == NULL || prep->fold == NULL)
+        return rp_no_memory(prep->cells.err);
+    for (size_t col = 0; col < cols; col++)
+        prep->source[col] = col;
+    return RP_OK;
+}
+
+static void release(preparation *prep)
+{
+    rp_target_clear(&prep->target);
+    rp_free(prep->kind);
+    rp_free(prep->source);
+    rp_free(prep->unseen);
+    rp_free(prep->fold);
+    rp_table_free(prep->table);
+}
+
+/* With train_on_all every row trains. */
+static rp_status split_rows(preparation *prep, rp_dataset *out)
+{
+    const rp_recipe *recipe = prep->cells.recipe;
+    size_t rows = prep->table->rows;
+    bool all = recipe->data.train_on_all;
+    rp_status status = all ? RP_OK : rp_split_folds(&prep->cells, &prep->target, prep->fold);
+
+    if (status != RP_OK)
+        return status;
+    out->train_row = rp_calloc(rows, sizeof *out->train_row);
+    out->valid_row = rp_calloc(rows, sizeof *out->valid_row);
+    if (out->train_row == NULL || out->valid_row == NULL)
+        return rp_no_memory(prep->cells.err);
+    for (size_t row = 0; row < rows; row++) {
+        if (all || prep->fold[row] != recipe->data.fold)
+            out->train_row[out->train_rows++] = (int64_t)row;
+        else
+            out->valid_row[out->valid_rows++] = (int64_t)row;
+    }
+    if ((size_t)recipe->train.batch > out->train_rows)
+        return rp_fail(prep->cells.err, RP_EARG, "%s: key train.batch: expected at most the %zu training rows, found %lld; "
+                       "use a smaller batch", prep->cells.where, out->train_rows, (long long)recipe->train.batch);
+    return RP_OK;
+}
+
+static rp_status check_training_classes(const preparation *prep, const rp_dataset *out)
+{
+    const int64_t *label = prep->target.label;
+
+    for (size_t i = 1; label != NULL && i < out->train_rows; i++)
+        if (label[out->train_row[i]] != label[out->train_row[0]])
+            return RP_OK;
+    if (label == NULL)
+        return RP_OK;
+    return rp_fail(prep->cells.err, RP_EDATA, "%s: expected two classes or more in the %zu training rows, found one; use "
+                   "data.stratify: true or another fold", prep->cells.where, out->train_rows);
+}
+
+static rp_status fit(preparation *prep, rp_dataset *out)
+{
+    json_t *json = NULL;
+    rp_status status = rp_schema_fit(&json, &prep->cells, prep->kind, prep->target_col, &prep->target, out->train_row,
+                                     out->train_rows);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_schema_from_json(&out->schema, json, prep->cells.where, prep->cells.err);
+    json_decref(json);
+    /* our own schema can break only a limit on what the data made of it */
+    if (status == RP_EFORMAT)
+        return rp_fail_at(prep->cells.err, RP_EDATA, "encoding the columns");
+    return status;
+}
+
+static rp_status encode_part(preparation *prep, const rp_schema *schema, const int64_t *row, size_t rows, float **x,
+                             size_t *unseen)
+{
+    rp_status status = RP_OK;
+
+    *x = rp_reallocarray(NULL, rows, schema->features * sizeof **x);
+    if (*x == NULL)
+        return rp_no_memory(prep->cells.err);
+    for (size_t i = 0; i < rows && status == RP_OK; i++)
+        status = rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i], *x + i * schema->features,
+                                      unseen);
+    return status;
+}
+
+/* Labels and targets of a part: labels for classes, targets where one output is trained. */
+static rp_status take_targets(const preparation *prep, const int64_t *row, size_t rows, int64_t **label, float **value)
+{
+    const rp_target *target = &prep->target;
+
+    if (target->label != NULL && (*label = rp_calloc(rows, sizeof **label)) == NULL)
+        return rp_no_memory(prep->cells.err);
+    if (target->classes <= 2 && (*value = rp_calloc(rows, sizeof **value)) == NULL)
+        return rp_no_memory(prep->cells.err);
+    for (size_t i = 0; i < rows; i++) {
+        if (*label != NULL)
+            (*label)[i] = target->label[row[i]];
+        if (*value != NULL)
+            (*value)[i] = target->value != NULL ? target->value[row[i]] : (float)target->label[row[i]];
+    }
+    return RP_OK;
+}
+
+static rp_status record_unseen(const preparation *prep, const rp_schema *schema)
+{
+    json_t *columns = json_object_get(schema->json, "columns");
+
+    for (size_t i = 0; i < schema->n_columns; i++)
+        if (schema->columns[i].kind == RP_COL_CATEGORICAL &&
+            json_object_set_new(json_array_get(columns, i), "unseen", json_integer((json_int_t)prep->unseen[i])) != 0)
+            return rp_no_memory(prep->cells.err);
+    if (json_object_set_new(schema->json, "features", json_integer((json_int_t)schema->features)) != 0)
+        return rp_no_memory(prep->cells.err);
+    return RP_OK;
+}
+
+static rp_status encode(preparation *prep, rp_dataset *out)
+{
+    rp_status status = encode_part(prep, out->schema, out->train_row, out->train_rows, &out->train_x, NULL);
+
+    if (status == RP_OK)
+        status = encode_part(prep, out->schema, out->valid_row, out->valid_rows, &out->valid_x, prep->unseen);
+    if (status == RP_OK)
+        status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target);
+    if (status == RP_OK)
+        status = take_targets(prep, out->valid_row, out->valid_rows, &out->valid_label, &out->valid_target);
+    return status == RP_OK ? record_unseen(prep, out->schema) : status;
+}
+
+static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
+{
+    const rp_recipe *recipe = prep->cells.recipe;
+    rp_status status = rp_table_parse(&prep->table, csv, size, recipe->data.delimiter, recipe->data.header,
+                                      prep->cells.where, prep->cells.err);
+
+    prep->cells.table = prep->table;
+    if (status == RP_OK)
+        status = allocate(prep);
+    if (status == RP_OK)
+        status = rp_columns_resolve(&prep->cells, prep->kind, &prep->target_col);
+    if (status == RP_OK)
+        status = rp_target_read(&prep->cells, prep->target_col, &prep->target);
+    if (status == RP_OK)
+        status = split_rows(prep, out);
+    if (status == RP_OK)
+        status = check_training_classes(prep, out);
+    if (status == RP_OK)
+        status = fit(prep, out);
+    return status == RP_OK ? encode(prep, out) : status;
+}
+
+rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size,
+                             const char *where, rp_error *err)
+{
+    preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err}};
+    rp_dataset *dataset = rp_calloc(1, sizeof *dataset);
+    rp_status status;
+
+    *out = NULL;
+    if (dataset == NULL)
+        return rp_no_memory(err);
+    status = prepare(&prep, dataset, csv, size);
+    release(&prep);
+    if (status != RP_OK) {
+        rp_dataset_free(dataset);
+        return status;
+    }
+    *out = dataset;
+    return RP_OK;
+}
+
+void rp_dataset_free(rp_dataset *dataset)
+{
+    if (dataset == NULL)
+        return;
+    rp_schema_free(dataset->schema);
+    rp_free(dataset->train_x);
+    rp_free(dataset->valid_x);
+    rp_free(dataset->train_label);
+    rp_free(dataset->valid_label);
+    rp_free(dataset->train_target);
+    rp_free(dataset->valid_target);
+    rp_free(dataset->train_row);
+    rp_free(dataset->valid_row);
+    rp_free(dataset);
+}

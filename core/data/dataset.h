@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From CSV bytes to tensors under the contract (CONTRACT 9): parse, infer column kinds, split, fit (categories, means,
+ * deviations on the training part only), encode. A pure function of (recipe, bytes). */
+#ifndef CORE_DATA_DATASET_H
+#define CORE_DATA_DATASET_H
+
+#include "base/buffer.h"
+#include "core/recipe/recipe.h"
+
+/* RFC 4180: quoted cells, CRLF or LF, no ragged rows, no NUL bytes, UTF-8; a byte order mark is skipped; nothing behind
+ * the last line end is no row. Limits: 2^31 cells, 4096 columns, 65,535 bytes a cell. Memory: at most about 17 times
+ * the text. */
+typedef struct rp_table {
+    size_t rows, cols;
+    const char **names;  /* cols of them; NULL when there is no header */
+    const char **cell;   /* rows * cols, row-major, NUL-terminated, inside text */
+    size_t *line;        /* line number in the file of each row, for errors */
+    char *text;
+} rp_table;
+
+/* Errors: RP_EDATA with line and cell, RP_ENOMEM. */
+rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header,
+                         const char *where, rp_error *err);
+void rp_table_free(rp_table *table);
+
+/* Limits: 1,000 classes, 4,096 categories a column, 65,536 features. */
+enum { RP_CLASSES_MAX = 1000, RP_CATEGORIES_MAX = 4096, RP_FEATURES_MAX = 65536 };
+
+/* What was learnt from the data and is needed to encode new rows; json is the archive's data/schema.json. */
+typedef struct rp_schema {
+    json_t *json;
+    size_t features;     /* encoded width */
+    size_t classes;      /* 0 for regression */
+    const char **class_name; /* classes of them, in order; for two classes the positive one is last */
+    struct rp_schema_column *columns; /* core/data/schema.h */
+    size_t n_columns;
+} rp_schema;
+
+typedef struct rp_dataset {
+    rp_schema *schema;
+    size_t train_rows, valid_rows; /* valid_rows is 0 with train_on_all */
+    float *train_x, *valid_x;   /* [rows, features] row-major */
+    int64_t *train_label, *valid_label; /* class indices; NULL for regression */
+    float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
+    int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
+} rp_dataset;
+
+/* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target
+ * with one class, empty...; RP_EARG where the recipe does not fit the data (no such column, batch larger than the
+ * training part, more folds than rows); RP_ENOMEM. */
+rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size,
+                             const char *where, rp_error *err);
+void rp_dataset_free(rp_dataset *dataset); /* and its schema */
+
+/* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
+rp_status rp_schema_from_json(rp_schema **out, json_t *json, const char *where, rp_error *err);
+void rp_schema_free(rp_schema *schema);
+/* Encoding of new rows (predict). With a header, columns are found by name and further ones are passed over; without,
+ * they stand as in training, with or without the target. An unknown category is all zeros; x is [*rows, features],
+ * caller frees with rp_free. Errors: as rp_dataset_prepare. */
+rp_status rp_schema_encode(const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
+                           const char *where, float **x, size_t *rows, rp_error *err);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The schema: reading it from JSON (untrusted: it may come from an archive) and encoding rows with it (CONTRACT 9.6),
+ * the one way features are made, for training, validation and new rows alike. */
+#include "core/data/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "determinism/decimal.h"
+
+typedef struct schema_source {
+    const char *where;
+    rp_error *err;
+} schema_source;
+
+static rp_status fail_column(const schema_source *in, size_t i, const char *what)
+{
+    return rp_fail(in->err, RP_EFORMAT, "%s: columns[%zu]: %s", in->where, i, what);
+}
+
+/* A finite number in the one spelling the writer gives it. */
+static bool read_real(const json_t *object, const char *key, double *out)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    char again[RP_DECIMAL_SIZE];
+
+    if (text == NULL || !rp_parse_f64(out, text, strlen(text)) || *out - *out != 0)
+        return false;
+    rp_print_f64(again, *out);
+    return strcmp(text, again) == 0;
+}
+
+static rp_status read_numeric(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+{
+    double deviation;
+
+    out->width = 1;
+    out->divisor = 1;
+    if (!read_real(json, "mean", &out->mean))
+        return fail_column(in, i, "expected a finite decimal as mean");
+    out->standardize = json_object_get(json, "deviation") != NULL;
+    if (!out->standardize)
+        return RP_OK;
+    if (!read_real(json, "deviation", &deviation) || deviation < 0)
+        return fail_column(in, i, "expected a finite decimal of at least 0 as deviation");
+    out->divisor = deviation == 0 ? 1 : deviation;
+    return RP_OK;
+}
+
+static rp_status read_categories(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+{
+    const json_t *list = json_object_get(json, "categories");
+    size_t n = json_array_size(list);
+
+    if (!json_is_array(list) || n > RP_CATEGORIES_MAX + 1)
+        return fail_column(in, i, "expected a list of at most 4097 categories");
+    out->null_category = n > 0 && json_is_null(json_array_get(list, n - 1));
+    out->categories = n - out->null_category;
+    out->width = n;
+    out->category = rp_reallocarray(NULL, n, sizeof *out->category);
+    if (out->category == NULL)
+        return rp_no_memory(in->err);
+    for (size_t k = 0; k < out->categories; k++) {
+        out->category[k] = json_string_value(json_array_get(list, k));
+        if (out->category[k] == NULL || (k > 0 && strcmp(out->category[k - 1], out->category[k]) >= 0))
+            return fail_column(in, i, "expected categories as distinct strings in ascending byte order");
+    }
+    return RP_OK;
+}
+
+static rp_status read_column(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+{
+    const json_t *name = json_object_get(json, "name");
+    const char *kind = json_string_value(json_object_get(json, "kind"));
+
+    if (!json_is_string(name) && !json_is_null(name))
+        return fail_column(in, i, "expected a string or null as name");
+    out->name = json_string_value(name);
+    if (kind == NULL)
+        return fail_column(in, i, "expected a string as kind");
+    out->kind = RP_COL_IGNORE;
+    out->target = strcmp(kind, "target") == 0;
+    if (out->target || strcmp(kind, "ignore") == 0)
+        return RP_OK;
+    if (strcmp(kind, "numeric") == 0) {
+        out->kind = RP_COL_NUMERIC;
+        return read_numeric(in, json, i, out);
+    }
+    if (strcmp(kind, "categorical") != 0)
+        return fail_column(in, i, "expected kind numeric, categorical, ignore or target");
+    out->kind = RP_COL_CATEGORICAL;
+    return read_categories(in, json, i, out);
+}
+
+static rp_status read_columns(const schema_source *in, const json_t *list, rp_schema *out)
+{
+    size_t targets = 0, n = json_array_size(list);
+
+    if (!json_is_array(list) || n == 0 || n > 4096)
+        return rp_fail(in->err, RP_EFORMAT, "%s: expected columns as a list of 1 to 4096", in->where);
+    out->columns = rp_calloc(n, sizeof *out->columns);
+    if (out->columns == NULL)
+        return rp_no_memory(in->err);
+    out->n_columns = n;
+    for (size_t i = 0; i < n; i++) {
+        rp_schema_column *column = &out->columns[i];
+        rp_status status = read_column(in, json_array_get(list, i), i, column);
+
+        if (status != RP_OK)
+            return status;
+        if ((column->name == NULL) != (out->columns[0].name == NULL))
+            return fail_column(in, i, "expected names for all columns or for none");
+        targets += column->target;
+        out->features += column->width;
+    }
+    if (targets != 1)
+        return rp_fail(in->err, RP_EFORMAT, "%s: expected one target column, found %zu", in->where, targets);
+    return RP_OK;
+}
+
+static rp_status read_classes(const schema_source *in, const json_t *list, rp_schema *out)
+{
+    size_t n = json_array_size(list);
+
+    if (json_is_null(list))
+        return RP_OK;
+    if (!json_is_array(list) || n < 2 || n > RP_CLASSES_MAX)
+        return rp_fail(in->err, RP_EFORMAT, "%s: expected classes as null or a list of 2 to %d", in->where,
+                       RP_CLASSES_MAX);
+    out->class_name = rp_reallocarray(NULL, n, sizeof *out->class_name);
+    if (out->class_name == NULL)
+        return rp_no_memory(in->err);
+    out->classes = n;
+    for (size_t i = 0; i < n; i++) {
+        out->class_name[i] = json_string_value(json_array_get(list, i));
+        if (out->class_name[i] == NULL)
+            return rp_fail(in->err, RP_EFORMAT, "%s: classes[%zu]: expected a string", in->where, i);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(out->class_name[k], out->class_name[i]) == 0)
+                return rp_fail(in->err, RP_EFORMAT, "%s: classes[%zu]: the same as classes[%zu]", in->where, i, k);
+    }
+    return RP_OK;
+}
+
+rp_status rp_schema_from_json(rp_schema **out, json_t *json, const char *where, rp_error *err)
+{
+    schema_source in = {where, err};
+    rp_schema *schema = rp_calloc(1, sizeof *schema);
+    rp_status status;
+
+    *out = NULL;
+    if (schema == NULL)
+        return rp_no_memory(err);
+    schema->json = json_incref(json);
+    status = read_classes(&in, json_object_get(json, "classes"), schema);
+    if (status == RP_OK)
+        status = read_columns(&in, json_object_get(json, "columns"), schema);
+    if (status == RP_OK && (schema->features == 0 || schema->features > RP_FEATURES_MAX))
+        status = rp_fail(err, RP_EFORMAT, "%s: expected 1 to %d features, found %zu", where, RP_FEATURES_MAX,
+                         schema->features);
+    if (status != RP_OK) {
+        rp_schema_free(schema);
+        return status;
+    }
+    *out = schema;
+    return RP_OK;
+}
+
+void rp_schema_free(rp_schema *schema)
+{
+    if (schema == NULL)
+        return;
+    for (size_t i = 0; i < schema->n_columns; i++)
+        rp_free(schema->columns[i].category);
+    rp_free(schema->columns);
+    rp_free(schema->class_name);
+    json_decref(schema->json);
+    rp_free(schema);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* All zeros where the category was not met in training. Returns whether it was. */
+static bool encode_category(const rp_schema_column *column, const rp_cell *cell, float *x)
+{
+    const char *const *found;
+
+    memset(x, 0, column->width * sizeof *x);
+    if (cell->missing) {
+        if (column->null_category)
+            x[column->categories] = 1;
+        return column->null_category;
+    }
+    found = bsearch(&cell->text, column->category, column->categories, sizeof *column->category, compare_texts);
+    if (found == NULL)
+        return false;
+    x[found - column->category] = 1;
+    return true;
+}
+
+static rp_status encode_number(const rp_cells *cells, size_t row, size_t col, const rp_schema_column *column,
+                               const rp_cell *cell, float *x)
+{
+    double value = cell->missing ? column->mean : cell->number;
+    char label[RP_LABEL_SIZE];
+
+    if (column->standardize)
+        value = (value - column->mean) / column->divisor;
+    *x = (float)value;
+    if (*x - *x == 0)
+        return RP_OK;
+    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: the encoded number is beyond binary32; correct or rescale it",
+                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col));
+}
+
+rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
+                               float *x, size_t *unseen)
+{
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const rp_schema_column *column = &schema->columns[i];
+        rp_status status;
+        rp_cell cell;
+
+        if (column->kind == RP_COL_IGNORE)
+            continue;
+        status = rp_cell_read(cells, row, source[i], column->kind, &cell);
+        if (status == RP_OK && column->kind == RP_COL_NUMERIC)
+            status = encode_number(cells, row, source[i], column, &cell, x);
+        else if (status == RP_OK && !encode_category(column, &cell, x) && unseen != NULL)
+            unseen[i]++;
+        if (status != RP_OK)
+            return status;
+        x += column->width;
+    }
+    return RP_OK;
+}
+
+static rp_status find_source(const rp_schema *schema, const rp_cells *cells, size_t i, size_t *source)
+{
+    const rp_table *table = cells->table;
+    const char *name = schema->columns[i].name;
+    char quoted[64];
+
+    for (size_t col = 0; col < table->cols; col++)
+        if (strcmp(table->names[col], name) == 0) {
+            source[i] = col;
+            return RP_OK;
+        }
+    return rp_fail(cells->err, RP_EDATA, "%s:1: expected a column \"%s\" in the header as in training, found none; the new "
+                   "rows need every input column of the training data", cells->where,
+                   rp_printable(quoted, sizeof quoted, name, strlen(name)));
+}
+
+static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, size_t *source)
+{
+    size_t cols = cells->table->cols, col = 0;
+    bool named = cells->table->names != NULL;
+    rp_status status = RP_OK;
+
+    if (named != (schema->columns[0].name != NULL))
+        return rp_fail(cells->err, RP_EFORMAT, "the schema and the recipe disagree about a header line");
+    if (!named && cols != schema->n_columns && cols + 1 != schema->n_columns)
+        return rp_fail(cells->err, RP_EDATA, "%s:1: expected %zu cells as in training (or one less, without the target), "
+                       "found %zu", cells->where, schema->n_columns, cols);
+    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
+        if (!named)
+            source[i] = schema->columns[i].target && cols < schema->n_columns ? 0 : col++;
+        else if (schema->columns[i].kind != RP_COL_IGNORE)
+            status = find_source(schema, cells, i, source);
+    }
+    return status;
+}
+
+static rp_status encode_table(const rp_schema *schema, const rp_cells *cells, float **x)
+{
+    size_t *source = rp_calloc(schema->n_columns, sizeof *source);
+    float *out = rp_reallocarray(NULL, cells->table->rows, schema->features * sizeof *out);
+    rp_status status = source != NULL && out != NULL ? map_columns(schema, cells, source) : rp_no_memory(cells->err);
+
+    for (size_t row = 0; row < cells->table->rows && status == RP_OK; row++)
+        status = rp_schema_encode_row(schema, cells, source, row, out + row * schema->features, NULL);
+    rp_free(source);
+    if (status != RP_OK)
+        rp_free(out);
+    else
+        *x = out;
+    return status;
+}
+
+rp_status rp_schema_encode(const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
+                           const char *where, float **x, size_t *rows, rp_error *err)
+{
+    rp_cells cells = {.recipe = recipe, .where = where, .err = err};
+    rp_table *table = NULL;
+    rp_status status;
+
+    *x = NULL;
+    *rows = 0;
+    status = rp_table_parse(&table, csv, size, recipe->data.delimiter, recipe->data.header, where, err);
+    if (status != RP_OK)
+        return status;
+    cells.table = table;
+    status = encode_table(schema, &cells, x);
+    if (status == RP_OK)
+        *rows = table->rows;
+    rp_table_free(table);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cells and columns as preparation and prediction share them. Private to core. */
+#ifndef CORE_DATA_SCHEMA_H
+#define CORE_DATA_SCHEMA_H
+
+#include "core/data/dataset.h"
+
+typedef struct rp_schema_column {
+    rp_column_kind kind;   /* never auto */
+    bool target;           /* kind is then RP_COL_IGNORE */
+    const char *name;      /* NULL without a header; this and the categories live in the schema's json */
+    double mean, divisor;  /* numeric: encoded as (x - mean) / divisor, or as x when not standardize */
+    bool standardize;
+    const char **category; /* ascending bytes */
+    size_t categories;     /* without the missing value's own */
+    bool null_category;    /* the missing value has a category of its own, the last */
+    size_t width;          /* features of the column */
+} rp_schema_column;
+
+/* Where cells are read from, and the rules for reading them. */
+typedef struct rp_cells {
+    const rp_recipe *recipe;
+    const rp_table *table;
+    const char *where;
+    rp_error *err;
+} rp_cells;
+
+typedef struct rp_cell {
+    bool missing;
+    double number;    /* numeric columns */
+    const char *text;
+} rp_cell;
+
+/* The cell under its column's rules. Errors: RP_EDATA for text, NaN or infinity in a numeric column, or a missing value
+ * where the recipe says error. */
+rp_status rp_cell_read(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind, rp_cell *out);
+bool rp_cell_missing(const rp_recipe *recipe, const char *text);
+/* "column \"age\"" or "column 3" (index from 0, as in the recipe). Returns out. */
+char *rp_column_label(char *out, size_t size, const rp_table *table, size_t col);
+enum { RP_LABEL_SIZE = 96 };
+
+/* The kind of each table column (CONTRACT 9.2), the target's being ignore; every numeric and categorical cell has been
+ * read once without error. kind [cols]. */
+rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t *target);
+
+/* The target column. Classification: names (pointing into the table) in order and one label a row; regression: one
+ * value a row. Fields not used are NULL. */
+typedef struct rp_target {
+    size_t classes;
+    const char **class_name;
+    int64_t *label;
+    float *value;
+} rp_target;
+
+rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out);
+void rp_target_clear(rp_target *target);
+
+/* CONTRACT 9.4: fold number of each of the table's rows. fold [rows]. */
+rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold);
+
+/* CONTRACT 9.5: learns from the training rows and writes the schema. */
+rp_status rp_schema_fit(json_t **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
+                        const rp_target *target, const int64_t *train_row, size_t train_rows);
+
+/* CONTRACT 9.6: one row to features. source[i] is the table's column for schema column i. unseen (may be NULL) counts
+ * by schema column the cells whose category was not known. */
+rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
+                               float *x, size_t *unseen);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is learnt from the training rows (CONTRACT 9.5): means, deviations and categories, written down as the schema.
+ * Encoding reads the schema, never this code's variables, so a schema from an archive gives the same features. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/recipe/recipe_names.h"
+#include "core/data/schema.h"
+#include "determinism/decimal.h"
+#include "determinism/sum.h"
+
+typedef struct fitter {
+    const rp_cells *cells;
+    const int64_t *train_row;
+    size_t train_rows;
+    double *value;      /* [train_rows] */
+    const char **text;  /* [train_rows] */
+    bool failed;        /* a JSON value could not be made */
+} fitter;
+
+static void put(fitter *fit, json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        fit->failed = true;
+}
+
+static void append(fitter *fit, json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) != 0)
+        fit->failed = true;
+}
+
+static void put_real(fitter *fit, json_t *object, const char *key, double value)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    rp_print_f64(text, value);
+    put(fit, object, key, json_string(text));
+}
+
+static bool all_equal(const double *value, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (value[i] != value[0])
+            return false;
+    return true;
+}
+
+/* Population variance about the mean. Equal values keep their exact mean: n * x / n need not be x, and the rounding
+ * error would otherwise be blown up to a deviation of its own. value is overwritten. */
+static void moments(double *value, size_t n, double *mean, double *deviation)
+{
+    double count = (double)(int64_t)n;
+
+    *mean = value[0];
+    *deviation = 0;
+    if (all_equal(value, n))
+        return;
+    *mean = rp_sum_f64(value, n, 1) / count;
+    for (size_t i = 0; i < n; i++) {
+        double d = value[i] - *mean;
+
+        value[i] = d * d;
+    }
+    *deviation = sqrt(rp_sum_f64(value, n, 1) / count);
+}
+
+static rp_status fit_numeric(fitter *fit, size_t col, json_t *out)
+{
+    char label[RP_LABEL_SIZE];
+    double mean, deviation;
+    size_t n = 0;
+
+    for (size_t i = 0; i < fit->train_rows; i++) {
+        rp_cell cell;
+        rp_status status = rp_cell_read(fit->cells, (size_t)fit->train_row[i], col, RP_COL_NUMERIC, &cell);
+
+        if (status != RP_OK)
+            return status;
+        if (!cell.missing)
+            fit->value[n++] = cell.number;
+    }
+    rp_column_label(label, sizeof label, fit->cells->table, col);
+    if (n == 0)
+        return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: expected a number in the training rows, found only missing "
+                       "values; set data.columns: ignore for it", fit->cells->where, label);
+    moments(fit->value, n, &mean, &deviation);
+    if (mean - mean != 0 || deviation - deviation != 0)
+        return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: the numbers are too large to average in binary64; rescale them",
+                       fit->cells->where, label);
+    put_real(fit, out, "mean", mean);
+    if (fit->cells->recipe->data.standardize)
+        put_real(fit, out, "deviation", deviation);
+    return RP_OK;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static rp_status fit_categories(fitter *fit, size_t col, json_t *out)
+{
+    json_t *list = json_array();
+    char label[RP_LABEL_SIZE];
+    size_t n = 0, distinct = 0;
+    bool missing = false;
+
+    put(fit, out, "categories", list);
+    for (size_t i = 0; i < fit->train_rows; i++) {
+        const char *text = fit->cells->table->cell[(size_t)fit->train_row[i] * fit->cells->table->cols + col];
+
+        if (rp_cell_missing(fit->cells->recipe, text))
+            missing = true;
+        else
+            fit->text[n++] = text;
+    }
+    qsort(fit->text, n, sizeof *fit->text, compare_texts);
+    for (size_t i = 0; i < n && !fit->failed; i++) {
+        if (i > 0 && strcmp(fit->text[i - 1], fit->text[i]) == 0)
+            continue;
+        if (++distinct > RP_CATEGORIES_MAX)
+            return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: expected at most %d categories, found more; an identifier? "
+                           "set data.columns: ignore or numeric for it", fit->cells->where,
+                           rp_column_label(label, sizeof label, fit->cells->table, col), RP_CATEGORIES_MAX);
+        append(fit, list, json_string(fit->text[i]));
+    }
+    if (missing && !fit->failed)
+        append(fit, list, json_null());
+    return RP_OK;
+}
+
+static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool target, json_t *columns)
+{
+    const rp_table *table = fit->cells->table;
+    json_t *out = json_object();
+
+    append(fit, columns, out);
+    if (fit->failed)
+        return rp_no_memory(fit->cells->err);
+    put(fit, out, "name", table->names != NULL ? json_string(table->names[col]) : json_null());
+    put(fit, out, "kind", json_string(target ? "target" : rp_column_kind_names[kind]));
+    if (kind == RP_COL_NUMERIC)
+        return fit_numeric(fit, col, out);
+    if (kind != RP_COL_CATEGORICAL)
+        return RP_OK;
+    put(fit, out, "unseen", json_integer(0));
+    return fit_categories(fit, col, out);
+}
+
+static json_t *write_classes(fitter *fit, const rp_target *target)
+{
+    json_t *list = target->classes > 0 ? json_array() : json_null();
+
+    for (size_t i = 0; i < target->classes; i++)
+        append(fit, list, json_string(target->class_name[i]));
+    return list;
+}
+
+static json_t *write_split(fitter *fit)
+{
+    const rp_recipe *recipe = fit->cells->recipe;
+    json_t *split = json_object();
+
+    put(fit, split, "train_on_all", json_boolean(recipe->data.train_on_all));
+    put(fit, split, "rows", json_integer((json_int_t)fit->cells->table->rows));
+    put(fit, split, "train_rows", json_integer((json_int_t)fit->train_rows));
+    put(fit, split, "valid_rows", json_integer((json_int_t)(fit->cells->table->rows - fit->train_rows)));
+    if (recipe->data.train_on_all)
+        return split;
+    put(fit, split, "folds", json_integer(recipe->data.folds));
+    put(fit, split, "fold", json_integer(recipe->data.fold));
+    if (!recipe->train.regression)
+        put(fit, split, "stratify", json_boolean(recipe->data.stratify));
+    return split;
+}
+
+static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t target_col, json_t *columns)
+{
+    rp_status status = RP_OK;
+
+    for (size_t col = 0; col < fit->cells->table->cols && status == RP_OK; col++)
+        status = fit_column(fit, col, kind[col], col == target_col, columns);
+    return status;
+}
+
+rp_status rp_schema_fit(json_t **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
+                        const rp_target *target, const int64_t *train_row, size_t train_rows)
+{
+    fitter fit = {.cells = cells, .train_row = train_row, .train_rows = train_rows};
+    json_t *schema = json_object(), *columns;
+    rp_status status = RP_OK;
+
+    fit.value = rp_reallocarray(NULL, train_rows, sizeof *fit.value);
+    fit.text = rp_reallocarray(NULL, train_rows, sizeof *fit.text);
+    put(&fit, schema, "classes", write_classes(&fit, target));
+    put(&fit, schema, "split", write_split(&fit));
+    put(&fit, schema, "columns", json_array());
+    columns = json_object_get(schema, "columns");
+    if (fit.value == NULL || fit.text == NULL || columns == NULL)
+        status = rp_no_memory(cells->err);
+    if (status == RP_OK)
+        status = fit_columns(&fit, kind, target_col, columns);
+    if (status == RP_OK && fit.failed)
+        status = rp_no_memory(cells->err);
+    rp_free(fit.value);
+    rp_free(fit.text);
+    if (status != RP_OK) {
+        json_decref(schema);
+        return status;
+    }
+    *out = schema;
+    return RP_OK;
+}

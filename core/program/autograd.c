@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reverse mode (CONTRACT 11): instructions are visited from last to first; where a value has several uses its
+ * contributions are added in the order they arise, left to right. Gradient instructions are appended to the same graph,
+ * so they can be differentiated again. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/program/grads.h"
+#include "core/program/graph.h"
+
+typedef struct sweep {
+    rp_graph *graph;
+    size_t first;      /* first instruction to differentiate */
+    size_t n_values;   /* values that existed before the sweep */
+    rp_tensor *grad;   /* of each of those values; graph NULL: none yet */
+    bool *reaches;     /* the value depends on some wrt through differentiated instructions */
+} sweep;
+
+static rp_tensor zeros_like(rp_tensor x)
+{
+    const rp_type *type = rp_tensor_type(x);
+    size_t shape[RP_MAX_RANK];
+
+    memcpy(shape, type->shape, sizeof shape);
+    return rp_fill(x.graph, rp_gradient_dtype(type->dtype), type->rank, shape, 0);
+}
+
+static void contribute(sweep *s, uint32_t value, rp_tensor g)
+{
+    s->grad[value] = s->grad[value].graph ? rp_add(s->grad[value], g) : g;
+}
+
+/* Forward: which values depend on what is asked for. */
+static void mark(sweep *s, const rp_tensor *wrt, size_t n)
+{
+    const rp_program *p = s->graph->program;
+
+    for (size_t i = 0; i < n; i++)
+        s->reaches[wrt[i].value] = true;
+    for (size_t k = s->first; k < p->n_instrs; k++) {
+        const rp_instr *instr = &p->instr[k];
+        bool any = false;
+
+        for (size_t i = 0; i < instr->n_in && instr->op->vjp; i++)
+            any = any || s->reaches[instr->in[i]];
+        for (int i = 0; i < instr->op->n_out; i++)
+            s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || any;
+    }
+}
+
+/* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first. */
+static void visit(sweep *s, size_t k)
+{
+    const rp_program *p = s->graph->program;
+    rp_instr instr = p->instr[k];
+    size_t n = instr.n_in;
+    rp_tensor *in = rp_malloc(2 * n * sizeof *in), *grad_in = in ? in + n : NULL;
+    bool *need = rp_malloc(n * sizeof *need);
+    rp_tensor out[RP_MAX_OUT], grad_out[RP_MAX_OUT];
+    bool any = false;
+
+    for (int i = 0; i < instr.op->n_out; i++) {
+        out[i] = rp_graph_tensor(s->graph, instr.out[i]);
+        grad_out[i] = s->grad[instr.out[i]];
+    }
+    if (!in || !need) {
+        rp_graph_fail(s->graph, RP_ENOMEM, "out of memory");
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            in[i] = rp_graph_tensor(s->graph, instr.in[i]);
+            need[i] = s->reaches[instr.in[i]];
+            any = any || need[i];
+            grad_in[i] = rp_no_tensor();
+        }
+    }
+    /* what is asked for may have been computed itself: the way ends there */
+    if (any) {
+        instr.op->vjp(&(rp_vjp_args){instr.attr, in, out, n, grad_out, need, grad_in});
+        for (size_t i = 0; i < n; i++)
+            if (need[i] && grad_in[i].graph)
+                contribute(s, in[i].value, grad_in[i]);
+    }
+    rp_free(in);
+    rp_free(need);
+}
+
+/* Outputs of one instruction reach together; any of them may have the gradient. */
+static bool is_visited(const sweep *s, const rp_instr *instr)
+{
+    bool any = false;
+
+    for (int i = 0; i < instr->op->n_out; i++)
+        any = any || s->grad[instr->out[i]].graph;
+    return any && instr->op->vjp && s->reaches[instr->out[0]];
+}
+
+void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
+                 const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    sweep s = {.graph = graph, .first = first, .n_values = graph->program->n_values};
+    size_t last = graph->program->n_instrs;
+
+    for (size_t i = 0; i < n; i++)
+        grad[i] = rp_no_tensor();
+    s.grad = rp_calloc(s.n_values, sizeof *s.grad);
+    s.reaches = rp_calloc(s.n_values, sizeof *s.reaches);
+    if (!s.grad || !s.reaches)
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+    if (graph->status == RP_OK) {
+        mark(&s, wrt, n);
+        for (size_t i = 0; i < n_y; i++)
+            contribute(&s, y[i].value, seed[i]);
+        for (size_t k = last; k-- > first && graph->status == RP_OK;) {
+            if (is_visited(&s, &graph->program->instr[k]))
+                visit(&s, k);
+        }
+        for (size_t i = 0; i < n && graph->status == RP_OK; i++)
+            grad[i] = s.grad[wrt[i].value].graph ? s.grad[wrt[i].value] : zeros_like(wrt[i]);
+    }
+    rp_free(s.grad);
+    rp_free(s.reaches);
+}
+
+void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    rp_graph *graph = n_y ? y[0].graph : NULL;
+
+    for (size_t i = 0; i < n; i++)
+        grad[i] = rp_no_tensor();
+    if (!graph)
+        return;
+    for (size_t i = 0; i < n_y; i++) {
+        if (y[i].graph != graph || seed[i].graph != graph)
+            rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
+        else if (rp_tensor_ok(y[i]) && rp_tensor_type(y[i])->dtype == RP_BF16)
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: of a bf16 output: cast it to f32 first");
+        else if (rp_tensor_ok(y[i]) && rp_tensor_ok(seed[i]) && !rp_type_equal(rp_tensor_type(y[i]), rp_tensor_type(seed[i])))
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: a seed must have the type of its output");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (wrt[i].graph != graph)
+            rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
+        else if (rp_tensor_ok(wrt[i]) && !(RP_D_REAL & 1u << rp_tensor_type(wrt[i])->dtype))
+            rp_graph_fail(graph, RP_ESHAPE, "gradients: only f32 and f64 tensors (and bf16, in f32) have gradients");
+    }
+    if (graph->status == RP_OK)
+        rp_vjp_from(graph, 0, y, seed, n_y, wrt, n, grad);
+}
+
+void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    size_t shape[RP_MAX_RANK];
+    rp_tensor one;
+
+    for (size_t i = 0; i < n; i++)
+        grad[i] = rp_no_tensor();
+    if (!rp_tensor_ok(y))
+        return;
+    if (rp_type_count(rp_tensor_type(y)) != 1 || !(RP_D_FLOAT & 1u << rp_tensor_type(y)->dtype)) {
+        rp_graph_fail(y.graph, RP_ESHAPE, "gradients: expected a floating-point tensor of one element (a loss)");
+        return;
+    }
+    memcpy(shape, rp_tensor_type(y)->shape, sizeof shape);
+    one = rp_fill(y.graph, rp_tensor_type(y)->dtype, rp_tensor_type(y)->rank, shape, 1);
+    rp_vjp(&y, &one, 1, wrt, n, grad);
+}

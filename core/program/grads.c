@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gradient rules: each appends the instructions of CONTRACT 11's formula. g is the gradient of the output y; an operand
+ * that was broadcast gets the sum over the stretched axes. C leaves the order in which arguments are evaluated open, so no
+ * argument list here has two calls that append: the program must not depend on the compiler. */
+#include "core/program/grads.h"
+
+#include <string.h>
+
+#include "core/program/graph.h"
+
+#define X (a->in[0])
+#define Y (a->out[0])
+#define G (a->grad_out[0])
+
+rp_tensor grad_emit(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
+{
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(in[0].graph, id, attr, in, n, out);
+    return out[0];
+}
+
+static rp_tensor pair(rp_op_id id, rp_tensor g, rp_tensor other)
+{
+    return grad_emit(id, NULL, (rp_tensor[]){g, other}, 2);
+}
+
+/* A rank-0 zero of x's dtype. */
+static rp_tensor zero_like(rp_tensor x)
+{
+    return rp_fill(x.graph, rp_tensor_type(x)->dtype, 0, NULL, 0);
+}
+
+/* Sum over the last axis, kept. */
+static rp_tensor row_sum(rp_tensor x)
+{
+    return rp_sum(x, (int[]){-1}, 1, true);
+}
+
+rp_tensor grad_back(rp_tensor g, rp_tensor x)
+{
+    rp_type from, to;
+    int axes[RP_MAX_RANK], n = 0, lead;
+
+    if (!rp_tensor_ok(g) || !rp_tensor_ok(x))
+        return rp_no_tensor();
+    from = *rp_tensor_type(g);
+    to = *rp_tensor_type(x);
+    lead = from.rank - to.rank;
+    for (int i = 0; i < from.rank; i++)
+        if (i < lead || (to.shape[i - lead] == 1 && from.shape[i] != 1))
+            axes[n++] = i;
+    if (n)
+        g = rp_sum(g, axes, n, true);
+    return lead ? rp_reshape(g, to.rank, to.shape) : g;
+}
+
+static void give(const rp_vjp_args *a, size_t i, rp_tensor g)
+{
+    a->grad_in[i] = grad_back(g, a->in[i]);
+}
+
+void vjp_neg(const rp_vjp_args *a) { a->grad_in[0] = rp_neg(G); }
+void vjp_exp(const rp_vjp_args *a) { a->grad_in[0] = rp_mul(G, Y); }
+void vjp_log(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, X); }
+void vjp_log1p(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, rp_add_scalar(X, 1)); }
+void vjp_sqrt(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, rp_scale(Y, 2)); }
+void vjp_tanh(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_tanh_grad, G, Y); }
+void vjp_sigmoid(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, Y); }
+void vjp_relu(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_relu_grad, G, X); }
+void vjp_gelu(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_gelu_grad, G, X); }
+
+/* 2/sqrt(pi) exp(-x^2) */
+void vjp_erf(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_mul(G, rp_scale(rp_exp(rp_neg(rp_mul(X, X))), 1.1283791670955126));
+}
+
+void vjp_abs(const rp_vjp_args *a)
+{
+    rp_tensor negative = rp_lt(X, zero_like(X));
+
+    a->grad_in[0] = rp_where(negative, rp_neg(G), G);
+}
+
+void vjp_pow_int(const rp_vjp_args *a)
+{
+    int64_t n = a->attr[0].i;
+
+    /* the derivative of x^0 is 0 everywhere, also at 0 and where x^-1 overflows */
+    if (n != 0)
+        a->grad_in[0] = rp_mul(G, rp_scale(rp_pow_int(X, n - (n != INT64_MIN)), (double)n));
+}
+
+/* bf16 is for storage: the gradient of a bf16 tensor is binary32, as is all that is computed from it. */
+rp_dtype rp_gradient_dtype(rp_dtype dtype)
+{
+    return dtype == RP_BF16 ? RP_F32 : dtype;
+}
+
+static rp_tensor as_dtype(rp_tensor x, rp_dtype dtype)
+{
+    return rp_tensor_ok(x) && rp_tensor_type(x)->dtype == dtype ? x : rp_cast(x, dtype);
+}
+
+void vjp_cast(const rp_vjp_args *a)
+{
+    const rp_dtype from = rp_tensor_type(X)->dtype, to = rp_tensor_type(Y)->dtype;
+
+    if (!(RP_D_REAL & 1u << from) || !(RP_D_REAL & 1u << to))
+        return;
+    a->grad_in[0] = from == RP_BF16 || to == RP_BF16 ? as_dtype(G, rp_gradient_dtype(from)) : rp_cast(G, from);
+}
+
+void vjp_add(const rp_vjp_args *a)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (a->need[i])
+            give(a, i, G);
+}
+
+void vjp_sub(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        give(a, 0, G);
+    if (a->need[1])
+        give(a, 1, rp_neg(G));
+}
+
+void vjp_mul(const rp_vjp_args *a)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (a->need[i])
+            give(a, i, rp_mul(G, a->in[1 - i]));
+}
+
+void vjp_div(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        give(a, 0, rp_div(G, a->in[1]));
+    if (a->need[1])
+        give(a, 1, rp_neg(rp_div(rp_mul(G, Y), a->in[1])));
+}
+
+/* A tie gives everything to the first operand. */
+static void choose(const rp_vjp_args *a, rp_tensor first)
+{
+    rp_tensor zero = zero_like(G);
+
+    if (a->need[0])
+        give(a, 0, rp_where(first, G, zero));
+    if (a->need[1])
+        give(a, 1, rp_where(first, zero, G));
+}
+
+void vjp_maximum(const rp_vjp_args *a) { choose(a, rp_ge(a->in[0], a->in[1])); }
+void vjp_minimum(const rp_vjp_args *a) { choose(a, rp_le(a->in[0], a->in[1])); }
+
+void vjp_where(const rp_vjp_args *a)
+{
+    rp_tensor zero = zero_like(G);
+
+    if (a->need[1])
+        give(a, 1, rp_where(X, G, zero));
+    if (a->need[2])
+        give(a, 2, rp_where(X, zero, G));
+}
+
+/* Linear in its first operand; the second derivative of relu is zero. */
+void vjp_relu_grad(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = pair(RP_OP_relu_grad, G, a->in[1]);
+}
+
+/* gelu'' = phi(x) (2 - x^2), phi(x) = exp(-x^2/2) / sqrt(2 pi) */
+void vjp_gelu_grad(const rp_vjp_args *a)
+{
+    rp_tensor x = a->in[1];
+
+    if (a->need[0])
+        a->grad_in[0] = pair(RP_OP_gelu_grad, G, x);
+    if (a->need[1]) {
+        rp_tensor square = rp_mul(x, x);
+        rp_tensor phi = rp_scale(rp_exp(rp_scale(square, -0.5)), 0.3989422804014327);
+        rp_tensor second = rp_mul(phi, rp_add_scalar(rp_neg(square), 2));
+
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
+    }
+}
+
+/* g (1 - y^2) */
+void vjp_tanh_grad(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = pair(RP_OP_tanh_grad, G, a->in[1]);
+    if (a->need[1]) {
+        rp_tensor second = rp_scale(a->in[1], -2);
+
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
+    }
+}
+
+/* g y (1 - y) */
+void vjp_sigmoid_grad(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, a->in[1]);
+    if (a->need[1]) {
+        rp_tensor second = rp_add_scalar(rp_scale(a->in[1], -2), 1);
+
+        a->grad_in[1] = rp_mul(rp_mul(G, X), second);
+    }
+}
+
+/* d/dx = sigmoid(x) - t, d/dt = -x */
+void vjp_bce_logits(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        give(a, 0, rp_mul(G, rp_sub(rp_sigmoid(X), a->in[1])));
+    if (a->need[1])
+        give(a, 1, rp_neg(rp_mul(G, X)));
+}
+
+/* The same draws again: dropout is linear and a pure function of (seed, step, stream, index). */
+void vjp_dropout(const rp_vjp_args *a)
+{
+    a->grad_in[0] = grad_emit(RP_OP_dropout, a->attr, (rp_tensor[]){G, a->in[1]}, 2);
+}
+
+void vjp_reshape(const rp_vjp_args *a)
+{
+    rp_type type = *rp_tensor_type(X);
+
+    a->grad_in[0] = rp_reshape(G, type.rank, type.shape);
+}
+
+void vjp_transpose(const rp_vjp_args *a)
+{
+    int inverse[RP_MAX_RANK];
+
+    for (int i = 0; i < a->attr[0].n; i++)
+        inverse[a->attr[0].list[i]] = i;
+    a->grad_in[0] = rp_transpose(G, inverse);
+}
+
+void vjp_broadcast_to(const rp_vjp_args *a)
+{
+    give(a, 0, G);
+}
+
+void vjp_slice(const rp_vjp_args *a)
+{
+    size_t before[RP_MAX_RANK], after[RP_MAX_RANK];
+
+    for (int i = 0; i < a->attr[0].n; i++) {
+        before[i] = (size_t)a->attr[0].list[i];
+        after[i] = rp_tensor_type(X)->shape[i] - (size_t)a->attr[1].list[i];
+    }
+    a->grad_in[0] = rp_pad(G, before, after);
+}
+
+void vjp_pad(const rp_vjp_args *a)
+{
+    size_t begin[RP_MAX_RANK], end[RP_MAX_RANK];
+
+    for (int i = 0; i < a->attr[0].n; i++) {
+        begin[i] = (size_t)a->attr[0].list[i];
+        end[i] = begin[i] + rp_tensor_type(X)->shape[i];
+    }
+    a->grad_in[0] = rp_slice(G, begin, end);
+}
+
+void vjp_concat(const rp_vjp_args *a)
+{
+    int64_t axis = a->attr[0].i;
+    rp_type whole = *rp_tensor_type(Y);
+    size_t begin[RP_MAX_RANK] = {0}, at = 0;
+
+    for (size_t i = 0; i < a->n_in; i++) {
+        size_t length = rp_tensor_type(a->in[i])->shape[axis];
+
+        begin[axis] = at;
+        whole.shape[axis] = at + length;
+        if (a->need[i])
+            a->grad_in[i] = rp_slice(G, begin, whole.shape);
+        at += length;
+    }
+}
+
+void vjp_gather(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = rp_scatter_add(G, a->in[1], (int)a->attr[0].i, rp_tensor_type(X)->shape[a->attr[0].i]);
+}
+
+void vjp_scatter_add(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = rp_gather(G, a->in[1], (int)a->attr[0].i);
+}
+
+/* A reduction keeps its axes with length 1, so its gradient stretches. */
+static rp_tensor stretch(rp_tensor g, rp_tensor like)
+{
+    rp_type type = *rp_tensor_type(like);
+
+    return rp_broadcast_to(g, type.rank, type.shape);
+}
+
+void vjp_sum(const rp_vjp_args *a)
+{
+    a->grad_in[0] = stretch(G, X);
+}
+
+void vjp_mean(const rp_vjp_args *a)
+{
+    size_t n = 1;
+
+    for (int i = 0; i < a->attr[0].n; i++)
+        n *= rp_tensor_type(X)->shape[a->attr[0].list[i]];
+    a->grad_in[0] = stretch(rp_div(G, rp_fill(G.graph, rp_tensor_type(G)->dtype, 0, NULL, (double)n)), X);
+}
+
+/* Elements equal to the maximum share its gradient evenly. */
+void vjp_max(const rp_vjp_args *a)
+{
+    int axes[RP_MAX_RANK];
+    rp_tensor mask;
+
+    for (int i = 0; i < a->attr[0].n; i++)
+        axes[i] = (int)a->attr[0].list[i];
+    mask = rp_cast(rp_eq(X, Y), rp_tensor_type(X)->dtype);
+    if (a->attr[0].n == 0)
+        a->grad_in[0] = G;
+    else
+        a->grad_in[0] = rp_mul(mask, rp_div(G, rp_sum(mask, axes, a->attr[0].n, true)));
+}
+
+void vjp_softmax(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y); }
+void vjp_log_softmax(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_log_softmax_grad, G, Y); }
+
+/* f = y (g - s), s = sum(g y). With h the gradient of f: df/dg is the same form; df/dy = h (g - s) - g sum(h y). */
+void vjp_softmax_grad(const rp_vjp_args *a)
+{
+    rp_tensor y = a->in[1];
+
+    if (a->need[0])
+        a->grad_in[0] = pair(RP_OP_softmax_grad, G, y);
+    if (a->need[1]) {
+        rp_tensor left = rp_mul(G, rp_sub(X, row_sum(rp_mul(X, y))));
+
+        a->grad_in[1] = rp_sub(left, rp_mul(X, row_sum(rp_mul(G, y))));
+    }
+}
+
+/* f = g - exp(y) sum(g) */
+void vjp_log_softmax_grad(const rp_vjp_args *a)
+{
+    rp_tensor p = rp_exp(a->in[1]);
+
+    if (a->need[0])
+        a->grad_in[0] = rp_sub(G, row_sum(rp_mul(G, p)));
+    if (a->need[1]) {
+        rp_tensor total = row_sum(X);
+
+        a->grad_in[1] = rp_neg(rp_mul(rp_mul(G, p), total));
+    }
+}
+
+/* A row vector's gradient: the sum over all axes but the last. */
+static rp_tensor column_sums(rp_tensor g, rp_tensor like)
+{
+    return grad_back(g, like);
+}
+
+void vjp_layer_norm(const rp_vjp_args *a)
+{
+    rp_tensor gamma = a->in[1];
+
+    if (a->need[0])
+        a->grad_in[0] = grad_emit(RP_OP_layer_norm_grad, a->attr, (rp_tensor[]){G, X, gamma}, 3);
+    if (a->need[1]) {
+        size_t n = rp_tensor_type(gamma)->shape[0];
+        rp_dtype dtype = rp_tensor_type(gamma)->dtype;
+        rp_tensor one = rp_fill(G.graph, dtype, 1, &n, 1), zero = rp_fill(G.graph, dtype, 1, &n, 0);
+        rp_tensor normal = rp_layer_norm(X, one, zero, a->attr[0].r);
+
+        a->grad_in[1] = column_sums(rp_mul(G, normal), gamma);
+    }
+    if (a->need[2])
+        a->grad_in[2] = column_sums(G, a->in[2]);
+}
+
+void grad_through(const rp_vjp_args *a, size_t first, const rp_tensor *expansion, size_t n_out)
+{
+    rp_tensor wrt[8], grad[8], y[RP_MAX_OUT], seed[RP_MAX_OUT];
+    size_t index[8], n = 0, n_y = 0;
+
+    for (size_t i = 0; i < a->n_in; i++) {
+        bool known = false;
+
+        /* the gradient of a value that is several operands is whole already */
+        for (size_t k = 0; k < n; k++)
+            known = known || wrt[k].value == a->in[i].value;
+        if (a->need[i] && !known) {
+            index[n] = i;
+            wrt[n++] = a->in[i];
+        }
+    }
+    for (size_t i = 0; i < n_out; i++)
+        if (a->grad_out[i].graph) {
+            if (!rp_tensor_ok(expansion[i]))
+                return;
+            y[n_y] = expansion[i];
+            seed[n_y++] = a->grad_out[i];
+        }
+    if (n == 0 || n_y == 0)
+        return;
+    rp_vjp_from(a->in[0].graph, first, y, seed, n_y, wrt, n, grad);
+    for (size_t i = 0; i < n; i++)
+        a->grad_in[index[i]] = grad[i];
+}
+
+/* dx = r (h - mean(h) - xhat mean(h xhat)), h = g gamma */
+void vjp_layer_norm_grad(const rp_vjp_args *a)
+{
+    size_t first = G.graph->program->n_instrs;
+    rp_tensor x = a->in[1], h = rp_mul(X, a->in[2]);
+    rp_tensor d = rp_sub(x, rp_mean(x, (int[]){-1}, 1, true));
+    rp_tensor variance = rp_mean(rp_mul(d, d), (int[]){-1}, 1, true);
+    rp_tensor s = rp_sqrt(rp_add_scalar(variance, a->attr[0].r));
+    rp_tensor xhat = rp_div(d, s);
+    rp_tensor shifted = rp_sub(h, rp_mean(h, (int[]){-1}, 1, true));
+    rp_tensor centred = rp_sub(shifted, rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));
+
+    rp_tensor dx = rp_div(centred, s);
+
+    grad_through(a, first, &dx, 1);
+}
+
+void vjp_cross_entropy(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        a->grad_in[0] = grad_emit(RP_OP_cross_entropy_grad, NULL, (rp_tensor[]){G, X, a->in[1]}, 3);
+}
+
+/* g (softmax(logits) - onehot(labels)) */
+void vjp_cross_entropy_grad(const rp_vjp_args *a)
+{
+    size_t first = G.graph->program->n_instrs;
+    rp_type type = *rp_tensor_type(a->in[1]);
+    rp_tensor row = rp_reshape(X, 2, (size_t[]){type.shape[0], 1});
+    rp_tensor hot = rp_one_hot(a->in[2], type.shape[1], type.dtype);
+    rp_tensor dx = rp_mul(row, rp_sub(rp_softmax(a->in[1]), hot));
+
+    grad_through(a, first, &dx, 1);
+}
+
+void vjp_matmul(const rp_vjp_args *a)
+{
+    if (a->need[0])
+        give(a, 0, rp_matmul(G, rp_transpose(as_dtype(a->in[1], rp_tensor_type(G)->dtype), NULL)));
+    if (a->need[1])
+        give(a, 1, rp_matmul(rp_transpose(as_dtype(X, rp_tensor_type(G)->dtype), NULL), G));
+}
+
+/* y x^(y-1), x^y log x */
+void vjp_pow(const rp_vjp_args *a)
+{
+    if (a->need[0]) {
+        rp_tensor power = rp_pow(X, rp_add_scalar(a->in[1], -1));
+
+        give(a, 0, rp_mul(G, rp_mul(a->in[1], power)));
+    }
+    if (a->need[1])
+        give(a, 1, rp_mul(G, rp_mul(Y, rp_log(X))));
+}
+
+/* atan2(y, x): x / (x^2 + y^2), -y / (x^2 + y^2) */
+void vjp_atan2(const rp_vjp_args *a)
+{
+    rp_tensor y = a->in[0], x = a->in[1], xx = rp_mul(x, x), yy = rp_mul(y, y), square = rp_add(xx, yy);
+
+    if (a->need[0])
+        give(a, 0, rp_mul(G, rp_div(x, square)));
+    if (a->need[1])
+        give(a, 1, rp_mul(G, rp_neg(rp_div(y, square))));
+}
+
+void vjp_hypot(const rp_vjp_args *a)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (a->need[i])
+            give(a, i, rp_mul(G, rp_div(a->in[i], Y)));
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Appending instructions, and executing them at once when the graph has a device. */
+#include "core/program/graph.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "determinism/fpenv.h"
+
+rp_graph *rp_graph_new(rp_device *device)
+{
+    rp_graph *graph = rp_calloc(1, sizeof *graph);
+
+    if (!graph)
+        return NULL;
+    graph->program = rp_program_new();
+    graph->device = device;
+    if (!graph->program) {
+        rp_free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
+static void release_values(rp_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_views; i++)
+        if (graph->memory[i])
+            rp_device_release(graph->device, graph->memory[i]);
+    graph->n_views = 0;
+}
+
+void rp_graph_free(rp_graph *graph)
+{
+    if (!graph)
+        return;
+    release_values(graph);
+    rp_program_free(graph->program);
+    rp_free(graph->view);
+    rp_free(graph->memory);
+    rp_free(graph);
+}
+
+void rp_graph_reset(rp_graph *graph)
+{
+    release_values(graph);
+    rp_program_clear(graph->program);
+    graph->status = RP_OK;
+    graph->epoch++;
+}
+
+void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
+{
+    va_list args;
+
+    if (graph->status != RP_OK)
+        return;
+    graph->status = graph->error.status = status;
+    va_start(args, format);
+    if (vsnprintf(graph->error.text, sizeof graph->error.text, format, args) < 0)
+        graph->error.text[0] = '\0';
+    va_end(args);
+}
+
+rp_status rp_graph_status(const rp_graph *graph, rp_error *err)
+{
+    if (graph->status != RP_OK && err)
+        *err = graph->error;
+    return graph->status;
+}
+
+rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value)
+{
+    return (rp_tensor){graph, value, graph->epoch};
+}
+
+bool rp_tensor_ok(rp_tensor x)
+{
+    if (!x.graph || x.graph->status != RP_OK)
+        return false;
+    if (x.epoch != x.graph->epoch || x.value >= x.graph->program->n_values) {
+        rp_graph_fail(x.graph, RP_EARG, "a tensor of an earlier step was used: tensors live until their step ends");
+        return false;
+    }
+    return true;
+}
+
+rp_graph *rp_graph_of(const rp_tensor *in, size_t n)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && !in[i].graph)
+        i++;
+    return in[i].graph;
+}
+
+const rp_type *rp_tensor_type(rp_tensor x)
+{
+    return &x.graph->program->value[x.value];
+}
+
+bool rp_shape_of(rp_tensor x, rp_dtype *dtype, int *rank, size_t *shape)
+{
+    const rp_type *type;
+
+    if (!rp_tensor_ok(x))
+        return false;
+    type = rp_tensor_type(x);
+    *dtype = type->dtype;
+    *rank = type->rank;
+    memcpy(shape, type->shape, (size_t)type->rank * sizeof *shape);
+    return true;
+}
+
+/* Room for the views of all the program's values. */
+static rp_status hold_views(rp_graph *graph)
+{
+    size_t wanted = graph->program->cap_values;
+
+    if (graph->cap_views < wanted) {
+        rp_view *view = rp_reallocarray(graph->view, wanted, sizeof *view);
+        void **memory;
+
+        if (!view)
+            return rp_no_memory(&graph->error);
+        graph->view = view;
+        memory = rp_reallocarray(graph->memory, wanted, sizeof *memory);
+        if (!memory)
+            return rp_no_memory(&graph->error);
+        graph->memory = memory;
+        graph->cap_views = wanted;
+    }
+    while (graph->n_views < graph->program->n_values)
+        graph->memory[graph->n_views++] = NULL;
+    return RP_OK;
+}
+
+rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type, void *data)
+{
+    uint32_t value;
+
+    if (graph->status != RP_OK)
+        return rp_no_tensor();
+    graph->status = rp_program_add_input(graph->program, kind, name, type, &value, &graph->error);
+    if (graph->status == RP_OK && graph->device) {
+        graph->status = hold_views(graph);
+        if (graph->status == RP_OK)
+            graph->view[value] = rp_view_of(type, data);
+    }
+    return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();
+}
+
+void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value)
+{
+    if (graph->status != RP_OK)
+        return;
+    if (value.graph != graph)
+        rp_graph_fail(graph, RP_EARG, "output %.96s belongs to another graph or is no tensor", name);
+    else if (rp_tensor_ok(value))
+        graph->status = rp_program_add_output(graph->program, kind, name, value.value, &graph->error);
+}
+
+static rp_status allocate(rp_graph *graph, uint32_t value)
+{
+    const rp_type *type = &graph->program->value[value];
+    rp_status status =
+        rp_device_allocate(graph->device, &graph->memory[value], rp_type_bytes(type), &graph->error);
+
+    if (status == RP_OK)
+        graph->view[value] = rp_view_of(type, graph->memory[value]);
+    return status;
+}
+
+static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
+{
+    const rp_view *in = &graph->view[instr->in[0]];
+    const rp_type *type = &graph->program->value[instr->out[0]];
+    rp_view out;
+    rp_status status;
+
+    if (instr->op->alias(instr->attr, in, type, &out)) {
+        graph->view[instr->out[0]] = out;
+        return RP_OK;
+    }
+    status = allocate(graph, instr->out[0]);
+    if (status != RP_OK)
+        return status;
+    out = graph->view[instr->out[0]];
+    rp_bind_copy(in, &out);
+    return rp_execute_copy(graph->device, in, &out, &graph->error);
+}
+
+static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
+{
+    rp_view few[8], *in = instr->n_in <= 8 ? few : rp_malloc(instr->n_in * sizeof *in);
+    rp_view out[RP_MAX_OUT];
+    rp_status status = RP_OK;
+
+    if (!in)
+        return rp_no_memory(&graph->error);
+    for (int i = 0; i < instr->op->n_out && status == RP_OK; i++) {
+        status = allocate(graph, instr->out[i]);
+        if (status == RP_OK)
+            out[i] = graph->view[instr->out[i]];
+    }
+    if (status == RP_OK) {
+        for (size_t i = 0; i < instr->n_in; i++)
+            in[i] = graph->view[instr->in[i]];
+        rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
+        status = rp_execute(graph->device, instr->op, instr->attr, in, instr->n_in, out, (size_t)instr->op->n_out,
+                            &graph->error);
+    }
+    if (in != few)
+        rp_free(in);
+    return status;
+}
+
+static void emit(rp_graph *graph, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in, uint32_t *value)
+{
+    const rp_instr *instr;
+    rp_fpenv saved;
+
+    graph->status = rp_program_add_instr(graph->program, op, attr, in, n_in, value, &graph->error);
+    if (graph->status != RP_OK || !graph->device)
+        return;
+    graph->status = hold_views(graph);
+    if (graph->status != RP_OK)
+        return;
+    instr = &graph->program->instr[graph->program->n_instrs - 1];
+    /* at every call: what the application did to the environment since the last one is not known */
+    graph->status = rp_fpenv_enter(&saved, NULL, &graph->error);
+    if (graph->status != RP_OK)
+        return;
+    graph->status = op->alias ? execute_alias(graph, instr) : execute_kernel(graph, instr);
+    rp_fpenv_leave(&saved);
+}
+
+void rp_emit(rp_graph *graph, rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n_in, rp_tensor *out)
+{
+    const rp_op *op = rp_op_get(id);
+    uint32_t few[8], *operands = few, value[RP_MAX_OUT];
+
+    for (int i = 0; i < op->n_out; i++)
+        out[i] = rp_no_tensor();
+    if (!graph || graph->status != RP_OK)
+        return;
+    if (n_in > 8) {
+        operands = rp_malloc(n_in * sizeof *operands);
+        if (!operands) {
+            rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+            return;
+        }
+    }
+    for (size_t i = 0; i < n_in && graph->status == RP_OK; i++) {
+        if (in[i].graph != graph)
+            rp_graph_fail(graph, RP_EARG, "%s: operand %zu belongs to another graph or is no tensor", op->name, i);
+        else if (rp_tensor_ok(in[i]))
+            operands[i] = in[i].value;
+    }
+    if (graph->status == RP_OK)
+        emit(graph, op, attr, operands, n_in, value);
+    if (operands != few)
+        rp_free(operands);
+    for (int i = 0; i < op->n_out && graph->status == RP_OK; i++)
+        out[i] = rp_graph_tensor(graph, value[i]);
+}
+
+rp_status rp_graph_trace(rp_graph **out, const rp_program *p, rp_device *device, void *const *input_memory,
+                         rp_error *err)
+{
+    rp_graph *graph = rp_graph_new(device);
+    uint32_t value[RP_MAX_OUT];
+    size_t inputs = 0;
+
+    *out = graph;
+    if (!graph)
+        return rp_no_memory(err);
+    /* Inputs and instructions interleave by value number: the same order gives the same numbers. */
+    for (size_t i = 0; graph->status == RP_OK && (inputs < p->n_inputs || i < p->n_instrs);) {
+        if (inputs < p->n_inputs && p->input[inputs].value == graph->program->n_values) {
+            const rp_input *in = &p->input[inputs];
+
+            (void)rp_graph_input(graph, in->kind, in->name, &p->value[in->value], input_memory[inputs]);
+            inputs++;
+        } else {
+            const rp_instr *instr = &p->instr[i++];
+
+            emit(graph, instr->op, instr->attr, instr->in, instr->n_in, value);
+        }
+    }
+    return rp_graph_status(graph, err);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tape: a program under construction and, when it has a device, the values computed so far. A graph without a device
+ * is symbolic. Both are written through the same calls (rp/tensor.h), so a program is the same either way. */
+#ifndef CORE_PROGRAM_GRAPH_H
+#define CORE_PROGRAM_GRAPH_H
+
+#include "core/program/execute.h"
+
+struct rp_graph {
+    rp_program *program;
+    rp_device *device;  /* borrowed; NULL: symbolic */
+    rp_view *view;      /* of each value, eager only */
+    void **memory;      /* owned memory of a value; NULL for inputs and views */
+    size_t n_views, cap_views;
+    rp_status status;   /* the first error; everything after it is skipped */
+    rp_error error;
+    uint32_t epoch;     /* handles of an earlier epoch are refused */
+};
+
+rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
+void rp_graph_free(rp_graph *graph);
+/* Forgets program and values, and starts a new epoch. */
+void rp_graph_reset(rp_graph *graph);
+/* Sets the first error; later ones are ignored. */
+void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
+/* A new input; eager: data is its memory on the device, borrowed until the reset. */
+rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type, void *data);
+void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value);
+/* The handle of a value of this epoch. */
+rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value);
+/* Whether x is a live handle of a graph without error; a dead one puts its graph in error. */
+bool rp_tensor_ok(rp_tensor x);
+/* The graph of the first operand that has one: an operand that is no tensor is then an error of that graph. */
+rp_graph *rp_graph_of(const rp_tensor *in, size_t n);
+/* The type of a handle that is ok. */
+const rp_type *rp_tensor_type(rp_tensor x);
+/* The handle that stands for "nothing". */
+static inline rp_tensor rp_no_tensor(void) { return (rp_tensor){NULL, 0, 0}; }
+
+/* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks inside
+ * a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it then holds
+ * the values before it. */
+rp_status rp_graph_trace(rp_graph **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                         rp_error *err);
+
+/* Instructions from `first` on are differentiated; what lies before is constant (used by gradient rules to
+ * differentiate an expansion of themselves). */
+void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
+                 const rp_tensor *wrt, size_t n, rp_tensor *grad);
+
+#endif

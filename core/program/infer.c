@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shape rules: from the inputs' types and the attributes to the outputs' types, refusing everything a kernel could not
+ * take. A program from an untrusted archive passes through here instruction by instruction. */
+#include "core/program/infer.h"
+
+#include <string.h>
+
+#include "core/program/infer_check.h"
+
+static bool dtype_valid(int64_t dtype)
+{
+    return dtype >= 0 && dtype < RP_DTYPE_COUNT;
+}
+
+static rp_status shape_from(const rp_op *op, const rp_attr *attr, rp_type *out, rp_error *err)
+{
+    out->rank = attr->n;
+    for (int i = 0; i < attr->n; i++) {
+        if (attr->list[i] < 0 || (uint64_t)attr->list[i] > count_max)
+            return rp_fail(err, RP_ESHAPE, "%s: a length of %lld is not possible", op->name, (long long)attr->list[i]);
+        out->shape[i] = (size_t)attr->list[i];
+    }
+    return bounded(op, out, err);
+}
+
+static bool axis_valid(int64_t axis, const rp_type *t)
+{
+    return axis >= 0 && axis < t->rank;
+}
+
+/* NumPy broadcasting of shapes only. */
+static bool broadcast(rp_type *out, const rp_type *a, const rp_type *b)
+{
+    int rank = a->rank > b->rank ? a->rank : b->rank;
+
+    for (int i = 0; i < rank; i++) {
+        size_t x = i < rank - a->rank ? 1 : a->shape[i - (rank - a->rank)];
+        size_t y = i < rank - b->rank ? 1 : b->shape[i - (rank - b->rank)];
+
+        if (x != y && x != 1 && y != 1)
+            return false;
+        out->shape[i] = x == 1 ? y : x;
+    }
+    out->rank = rank;
+    return true;
+}
+
+rp_status infer_map(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)attr;
+    out[0] = in[0];
+    for (size_t i = 1; i < n_in; i++) {
+        rp_type left = out[0];
+
+        if (in[i].dtype != in[0].dtype)
+            return refuse(op, &in[0], &in[i], "the same dtype (use rp_cast)", err);
+        if (!broadcast(&out[0], &left, &in[i]))
+            return refuse(op, &left, &in[i], "shapes that broadcast", err);
+    }
+    return bounded(op, out, err);
+}
+
+rp_status infer_compare(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    rp_status status = infer_map(op, attr, in, n_in, out, err);
+
+    out[0].dtype = RP_BOOL;
+    return status;
+}
+
+rp_status infer_where(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    rp_type values;
+    rp_status status = infer_map(op, attr, in + 1, n_in - 1, &values, err);
+
+    /* The op's row speaks of the condition alone. */
+    if (status == RP_OK && !(RP_D_ANY >> values.dtype & 1))
+        return refuse(op, &in[1], NULL, "values of another dtype (use rp_cast)", err);
+    if (status != RP_OK)
+        return status;
+    out[0] = values;
+    if (!broadcast(&out[0], &values, &in[0]))
+        return refuse(op, &in[0], &values, "a condition that broadcasts with the values", err);
+    return bounded(op, out, err);
+}
+
+rp_status infer_cast(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (!dtype_valid(attr[0].i))
+        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)attr[0].i);
+    out[0] = in[0];
+    out[0].dtype = (rp_dtype)attr[0].i;
+    return RP_OK;
+}
+
+rp_status infer_grad_pair(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                          rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (!rp_type_equal(&in[0], &in[1]))
+        return refuse(op, &in[0], &in[1], "equal types", err);
+    if (op->infer == infer_grad_pair && (rp_op_index(op) == RP_OP_softmax_grad || rp_op_index(op) == RP_OP_log_softmax_grad) &&
+        in[0].rank == 0)
+        return refuse(op, &in[0], NULL, "rank 1 or more", err);
+    out[0] = in[0];
+    return RP_OK;
+}
+
+static bool is_rng(const rp_type *t)
+{
+    return t->dtype == RP_I64 && t->rank == 1 && t->shape[0] == 2;
+}
+
+static bool stream_valid(int64_t stream)
+{
+    return stream >= 0 && stream <= 0xFFFFFFFFll;
+}
+
+rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (!is_rng(&in[1]))
+        return refuse(op, &in[1], NULL, "i64[2], {seed, step}", err);
+    if (!(attr[0].r >= 0 && attr[0].r < 1) || !stream_valid(attr[1].i))
+        return rp_fail(err, RP_ESHAPE, "%s: expected 0 <= rate < 1 and a stream below 2^32", op->name);
+    out[0] = in[0];
+    return RP_OK;
+}
+
+rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    rp_status status = shape_from(op, &attr[0], &out[0], err);
+
+    (void)n_in;
+    out[0].dtype = in[0].dtype;
+    if (status != RP_OK)
+        return status;
+    if (rp_op_index(op) == RP_OP_broadcast_to) {
+        rp_type both;
+
+        if (!broadcast(&both, &in[0], &out[0]) || both.rank != out[0].rank ||
+            memcmp(both.shape, out[0].shape, (size_t)both.rank * sizeof *both.shape) != 0)
+            return refuse(op, &in[0], &out[0], "a shape that stretches to the second", err);
+    } else if (rp_type_count(&in[0]) != rp_type_count(&out[0])) {
+        return refuse(op, &in[0], &out[0], "the same number of elements", err);
+    }
+    return RP_OK;
+}
+
+rp_status infer_transpose(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                          rp_error *err)
+{
+    unsigned seen = 0;
+
+    (void)n_in;
+    out[0] = in[0];
+    for (int i = 0; i < attr[0].n; i++) {
+        if (!axis_valid(attr[0].list[i], &in[0]))
+            return refuse(op, &in[0], NULL, "a permutation of the axes", err);
+        seen |= 1u << attr[0].list[i];
+        out[0].shape[i] = in[0].shape[attr[0].list[i]];
+    }
+    if (attr[0].n != in[0].rank || seen != (1u << in[0].rank) - 1)
+        return refuse(op, &in[0], NULL, "a permutation of the axes", err);
+    return RP_OK;
+}
+
+rp_status infer_slice(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (attr[0].n != in[0].rank || attr[1].n != in[0].rank)
+        return refuse(op, &in[0], NULL, "one begin and end an axis", err);
+    out[0] = in[0];
+    for (int i = 0; i < in[0].rank; i++) {
+        int64_t begin = attr[0].list[i], end = attr[1].list[i];
+
+        if (begin < 0 || end < begin || (uint64_t)end > in[0].shape[i])
+            return refuse(op, &in[0], NULL, "0 <= begin <= end <= length on each axis", err);
+        out[0].shape[i] = (size_t)(end - begin);
+    }
+    return RP_OK;
+}
+
+rp_status infer_constant(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)in, (void)n_in;
+    if (!dtype_valid(attr[2].i))
+        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)attr[2].i);
+    out[0].dtype = (rp_dtype)attr[2].i;
+    return shape_from(op, &attr[1], &out[0], err);
+}
+
+rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)in, (void)n_in;
+    if (!dtype_valid(attr[1].i) || !(op->dtypes >> attr[1].i & 1) || attr[0].i < 0 || (uint64_t)attr[0].i > count_max)
+        return rp_fail(err, RP_ESHAPE, "%s: expected a length and a numeric dtype", op->name);
+    out[0] = (rp_type){.dtype = (rp_dtype)attr[1].i, .rank = 1, .shape = {(size_t)attr[0].i}};
+    return RP_OK;
+}
+
+rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    int64_t axis = attr[0].i;
+
+    if (!axis_valid(axis, &in[0]))
+        return refuse(op, &in[0], NULL, "an axis of the operands", err);
+    out[0] = in[0];
+    for (size_t i = 1; i < n_in; i++) {
+        rp_type alike = in[i];
+
+        if (alike.rank == in[0].rank)
+            alike.shape[axis] = in[0].shape[axis];
+        if (!rp_type_equal(&alike, &in[0]))
+            return refuse(op, &in[0], &in[i], "types equal but for the joined axis", err);
+        out[0].shape[axis] += in[i].shape[axis];
+        if (out[0].shape[axis] > count_max)
+            return refuse(op, &in[0], &in[i], "at most 2^40 elements", err);
+    }
+    return bounded(op, out, err);
+}
+
+rp_status infer_pad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (attr[0].n != in[0].rank || attr[1].n != in[0].rank)
+        return refuse(op, &in[0], NULL, "one before and after an axis", err);
+    out[0] = in[0];
+    for (int i = 0; i < in[0].rank; i++) {
+        int64_t before = attr[0].list[i], after = attr[1].list[i];
+
+        if (before < 0 || after < 0 || (uint64_t)before > count_max || (uint64_t)after > count_max)
+            return refuse(op, &in[0], NULL, "padding of 0 or more", err);
+        out[0].shape[i] += (size_t)before + (size_t)after;
+    }
+    return bounded(op, out, err);
+}
+
+static bool is_index(const rp_type *t)
+{
+    return t->dtype == RP_I32 || t->dtype == RP_I64;
+}
+
+rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    int64_t axis = attr[0].i;
+
+    (void)n_in;
+    if (!axis_valid(axis, &in[0]) || !is_index(&in[1]) || in[0].rank + in[1].rank - 1 > RP_MAX_RANK)
+        return refuse(op, &in[0], &in[1], "an axis of the first, i32 or i64 indices, and a result rank of at most 8", err);
+    out[0] = (rp_type){.dtype = in[0].dtype, .rank = in[0].rank + in[1].rank - 1};
+    for (int i = 0; i < out[0].rank; i++) {
+        if (i < axis)
+            out[0].shape[i] = in[0].shape[i];
+        else if (i < axis + in[1].rank)
+            out[0].shape[i] = in[1].shape[i - axis];
+        else
+            out[0].shape[i] = in[0].shape[i - in[1].rank + 1];
+    }
+    return bounded(op, out, err);
+}
+
+rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                            rp_error *err)
+{
+    int64_t axis = attr[0].i, size = attr[1].i;
+    int rank = in[0].rank - in[1].rank + 1;
+
+    (void)n_in;
+    if (!is_index(&in[1]) || rank < 1 || rank > RP_MAX_RANK || axis < 0 || axis >= rank || size < 0 || (uint64_t)size > count_max)
+        return refuse(op, &in[0], &in[1], "a gathered gradient and its i32 or i64 indices", err);
+    out[0] = (rp_type){.dtype = in[0].dtype, .rank = rank};
+    for (int i = 0; i < in[1].rank; i++)
+        if (in[0].shape[axis + i] != in[1].shape[i])
+            return refuse(op, &in[0], &in[1], "index axes equal to the gradient's at the scattered axis", err);
+    for (int i = 0; i < rank; i++)
+        out[0].shape[i] = i < axis ? in[0].shape[i] : i == axis ? (size_t)size : in[0].shape[i + in[1].rank - 1];
+    return bounded(op, out, err);
+}
+
+rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (in[0].rank >= RP_MAX_RANK || attr[0].i < 0 || (uint64_t)attr[0].i > count_max ||
+        (attr[1].i != RP_F32 && attr[1].i != RP_F64))
+        return refuse(op, &in[0], NULL, "rank under 8, a depth of 0 or more, dtype f32 or f64", err);
+    out[0] = in[0];
+    out[0].dtype = (rp_dtype)attr[1].i;
+    out[0].shape[out[0].rank++] = (size_t)attr[0].i;
+    return bounded(op, out, err);
+}
+
+rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    int64_t last = -1;
+
+    (void)n_in;
+    out[0] = in[0];
+    for (int i = 0; i < attr[0].n; i++) {
+        if (!axis_valid(attr[0].list[i], &in[0]) || attr[0].list[i] <= last)
+            return refuse(op, &in[0], NULL, "ascending axes of the operand", err);
+        last = attr[0].list[i];
+        out[0].shape[last] = 1;
+    }
+    /* a maximum of nothing does not exist; a sum of nothing is +0 and a mean of nothing is NaN */
+    if (rp_op_index(op) == RP_OP_max && rp_type_count(&in[0]) == 0 && rp_type_count(&out[0]) != 0)
+        return refuse(op, &in[0], NULL, "at least one element to reduce", err);
+    return RP_OK;
+}
+
+rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (!axis_valid(attr[0].i, &in[0]) || in[0].shape[attr[0].i] == 0)
+        return refuse(op, &in[0], NULL, "an axis of the operand with at least one element", err);
+    out[0] = in[0];
+    out[0].dtype = RP_I64;
+    out[0].shape[attr[0].i] = 1;
+    return RP_OK;
+}
+
+rp_status infer_rows(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (in[0].rank == 0 || in[0].shape[in[0].rank - 1] == 0)
+        return refuse(op, &in[0], NULL, "rank 1 or more and a last axis of at least one element", err);
+    out[0] = in[0];
+    return RP_OK;
+}
+
+rp_status infer_layer_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                           rp_error *err)
+{
+    rp_status status = infer_rows(op, attr, in, n_in, out, err);
+
+    if (status == RP_OK && (!is_row_of(&in[1], &in[0]) || !is_row_of(&in[2], &in[0])))
+        return refuse(op, &in[0], &in[1], "gamma and beta as long as the last axis", err);
+    if (status == RP_OK && !(attr[0].r >= 0 && attr[0].r < 1e30))
+        return rp_fail(err, RP_ESHAPE, "%s: eps must be 0 or more", op->name);
+    return status;
+}
+
+rp_status infer_layer_norm_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                rp_error *err)
+{
+    rp_status status = infer_rows(op, attr, in, n_in, out, err);
+
+    if (status == RP_OK && (!rp_type_equal(&in[0], &in[1]) || !is_row_of(&in[2], &in[1])))
+        return refuse(op, &in[0], &in[1], "a gradient like x, and gamma as long as its last axis", err);
+    return status;
+}
+
+static bool labels_fit(const rp_type *logits, const rp_type *labels)
+{
+    return logits->rank == 2 && logits->shape[1] > 0 && is_index(labels) && labels->rank == 1 &&
+           labels->shape[0] == logits->shape[0];
+}
+
+rp_status infer_cross_entropy(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                              rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (!labels_fit(&in[0], &in[1]))
+        return refuse(op, &in[0], &in[1], "logits [rows, classes] and i32 or i64 labels [rows]", err);
+    out[0] = (rp_type){.dtype = in[0].dtype, .rank = 1, .shape = {in[0].shape[0]}};
+    return RP_OK;
+}
+
+rp_status infer_cross_entropy_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                   rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (!labels_fit(&in[1], &in[2]) || in[0].dtype != in[1].dtype || in[0].rank != 1 || in[0].shape[0] != in[1].shape[0])
+        return refuse(op, &in[0], &in[1], "a gradient [rows], logits [rows, classes] and labels [rows]", err);
+    out[0] = in[1];
+    return RP_OK;
+}
+
+rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    rp_type a = in[0], b = in[1];
+
+    (void)attr, (void)n_in;
+    if (a.dtype != b.dtype || a.rank < 2 || b.rank < 2 || a.shape[a.rank - 1] != b.shape[b.rank - 2])
+        return refuse(op, &a, &b, "[.., m, k] and [.., k, n] of one dtype", err);
+    a.rank -= 2;
+    b.rank -= 2;
+    if (!broadcast(&out[0], &a, &b))
+        return refuse(op, &in[0], &in[1], "leading axes that broadcast", err);
+    out[0].dtype = a.dtype == RP_BF16 ? RP_F32 : a.dtype;
+    out[0].shape[out[0].rank++] = in[0].shape[in[0].rank - 2];
+    out[0].shape[out[0].rank++] = in[1].shape[in[1].rank - 1];
+    return bounded(op, out, err);
+}
+
+rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    if (!is_rng(&in[0]))
+        return refuse(op, &in[0], NULL, "i64[2], {seed, step}", err);
+    if ((attr[4].i != RP_F32 && attr[4].i != RP_F64) || !stream_valid(attr[2].i))
+        return rp_fail(err, RP_ESHAPE, "%s: expected dtype f32 or f64 and a stream below 2^32", op->name);
+    out[0].dtype = (rp_dtype)attr[4].i;
+    return shape_from(op, &attr[3], &out[0], err);
+}
+
+/* p, its moments, g; then scalars. Outputs: p and its moments. */
+rp_status infer_optimizer(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    size_t tensors = (size_t)op->n_out + 1;
+
+    (void)attr;
+    for (size_t i = 1; i < n_in; i++) {
+        const rp_type scalar = {.dtype = in[0].dtype};
+        const rp_type *expected = i < tensors ? &in[0] : &scalar;
+
+        if (!rp_type_equal(&in[i], expected))
+            return refuse(op, &in[0], &in[i], "moments and gradient like the parameter, and rank-0 rates", err);
+    }
+    for (int i = 0; i < op->n_out; i++)
+        out[i] = in[0];
+    return RP_OK;
+}
+
+/* Contiguous input only: that is nearly always so, and a copy is always right. */
+bool alias_reshape(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
+{
+    (void)attr;
+    *out = rp_view_of(out_type, in->data);
+    return rp_view_contiguous(in);
+}
+
+bool alias_transpose(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
+{
+    *out = rp_view_of(out_type, in->data);
+    for (int i = 0; i < in->rank; i++)
+        out->stride[i] = in->stride[attr[0].list[i]];
+    return true;
+}
+
+bool alias_broadcast(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
+{
+    int lead = out_type->rank - in->rank;
+
+    (void)attr;
+    *out = rp_view_of(out_type, in->data);
+    for (int i = 0; i < out->rank; i++)
+        out->stride[i] = i < lead || in->shape[i - lead] != out->shape[i] ? 0 : in->stride[i - lead];
+    return true;
+}
+
+bool alias_slice(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
+{
+    ptrdiff_t offset = 0;
+
+    *out = rp_view_of(out_type, in->data);
+    for (int i = 0; i < in->rank; i++) {
+        out->stride[i] = in->stride[i];
+        if (out->shape[i])
+            offset += (ptrdiff_t)attr[0].list[i] * in->stride[i];
+    }
+    out->data = (char *)in->data + offset * (ptrdiff_t)rp_dtype_size(in->dtype);
+    return true;
+}

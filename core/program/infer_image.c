@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Shape rules of convolution, pooling and batch norm (CONTRACT 4.5, 7.8). Every attribute is checked here, since the kernels
+ * compute with them as they are: strides divide, windows are walked, products with sizes must not overflow. */
+#include "core/program/infer.h"
+
+#include "core/program/infer_check.h"
+
+/* Of strides, paddings, dilations and windows: times a length, itself at most 2^40, that still fits 64 bits. */
+static const int64_t place_max = (int64_t)1 << 20;
+
+static rp_status check_list(const rp_op *op, const rp_attr *attr, int index, int n, int64_t least, int64_t most, rp_error *err)
+{
+    const rp_attr *a = &attr[index];
+    bool fine = a->n == n;
+
+    for (int i = 0; i < n && fine; i++)
+        fine = a->list[i] >= least && a->list[i] <= most;
+    return fine ? RP_OK
+                : rp_fail(err, RP_ESHAPE, "%s: %s: expected %d integers from %lld to %lld", op->name, op->attr[index].name, n,
+                          (long long)least, (long long)most);
+}
+
+/* Attributes 0 to 2 of every row here: how windows lie on an image. */
+static rp_status check_placement(const rp_op *op, const rp_attr *attr, rp_error *err)
+{
+    rp_status status = check_list(op, attr, 0, 2, 1, place_max, err);
+
+    if (status == RP_OK)
+        status = check_list(op, attr, 1, 4, 0, place_max, err);
+    return status == RP_OK ? check_list(op, attr, 2, 2, 1, place_max, err) : status;
+}
+
+/* Rank 4, and only axis 0 of an image may be empty: a batch of none. */
+static bool is_four(const rp_type *t, bool batch)
+{
+    return t->rank == 4 && (batch || t->shape[0] > 0) && t->shape[1] > 0 && t->shape[2] > 0 && t->shape[3] > 0;
+}
+
+/* Pixels that a window of so many taps covers along height (d 0) or width (d 1), gaps included. */
+static size_t span_of(const rp_attr *attr, int d, size_t taps)
+{
+    return (taps - 1) * (size_t)attr[2].list[d] + 1;
+}
+
+/* y: the image of k channels that windows of taps give on x. Attributes 0 to 2 have been checked. */
+static rp_status slide(const rp_op *op, const rp_attr *attr, const rp_type *x, const size_t taps[2], size_t k, rp_type *y,
+                       rp_error *err)
+{
+    *y = *x;
+    y->shape[3] = k;
+    for (int d = 0; d < 2; d++) {
+        size_t padded = x->shape[1 + d] + (size_t)attr[1].list[d] + (size_t)attr[1].list[d + 2];
+        size_t span = span_of(attr, d, taps[d]);
+
+        if (span > padded)
+            return rp_fail(err, RP_ESHAPE, "%s: found a window of %zu over a %s of %zu with padding, expected one that fits",
+                           op->name, span, d ? "width" : "height", padded);
+        y->shape[1 + d] = (padded - span) / (size_t)attr[0].list[d] + 1;
+    }
+    return bounded(op, y, err);
+}
+
+static rp_status expect_gradient(const rp_op *op, const rp_type *g, const rp_type *y, rp_error *err)
+{
+    char found[192], expected[192];
+
+    if (rp_type_equal(g, y))
+        return RP_OK;
+    rp_type_text(g, found, sizeof found);
+    rp_type_text(y, expected, sizeof expected);
+    return rp_fail(err, RP_ESHAPE, "%s: found a gradient %s, expected %s", op->name, found, expected);
+}
+
+/* ---- convolution ---- */
+
+/* y from x [n, h, w, c] and weight [r, s, c / groups, k], whichever of the three are operands. */
+static rp_status fit_conv(const rp_op *op, const rp_attr *attr, const rp_type *x, const rp_type *weight, rp_type *y,
+                          rp_error *err)
+{
+    int64_t groups = attr[3].i;
+    rp_status status = check_placement(op, attr, err);
+
+    if (status != RP_OK)
+        return status;
+    if (!is_four(x, true) || !is_four(weight, false) || x->dtype != weight->dtype)
+        return refuse(op, x, weight, "[n, h, w, c] and [r, s, c / groups, k] of one dtype, only n of length 0", err);
+    if (groups < 1 || (uint64_t)groups > weight->shape[3] || weight->shape[3] % (size_t)groups ||
+        x->shape[3] % (size_t)groups || x->shape[3] / (size_t)groups != weight->shape[2])
+        return refuse(op, x, weight, "groups that divide c and k, and c / groups channels in the weight", err);
+    return slide(op, attr, x, weight->shape, weight->shape[3], y, err);
+}
+
+rp_status infer_conv2d(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    return fit_conv(op, attr, &in[0], &in[1], &out[0], err);
+}
+
+/* What the transforms are written for: 3 x 3 taps side by side at every pixel, all channels, padding up to 2. */
+rp_status infer_conv2d_winograd(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                rp_error *err)
+{
+    rp_status status = fit_conv(op, attr, &in[0], &in[1], &out[0], err);
+    bool fits = status == RP_OK && in[1].shape[0] == 3 && in[1].shape[1] == 3 && attr[3].i == 1;
+
+    (void)n_in;
+    for (int i = 0; i < 4; i++)
+        fits = fits && attr[0].list[i % 2] == 1 && attr[2].list[i % 2] == 1 && attr[1].list[i] <= 2;
+    if (status != RP_OK || fits)
+        return status;
+    return refuse(op, &in[0], &in[1], "3 x 3 taps, stride, dilation and groups of 1, and padding up to 2", err);
+}
+
+/* A gradient says the size of what it is the gradient of: with a stride, several sizes give the same outputs. */
+static rp_status check_size(const rp_op *op, const rp_attr *attr, rp_error *err)
+{
+    return check_list(op, attr, 4, 2, 1, (int64_t)count_max, err);
+}
+
+rp_status infer_conv2d_grad_input(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                  rp_error *err)
+{
+    const rp_type *g = &in[0], *weight = &in[1];
+    rp_status status = check_size(op, attr, err);
+    rp_type y = {0};
+
+    (void)n_in;
+    if (status != RP_OK)
+        return status;
+    if (!is_four(g, true) || !is_four(weight, false) || attr[3].i < 1 || (uint64_t)attr[3].i > weight->shape[3])
+        return refuse(op, g, weight, "a gradient [n, oh, ow, k], a weight [r, s, c / groups, k] and 1 to k groups", err);
+    out[0] = (rp_type){g->dtype, 4, {g->shape[0], (size_t)attr[4].list[0], (size_t)attr[4].list[1],
+                                     weight->shape[2] * (size_t)attr[3].i}};
+    status = bounded(op, &out[0], err);
+    if (status == RP_OK)
+        status = fit_conv(op, attr, &out[0], weight, &y, err);
+    return status == RP_OK ? expect_gradient(op, g, &y, err) : status;
+}
+
+rp_status infer_conv2d_grad_weight(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                   rp_error *err)
+{
+    const rp_type *x = &in[0], *g = &in[1];
+    rp_status status = check_size(op, attr, err);
+    rp_type y = {0};
+
+    (void)n_in;
+    if (status != RP_OK)
+        return status;
+    if (!is_four(x, true) || !is_four(g, true) || attr[3].i < 1 || x->shape[3] % (uint64_t)attr[3].i)
+        return refuse(op, x, g, "an image [n, h, w, c], a gradient [n, oh, ow, k] and groups that divide c", err);
+    out[0] = (rp_type){x->dtype, 4, {(size_t)attr[4].list[0], (size_t)attr[4].list[1], x->shape[3] / (size_t)attr[3].i,
+                                     g->shape[3]}};
+    status = bounded(op, &out[0], err);
+    if (status == RP_OK)
+        status = fit_conv(op, attr, x, &out[0], &y, err);
+    return status == RP_OK ? expect_gradient(op, g, &y, err) : status;
+}
+
+/* ---- pooling ---- */
+
+static rp_status fit_pool(const rp_op *op, const rp_attr *attr, const rp_type *x, rp_type *y, rp_error *err)
+{
+    size_t taps[2];
+    rp_status status = check_placement(op, attr, err);
+
+    if (status == RP_OK)
+        status = check_list(op, attr, 3, 2, 1, place_max, err);
+    if (status != RP_OK)
+        return status;
+    if (!is_four(x, true))
+        return refuse(op, x, NULL, "images [n, h, w, c], only n of length 0", err);
+    for (int d = 0; d < 2; d++) {
+        taps[d] = (size_t)attr[3].list[d];
+        /* it would have outputs of nothing but padding */
+        if ((size_t)attr[1].list[d] >= span_of(attr, d, taps[d]) || (size_t)attr[1].list[d + 2] >= span_of(attr, d, taps[d]))
+            return rp_fail(err, RP_ESHAPE, "%s: expected less padding than the window covers", op->name);
+    }
+    return slide(op, attr, x, taps, x->shape[3], y, err);
+}
+
+rp_status infer_pool(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    (void)n_in;
+    return fit_pool(op, attr, &in[0], &out[0], err);
+}
+
+rp_status infer_max_pool_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                              rp_error *err)
+{
+    rp_type y = {0};
+    rp_status status = fit_pool(op, attr, &in[1], &y, err);
+
+    (void)n_in;
+    out[0] = in[1];
+    return status == RP_OK ? expect_gradient(op, &in[0], &y, err) : status;
+}
+
+rp_status infer_avg_pool_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                              rp_error *err)
+{
+    rp_status status = check_size(op, attr, err);
+    rp_type y = {0};
+
+    (void)n_in;
+    if (status != RP_OK)
+        return status;
+    if (!is_four(&in[0], true))
+        return refuse(op, &in[0], NULL, "a gradient [n, oh, ow, c], only n of length 0", err);
+    out[0] = in[0];
+    for (int d = 0; d < 2; d++)
+        out[0].shape[1 + d] = (size_t)attr[4].list[d];
+    status = bounded(op, &out[0], err);
+    if (status == RP_OK)
+        status = fit_pool(op, attr, &out[0], &y, err);
+    return status == RP_OK ? expect_gradient(op, &in[0], &y, err) : status;
+}
+
+/* ---- batch norm ---- */
+
+/* x of at least one channel, and from operand `first` on one value a channel. */
+static rp_status check_channels(const rp_op *op, const rp_attr *attr, const rp_type *x, const rp_type *in, size_t first,
+                                size_t n_in, rp_error *err)
+{
+    if (x->rank == 0 || x->shape[x->rank - 1] == 0)
+        return refuse(op, x, NULL, "rank 1 or more and a last axis of at least one channel", err);
+    for (size_t i = first; i < n_in; i++)
+        if (!is_row_of(&in[i], x))
+            return refuse(op, x, &in[i], "one value a channel, as long as the last axis", err);
+    if (!(attr[0].r >= 0 && attr[0].r < 1e30))
+        return rp_fail(err, RP_ESHAPE, "%s: eps must be 0 or more", op->name);
+    return RP_OK;
+}
+
+rp_status infer_batch_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    out[0] = in[0];
+    return check_channels(op, attr, &in[0], in, 1, n_in, err);
+}
+
+/* y and, one value a channel, mean and var. */
+rp_status infer_batch_norm_train(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                 rp_error *err)
+{
+    out[0] = in[0];
+    out[1] = out[2] = in[1];
+    return check_channels(op, attr, &in[0], in, 1, n_in, err);
+}
+
+/* dx and, one value a channel, dgamma and dbeta. */
+rp_status infer_batch_norm_grad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                rp_error *err)
+{
+    out[0] = in[1];
+    out[1] = out[2] = in[2];
+    if (!rp_type_equal(&in[0], &in[1]))
+        return refuse(op, &in[0], &in[1], "a gradient like x", err);
+    return check_channels(op, attr, &in[1], in, 2, n_in, err);
+}

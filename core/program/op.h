@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The op table: one row an operation, holding its name, kernel, attributes, shape rule and gradient rule. The tape, the
+ * static graph and the audit trace all speak in these rows. */
+#ifndef CORE_PROGRAM_OP_H
+#define CORE_PROGRAM_OP_H
+
+#include <stdbool.h>
+
+#include "kernels/kernel.h"
+#include "rp/tensor.h"
+
+/* A tensor's static description. */
+typedef struct rp_type {
+    rp_dtype dtype;
+    int rank;
+    size_t shape[RP_MAX_RANK];
+} rp_type;
+
+size_t rp_type_count(const rp_type *type); /* elements; rank 0 has one */
+size_t rp_type_bytes(const rp_type *type);
+bool rp_type_equal(const rp_type *a, const rp_type *b);
+void rp_type_text(const rp_type *type, char *out, size_t size); /* "f32[3,4]"; size >= 192 */
+/* The contiguous row-major view of data. */
+rp_view rp_view_of(const rp_type *type, void *data);
+bool rp_view_contiguous(const rp_view *view);
+
+typedef enum rp_attr_kind { RP_ATTR_NONE, RP_ATTR_INT, RP_ATTR_BOOL, RP_ATTR_REAL, RP_ATTR_LIST, RP_ATTR_DTYPE } rp_attr_kind;
+
+typedef struct rp_attr_spec {
+    const char *name;
+    rp_attr_kind kind;
+} rp_attr_spec;
+
+enum {
+    RP_OP_BROADCAST = 1, /* inputs are broadcast to the output's shape by strides before the kernel runs */
+    RP_OP_INPLACE = 2,   /* output i may share input i's memory when types and layout agree */
+    RP_OP_INDEXED = 4,   /* an input holds indices: the executor checks their range before the kernel runs */
+    RP_OP_ELEMENTWISE = 8 /* element i of the outputs needs only element i of the operands of their shape */
+};
+enum {
+    RP_D_FLOAT = 1 << RP_F32 | 1 << RP_F64,
+    RP_D_INT = 1 << RP_I32 | 1 << RP_I64,
+    RP_D_BOOL = 1 << RP_BOOL,
+    RP_D_NUMBER = RP_D_FLOAT | RP_D_INT,
+    RP_D_ANY = RP_D_NUMBER | RP_D_BOOL,
+    RP_D_BF16 = 1 << RP_BF16, /* storage: in RP_D_ANY nowhere, named where an operation takes it */
+    RP_D_REAL = RP_D_FLOAT | RP_D_BF16
+};
+enum { RP_MAX_OUT = 3, RP_MANY = -1 };
+
+typedef struct rp_op rp_op;
+
+/* Fills out[0 .. n_out) from the inputs' types, or says what does not fit. */
+typedef rp_status rp_infer_fn(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                              rp_error *err);
+/* A view operation's output view on its input's memory; false when strides cannot say it and a copy is needed. */
+typedef bool rp_alias_fn(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out);
+
+/* What a gradient rule works on: appends instructions and fills grad_in[i] (a contribution for input i) where need[i].
+ * A grad_in left without a graph means "no contribution". */
+typedef struct rp_vjp_args {
+    const rp_attr *attr;
+    const rp_tensor *in, *out;
+    size_t n_in;
+    const rp_tensor *grad_out; /* of each output; without a graph where there is none, but never for all outputs */
+    const bool *need;
+    rp_tensor *grad_in;
+} rp_vjp_args;
+typedef void rp_vjp_fn(const rp_vjp_args *args);
+
+struct rp_op {
+    const char *name;
+    rp_kernel_id kernel;
+    int n_in; /* RP_MANY: one or more */
+    int n_out;
+    unsigned flags;
+    unsigned dtypes; /* RP_D_ mask of what input 0 (or, without inputs, the output) may be */
+    rp_infer_fn *infer;
+    rp_alias_fn *alias; /* view operations only */
+    rp_vjp_fn *vjp;     /* NULL: not differentiable; a gradient stops here */
+    rp_attr_spec attr[RP_MAX_ATTR];
+};
+
+/* For RP_OP_INDEXED rows: which input holds the indices, and the exclusive bound they must be under. */
+size_t rp_op_index_input(const rp_op *op);
+size_t rp_op_index_bound(const rp_op *op, const rp_attr *attr, const rp_type *in);
+
+/* Operation identifiers; core/program/ops.def has one line each. */
+typedef enum rp_op_id {
+#define X(name) RP_OP_##name,
+#include "core/program/ops.def"
+#undef X
+    RP_OP_COUNT
+} rp_op_id;
+
+const rp_op *rp_op_get(rp_op_id id);
+const rp_op *rp_op_find(const char *name); /* NULL when unknown */
+rp_op_id rp_op_index(const rp_op *op);
+
+/* Appends one instruction to the graph the inputs belong to; out gets op->n_out handles. With a graph in error, or a
+ * foreign input, nothing happens and out is invalid (the graph keeps its first error). */
+void rp_emit(rp_graph *graph, rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n_in, rp_tensor *out);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public operations: thin calls that append one instruction each. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/program/graph.h"
+
+static rp_tensor apply(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n)
+{
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(rp_graph_of(in, n), id, attr, in, n, out);
+    return out[0];
+}
+
+static rp_tensor unary(rp_op_id id, rp_tensor x)
+{
+    return apply(id, NULL, &x, 1);
+}
+
+static rp_tensor binary(rp_op_id id, rp_tensor a, rp_tensor b)
+{
+    return apply(id, NULL, (rp_tensor[]){a, b}, 2);
+}
+
+/* Attribute i holds the list; n is checked against RP_MAX_RANK by the callers. */
+static void set_list(rp_attr *attr, const size_t *list, int n)
+{
+    attr->n = n;
+    for (int i = 0; i < n; i++)
+        attr->list[i] = list[i] <= (size_t)INT64_MAX ? (int64_t)list[i] : -1;
+}
+
+static bool rank_fits(rp_graph *g, int rank)
+{
+    if (rank >= 0 && rank <= RP_MAX_RANK)
+        return true;
+    if (g)
+        rp_graph_fail(g, RP_ESHAPE, "rank %d: expected 0 to %d", rank, RP_MAX_RANK);
+    return false;
+}
+
+rp_tensor rp_fill(rp_graph *g, rp_dtype dtype, int rank, const size_t *shape, double value)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor out[RP_MAX_OUT];
+
+    if (!rank_fits(g, rank))
+        return rp_no_tensor();
+    attr[0].r = value;
+    set_list(&attr[1], shape, rank);
+    attr[2].i = dtype;
+    rp_emit(g, RP_OP_fill, attr, NULL, 0, out);
+    return out[0];
+}
+
+rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor out[RP_MAX_OUT];
+
+    attr[0].i = n <= (size_t)INT64_MAX ? (int64_t)n : -1;
+    attr[1].i = dtype;
+    rp_emit(g, RP_OP_iota, attr, NULL, 0, out);
+    return out[0];
+}
+
+rp_tensor rp_neg(rp_tensor x) { return unary(RP_OP_neg, x); }
+rp_tensor rp_exp(rp_tensor x) { return unary(RP_OP_exp, x); }
+rp_tensor rp_log(rp_tensor x) { return unary(RP_OP_log, x); }
+rp_tensor rp_log1p(rp_tensor x) { return unary(RP_OP_log1p, x); }
+rp_tensor rp_sqrt(rp_tensor x) { return unary(RP_OP_sqrt, x); }
+rp_tensor rp_tanh(rp_tensor x) { return unary(RP_OP_tanh, x); }
+rp_tensor rp_sigmoid(rp_tensor x) { return unary(RP_OP_sigmoid, x); }
+rp_tensor rp_erf(rp_tensor x) { return unary(RP_OP_erf, x); }
+rp_tensor rp_relu(rp_tensor x) { return unary(RP_OP_relu, x); }
+rp_tensor rp_gelu(rp_tensor x) { return unary(RP_OP_gelu, x); }
+rp_tensor rp_abs(rp_tensor x) { return unary(RP_OP_abs, x); }
+rp_tensor rp_expm1(rp_tensor x) { return unary(RP_OP_expm1, x); }
+rp_tensor rp_exp2(rp_tensor x) { return unary(RP_OP_exp2, x); }
+rp_tensor rp_log2(rp_tensor x) { return unary(RP_OP_log2, x); }
+rp_tensor rp_log10(rp_tensor x) { return unary(RP_OP_log10, x); }
+rp_tensor rp_sin(rp_tensor x) { return unary(RP_OP_sin, x); }
+rp_tensor rp_cos(rp_tensor x) { return unary(RP_OP_cos, x); }
+rp_tensor rp_tan(rp_tensor x) { return unary(RP_OP_tan, x); }
+rp_tensor rp_sinh(rp_tensor x) { return unary(RP_OP_sinh, x); }
+rp_tensor rp_cosh(rp_tensor x) { return unary(RP_OP_cosh, x); }
+rp_tensor rp_asin(rp_tensor x) { return unary(RP_OP_asin, x); }
+rp_tensor rp_acos(rp_tensor x) { return unary(RP_OP_acos, x); }
+rp_tensor rp_atan(rp_tensor x) { return unary(RP_OP_atan, x); }
+rp_tensor rp_erfc(rp_tensor x) { return unary(RP_OP_erfc, x); }
+rp_tensor rp_rsqrt(rp_tensor x) { return unary(RP_OP_rsqrt, x); }
+rp_tensor rp_cbrt(rp_tensor x) { return unary(RP_OP_cbrt, x); }
+rp_tensor rp_logical_not(rp_tensor x) { return unary(RP_OP_logical_not, x); }
+rp_tensor rp_add(rp_tensor a, rp_tensor b) { return binary(RP_OP_add, a, b); }
+rp_tensor rp_sub(rp_tensor a, rp_tensor b) { return binary(RP_OP_sub, a, b); }
+rp_tensor rp_mul(rp_tensor a, rp_tensor b) { return binary(RP_OP_mul, a, b); }
+rp_tensor rp_div(rp_tensor a, rp_tensor b) { return binary(RP_OP_div, a, b); }
+rp_tensor rp_maximum(rp_tensor a, rp_tensor b) { return binary(RP_OP_maximum, a, b); }
+rp_tensor rp_minimum(rp_tensor a, rp_tensor b) { return binary(RP_OP_minimum, a, b); }
+rp_tensor rp_eq(rp_tensor a, rp_tensor b) { return binary(RP_OP_eq, a, b); }
+rp_tensor rp_ne(rp_tensor a, rp_tensor b) { return binary(RP_OP_ne, a, b); }
+rp_tensor rp_lt(rp_tensor a, rp_tensor b) { return binary(RP_OP_lt, a, b); }
+rp_tensor rp_le(rp_tensor a, rp_tensor b) { return binary(RP_OP_le, a, b); }
+rp_tensor rp_gt(rp_tensor a, rp_tensor b) { return binary(RP_OP_gt, a, b); }
+rp_tensor rp_ge(rp_tensor a, rp_tensor b) { return binary(RP_OP_ge, a, b); }
+rp_tensor rp_logical_and(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_and, a, b); }
+rp_tensor rp_logical_or(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_or, a, b); }
+rp_tensor rp_pow(rp_tensor x, rp_tensor y) { return binary(RP_OP_pow, x, y); }
+rp_tensor rp_atan2(rp_tensor y, rp_tensor x) { return binary(RP_OP_atan2, y, x); }
+rp_tensor rp_hypot(rp_tensor x, rp_tensor y) { return binary(RP_OP_hypot, x, y); }
+rp_tensor rp_softmax(rp_tensor x) { return unary(RP_OP_softmax, x); }
+rp_tensor rp_log_softmax(rp_tensor x) { return unary(RP_OP_log_softmax, x); }
+rp_tensor rp_matmul(rp_tensor a, rp_tensor b) { return binary(RP_OP_matmul, a, b); }
+rp_tensor rp_embedding(rp_tensor table, rp_tensor index) { return rp_gather(table, index, 0); }
+
+rp_tensor rp_pow_int(rp_tensor x, int64_t exponent)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = exponent}};
+
+    return apply(RP_OP_pow_int, attr, &x, 1);
+}
+
+rp_tensor rp_cast(rp_tensor x, rp_dtype dtype)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = dtype}};
+
+    return apply(RP_OP_cast, attr, &x, 1);
+}
+
+rp_tensor rp_where(rp_tensor condition, rp_tensor a, rp_tensor b)
+{
+    return apply(RP_OP_where, NULL, (rp_tensor[]){condition, a, b}, 3);
+}
+
+static rp_tensor scalar_like(rp_tensor x, double c)
+{
+    return rp_tensor_ok(x) ? rp_fill(x.graph, rp_tensor_type(x)->dtype, 0, NULL, c) : rp_no_tensor();
+}
+
+rp_tensor rp_add_scalar(rp_tensor x, double c)
+{
+    return rp_add(x, scalar_like(x, c));
+}
+
+rp_tensor rp_scale(rp_tensor x, double c)
+{
+    return rp_mul(x, scalar_like(x, c));
+}
+
+static rp_tensor shaped(rp_op_id id, rp_tensor x, int rank, const size_t *shape)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+
+    if (!rank_fits(x.graph, rank))
+        return rp_no_tensor();
+    set_list(&attr[0], shape, rank);
+    return apply(id, attr, &x, 1);
+}
+
+rp_tensor rp_reshape(rp_tensor x, int rank, const size_t *shape)
+{
+    return shaped(RP_OP_reshape, x, rank, shape);
+}
+
+rp_tensor rp_broadcast_to(rp_tensor x, int rank, const size_t *shape)
+{
+    return shaped(RP_OP_broadcast_to, x, rank, shape);
+}
+
+rp_tensor rp_transpose(rp_tensor x, const int *permutation)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    int rank;
+
+    if (!rp_tensor_ok(x))
+        return rp_no_tensor();
+    rank = rp_tensor_type(x)->rank;
+    attr[0].n = rank;
+    for (int i = 0; i < rank; i++)
+        attr[0].list[i] = permutation ? permutation[i] : i;
+    if (!permutation && rank < 2) {
+        rp_graph_fail(x.graph, RP_ESHAPE, "transpose: expected rank 2 or more, found %d", rank);
+        return rp_no_tensor();
+    }
+    if (!permutation) {
+        attr[0].list[rank - 2] = rank - 1;
+        attr[0].list[rank - 1] = rank - 2;
+    }
+    return apply(RP_OP_transpose, attr, &x, 1);
+}
+
+/* Slices and padding: two lists as long as the rank. */
+static rp_tensor two_lists(rp_op_id id, rp_tensor x, const size_t *first, const size_t *second)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+
+    if (!rp_tensor_ok(x))
+        return rp_no_tensor();
+    set_list(&attr[0], first, rp_tensor_type(x)->rank);
+    set_list(&attr[1], second, rp_tensor_type(x)->rank);
+    return apply(id, attr, &x, 1);
+}
+
+rp_tensor rp_slice(rp_tensor x, const size_t *begin, const size_t *end)
+{
+    return two_lists(RP_OP_slice, x, begin, end);
+}
+
+rp_tensor rp_pad(rp_tensor x, const size_t *before, const size_t *after)
+{
+    return two_lists(RP_OP_pad, x, before, after);
+}
+
+/* Counts a negative axis from the end; out of range stays out of range for the shape rule to refuse. */
+static int64_t axis_of(rp_tensor x, int axis, int extra)
+{
+    return axis < 0 && rp_tensor_ok(x) ? axis + rp_tensor_type(x)->rank + extra : axis;
+}
+
+rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+
+    if (n == 0)
+        return rp_no_tensor();
+    attr[0].i = axis_of(x[0], axis, 0);
+    return apply(RP_OP_concat, attr, x, n);
+}
+
+rp_tensor rp_gather(rp_tensor x, rp_tensor index, int axis)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};
+
+    return apply(RP_OP_gather, attr, (rp_tensor[]){x, index}, 2);
+}
+
+rp_tensor rp_scatter_add(rp_tensor g, rp_tensor index, int axis, size_t size)
+{
+    int lost = rp_tensor_ok(index) ? rp_tensor_type(index)->rank - 1 : 0; /* axes of g that the result has not */
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(g, axis, -lost)}, {.i = size <= (size_t)INT64_MAX ? (int64_t)size : -1}};
+
+    return apply(RP_OP_scatter_add, attr, (rp_tensor[]){g, index}, 2);
+}
+
+rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = depth <= (size_t)INT64_MAX ? (int64_t)depth : -1}, {.i = dtype}};
+
+    return apply(RP_OP_one_hot, attr, &index, 1);
+}
+
+/* The reduced axes with length 1 are dropped by a reshape when they are not kept. */
+static rp_tensor drop_axes(rp_tensor reduced, unsigned axes)
+{
+    size_t shape[RP_MAX_RANK];
+    int rank = 0;
+
+    if (!rp_tensor_ok(reduced))
+        return rp_no_tensor();
+    for (int i = 0; i < rp_tensor_type(reduced)->rank; i++)
+        if (!(axes & 1u << i))
+            shape[rank++] = rp_tensor_type(reduced)->shape[i];
+    return rp_reshape(reduced, rank, shape);
+}
+
+static rp_tensor reduce(rp_op_id id, rp_tensor x, const int *axes, int n, bool keep)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    unsigned mask = 0;
+    int rank;
+    rp_tensor y;
+
+    if (!rp_tensor_ok(x))
+        return rp_no_tensor();
+    rank = rp_tensor_type(x)->rank;
+    for (int i = 0; i < n; i++) {
+        int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+
+        if (axis < 0 || axis >= rank || mask & 1u << axis) {
+            rp_graph_fail(x.graph, RP_ESHAPE, "%s: axis %d is out of range or repeated", rp_op_get(id)->name, axes[i]);
+            return rp_no_tensor();
+        }
+        mask |= 1u << axis;
+    }
+    if (n == 0)
+        mask = (1u << rank) - 1;
+    for (int i = 0; i < rank; i++)
+        if (mask & 1u << i)
+            attr[0].list[attr[0].n++] = i;
+    y = apply(id, attr, &x, 1);
+    return keep ? y : drop_axes(y, mask);
+}
+
+rp_tensor rp_sum(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_sum, x, axes, n, keep);
+}
+
+rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_mean, x, axes, n, keep);
+}
+
+rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_max, x, axes, n, keep);
+}
+
+rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};
+    rp_tensor y = apply(RP_OP_argmax, attr, &x, 1);
+
+    return keep ? y : drop_axes(y, rp_tensor_ok(y) ? 1u << attr[0].i : 0);
+}
+
+rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
+
+    return apply(RP_OP_layer_norm, attr, (rp_tensor[]){x, gamma, beta}, 3);
+}
+
+rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b)
+{
+    rp_tensor y = rp_matmul(x, w);
+
+    return b.graph ? rp_add(y, b) : y;
+}
+
+static rp_tensor mean_all(rp_tensor x)
+{
+    return rp_mean(x, NULL, 0, false);
+}
+
+rp_tensor rp_mse(rp_tensor prediction, rp_tensor target)
+{
+    rp_tensor d = rp_sub(prediction, target);
+
+    return mean_all(rp_mul(d, d));
+}
+
+rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target)
+{
+    return mean_all(binary(RP_OP_bce_logits, logits, target));
+}
+
+rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels)
+{
+    return mean_all(binary(RP_OP_cross_entropy, logits, labels));
+}
+
+rp_tensor rp_dropout(rp_tensor x, double rate, rp_tensor rng, int64_t stream)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = rate}, {.i = stream}};
+
+    return apply(RP_OP_dropout, attr, (rp_tensor[]){x, rng}, 2);
+}
+
+static rp_tensor random_tensor(rp_op_id id, rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape,
+                               double a, double b)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = a}, {.r = b}, {.i = stream}, {0}, {.i = dtype}};
+
+    if (!rank_fits(rng.graph, rank))
+        return rp_no_tensor();
+    set_list(&attr[3], shape, rank);
+    return apply(id, attr, &rng, 1);
+}
+
+rp_tensor rp_uniform(rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape, double low,
+                     double high)
+{
+    return random_tensor(RP_OP_uniform, rng, stream, dtype, rank, shape, low, high);
+}
+
+rp_tensor rp_normal(rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape, double mean,
+                    double deviation)
+{
+    return random_tensor(RP_OP_normal, rng, stream, dtype, rank, shape, mean, deviation);
+}
+
+rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,
+                 double weight_decay)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = momentum}, {.i = nesterov}, {.r = weight_decay}};
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(p.graph, RP_OP_sgd, attr, (rp_tensor[]){p, *m, g, lr}, 4, out);
+    *m = out[1];
+    return out[0];
+}
+
+rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
+                  double beta1, double beta2, double eps, double weight_decay, bool decoupled)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = beta1}, {.r = beta2}, {.r = eps}, {.r = weight_decay}};
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(p.graph, decoupled ? RP_OP_adamw : RP_OP_adam, attr, (rp_tensor[]){p, *m, *v, g, lr, c1, c2}, 7, out);
+    *m = out[1];
+    *v = out[2];
+    return out[0];
+}
+
+rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha, double eps,
+                     double momentum, double weight_decay)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = alpha}, {.r = eps}, {.r = momentum}, {.r = weight_decay}};
+    rp_tensor out[RP_MAX_OUT];
+
+    rp_emit(p.graph, RP_OP_rmsprop, attr, (rp_tensor[]){p, *v, *m, g, lr}, 5, out);
+    *v = out[1];
+    *m = out[2];
+    return out[0];
+}
+
+/* CONTRACT 8: norm = sqrt of the gradients' sums of squares added in order; every gradient times
+ * min(1, limit / (norm + 1e-6)). */
+rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
+{
+    rp_tensor total = rp_no_tensor(), norm, one, most, ratio, factor;
+
+    for (size_t i = 0; i < n; i++) {
+        rp_tensor square = rp_sum(rp_mul(grad[i], grad[i]), NULL, 0, false);
+
+        total = i ? rp_add(total, square) : square;
+    }
+    norm = rp_sqrt(total);
+    one = scalar_like(norm, 1);
+    most = scalar_like(norm, limit);
+    ratio = rp_div(most, rp_add_scalar(norm, 1e-6));
+    factor = rp_minimum(one, ratio);
+    for (size_t i = 0; i < n; i++)
+        grad[i] = rp_mul(grad[i], factor);
+    return norm;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The public operations on images (rp/image.h): defaults are filled in, then one instruction is appended, and around a
+ * convolution what CONTRACT 11.2 says. */
+#include "rp/image.h"
+
+#include "core/program/graph.h"
+
+/* What no attribute can be stays refused. */
+static int64_t attribute(size_t v)
+{
+    return v <= (size_t)INT64_MAX ? (int64_t)v : -1;
+}
+
+/* Attributes 0 to 2; stride: what 0 stands for. */
+static void set_placement(rp_attr *attr, const rp_placement *place, const size_t stride[2])
+{
+    static const rp_placement usual;
+    const rp_placement *p = place ? place : &usual;
+
+    attr[0].n = attr[2].n = 2;
+    attr[1].n = 4;
+    for (int d = 0; d < 2; d++) {
+        attr[0].list[d] = attribute(p->stride[d] ? p->stride[d] : stride[d]);
+        attr[2].list[d] = p->dilation[d] ? attribute(p->dilation[d]) : 1;
+    }
+    for (int i = 0; i < 4; i++)
+        attr[1].list[i] = attribute(p->padding[i]);
+}
+
+static rp_tensor convolve(rp_op_id id, rp_tensor x, rp_tensor weight, size_t groups, const rp_placement *place)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor in[] = {x, weight}, out[RP_MAX_OUT];
+
+    set_placement(attr, place, (const size_t[]){1, 1});
+    attr[3].i = attribute(groups);
+    rp_emit(rp_graph_of(in, 2), id, attr, in, 2, out);
+    return out[0];
+}
+
+rp_tensor rp_conv2d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place)
+{
+    rp_tensor y = convolve(RP_OP_conv2d, x, weight, groups, place);
+
+    return bias.graph ? rp_add(y, bias) : y;
+}
+
+rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bias, const rp_placement *place)
+{
+    rp_tensor y = convolve(RP_OP_conv2d_winograd, x, weight, 1, place);
+
+    return bias.graph ? rp_add(y, bias) : y;
+}
+
+/* With an axis of length 1 put in at `at`, or taken away there. */
+static rp_tensor flat(rp_tensor x, int at, bool put)
+{
+    size_t shape[RP_MAX_RANK];
+    int rank = 0;
+
+    if (!rp_tensor_ok(x))
+        return rp_no_tensor();
+    for (int i = 0; i < rp_tensor_type(x)->rank; i++) {
+        if (put && i == at)
+            shape[rank++] = 1;
+        if (put || i != at)
+            shape[rank++] = rp_tensor_type(x)->shape[i];
+    }
+    return rp_reshape(x, rank, shape);
+}
+
+/* A row of pixels is an image of height 1. */
+rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place)
+{
+    rp_tensor wide, taps, y;
+
+    if (!rp_tensor_ok(x) || !rp_tensor_ok(weight))
+        return rp_no_tensor();
+    if (rp_tensor_type(x)->rank != 3 || rp_tensor_type(weight)->rank != 3) {
+        rp_graph_fail(x.graph, RP_ESHAPE, "conv1d: found ranks %d and %d, expected [n, w, c] and [s, c / groups, k]",
+                      rp_tensor_type(x)->rank, rp_tensor_type(weight)->rank);
+        return rp_no_tensor();
+    }
+    if (place && (place->stride[0] || place->dilation[0] || place->padding[0] || place->padding[2])) {
+        rp_graph_fail(x.graph, RP_EARG, "conv1d: a stride, dilation or padding of the height, which a row does not have");
+        return rp_no_tensor();
+    }
+    wide = flat(x, 1, true);
+    taps = flat(weight, 0, true);
+    y = convolve(RP_OP_conv2d, wide, taps, groups, place);
+    y = flat(y, 1, false);
+    return bias.graph ? rp_add(y, bias) : y;
+}
+
+static rp_tensor pool(rp_op_id id, rp_tensor x, size_t height, size_t width, const rp_placement *place)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_tensor out[RP_MAX_OUT];
+
+    set_placement(attr, place, (const size_t[]){height, width});
+    attr[3] = (rp_attr){.n = 2, .list = {attribute(height), attribute(width)}};
+    rp_emit(x.graph, id, attr, &x, 1, out);
+    return out[0];
+}
+
+rp_tensor rp_max_pool2d(rp_tensor x, size_t height, size_t width, const rp_placement *place)
+{
+    return pool(RP_OP_max_pool, x, height, width, place);
+}
+
+rp_tensor rp_avg_pool2d(rp_tensor x, size_t height, size_t width, const rp_placement *place)
+{
+    return pool(RP_OP_avg_pool, x, height, width, place);
+}
+
+rp_tensor rp_batch_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, rp_tensor mean, rp_tensor var, double eps)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
+    rp_tensor in[] = {x, gamma, beta, mean, var}, out[RP_MAX_OUT];
+
+    rp_emit(rp_graph_of(in, 5), RP_OP_batch_norm, attr, in, 5, out);
+    return out[0];
+}
+
+rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps, rp_tensor *mean, rp_tensor *var)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};
+    rp_tensor in[] = {x, gamma, beta}, out[RP_MAX_OUT];
+
+    rp_emit(rp_graph_of(in, 3), RP_OP_batch_norm_train, attr, in, 3, out);
+    if (mean)
+        *mean = out[1];
+    if (var)
+        *var = out[2];
+    return out[0];
+}

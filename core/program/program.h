@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program: typed inputs, a list of instructions in order, named outputs. Immutable once built; equal control flow
+ * gives equal canonical bytes, which is how distinct programs are told apart. */
+#ifndef CORE_PROGRAM_PROGRAM_H
+#define CORE_PROGRAM_PROGRAM_H
+
+#include "base/buffer.h"
+#include "core/program/op.h"
+
+/* Where an input comes from: the run's state (changes from step to step), its data (bound once), or a feed of the step. */
+typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
+/* Where an output goes: the new value of a state, or a result of the step. */
+typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
+
+enum { RP_NAME_MAX = 96 }; /* names: [A-Za-z0-9._-], 1 to 95 bytes */
+enum { RP_PROGRAM_MAX_VALUES = 1 << 20 };
+
+typedef struct rp_input {
+    rp_input_kind kind;
+    char name[RP_NAME_MAX];
+    uint32_t value;
+} rp_input;
+
+typedef struct rp_output {
+    rp_output_kind kind;
+    char name[RP_NAME_MAX];
+    uint32_t value;
+} rp_output;
+
+typedef struct rp_instr {
+    const rp_op *op;
+    rp_attr attr[RP_MAX_ATTR];
+    uint32_t *in; /* n_in value numbers, owned by the program */
+    uint32_t n_in;
+    uint32_t out[RP_MAX_OUT];
+} rp_instr;
+
+typedef struct rp_program {
+    rp_type *value; /* type of each value; inputs and instruction outputs, in order of appearance */
+    size_t n_values, cap_values;
+    rp_input *input;
+    size_t n_inputs, cap_inputs;
+    rp_instr *instr;
+    size_t n_instrs, cap_instrs;
+    rp_output *output;
+    size_t n_outputs, cap_outputs;
+} rp_program;
+
+bool rp_name_valid(const char *name);
+
+rp_program *rp_program_new(void); /* NULL: out of memory */
+void rp_program_free(rp_program *program);
+rp_program *rp_program_copy(const rp_program *program);
+/* Appending; each checks names, ranges and types. */
+rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type, uint32_t *value,
+                               rp_error *err);
+rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
+                               uint32_t *out, rp_error *err);
+/* A second output of the same kind and name replaces the first. */
+rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err);
+void rp_program_clear(rp_program *p);
+
+/* Canonical JSON (audit/FORMAT.md, "programs") and back; the parser trusts nothing: it rebuilds through the calls above
+ * and so re-derives every type. Errors: RP_EFORMAT, RP_EUNSUPPORTED for an unknown operation, RP_ENOMEM. */
+rp_status rp_program_write(const rp_program *p, rp_buffer *out, rp_error *err);
+rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, const char *where, rp_error *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Types and views: counting, comparing, describing. Every shape reaching here has been overflow-checked by infer.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/program/op.h"
+
+size_t rp_type_count(const rp_type *type)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < type->rank; i++)
+        count *= type->shape[i];
+    return count;
+}
+
+size_t rp_type_bytes(const rp_type *type)
+{
+    return rp_type_count(type) * rp_dtype_size(type->dtype);
+}
+
+bool rp_type_equal(const rp_type *a, const rp_type *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+}
+
+void rp_type_text(const rp_type *type, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "%s[", rp_dtype_name(type->dtype));
+
+    for (int i = 0; i < type->rank && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%zu", i ? "," : "", type->shape[i]);
+    if (used < size)
+        (void)snprintf(out + used, size - used, "]");
+}
+
+rp_view rp_view_of(const rp_type *type, void *data)
+{
+    rp_view view = {.data = data, .dtype = type->dtype, .rank = type->rank};
+    ptrdiff_t stride = 1;
+
+    for (int i = type->rank - 1; i >= 0; i--) {
+        view.shape[i] = type->shape[i];
+        view.stride[i] = stride;
+        stride *= (ptrdiff_t)(type->shape[i] ? type->shape[i] : 1);
+    }
+    return view;
+}
+
+bool rp_view_contiguous(const rp_view *view)
+{
+    ptrdiff_t stride = 1;
+
+    for (int i = view->rank - 1; i >= 0; i--) {
+        if (view->shape[i] == 0)
+            return true;
+        if (view->shape[i] != 1 && view->stride[i] != stride)
+            return false;
+        stride *= (ptrdiff_t)view->shape[i];
+    }
+    return true;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The compiled form of a program: memory laid out once by lifetimes, views and kernel arguments bound once, states
+ * updated in place where that is safe. Running it performs the same kernels on the same values as the eager tape. */
+#ifndef CORE_RUN_PLAN_H
+#define CORE_RUN_PLAN_H
+
+#include "core/program/execute.h"
+
+typedef struct rp_plan rp_plan;
+
+/* Memory of the program's inputs, in the order of program->input: states and data have fixed memory that outlives the
+ * plan; feeds are NULL and get memory from the plan. The program is borrowed. */
+rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                      rp_error *err);
+void rp_plan_free(rp_plan *plan);
+/* Memory of feed input i (program->input[i]), to be filled before each run. */
+void *rp_plan_feed(rp_plan *plan, size_t input);
+/* Executes; afterwards the states hold their new values. On an error (an index out of range) states may hold a mixture:
+ * the caller abandons the run. */
+rp_status rp_plan_run(rp_plan *plan, rp_error *err);
+/* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run there. */
+rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
+/* The value behind output i, valid until the next run; for a state output the state's memory. Contiguous. */
+const void *rp_plan_output(const rp_plan *plan, size_t output);
+/* Kernels and chains of kernels that a run launches. */
+size_t rp_plan_launches(const rp_plan *plan);
+size_t rp_plan_arena_bytes(const rp_plan *plan);
+
+#endif

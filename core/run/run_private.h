@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What eager steps (core/run/run.c) and compiled steps (core/run/compiled.c) share of a run. */
+#ifndef CORE_RUN_RUN_PRIVATE_H
+#define CORE_RUN_RUN_PRIVATE_H
+
+#include "core/run/run.h"
+
+enum { OBSERVERS_MAX = 4 };
+
+/* Named tensors on the device. */
+typedef struct rp_slots {
+    rp_named *named; /* names and memory are owned */
+    size_t n, capacity;
+} rp_slots;
+
+struct rp_run {
+    rp_device *device;
+    rp_slots states, data, feeds; /* feeds: of the eager step in progress */
+    rp_graph *graph;
+    bool in_step, repaired, quiet;
+    bool given_up; /* an observer failed when the new state was already in place */
+    unsigned reads;
+    uint64_t steps;
+    rp_observer observer[OBSERVERS_MAX];
+    rp_settle *settle[OBSERVERS_MAX]; /* NULL: it does not read on */
+    size_t n_observers;
+};
+
+const rp_named *rp_slot_find(const rp_slots *s, const char *name); /* NULL when there is none */
+/* The error of a step on a run whose observer failed. */
+rp_status rp_run_given_up(rp_error *err);
+
+/* Whoever writes a run's states calls this first. run: an rp_run. */
+rp_status rp_run_settle(void *run, rp_error *err);
+/* Tells observers of a completed step: at(arg, index, is_output) gives the memory of the program's input or output. */
+typedef const void *rp_memory_at(const void *arg, size_t index, bool output);
+rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg, rp_error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model of a recipe: convolution layers on an image, if it has them, and a multi-layer perceptron (no layer at all:
+ * linear or logistic regression); its parameters, its loss and its scores. */
+#ifndef CORE_TRAIN_MODEL_H
+#define CORE_TRAIN_MODEL_H
+
+#include "core/recipe/recipe.h"
+#include "core/run/run.h"
+
+typedef struct rp_parameter {
+    char name[RP_NAME_MAX];
+    int rank;
+    size_t shape[4];
+    double bound; /* initialised uniformly in [-bound, bound); 0: constant */
+    double constant;
+} rp_parameter;
+
+/* What the recipe leaves to be worked out of a convolution layer: the shapes [height, width, channels] before it, after
+ * the convolution and after the pool, and the padding {top, left, bottom, right}. */
+typedef struct rp_conv_shape {
+    int64_t in[3], z[3], out[3], padding[4];
+} rp_conv_shape;
+
+enum { RP_MAX_PARAMETERS = 4 * (RP_MAX_CONV + RP_MAX_HIDDEN + 1) };
+
+typedef struct rp_model {
+    const rp_recipe *recipe;
+    size_t features, outputs;
+    rp_loss loss; /* resolved, never auto */
+    rp_conv_shape conv[RP_MAX_CONV];
+    rp_parameter parameter[RP_MAX_PARAMETERS];
+    size_t n_parameters;
+} rp_model;
+
+/* classes: 0 for a regression. Borrows recipe. Errors: RP_EARG when the features are no such image, a window does not
+ * fit, groups do not divide, or there are more than 2^31 parameters: a recipe of a few lines must not claim all memory. */
+rp_status rp_model_init(rp_model *model, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err);
+/* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no dropout;
+ * part keeps the dropout streams of a step's parts apart. */
+rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
+/* Sum of the rows' losses divided by count. target: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
+rp_tensor rp_model_loss(const rp_model *model, rp_tensor logits, rp_tensor target, size_t count);
+/* What is reported: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes]) or values. */
+rp_tensor rp_model_scores(const rp_model *model, rp_tensor logits);
+
+#endif

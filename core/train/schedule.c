@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Learning-rate schedules and bias corrections, written as CONTRACT 8 writes them. */
+#include "core/train/schedule.h"
+
+#include "determinism/math.h"
+
+int64_t rp_steps_per_epoch(const rp_recipe *recipe, int64_t n)
+{
+    int64_t batch = recipe->train.batch;
+
+    return recipe->train.drop_last ? n / batch : (n + batch - 1) / batch;
+}
+
+double rp_learning_rate(const rp_recipe *recipe, int64_t t, int64_t total)
+{
+    double lr = recipe->train.optimizer.lr;
+    int64_t warmup = recipe->train.schedule.warmup_steps;
+    int64_t after = t - 1 - warmup; /* steps since the end of the warm-up */
+
+    if (t <= warmup)
+        return lr * ((double)t / (double)warmup);
+    switch (recipe->train.schedule.kind) {
+    case RP_SCHED_STEP:
+        return lr * rp_powi_f64(recipe->train.schedule.gamma, after / recipe->train.schedule.step_every);
+    case RP_SCHED_COSINE: {
+        double low = recipe->train.schedule.min_lr;
+        double part = (double)after / (double)(total - warmup);
+
+        return low + 0.5 * (lr - low) * (1.0 + rp_cospi_f64(part));
+    }
+    default:
+        return lr;
+    }
+}
+
+double rp_bias_correction(double beta, int64_t t)
+{
+    return 1.0 - rp_powi_f64(beta, t);
+}

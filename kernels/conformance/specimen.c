@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds the inputs, attributes and outputs of every kernel for a plan. */
+#include "kernels/conformance/specimen.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernels/conformance/specimen_data.h"
+#include "kernels/walk.h"
+
+enum { PATTERN = 0xA5 };
+
+/* Strides of a layout and the elements its block needs. */
+static size_t lay_out(rp_view *view, rp_specimen_layout layout, bool odd)
+{
+    ptrdiff_t step = layout == RP_LAYOUT_STRIDED ? 2 : 1;
+    size_t reach = 0;
+
+    for (int i = 0; i < view->rank; i++) {
+        const int d = layout == RP_LAYOUT_STRIDED ? i : view->rank - 1 - i;
+        const bool still = layout == RP_LAYOUT_BROADCAST && (d == 0 || (odd && d == view->rank - 1));
+
+        view->stride[d] = still ? 0 : step;
+        if (!still)
+            step *= (ptrdiff_t)(view->shape[d] > 0 ? view->shape[d] : 1);
+        if (layout == RP_LAYOUT_GAPS && d == view->rank - 1)
+            step += 3;
+        if (view->shape[d] > 0)
+            reach += (view->shape[d] - 1) * (size_t)view->stride[d];
+    }
+    return reach + 4; /* the first element, one in front and two behind */
+}
+
+static rp_view *add_view(rp_specimen *s, bool out, rp_dtype dtype, int rank, const size_t *shape,
+                         rp_specimen_layout layout)
+{
+    rp_view *view = out ? &s->out[s->args.n_out++] : &s->in[s->args.n_in++];
+    const size_t n = s->n_blocks++;
+
+    *view = (rp_view){.dtype = dtype, .rank = rank};
+    for (int d = 0; d < rank; d++)
+        view->shape[d] = shape[d];
+    if (out && layout == RP_LAYOUT_BROADCAST)
+        layout = RP_LAYOUT_PLAIN;
+    s->count[n] = lay_out(view, layout, n % 2 == 1);
+    s->block[n] = rp_malloc(s->count[n] * rp_dtype_size(dtype));
+    if (s->block[n] == NULL) {
+        s->failed = true;
+        return view;
+    }
+    view->data = (char *)s->block[n] + (layout == RP_LAYOUT_PLAIN ? 0 : rp_dtype_size(dtype));
+    if (out)
+        memset(s->block[n], PATTERN, s->count[n] * rp_dtype_size(dtype));
+    return view;
+}
+
+static void add_out(rp_specimen *s, const rp_specimen_plan *plan, rp_dtype dtype, int rank, const size_t *shape)
+{
+    add_view(s, true, dtype, rank, shape, plan->layout);
+}
+
+static void add_in(rp_specimen *s, const rp_specimen_plan *plan, rp_dtype dtype, int rank, const size_t *shape)
+{
+    const size_t n = s->n_blocks;
+
+    add_view(s, false, dtype, rank, shape, plan->layout);
+    if (!s->failed)
+        rp_specimen_fill(plan->cache, s->block[n], dtype, s->count[n], plan->data, plan->seed, (uint32_t)n);
+}
+
+static void add_indices(rp_specimen *s, const rp_specimen_plan *plan, int rank, const size_t *shape, size_t limit)
+{
+    const rp_dtype dtype = plan->option % 2 == 0 ? RP_I64 : RP_I32;
+    const size_t n = s->n_blocks;
+
+    add_view(s, false, dtype, rank, shape, plan->layout);
+    if (!s->failed)
+        rp_specimen_fill_indices(s->block[n], dtype, s->count[n], limit, plan->seed, (uint32_t)n);
+}
+
+static void add_rng(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const size_t two[1] = {2};
+    rp_view *view = add_view(s, false, RP_I64, 1, two, RP_LAYOUT_PLAIN);
+
+    if (s->failed)
+        return;
+    ((int64_t *)view->data)[0] = (int64_t)(plan->seed * 0x9E3779B97F4A7C15u);
+    ((int64_t *)view->data)[1] = plan->option + ((int64_t)1 << 33);
+}
+
+static void add_scalar(rp_specimen *s, rp_dtype dtype, double value)
+{
+    rp_view *view = add_view(s, false, dtype, 0, NULL, RP_LAYOUT_PLAIN);
+
+    if (s->failed)
+        return;
+    if (dtype == RP_F32)
+        *(float *)view->data = (float)value;
+    else
+        *(double *)view->data = value;
+}
+
+/* The second moments of optimizers are never negative. */
+static void make_positive(rp_specimen *s, size_t n)
+{
+    for (size_t i = 0; i < s->count[n] && !s->failed; i++)
+        if (s->in[n].dtype == RP_F32)
+            ((float *)s->block[n])[i] = __builtin_fabsf(((float *)s->block[n])[i]);
+        else
+            ((double *)s->block[n])[i] = __builtin_fabs(((double *)s->block[n])[i]);
+}
+
+typedef void build(rp_specimen *s, const rp_specimen_plan *plan);
+
+static void build_unary(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const int64_t exponents[] = {2, 3, -1, 0, 7, -3, 1, 10, -10, 1000003};
+
+    s->attr[0].i = exponents[plan->option % 10]; /* pow_int's */
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_cast(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    /* the types that the first golden rows knew, or all */
+    add_in(s, plan, (rp_dtype)(plan->option % (plan->dtype == RP_BF16 ? RP_DTYPE_COUNT : RP_BF16)), 3, plan->shape);
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_binary(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_compare(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, RP_BOOL, 3, plan->shape);
+}
+
+static void build_where(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_in(s, plan, RP_BOOL, 3, plan->shape);
+    build_binary(s, plan);
+}
+
+static void build_dropout(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_rng(s, plan);
+    s->attr[0].r = 0.25 * (plan->option % 4);
+    s->attr[1].i = plan->option;
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_fill(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    s->attr[0].r = 1.0 / 3.0;
+    s->attr[0].i = -7 * plan->option;
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+/* Three inputs of different length along one axis. */
+static void build_concat(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const int axis = plan->option % 3;
+    size_t shape[3] = {plan->shape[0], plan->shape[1], plan->shape[2]};
+
+    s->attr[0].i = axis;
+    for (size_t extra = 0; extra < 3; extra++) {
+        shape[axis] = plan->shape[axis] + extra;
+        add_in(s, plan, plan->dtype, 3, shape);
+    }
+    shape[axis] = 3 * plan->shape[axis] + 3;
+    add_out(s, plan, plan->dtype, 3, shape);
+}
+
+static void build_pad(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    size_t shape[3];
+
+    s->attr[0].n = s->attr[1].n = 3;
+    for (int d = 0; d < 3; d++) {
+        s->attr[0].list[d] = (plan->option + d) % 3;
+        s->attr[1].list[d] = (plan->option + 2 * d) % 4;
+        shape[d] = plan->shape[d] + (size_t)s->attr[0].list[d] + (size_t)s->attr[1].list[d];
+    }
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, plan->dtype, 3, shape);
+}
+
+/* The index of a gather along `axis`, of rank 1 or 2, and the shape of what is taken; returns the index's rank. */
+static int taken_shape(const rp_specimen_plan *plan, int axis, size_t index[2], size_t taken[4])
+{
+    const int rank = 1 + plan->option / 3 % 2;
+    int n = 0;
+
+    index[0] = plan->shape[axis] > 0 ? 5 : 0;
+    index[1] = 3;
+    for (int d = 0; d < axis; d++)
+        taken[n++] = plan->shape[d];
+    for (int d = 0; d < rank; d++)
+        taken[n++] = index[d];
+    for (int d = axis + 1; d < 3; d++)
+        taken[n++] = plan->shape[d];
+    return rank;
+}
+
+static void build_gather(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const int axis = plan->option % 3;
+    size_t index[2], taken[4];
+    const int rank = taken_shape(plan, axis, index, taken);
+
+    s->attr[0].i = axis;
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_indices(s, plan, rank, index, plan->shape[axis]);
+    add_out(s, plan, plan->dtype, 2 + rank, taken);
+}
+
+static void build_scatter(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const int axis = plan->option % 3;
+    size_t index[2], taken[4];
+    const int rank = taken_shape(plan, axis, index, taken);
+
+    s->attr[0].i = axis;
+    add_in(s, plan, plan->dtype, 2 + rank, taken);
+    add_indices(s, plan, rank, index, plan->shape[axis]);
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_one_hot(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_indices(s, plan, 2, plan->shape, plan->shape[2] + 1); /* one past the depth gives zeros */
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_iota(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const size_t length[1] = {plan->shape[0] * plan->shape[1] * plan->shape[2]};
+
+    add_out(s, plan, plan->dtype, 1, length);
+}
+
+static void build_reduce(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const struct {
+        int n;
+        int64_t list[3];
+    } axes[] = {{1, {2}}, {1, {0}}, {2, {0, 1}}, {2, {0, 2}}, {1, {1}}, {3, {0, 1, 2}}, {2, {1, 2}}, {0, {0}}};
+    const int pick = plan->option % 8;
+    size_t shape[3] = {plan->shape[0], plan->shape[1], plan->shape[2]};
+
+    s->attr[0].n = axes[pick].n;
+    for (int i = 0; i < axes[pick].n; i++) {
+        s->attr[0].list[i] = axes[pick].list[i];
+        shape[axes[pick].list[i]] = 1;
+    }
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, plan->dtype, 3, shape);
+}
+
+static void build_argmax(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    size_t shape[3] = {plan->shape[0], plan->shape[1], plan->shape[2]};
+
+    s->attr[0].i = plan->option % 3;
+    shape[plan->option % 3] = 1;
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_out(s, plan, RP_I64, 3, shape);
+}
+
+static void build_layer_norm(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    s->attr[0].r = 1e-5;
+    add_in(s, plan, plan->dtype, 3, plan->shape);
+    if (plan->kernel == RP_K_layer_norm_grad)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    else
+        add_in(s, plan, plan->dtype, 1, &plan->shape[2]);
+    add_in(s, plan, plan->dtype, 1, &plan->shape[2]);
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+/* A label needs at least one class. */
+static void build_cross_entropy(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const bool grad = plan->kernel == RP_K_cross_entropy_grad;
+    const size_t shape[3] = {plan->shape[0], plan->shape[1], plan->shape[2] > 0 ? plan->shape[2] : 1};
+
+    if (grad)
+        add_in(s, plan, plan->dtype, 2, shape);
+    add_in(s, plan, plan->dtype, 3, shape);
+    add_indices(s, plan, 2, shape, shape[2]);
+    add_out(s, plan, plan->dtype, grad ? 3 : 2, shape);
+}
+
+static void build_matmul(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const size_t columns[] = {1, 33, 7, 64, 16, 70, 3, 100};
+    const size_t m = plan->shape[1], k = plan->shape[2], n = columns[plan->option % 8];
+    const size_t a[3] = {plan->shape[0], m, k}, b[3] = {plan->shape[0], k, n}, y[3] = {plan->shape[0], m, n};
+
+    add_in(s, plan, plan->dtype, 3, a);
+    add_in(s, plan, plan->dtype, 3, b);
+    add_out(s, plan, plan->dtype == RP_BF16 ? RP_F32 : plan->dtype, 3, y);
+}
+
+#include "kernels/conformance/specimen_image.inc.h"
+
+static void build_random(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    add_rng(s, plan);
+    s->attr[0].r = -0.3;
+    s->attr[1].r = 1.7;
+    s->attr[2].i = plan->option;
+    add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_sgd(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    s->attr[0].r = plan->option % 2 ? 0.9 : 0;
+    s->attr[1].i = plan->option % 4 == 3;
+    s->attr[2].r = plan->option / 4 % 2 ? 0.01 : 0;
+    for (int i = 0; i < 3; i++)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    add_scalar(s, plan->dtype, 0.1);
+    for (int i = 0; i < 2; i++)
+        add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_adam(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    s->attr[0].r = 0.9;
+    s->attr[1].r = 0.999;
+    s->attr[2].r = 1e-8;
+    s->attr[3].r = plan->option % 2 ? 0.01 : 0;
+    for (int i = 0; i < 4; i++)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    make_positive(s, 2);
+    add_scalar(s, plan->dtype, 0.001);
+    add_scalar(s, plan->dtype, 1 - 0.9 * 0.9);
+    add_scalar(s, plan->dtype, 1 - 0.999 * 0.999);
+    for (int i = 0; i < 3; i++)
+        add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_rmsprop(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    s->attr[0].r = 0.99;
+    s->attr[1].r = 1e-8;
+    s->attr[2].r = plan->option % 2 ? 0.9 : 0;
+    s->attr[3].r = plan->option / 2 % 2 ? 0.01 : 0;
+    for (int i = 0; i < 4; i++)
+        add_in(s, plan, plan->dtype, 3, plan->shape);
+    make_positive(s, 1);
+    add_scalar(s, plan->dtype, 0.01);
+    for (int i = 0; i < 3; i++)
+        add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+/* Bits of the element types that a kernel takes. */
+enum {
+    REALS = 1 << RP_F32 | 1 << RP_F64,
+    NUMBERS = REALS | 1 << RP_I32 | 1 << RP_I64,
+    LOGIC = 1 << RP_BOOL,
+    ALL = NUMBERS | LOGIC,
+    HALF = 1 << RP_BF16
+};
+
+static const struct {
+    build *build;
+    unsigned dtypes;
+} kinds[RP_K_COUNT] = {
+#define K(name, how, dtypes) [RP_K_##name] = {build_##how, dtypes}
+    K(neg, unary, NUMBERS), K(exp, unary, REALS), K(log, unary, REALS), K(log1p, unary, REALS),
+    K(sqrt, unary, REALS), K(tanh, unary, REALS), K(sigmoid, unary, REALS), K(erf, unary, REALS),
+    K(relu, unary, REALS), K(gelu, unary, REALS), K(abs, unary, NUMBERS), K(pow_int, unary, REALS),
+    K(cast, cast, ALL | HALF), K(logical_not, unary, LOGIC),
+    K(add, binary, NUMBERS), K(sub, binary, NUMBERS), K(mul, binary, NUMBERS), K(div, binary, REALS),
+    K(maximum, binary, NUMBERS), K(minimum, binary, NUMBERS),
+    K(eq, compare, ALL), K(ne, compare, ALL), K(lt, compare, NUMBERS), K(le, compare, NUMBERS),
+    K(gt, compare, NUMBERS), K(ge, compare, NUMBERS), K(logical_and, binary, LOGIC), K(logical_or, binary, LOGIC),
+    K(where, where, ALL), K(relu_grad, binary, REALS), K(gelu_grad, binary, REALS), K(tanh_grad, binary, REALS),
+    K(sigmoid_grad, binary, REALS), K(bce_logits, binary, REALS), K(dropout, dropout, REALS),
+    K(copy, unary, ALL | HALF), K(fill, fill, ALL | HALF), K(concat, concat, ALL | HALF), K(pad, pad, ALL | HALF),
+    K(gather, gather, ALL | HALF),
+    K(scatter_add, scatter, NUMBERS), K(one_hot, one_hot, NUMBERS), K(iota, iota, NUMBERS),
+    K(sum, reduce, NUMBERS), K(mean, reduce, REALS), K(max, reduce, NUMBERS), K(argmax, argmax, NUMBERS),
+    K(softmax, unary, REALS), K(softmax_grad, binary, REALS), K(log_softmax, unary, REALS),
+    K(log_softmax_grad, binary, REALS), K(layer_norm, layer_norm, REALS), K(layer_norm_grad, layer_norm, REALS),
+    K(cross_entropy, cross_entropy, REALS), K(cross_entropy_grad, cross_entropy, REALS), K(matmul, matmul, REALS | HALF),
+    K(conv2d, conv2d, REALS), K(conv2d_grad_input, conv2d, REALS), K(conv2d_grad_weight, conv2d, REALS),
+    K(max_pool, pool, REALS), K(max_pool_grad, pool, REALS), K(avg_pool, pool, REALS), K(avg_pool_grad, pool, REALS),
+    K(batch_norm, batch_norm, REALS), K(batch_norm_train, batch_norm, REALS), K(batch_norm_grad, batch_norm, REALS),
+    K(uniform, random, REALS), K(normal, random, REALS),
+    K(sgd, sgd, REALS), K(adam, adam, REALS), K(adamw, adam, REALS), K(rmsprop, rmsprop, REALS),
+    K(expm1, unary, REALS), K(exp2, unary, REALS), K(log2, unary, REALS), K(log10, unary, REALS),
+    K(sin, unary, REALS), K(cos, unary, REALS), K(tan, unary, REALS), K(sinh, unary, REALS), K(cosh, unary, REALS),
+    K(asin, unary, REALS), K(acos, unary, REALS), K(atan, unary, REALS), K(erfc, unary, REALS), K(rsqrt, unary, REALS), K(cbrt, unary, REALS),
+    K(pow, binary, REALS), K(atan2, binary, REALS), K(hypot, binary, REALS),
+    K(conv2d_winograd, winograd, REALS),
+#undef K
+};
+
+bool rp_specimen_fits(rp_kernel_id kernel, rp_dtype dtype)
+{
+    return (kinds[kernel].dtypes >> dtype & 1) != 0;
+}
+
+rp_status rp_specimen_make(rp_specimen *specimen, const rp_specimen_plan *plan, rp_error *err)
+{
+    memset(specimen, 0, sizeof *specimen);
+    specimen->args = (rp_kernel_args){.in = specimen->in, .out = specimen->out, .attr = specimen->attr};
+    kinds[plan->kernel].build(specimen, plan);
+    if (!specimen->failed)
+        return RP_OK;
+    rp_specimen_free(specimen);
+    return rp_no_memory(err);
+}
+
+void rp_specimen_reset(rp_specimen *specimen)
+{
+    for (size_t i = 0; i < specimen->args.n_out; i++) {
+        const size_t n = specimen->args.n_in + i;
+
+        memset(specimen->block[n], PATTERN, specimen->count[n] * rp_dtype_size(specimen->out[i].dtype));
+    }
+}
+
+void rp_specimen_free(rp_specimen *specimen)
+{
+    for (size_t n = 0; n < specimen->n_blocks; n++)
+        rp_free(specimen->block[n]);
+    specimen->n_blocks = 0;
+}
+
+void *rp_specimen_output(const rp_specimen *specimen, size_t i, size_t *count)
+{
+    *count = specimen->count[specimen->args.n_in + i];
+    return specimen->block[specimen->args.n_in + i];
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Values for specimens: element i of a block is a function of (seed, block, i, kind of data) alone. */
+#include "kernels/conformance/specimen_data.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "determinism/bits.h"
+#include "determinism/philox.h"
+
+/* Among normal values: zeros, infinities, NaN, the ends of the range and of exp's. */
+static float special_f32(uint32_t pick)
+{
+    static const uint32_t bits[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x3F800000,
+                                    0xBF800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x00000001, 0x80000001, 0x00800000,
+                                    0x42B17218, 0xC2CFF1B5, 0x3F000000, 0x4B000001};
+
+    return rp_from_bits_f32(bits[pick % 16]);
+}
+
+static double special_f64(uint32_t pick)
+{
+    static const uint64_t bits[] = {
+        0x0000000000000000, 0x8000000000000000, 0x7FF0000000000000, 0xFFF0000000000000,
+        0x7FF8000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x7FEFFFFFFFFFFFFF,
+        0xFFEFFFFFFFFFFFFF, 0x0000000000000001, 0x8000000000000001, 0x0010000000000000,
+        0x40862E42FEFA39EF, 0xC0874910D52D3051, 0x3FE0000000000000, 0x4330000000000001};
+
+    return rp_from_bits_f64(bits[pick % 16]);
+}
+
+static float value_f32(rp_philox4 w, rp_specimen_data data)
+{
+    uint32_t bits = w.v[0];
+
+    if (data == RP_DATA_SPECIAL && w.v[2] % 2 == 0)
+        return special_f32(w.v[3]);
+    if (data == RP_DATA_NORMAL || data == RP_DATA_SPECIAL)
+        return (float)((int32_t)(bits >> 8) - 0x800000) * 0x1p-22f;
+    if (data == RP_DATA_SUBNORMAL)
+        return rp_from_bits_f32(bits & 0x81FFFFFFu);
+    return rp_from_bits_f32((bits >> 23 & 0xFF) == 0xFF ? bits & ~0x40000000u : bits);
+}
+
+static double value_f64(rp_philox4 w, rp_specimen_data data)
+{
+    uint64_t bits = (uint64_t)w.v[1] << 32 | w.v[0];
+
+    if (data == RP_DATA_SPECIAL && w.v[2] % 2 == 0)
+        return special_f64(w.v[3]);
+    if (data == RP_DATA_NORMAL || data == RP_DATA_SPECIAL)
+        return (double)((int64_t)(bits >> 11) - ((int64_t)1 << 52)) * 0x1p-51;
+    if (data == RP_DATA_SUBNORMAL)
+        return rp_from_bits_f64(bits & 0x803FFFFFFFFFFFFFu);
+    return rp_from_bits_f64((bits >> 52 & 0x7FF) == 0x7FF ? bits & ~0x4000000000000000u : bits);
+}
+
+static int64_t value_int(rp_philox4 w, rp_specimen_data data, rp_dtype dtype)
+{
+    uint64_t bits = (uint64_t)w.v[1] << 32 | w.v[0];
+    const int64_t limits[] = {INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, (int64_t)1 << 31, ((int64_t)1 << 53) + 1,
+                              0,         -1};
+
+    if (data == RP_DATA_SPECIAL && w.v[2] % 2 == 0)
+        return dtype == RP_I64 ? limits[w.v[3] % 8] : w.v[3] % 2 ? INT32_MAX : INT32_MIN;
+    if (data == RP_DATA_WIDE)
+        return dtype == RP_I64 ? (int64_t)bits : (int64_t)(int32_t)w.v[0];
+    return (int64_t)(w.v[0] % 201) - 100;
+}
+
+/* Elements from .. count - 1. */
+static void fill(void *block, rp_dtype dtype, size_t from, size_t count, rp_specimen_data data, uint64_t seed,
+                 uint32_t stream)
+{
+    for (size_t i = from; i < count; i++) {
+        const rp_philox4 w = rp_random_block(seed, (uint64_t)data, stream, i);
+
+        switch (dtype) {
+        case RP_F32: ((float *)block)[i] = value_f32(w, data); break;
+        case RP_F64: ((double *)block)[i] = value_f64(w, data); break;
+        case RP_BF16: ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data)); break;
+        case RP_I32: ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype); break;
+        case RP_I64: ((int64_t *)block)[i] = value_int(w, data, dtype); break;
+        default: ((uint8_t *)block)[i] = w.v[0] & 1;
+        }
+    }
+}
+
+void rp_specimen_cache_free(rp_specimen_cache *cache)
+{
+    for (size_t i = 0; i < cache->n; i++)
+        rp_free(cache->entry[i].block);
+    cache->n = 0;
+}
+
+/* At least count elements of the block, kept from before or made now; NULL when there is no room. */
+static const void *cached(rp_specimen_cache *cache, rp_dtype dtype, size_t count, uint32_t stream)
+{
+    size_t i = 0;
+
+    while (i < cache->n && (cache->entry[i].dtype != dtype || cache->entry[i].stream != stream))
+        i++;
+    if (i == RP_CACHED_BLOCKS)
+        return NULL;
+    if (i == cache->n) {
+        memset(&cache->entry[i], 0, sizeof cache->entry[i]);
+        cache->entry[i].dtype = dtype;
+        cache->entry[i].stream = stream;
+        cache->n++;
+    }
+    if (cache->entry[i].room < count) {
+        void *bigger = rp_reallocarray(cache->entry[i].block, count, rp_dtype_size(dtype));
+
+        if (!bigger)
+            return NULL;
+        cache->entry[i].block = bigger;
+        cache->entry[i].room = count;
+    }
+    if (cache->entry[i].count < count) {
+        fill(cache->entry[i].block, dtype, cache->entry[i].count, count, cache->data, cache->seed, stream);
+        cache->entry[i].count = count;
+    }
+    return cache->entry[i].block;
+}
+
+void rp_specimen_fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, size_t count, rp_specimen_data data,
+                      uint64_t seed, uint32_t stream)
+{
+    const void *known;
+
+    if (cache && (cache->data != data || cache->seed != seed)) {
+        for (size_t i = 0; i < cache->n; i++)
+            cache->entry[i].count = 0;
+        cache->data = data;
+        cache->seed = seed;
+    }
+    known = cache ? cached(cache, dtype, count, stream) : NULL;
+    if (known)
+        memcpy(block, known, count * rp_dtype_size(dtype));
+    else
+        fill(block, dtype, 0, count, data, seed, stream);
+}
+
+void rp_specimen_fill_indices(void *block, rp_dtype dtype, size_t count, size_t limit, uint64_t seed, uint32_t stream)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t word = rp_random_u32(seed, 0, stream, i);
+        const int64_t index = limit > 0 ? (int64_t)(word % limit) : 0;
+
+        if (dtype == RP_I32)
+            ((int32_t *)block)[i] = (int32_t)index;
+        else
+            ((int64_t *)block)[i] = index;
+    }
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolution and its gradients for one instruction set (CONTRACT 4.5), as a matrix product that is never laid out in
+ * memory: a chunk of terms at a time is packed and run through register tiles. Vectors lie across outputs, so every
+ * output runs its own chain in order. A 1 x 1 convolution of plain images is the matrix product itself. */
+#include <string.h>
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/cpu/vec.h"
+#ifdef VEC_BYTES
+#include "kernels/cpu/matmul/matmul_zip.h"
+#endif
+#include "kernels/level.h"
+#include "kernels/ref/conv/conv.h"
+
+/* Rows of a register tile. */
+#if !defined(VEC_BYTES) || VEC_BYTES == 32
+#define CONV_ROWS 6
+#else
+#define CONV_ROWS 12
+#endif
+
+#ifdef VEC_BYTES
+#define WIDEST VEC_BYTES
+#else
+#define WIDEST 64
+#endif
+
+/* Packed rows stay in the second cache, 1 MiB or more with AVX-512, from 256 KiB elsewhere; a chunk of the weight lies in
+ * the third, each panel fetched once for all of them. */
+#define B_BYTES ((size_t)2048 * 1024)
+#define A_BYTES ((size_t)(WIDEST == 64 ? 416 : 100) * 1024)
+_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
+enum {
+    MOST_ROWS = 96,
+    IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
+    APART_PANELS = WIDEST == 64 ? 16 : 2, TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
+    BESIDE_PIXELS = 4, SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
+    NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
+};
+#define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
+
+/* Consecutive terms: where the first lies in either operand, see their users. */
+typedef struct segment {
+    ptrdiff_t a, b;
+    size_t n;
+} segment;
+
+#include "kernels/cpu/conv/conv_pixels.inc.h"
+
+/* The weight's taps along s as one row of rows, for few channels: where each row of x lies in order. */
+enum { MOST_BESIDE = 32, MOST_RUNS = 32 };
+
+typedef struct tap_line {
+    size_t c, begin, end, runs;
+    ptrdiff_t x_step, x_move, y_step; /* from pixel to pixel, from term to term; of y both are one */
+    same_taps run[MOST_RUNS];
+} tap_line;
+
+#ifdef VEC_BYTES
+/* Whether a row of y falls into few enough parts that have the same taps. */
+static bool few_runs(const rp_conv_axis *axis)
+{
+    const side across = side_of(axis, false);
+    size_t n = 0;
+
+    for (same_taps run = {0}; n <= MOST_RUNS && next_same(&across, &run);)
+        n++;
+    return n <= MOST_RUNS;
+}
+#endif
+
+#include "kernels/type_f32.h"
+#include "kernels/cpu/conv/conv_tile.inc.h"
+#include "kernels/cpu/conv/conv_pixels_type.inc.h"
+#include "kernels/cpu/conv/conv_narrow_type.inc.h"
+#include "kernels/cpu/conv/conv_channels_type.inc.h"
+#include "kernels/cpu/conv/conv_weight_type.inc.h"
+#include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
+#include "kernels/cpu/conv/conv_beside_type.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/cpu/conv/conv_tile.inc.h"
+#include "kernels/cpu/conv/conv_pixels_type.inc.h"
+#include "kernels/cpu/conv/conv_narrow_type.inc.h"
+#include "kernels/cpu/conv/conv_channels_type.inc.h"
+#include "kernels/cpu/conv/conv_weight_type.inc.h"
+#include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
+#include "kernels/cpu/conv/conv_beside_type.inc.h"
+
+extern const rp_kernel RP_KERNEL(matmul);
+
+/* A matrix product with the same bits as a convolution. */
+typedef struct product {
+    rp_view in[2], out;
+    rp_kernel_args args;
+} product;
+
+/* [n, h, w, c] as [n h w, c]. */
+static bool as_rows(const rp_view *image, rp_view *rows)
+{
+    for (int d = 0; d < 2; d++)
+        if (image->stride[d] != image->stride[d + 1] * (ptrdiff_t)image->shape[d + 1])
+            return false;
+    *rows = (rp_view){.data = image->data, .dtype = image->dtype, .rank = 2,
+                      .shape = {image->shape[0] * image->shape[1] * image->shape[2], image->shape[3]},
+                      .stride = {image->stride[2], image->stride[3]}};
+    return rows->shape[0] > 0 && rows->shape[1] > 0;
+}
+
+static rp_view turned(const rp_view *v)
+{
+    rp_view t = *v;
+
+    t.shape[0] = v->shape[1];
+    t.shape[1] = v->shape[0];
+    t.stride[0] = v->stride[1];
+    t.stride[1] = v->stride[0];
+    return t;
+}
+
+/* x, weight and y as matrices, where they are. */
+static bool as_matrices(const rp_conv *conv, rp_view *x, rp_view *weight, rp_view *y)
+{
+    const rp_conv_axis *axes[2] = {&conv->h, &conv->w};
+
+    for (int d = 0; d < 2; d++)
+        if (axes[d]->taps != 1 || axes[d]->stride != 1 || axes[d]->pad != 0 || axes[d]->in != axes[d]->out)
+            return false;
+    *weight = *conv->weight;
+    weight->rank = 2;
+    for (int d = 0; d < 2; d++) {
+        weight->shape[d] = conv->weight->shape[d + 2];
+        weight->stride[d] = conv->weight->stride[d + 2];
+    }
+    return conv->groups == 1 && as_rows(conv->x, x) && as_rows(conv->y, y);
+}
+
+/* Forward, or the input gradient (back). */
+static bool as_product(const rp_kernel_args *args, bool back, product *p)
+{
+    const rp_conv conv = back ? rp_conv_grad_input(args) : rp_conv_forward(args);
+    rp_view x, weight, y;
+
+    if (!as_matrices(&conv, &x, &weight, &y))
+        return false;
+    p->in[0] = back ? y : x;
+    p->in[1] = back ? turned(&weight) : weight;
+    p->out = back ? x : y;
+    p->args = (rp_kernel_args){.in = p->in, .n_in = 2, .out = &p->out, .n_out = 1};
+    return true;
+}
+
+/* How pixels are cut into items: strips of columns, each of all pixels, an item being one pixel of one strip. So threads
+ * share large weights and few pixels by columns, and many pixels by pixels. */
+typedef struct strips {
+    size_t pixels, columns, panel, panels, n;
+} strips;
+
+static strips strips_of(const rp_view *to, const rp_conv *conv, size_t columns)
+{
+    const size_t panel = 2 * WIDEST / rp_dtype_size(to->dtype);
+    const bool apart = conv->groups > 1; /* narrow groups: by pixels only */
+    strips s = {.pixels = to->shape[0] * to->shape[1] * to->shape[2], .columns = columns, .panel = panel,
+                .panels = (columns + panel - 1) / panel};
+    size_t wide = panel;
+
+    while (wide * 2 <= 1024 && wide * 2 <= s.pixels)
+        wide *= 2;
+    s.n = apart || columns == 0 ? 1 : (columns + wide - 1) / wide;
+    return s;
+}
+
+static size_t strip_start(const strips *s, size_t strip)
+{
+    const size_t column = s->panels * strip / s->n * s->panel;
+
+    return strip == s->n || column > s->columns ? s->columns : column;
+}
+
+/* Items [begin, end) of the groups' pixels. */
+static void run_strips(plan *p, const strips *s, size_t begin, size_t end)
+{
+    while (begin < end) {
+        const size_t strip = begin / s->pixels, pixel = begin % s->pixels, left = end - begin, room = s->pixels - pixel;
+        const size_t count = left < room ? left : room;
+        const size_t whole = pixel == 0 && left >= s->pixels ? left / s->pixels : 1;
+
+        (p->to.dtype == RP_F32 ? run_pixels_f32 : run_pixels_f64)(p, pixel, pixel + count, strip_start(s, strip),
+                                                                  strip_start(s, strip + whole));
+        begin += count * whole;
+    }
+}
+
+/* Channels that do not mix, beside one another in all operands. */
+static bool mixes_nothing(const rp_conv *conv)
+{
+    return conv->c == 1 && conv->k == 1 && conv->x->stride[3] == 1 && conv->weight->stride[3] == 1 &&
+           conv->y->stride[3] == 1;
+}
+
+/* Items of the forward pass, or of the input gradient (back). */
+static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
+{
+    const rp_view *to = back ? conv->x : conv->y, *from = back ? conv->y : conv->x, *weight = conv->weight;
+    const size_t columns = back ? conv->c : conv->k, size = rp_dtype_size(to->dtype);
+    const strips s = strips_of(to, conv, columns);
+    plan p = {.conv = conv, .to = *to, .from = *from, .weight = *weight, .depth = back ? conv->k : conv->c,
+                .columns = columns, .a_step = from->stride[3], .b_step = weight->stride[back ? 3 : 2],
+                .b_col = weight->stride[back ? 2 : 3], .y_col = to->stride[3],
+                .h = side_of(&conv->h, back), .w = side_of(&conv->w, back)};
+
+    if (begin == end)
+        return;
+    if (mixes_nothing(conv) && conv->h.taps * conv->w.taps <= RP_CONV_CHUNK) {
+        (to->dtype == RP_F32 ? channels_f32 : channels_f64)(&p, begin, end);
+        return;
+    }
+    for (size_t g = 0; g < conv->groups; g++) {
+        if (s.n != 1 || !(to->dtype == RP_F32 ? narrow_pixels_f32 : narrow_pixels_f64)(&p, begin, end))
+            run_strips(&p, &s, begin, end);
+        p.to.data = (char *)p.to.data + (ptrdiff_t)(columns * size) * to->stride[3];
+        p.from.data = (char *)p.from.data + (ptrdiff_t)(p.depth * size) * from->stride[3];
+        p.weight.data = (char *)p.weight.data + (ptrdiff_t)(conv->k * size) * weight->stride[3];
+    }
+}
+
+static strips strips_for(const rp_kernel_args *args, bool back)
+{
+    const rp_conv conv = back ? rp_conv_grad_input(args) : rp_conv_forward(args);
+
+    return strips_of(back ? conv.x : conv.y, &conv, back ? conv.c : conv.k);
+}
+
+#define PIXEL_KERNEL(name, operands, back)                                                                 \
+    static size_t name##_items(const rp_kernel_args *args)                                                 \
+    {                                                                                                      \
+        const strips s = strips_for(args, back);                                                           \
+        product p;                                                                                         \
+                                                                                                           \
+        return as_product(args, back, &p) ? RP_KERNEL(matmul).items(&p.args) : s.pixels * s.n;             \
+    }                                                                                                      \
+    static size_t name##_cost(const rp_kernel_args *args)                                                  \
+    {                                                                                                      \
+        product p;                                                                                         \
+                                                                                                           \
+        return as_product(args, back, &p) ? RP_KERNEL(matmul).cost(&p.args)                                \
+                                          : 1 + operands##_cost(args) / strips_for(args, back).n;          \
+    }                                                                                                      \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                           \
+    {                                                                                                      \
+        const rp_conv conv = operands(args);                                                               \
+        product p;                                                                                         \
+                                                                                                           \
+        if (as_product(args, back, &p))                                                                    \
+            RP_KERNEL(matmul).run(&p.args, begin, end);                                                    \
+        else                                                                                               \
+            run_conv(&conv, back, begin, end);                                                             \
+    }                                                                                                      \
+    RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
+
+PIXEL_KERNEL(conv2d, rp_conv_forward, false);
+PIXEL_KERNEL(conv2d_grad_input, rp_conv_grad_input, true);
+
+/* Fills b where the taps along s may be computed together. */
+static bool can_lie_beside(const rp_conv *conv, tap_line *b)
+{
+    const rp_view *x = conv->x, *w = conv->weight, *y = conv->y;
+    const size_t panel = 2 * WIDEST / rp_dtype_size(w->dtype);
+    const side across = side_of(&conv->w, false);
+
+    if (conv->groups != 1 || conv->c >= CONV_ROWS || conv->w.taps * conv->c > MOST_BESIDE || conv->k % panel != 0 ||
+        x->stride[3] != 1 || conv->w.dilation * x->stride[2] != (int64_t)conv->c || w->stride[3] != 1 || y->stride[3] != 1)
+        return false;
+    *b = (tap_line){.c = conv->c, .x_step = x->stride[2], .x_move = conv->w.stride * x->stride[2], .y_step = y->stride[2]};
+    for (same_taps run = {0}; next_same(&across, &run);) {
+        if (b->runs == MOST_RUNS)
+            return false;
+        b->run[b->runs++] = run;
+    }
+    return true;
+}
+
+/* Rows of the weight, the taps of a row of the image together. */
+static void run_beside(const rp_conv *conv, tap_line *all, size_t begin, size_t end)
+{
+    const size_t length = conv->w.taps * conv->c;
+
+    while (begin < end) {
+        const size_t at = begin % length, room = length - at, count = end - begin < room ? end - begin : room;
+
+        all->begin = at;
+        all->end = at + count;
+        (conv->weight->dtype == RP_F32 ? taps_beside_f32 : taps_beside_f64)(conv, all, begin / length);
+        begin += count;
+    }
+}
+
+/* Channels that do not mix, the pixels of y at one step. */
+static bool is_by_channels(const rp_conv *conv)
+{
+    const rp_view *y = conv->y;
+
+    return mixes_nothing(conv) && y->stride[1] == (ptrdiff_t)conv->w.out * y->stride[2] &&
+           y->stride[0] == (ptrdiff_t)conv->h.out * y->stride[1];
+}
+
+/* Rows of the weight, or vectors of channels that do not mix. */
+static size_t conv2d_grad_weight_items(const rp_kernel_args *args)
+{
+    const rp_conv conv = rp_conv_grad_weight(args);
+    const size_t width = WIDEST / rp_dtype_size(conv.weight->dtype);
+
+    return is_by_channels(&conv) ? (conv.groups + width - 1) / width : rp_items_rows(args);
+}
+
+static size_t conv2d_grad_weight_cost(const rp_kernel_args *args)
+{
+    const size_t items = conv2d_grad_weight_items(args);
+
+    return items == 0 ? 0 : 1 + rp_conv_grad_weight_cost(args) * rp_items_rows(args) / items;
+}
+
+static void conv2d_grad_weight_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_conv conv = rp_conv_grad_weight(args);
+    tap_line all;
+
+    if (is_by_channels(&conv))
+        (conv.weight->dtype == RP_F32 ? channels_weight_f32 : channels_weight_f64)(&conv, begin, end);
+    else if (can_lie_beside(&conv, &all))
+        run_beside(&conv, &all, begin, end);
+    else
+        (conv.weight->dtype == RP_F32 ? grad_weight_f32 : grad_weight_f64)(&conv, begin, end);
+}
+
+RP_DEFINE_KERNEL(conv2d_grad_weight, conv2d_grad_weight_items, conv2d_grad_weight_run, conv2d_grad_weight_cost);

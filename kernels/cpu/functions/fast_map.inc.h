@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Loops of the elementary functions in binary32 over contiguous data: all of it the fast way of fast_f32.h, then the
+ * lanes which that left uncertain exactly. FAST_MAP(name) defines name_fast_f32, a map for elementwise.inc.h. */
+#ifndef KERNELS_CPU_FAST_MAP_INC_H
+#define KERNELS_CPU_FAST_MAP_INC_H
+
+#include "kernels/cpu/functions/fast_f32.h"
+#include "kernels/ref/functions/map.h"
+
+#ifdef FAST_LANES
+
+/* Elements between two mendings: so many that the uncertain lanes of a block fill about a vector. */
+enum { FAST_BLOCK = 4096, FAST_GROUP = 64 };
+
+/* The lanes that are certain, and a result that is right in these. */
+typedef fast_mask fast_way(fast_f *y, fast_f x);
+typedef void fast_exact(float *y); /* FAST_LANES elements in place */
+
+/* The uncertain lanes of y (bitmaps of vectors, in groups of 64) hold their inputs. They are gathered, computed exactly
+ * side by side, and put back. The loop turns once for each vector that has any: a branch for each lane would cost more. */
+static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *uncertain, size_t vectors, fast_exact *exact)
+{
+    float some[FAST_BLOCK + FAST_LANES];
+    uint32_t where[FAST_BLOCK + FAST_LANES];
+    size_t count = 0;
+
+    for (size_t first = 0; first < vectors; first += FAST_GROUP)
+        for (uint64_t which = fast_nonzero(uncertain + first); which != 0; which &= which - 1) {
+            size_t v = first + (size_t)__builtin_ctzll(which);
+
+            count += fast_pick(some + count, where + count, y + v * FAST_LANES, (uint32_t)(v * FAST_LANES), uncertain[v]);
+        }
+    fast_store(some + count, fast_all(0.5f)); /* an easy input of every function */
+    for (size_t i = 0; i < count; i += FAST_LANES)
+        exact(some + i);
+    for (size_t i = 0; i < count; i++)
+        y[where[i]] = some[i];
+}
+
+/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so two are woven
+ * into each other, by a compiler that schedules before it allocates registers: GCC with -fschedule-insns, as kernels/CMakeLists.txt
+ * has it for this level. Without that, and with clang, one by one is as fast or faster. */
+#if FAST_LANES == 16 && defined(__GNUC__) && !defined(__clang__)
+enum { FAST_TURN = 2 };
+#else
+enum { FAST_TURN = 1 };
+#endif
+
+/* Vectors v to v + n - 1. An uncertain lane is stored as its input, as y may be x. */
+RP_INLINE void fast_vectors(float *y, const float *x, fast_lanes *uncertain, size_t v, size_t n, fast_way *fast)
+{
+    fast_f in[FAST_TURN], result[FAST_TURN];
+    fast_mask certain[FAST_TURN];
+
+    for (size_t k = 0; k < n; k++) {
+        in[k] = fast_load(x + (v + k) * FAST_LANES);
+        certain[k] = fast(&result[k], in[k]);
+    }
+    for (size_t k = 0; k < n; k++) {
+        uncertain[v + k] = fast_others(certain[k]);
+        fast_store(y + (v + k) * FAST_LANES, fast_select(certain[k], result[k], in[k]));
+    }
+}
+
+/* At most FAST_BLOCK / FAST_LANES vectors. No branch in the loop depends on the data: one that fails once in 30 vectors
+ * would throw away the work on those behind it. */
+RP_INLINE void fast_block(float *y, const float *x, size_t vectors, fast_way *fast, fast_exact *exact)
+{
+    fast_lanes uncertain[FAST_BLOCK / FAST_LANES];
+    size_t v = 0;
+
+    for (; v + FAST_TURN <= vectors; v += FAST_TURN)
+        fast_vectors(y, x, uncertain, v, FAST_TURN, fast);
+    for (; v < vectors; v++)
+        fast_vectors(y, x, uncertain, v, 1, fast);
+    for (; v % FAST_GROUP != 0; v++)
+        uncertain[v] = 0;
+    fast_mend(y, uncertain, vectors, exact);
+}
+
+/* What is less than a vector. */
+RP_INLINE void fast_rest(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact)
+{
+    float part[FAST_LANES];
+    fast_f result;
+
+    for (size_t j = 0; j < FAST_LANES; j++)
+        part[j] = j < n ? x[j] : 0.5f;
+    if (fast_others(fast(&result, fast_load(part))) != 0)
+        exact(part);
+    else
+        fast_store(part, result);
+    for (size_t j = 0; j < n; j++)
+        y[j] = part[j];
+}
+
+RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast_exact *exact)
+{
+    size_t whole = n / FAST_LANES * FAST_LANES;
+
+    for (size_t i = 0, count; i < whole; i += count) {
+        count = whole - i < FAST_BLOCK ? whole - i : FAST_BLOCK;
+        fast_block(y + i, x + i, count / FAST_LANES, fast, exact);
+    }
+    if (whole < n)
+        fast_rest(y + whole, x + whole, n - whole, fast, exact);
+}
+
+#define FAST_MAP(name)                                                              \
+    RP_FLAT static void name##_exact(float *y)                                      \
+    {                                                                               \
+        RP_EACH(i, FAST_LANES) y[i] = rp_##name##_f32(y[i]);                        \
+    }                                                                               \
+                                                                                    \
+    static void name##_fast_f32(const rp_walk *walk)                                \
+    {                                                                               \
+        if (walk->step[0] == 1 && walk->step[1] == 1)                               \
+            fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact); \
+        else                                                                        \
+            name##_map_f32(walk);                                                   \
+    }
+
+#endif
+#endif

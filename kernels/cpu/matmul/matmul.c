@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix product for one instruction set: vectors lie across outputs, never across k, so every output runs the chain of
+ * CONTRACT 4.4 whatever the tile. */
+#include <string.h>
+
+#include "determinism/bits.h"
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_plan.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/cpu/vec.h"
+#include "kernels/level.h"
+
+#ifdef VEC_BYTES
+
+#include "kernels/cpu/matmul/matmul_zip.h"
+
+/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed b
+ * lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
+ * half of what a block of b has room for: together they would fill the third cache. */
+#define B_BYTES ((size_t)4096 * 1024)
+#define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
+_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
+enum {
+    LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
+    THIN_ROWS = 4,       /* up to here b is not worth packing */
+    IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
+    APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
+    Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
+};
+
+#include "kernels/type_f32.h"
+#include "kernels/cpu/matmul/matmul_type.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/cpu/matmul/matmul_type.inc.h"
+
+static void block_bf16(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    block_of_f32(p, true, row, row_end, column, column_end);
+}
+
+static rp_matmul_plan plan_of(const rp_kernel_args *args)
+{
+    const size_t size = rp_dtype_size(args->out[0].dtype);
+
+    return rp_matmul_plan_make(args, 2 * VEC_BYTES / size, B_BYTES / 2 / (RP_MATMUL_CHUNK * size));
+}
+
+static size_t matmul_items(const rp_kernel_args *args)
+{
+    const rp_matmul_plan plan = plan_of(args);
+
+    return rp_matmul_plan_items(&plan);
+}
+
+static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    const rp_matmul_plan plan = plan_of(args);
+
+    rp_matmul_plan_run(&plan, begin, end,
+                       args->in[0].dtype == RP_F32   ? block_f32
+                       : args->in[0].dtype == RP_F64 ? block_f64
+                                                     : block_bf16);
+}
+
+static size_t matmul_cost(const rp_kernel_args *args)
+{
+    const rp_matmul_plan plan = plan_of(args);
+    const size_t columns = 1 + plan.n / (plan.strips > 0 ? plan.strips : 1);
+
+    return 1 + rp_view_last(&plan.in[0]) * columns * rp_dtype_size(args->out[0].dtype) / VEC_BYTES;
+}
+
+RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
+
+#else
+
+#define SOURCE T
+#define OF(x) (x)
+#include "kernels/type_f32.h"
+#include "kernels/cpu/matmul/matmul_columns.inc.h"
+#include "kernels/type_f64.h"
+#include "kernels/cpu/matmul/matmul_columns.inc.h"
+#include "kernels/type_bf16_f32.h"
+#include "kernels/cpu/matmul/matmul_columns.inc.h"
+
+static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    rp_matmul_run(args, begin, end,
+                  args->in[0].dtype == RP_F32   ? rows_f32
+                  : args->in[0].dtype == RP_F64 ? rows_f64
+                                                : rows_bf16);
+}
+
+RP_DEFINE_KERNEL(matmul, rp_matmul_items, matmul_run, rp_matmul_cost);
+
+#endif

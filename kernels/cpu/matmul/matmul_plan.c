@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Planning a matrix product: merging batches into rows, choosing the side along which vectors lie, and walking the
+ * blocks of a range of items. */
+#include "kernels/cpu/matmul/matmul_plan.h"
+
+enum { THIN_COLUMNS = 4 }; /* up to here the transposed product fills the vectors better */
+
+/* With b the same for the whole innermost batch axis, and the rows of a and y going on at one step from batch to batch,
+ * the batch is one product with more rows. */
+static bool merge_batch(rp_matmul_plan *plan)
+{
+    rp_view *a = &plan->in[0], *b = &plan->in[1], *y = &plan->out;
+    const int d = y->rank - 3;
+
+    if (d < 0 || (y->shape[d] != 1 && (b->stride[d] != 0 ||
+                                       a->stride[d] != a->stride[d + 1] * (ptrdiff_t)a->shape[d + 1] ||
+                                       y->stride[d] != y->stride[d + 1] * (ptrdiff_t)y->shape[d + 1])))
+        return false;
+    a->shape[d + 1] *= y->shape[d];
+    y->shape[d + 1] *= y->shape[d];
+    for (int v = 0; v < 3; v++) {
+        rp_view *view = v < 2 ? &plan->in[v] : y;
+
+        for (int i = d; i < view->rank - 1; i++) {
+            view->shape[i] = view->shape[i + 1];
+            view->stride[i] = view->stride[i + 1];
+        }
+        view->rank--;
+    }
+    return true;
+}
+
+static void transpose(rp_view *view)
+{
+    const int r = view->rank - 2;
+    const size_t shape = view->shape[r];
+    const ptrdiff_t stride = view->stride[r];
+
+    view->shape[r] = view->shape[r + 1];
+    view->stride[r] = view->stride[r + 1];
+    view->shape[r + 1] = shape;
+    view->stride[r + 1] = stride;
+}
+
+static void swap(rp_matmul_plan *plan)
+{
+    const rp_view a = plan->in[0];
+
+    plan->in[0] = plan->in[1];
+    plan->in[1] = a;
+    transpose(&plan->in[0]);
+    transpose(&plan->in[1]);
+    transpose(&plan->out);
+    plan->swapped = true;
+}
+
+rp_matmul_plan rp_matmul_plan_make(const rp_kernel_args *args, size_t panel, size_t widest)
+{
+    rp_matmul_plan plan = {.in = {args->in[0], args->in[1]}, .out = args->out[0], .batches = 1, .panel = panel};
+    const rp_view *y = &plan.out;
+    size_t strip = panel;
+    int r;
+
+    while (merge_batch(&plan))
+        ;
+    r = y->rank - 2;
+    if (y->shape[r + 1] < y->shape[r] && y->shape[r + 1] <= THIN_COLUMNS)
+        swap(&plan);
+    for (int d = 0; d < r; d++)
+        plan.batches *= y->shape[d];
+    plan.m = y->shape[r];
+    plan.n = y->shape[r + 1];
+    plan.panels = (plan.n + panel - 1) / panel;
+    while (strip * 2 <= widest && strip * 2 <= plan.m) /* blocks about as wide as high: the least packing a thread */
+        strip *= 2;
+    plan.strips = (plan.n + strip - 1) / strip;
+    return plan;
+}
+
+size_t rp_matmul_plan_items(const rp_matmul_plan *plan)
+{
+    return plan->batches * plan->strips * plan->m;
+}
+
+static size_t strip_start(const rp_matmul_plan *plan, size_t strip)
+{
+    const size_t column = plan->panels * strip / plan->strips * plan->panel;
+
+    return column < plan->n ? column : plan->n;
+}
+
+void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp_matmul_block *block)
+{
+    const rp_kernel_args args = {.in = plan->in, .n_in = 2, .out = &plan->out, .n_out = 1};
+
+    while (begin < end) {
+        const size_t strip = begin / plan->m % plan->strips, row = begin % plan->m, left = end - begin;
+        const size_t room = plan->m - row, rows = left < room ? left : room;
+        const rp_matmul product = rp_matmul_of(&args, begin / plan->m / plan->strips);
+        size_t strips = row == 0 && left >= plan->m ? left / plan->m : 1;
+
+        if (strips > plan->strips - strip)
+            strips = plan->strips - strip;
+        block(&product, row, row + rows, strip_start(plan, strip), strip_start(plan, strip + strips));
+        begin += rows * strips;
+    }
+}

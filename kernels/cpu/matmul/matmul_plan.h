@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a matrix product is cut into items: strips of columns, each of all rows, an item being one row of one strip. A
+ * thread's contiguous range is then whole strips and at most two parts of strips: a two-dimensional partition that
+ * follows from the shape alone. */
+#ifndef KERNELS_CPU_MATMUL_MATMUL_PLAN_H
+#define KERNELS_CPU_MATMUL_MATMUL_PLAN_H
+
+#include "kernels/ref/matmul.h"
+
+typedef struct rp_matmul_plan {
+    rp_view in[2], out; /* batch axes that are rows of one larger product are merged into them */
+    bool swapped;       /* the transposed product is computed: y^T = b^T a^T */
+    size_t batches, m, n, strips;
+    size_t panel, panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
+} rp_matmul_plan;
+
+/* Columns come in panels; a strip has at most `widest` columns. */
+rp_matmul_plan rp_matmul_plan_make(const rp_kernel_args *args, size_t panel, size_t widest);
+size_t rp_matmul_plan_items(const rp_matmul_plan *plan);
+
+/* Rows [row, row_end) and columns [column, column_end) of one product. */
+typedef void rp_matmul_block(const rp_matmul *product, size_t row, size_t row_end, size_t column, size_t column_end);
+void rp_matmul_plan_run(const rp_matmul_plan *plan, size_t begin, size_t end, rp_matmul_block *block);
+
+#endif

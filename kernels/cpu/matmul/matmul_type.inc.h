@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The matrix product for one type. Blocks of b, one chunk of k deep, are packed into the second cache; over them go
+ * blocks of rows of a, and tiles of outputs that fill the registers, each running the contract's fma chain. The
+ * blocking along k is the contract's own chunk. */
+#define WIDTH (VEC_BYTES / sizeof(T))
+#define PANEL (2 * WIDTH)
+
+#include "kernels/cpu/matmul/matmul_pack.inc.h"
+#include "kernels/cpu/matmul/matmul_thin.inc.h"
+#include "kernels/cpu/matmul/matmul_across.inc.h"
+
+/* The operands of tiles that share a panel of b; steps in elements. */
+typedef struct FN(strip) {
+    const T *a, *b;
+    /* What comes next is fetched into the second cache on the way, a line for each k: rows of a that are read in place;
+     * or half of the next packed panel, so that the last two tiles bring it from the third cache; or, where b is read
+     * in place, the same rows of the next product of a batch. */
+    const T *ahead;
+    ptrdiff_t a_row, a_col, b_step;
+    T *copy; /* NULL, or where the panel of b is left in packed form */
+    size_t k;
+    T *y;
+    ptrdiff_t y_row;
+    bool first; /* this is the first chunk of k */
+} FN(strip);
+
+/* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
+ * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. */
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
+{
+    const T *a = s->a, *b = s->b, *ahead = s->ahead;
+    const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
+    T *packed = s->copy, *y = s->y;
+    FN(vec) sum[TILE_ROWS][2];
+
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++)
+        sum[i][0] = sum[i][1] = FN(vec_all)(0);
+    for (size_t step = s->k, end = step > Y_AHEAD ? Y_AHEAD : step;; end = 0) {
+        for (; step > end; step--) {
+            const FN(vec) left = FN(vec_load)(b), right = vecs == 2 ? FN(vec_load)(b + WIDTH) : left;
+
+            if (copy) {
+                __builtin_prefetch(b + PANEL, 0, 2); /* the next panel, into the second cache */
+                __builtin_prefetch(b + PANEL + WIDTH, 0, 2);
+                FN(vec_store)(packed, left);
+                FN(vec_store)(packed + WIDTH, right);
+                packed += PANEL;
+            }
+            RP_UNROLL
+            for (size_t i = 0; i < rows; i++) {
+                const FN(vec) x = FN(vec_all)(a[(ptrdiff_t)i * a_row]);
+
+                sum[i][0] = FN(vec_fma)(x, left, sum[i][0]);
+                if (vecs == 2)
+                    sum[i][1] = FN(vec_fma)(x, right, sum[i][1]);
+            }
+            if (!copy) {
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += WIDTH;
+            }
+            a += a_col;
+            b += b_step;
+        }
+        if (step == 0)
+            break;
+        RP_UNROLL /* late, or the operands drive the outputs out of the first cache again */
+        for (size_t i = 0; i < rows; i++) {
+            __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
+            if (vecs == 2)
+                __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
+        }
+    }
+    RP_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+        T *at = y + (ptrdiff_t)i * s->y_row;
+
+        FN(vec_store)(at, s->first ? sum[i][0] : FN(vec_add)(FN(vec_load)(at), sum[i][0]));
+        if (vecs == 2)
+            FN(vec_store)(at + WIDTH, s->first ? sum[i][1] : FN(vec_add)(FN(vec_load)(at + WIDTH), sum[i][1]));
+    }
+}
+
+/* A function for every number of rows, so that none is wasted on padding. */
+#define ROWS_CASE(n) \
+    case n: FN(tile)(n, vecs, unit, copy, s); break;
+
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
+{
+    switch (rows) {
+        ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
+#if TILE_ROWS == 12
+        ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+#endif
+    default: FN(tile)(TILE_ROWS, vecs, unit, copy, s); break;
+    }
+}
+#undef ROWS_CASE
+
+static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) *s)
+{
+    const bool unit = s->a_row == 1;
+
+    if (vecs == 1 && unit)
+        FN(tile_rows)(rows, 1, true, false, s);
+    else if (vecs == 1)
+        FN(tile_rows)(rows, 1, false, false, s);
+    else if (s->copy != NULL && unit)
+        FN(tile_rows)(rows, 2, true, true, s);
+    else if (s->copy != NULL)
+        FN(tile_rows)(rows, 2, false, true, s);
+    else if (unit)
+        FN(tile_rows)(rows, 2, true, false, s);
+    else
+        FN(tile_rows)(rows, 2, false, false, s);
+}
+
+/* Rows [row, row + rows) in tiles as equal as they can be: the first rows % tiles of them have one row more. */
+typedef struct FN(part) {
+    const rp_matmul *p;
+    size_t row, tiles, base, extra;
+    size_t start, k; /* the chunk */
+    bool bf16;       /* the operands are, and are widened while they are packed */
+    T *packed_b, *packed_a;
+    size_t room_b, room_a; /* columns; elements */
+    bool in_place; /* rows of a are read where they lie */
+    size_t column; /* the first of those that meet them */
+} FN(part);
+
+static size_t FN(tile_start)(const FN(part) *w, size_t tile)
+{
+    return w->row + tile * w->base + (tile < w->extra ? tile : w->extra);
+}
+
+/* A tile whose columns are fewer than its vectors, or have a stride in y, is computed beside y and copied. */
+static void FN(tile_aside)(const FN(part) *w, size_t row, size_t rows, size_t column, size_t columns, FN(strip) *s)
+{
+    const ptrdiff_t y_row = w->p->y_row, y_col = w->p->y_col;
+    T *y = (T *)w->p->y + (ptrdiff_t)row * y_row + (ptrdiff_t)column * y_col;
+    T aside[TILE_ROWS * PANEL];
+
+    s->y = aside;
+    s->y_row = PANEL;
+    s->first = true;
+    FN(tile_any)(rows, columns > WIDTH ? 2 : 1, s);
+    for (size_t i = 0; i < rows; i++, y += y_row)
+        if (y_col == 1 && w->start == 0)
+            memcpy(y, aside + i * PANEL, columns * sizeof(T));
+        else
+            for (size_t j = 0; j < columns; j++) {
+                T *at = y + (ptrdiff_t)j * y_col;
+
+                *at = w->start == 0 ? aside[i * PANEL + j] : *at + aside[i * PANEL + j];
+            }
+}
+
+/* How the panels of b come to the tiles. */
+typedef enum FN(supply) {
+    FN(IN_PLACE), /* they are read where they lie */
+    FN(FUSED),    /* the first tile packs them on its way */
+    FN(APART)     /* they are packed first */
+} FN(supply);
+
+static FN(supply) FN(supply_of)(const FN(part) *w, size_t columns)
+{
+    const ptrdiff_t b_row = w->p->b_row;
+
+    if (w->p->b_col != 1 || columns != PANEL || w->bf16)
+        return FN(APART);
+    if (w->tiles == 1 || b_row == (ptrdiff_t)PANEL)
+        return FN(IN_PLACE);
+    /* a few tiles over a matrix that the first cache holds */
+    return w->tiles <= 4 && b_row > 0 && (size_t)b_row * w->k <= 16384 / sizeof(T) ? FN(IN_PLACE) : FN(FUSED);
+}
+
+/* FN(pack) of an operand, from element `from` on. */
+static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const void *operand, ptrdiff_t from,
+                             ptrdiff_t across, ptrdiff_t along, size_t count)
+{
+    if (w->bf16)
+        FN(pack_bf16)(to, to_step, to_step, (const uint16_t *)operand + from, across, along, count, w->k);
+    else
+        FN(pack)(to, to_step, to_step, (const T *)operand + from, across, along, count, w->k);
+}
+
+/* Tiles [tile, tile_end) of one panel. */
+static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed)
+{
+    const rp_matmul *p = w->p;
+    const FN(supply) supply = FN(supply_of)(w, columns);
+    const ptrdiff_t from_b = (ptrdiff_t)w->start * p->b_row + (ptrdiff_t)column * p->b_col;
+    const T *b = w->bf16 ? NULL : (const T *)p->b + from_b, *packed_a = w->packed_a;
+    const bool aside = columns % WIDTH != 0 || p->y_col != 1;
+    bool fuse = supply == FN(FUSED) && tile == 0 && !aside;
+
+    if (tile == 0 && !fuse && supply != FN(IN_PLACE))
+        FN(pack_operand)(w, packed, PANEL, p->b, from_b, p->b_col, p->b_row, columns);
+    for (; tile < tile_end; tile++, fuse = false) {
+        const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
+        const bool as_it_lies = fuse || supply == FN(IN_PLACE);
+        const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
+        const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
+        const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
+                         : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
+                                                  : next_panel;
+        FN(strip) s = {.a = w->in_place ? a : packed_a,
+                       .b = as_it_lies ? b : packed,
+                       .ahead = ahead,
+                       .a_row = w->in_place ? p->a_row : 1,
+                       .a_col = w->in_place ? p->a_col : (ptrdiff_t)rows,
+                       .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
+                       .copy = fuse ? packed : NULL,
+                       .k = w->k,
+                       .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
+                       .y_row = p->y_row,
+                       .first = w->start == 0};
+
+        if (aside)
+            FN(tile_aside)(w, row, rows, column, columns, &s);
+        else
+            FN(tile_any)(rows, columns > WIDTH ? 2 : 1, &s);
+        packed_a += rows * w->k;
+    }
+}
+
+static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
+{
+    const rp_matmul *p = w->p;
+    T *to = w->packed_a;
+
+    for (; tile < tile_end; tile++) {
+        const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
+
+        FN(pack_operand)(w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row,
+                         p->a_col, rows);
+        to += rows * w->k;
+    }
+}
+
+/* Whether rows of a that meet so many columns are read in place: packing them would cost more than it saves. Of more than
+ * a few panels only rows that do not drive each other out of the first cache. */
+static bool FN(reads_in_place)(const FN(part) *w, size_t columns)
+{
+    const bool apart = w->p->a_row % (ptrdiff_t)(4096 / sizeof(T)) != 0;
+
+    if (w->bf16)
+        return false;
+    if (w->p->a_row == 1)
+        return columns <= PANEL;
+    return w->p->a_col == 1 && columns <= (apart ? (size_t)APART_PANELS : (size_t)IN_PLACE_PANELS) * PANEL;
+}
+
+/* One chunk of k for at most room_b columns. Where one block of rows is all, a panel of b is used up before the next one is
+ * packed, in the same place. */
+static void FN(chunk)(FN(part) *w, size_t column, size_t columns)
+{
+    const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->k : 1));
+    const size_t next = w->tiles > room ? RP_MATMUL_CHUNK : 0;
+
+    w->in_place = FN(reads_in_place)(w, columns);
+    w->column = column;
+    for (size_t tile = 0; tile < w->tiles; tile += room) {
+        const size_t tile_end = w->tiles - tile < room ? w->tiles : tile + room;
+
+        if (!w->in_place)
+            FN(pack_rows)(w, tile, tile_end);
+        for (size_t j = 0; j < columns; j += PANEL)
+            FN(panel)(w, tile, tile_end, column + j, columns - j < PANEL ? columns - j : PANEL, w->packed_b + j * next);
+    }
+}
+
+static void FN(packed)(FN(part) *w, size_t column, size_t column_end)
+{
+    for (; column < column_end; column += w->room_b) {
+        const size_t columns = column_end - column < w->room_b ? column_end - column : w->room_b;
+
+        w->start = 0;
+        do { /* once also for k = 0, which gives the empty chain +0 */
+            w->k = w->p->k - w->start < RP_MATMUL_CHUNK ? w->p->k - w->start : RP_MATMUL_CHUNK;
+            FN(chunk)(w, column, columns);
+            w->start += RP_MATMUL_CHUNK;
+        } while (w->start < w->p->k);
+    }
+}
+
+/* Without a borrowed block: one panel and one tile at a time. */
+static void FN(packed_on_stack)(FN(part) *w, size_t column, size_t column_end)
+{
+    _Alignas(64) T b[RP_MATMUL_CHUNK * PANEL];
+    _Alignas(64) T a[RP_MATMUL_CHUNK * TILE_ROWS + WIDTH];
+
+    w->packed_b = b;
+    w->packed_a = a;
+    w->room_b = PANEL;
+    w->room_a = RP_MATMUL_CHUNK * TILE_ROWS;
+    FN(packed)(w, column, column_end);
+}
+
+static void FN(block_of)(const rp_matmul *p, bool bf16, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    const size_t rows = row_end - row, tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    FN(part) w = {.p = p, .row = row, .tiles = tiles, .base = rows / tiles, .extra = rows % tiles, .bf16 = bf16};
+    T *block;
+
+    if (!bf16 && rows <= THIN_ROWS && (p->b_col == 1 || p->b_row == 1)) {
+        (p->b_col == 1 ? FN(thin) : FN(across))(p, row, row_end, column, column_end);
+        return;
+    }
+    if (bf16 && rows <= THIN_ROWS && p->b_col == 1) {
+        FN(thin_bf16)(p, row, row_end, column, column_end);
+        return;
+    }
+    if (rows > THIN_ROWS && (column_end - column) * p->k >= LARGE_B / sizeof(T))
+        rp_scratch_prefer_huge();
+    block = rp_scratch_borrow();
+    if (block == NULL) {
+        FN(packed_on_stack)(&w, column, column_end);
+        return;
+    }
+    w.packed_b = block;
+    w.packed_a = block + B_BYTES / sizeof(T);
+    w.room_b = B_BYTES / (RP_MATMUL_CHUNK * sizeof(T)) / PANEL * PANEL;
+    w.room_a = A_BYTES / sizeof(T) - WIDTH;
+    FN(packed)(&w, column, column_end);
+    rp_scratch_return(block);
+}
+
+static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
+{
+    FN(block_of)(p, false, row, row_end, column, column_end);
+}
+
+#undef WIDTH
+#undef PANEL

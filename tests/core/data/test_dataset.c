@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Preparation: kinds, classes, folds, statistics, encoding, the schema's round trip, and one clear error a mistake. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "core/data/dataset.h"
+#include "determinism/bits.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define HEAD "reprise: 1\ntrain: {batch: 1}\n"
+#define ALL HEAD "data: {csv: a, target: y, train_on_all: true}\n"
+
+static rp_recipe *parse(const char *yaml)
+{
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+
+    if (rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return recipe;
+}
+
+static rp_dataset *prepare(const char *yaml, const char *csv)
+{
+    rp_recipe *recipe = parse(yaml);
+    rp_dataset *dataset = NULL;
+    rp_error err = {0};
+
+    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_recipe_free(recipe);
+    return dataset;
+}
+
+static char *canonical(const json_t *json)
+{
+    rp_buffer out = {0};
+    char *text;
+
+    assert_int_equal(rp_json_write(json, &out, NULL), RP_OK);
+    text = rp_strndup((const char *)out.data, out.size);
+    rp_buffer_free(&out);
+    return text;
+}
+
+static void assert_schema(const rp_dataset *dataset, const char *expected)
+{
+    char *text = canonical(dataset->schema->json);
+
+    assert_string_equal(text, expected);
+    rp_free(text);
+}
+
+static const char mixed[] = "a,c,e,y\n1,x,0.5,no\n2,,0.5,yes\nNA,z,0.5,no\n6,x,0.5,yes\n";
+
+static void columns_are_fitted_and_encoded_in_file_order(void **state)
+{
+    /* a: 1 2 6, mean 3, population deviation sqrt(14/3); e: constant */
+    static const float expected[4][5] = {{-0.92582010f, 1, 0, 0, 0},
+                                         {-0.46291005f, 0, 0, 1, 0},
+                                         {0, 0, 1, 0, 0},
+                                         {1.38873015f, 1, 0, 0, 0}};
+    rp_dataset *d = prepare(ALL, mixed);
+
+    (void)state;
+    assert_int_equal(d->train_rows, 4);
+    assert_int_equal(d->valid_rows, 0);
+    assert_int_equal(d->schema->features, 5);
+    for (size_t i = 0; i < 20; i++)
+        if (d->train_x[i] != expected[i / 5][i % 5])
+            fail_msg("row %zu feature %zu: expected %a, found %a", i / 5, i % 5, expected[i / 5][i % 5], d->train_x[i]);
+    assert_int_equal(d->schema->classes, 2);
+    assert_string_equal(d->schema->class_name[0], "no");
+    assert_string_equal(d->schema->class_name[1], "yes");
+    assert_true(d->train_label[1] == 1 && d->train_target[1] == 1 && d->train_target[2] == 0);
+    assert_schema(d, "{\"classes\":[\"no\",\"yes\"],\"columns\":["
+                     "{\"deviation\":\"2.160246899469287\",\"kind\":\"numeric\",\"mean\":\"3\",\"name\":\"a\"},"
+                     "{\"categories\":[\"x\",\"z\",null],\"kind\":\"categorical\",\"name\":\"c\",\"unseen\":0},"
+                     "{\"deviation\":\"0\",\"kind\":\"numeric\",\"mean\":\"0.5\",\"name\":\"e\"},"
+                     "{\"kind\":\"target\",\"name\":\"y\"}],\"features\":5,"
+                     "\"split\":{\"rows\":4,\"train_on_all\":true,\"train_rows\":4,\"valid_rows\":0}}");
+    rp_dataset_free(d);
+}
+
+static void a_constant_column_is_zero_even_where_its_average_would_round(void **state)
+{
+    rp_dataset *d = prepare(ALL, "a,y\n0.1,0\n0.1,1\n0.1,1\n0.1,0\n0.1,0\n0.1,1\n");
+
+    (void)state;
+    for (size_t i = 0; i < d->train_rows; i++)
+        assert_true(rp_bits_f32(d->train_x[i]) == 0);
+    rp_dataset_free(d);
+}
+
+static void without_standardising_numbers_are_rounded_once(void **state)
+{
+    rp_dataset *d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true, standardize: false}\n",
+                            "a,y\n0.1,0\n,1\n0.4,1\n");
+
+    (void)state;
+    assert_true(d->train_x[0] == 0.1f && d->train_x[1] == 0.25f && d->train_x[2] == 0.4f);
+    rp_dataset_free(d);
+}
+
+static void classes_are_ordered_as_numbers_or_as_bytes_and_positive_is_last(void **state)
+{
+    rp_dataset *d = prepare(ALL, "a,y\n1,10\n2,9\n3,1e1\n4,-2\n");
+
+    (void)state;
+    assert_int_equal(d->schema->classes, 4);
+    assert_string_equal(d->schema->class_name[0], "-2");
+    assert_string_equal(d->schema->class_name[1], "9");
+    assert_string_equal(d->schema->class_name[2], "10");
+    assert_string_equal(d->schema->class_name[3], "1e1");
+    assert_null(d->train_target);
+    assert_int_equal(d->train_label[0], 2);
+    rp_dataset_free(d);
+    d = prepare(ALL, "a,y\n1,b\n2,B\n3,a\n");
+    assert_string_equal(d->schema->class_name[0], "B");
+    assert_string_equal(d->schema->class_name[2], "b");
+    rp_dataset_free(d);
+    d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true, positive: 1}\n", "a,y\n1,1\n2,2\n3,2\n");
+    assert_string_equal(d->schema->class_name[1], "1");
+    assert_true(d->train_label[0] == 1 && d->train_target[1] == 0);
+    rp_dataset_free(d);
+}
+
+static void a_regression_keeps_its_values(void **state)
+{
+    rp_dataset *d = prepare("reprise: 1\ndata: {csv: a, target: 1, header: false, folds: 2}\n"
+                            "train: {batch: 1, task: regression}\n", "1,0.1\n2,0.2\n3,0.3\n4,-4e-1\n");
+    static const float value[4] = {0.1f, 0.2f, 0.3f, -0.4f};
+
+    (void)state;
+    assert_int_equal(d->schema->classes, 0);
+    assert_null(d->train_label);
+    assert_int_equal(d->train_rows, 2);
+    assert_int_equal(d->valid_rows, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(d->train_target[i] == value[d->train_row[i]] && d->valid_target[i] == value[d->valid_row[i]]);
+    rp_dataset_free(d);
+}
+
+/* 97 rows, class c in about one row of four; "a" is the row number. */
+static void write_rows(char *csv, size_t size)
+{
+    size_t at = (size_t)snprintf(csv, size, "a,y\n");
+
+    for (int i = 0; i < 97; i++)
+        at += (size_t)snprintf(csv + at, size - at, "%d,%s\n", i, i * 37 % 101 < 24 ? "c" : "d");
+}
+
+static void folds_part_the_rows_and_keep_class_shares(void **state)
+{
+    char csv[2048], yaml[256];
+    int seen[97] = {0};
+    size_t c_total = 0;
+
+    (void)state;
+    write_rows(csv, sizeof csv);
+    for (int fold = 0; fold < 5; fold++) {
+        size_t c = 0;
+        rp_dataset *d;
+
+        snprintf(yaml, sizeof yaml, HEAD "seed: 3\ndata: {csv: a, target: y, fold: %d}\n", fold);
+        d = prepare(yaml, csv);
+        assert_int_equal(d->train_rows + d->valid_rows, 97);
+        assert_in_range(d->valid_rows, 19, 20);
+        for (size_t i = 0; i < d->valid_rows; i++) {
+            seen[d->valid_row[i]]++;
+            c += d->valid_label[i] == 0;
+            assert_true(i == 0 || d->valid_row[i] > d->valid_row[i - 1]);
+        }
+        for (size_t i = 1; i < d->train_rows; i++)
+            assert_true(d->train_row[i] > d->train_row[i - 1]);
+        assert_in_range(c, 4, 5);
+        c_total += c;
+        rp_dataset_free(d);
+    }
+    for (size_t i = 0; i < 97; i++)
+        assert_int_equal(seen[i], 1);
+    assert_int_equal(c_total, 24);
+}
+
+static void the_split_depends_on_the_seed_alone(void **state)
+{
+    char csv[2048];
+    rp_dataset *a, *b, *c;
+
+    (void)state;
+    write_rows(csv, sizeof csv);
+    a = prepare(HEAD "seed: 3\ndata: {csv: a, target: y}\n", csv);
+    b = prepare(HEAD "seed: 3\ndata: {csv: b, target: y}\nname: other\n", csv);
+    c = prepare(HEAD "seed: 4\ndata: {csv: a, target: y}\n", csv);
+    assert_memory_equal(a->valid_row, b->valid_row, a->valid_rows * sizeof *a->valid_row);
+    assert_memory_not_equal(a->valid_row, c->valid_row, a->valid_rows * sizeof *a->valid_row);
+    rp_dataset_free(a);
+    rp_dataset_free(b);
+    rp_dataset_free(c);
+}
+
+static void the_split_is_that_of_the_contract_example(void **state)
+{
+    static const char csv[] = "a,y\n0,n\n1,p\n2,n\n3,n\n4,p\n5,n\n6,p\n7,p\n8,n\n9,n\n";
+    static const int64_t expected[3][4] = {{0, 1, 7, 8}, {4, 5, 9}, {2, 3, 6}};
+
+    (void)state;
+    for (int fold = 0; fold < 3; fold++) {
+        char yaml[256];
+        rp_dataset *d;
+
+        snprintf(yaml, sizeof yaml, HEAD "seed: 42\ndata: {csv: a, target: y, folds: 3, fold: %d}\n", fold);
+        d = prepare(yaml, csv);
+        assert_int_equal(d->valid_rows, fold == 0 ? 4 : 3);
+        assert_memory_equal(d->valid_row, expected[fold], d->valid_rows * sizeof *d->valid_row);
+        rp_dataset_free(d);
+    }
+}
+
+/* A validation row with a value of its own, wherever the split puts it: no row may see more than training does. */
+static void statistics_and_categories_come_from_training_rows_only(void **state)
+{
+    char csv[2048], yaml[256];
+    size_t unseen = 0;
+
+    (void)state;
+    strcpy(csv, "a,c,y\n");
+    for (int i = 0; i < 20; i++)
+        snprintf(csv + strlen(csv), sizeof csv - strlen(csv), "%d,k%02d,%d\n", i, i, i % 2);
+    for (int fold = 0; fold < 2; fold++) {
+        rp_dataset *d;
+        double sum = 0;
+        const json_t *columns;
+
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, folds: 2, fold: %d}\n", fold);
+        d = prepare(yaml, csv);
+        assert_int_equal(d->schema->features, 11);
+        for (size_t i = 0; i < d->train_rows; i++)
+            sum += d->train_x[i * 11];
+        assert_true(fabs(sum) < 1e-5);
+        for (size_t i = 0; i < d->valid_rows; i++)
+            for (size_t k = 1; k < 11; k++)
+                assert_true(d->valid_x[i * 11 + k] == 0);
+        columns = json_object_get(d->schema->json, "columns");
+        unseen += (size_t)json_integer_value(json_object_get(json_array_get(columns, 1), "unseen"));
+        rp_dataset_free(d);
+    }
+    assert_int_equal(unseen, 20);
+}
+
+static void a_schema_from_json_encodes_the_same_features(void **state)
+{
+    rp_recipe *recipe = parse(ALL);
+    rp_dataset *d = prepare(ALL, mixed);
+    char *text = canonical(d->schema->json);
+    json_t *json = NULL;
+    rp_schema *schema = NULL;
+    float *x = NULL;
+    size_t rows = 0;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_json_parse(&json, text, strlen(text), true, "schema.json", &err), RP_OK);
+    assert_int_equal(rp_schema_from_json(&schema, json, "schema.json", &err), RP_OK);
+    json_decref(json);
+    assert_int_equal(schema->features, d->schema->features);
+    assert_string_equal(schema->class_name[1], "yes");
+    assert_int_equal(rp_schema_encode(schema, recipe, mixed, strlen(mixed), "n.csv", &x, &rows, &err), RP_OK);
+    assert_int_equal(rows, 4);
+    assert_memory_equal(x, d->train_x, 20 * sizeof *x);
+    rp_free(x);
+    rp_free(text);
+    rp_schema_free(schema);
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
+}
+
+static void new_rows_may_lack_the_target_and_reorder_named_columns(void **state)
+{
+    static const char csv[] = "extra,e,c,a\nx,0.5,new,1\nx,1.5,NA,\n";
+    static const char *const wrong[] = {"a,c\n1,x\n", "a,c,e\nx,x,1\n", "a,c,e\n1,x,inf\n", "a,c,e\n1,x,1e300\n"};
+    rp_recipe *recipe = parse(ALL);
+    rp_dataset *d = prepare(ALL, mixed);
+    float *x = NULL;
+    size_t rows = 0;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_schema_encode(d->schema, recipe, csv, strlen(csv), "n.csv", &x, &rows, &err), RP_OK);
+    assert_int_equal(rows, 2);
+    assert_true(x[0] == -0.92582010f && x[1] == 0 && x[2] == 0 && x[3] == 0 && x[4] == 0);
+    assert_true(x[5] == 0 && x[6] == 0 && x[7] == 0 && x[8] == 1 && x[9] == 1);
+    rp_free(x);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        assert_int_equal(rp_schema_encode(d->schema, recipe, wrong[i], strlen(wrong[i]), "n.csv", &x, &rows, &err),
+                         RP_EDATA);
+        assert_null(x);
+    }
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
+}
+
+static void rows_without_header_may_lack_the_target(void **state)
+{
+    static const char yaml[] = HEAD "data: {csv: a, target: 1, header: false, train_on_all: true}\n";
+    rp_recipe *recipe = parse(yaml);
+    rp_dataset *d = prepare(yaml, "1,no,5\n3,yes,7\n");
+    float *x = NULL;
+    size_t rows = 0;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_schema_encode(d->schema, recipe, "3,5\n", 4, "n.csv", &x, &rows, &err), RP_OK);
+    assert_true(rows == 1 && x[0] == 1 && x[1] == -1);
+    rp_free(x);
+    assert_int_equal(rp_schema_encode(d->schema, recipe, "3,?,5\n", 6, "n.csv", &x, &rows, &err), RP_OK);
+    assert_true(rows == 1 && x[0] == 1 && x[1] == -1);
+    rp_free(x);
+    assert_int_equal(rp_schema_encode(d->schema, recipe, "3\n", 2, "n.csv", &x, &rows, &err), RP_EDATA);
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
+}
+
+static void a_damaged_schema_is_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "{}",
+        "[]",
+        "{\"classes\":null,\"columns\":[]}",
+        "{\"classes\":[\"a\"],\"columns\":[]}",
+        "{\"classes\":[\"a\",\"a\"],\"columns\":[]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"target\"}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"odd\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"numeric\",\"mean\":\"1.0\",\"name\":null},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"numeric\",\"mean\":\"nan\",\"name\":null},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"deviation\":\"-1\",\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"categories\":[\"b\",\"a\"],\"kind\":\"categorical\",\"name\":null},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"categories\":[null,\"a\"],\"kind\":\"categorical\",\"name\":null},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"categories\":[\"a\"],\"kind\":\"categorical\",\"name\":\"x\"},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(damaged); i++) {
+        json_t *json = NULL;
+        rp_schema *schema = NULL;
+        rp_error err = {0};
+
+        assert_int_equal(rp_json_parse(&json, damaged[i], strlen(damaged[i]), false, "s", &err), RP_OK);
+        if (rp_schema_from_json(&schema, json, "schema.json", &err) != RP_EFORMAT)
+            fail_msg("accepted: %s", damaged[i]);
+        assert_null(schema);
+        json_decref(json);
+    }
+}
+
+typedef struct mistake {
+    const char *data; /* further keys of data: */
+    const char *csv;
+    rp_status status;
+    const char *fragments[4];
+} mistake;
+
+static const mistake mistakes[] = {
+    {"", "", RP_EDATA, {"d.csv", "empty"}},
+    {"", "a,y\n1,0\n2\n", RP_EDATA, {"d.csv:3", "2 cells"}},
+    {"", "a,y\n1,0\ntwo,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "a number", "\"two\""}},
+    {"", "a,y\nx,0\ny,1\n3,1\n", RP_EDATA, {"d.csv:4", "column \"a\"", "text", "\"3\""}},
+    {"columns: {a: numeric}", "a,y\n1,0\ntwo,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "a number", "\"two\""}},
+    {"", "a,y\n1,0\nNaN,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"NaN\""}},
+    {"", "a,y\n1,0\n-Inf,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"-Inf\""}},
+    {"", "a,y\n1,0\n1e999,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"1e999\""}},
+    {"missing: [\"\"]", "a,y\n1,0\nNA,1\n3,1\n", RP_EDATA, {"d.csv:3", "\"NA\"", "data.missing"}},
+    {"missing_numeric: error", "a,y\n1,0\nNA,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "missing_numeric"}},
+    {"missing_categorical: error", "a,y\nx,0\nNA,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "missing_categorical"}},
+    {"columns: {a: numeric}", "a,y\n,0\n,1\n", RP_EDATA, {"column \"a\"", "missing"}},
+    {"", "a,y\n1,0\n2,?\n", RP_EDATA, {"d.csv:3", "target column \"y\"", "a value"}},
+    {"", "a,y\n1,0\n2,0\n", RP_EDATA, {"target column \"y\"", "two classes", "\"0\""}},
+    {"positive: maybe", "a,y\n1,no\n2,yes\n", RP_EARG, {"data.positive", "\"yes\"", "\"maybe\""}},
+    {"positive: a", "a,y\n1,a\n2,b\n3,c\n", RP_EARG, {"data.positive", "two classes", "3"}},
+    {"", "a,yy\n1,0\n2,1\n", RP_EARG, {"data.target", "\"y\"", "\"yy\""}},
+    {"columns: {ab: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "\"ab\""}},
+    {"columns: {7: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "below 2", "7"}},
+    {"columns: {y: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "target"}},
+    {"columns: {a: ignore, 0: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"column \"a\"", "by name and by index"}},
+    {"columns: {a: ignore}", "a,y\n1,0\n2,1\n", RP_EDATA, {"features", "found 0"}},
+    {"", "a,y\n1e308,0\n-1e308,1\n1e308,1\n", RP_EDATA, {"column \"a\"", "too large"}},
+    {"standardize: false", "a,y\n1e39,0\n2,1\n", RP_EDATA, {"d.csv:2", "column \"a\"", "binary32"}},
+};
+
+static void each_mistake_gets_one_clear_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(mistakes); i++) {
+        const mistake *m = &mistakes[i];
+        char yaml[256];
+        rp_recipe *recipe;
+        rp_dataset *dataset = (rp_dataset *)&dataset;
+        rp_error err = {0};
+        rp_status status;
+
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true%s%s}\n",
+                 m->data[0] != '\0' ? ", " : "", m->data);
+        recipe = parse(yaml);
+        status = rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv", &err);
+        if (status != m->status)
+            fail_msg("mistake %zu: expected %s, found %s (%s)", i, rp_status_name(m->status), rp_status_name(status),
+                     err.text);
+        assert_null(dataset);
+        for (size_t k = 0; k < 4 && m->fragments[k] != NULL; k++)
+            if (strstr(err.text, m->fragments[k]) == NULL)
+                fail_msg("mistake %zu: expected \"%s\" in \"%s\"", i, m->fragments[k], err.text);
+        rp_recipe_free(recipe);
+    }
+}
+
+static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)
+{
+    static const char *const yaml[] = {
+        "reprise: 1\ndata: {csv: a, target: y, folds: 2}\ntrain: {batch: 3}\n",
+        HEAD "data: {csv: a, target: y, folds: 3}\n",
+        HEAD "data: {csv: a, target: y, folds: 5, stratify: false}\n",
+        "reprise: 1\ndata: {csv: a, target: x, train_on_all: true}\ntrain: {batch: 1, loss: bce}\n",
+        "reprise: 1\ndata: {csv: a, target: y, folds: 5}\ntrain: {batch: 1, task: regression}\n",
+    };
+    static const char *const fragments[] = {"train.batch", "\"0\" has 2 rows", "5 folds", "train.loss", "5 folds"};
+    static const char csv[] = "x,y\n1,0\n2,0\n3,1\n4,1\n";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(yaml); i++) {
+        rp_recipe *recipe = parse(yaml[i]);
+        rp_dataset *dataset = NULL;
+        rp_error err = {0};
+
+        if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &err) != RP_EARG)
+            fail_msg("recipe %zu: expected RP_EARG, found %s", i, err.text);
+        if (strstr(err.text, fragments[i]) == NULL)
+            fail_msg("expected \"%s\" in \"%s\"", fragments[i], err.text);
+        rp_recipe_free(recipe);
+    }
+}
+
+/* An example recipe with its data; false where the optional data folder is absent. */
+static bool load_example(const char *name, rp_dataset **out)
+{
+    char path[1024];
+    rp_buffer yaml = {0}, csv = {0};
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+    bool present;
+
+    snprintf(path, sizeof path, "%s/examples/%s.yaml", RP_SOURCE_DIR, name);
+    assert_int_equal(rp_file_read(path, 1 << 20, &yaml, &err), RP_OK);
+    assert_int_equal(rp_recipe_from_yaml(&recipe, (const char *)yaml.data, yaml.size, path, &err), RP_OK);
+    snprintf(path, sizeof path, "%s/examples/%s", RP_SOURCE_DIR, recipe->data.csv);
+    present = rp_file_exists(path);
+    if (present) {
+        assert_int_equal(rp_file_read(path, 1 << 24, &csv, &err), RP_OK);
+        if (rp_dataset_prepare(out, recipe, csv.data, csv.size, path, &err) != RP_OK)
+            fail_msg("%s", err.text);
+    }
+    rp_buffer_free(&yaml);
+    rp_buffer_free(&csv);
+    rp_recipe_free(recipe);
+    return present;
+}
+
+static uint64_t fnv1a_of_stored(const float *x, size_t count)
+{
+    unsigned char *bytes = malloc(count * sizeof *x);
+    uint64_t h = 0xCBF29CE484222325u;
+
+    assert_non_null(bytes);
+    rp_to_stored(bytes, x, RP_F32, count);
+    for (size_t i = 0; i < count * sizeof *x; i++)
+        h = (h ^ bytes[i]) * 0x100000001B3u;
+    free(bytes);
+    return h;
+}
+
+/* The digests are those of tests/kernels/oracle_data.py, a second implementation of the contract. */
+static void features_of_the_loans_have_the_bits_of_a_second_implementation(void **state)
+{
+    rp_dataset *d = NULL;
+
+    (void)state;
+    assert_true(load_example("loans", &d));
+    assert_true(fnv1a_of_stored(d->train_x, d->train_rows * d->schema->features) == 0xfda95f1da0df7f2du);
+    assert_true(fnv1a_of_stored(d->valid_x, d->valid_rows * d->schema->features) == 0x0665c91816ceaa79u);
+    rp_dataset_free(d);
+}
+
+static void the_loans_are_prepared(void **state)
+{
+    rp_dataset *d = NULL;
+    size_t yes = 0;
+
+    (void)state;
+    assert_true(load_example("loans", &d));
+    assert_true(d->train_rows == 4000 && d->valid_rows == 1000);
+    assert_int_equal(d->schema->features, 8 + 4 + 6 + 4); /* 3 homes and the missing one */
+    assert_string_equal(d->schema->class_name[1], "yes");
+    for (size_t i = 0; i < d->valid_rows; i++)
+        yes += d->valid_label[i] == 1;
+    assert_in_range(yes, 200, 300);
+    rp_dataset_free(d);
+}
+
+static void german_credit_and_digits_are_prepared(void **state)
+{
+    rp_dataset *d = NULL;
+
+    (void)state;
+    if (!load_example("german_credit", &d))
+        skip();
+    assert_true(d->train_rows == 800 && d->valid_rows == 200 && d->schema->features == 61);
+    assert_string_equal(d->schema->class_name[1], "2");
+    rp_dataset_free(d);
+    if (!load_example("digits", &d))
+        skip();
+    assert_true(d->train_rows + d->valid_rows == 1797 && d->schema->features == 64 && d->schema->classes == 10);
+    assert_string_equal(d->schema->class_name[9], "9");
+    rp_dataset_free(d);
+}
+
+static size_t left;
+
+static void *counted_allocate(void *self, size_t bytes)
+{
+    (void)self;
+    return left == 0 ? NULL : (left--, malloc(bytes));
+}
+
+static void *counted_resize(void *self, void *block, size_t bytes)
+{
+    (void)self;
+    return left == 0 ? NULL : (left--, realloc(block, bytes));
+}
+
+static void counted_release(void *self, void *block)
+{
+    (void)self;
+    free(block);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    static const rp_allocator counted = {counted_allocate, counted_resize, counted_release, NULL};
+    static const char yaml[] = HEAD "data: {csv: a, target: y, folds: 2}\n";
+    rp_recipe *recipe;
+    rp_dataset *dataset = NULL;
+    rp_status status = RP_ENOMEM;
+    size_t n;
+
+    (void)state;
+    rp_set_allocator(&counted);
+    left = 1000;
+    recipe = parse(yaml);
+    for (n = 0; n < 1000 && status == RP_ENOMEM; n++) {
+        rp_error err = {0};
+
+        left = n;
+        status = rp_dataset_prepare(&dataset, recipe, mixed, strlen(mixed), "d.csv", &err);
+        if (status != RP_OK && (status != RP_ENOMEM || dataset != NULL))
+            fail_msg("allocation %zu: %s", n, err.text);
+    }
+    assert_int_equal(status, RP_OK);
+    assert_true(n > 30);
+    rp_dataset_free(dataset);
+    rp_recipe_free(recipe);
+    rp_set_allocator(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_fitted_and_encoded_in_file_order),
+        cmocka_unit_test(a_constant_column_is_zero_even_where_its_average_would_round),
+        cmocka_unit_test(without_standardising_numbers_are_rounded_once),
+        cmocka_unit_test(classes_are_ordered_as_numbers_or_as_bytes_and_positive_is_last),
+        cmocka_unit_test(a_regression_keeps_its_values),
+        cmocka_unit_test(folds_part_the_rows_and_keep_class_shares),
+        cmocka_unit_test(the_split_depends_on_the_seed_alone),
+        cmocka_unit_test(the_split_is_that_of_the_contract_example),
+        cmocka_unit_test(statistics_and_categories_come_from_training_rows_only),
+        cmocka_unit_test(a_schema_from_json_encodes_the_same_features),
+        cmocka_unit_test(new_rows_may_lack_the_target_and_reorder_named_columns),
+        cmocka_unit_test(rows_without_header_may_lack_the_target),
+        cmocka_unit_test(a_damaged_schema_is_refused),
+        cmocka_unit_test(each_mistake_gets_one_clear_error),
+        cmocka_unit_test(a_recipe_that_does_not_fit_the_rows_is_refused),
+        cmocka_unit_test(the_loans_are_prepared),
+        cmocka_unit_test(features_of_the_loans_have_the_bits_of_a_second_implementation),
+        cmocka_unit_test(german_credit_and_digits_are_prepared),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

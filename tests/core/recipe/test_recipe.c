@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Recipes: defaults, the round trip through resolved JSON, and one clear error for each mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "core/recipe/recipe.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define LEAST "reprise: 1\ndata:\n  csv: a.csv\n  target: y\n"
+
+static rp_recipe *parse(const char *text)
+{
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+
+    if (rp_recipe_from_yaml(&recipe, text, strlen(text), "r.yaml", &err) != RP_OK)
+        fail_msg("refused: %s", err.text);
+    return recipe;
+}
+
+static void assert_refused(const char *text, size_t length, const char *const *fragments, size_t count)
+{
+    rp_recipe *recipe = (rp_recipe *)&recipe;
+    rp_error err = {0};
+    rp_status status = rp_recipe_from_yaml(&recipe, text, length, "r.yaml", &err);
+
+    if (status != RP_EARG)
+        fail_msg("expected RP_EARG, found %s (%s) for:\n%.200s", rp_status_name(status), err.text, text);
+    assert_null(recipe);
+    for (size_t i = 0; i < count; i++)
+        if (fragments[i] != NULL && strstr(err.text, fragments[i]) == NULL)
+            fail_msg("expected \"%s\" in the error, found \"%s\"", fragments[i], err.text);
+}
+
+static char *written(const rp_recipe *recipe)
+{
+    rp_buffer out = {0};
+    char *text;
+
+    assert_int_equal(rp_json_write(recipe->json, &out, NULL), RP_OK);
+    text = rp_strndup((const char *)out.data, out.size);
+    rp_buffer_free(&out);
+    return text;
+}
+
+static void every_default_is_written_out(void **state)
+{
+    rp_recipe *recipe = parse(LEAST);
+    char *text = written(recipe);
+
+    (void)state;
+    assert_string_equal(
+        text,
+        "{\"data\":{\"columns\":[],\"csv\":\"a.csv\",\"delimiter\":\",\",\"fold\":0,\"folds\":5,\"header\":true,"
+        "\"missing\":[\"\",\"NA\",\"?\"],\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\","
+        "\"positive\":null,\"standardize\":true,\"stratify\":true,\"target\":\"y\",\"train_on_all\":false},"
+        "\"model\":{\"hidden\":[]},\"name\":\"\",\"reprise\":1,\"seed\":0,\"train\":{\"accumulate\":1,\"batch\":32,"
+        "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":10,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\","
+        "\"beta2\":\"0.999\",\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.001\",\"weight_decay\":\"0.01\"},"
+        "\"schedule\":{\"kind\":\"constant\",\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,"
+        "\"task\":\"classification\"}}");
+    rp_free(text);
+    rp_recipe_free(recipe);
+}
+
+static const char full[] =
+    "# a comment\nreprise: 1\nname: \"every key\"\nseed: 9007199254740991\n"
+    "data: {csv: x/y.csv, header: true, delimiter: ';', target: 3, positive: 2, columns: {b: categorical, 0: ignore,"
+    " \"7\": numeric, 12: auto}, missing: ['', 'null', -1], missing_numeric: error, missing_categorical: error,"
+    " standardize: false, folds: 7, fold: 6, stratify: false}\n"
+    "model: {hidden: [64, 32], activation: gelu, dropout: 0.25, layer_norm: true}\n"
+    "train: {epochs: 3, batch: 48, drop_last: true, shards: 4, accumulate: 3, shuffle: false, loss: cross_entropy,"
+    " task: classification, clip_norm: 1.5,"
+    " optimizer: {kind: rmsprop, lr: 1e-2, weight_decay: 1e-4, momentum: 0.9, alpha: 0.95, eps: 1e-6},"
+    " schedule: {kind: step, warmup_steps: 10, step_every: 100, gamma: 0.5}}\n";
+
+static void every_key_reaches_the_struct(void **state)
+{
+    rp_recipe *r = parse(full);
+
+    (void)state;
+    assert_string_equal(r->name, "every key");
+    assert_true(r->seed == 9007199254740991u);
+    assert_true(r->data.delimiter == ';' && r->data.target.name == NULL && r->data.target.index == 3);
+    assert_string_equal(r->data.positive, "2");
+    assert_int_equal(r->data.n_columns, 4);
+    assert_true(r->data.columns[0].column.index == 0 && r->data.columns[0].kind == RP_COL_IGNORE);
+    assert_true(r->data.columns[1].column.index == 12 && r->data.columns[1].kind == RP_COL_AUTO);
+    assert_string_equal(r->data.columns[2].column.name, "7");
+    assert_string_equal(r->data.columns[3].column.name, "b");
+    assert_int_equal(r->data.n_missing, 3);
+    assert_string_equal(r->data.missing[1], "null");
+    assert_string_equal(r->data.missing[2], "-1");
+    assert_true(r->data.missing_numeric == RP_MISSING_ERROR && r->data.missing_categorical == RP_MISSING_ERROR);
+    assert_true(!r->data.standardize && r->data.folds == 7 && r->data.fold == 6 && !r->data.stratify);
+    assert_true(r->model.n_hidden == 2 && r->model.hidden[0] == 64 && r->model.hidden[1] == 32);
+    assert_true(r->model.activation == RP_ACT_GELU && r->model.dropout == 0.25 && r->model.layer_norm);
+    assert_true(r->train.epochs == 3 && r->train.batch == 48 && r->train.drop_last && r->train.shards == 4);
+    assert_true(r->train.accumulate == 3 && !r->train.shuffle && r->train.loss == RP_LOSS_CROSS_ENTROPY);
+    assert_true(r->train.clip_norm == 1.5 && r->train.optimizer.kind == RP_OPT_RMSPROP);
+    assert_true(r->train.optimizer.lr == 0.01 && r->train.optimizer.weight_decay == 1e-4);
+    assert_true(r->train.optimizer.momentum == 0.9 && r->train.optimizer.alpha == 0.95);
+    assert_true(r->train.optimizer.eps == 1e-6 && r->train.schedule.kind == RP_SCHED_STEP);
+    assert_true(r->train.schedule.warmup_steps == 10 && r->train.schedule.step_every == 100);
+    assert_true(r->train.schedule.gamma == 0.5);
+    rp_recipe_free(r);
+}
+
+#define CONV "model: {image: [8, 6, 4], conv: "
+
+static void convolution_layers_reach_the_struct(void **state)
+{
+    rp_recipe *r = parse(LEAST CONV "[{filters: 16}, {filters: 32, kernel: [1, 5], stride: 2, dilation: [3, 1], groups: 4,"
+                                    " padding: valid, pool: avg, pool_size: [2, 1]}], activation: tanh}\n");
+    const rp_conv_layer *a = &r->model.conv[0], *b = &r->model.conv[1];
+
+    (void)state;
+    assert_true(r->model.n_conv == 2 && r->model.n_hidden == 0 && r->model.activation == RP_ACT_TANH);
+    assert_true(r->model.image[0] == 8 && r->model.image[1] == 6 && r->model.image[2] == 4);
+    assert_true(a->filters == 16 && a->kernel[0] == 3 && a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1);
+    assert_true(a->dilation[0] == 1 && a->groups == 1 && a->padding == RP_PADDING_SAME && a->pool == RP_POOL_NONE);
+    assert_true(b->filters == 32 && b->kernel[0] == 1 && b->kernel[1] == 5 && b->stride[0] == 2 && b->stride[1] == 2);
+    assert_true(b->dilation[0] == 3 && b->dilation[1] == 1 && b->groups == 4 && b->padding == RP_PADDING_VALID);
+    assert_true(b->pool == RP_POOL_AVG && b->pool_size[0] == 2 && b->pool_size[1] == 1);
+    rp_recipe_free(r);
+}
+
+/* The key is written for winograd only, so that resolved recipes without it keep their bytes. */
+static void an_algorithm_is_chosen_for_layers_that_fit(void **state)
+{
+    static const char *const wrong[] = {"kernel: 5", "kernel: [3, 1]", "stride: 2", "dilation: [1, 2]", "groups: 4"};
+    rp_recipe *r = parse(LEAST CONV "[{filters: 4, algorithm: winograd}, {filters: 4}]}\n");
+    rp_recipe *same = parse(LEAST CONV "[{filters: 4, algorithm: direct}, {filters: 4}]}\n");
+    char *text = written(r), *plain = written(same);
+
+    (void)state;
+    assert_true(r->model.conv[0].winograd && !r->model.conv[1].winograd && !same->model.conv[0].winograd);
+    assert_non_null(strstr(text, "winograd"));
+    assert_null(strstr(plain, "algorithm"));
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        rp_recipe *refused = NULL;
+        rp_error err = {0};
+        char yaml[512];
+        int n = snprintf(yaml, sizeof yaml, LEAST CONV "[{filters: 4, algorithm: winograd, %s}]}\n", wrong[i]);
+
+        assert_int_equal(rp_recipe_from_yaml(&refused, yaml, (size_t)n, "r.yaml", &err), RP_EARG);
+        assert_non_null(strstr(err.text, "model.conv.algorithm"));
+    }
+    rp_free(text);
+    rp_free(plain);
+    rp_recipe_free(r);
+    rp_recipe_free(same);
+}
+
+static const char *const accepted[] = {
+    LEAST,
+    full,
+    LEAST CONV "[{filters: 3, pool: max}, {filters: 3, groups: 3}]}\n",
+    LEAST CONV "[{filters: 3, algorithm: winograd}, {filters: 3, algorithm: direct}]}\n",
+    LEAST "train: {task: regression}\n",
+    LEAST "  train_on_all: true\n",
+    LEAST "train: {optimizer: {kind: sgd, momentum: 0.9, nesterov: true}, schedule: {kind: cosine, min_lr: 1e-5}}\n",
+    LEAST "  delimiter: \"\\t\"\n  columns:\nmodel:\ntrain:\n",
+    "\xEF\xBB\xBF" LEAST "name: \"caf\xC3\xA9\"\n",
+};
+
+static void resolved_json_gives_the_same_recipe_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(accepted); i++) {
+        rp_recipe *first = parse(accepted[i]), *second = NULL;
+        char *text = written(first), *again;
+        rp_error err = {0};
+
+        if (rp_recipe_from_json(&second, first->json, "run/recipe.json", &err) != RP_OK)
+            fail_msg("recipe %zu refused: %s", i, err.text);
+        again = written(second);
+        assert_string_equal(text, again);
+        rp_free(text);
+        rp_free(again);
+        rp_recipe_free(first);
+        rp_recipe_free(second);
+    }
+}
+
+static void writing_of_the_yaml_does_not_change_the_recipe(void **state)
+{
+    rp_recipe *a = parse("reprise: 1\ndata: {csv: a.csv, target: y, columns: {b: numeric, 2: ignore}}\n"
+                         "train: {clip_norm: 1.50, optimizer: {lr: 0.0010}}\n");
+    rp_recipe *b = parse("train:\n  optimizer:\n    lr: 1e-3\n  clip_norm: 15e-1\ndata:\n  target: 'y'\n  columns:\n"
+                         "    2: ignore\n    b: numeric\n  csv: \"a.csv\"\nreprise: 1\n");
+    char *x = written(a), *y = written(b);
+
+    (void)state;
+    assert_string_equal(x, y);
+    rp_free(x);
+    rp_free(y);
+    rp_recipe_free(a);
+    rp_recipe_free(b);
+}
+
+typedef struct mistake {
+    const char *yaml;
+    const char *fragments[4]; /* what the error must say */
+} mistake;
+
+static const mistake mistakes[] = {
+    {"", {"empty"}},
+    {"# only a comment\n", {"empty"}},
+    {"just text\n", {"r.yaml:1", "recipe"}},
+    {"data: {csv: a, target: y}\n", {"reprise", "required"}},
+    {"reprise: 2\ndata: {csv: a, target: y}\n", {"r.yaml:1", "reprise", "\"2\"", "version 1"}},
+    {"reprise: 1\ndata: {target: y}\n", {"data.csv", "required"}},
+    {"reprise: 1\ndata: {csv: a}\n", {"data.target", "required"}},
+    {LEAST "sede: 3\n", {"r.yaml:5", "sede", "did you mean \"seed\""}},
+    {LEAST "train:\n  epocs: 3\n", {"r.yaml:6", "train.epocs", "did you mean \"epochs\""}},
+    {LEAST "train: {optimizer: {learning_rate: 1}}\n", {"train.optimizer.learning_rate", "unknown key"}},
+    {LEAST "train: {optimizer: {kind: adamx}}\n", {"train.optimizer.kind", "adamw", "\"adamx\"", "did you mean"}},
+    {LEAST "train: {epochs: ten}\n", {"r.yaml:5", "train.epochs", "integer from 1", "\"ten\""}},
+    {LEAST "train: {epochs: \"10\"}\n", {"train.epochs", "integer"}},
+    {LEAST "train: {epochs: 0}\n", {"train.epochs", "from 1", "\"0\""}},
+    {LEAST "train: {epochs: -1}\n", {"train.epochs", "\"-1\""}},
+    {LEAST "train: {epochs: 1.5}\n", {"train.epochs", "\"1.5\""}},
+    {LEAST "train: {epochs: 99999999999999999999999999}\n", {"train.epochs", "999"}},
+    {LEAST "train: {epochs: [1]}\n", {"train.epochs", "a list"}},
+    {LEAST "train: {epochs: }\n", {"train.epochs", "nothing"}},
+    {LEAST "train: [1]\n", {"key train", "a mapping", "a list"}},
+    {LEAST "train: {batch: 0}\n", {"train.batch", "\"0\""}},
+    {LEAST "train: {batch: 10, shards: 4}\n", {"r.yaml:5", "train.batch", "multiple", "10"}},
+    {LEAST "train: {shuffle: yes}\n", {"train.shuffle", "true or false", "\"yes\""}},
+    {LEAST "train: {optimizer: {lr: 0}}\n", {"train.optimizer.lr", "above 0"}},
+    {LEAST "train: {optimizer: {lr: -1}}\n", {"train.optimizer.lr"}},
+    {LEAST "train: {optimizer: {lr: 1e999}}\n", {"train.optimizer.lr", "1e999"}},
+    {LEAST "train: {optimizer: {lr: .nan}}\n", {"train.optimizer.lr", ".nan"}},
+    {LEAST "train: {optimizer: {lr: \"0.1\"}}\n", {"train.optimizer.lr"}},
+    {LEAST "train: {optimizer: {beta1: 1}}\n", {"train.optimizer.beta1", "below 1"}},
+    {LEAST "train: {optimizer: {momentum: 0.9}}\n", {"train.optimizer.momentum", "sgd"}},
+    {LEAST "train: {optimizer: {kind: sgd, nesterov: true}}\n", {"nesterov", "momentum"}},
+    {LEAST "train: {schedule: {kind: step}}\n", {"step_every", "required"}},
+    {LEAST "train: {schedule: {gamma: 0.5}}\n", {"schedule.gamma", "step"}},
+    {LEAST "train: {schedule: {kind: cosine, min_lr: 1}}\n", {"min_lr", "lr"}},
+    {LEAST "train: {loss: mse}\n", {"train.loss", "regression"}},
+    {LEAST "train: {task: regression, loss: bce}\n", {"train.loss", "mse"}},
+    {LEAST "  positive: a\ntrain: {task: regression}\n", {"data.positive", "classification"}},
+    {LEAST "model: {hidden: 64}\n", {"model.hidden", "[64, 32]"}},
+    {LEAST "model: {hidden: [64, -3]}\n", {"model.hidden", "\"-3\""}},
+    {LEAST "model: {hidden: [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}\n", {"model.hidden", "16"}},
+    {LEAST "model: {dropout: 0.5}\n", {"model.dropout", "hidden"}},
+    {LEAST "model: {hidden: [4], dropout: 1}\n", {"model.dropout", "0.99"}},
+    {LEAST "model: {image: [8, 8, 1]}\n", {"model.conv", "1 to 16"}},
+    {LEAST "model: {conv: [{filters: 4}]}\n", {"model.image", "required"}},
+    {LEAST "model: {image: 8, conv: [{filters: 4}]}\n", {"model.image", "[28, 28, 1]"}},
+    {LEAST "model: {image: [8, 0, 1], conv: [{filters: 4}]}\n", {"model.image", "from 1"}},
+    {LEAST CONV "[]}\n", {"model.conv", "1 to 16"}},
+    {LEAST CONV "[3]}\n", {"model.conv", "a mapping"}},
+    {LEAST CONV "[{kernel: 3}]}\n", {"model.conv.filters", "required"}},
+    {LEAST CONV "[{filters: 4, kernal: 3}]}\n", {"kernal", "\"kernel\""}},
+    {LEAST CONV "[{filters: 4, kernel: [3, 3, 3]}]}\n", {"model.conv.kernel", "[height, width]"}},
+    {LEAST CONV "[{filters: 4, stride: 0}]}\n", {"model.conv.stride", "from 1"}},
+    {LEAST CONV "[{filters: 4, padding: full}]}\n", {"model.conv.padding", "same, valid"}},
+    {LEAST CONV "[{filters: 4, pool_size: 2}]}\n", {"model.conv.pool_size", "pool: max"}},
+    {LEAST CONV "[{filters: 4}], dropout: 0.5}\n", {"model.dropout", "hidden layers"}},
+    {LEAST "seed: -1\n", {"key seed", "\"-1\""}},
+    {LEAST "seed: 9007199254740992\n", {"key seed"}},
+    {LEAST "  folds: 1\n", {"data.folds", "from 2"}},
+    {LEAST "  folds: 3\n  fold: 3\n", {"data.fold:", "to 2"}},
+    {LEAST "  fold: 1\n  train_on_all: true\n", {"data.fold:", "train_on_all"}},
+    {LEAST "  columns: {a: number}\n", {"r.yaml:5", "data.columns", "numeric"}},
+    {LEAST "  columns: [a]\n", {"data.columns", "a list"}},
+    {LEAST "  header: false\n", {"data.target", "index"}},
+    {"reprise: 1\ndata: {csv: a, target: 0, header: false, columns: {a: numeric}}\n", {"data.columns", "indices"}},
+    {"reprise: 1\ndata: {csv: a, target: -1}\n", {"data.target", "index"}},
+    {"reprise: 1\ndata: {csv: a, target: [y]}\n", {"data.target", "a list"}},
+    {LEAST "  delimiter: a\n", {"data.delimiter", "\"a\""}},
+    {LEAST "  missing: NA\n", {"data.missing", "a list of at most 64"}},
+    {LEAST "  missing: [~]\n", {"data.missing", "quote"}},
+    {"reprise: 1\nreprise: 1\n", {"r.yaml:2", "\"reprise\"", "twice", "line 1"}},
+    {"reprise: &a 1\n", {"anchor"}},
+    {"reprise: *a\n", {"alias"}},
+    {"reprise: !!int 1\n", {"tag"}},
+    {"[a]: 1\n", {"expected a key"}},
+    {LEAST "---\nreprise: 1\n", {"second YAML document"}},
+    {"reprise: 1\n\tdata: 2\n", {"r.yaml:2", "YAML"}},
+    {"reprise: [1\n", {"r.yaml:", "YAML"}},
+    {"reprise: \"\\0\"\n", {"NUL"}},
+    {"reprise: 1\nname: \xFF\xFE\n", {"r.yaml:2", "UTF-8"}},
+    {"a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}}}}}}}}}}\n", {"nesting"}},
+};
+
+static void each_mistake_gets_one_clear_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(mistakes); i++)
+        assert_refused(mistakes[i].yaml, strlen(mistakes[i].yaml), mistakes[i].fragments, 4);
+}
+
+/* Text of length bytes made of one repeated piece behind a start. */
+static void assert_repeated_refused(const char *start, const char *piece, size_t length)
+{
+    char *text = malloc(length);
+    size_t at = strlen(start), n = strlen(piece);
+
+    assert_non_null(text);
+    memcpy(text, start, at);
+    for (size_t i = at; i < length; i++)
+        text[i] = piece[(i - at) % n];
+    assert_refused(text, length, NULL, 0);
+    free(text);
+}
+
+static void hostile_sizes_are_refused_within_bounds(void **state)
+{
+    (void)state;
+    assert_repeated_refused("", "[", 100000);
+    assert_repeated_refused("", "{", 100000);
+    assert_repeated_refused("a: [", "1,", 100000);
+    assert_repeated_refused("", "- ", 100000);
+    assert_repeated_refused("a: ", "9", (1 << 20) - 1);
+    assert_repeated_refused("a: 1\n", "#", (1 << 20) + 1);
+    assert_repeated_refused("name: \"", "x", 5000);
+}
+
+static void json_that_is_not_a_resolved_recipe_is_refused(void **state)
+{
+    static const char *const keys[] = {"seed", "name", "model", "train", "data", "reprise"};
+    rp_recipe *recipe = parse(full), *out;
+    json_t *odd;
+    rp_error err;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        odd = json_deep_copy(recipe->json);
+        json_object_del(odd, keys[i]);
+        assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
+        assert_null(out);
+        json_decref(odd);
+    }
+    odd = json_deep_copy(recipe->json);
+    json_object_set_new(json_object_get(odd, "train"), "clip_norm", json_string("1.50"));
+    assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
+    json_object_set_new(json_object_get(odd, "train"), "clip_norm", json_integer(1));
+    assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
+    json_object_set_new(odd, "reprise", json_integer(2));
+    assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EUNSUPPORTED);
+    assert_int_equal(err.status, RP_EUNSUPPORTED);
+    json_decref(odd);
+    odd = json_array();
+    assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
+    json_decref(odd);
+    rp_recipe_free(recipe);
+}
+
+static void examples_are_accepted(void **state)
+{
+    static const char *const names[] = {"loans", "german_credit", "german_credit_logistic", "digits"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char path[512];
+        rp_buffer text = {0};
+        rp_recipe *recipe = NULL;
+        rp_error err = {0};
+
+        snprintf(path, sizeof path, "%s/examples/%s.yaml", RP_SOURCE_DIR, names[i]);
+        assert_int_equal(rp_file_read(path, 1 << 20, &text, &err), RP_OK);
+        if (rp_recipe_from_yaml(&recipe, (const char *)text.data, text.size, path, &err) != RP_OK)
+            fail_msg("%s", err.text);
+        rp_buffer_free(&text);
+        rp_recipe_free(recipe);
+    }
+}
+
+/* Fails allocation number `left`; libyaml's own memory is not among them. */
+static size_t left;
+
+static void *counted_allocate(void *self, size_t bytes)
+{
+    (void)self;
+    return left == 0 ? NULL : (left--, malloc(bytes));
+}
+
+static void *counted_resize(void *self, void *block, size_t bytes)
+{
+    (void)self;
+    return left == 0 ? NULL : (left--, realloc(block, bytes));
+}
+
+static void counted_release(void *self, void *block)
+{
+    (void)self;
+    free(block);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    static const rp_allocator counted = {counted_allocate, counted_resize, counted_release, NULL};
+    rp_recipe *recipe = NULL;
+    rp_status status = RP_ENOMEM;
+    size_t n;
+
+    (void)state;
+    rp_set_allocator(&counted);
+    for (n = 0; n < 5000 && status == RP_ENOMEM; n++) {
+        left = n;
+        status = rp_recipe_from_yaml(&recipe, full, strlen(full), "r.yaml", NULL);
+        assert_true(status == RP_OK || recipe == NULL);
+    }
+    assert_int_equal(status, RP_OK);
+    assert_true(n > 50);
+    rp_recipe_free(recipe);
+    rp_set_allocator(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_default_is_written_out),
+        cmocka_unit_test(every_key_reaches_the_struct),
+        cmocka_unit_test(convolution_layers_reach_the_struct),
+        cmocka_unit_test(an_algorithm_is_chosen_for_layers_that_fit),
+        cmocka_unit_test(resolved_json_gives_the_same_recipe_back),
+        cmocka_unit_test(writing_of_the_yaml_does_not_change_the_recipe),
+        cmocka_unit_test(each_mistake_gets_one_clear_error),
+        cmocka_unit_test(hostile_sizes_are_refused_within_bounds),
+        cmocka_unit_test(json_that_is_not_a_resolved_recipe_is_refused),
+        cmocka_unit_test(examples_are_accepted),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Steps of a program, by the eager tape and by a compiled plan, as the bytes of all that they leave; memory that starts as
+ * NaNs. For tests of plans. */
+#ifndef TESTS_CORE_RUN_PLAN_STEPS_H
+#define TESTS_CORE_RUN_PLAN_STEPS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "core/run/run.h"
+#include "determinism/bits.h"
+#include "tests/core/program/sample_program.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- memory that starts as NaNs, so that nothing can lean on zeros ---- */
+
+static void *poisoned(void *self, size_t bytes)
+{
+    void *block = malloc(bytes);
+
+    (void)self;
+    if (block)
+        memset(block, 0xFF, bytes);
+    return block;
+}
+
+static void *resize(void *self, void *block, size_t bytes)
+{
+    (void)self;
+    return realloc(block, bytes);
+}
+
+static void release(void *self, void *block)
+{
+    (void)self;
+    free(block);
+}
+
+static const rp_allocator poisoning = {poisoned, resize, release, NULL};
+
+/* ---- eager and compiled ---- */
+
+/* Memory of a program's states, data and feeds, filled from the seed. */
+typedef struct store {
+    size_t n;
+    void **memory;
+} store;
+
+static void fill_input(void *memory, const rp_input *in, const rp_type *type, size_t step)
+{
+    size_t count = rp_type_count(type);
+
+    for (size_t i = 0; i < count; i++) {
+        float u = rp_uniform_f32(rp_random_u32(11, step, (uint32_t)in->value, i)) * 2 - 0.75f;
+
+        switch (type->dtype) {
+        case RP_F32: ((float *)memory)[i] = u; break;
+        case RP_F64: ((double *)memory)[i] = (double)u * 1.1; break;
+        case RP_I64: ((int64_t *)memory)[i] = strcmp(in->name, "rng") == 0 ? (int64_t)(step + i) : (int64_t)((i + step) % 2); break;
+        case RP_I32: ((int32_t *)memory)[i] = (int32_t)(i % 2); break;
+        default: ((unsigned char *)memory)[i] = u > 0;
+        }
+    }
+}
+
+static store store_new(const rp_program *p)
+{
+    store s = {p->n_inputs, calloc(p->n_inputs + 1, sizeof(void *))};
+
+    for (size_t i = 0; i < s.n; i++) {
+        s.memory[i] = calloc(rp_type_bytes(&p->value[p->input[i].value]) + 1, 1);
+        fill_input(s.memory[i], &p->input[i], &p->value[p->input[i].value], 0);
+    }
+    return s;
+}
+
+static void store_free(store *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free(s->memory[i]);
+    free(s->memory);
+}
+
+/* The values of every output, then of every input (so of the states too), stored: NaNs canonical. */
+typedef struct record {
+    size_t n;
+    rp_buffer *bytes;
+} record;
+
+static void put(rp_buffer *out, const rp_type *type, const void *host)
+{
+    size_t size = rp_type_bytes(type);
+    void *stored = rp_malloc(size);
+
+    rp_to_stored(stored, host, type->dtype, rp_type_count(type));
+    rp_buffer_append(out, stored, size);
+    rp_free(stored);
+}
+
+static record record_new(const rp_program *p)
+{
+    return (record){p->n_outputs + p->n_inputs, rp_calloc(p->n_outputs + p->n_inputs + 1, sizeof(rp_buffer))};
+}
+
+static void record_free(record *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        rp_buffer_free(&r->bytes[i]);
+    rp_free(r->bytes);
+}
+
+static void put_inputs(record *r, const rp_program *p, const store *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (p->input[i].kind != RP_INPUT_FEED)
+            put(&r->bytes[p->n_outputs + i], &p->value[p->input[i].value], s->memory[i]);
+}
+
+static size_t state_of(const rp_program *p, const char *name)
+{
+    size_t i = 0;
+
+    while (p->input[i].kind != RP_INPUT_STATE || strcmp(p->input[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* The reference: the eager tape, then the states take their new values all at once. */
+static record eager_step(const rp_program *p, rp_device *device, store *s)
+{
+    record r = record_new(p);
+    rp_graph *g = NULL;
+    rp_error err = {0};
+
+    if (rp_graph_trace(&g, p, device, s->memory, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        const rp_view *view = &g->view[p->output[o].value];
+
+        assert_true(rp_view_contiguous(view));
+        put(&r.bytes[o], &p->value[p->output[o].value], view->data);
+    }
+    for (size_t o = 0; o < p->n_outputs; o++)
+        if (p->output[o].kind == RP_OUTPUT_STATE)
+            memcpy(s->memory[state_of(p, p->output[o].name)], g->view[p->output[o].value].data,
+                   rp_type_bytes(&p->value[p->output[o].value]));
+    put_inputs(&r, p, s);
+    rp_graph_free(g);
+    return r;
+}
+
+static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
+{
+    void **memory = calloc(s->n + 1, sizeof *memory);
+    rp_plan *plan;
+    rp_error err = {0};
+
+    for (size_t i = 0; i < s->n; i++)
+        memory[i] = p->input[i].kind == RP_INPUT_FEED ? NULL : s->memory[i];
+    if (rp_plan_new(&plan, p, device, memory, &err) != RP_OK) {
+        rp_buffer text = text_of(p);
+
+        fail_msg("%s\n%.*s", err.text, (int)text.size, (const char *)text.data);
+    }
+    free(memory);
+    return plan;
+}
+
+static record plan_step(const rp_program *p, rp_plan *plan, store *s)
+{
+    record r = record_new(p);
+    rp_error err = {0};
+
+    for (size_t i = 0; i < s->n; i++)
+        if (p->input[i].kind == RP_INPUT_FEED && rp_type_bytes(&p->value[p->input[i].value]))
+            memcpy(rp_plan_feed(plan, i), s->memory[i], rp_type_bytes(&p->value[p->input[i].value]));
+    if (rp_plan_run(plan, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    for (size_t o = 0; o < p->n_outputs; o++)
+        put(&r.bytes[o], &p->value[p->output[o].value], rp_plan_output(plan, o));
+    for (size_t i = 0; i < s->n; i++) /* observers look at the feeds after the step */
+        if (p->input[i].kind == RP_INPUT_FEED)
+            assert_memory_equal(rp_plan_feed(plan, i), s->memory[i], rp_type_bytes(&p->value[p->input[i].value]));
+    put_inputs(&r, p, s);
+    return r;
+}
+
+static void assert_same(const rp_program *p, const record *expected, record *found, const char *what)
+{
+    for (size_t i = 0; i < expected->n; i++) {
+        const rp_buffer *a = &expected->bytes[i], *b = &found->bytes[i];
+        bool output = i < p->n_outputs;
+
+        if (a->size != b->size || (a->size && memcmp(a->data, b->data, a->size) != 0)) {
+            rp_buffer text = text_of(p);
+
+            fail_msg("%s: %s %s differs\n%.*s", what, output ? "output" : "input",
+                     output ? p->output[i].name : p->input[i - p->n_outputs].name, (int)text.size,
+                     (const char *)text.data);
+        }
+    }
+    record_free(found);
+}
+
+static void next_feeds(const rp_program *p, store *s, size_t step)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (p->input[i].kind == RP_INPUT_FEED)
+            fill_input(s->memory[i], &p->input[i], &p->value[p->input[i].value], step);
+}
+
+/* Two steps on one plan, and the second step again on a fresh one, whose arena is poisoned like the first's was. */
+static void assert_plan_is_eager(const rp_program *p, rp_device *reference, rp_device *device, const char *what)
+{
+    store s = store_new(p), eager = store_new(p);
+    rp_plan *plan = plan_new(p, device, &s);
+    record expected[2], found;
+
+    for (size_t step = 0; step < 2; step++) {
+        next_feeds(p, &s, step);
+        next_feeds(p, &eager, step);
+        expected[step] = eager_step(p, reference, &eager);
+        found = plan_step(p, plan, &s);
+        assert_same(p, &expected[step], &found, what);
+        if (step == 0) {
+            rp_plan_free(plan);
+            plan = plan_new(p, device, &s);
+        }
+    }
+    rp_plan_free(plan);
+    store_free(&s);
+    s = store_new(p);
+    plan = plan_new(p, device, &s);
+    for (size_t step = 0; step < 2; step++) {
+        next_feeds(p, &s, step);
+        found = plan_step(p, plan, &s);
+        assert_same(p, &expected[step], &found, what);
+        record_free(&expected[step]);
+    }
+    rp_plan_free(plan);
+    store_free(&s);
+    store_free(&eager);
+}
+
+#endif

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Training by recipe: logistic regression written out a second time here must give the same bits, for several numbers of
+ * shards and micro-batches; threads and levels change nothing; schedules and everything fed are pure functions of the
+ * step; metrics and predictions say what the scores say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "core/train/schedule.h"
+#include "core/train/train.h"
+#include "determinism/bits.h"
+#include "determinism/math.h"
+#include "determinism/philox.h"
+#include "determinism/sum.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { ROWS = 29 };
+
+/* ---- a recipe and its table ---- */
+
+static rp_recipe *recipe_of(const char *text)
+{
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+
+    if (rp_recipe_from_yaml(&recipe, text, strlen(text), "r.yaml", &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return recipe;
+}
+
+/* Two numeric columns exact in binary32 and a class that leans on them; kind 2: three classes, kind 0: a number. */
+static void write_csv(char *out, size_t size, int kind)
+{
+    size_t used = (size_t)snprintf(out, size, "a,b,y\n");
+
+    for (int i = 0; i < ROWS; i++) {
+        int a = i * 7 % 13 - 6, b = i * 5 % 11 - 5, y = a + i % 3;
+
+        used += (size_t)snprintf(out + used, size - used, "%d.5,%d.25,", a, b);
+        if (kind == 0)
+            used += (size_t)snprintf(out + used, size - used, "%d\n", y);
+        else
+            used += (size_t)snprintf(out + used, size - used, "%s\n", y > 1 ? "yes" : kind == 2 && y < -2 ? "low" : "no");
+    }
+}
+
+static rp_trainer *trainer_of(const rp_recipe *recipe, int kind, const char *level, unsigned threads)
+{
+    static char csv[4096]; /* borrowed only while the trainer is made */
+    rp_trainer *t = NULL;
+    rp_error err = {0};
+
+    write_csv(csv, sizeof csv, kind);
+    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){threads, level}, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static void step(rp_trainer *t)
+{
+    rp_error err = {0};
+
+    if (rp_trainer_step(t, &err) != RP_OK)
+        fail_msg("%s", err.text);
+}
+
+static void assert_bits(const char *what, uint64_t at, float expected, float found)
+{
+    if (rp_bits_f32(expected) != rp_bits_f32(found))
+        fail_msg("%s at step %d: expected %a, found %a", what, (int)at, (double)expected, (double)found);
+}
+
+/* ---- logistic regression a second time, from CONTRACT 3 to 8 and 12 ---- */
+
+#define LOGISTIC \
+    "reprise: 1\nseed: 5\ndata: {csv: d.csv, target: y, positive: \"yes\", standardize: false, train_on_all: true}\n" \
+    "train: {epochs: 3, batch: %d, shards: %d, accumulate: %d, optimizer: {kind: sgd, lr: 0.25, momentum: 0.5, " \
+    "weight_decay: 0.125}, schedule: {kind: step, step_every: 3, gamma: 0.5, warmup_steps: 2}}\n"
+
+typedef struct logistic {
+    float w[3], m[3]; /* two weights and the bias */
+    float loss;
+} logistic;
+
+/* Gradients (3) and the loss of some rows, divided by the rows of the whole batch. */
+static void part_gradient(const logistic *l, const rp_dataset *d, const int64_t *row, size_t n, size_t count, float out[4])
+{
+    float element[ROWS], g[ROWS], share = 1.0f / (float)count;
+
+    for (size_t i = 0; i < n; i++) {
+        const float *x = d->train_x + 2 * row[i];
+        float t = d->train_target[row[i]], z = rp_fma_f32(x[1], l->w[1], rp_fma_f32(x[0], l->w[0], 0.0f)) + l->w[2];
+
+        element[i] = ((z > 0 ? z : 0) - z * t) + rp_log1p_f32(rp_exp_f32(-(z < 0 ? -z : z)));
+        g[i] = share * (rp_sigmoid_f32(z) - t);
+    }
+    for (size_t j = 0; j < 2; j++) {
+        out[j] = 0;
+        for (size_t i = 0; i < n; i++)
+            out[j] = rp_fma_f32(d->train_x[2 * (size_t)row[i] + j], g[i], out[j]);
+    }
+    out[2] = rp_sum_f32(g, n, 1);
+    out[3] = rp_sum_f32(element, n, 1) / (float)count;
+}
+
+/* Neighbours are added until one is left. */
+static float tree(float *v, size_t n)
+{
+    while (n > 1) {
+        for (size_t i = 0; i + 1 < n; i += 2)
+            v[i / 2] = v[i] + v[i + 1];
+        if (n % 2)
+            v[n / 2] = v[n - 1];
+        n = (n + 1) / 2;
+    }
+    return v[0];
+}
+
+static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, size_t count, size_t shards, size_t micro,
+                          float lr)
+{
+    float total[4] = {0};
+    bool started = false;
+
+    for (size_t a = 0; a < micro; a++) {
+        float shard[16][4], column[16];
+        size_t present = 0;
+
+        for (size_t s = 0; s < shards; s++) {
+            size_t part = a * shards + s, begin = part * count / (shards * micro), end = (part + 1) * count / (shards * micro);
+
+            if (begin < end)
+                part_gradient(l, d, row + begin, end - begin, count, shard[present++]);
+        }
+        for (size_t j = 0; j < 4 && present; j++) {
+            for (size_t s = 0; s < present; s++)
+                column[s] = shard[s][j];
+            total[j] = started ? total[j] + tree(column, present) : tree(column, present);
+        }
+        started = started || present;
+    }
+    for (size_t j = 0; j < 3; j++) {
+        float g = total[j] + 0.125f * l->w[j];
+
+        l->m[j] = 0.5f * l->m[j] + g;
+        l->w[j] = l->w[j] - lr * l->m[j];
+    }
+    l->loss = total[3];
+}
+
+static void logistic_begin(logistic *l)
+{
+    double bound = 1.0 / __builtin_sqrt(2.0);
+
+    *l = (logistic){.loss = 0};
+    for (size_t j = 0; j < 3; j++) /* the bias is parameter 1, so stream 1 */
+        l->w[j] = (float)(-bound + (bound - -bound) * (double)rp_uniform_f32(rp_random_u32(5, 0, j == 2, j == 2 ? 0 : j)));
+}
+
+static void assert_logistic(const logistic *l, const rp_trainer *t, uint64_t at)
+{
+    static const char *const name[] = {"layer0.weight", "layer0.bias", "optim.m.layer0.weight", "optim.m.layer0.bias"};
+    float found[6];
+
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(rp_run_get_state(rp_trainer_run(t), name[i], found + (i / 2 * 3 + i % 2 * 2), i % 2 ? 4 : 8, NULL),
+                         RP_OK);
+    for (size_t j = 0; j < 3; j++) {
+        assert_bits("weight", at, l->w[j], found[j]);
+        assert_bits("momentum", at, l->m[j], found[3 + j]);
+    }
+    if (at > 0)
+        assert_bits("loss", at, l->loss, rp_trainer_loss(t));
+}
+
+/* The rate of step s: warm-up over two steps, then halved every three. */
+static float logistic_rate(int64_t s)
+{
+    double lr = 0.25;
+
+    if (s <= 2)
+        return (float)(lr * ((double)s / 2));
+    for (int64_t k = (s - 3) / 3; k > 0; k--)
+        lr *= 0.5; /* exact */
+    return (float)lr;
+}
+
+static void logistic_regression_gives_the_bits_of_its_second_implementation(void **state)
+{
+    static const int shape[][3] = {{8, 1, 1}, {8, 2, 1}, {8, 1, 2}, {8, 2, 2}, {12, 3, 1}, {12, 3, 2}, {15, 5, 3}, {28, 7, 1}};
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(shape); k++) {
+        char yaml[1024];
+        rp_recipe *recipe;
+        rp_trainer *t;
+        logistic l;
+        int64_t order[ROWS], batch = shape[k][0], steps = (ROWS + batch - 1) / batch;
+
+        snprintf(yaml, sizeof yaml, LOGISTIC, shape[k][0], shape[k][1], shape[k][2]);
+        recipe = recipe_of(yaml);
+        t = trainer_of(recipe, 1, NULL, 1);
+        assert_int_equal(rp_trainer_training_steps(t), 3 * steps);
+        assert_int_equal(rp_trainer_total(t), 3 * steps + 2);
+        logistic_begin(&l);
+        step(t);
+        assert_logistic(&l, t, 0);
+        for (int64_t s = 1; s <= 3 * steps; s++) {
+            int64_t at = (s - 1) % steps * batch, left = ROWS - at;
+
+            rp_permutation(order, ROWS, 5, (uint64_t)((s - 1) / steps), 0x53000000);
+            logistic_step(&l, rp_trainer_dataset(t), order + at, (size_t)(left < batch ? left : batch),
+                          (size_t)shape[k][1], (size_t)shape[k][2], logistic_rate(s));
+            step(t);
+            assert_logistic(&l, t, (uint64_t)s);
+        }
+        step(t);
+        assert_true(rp_trainer_done(t));
+        {
+            float loss, expected[4];
+            const float *score = rp_trainer_scores(t, false, &loss);
+            int64_t all[ROWS];
+
+            for (int64_t i = 0; i < ROWS; i++)
+                all[i] = i;
+            part_gradient(&l, rp_trainer_dataset(t), all, ROWS, ROWS, expected);
+            assert_bits("evaluation loss", rp_trainer_total(t), expected[3], loss);
+            for (size_t i = 0; i < ROWS; i++) {
+                const float *x = rp_trainer_dataset(t)->train_x + 2 * i;
+
+                assert_bits("score", i, rp_sigmoid_f32(rp_fma_f32(x[1], l.w[1], rp_fma_f32(x[0], l.w[0], 0.0f)) + l.w[2]),
+                            score[i]);
+            }
+        }
+        rp_trainer_free(t);
+        rp_recipe_free(recipe);
+    }
+}
+
+/* ---- circumstance ---- */
+
+#define WIDE \
+    "reprise: 1\nseed: 9\ndata: {csv: d.csv, target: y, folds: 3}\n" \
+    "model: {hidden: [24, 8], activation: gelu, dropout: 0.25, layer_norm: true}\n" \
+    "train: {epochs: 3, batch: 12, shards: 3, accumulate: 2, clip_norm: 0.5, optimizer: {kind: %s, lr: 0.05}, " \
+    "schedule: {kind: cosine, warmup_steps: 3, min_lr: 0.001}}\n"
+
+/* All states after every step, the losses, and the scores. */
+static rp_buffer history(const rp_recipe *recipe, int kind, const char *level, unsigned threads)
+{
+    rp_trainer *t = trainer_of(recipe, kind, level, threads);
+    rp_buffer out = {0};
+    float loss;
+    const float *score;
+
+    while (!rp_trainer_done(t)) {
+        size_t n;
+        const rp_named *states;
+        float last;
+
+        step(t);
+        states = rp_run_states(rp_trainer_run(t), &n);
+        for (size_t i = 0; i < n; i++)
+            rp_buffer_append(&out, states[i].data, rp_type_bytes(&states[i].type));
+        last = rp_trainer_loss(t);
+        rp_buffer_append(&out, &last, sizeof last);
+    }
+    for (int part = 0; part < 2; part++) {
+        score = rp_trainer_scores(t, part == 1, &loss);
+        rp_buffer_append(&out, &loss, sizeof loss);
+        rp_buffer_append(&out, score, rp_trainer_model(t)->outputs * sizeof *score);
+    }
+    assert_int_equal(rp_buffer_status(&out, NULL), RP_OK);
+    rp_trainer_free(t);
+    return out;
+}
+
+/* The same training at every level, with several numbers of threads. */
+static void assert_same_everywhere(const char *yaml, const char *what, int kind)
+{
+    static const unsigned threads[] = {1, 2, 3, 7};
+    const char *const *levels;
+    size_t n_levels = rp_kernel_levels(&levels);
+    rp_recipe *recipe = recipe_of(yaml);
+    rp_buffer expected = history(recipe, kind, "ref", 1);
+
+    for (size_t l = 0; l < n_levels; l++)
+        for (size_t k = 0; k < COUNT(threads); k++) {
+            rp_buffer found = history(recipe, kind, levels[l], threads[k]);
+
+            if (found.size != expected.size || memcmp(found.data, expected.data, found.size) != 0)
+                fail_msg("%s at level %s with %u threads differs", what, levels[l], threads[k]);
+            rp_buffer_free(&found);
+        }
+    rp_buffer_free(&expected);
+    rp_recipe_free(recipe);
+}
+
+static void threads_and_levels_change_no_bit_of_a_training(void **state)
+{
+    static const char *const optimizers[] = {"sgd", "adam", "adamw", "rmsprop"};
+
+    (void)state;
+    for (size_t o = 0; o < COUNT(optimizers); o++) {
+        char yaml[1024];
+
+        snprintf(yaml, sizeof yaml, WIDE, optimizers[o]);
+        assert_same_everywhere(yaml, optimizers[o], 1 + (int)o % 2);
+    }
+}
+
+#define IMAGE "reprise: 1\nseed: 3\ndata: {csv: d.csv, target: y, folds: 3}\nmodel: {image: [1, 2, 1], conv: ["
+
+static void convolution_layers_have_the_same_bits_everywhere(void **state)
+{
+    (void)state;
+    assert_same_everywhere(IMAGE "{filters: 6, kernel: [1, 2]}, {filters: 4, kernel: [3, 1], groups: 2, pool: max, "
+                                 "pool_size: [1, 2]}], hidden: [5], layer_norm: true, dropout: 0.25, activation: gelu}\n"
+                                 "train: {epochs: 2, batch: 6, shards: 2}\n", "convolutions", 2);
+    assert_same_everywhere(IMAGE "{filters: 3, kernel: 1, pool: avg, pool_size: [1, 2], padding: valid}]}\n"
+                                 "train: {epochs: 2, batch: 7}\n", "convolution and average", 1);
+    assert_same_everywhere(IMAGE "{filters: 6, algorithm: winograd}, {filters: 9, algorithm: winograd}], hidden: [5]}\n"
+                           "train: {epochs: 2, batch: 6, shards: 2}\n", "minimal filtering", 2);
+}
+
+#define SMALL "train: {batch: 4}\n"
+
+static void images_that_do_not_fit_are_refused(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"reprise: 1\ndata: {csv: d, target: y, folds: 3}\nmodel: {image: [2, 2, 1], conv: [{filters: 2}]}\n" SMALL,
+         "2 x 2 x 1 are 4 values, but the data has 2 features"},
+        {IMAGE "{filters: 2, kernel: [1, 3], padding: valid}]}\n" SMALL, "layer 0: a kernel spanning 3"},
+        {IMAGE "{filters: 2, pool: max}]}\n" SMALL, "layer 0: a pool of 2 does not fit the height of 1"},
+        {IMAGE "{filters: 2}, {filters: 3, groups: 2}]}\n" SMALL, "layer 1: groups 2 must divide"},
+        {IMAGE "{filters: 65536}, {filters: 65536}]}\n" SMALL, "at most 2^31"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        rp_recipe *recipe = recipe_of(wrong[i][0]);
+        rp_trainer *t = NULL;
+        char csv[4096];
+        rp_error err = {0};
+
+        write_csv(csv, sizeof csv, 1);
+        assert_int_equal(rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", NULL, &err), RP_EARG);
+        if (!strstr(err.text, wrong[i][1]))
+            fail_msg("expected \"%s\" in: %s", wrong[i][1], err.text);
+        assert_null(t);
+        rp_recipe_free(recipe);
+    }
+}
+
+/* ---- what is fed ---- */
+
+typedef struct fed {
+    const rp_recipe *recipe;
+    size_t rows, steps, seen;
+    int64_t per_epoch, training;
+    double norm;
+} fed;
+
+static const rp_named *named(const rp_named *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* Every feed of a step, from the step's number alone. */
+static rp_status check_feeds(void *self, const rp_step_event *event, rp_error *err)
+{
+    fed *f = self;
+    int64_t s = (int64_t)event->step, order[ROWS];
+    const rp_named *rows = named(event->feed, event->n_feeds, "rows"), *rng = named(event->feed, event->n_feeds, "rng");
+    const rp_named *lr = named(event->feed, event->n_feeds, "lr"), *norm = named(event->result, event->n_results, "grad_norm");
+
+    (void)err;
+    if (rng) {
+        assert_int_equal(((const int64_t *)rng->data)[0], f->recipe->seed);
+        assert_int_equal(((const int64_t *)rng->data)[1], s);
+    }
+    if (s == 0 || s > f->training) { /* initialisation and evaluations */
+        assert_null(rows);
+        assert_null(lr);
+        assert_int_equal(rng != NULL, s == 0);
+        return RP_OK;
+    }
+    rp_permutation(order, f->rows, f->recipe->seed, (uint64_t)((s - 1) / f->per_epoch), 0x53000000);
+    assert_memory_equal(rows->data, order + (s - 1) % f->per_epoch * f->recipe->train.batch, rp_type_bytes(&rows->type));
+    assert_bits("lr", event->step, (float)rp_learning_rate(f->recipe, s, f->training), *(const float *)lr->data);
+    assert_bits("c1", event->step, (float)(1.0 - rp_powi_f64(0.9, s)),
+                *(const float *)named(event->feed, event->n_feeds, "c1")->data);
+    assert_bits("c2", event->step, (float)(1.0 - rp_powi_f64(0.999, s)),
+                *(const float *)named(event->feed, event->n_feeds, "c2")->data);
+    f->norm += *(const float *)norm->data > 0.5f;
+    f->seen++;
+    return RP_OK;
+}
+
+static void what_is_fed_is_a_pure_function_of_the_step(void **state)
+{
+    char yaml[1024];
+    rp_recipe *recipe;
+    rp_trainer *t;
+    fed f;
+
+    (void)state;
+    snprintf(yaml, sizeof yaml, WIDE, "adamw");
+    recipe = recipe_of(yaml);
+    t = trainer_of(recipe, 1, NULL, 1);
+    f = (fed){.recipe = recipe, .rows = rp_trainer_dataset(t)->train_rows};
+    f.per_epoch = rp_steps_per_epoch(recipe, (int64_t)f.rows);
+    f.training = 3 * f.per_epoch;
+    assert_int_equal(f.per_epoch, (f.rows + 11) / 12);
+    assert_int_equal(rp_trainer_total(t), f.training + 3); /* initialisation and two evaluations */
+    assert_int_equal(rp_run_observe(rp_trainer_run(t), (rp_observer){check_feeds, &f}, NULL), RP_OK);
+    while (!rp_trainer_done(t))
+        step(t);
+    assert_int_equal(f.seen, f.training);
+    assert_true(f.norm > 0); /* clipping had something to do */
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+}
+
+static rp_recipe *schedule_recipe(const char *schedule)
+{
+    char yaml[512];
+
+    snprintf(yaml, sizeof yaml,
+             "reprise: 1\ndata: {csv: a, target: y}\ntrain: {batch: 10, optimizer: {lr: 0.1}, schedule: {%s}}\n", schedule);
+    return recipe_of(yaml);
+}
+
+static void schedules_have_their_written_values(void **state)
+{
+    static const struct {
+        const char *schedule;
+        int64_t t, total;
+        double expected;
+    } c[] = {
+        {"kind: constant", 1, 10, 0.1},
+        {"kind: constant", 10, 10, 0.1},
+        {"kind: constant, warmup_steps: 4", 1, 10, 0.1 * 0.25},
+        {"kind: constant, warmup_steps: 4", 3, 10, 0.1 * 0.75},
+        {"kind: constant, warmup_steps: 4", 4, 10, 0.1},
+        {"kind: constant, warmup_steps: 3", 1, 10, 0.1 * (1.0 / 3.0)},
+        {"kind: step, step_every: 3, gamma: 0.5", 3, 10, 0.1},
+        {"kind: step, step_every: 3, gamma: 0.5", 4, 10, 0.1 * 0.5},
+        {"kind: step, step_every: 3, gamma: 0.3", 10, 10, 0.1 * ((0.3 * 0.3) * 0.3)},
+        {"kind: step, step_every: 3, gamma: 0.5, warmup_steps: 2", 5, 10, 0.1},
+        {"kind: step, step_every: 3, gamma: 0.5, warmup_steps: 2", 6, 10, 0.1 * 0.5},
+        {"kind: cosine", 1, 10, 0.0 + 0.5 * (0.1 - 0.0) * (1.0 + 1.0)},
+        {"kind: cosine", 6, 10, 0.0 + 0.5 * (0.1 - 0.0) * (1.0 + 0.0)},
+        {"kind: cosine, min_lr: 0.02", 1, 10, 0.02 + 0.5 * (0.1 - 0.02) * 2.0},
+        {"kind: cosine, min_lr: 0.02", 6, 10, 0.02 + 0.5 * (0.1 - 0.02)},
+        {"kind: cosine, min_lr: 0.02, warmup_steps: 4", 8, 10, /* half of six: cospi is +0 */ 0.02 + 0.5 * (0.1 - 0.02) * 1.0},
+        {"kind: cosine, warmup_steps: 10", 10, 10, 0.1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(c); i++) {
+        rp_recipe *recipe = schedule_recipe(c[i].schedule);
+        double found = rp_learning_rate(recipe, c[i].t, c[i].total), expected = c[i].expected;
+
+        if (memcmp(&found, &expected, sizeof found) != 0)
+            fail_msg("{%s} at %d: expected %a, found %a", c[i].schedule, (int)c[i].t, expected, found);
+        rp_recipe_free(recipe);
+    }
+    assert_true(rp_bias_correction(0.9, 1) == 1.0 - 0.9);
+    assert_true(rp_bias_correction(0.9, 3) == 1.0 - (0.9 * 0.9) * 0.9);
+    assert_true(rp_bias_correction(0.999, 4) == 1.0 - (0.999 * 0.999) * (0.999 * 0.999));
+}
+
+static void the_last_batch_is_short_or_dropped(void **state)
+{
+    static const struct {
+        const char *extra;
+        uint64_t steps;
+    } c[] = {{"batch: 10", 6}, {"batch: 10, drop_last: true", 4}, {"batch: 29", 2}, {"batch: 1", 58}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(c); i++) {
+        char yaml[512];
+        rp_recipe *recipe;
+        rp_trainer *t;
+
+        snprintf(yaml, sizeof yaml,
+                 "reprise: 1\ndata: {csv: d, target: y, train_on_all: true}\ntrain: {epochs: 2, %s}\n", c[i].extra);
+        recipe = recipe_of(yaml);
+        t = trainer_of(recipe, 1, NULL, 1);
+        assert_int_equal(rp_trainer_training_steps(t), c[i].steps);
+        while (!rp_trainer_done(t))
+            step(t);
+        assert_int_equal(rp_trainer_step(t, NULL), RP_EARG); /* complete */
+        rp_trainer_free(t);
+        rp_recipe_free(recipe);
+    }
+}
+
+/* ---- reports ---- */
+
+static const char *text_at(const json_t *json, const char *part, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(json, part), key));
+}
+
+static void metrics_and_predictions_say_what_the_scores_say(void **state)
+{
+    static const char *const yaml[] = {
+        "reprise: 1\ndata: {csv: d, target: y, folds: 3}\nmodel: {hidden: [4]}\ntrain: {task: regression, batch: 8}\n",
+        "reprise: 1\ndata: {csv: d, target: y, folds: 3, positive: \"yes\"}\ntrain: {batch: 8}\n",
+        "reprise: 1\ndata: {csv: d, target: y, folds: 3}\nmodel: {hidden: [4]}\ntrain: {batch: 8}\n"};
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        rp_recipe *recipe = recipe_of(yaml[kind]);
+        rp_trainer *t = trainer_of(recipe, kind, NULL, 1);
+        const rp_dataset *d = rp_trainer_dataset(t);
+        rp_buffer text = {0};
+        json_t *json;
+        float loss;
+        const float *score;
+        size_t outputs, right = 0, lines = 0;
+
+        while (!rp_trainer_done(t))
+            step(t);
+        assert_int_equal(rp_trainer_metrics(t, &json, NULL), RP_OK);
+        outputs = rp_trainer_model(t)->outputs;
+        assert_int_equal(outputs, kind == 2 ? 3 : 1);
+        score = rp_trainer_scores(t, true, &loss);
+        for (size_t i = 0; i < d->valid_rows && kind; i++) {
+            int64_t best = 0;
+
+            for (size_t k = 1; k < outputs; k++)
+                best = score[i * outputs + k] > score[i * outputs + (size_t)best] ? (int64_t)k : best;
+            right += (kind == 1 ? score[i] >= 0.5f : best) == d->valid_label[i];
+        }
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "validation"), "rows")), d->valid_rows);
+        if (kind) {
+            const char *accuracy = text_at(json, "validation", "accuracy");
+
+            assert_non_null(accuracy);
+            assert_true(strtod(accuracy, NULL) == (double)right / (double)d->valid_rows);
+            assert_int_equal(text_at(json, "validation", "auc") != NULL, kind == 1);
+        } else {
+            assert_non_null(text_at(json, "validation", "mse"));
+            assert_true(strtod(text_at(json, "training", "mse"), NULL) > 0);
+        }
+        assert_int_equal(rp_trainer_predictions(t, &text, NULL), RP_OK);
+        for (size_t i = 0; i < text.size; i++)
+            lines += text.data[i] == '\n';
+        assert_int_equal(lines, d->valid_rows + 1);
+        assert_memory_equal(text.data, "row,truth,predicted", 19);
+        json_decref(json);
+        rp_buffer_free(&text);
+        rp_trainer_free(t);
+        rp_recipe_free(recipe);
+    }
+}
+
+static void trainings_that_cannot_be_are_refused(void **state)
+{
+    rp_recipe *recipe = recipe_of("reprise: 1\ndata: {csv: d, target: y, folds: 3}\ntrain: {batch: 25}\n");
+    rp_trainer *t = (rp_trainer *)&t;
+    char csv[4096];
+    rp_error err = {0};
+    rp_status status = RP_OK;
+
+    (void)state;
+    write_csv(csv, sizeof csv, 1);
+    assert_true(rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", NULL, &err) != RP_OK);
+    assert_non_null(strstr(err.text, "batch"));
+    assert_null(t);
+    rp_recipe_free(recipe);
+    recipe = recipe_of("reprise: 1\ndata: {csv: d, target: y, folds: 3}\n"
+                       "train: {task: regression, batch: 8, optimizer: {kind: sgd, lr: 1e6}}\n");
+    t = trainer_of(recipe, 0, NULL, 1);
+    while (!rp_trainer_done(t) && status == RP_OK)
+        status = rp_trainer_step(t, &err);
+    assert_int_equal(status, RP_EDATA);
+    assert_non_null(strstr(err.text, "no longer finite"));
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+}
+
+/* The weights of a finished training, in a run of their own, give the same scores. */
+static void predicting_repeats_the_evaluation(void **state)
+{
+    char yaml[1024];
+    rp_recipe *recipe;
+    rp_trainer *t;
+    rp_run *run;
+    const rp_named *states;
+    size_t n;
+    float loss, scores[ROWS];
+
+    (void)state;
+    snprintf(yaml, sizeof yaml, WIDE, "adam");
+    recipe = recipe_of(yaml);
+    t = trainer_of(recipe, 1, NULL, 1);
+    while (!rp_trainer_done(t))
+        step(t);
+    assert_int_equal(rp_run_new(&run, NULL, NULL), RP_OK);
+    states = rp_run_states(rp_trainer_run(t), &n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(rp_run_add_state(run, states[i].name, states[i].type.dtype, states[i].type.rank,
+                                          states[i].type.shape, states[i].data, NULL),
+                         RP_OK);
+    assert_int_equal(rp_model_predict(rp_trainer_model(t), run, rp_trainer_dataset(t)->valid_x,
+                                      rp_trainer_dataset(t)->valid_rows, scores, NULL),
+                     RP_OK);
+    assert_memory_equal(scores, rp_trainer_scores(t, true, &loss), rp_trainer_dataset(t)->valid_rows * sizeof *scores);
+    rp_run_free(run);
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logistic_regression_gives_the_bits_of_its_second_implementation),
+        cmocka_unit_test(threads_and_levels_change_no_bit_of_a_training),
+        cmocka_unit_test(convolution_layers_have_the_same_bits_everywhere),
+        cmocka_unit_test(images_that_do_not_fit_are_refused),
+        cmocka_unit_test(what_is_fed_is_a_pure_function_of_the_step),
+        cmocka_unit_test(schedules_have_their_written_values),
+        cmocka_unit_test(the_last_batch_is_short_or_dropped),
+        cmocka_unit_test(metrics_and_predictions_say_what_the_scores_say),
+        cmocka_unit_test(trainings_that_cannot_be_are_refused),
+        cmocka_unit_test(predicting_repeats_the_evaluation),
+    };
+
+    return cmocka_run_group_tests_name("training", tests, NULL, NULL);
+}

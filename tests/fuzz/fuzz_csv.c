@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * libFuzzer entry: the first byte chooses a recipe, the rest is the CSV. What can be prepared can be encoded again as
+ * new rows, to the same bits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/data/dataset.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const yaml[] = {
+    "reprise: 1\ndata: {csv: a, target: 0, header: false, train_on_all: true}\ntrain: {batch: 1}\n",
+    "reprise: 1\ndata: {csv: a, target: y, train_on_all: true}\ntrain: {batch: 1}\n",
+    "reprise: 1\ndata: {csv: a, target: 1, delimiter: ;, folds: 2}\ntrain: {batch: 1}\n",
+    ("{reprise: 1, data: {csv: a, target: 0, header: false, folds: 2, standardize: false},"
+    " train: {batch: 1, task: regression}}"),
+};
+
+static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)
+{
+    size_t width = dataset->schema->features * sizeof(float), rows = 0;
+    rp_error err;
+    float *x = NULL;
+
+    if (rp_schema_encode(dataset->schema, recipe, csv, size, "fuzz", &x, &rows, &err) != RP_OK)
+        abort();
+    for (size_t i = 0; i < dataset->train_rows; i++)
+        if (memcmp((char *)x + (size_t)dataset->train_row[i] * width, (char *)dataset->train_x + i * width, width) != 0)
+            abort();
+    rp_free(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    rp_recipe *recipe = NULL;
+    rp_dataset *dataset = NULL;
+    const char *text;
+    rp_error err;
+
+    if (size == 0)
+        return 0;
+    text = yaml[data[0] % (sizeof yaml / sizeof *yaml)];
+    if (rp_recipe_from_yaml(&recipe, text, strlen(text), "fuzz", &err) != RP_OK)
+        abort();
+    if (rp_dataset_prepare(&dataset, recipe, data + 1, size - 1, "fuzz", &err) == RP_OK)
+        encode_again(dataset, recipe, data + 1, size - 1);
+    rp_dataset_free(dataset);
+    rp_recipe_free(recipe);
+    return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which of many calls to let fail where failing each of them takes too long: of those that come from one and the same chain of
+ * callers the first, the second and the last. Passes through the same code differ in what was there before it: nothing yet,
+ * something, all of it. */
+#ifndef TESTS_HOUSE_CALL_STACKS_H
+#define TESTS_HOUSE_CALL_STACKS_H
+
+#include <execinfo.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_FRAMES = 96, STACK_SLOTS = 1 << 15 };
+
+typedef struct call_stack {
+    uint64_t hash; /* 0: free */
+    size_t first, second, last; /* numbers of calls, from 1; 0: none */
+} call_stack;
+
+static struct {
+    bool noting, inside;
+    size_t distinct;
+    call_stack slot[STACK_SLOTS];
+} stacks;
+
+/* From now on; the unwinder loads itself here, and allocates for it. */
+static inline void stacks_begin(void)
+{
+    void *frame[2];
+
+    memset(&stacks, 0, sizeof stacks);
+    (void)backtrace(frame, 2);
+    stacks.noting = true;
+}
+
+static inline call_stack *stacks_slot(uint64_t hash)
+{
+    size_t at = hash % STACK_SLOTS;
+
+    while (stacks.slot[at].hash != 0 && stacks.slot[at].hash != hash)
+        at = (at + 1) % STACK_SLOTS;
+    return &stacks.slot[at];
+}
+
+/* For the hooks: this is call number n. */
+static inline void stacks_note(size_t n)
+{
+    void *frame[STACK_FRAMES];
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    call_stack *one;
+    int depth;
+
+    if (!stacks.noting || stacks.inside)
+        return;
+    stacks.inside = true; /* whatever the unwinder calls is not the job's */
+    depth = backtrace(frame, STACK_FRAMES);
+    stacks.inside = false;
+    for (int i = 0; i < depth; i++)
+        hash = (hash ^ (uintptr_t)frame[i]) * UINT64_C(0x100000001b3);
+    one = stacks_slot(hash | 1);
+    if (one->hash == 0 && ++stacks.distinct > STACK_SLOTS / 2)
+        abort();
+    one->hash = hash | 1;
+    if (one->first == 0)
+        one->first = n;
+    else if (one->second == 0)
+        one->second = n;
+    else
+        one->last = n;
+}
+
+static inline int stacks_order(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Ends the noting. The numbers chosen, in order, freed by the caller. */
+static inline size_t *stacks_chosen(size_t *count)
+{
+    size_t *list = malloc((3 * stacks.distinct + 1) * sizeof *list), n = 0;
+
+    stacks.noting = false;
+    for (size_t i = 0; list && i < STACK_SLOTS; i++) {
+        const call_stack *one = &stacks.slot[i];
+
+        if (one->first)
+            list[n++] = one->first;
+        if (one->second)
+            list[n++] = one->second;
+        if (one->last)
+            list[n++] = one->last;
+    }
+    if (list)
+        qsort(list, n, sizeof *list, stacks_order);
+    *count = n;
+    return list;
+}
+
+#endif

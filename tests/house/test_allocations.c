@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocations of the library, and of the JSON library on its behalf, fail in turn on each whole job, from every chain of callers
+ * that allocates: out of memory is said, nothing leaks, nothing is left on disk. Allocations of OpenSSL, libarchive and libyaml
+ * themselves: test_allocations_process.c. With the argument "all" every allocation fails, not some of each chain. */
+#include "tests/house/sweep.h"
+
+static long blocks;
+static size_t calls, failing_call; /* 0: none fails */
+static bool all_of_them;
+
+static bool fails_now(void)
+{
+    stacks_note(++calls);
+    return calls == failing_call;
+}
+
+static void *counted_allocate(void *self, size_t bytes)
+{
+    void *block = fails_now() ? NULL : malloc(bytes);
+
+    (void)self;
+    blocks += block != NULL;
+    return block;
+}
+
+static void *counted_resize(void *self, void *old, size_t bytes)
+{
+    void *block = fails_now() ? NULL : realloc(old, bytes);
+
+    (void)self;
+    blocks += block != NULL && old == NULL;
+    return block;
+}
+
+static void counted_release(void *self, void *block)
+{
+    (void)self;
+    blocks--;
+    free(block);
+}
+
+/* What it does shows only when the power goes, and it would take most of the time here. */
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+static void arm(size_t n)
+{
+    calls = 0;
+    failing_call = n;
+}
+
+static bool disarm(void)
+{
+    bool failed = calls >= failing_call;
+
+    failing_call = 0;
+    return failed;
+}
+
+static size_t counted(void)
+{
+    return calls;
+}
+
+static long live(void)
+{
+    return blocks;
+}
+
+static bool out_of_memory(rp_status status)
+{
+    return status == RP_ENOMEM;
+}
+
+static int setup(void **state)
+{
+    static const rp_allocator hooks = {counted_allocate, counted_resize, counted_release, NULL};
+
+    rp_set_allocator(&hooks);
+    return job_setup(state);
+}
+
+static int teardown(void **state)
+{
+    int result = job_teardown(state);
+
+    rp_set_allocator(NULL);
+    return result;
+}
+
+/* What doctor does, for one level, so that a failed vector is an error. */
+static rp_status job_conformance(rp_error *err)
+{
+    return rp_conformance_run(NULL, NULL, err);
+}
+
+static void every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing(void **state)
+{
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false};
+
+    (void)state;
+    assert_int_equal(blocks, 0);
+    for (size_t i = 0; i < SMALL_JOBS; i++)
+        (void)sweep_job(&all, &small_jobs[i]);
+    assert_int_equal(blocks, 0);
+}
+
+/* Thousands of kernel calls that allocate alike: a few points are enough. */
+static void failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing(void **state)
+{
+    const sweep few = {arm, disarm, counted, live, out_of_memory, 20, false, false, false};
+    const small_job conformance = {"conformance", job_conformance, false};
+
+    (void)state;
+    (void)sweep_job(&few, &conformance);
+}
+
+/* The sweep would notice. */
+static void the_block_count_sees_a_leak(void **state)
+{
+    rp_error err;
+    long before = blocks;
+    char *text = NULL;
+    bool healthy;
+
+    (void)state;
+    assert_int_equal(rp_doctor(&text, &healthy, &err), RP_OK);
+    assert_int_equal(blocks, before + 1);
+    rp_text_free(text);
+    assert_int_equal(blocks, before);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing),
+        cmocka_unit_test(the_block_count_sees_a_leak),
+    };
+
+    all_of_them = argc > 1 && strcmp(argv[1], "all") == 0;
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

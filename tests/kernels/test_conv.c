@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Convolution and pooling (CONTRACT 4.5) and batch norm (7.8): the reference against second implementations from the
+ * contract's text, every level and cut against the reference, gradients against finite differences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/kernels/conv_oracle.h"
+#include "determinism/bits.h"
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+#include "determinism/sum.h"
+#include "tests/kernels/kernel_call.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
+
+enum { CONV, GRAD_INPUT, GRAD_WEIGHT };
+static const rp_kernel_id kernels[] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
+static const char *const *levels;
+static size_t n_levels;
+
+/* Shapes by name of what they are for; every one is run by every kernel. */
+static const conv_shape shapes[] = {
+    /* n  h   w   c    k    r  s  groups stride  pad           dilation */
+    {2, 9, 7, 3, 5, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+    {1, 5, 5, 64, 33, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+    {2, 11, 13, 4, 70, 3, 3, 1, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+    {1, 12, 10, 3, 32, 7, 7, 1, {2, 2}, {3, 3, 3, 3}, {1, 1}},
+    {1, 14, 9, 5, 6, 3, 2, 1, {1, 1}, {2, 1, 2, 1}, {2, 3}},
+    {2, 8, 9, 6, 8, 3, 3, 2, {1, 2}, {0, 1, 1, 0}, {1, 1}},
+    {2, 7, 10, 37, 37, 3, 3, 37, {1, 1}, {1, 1, 1, 1}, {1, 1}},
+    {1, 9, 9, 64, 64, 5, 3, 64, {2, 2}, {2, 1, 2, 1}, {1, 1}},
+    {1, 6, 6, 4, 12, 3, 3, 4, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* depthwise with a multiplier */
+    {3, 1, 257, 2, 4, 1, 5, 1, {1, 1}, {0, 4, 0, 4}, {1, 2}},  /* a row of samples; many pixels */
+    {1, 4, 4, 60, 70, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* two chunks of taps */
+    {1, 3, 3, 600, 2, 2, 2, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},  /* a tap longer than a chunk */
+    {1, 5, 4, 3, 520, 3, 3, 1, {2, 3}, {1, 1, 1, 1}, {1, 1}},  /* whole chunks without a tap */
+    {2, 23, 25, 3, 3, 2, 2, 1, {1, 1}, {0, 0, 1, 1}, {1, 1}},  /* more pixels than a block of rows */
+    {1, 5, 6, 2, 3, 3, 3, 1, {4, 5}, {1, 2, 3, 3}, {2, 1}},    /* inputs that no output reads */
+    {1, 2, 2, 3, 4, 1, 1, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},    /* outputs that read nothing */
+    {1, 6, 5, 2, 2, 2, 3, 1, {2, 2}, {1, 0, 1, 1}, {4, 2}},    /* dilation and stride share a factor */
+    {3, 15, 17, 3, 64, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}}, /* few channels: taps beside one another */
+    {1, 4, 4, 2, 64, 3, 3, 1, {5, 5}, {1, 1, 1, 1}, {1, 1}},   /* the same where some taps never exist */
+    {1, 5, 5, 70, 250, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* few pixels, many columns: strips */
+    {1, 16, 15, 64, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* rows read in place; several blocks of them */
+    {1, 7, 6, 96, 96, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* the same under several panels */
+    {2, 17, 16, 130, 96, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}, /* channels and pixels fetched for the next block */
+    {1, 6, 6, 40, 600, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* taps of the gradient longer than a chunk */
+    {2, 7, 6, 96, 160, 1, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}}, /* inputs that no output reads, in whole panels */
+    {1, 5, 5, 2, 3, 7, 7, 1, {1, 1}, {5, 5, 5, 5}, {1, 1}},    /* every pixel has taps of its own */
+    {0, 4, 4, 2, 3, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
+
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+typedef struct operands {
+    rp_attr attr[RP_MAX_ATTR];
+    void *data[3];  /* x, weight, y */
+    size_t count[3];
+    rp_view view[3], in[2], out;
+} operands;
+
+static void fill(void *data, rp_dtype dtype, size_t n, uint64_t seed, uint32_t stream)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t word = rp_random_u32(seed, 3, stream, i);
+
+        if (dtype == RP_F32)
+            ((float *)data)[i] = rp_uniform_f32(word) - 0.5f;
+        else
+            ((double *)data)[i] = (double)rp_uniform_f32(word) - 0.5;
+    }
+}
+
+/* Rare values, where an order or a term too many would show. */
+static void sprinkle(void *data, rp_dtype dtype, size_t n, uint64_t seed)
+{
+    static const double rare[] = {0.0, -0.0, HUGE_VAL, -HUGE_VAL, 0x1p-126, -0x1p-149, 0x1p60, -0x1p60};
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t word = rp_random_u32(seed, 4, 0, i);
+        const double value = word % 11 == 0 ? (double)NAN : rare[word / 64 % 8];
+
+        if (word / 1024 % 8 != 0)
+            continue;
+        if (dtype == RP_F32)
+            ((float *)data)[i] = (float)value;
+        else
+            ((double *)data)[i] = value;
+    }
+}
+
+static void set_attr(rp_attr *attr, const conv_shape *p)
+{
+    memset(attr, 0, RP_MAX_ATTR * sizeof *attr);
+    for (int d = 0; d < 2; d++) {
+        attr[0].list[d] = p->stride[d];
+        attr[2].list[d] = p->dilation[d];
+    }
+    for (int d = 0; d < 4; d++)
+        attr[1].list[d] = p->pad[d];
+    attr[0].n = attr[2].n = 2;
+    attr[1].n = 4;
+    attr[3].i = p->groups;
+}
+
+static operands make(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
+{
+    const int oh = conv_out(p, 0), ow = conv_out(p, 1);
+    operands o = {.count = {(size_t)(p->n * p->h * p->w * p->c), (size_t)(p->r * p->s * (p->c / p->groups) * p->k),
+                            (size_t)(p->n * oh * ow * p->k)}};
+
+    set_attr(o.attr, p);
+    for (uint32_t i = 0; i < 3; i++) {
+        o.data[i] = calloc(o.count[i] + 1, 8);
+        assert_non_null(o.data[i]);
+        fill(o.data[i], dtype, o.count[i], 42, i + 1);
+        if (rare)
+            sprinkle(o.data[i], dtype, o.count[i], i);
+    }
+    o.view[0] = view_of(o.data[0], dtype, p->n, p->h, p->w, p->c, -1);
+    o.view[1] = view_of(o.data[1], dtype, p->r, p->s, p->c / p->groups, p->k, -1);
+    o.view[2] = view_of(o.data[2], dtype, p->n, oh, ow, p->k, -1);
+    o.in[0] = o.view[kind == GRAD_INPUT ? 2 : 0];
+    o.in[1] = o.view[kind == GRAD_WEIGHT ? 2 : 1];
+    o.out = o.view[kind == CONV ? 2 : kind == GRAD_INPUT ? 0 : 1];
+    return o;
+}
+
+static int out_of(int kind)
+{
+    return kind == CONV ? 2 : kind == GRAD_INPUT ? 0 : 1;
+}
+
+static void drop(operands *o)
+{
+    for (int i = 0; i < 3; i++)
+        free(o->data[i]);
+}
+
+static void call(const char *level, int kind, operands *o)
+{
+    call_kernel(level, kernels[kind], &o->out, 1, o->in, 2, o->attr);
+}
+
+/* The output element at row-major position `at`, by the oracle. */
+static float oracle(const conv_shape *p, int kind, const operands *o, size_t at)
+{
+    const rp_view *out = &o->out;
+    int i[4];
+
+    for (int d = 3; d >= 0; d--) {
+        i[d] = (int)(at % out->shape[d]);
+        at /= out->shape[d];
+    }
+    if (kind == CONV)
+        return oracle_forward(p, o->data[0], o->data[1], i[0], i[1], i[2], i[3]);
+    if (kind == GRAD_INPUT)
+        return oracle_grad_input(p, o->data[2], o->data[1], i[0], i[1], i[2], i[3]);
+    return oracle_grad_weight(p, o->data[0], o->data[2], i[0], i[1], i[2], i[3]);
+}
+
+static void the_reference_has_the_bits_of_the_contracts_text(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 2 * SHAPES; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++) {
+            operands o = make(&shapes[n / 2], RP_F32, kind, n % 2 == 1);
+
+            call("ref", kind, &o);
+            for (size_t i = 0; i < o.count[out_of(kind)]; i++) {
+                const float want = oracle(&shapes[n / 2], kind, &o, i), found = ((float *)o.out.data)[i];
+
+                if (rp_bits_f32(rp_canonical_f32(want)) != rp_bits_f32(rp_canonical_f32(found)))
+                    fail_msg("shape %d, kernel %d, element %zu: expected %a, found %a", n / 2, kind, i, (double)want,
+                             (double)found);
+            }
+            drop(&o);
+        }
+}
+
+static void compare(const conv_shape *p, rp_dtype dtype, int kind, bool rare)
+{
+    static const unsigned cuts[] = {1, 2, 3, 7};
+    operands o = make(p, dtype, kind, rare);
+    const size_t n = o.count[out_of(kind)], size = rp_dtype_size(dtype);
+    unsigned char *want = malloc(n * size + 1), *found = malloc(n * size + 1);
+    const rp_kernel_args args = {o.in, 2, &o.out, 1, o.attr};
+    const rp_kernel_table *table;
+
+    assert_true(want != NULL && found != NULL);
+    call("ref", kind, &o);
+    rp_to_stored(want, o.out.data, dtype, n);
+    for (size_t l = 1; l < n_levels; l++)
+        for (size_t c = 0; c < 4; c++) {
+            size_t items;
+
+            assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
+            items = table->kernel[kernels[kind]]->items(&args);
+            memset(o.out.data, 0xA5, n * size);
+            for (unsigned i = cuts[c]; i-- > 0;)
+                table->kernel[kernels[kind]]->run(&args, items * i / cuts[c], items * (i + 1) / cuts[c]);
+            rp_to_stored(found, o.out.data, dtype, n);
+            if (memcmp(want, found, n * size) != 0) {
+                const size_t at = rp_first_difference(want, found, dtype, n);
+                char a[64], b[64];
+
+                rp_describe_element(a, sizeof a, want + at * size, dtype);
+                rp_describe_element(b, sizeof b, found + at * size, dtype);
+                fail_msg("%dx%d stride %d, kernel %d %s, level %s, %u parts, element %zu: expected %s, found %s", p->r,
+                         p->s, p->stride[0], kind, rp_dtype_name(dtype), levels[l], cuts[c], at, a, b);
+            }
+        }
+    free(want);
+    free(found);
+    drop(&o);
+}
+
+static void every_level_and_cut_has_the_bits_of_the_reference(void **state)
+{
+    (void)state;
+    for (int n = 0; n < SHAPES; n++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            for (int form = 0; form < 4; form++)
+                compare(&shapes[n], form % 2 == 0 ? RP_F32 : RP_F64, kind, form / 2 == 1);
+}
+
+static void random_shapes_have_the_bits_of_the_reference(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 120; seed++) {
+#define PICK(i, n) (int)(rp_random_u32(seed, 5, 0, i) % (n))
+        const int groups = PICK(0, 3) == 0 ? 1 + PICK(1, 5) : 1;
+        const conv_shape p = {PICK(2, 3), PICK(3, 12), PICK(4, 30), groups * (1 + PICK(5, 9)), groups * (1 + PICK(6, 40)),
+                              1 + PICK(7, 4), 1 + PICK(8, 4), groups, {1 + PICK(9, 3), 1 + PICK(10, 3)},
+                              {PICK(11, 3), PICK(12, 3), PICK(13, 3), PICK(14, 3)}, {1 + PICK(15, 3), 1 + PICK(16, 3)}};
+#undef PICK
+
+        compare(&p, seed % 4 == 3 ? RP_F64 : RP_F32, (int)(seed % 3), seed % 5 == 4);
+    }
+}
+
+static void bits_do_not_depend_on_scratch_memory(void **state)
+{
+    static const int few[] = {2, 4, 10, 16, 21};
+    void *blocks[RP_SCRATCH_BLOCKS];
+
+    (void)state;
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        blocks[i] = rp_scratch_borrow();
+    assert_null(rp_scratch_borrow());
+    for (int i = 0; i < 5; i++)
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++)
+            compare(&shapes[few[i]], i % 2 == 0 ? RP_F32 : RP_F64, kind, false);
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        rp_scratch_return(blocks[i]);
+}
+
+static void a_pointwise_convolution_is_a_matrix_product(void **state)
+{
+    const conv_shape p = {2, 5, 7, 530, 21, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}};
+    operands o = make(&p, RP_F32, CONV, false);
+    float product[70 * 21];
+    rp_view in[2] = {view_of(o.data[0], RP_F32, 70, 530, -1), view_of(o.data[1], RP_F32, 530, 21, -1)};
+    rp_view out = view_of(product, RP_F32, 70, 21, -1);
+
+    (void)state;
+    call("ref", CONV, &o);
+    call_kernel("ref", RP_K_matmul, &out, 1, in, 2, NULL);
+    assert_memory_equal(product, o.data[2], sizeof product);
+    drop(&o);
+}
+
+/* Padding is not multiplied: an infinite weight that meets only padding leaves no NaN. */
+static void taps_in_the_padding_do_not_exist(void **state)
+{
+    const conv_shape p = {1, 1, 1, 1, 1, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}};
+    float x = -0x1p-100f, weight[9], y = 7;
+    const rp_view in[2] = {view_of(&x, RP_F32, 1, 1, 1, 1, -1), view_of(weight, RP_F32, 3, 3, 1, 1, -1)};
+    const rp_view out = view_of(&y, RP_F32, 1, 1, 1, 1, -1);
+    rp_attr attr[RP_MAX_ATTR];
+
+    (void)state;
+    set_attr(attr, &p);
+    for (int i = 0; i < 9; i++)
+        weight[i] = i == 4 ? 0x1p-100f : HUGE_VALF;
+    for (size_t l = 0; l < n_levels; l++) {
+        call_kernel(levels[l], RP_K_conv2d, &out, 1, in, 2, attr);
+        assert_int_equal(rp_bits_f32(y), 0x80000000); /* the product underflows to -0 and nothing is added to it */
+    }
+}
+
+/* Two chunks whose sums are both -0, between chunks without a tap: adding any +0 on the way would show. */
+static void chunks_without_a_tap_are_left_out(void **state)
+{
+    enum { DEPTH = 600, COLUMNS = 32 };
+    const conv_shape p = {1, 1, 1, DEPTH, COLUMNS, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}};
+
+    (void)state;
+    for (size_t l = 0; l < n_levels; l++) {
+        operands o = make(&p, RP_F32, CONV, false);
+
+        for (size_t i = 0; i < o.count[0]; i++)
+            ((float *)o.data[0])[i] = -0x1p-100f;
+        for (size_t i = 0; i < o.count[1]; i++)
+            ((float *)o.data[1])[i] = 0x1p-100f;
+        call(levels[l], CONV, &o);
+        for (size_t i = 0; i < COLUMNS; i++)
+            assert_int_equal(rp_bits_f32(((float *)o.data[2])[i]), 0x80000000);
+        drop(&o);
+    }
+}
+
+/* f(v) = sum of out * g by kernel; convolution is linear in each operand, so central differences are exact up to
+ * rounding. */
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void convolution_gradients_agree_with_finite_differences(void **state)
+{
+    (void)state;
+    for (int n = 0; n < SHAPES; n++)
+        for (int operand = 0; operand < 2; operand++) {
+            const int kind = operand == 0 ? GRAD_INPUT : GRAD_WEIGHT;
+            operands f = make(&shapes[n], RP_F64, CONV, false), b = make(&shapes[n], RP_F64, kind, false);
+            double *v = f.data[operand], *g = b.data[2];
+
+            call("ref", kind, &b);
+            for (size_t i = 0; i < f.count[operand]; i += 1 + f.count[operand] / 23) {
+                const double at = v[i], found = ((double *)b.out.data)[i];
+                double up, down;
+
+                v[i] = at + 0.5;
+                call(levels[n_levels - 1], CONV, &f);
+                up = dot(f.data[2], g, f.count[2]);
+                v[i] = at - 0.5;
+                call(levels[n_levels - 1], CONV, &f);
+                down = dot(f.data[2], g, f.count[2]);
+                v[i] = at;
+                if (!(fabs(up - down - found) < 1e-10))
+                    fail_msg("shape %d, operand %d, element %zu: slope %g, gradient %g", n, operand, i, up - down, found);
+            }
+            drop(&f);
+            drop(&b);
+        }
+}
+
+/* The first values of the examples of CONTRACT 4.5. */
+static void the_contracts_convolution_examples_hold(void **state)
+{
+    static const uint32_t want[3][4] = {{0x3E1446E2, 0xBDBB98EB, 0x3E29CBAC, 0xBECDBEB8},
+                                        {0xB9861414, 0x396ADD25, 0xBC14CC54, 0x3D08B2A4},
+                                        {0xBDF4FA9A, 0x3DF0A95B, 0x3ABF5FAD, 0xBD5FA335}};
+    static const uint32_t deep[9] = {0xBF804514, 0x3FEB12F1, 0x3F79866B, 0xC02B3896, 0xBE2396D8,
+                                     0x3F3961AE, 0x3F9428CE, 0x3F3C5BC4, 0x40626FB3};
+    const conv_shape p = {1, 3, 3, 2, 1, 3, 3, 1, {2, 2}, {1, 1, 1, 1}, {1, 1}};
+    const conv_shape q = {1, 3, 3, 128, 1, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}};
+
+    (void)state;
+    for (size_t l = 0; l < n_levels; l++) {
+        operands o;
+
+        for (int kind = CONV; kind <= GRAD_WEIGHT; kind++) {
+            o = make(&p, RP_F32, kind, false);
+            call(levels[l], kind, &o);
+            for (size_t i = 0; i < 4; i++)
+                assert_int_equal(rp_bits_f32(((float *)o.out.data)[i]), want[kind][i]);
+            drop(&o);
+        }
+        o = make(&q, RP_F32, CONV, false);
+        call(levels[l], CONV, &o);
+        for (size_t i = 0; i < 9; i++)
+            assert_int_equal(rp_bits_f32(((float *)o.out.data)[i]), deep[i]);
+        drop(&o);
+    }
+}
+
+static int enter(void **state)
+{
+    static rp_fpenv saved;
+
+    (void)state;
+    n_levels = rp_kernel_levels(&levels);
+    return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
+        cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
+        cmocka_unit_test(random_shapes_have_the_bits_of_the_reference),
+        cmocka_unit_test(bits_do_not_depend_on_scratch_memory),
+        cmocka_unit_test(a_pointwise_convolution_is_a_matrix_product),
+        cmocka_unit_test(taps_in_the_padding_do_not_exist),
+        cmocka_unit_test(chunks_without_a_tap_are_left_out),
+        cmocka_unit_test(convolution_gradients_agree_with_finite_differences),
+        cmocka_unit_test(the_contracts_convolution_examples_hold),
+    };
+
+    return cmocka_run_group_tests(tests, enter, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ways a matrix product can take: packed, in place, thin, transposed, merged batches, without a borrowed block. Each
+ * has the bits of the reference at every level and for every cut of the items. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+#include "tests/kernels/kernel_call.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/walk.h"
+
+static const char *const *levels;
+static size_t n_levels;
+
+typedef struct problem {
+    size_t batch, m, k, n;
+    bool ta, tb, ty, same_b; /* a, b, y lie transposed; b is the same for all batches */
+} problem;
+
+/* A matrix or a batch of them on new memory, filled with values of every size and a few zeros of both signs. */
+static rp_view filled(rp_dtype dtype, size_t batch, size_t rows, size_t columns, bool transposed, uint64_t seed)
+{
+    const size_t count = batch * rows * columns;
+    rp_view v = {.dtype = dtype, .rank = 3, .shape = {batch, rows, columns}};
+
+    v.stride[0] = (ptrdiff_t)(rows * columns);
+    v.stride[1] = transposed ? 1 : (ptrdiff_t)columns;
+    v.stride[2] = transposed ? (ptrdiff_t)rows : 1;
+    v.data = malloc(count * rp_dtype_size(dtype) + 1);
+    assert_non_null(v.data);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t word = rp_random_u32(seed, 0, 0, i);
+        const float x = (rp_uniform_f32(word) - 0.5f) * (word % 7 == 0 ? 1e4f : 1.0f) * (word % 31 == 0 ? -0.0f : 1.0f);
+
+        if (dtype == RP_F32)
+            ((float *)v.data)[i] = x;
+        else
+            ((double *)v.data)[i] = (double)x / 3;
+    }
+    return v;
+}
+
+static void run_cut(const rp_kernel *kernel, const rp_kernel_args *args, size_t parts)
+{
+    const size_t items = kernel->items(args);
+
+    for (size_t i = parts; i-- > 0;)
+        kernel->run(args, items * i / parts, items * (i + 1) / parts);
+}
+
+static void check(const problem *p, rp_dtype dtype)
+{
+    static const rp_attr none[RP_MAX_ATTR];
+    static const size_t cuts[] = {1, 2, 3, 7};
+    const size_t bytes = p->batch * p->m * p->n * rp_dtype_size(dtype);
+    rp_view in[2] = {filled(dtype, p->batch, p->m, p->k, p->ta, 1),
+                     filled(dtype, p->same_b ? 1 : p->batch, p->k, p->n, p->tb, 2)};
+    rp_view out = filled(dtype, p->batch, p->m, p->n, p->ty, 3);
+    const rp_kernel_args args = {in, 2, &out, 1, none};
+    const rp_kernel_table *table;
+    void *want = malloc(bytes + 1);
+
+    assert_non_null(want);
+    in[1].shape[0] = p->batch;
+    if (p->same_b)
+        in[1].stride[0] = 0;
+    call_kernel("ref", RP_K_matmul, &out, 1, in, 2, NULL);
+    memcpy(want, out.data, bytes);
+    for (size_t l = 1; l < n_levels; l++)
+        for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
+            assert_int_equal(rp_kernel_table_get(&table, levels[l], NULL), RP_OK);
+            memset(out.data, 0xA5, bytes);
+            run_cut(table->kernel[RP_K_matmul], &args, cuts[c]);
+            if (memcmp(want, out.data, bytes) != 0)
+                fail_msg("matmul %s, level %s, %zu parts, batch %zu m %zu k %zu n %zu, transposed %d %d %d, same b %d",
+                         rp_dtype_name(dtype), levels[l], cuts[c], p->batch, p->m, p->k, p->n, p->ta, p->tb, p->ty,
+                         p->same_b);
+        }
+    free(want);
+    free(in[0].data);
+    free(in[1].data);
+    free(out.data);
+}
+
+static const size_t sizes[][4] = {
+    {1, 1, 700, 1100}, {1, 3, 519, 70},  {1, 4, 64, 2100},  {1, 2, 17, 33},   {1, 900, 530, 1}, {1, 130, 1030, 4},
+    {1, 70, 600, 96},  {1, 13, 40, 64},  {1, 100, 61, 47},  {1, 25, 513, 33}, {3, 5, 20, 64},   {2, 40, 70, 130},
+    {1, 220, 15, 40},  {1, 5, 530, 95},  {1, 33, 16, 1090}, {1, 64, 1, 64},   {1, 30, 0, 70},   {4, 7, 514, 2},
+    {1, 1, 18, 8300},  {1, 3, 515, 3000}, {1, 2, 1041, 37}, {1, 215, 515, 36}, {1, 60, 1024, 70},
+};
+
+static void every_path_has_the_bits_of_the_reference_whatever_the_layout(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (unsigned layout = 0; layout < 8; layout++) {
+            const size_t *z = sizes[s];
+            const problem p = {z[0], z[1], z[2], z[3], layout & 1, layout >> 1 & 1, layout >> 2 & 1, false};
+
+            check(&p, (s + layout) % 3 == 0 ? RP_F64 : RP_F32);
+        }
+}
+
+static void batches_with_one_b_have_the_bits_of_separate_products(void **state)
+{
+    (void)state;
+    for (unsigned layout = 0; layout < 4; layout++) {
+        const problem p = {6, 21, 90, 75, layout & 1, layout >> 1 & 1, false, true};
+
+        check(&p, RP_F32);
+        check(&p, RP_F64);
+    }
+}
+
+static void a_product_without_a_borrowed_block_has_the_same_bits(void **state)
+{
+    const problem p = {1, 50, 1100, 100, false, false, false, false}, q = {1, 50, 700, 100, true, true, false, false};
+    void *blocks[RP_SCRATCH_BLOCKS];
+
+    (void)state;
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++) {
+        blocks[i] = rp_scratch_borrow();
+        assert_non_null(blocks[i]);
+    }
+    assert_null(rp_scratch_borrow());
+    check(&p, RP_F32);
+    check(&p, RP_F64);
+    check(&q, RP_F32);
+    for (size_t i = 0; i < RP_SCRATCH_BLOCKS; i++)
+        rp_scratch_return(blocks[i]);
+    blocks[0] = rp_scratch_borrow();
+    assert_non_null(blocks[0]);
+    rp_scratch_return(blocks[0]);
+    rp_scratch_return(NULL);
+}
+
+static int enter(void **state)
+{
+    static rp_fpenv saved;
+
+    (void)state;
+    n_levels = rp_kernel_levels(&levels);
+    return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_path_has_the_bits_of_the_reference_whatever_the_layout),
+        cmocka_unit_test(batches_with_one_b_have_the_bits_of_separate_products),
+        cmocka_unit_test(a_product_without_a_borrowed_block_has_the_same_bits),
+    };
+
+    return cmocka_run_group_tests(tests, enter, NULL);
+}
