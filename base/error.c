@@ -51,9 +51,9 @@ rp_status rp_fail_at(rp_error *err, rp_status status, const char *format, ...)
 
 const char *rp_status_name(rp_status status)
 {
-    static const char *const name[] = {"RP_OK",     "RP_ENOMEM", "RP_EIO",   "RP_EARG",  "RP_EEXIST",
-                                       "RP_EDATA",  "RP_ESHAPE", "RP_EFORMAT", "RP_EHASH", "RP_ESIGN",
-                                       "RP_EBITS",  "RP_EUNSUPPORTED", "RP_EFPENV", "RP_ECANCELED"};
+    static const char *const name[] = {"RP_OK",    "RP_ENOMEM",       "RP_EIO",     "RP_EARG",     "RP_EEXIST",
+                                       "RP_EDATA", "RP_ESHAPE",       "RP_EFORMAT", "RP_EHASH",    "RP_ESIGN",
+                                       "RP_EBITS", "RP_EUNSUPPORTED", "RP_EFPENV",  "RP_ECANCELED"};
 
     return (size_t)status < sizeof name / sizeof *name ? name[status] : "RP_E?";
 }

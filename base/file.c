@@ -103,8 +103,8 @@ static rp_status exists(const char *path, rp_error *err)
     return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
 }
 
-/* A new file beside path, under the process's umask: mkstemp's mode could only be widened afterwards, and nobody but the
- * kernel can read the umask without changing it. to: room for path and 12 bytes. -1 with errno. */
+/* A new file beside path, under the process's umask: mkstemp's mode could only be widened afterwards, and nobody but
+ * the kernel can read the umask without changing it. to: room for path and 12 bytes. -1 with errno. */
 static int create_beside(char *to, const char *path, unsigned mode)
 {
     static atomic_uint turn;
@@ -114,12 +114,15 @@ static int create_beside(char *to, const char *path, unsigned mode)
 
     memcpy(to, path, length);
     memcpy(to + length, ".tmp-XXXXXX", 12);
-    for (int i = 0; i < 100 && fd < 0 && (i == 0 || errno == EEXIST); i++) { /* O_EXCL: no name that is there, nor a link, is opened */
+    for (int i = 0; i < 100 && fd < 0 && (i == 0 || errno == EEXIST);
+         i++) { /* O_EXCL: no name that is there, nor a link, is opened */
         struct timespec now = {0, 0};
         uint64_t draw;
 
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        draw = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 6 ^ atomic_fetch_add(&turn, 1)) * 0x9E3779B97F4A7C15u >> 34;
+        draw = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid() << 6 ^ atomic_fetch_add(&turn, 1)) *
+                   0x9E3779B97F4A7C15u >>
+               34;
         for (size_t k = 0; k < 6; k++, draw >>= 5)
             to[length + 5 + k] = letters[draw & 31];
         fd = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -136,7 +139,8 @@ rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, uns
     *out = NULL;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return rp_fail(err, RP_EARG, "%s: is a directory, expected a file name", path);
-    if (info.st_mode != 0 && !S_ISREG(info.st_mode)) /* a device would be replaced by a file, a reader of a pipe wait for ever */
+    if (info.st_mode != 0 &&
+        !S_ISREG(info.st_mode)) /* a device would be replaced by a file, a reader of a pipe wait for ever */
         return rp_fail(err, RP_EARG, "%s: is not a regular file (a pipe or a device): choose another name", path);
     if (!force && rp_file_exists(path))
         return exists(path, err);

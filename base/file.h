@@ -15,8 +15,8 @@ rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error 
 typedef struct rp_file_writer rp_file_writer;
 
 /* Opens a temporary in path's directory. force false: RP_EEXIST when path exists, now or at commit. mode: e.g. 0644,
- * less what the umask takes; in the place of another file, what both allow. The temporary is removed by abort, and by commit
- * on failure. */
+ * less what the umask takes; in the place of another file, what both allow. The temporary is removed by abort, and by
+ * commit on failure. */
 rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, unsigned mode, rp_error *err);
 rp_status rp_file_write(rp_file_writer *writer, const void *bytes, size_t size, rp_error *err);
 /* fsync, then atomically take the final name, then fsync the directory. Frees the writer whatever the result. */

@@ -33,9 +33,9 @@ static const char *number_end(const char *at, const char *end, bool *real)
     return at;
 }
 
-/* How deep the text nests, and at most how much memory jansson takes for its values: its nodes are many times as large as
- * the shortest texts for them. Strings are passed over so that only structure counts. Reals, which none of our JSON has, are found
- * here, as jansson ends the process when memory runs out inside one. */
+/* How deep the text nests, and at most how much memory jansson takes for its values: its nodes are many times as large
+ * as the shortest texts for them. Strings are passed over so that only structure counts. Reals, which none of our JSON
+ * has, are found here, as jansson ends the process when memory runs out inside one. */
 static void survey(const char *at, size_t size, int *depth, size_t *memory, bool *real)
 {
     const char *const end = at + size;
@@ -63,7 +63,16 @@ static void survey(const char *at, size_t size, int *depth, size_t *memory, bool
         case ',':
             *memory += 56;
             break;
-        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+        case '0':
+        case '1':
+        case '2':
+        case '3':
+        case '4':
+        case '5':
+        case '6':
+        case '7':
+        case '8':
+        case '9':
             at = number_end(at, end, real);
             continue;
         case ':':
@@ -212,8 +221,8 @@ static void write_string(const char *text, size_t length, sink *out)
     put_text(out, "\"");
 }
 
-/* RFC 8785 orders keys by their UTF-16: that is the order of the UTF-8 bytes, but for the characters beyond U+FFFF (F0 and above),
- * whose surrogates come before U+E000 to U+FFFF (EE, EF). */
+/* RFC 8785 orders keys by their UTF-16: that is the order of the UTF-8 bytes, but for the characters beyond U+FFFF (F0
+ * and above), whose surrogates come before U+E000 to U+FFFF (EE, EF). */
 static int by_key(const void *a, const void *b)
 {
     const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
@@ -237,7 +246,7 @@ static rp_status write_object(const json_t *value, sink *out, int depth, rp_erro
 
     if (!keys)
         return rp_no_memory(err);
-    json_object_foreach((json_t *)value, key, item)
+    json_object_foreach ((json_t *)value, key, item)
         keys[n++] = key;
     qsort(keys, n, sizeof *keys, by_key);
     put_text(out, "{");
@@ -313,12 +322,13 @@ static rp_status check_canonical(const json_t *value, const void *bytes, size_t 
     if (status == RP_EARG)
         return rp_fail_at(err, RP_EFORMAT, "%s", where);
     if (status == RP_OK && (beside.differs || beside.at != size))
-        return rp_fail(err, RP_EFORMAT, "%s: JSON is not in canonical form (first difference at byte %zu)", where, beside.at);
+        return rp_fail(err, RP_EFORMAT, "%s: JSON is not in canonical form (first difference at byte %zu)", where,
+                       beside.at);
     return status;
 }
 
-rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical, const char *where,
-                               rp_error *err)
+rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical,
+                               const char *where, rp_error *err)
 {
     json_error_t detail = {0};
     char quoted[JSON_ERROR_TEXT_LENGTH];
@@ -334,7 +344,8 @@ rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, siz
     if (depth > DEPTH_MAX) /* jansson recurses as deep as the text does */
         return rp_fail(err, RP_EFORMAT, "%s: JSON nested deeper than %d", where, DEPTH_MAX);
     if (memory > limit)
-        return rp_fail(err, RP_EFORMAT, "%s: JSON of %zu bytes whose values take up to %zu MiB of memory, at most %zu are allowed",
+        return rp_fail(err, RP_EFORMAT,
+                       "%s: JSON of %zu bytes whose values take up to %zu MiB of memory, at most %zu are allowed",
                        where, size, memory >> 20, limit >> 20);
     if (real)
         return rp_fail(err, RP_EFORMAT, "%s: JSON with a number that is not an integer", where);

@@ -13,16 +13,15 @@
 /* Parses size bytes of JSON; duplicate keys, nesting over 64, trailing bytes, NUL in strings and invalid UTF-8 are
  * refused. where names the text in errors. canonical: also refuse bytes that are not the canonical form.
  * Caller owns *out (json_decref). Errors: RP_EFORMAT with line and column. */
-rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where,
-                        rp_error *err);
+rp_status rp_json_parse(json_t **out, const void *bytes, size_t size, bool canonical, const char *where, rp_error *err);
 /* The values in memory are many times as large as the shortest texts for them, so what they may take is bounded: by
  * RP_JSON_MEMORY, or by limit. Errors as above. */
 enum { RP_JSON_MEMORY = 48 << 20 };
-rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical, const char *where,
-                               rp_error *err);
+rp_status rp_json_parse_within(json_t **out, const void *bytes, size_t size, size_t limit, bool canonical,
+                               const char *where, rp_error *err);
 
-/* The direct parts of an array or object, one after another, as texts that are to be parsed one by one: for texts with so
- * many parts that together they would take too much memory. No part is checked here, and nothing but white space is
+/* The direct parts of an array or object, one after another, as texts that are to be parsed one by one: for texts with
+ * so many parts that together they would take too much memory. No part is checked here, and nothing but white space is
  * skipped around keys. */
 typedef struct rp_json_parts {
     const char *key;   /* with its quotes; NULL in an array */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What readers give the values of JSON texts at most, where that is not RP_JSON_MEMORY: whoever writes such a text for others
- * keeps to it too, or nobody could read it. */
+ * What readers give the values of JSON texts at most, where that is not RP_JSON_MEMORY: whoever writes such a text for
+ * others keeps to it too, or nobody could read it. */
 #ifndef BASE_JSON_MEMORY_H
 #define BASE_JSON_MEMORY_H
 

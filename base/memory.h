@@ -15,10 +15,12 @@ char *rp_strdup(const char *text);
 char *rp_strndup(const char *text, size_t length);
 void rp_free(void *block); /* NULL is fine */
 
-/* How many allocations have failed on this thread: tells a parser's "syntax error" from memory running out inside it. */
+/* How many allocations have failed on this thread: tells a parser's "syntax error" from memory running out inside it.
+ */
 size_t rp_memory_failures(void);
 
-/* Around one parse by jansson on this thread; false: some request of it failed, and what it returned is not to be believed. */
+/* Around one parse by jansson on this thread; false: some request of it failed, and what it returned is not to be
+ * believed. */
 void rp_json_memory_begin(void);
 bool rp_json_memory_end(void);
 

@@ -38,7 +38,7 @@ struct rp_pool {
     rp_status (*on_start)(rp_error *);
     rp_status start_status;
     rp_error start_error;
-    bool orphaned; /* after a fork, in the child: no worker has been started here yet */
+    bool orphaned;          /* after a fork, in the child: no worker has been started here yet */
     rp_pool *next, *before; /* in the list of all pools */
 };
 
@@ -142,8 +142,8 @@ static long nanoseconds_since(const struct timespec *start)
 }
 
 /* Looks on, for a bounded time, until there is a generation after `seen` (a worker) or nobody is running (the caller,
- * seen == NULL). Only an attempt: the answer is then taken under the lock. After the first microsecond each look yields,
- * since the thread that is waited for may be queued on this very processor behind the one that waits. */
+ * seen == NULL). Only an attempt: the answer is then taken under the lock. After the first microsecond each look
+ * yields, since the thread that is waited for may be queued on this very processor behind the one that waits. */
 static void look_on(rp_pool *pool, const unsigned long *seen)
 {
     enum { LOOKS = 32, LIMIT_NS = 50000 };

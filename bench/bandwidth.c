@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels that should run at the speed of memory. For each: time, GB/s of the bytes that must move (each input read
- * once, each output written once), and the fraction of what the best loop over the same number of read and write streams
- * reaches, with non-temporal stores where they are faster, measured between the same calls: medians.
- *   bandwidth [--rounds 9] [--threads 1,2] [--only text] [--level avx512] [--mib 64]
+ * once, each output written once), and the fraction of what the best loop over the same number of read and write
+ * streams reaches, with non-temporal stores where they are faster, measured between the same calls: medians. bandwidth
+ * [--rounds 9] [--threads 1,2] [--only text] [--level avx512] [--mib 64]
  * --mib is the size of one array; below 1 (say 0.0625) everything stays in cache. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,8 +43,28 @@ static double view_bytes(const rp_view *v)
     return bytes;
 }
 
-typedef enum shape_kind { FLAT, ROWS, LABELS, NORM, REDUCE_ALL, REDUCE_LAST, REDUCE_FIRST, ARGMAX, CAST, COPY, FILL,
-                          CONCAT, PAD, GATHER, ONE_HOT, RANDOM, DROPOUT, OPTIMIZER, WHERE, SCALAR } shape_kind;
+typedef enum shape_kind {
+    FLAT,
+    ROWS,
+    LABELS,
+    NORM,
+    REDUCE_ALL,
+    REDUCE_LAST,
+    REDUCE_FIRST,
+    ARGMAX,
+    CAST,
+    COPY,
+    FILL,
+    CONCAT,
+    PAD,
+    GATHER,
+    ONE_HOT,
+    RANDOM,
+    DROPOUT,
+    OPTIMIZER,
+    WHERE,
+    SCALAR
+} shape_kind;
 
 typedef struct entry {
     const char *name;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What it costs to keep the state of a run: a resume point (a file of its own, flushed) and a checkpoint in the archive, for
- * networks of several sizes, beside writing and flushing the same bytes with nothing else done.
+ * What it costs to keep the state of a run: a resume point (a file of its own, flushed) and a checkpoint in the
+ * archive, for networks of several sizes, beside writing and flushing the same bytes with nothing else done.
  *
  *   build/release/bench/checkpoint [FOLDER]
  *
- * A point is made and a checkpoint kept after every step of a short training in FOLDER (default: $TMPDIR or /tmp); the figure
- * of each is its time over their number. The share is of a run that makes a point every 60 seconds, as the command does. */
+ * A point is made and a checkpoint kept after every step of a short training in FOLDER (default: $TMPDIR or /tmp); the
+ * figure of each is its time over their number. The share is of a run that makes a point every 60 seconds, as the
+ * command does. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,8 +76,10 @@ static rp_job run(const char *hidden, int every, double save_every)
     rp_error err;
     FILE *file = create("recipe.yaml");
 
-    fprintf(file, "reprise: 1\ndata: {csv: table.csv, target: y, train_on_all: true}\nmodel: {hidden: [%s]}\n"
-                  "train: {epochs: 6, batch: %d}\nrecord: {state_period: 65536, checkpoint_every: %d}\n", hidden, ROWS, every);
+    fprintf(file,
+            "reprise: 1\ndata: {csv: table.csv, target: y, train_on_all: true}\nmodel: {hidden: [%s]}\n"
+            "train: {epochs: 6, batch: %d}\nrecord: {state_period: 65536, checkpoint_every: %d}\n",
+            hidden, ROWS, every);
     if (fclose(file) != 0)
         stop("recipe.yaml", "cannot write");
     if (rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), NULL, true, &options, &job, &err) != RP_OK)
@@ -148,8 +151,8 @@ static void row(const char *hidden)
         point = least(point, saved.saving_seconds / (double)saved.saved_points);
     }
     mb = (double)size / 1e6;
-    printf("%-12s %9.2f %12.2f %8.0f %12.2f %8.0f %12.2f %10.3f %%\n", hidden, mb, point * 1e3, mb / point, checkpoint * 1e3,
-           mb / checkpoint, plain * 1e3, 100 * point / 60);
+    printf("%-12s %9.2f %12.2f %8.0f %12.2f %8.0f %12.2f %10.3f %%\n", hidden, mb, point * 1e3, mb / point,
+           checkpoint * 1e3, mb / checkpoint, plain * 1e3, 100 * point / 60);
     (void)fflush(stdout);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolution and its gradients beside oneDNN on ResNet-50's layers, interleaved in one process: medians, the fraction
- * of the FMA peak measured between the same calls, and the ratio of throughput (above 1: we are faster). oneDNN uses its
- * direct algorithms in the layouts it likes best, and the conversion into them is not counted against it. A multiply-add
- * with padding counts as work for both.
- *   conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512] [--batch 2] [--block 20 ms]
+ * of the FMA peak measured between the same calls, and the ratio of throughput (above 1: we are faster). oneDNN uses
+ * its direct algorithms in the layouts it likes best, and the conversion into them is not counted against it. A
+ * multiply-add with padding counts as work for both. conv [--rounds 7] [--threads 1,2] [--only text] [--level avx512]
+ * [--batch 2] [--block 20 ms]
  *        [--parts n] instead: how evenly the work is cut
  *        [--layers resnet|other]: other is MobileNet's depth-wise layers and rows of samples */
 #include <math.h>
@@ -21,7 +21,8 @@
 enum { MAX_ROUNDS = 101, OURS = 0, DNNL = 1, KINDS = 3 };
 static double block_seconds = 0.02;
 static size_t parts; /* 0, or measure the partition into so many */
-static double (*seconds)(void) = rp_seconds_now; /* with one thread the time it ran: less disturbed by other processes */
+static double (*seconds)(void) =
+    rp_seconds_now; /* with one thread the time it ran: less disturbed by other processes */
 static const char *const kind_names[KINDS] = {"forward", "grad_input", "grad_weight"};
 static const rp_kernel_id kernels[KINDS] = {RP_K_conv2d, RP_K_conv2d_grad_input, RP_K_conv2d_grad_weight};
 
@@ -33,25 +34,25 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {224, 7, 2, 3, 64, PLAIN}, {56, 1, 1, 64, 64, PLAIN}, {56, 3, 1, 64, 64, PLAIN}, {56, 1, 1, 64, 256, PLAIN},
-    {56, 1, 1, 256, 64, PLAIN}, {56, 1, 1, 256, 128, PLAIN}, {56, 3, 2, 128, 128, PLAIN}, {56, 1, 2, 256, 512, PLAIN},
-    {28, 1, 1, 128, 512, PLAIN}, {28, 1, 1, 512, 128, PLAIN}, {28, 3, 1, 128, 128, PLAIN}, {28, 1, 1, 512, 256, PLAIN},
-    {28, 3, 2, 256, 256, PLAIN}, {28, 1, 2, 512, 1024, PLAIN}, {14, 1, 1, 256, 1024, PLAIN}, {14, 1, 1, 1024, 256, PLAIN},
-    {14, 3, 1, 256, 256, PLAIN}, {14, 1, 1, 1024, 512, PLAIN}, {14, 3, 2, 512, 512, PLAIN}, {14, 1, 2, 1024, 2048, PLAIN},
-    {7, 1, 1, 512, 2048, PLAIN}, {7, 1, 1, 2048, 512, PLAIN}, {7, 3, 1, 512, 512, PLAIN}};
+    {224, 7, 2, 3, 64, PLAIN},    {56, 1, 1, 64, 64, PLAIN},     {56, 3, 1, 64, 64, PLAIN},
+    {56, 1, 1, 64, 256, PLAIN},   {56, 1, 1, 256, 64, PLAIN},    {56, 1, 1, 256, 128, PLAIN},
+    {56, 3, 2, 128, 128, PLAIN},  {56, 1, 2, 256, 512, PLAIN},   {28, 1, 1, 128, 512, PLAIN},
+    {28, 1, 1, 512, 128, PLAIN},  {28, 3, 1, 128, 128, PLAIN},   {28, 1, 1, 512, 256, PLAIN},
+    {28, 3, 2, 256, 256, PLAIN},  {28, 1, 2, 512, 1024, PLAIN},  {14, 1, 1, 256, 1024, PLAIN},
+    {14, 1, 1, 1024, 256, PLAIN}, {14, 3, 1, 256, 256, PLAIN},   {14, 1, 1, 1024, 512, PLAIN},
+    {14, 3, 2, 512, 512, PLAIN},  {14, 1, 2, 1024, 2048, PLAIN}, {7, 1, 1, 512, 2048, PLAIN},
+    {7, 1, 1, 2048, 512, PLAIN},  {7, 3, 1, 512, 512, PLAIN}};
 
 /* Beside ResNet-50: MobileNet's depth-wise layers, and rows of samples. */
-static const shape others[] = {{112, 3, 1, 32, 32, APART},   {112, 3, 2, 64, 64, APART},
-                               {56, 3, 1, 128, 128, APART},  {28, 3, 1, 256, 256, APART},
-                               {14, 3, 1, 512, 512, APART},  {7, 3, 1, 1024, 1024, APART},
-                               {64, 9, 1, 64, 64, LINE},    {32, 3, 1, 256, 256, LINE},
-                               {32, 5, 2, 128, 256, LINE}};
+static const shape others[] = {{112, 3, 1, 32, 32, APART},  {112, 3, 2, 64, 64, APART},  {56, 3, 1, 128, 128, APART},
+                               {28, 3, 1, 256, 256, APART}, {14, 3, 1, 512, 512, APART}, {7, 3, 1, 1024, 1024, APART},
+                               {64, 9, 1, 64, 64, LINE},    {32, 3, 1, 256, 256, LINE},  {32, 5, 2, 128, 256, LINE}};
 
 typedef struct data {
     rp_view view[3]; /* x, weight, y */
     float *theirs;   /* the result of oneDNN, in our layout */
     size_t count[3];
-    int kind, out;   /* out: which view is written */
+    int kind, out; /* out: which view is written */
     rp_attr attr[RP_MAX_ATTR];
     rp_device *device;
     conv_peer *peer;
@@ -94,7 +95,8 @@ static void make(data *d, const shape *s, int kind, size_t batch, rp_device *dev
     const size_t taps[2] = {s->kind == LINE ? 1 : s->taps, s->taps};
     const size_t stride[2] = {s->kind == LINE ? 1 : s->stride, s->stride};
     const size_t out[2] = {(in[0] - 1) / stride[0] + 1, (in[1] - 1) / stride[1] + 1};
-    const size_t sizes[3][4] = {{batch, in[0], in[1], s->c}, {taps[0], taps[1], s->kind == APART ? 1 : s->c, s->k},
+    const size_t sizes[3][4] = {{batch, in[0], in[1], s->c},
+                                {taps[0], taps[1], s->kind == APART ? 1 : s->c, s->k},
                                 {batch, out[0], out[1], s->k}};
 
     *d = (data){.kind = kind, .out = kind == 0 ? 2 : kind == 1 ? 0 : 1, .device = device};
@@ -134,7 +136,8 @@ static double agreement(data *d)
     conv_peer_result(d->peer, d->theirs);
     for (size_t i = 0; i < d->count[d->out]; i++) {
         same += memcmp(&ours[i], &d->theirs[i], sizeof *ours) == 0;
-        if (!(fabsf(ours[i] - d->theirs[i]) <= fmaxf(1e-2f, 1e-4f * fabsf(d->theirs[i])))) { /* some sums are near 1000 */
+        if (!(fabsf(ours[i] - d->theirs[i]) <=
+              fmaxf(1e-2f, 1e-4f * fabsf(d->theirs[i])))) { /* some sums are near 1000 */
             fprintf(stderr, "conv: element %zu differs: %g and %g\n", i, (double)ours[i], (double)d->theirs[i]);
             exit(1);
         }
@@ -181,8 +184,8 @@ static void measure(data *d, size_t rounds, double time[2], double *peak)
     *peak = peaks[rounds - 1];
 }
 
-/* How much faster n threads could be: the time of all items at once, over that of the slowest of n parts, each run alone.
- * The partition's own losses (uneven parts, work that every part repeats), whatever else the host is doing. */
+/* How much faster n threads could be: the time of all items at once, over that of the slowest of n parts, each run
+ * alone. The partition's own losses (uneven parts, work that every part repeats), whatever else the host is doing. */
 static double partition(data *d, size_t rounds, size_t n)
 {
     const rp_view in[2] = {d->view[d->kind == 1 ? 2 : 0], d->view[d->kind == 2 ? 2 : 1]};
@@ -231,7 +234,8 @@ static int run(const shape *table, size_t count, unsigned threads, size_t rounds
         data d;
 
         snprintf(name, sizeof name, "%s%zux%zu/%zu %zu->%zu at %zu %s", s->kind == APART ? "depth-wise " : "",
-                 s->kind == LINE ? 1 : s->taps, s->taps, s->stride, s->c, s->k, s->kind == LINE ? s->side * s->side : s->side, kind_names[kind]);
+                 s->kind == LINE ? 1 : s->taps, s->taps, s->stride, s->c, s->k,
+                 s->kind == LINE ? s->side * s->side : s->side, kind_names[kind]);
         if (only != NULL && strstr(name, only) == NULL)
             continue;
         make(&d, s, kind, batch, device);
@@ -300,8 +304,9 @@ int main(int argc, char **argv)
     printf("# medians of %zu\n", rounds);
     printf("%-40s t %9s %8s %6s %8s %11s\n", "layer", "ms", "GFLOP/s", "peak", "x oneDNN", "same bits");
     for (const char *at = threads; *at != '\0' && status == 0; at += strcspn(at, ","), at += *at == ',')
-        status = run(other ? others : shapes, other ? sizeof others / sizeof others[0] : sizeof shapes / sizeof shapes[0],
-                     (unsigned)strtoul(at, NULL, 10), rounds, batch, only, level);
+        status =
+            run(other ? others : shapes, other ? sizeof others / sizeof others[0] : sizeof shapes / sizeof shapes[0],
+                (unsigned)strtoul(at, NULL, 10), rounds, batch, only, level);
     rp_fpenv_leave(&saved);
     return status;
 }

@@ -35,8 +35,7 @@ bool conv_peer_start(void)
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
         return false;
-    printf("# oneDNN %d.%d.%d, its own layouts\n", dnnl_version()->major, dnnl_version()->minor,
-           dnnl_version()->patch);
+    printf("# oneDNN %d.%d.%d, its own layouts\n", dnnl_version()->major, dnnl_version()->minor, dnnl_version()->patch);
     return true;
 }
 
@@ -103,13 +102,15 @@ static void reorder(dnnl_memory_t from, dnnl_memory_t to)
 static dnnl_primitive_desc_t describe(int kind, const rp_attr *attr, const dnnl_memory_desc_t md[3])
 {
     const int64_t *stride = attr[0].list, *pad = attr[1].list;
-    const dnnl_dims_t strides = {stride[0], stride[1]}, left = {pad[0], pad[1]}, right = {pad[2], pad[3]}, dilation = {0, 0};
+    const dnnl_dims_t strides = {stride[0], stride[1]}, left = {pad[0], pad[1]}, right = {pad[2], pad[3]},
+                      dilation = {0, 0};
     dnnl_convolution_desc_t forward, desc;
     dnnl_primitive_desc_t hint, pd;
 
     check(dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training,
-                                                     kind == 3 ? dnnl_convolution_winograd : dnnl_convolution_direct, &md[0],
-                                                     &md[1], NULL, &md[2], strides, dilation, left, right), "forward");
+                                                     kind == 3 ? dnnl_convolution_winograd : dnnl_convolution_direct,
+                                                     &md[0], &md[1], NULL, &md[2], strides, dilation, left, right),
+          "forward");
     if (kind == 3)
         return dnnl_primitive_desc_create(&pd, &forward, NULL, engine, NULL) == dnnl_success ? pd : NULL;
     check(dnnl_primitive_desc_create(&hint, &forward, NULL, engine, NULL), "forward");
@@ -117,7 +118,8 @@ static dnnl_primitive_desc_t describe(int kind, const rp_attr *attr, const dnnl_
         return hint;
     if (kind == 1)
         check(dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], &md[2],
-                                                               strides, dilation, left, right), "backward data");
+                                                               strides, dilation, left, right),
+              "backward data");
     else
         check(dnnl_dilated_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &md[0], &md[1], NULL,
                                                                   &md[2], strides, dilation, left, right),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nanoseconds of the thread an element of every one-argument function in binary32, and of the formulas built on them, at
- * each level of this host, on one core with data in cache; the C library's function, called in a loop, is the peer, and
- * SLEEF's AVX-512 function where it is built in. Medians, levels interleaved; the last column is the last level over SLEEF.
- *   functions [REPEATS] [NAME ...] */
+ * Nanoseconds of the thread an element of every one-argument function in binary32, and of the formulas built on them,
+ * at each level of this host, on one core with data in cache; the C library's function, called in a loop, is the peer,
+ * and SLEEF's AVX-512 function where it is built in. Medians, levels interleaved; the last column is the last level
+ * over SLEEF. functions [REPEATS] [NAME ...] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +34,27 @@ typedef struct function {
     size_t n_in;
 } function;
 
-static float peer_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-static float peer_rsqrt(float x) { return 1.0f / sqrtf(x); }
+static float peer_sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+static float peer_rsqrt(float x)
+{
+    return 1.0f / sqrtf(x);
+}
 
-static float peer_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
+static float peer_gelu(float x)
+{
+    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+}
 static float peer_gelu_grad(float x)
 {
     return x * (0.5f * (1.0f + erff(x * 0.70710678f)) + x * (0.39894228f * expf(-0.5f * x * x)));
 }
-static float peer_bce_logits(float x) { return fmaxf(x, 0.0f) - x * x + log1pf(expf(-fabsf(x))); }
+static float peer_bce_logits(float x)
+{
+    return fmaxf(x, 0.0f) - x * x + log1pf(expf(-fabsf(x)));
+}
 
 /* The last is the number of inputs; a second is the first again. */
 static const function functions[] = {

@@ -2,9 +2,8 @@
  * Matrix products beside OpenBLAS and oneDNN, interleaved in one process: medians, the fraction of the limit measured
  * between the same calls (of the FMA peak; of reading memory, marked r, where an operand is used at most 4 times), and
  * ratios of throughput (above 1: we are faster), last to our own with the first number of threads. Ours run through
- * rp_device_launch, so packing and threads are what users get. With one thread the clock is that thread's CPU time, with
- * more it is the wall's.
- *   gemm [--f64] [--rounds 9] [--threads 1,2] [--only text] [--level avx512] */
+ * rp_device_launch, so packing and threads are what users get. With one thread the clock is that thread's CPU time,
+ * with more it is the wall's. gemm [--f64] [--rounds 9] [--threads 1,2] [--only text] [--level avx512] */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,28 +19,17 @@ enum { MAX_ROUNDS = 101 };
 static const double block_seconds = 0.02;
 
 static const bench_product products[] = {
-    {"square 256", 1, 256, 256, 256, false, false},
-    {"square 384", 1, 384, 384, 384, false, false},
-    {"square 512", 1, 512, 512, 512, false, false},
-    {"square 768", 1, 768, 768, 768, false, false},
-    {"square 1024", 1, 1024, 1024, 1024, false, false},
-    {"square 1536", 1, 1536, 1536, 1536, false, false},
-    {"square 2048", 1, 2048, 2048, 2048, false, false},
-    {"square 3000", 1, 3000, 3000, 3000, false, false},
-    {"square 4096", 1, 4096, 4096, 4096, false, false},
-    {"layer, batch 32", 1, 32, 64, 61, false, false},
-    {"layer, batch 256", 1, 256, 1024, 784, false, false},
-    {"layer, batch 256", 1, 256, 1024, 1024, false, false},
-    {"its weight gradient", 1, 784, 1024, 256, true, false},
-    {"its input gradient", 1, 256, 784, 1024, false, true},
-    {"few rows", 1, 64, 4096, 4096, false, false},
-    {"matrix-vector", 1, 1, 4096, 4096, false, false},
-    {"its transpose", 1, 4096, 1, 4096, false, false},
-    {"long k", 1, 32, 32, 1000000, false, false},
-    {"attention scores", 96, 128, 128, 64, false, true},
-    {"attention values", 96, 128, 64, 128, false, false},
-    {"transformer, wide", 1, 2048, 3072, 768, false, false},
-    {"convolution 3x3", 1, 3136, 64, 576, false, false},
+    {"square 256", 1, 256, 256, 256, false, false},          {"square 384", 1, 384, 384, 384, false, false},
+    {"square 512", 1, 512, 512, 512, false, false},          {"square 768", 1, 768, 768, 768, false, false},
+    {"square 1024", 1, 1024, 1024, 1024, false, false},      {"square 1536", 1, 1536, 1536, 1536, false, false},
+    {"square 2048", 1, 2048, 2048, 2048, false, false},      {"square 3000", 1, 3000, 3000, 3000, false, false},
+    {"square 4096", 1, 4096, 4096, 4096, false, false},      {"layer, batch 32", 1, 32, 64, 61, false, false},
+    {"layer, batch 256", 1, 256, 1024, 784, false, false},   {"layer, batch 256", 1, 256, 1024, 1024, false, false},
+    {"its weight gradient", 1, 784, 1024, 256, true, false}, {"its input gradient", 1, 256, 784, 1024, false, true},
+    {"few rows", 1, 64, 4096, 4096, false, false},           {"matrix-vector", 1, 1, 4096, 4096, false, false},
+    {"its transpose", 1, 4096, 1, 4096, false, false},       {"long k", 1, 32, 32, 1000000, false, false},
+    {"attention scores", 96, 128, 128, 64, false, true},     {"attention values", 96, 128, 64, 128, false, false},
+    {"transformer, wide", 1, 2048, 3072, 768, false, false}, {"convolution 3x3", 1, 3136, 64, 576, false, false},
     {"convolution 7x7", 1, 100352, 64, 147, false, false},
 };
 
@@ -187,7 +175,8 @@ static void report(const bench_data *d, const result *r, means *sum, double *fir
 
     printf("%-19s %3zu %6zu %5zu %7zu %c%c %2u %10.4f %7.1f %5.2f%c %8.2f", s->name, s->batch, s->m, s->n, s->k,
            s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', rp_device_threads(d->device), t[BENCH_OURS] * 1e3,
-           flops / t[BENCH_OURS] / 1e9, (r->reads ? bytes : flops) / t[BENCH_OURS] / r->peak, r->reads ? 'r' : ' ', to_blas);
+           flops / t[BENCH_OURS] / 1e9, (r->reads ? bytes : flops) / t[BENCH_OURS] / r->peak, r->reads ? 'r' : ' ',
+           to_blas);
     if (dnnl > 0)
         printf(" %7.2f", to_dnnl);
     else

@@ -26,7 +26,8 @@ typedef struct primitive {
 /* OpenBLAS, loaded after its environment is set. CBLAS enumerations: row-major 101, no 111, transposed 112. */
 static struct {
     void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
+                  int);
     void (*sgemv)(int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
     void (*dgemv)(int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
     void (*threads)(int);
@@ -50,8 +51,7 @@ static bool load_blas(const char *core)
     handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     return handle != NULL && load(handle, "cblas_sgemm", &blas.sgemm) && load(handle, "cblas_dgemm", &blas.dgemm) &&
            load(handle, "cblas_sgemv", &blas.sgemv) && load(handle, "cblas_dgemv", &blas.dgemv) &&
-           load(handle, "openblas_set_num_threads", &blas.threads) &&
-           load(handle, "openblas_get_corename", &blas.core);
+           load(handle, "openblas_set_num_threads", &blas.threads) && load(handle, "openblas_get_corename", &blas.core);
 }
 
 static void call_blas(bench_data *d)
@@ -135,9 +135,8 @@ static void call_dnnl_sgemm(bench_data *d)
 
     for (size_t i = 0; i < s->batch; i++)
         dnnl_sgemm(s->ta ? 'T' : 'N', s->tb ? 'T' : 'N', (dnnl_dim_t)s->m, (dnnl_dim_t)s->n, (dnnl_dim_t)s->k, 1,
-                   (float *)d->a + i * s->m * s->k, (dnnl_dim_t)(s->ta ? s->m : s->k),
-                   (float *)d->b + i * s->k * s->n, (dnnl_dim_t)(s->tb ? s->k : s->n), 0,
-                   (float *)d->y[2] + i * s->m * s->n, (dnnl_dim_t)s->n);
+                   (float *)d->a + i * s->m * s->k, (dnnl_dim_t)(s->ta ? s->m : s->k), (float *)d->b + i * s->k * s->n,
+                   (dnnl_dim_t)(s->tb ? s->k : s->n), 0, (float *)d->y[2] + i * s->m * s->n, (dnnl_dim_t)s->n);
 }
 
 static dnnl_memory_desc_t dnnl_matrix(const rp_view *view)
@@ -163,8 +162,7 @@ void bench_dnnl_make(bench_data *d)
     dnnl_primitive_desc_t pd;
 
     d->primitive = NULL;
-    if (p == NULL || d->size != 4 ||
-        dnnl_matmul_desc_init(&desc, &md[0], &md[1], NULL, &md[2]) != dnnl_success ||
+    if (p == NULL || d->size != 4 || dnnl_matmul_desc_init(&desc, &md[0], &md[1], NULL, &md[2]) != dnnl_success ||
         dnnl_primitive_desc_create(&pd, &desc, NULL, engine, NULL) != dnnl_success) {
         free(p);
         return;
@@ -196,10 +194,14 @@ void bench_dnnl_free(bench_data *d)
 bench_call *bench_peer(const bench_data *d, int contender)
 {
     switch (contender) {
-    case BENCH_BLAS: return call_blas;
-    case BENCH_DNNL: return d->primitive != NULL ? call_dnnl_primitive : NULL;
-    case BENCH_DNNL_GEMM: return d->size == 4 ? call_dnnl_sgemm : NULL;
-    default: return NULL;
+    case BENCH_BLAS:
+        return call_blas;
+    case BENCH_DNNL:
+        return d->primitive != NULL ? call_dnnl_primitive : NULL;
+    case BENCH_DNNL_GEMM:
+        return d->size == 4 ? call_dnnl_sgemm : NULL;
+    default:
+        return NULL;
     }
 }
 

@@ -17,7 +17,7 @@ enum { BENCH_OURS, BENCH_BLAS, BENCH_DNNL, BENCH_DNNL_GEMM, BENCH_CONTENDERS };
 
 typedef struct bench_data {
     const bench_product *s;
-    size_t size; /* of an element: 4 or 8 */
+    size_t size;        /* of an element: 4 or 8 */
     void *a, *b, *y[3]; /* results: ours, OpenBLAS, oneDNN */
     rp_view in[2], out;
     rp_device *device;

@@ -15,50 +15,52 @@ typedef struct pass {
 } pass;
 
 static volatile long long sink, zero; /* so that reads count as used and writes as new */
-/* What is written where nothing was read. Not zero bits: this processor (Zen 4) stores whole lines of zeros past the caches at 50
- * to 88 GB/s, two to three times as fast as any other line, which is no limit for kernels that store values. */
+/* What is written where nothing was read. Not zero bits: this processor (Zen 4) stores whole lines of zeros past the
+ * caches at 50 to 88 GB/s, two to three times as fast as any other line, which is no limit for kernels that store
+ * values. */
 static volatile long long pattern = 0x3f8123453f812345;
 
 /* Constant reads, writes and bypass make straight code of it. */
-#define PASS(name, isa, vec, store)                                                                                \
-    isa static inline __attribute__((always_inline)) void name##_of(const bench_streams *s, size_t begin,          \
-                                                                    size_t end, int reads, int writes, bool bypass)\
-    {                                                                                                              \
-        vec nothing = {0}, made = {0}, seen = {0};                                                                 \
-                                                                                                                   \
-        made |= pattern;                                                                                           \
-        nothing |= zero;                                                                                           \
-        for (size_t i = begin; i < end; i += sizeof(vec)) {                                                        \
-            vec value[LIMIT_READS] = {{0}};                                                                        \
-                                                                                                                   \
-            for (int r = 0; r < reads; r++) {                                                                      \
-                value[r] = *(const vec *)((const char *)s->in[r] + i);                                             \
-                seen |= value[r];                                                                                  \
-            }                                                                                                      \
-            for (int w = 0; w < writes; w++) {                                                                     \
-                vec *to = (vec *)((char *)s->out[w] + i);                                                          \
-                const vec v = (w < reads ? value[w] : made) | nothing;                                             \
-                                                                                                                   \
-                if (bypass)                                                                                        \
-                    store(to, v);                                                                                  \
-                else                                                                                               \
-                    *to = v;                                                                                       \
-            }                                                                                                      \
-        }                                                                                                          \
-        sink = seen[0];                                                                                            \
-    }                                                                                                              \
-    isa static void name(const pass *p, size_t begin, size_t end)                                                  \
-    {                                                                                                              \
-        const bench_streams *s = p->streams;                                                                       \
-                                                                                                                   \
-        FORMS(name, 1, 0) FORMS(name, 2, 0) FORMS(name, 0, 1) FORMS(name, 1, 1) FORMS(name, 2, 1)                  \
-        FORMS(name, 3, 1) FORMS(name, 3, 2) FORMS(name, 4, 3)                                                      \
+#define PASS(name, isa, vec, store) \
+    isa static inline __attribute__((always_inline)) void name##_of(const bench_streams *s, size_t begin, size_t end, \
+                                                                    int reads, int writes, bool bypass) \
+    { \
+        vec nothing = {0}, made = {0}, seen = {0}; \
+\
+        made |= pattern; \
+        nothing |= zero; \
+        for (size_t i = begin; i < end; i += sizeof(vec)) { \
+            vec value[LIMIT_READS] = {{0}}; \
+\
+            for (int r = 0; r < reads; r++) { \
+                value[r] = *(const vec *)((const char *)s->in[r] + i); \
+                seen |= value[r]; \
+            } \
+            for (int w = 0; w < writes; w++) { \
+                vec *to = (vec *)((char *)s->out[w] + i); \
+                const vec v = (w < reads ? value[w] : made) | nothing; \
+\
+                if (bypass) \
+                    store(to, v); \
+                else \
+                    *to = v; \
+            } \
+        } \
+        sink = seen[0]; \
+    } \
+    isa static void name(const pass *p, size_t begin, size_t end) \
+    { \
+        const bench_streams *s = p->streams; \
+\
+        FORMS(name, 1, 0) \
+        FORMS(name, 2, 0) \
+        FORMS(name, 0, 1) FORMS(name, 1, 1) FORMS(name, 2, 1) FORMS(name, 3, 1) FORMS(name, 3, 2) FORMS(name, 4, 3) \
     }
 
-#define FORMS(name, r, w)                                                                                          \
-    if (s->reads == (r) && s->writes == (w) && p->bypass)                                                          \
-        name##_of(s, begin, end, r, w, true);                                                                      \
-    else if (s->reads == (r) && s->writes == (w))                                                                  \
+#define FORMS(name, r, w) \
+    if (s->reads == (r) && s->writes == (w) && p->bypass) \
+        name##_of(s, begin, end, r, w, true); \
+    else if (s->reads == (r) && s->writes == (w)) \
         name##_of(s, begin, end, r, w, false);
 
 #if defined(__x86_64__)

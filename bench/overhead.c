@@ -4,9 +4,9 @@
  *
  *   build/release/bench/overhead [THREADS]
  *
- * Both sides of a pair run in turn, so that drift hits both alike; the figure is the median over the pairs of their ratio,
- * with the quartiles beside it. The compiled side runs the very program that the eager side built (rp_run_compile), on
- * the same values: their final states are compared bit for bit. */
+ * Both sides of a pair run in turn, so that drift hits both alike; the figure is the median over the pairs of their
+ * ratio, with the quartiles beside it. The compiled side runs the very program that the eager side built
+ * (rp_run_compile), on the same values: their final states are compared bit for bit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,8 +142,8 @@ static void add_states(rp_run *run, const network *net)
     for (int i = 0; i < PARAMETERS; i++)
         for (int part = 0; part < 3; part++) { /* the parameter and Adam's two moments */
             (void)snprintf(name, sizeof name, "%s%s", part == 0 ? "" : part == 1 ? "m." : "v.", parameter[i]);
-            if (rp_run_add_state(run, name, RP_F32, rank[i], shape[i], part == 0 && rank[i] == 2 ? initial : NULL, &err) !=
-                RP_OK)
+            if (rp_run_add_state(run, name, RP_F32, rank[i], shape[i], part == 0 && rank[i] == 2 ? initial : NULL,
+                                 &err) != RP_OK)
                 stop(name, &err);
         }
     free(initial);
@@ -201,8 +201,9 @@ static void compiled_step(rp_compiled *compiled, const feeds *f)
         const char *name;
         const void *from;
         size_t size;
-    } feed[] = {{"x", f->x, sizeof f->x},    {"labels", f->labels, sizeof f->labels}, {"lr", &f->lr, sizeof f->lr},
-                {"c1", &f->c1, sizeof f->c1}, {"c2", &f->c2, sizeof f->c2},            {"rng", f->rng, sizeof f->rng}};
+    } feed[] = {{"x", f->x, sizeof f->x},     {"labels", f->labels, sizeof f->labels},
+                {"lr", &f->lr, sizeof f->lr}, {"c1", &f->c1, sizeof f->c1},
+                {"c2", &f->c2, sizeof f->c2}, {"rng", f->rng, sizeof f->rng}};
     rp_error err = {0};
 
     for (size_t i = 0; i < sizeof feed / sizeof *feed; i++) {
@@ -294,7 +295,8 @@ int main(int argc, char **argv)
         }
         recording(source, recipes[i], threads);
     }
-    printf("\n%-34s %12s %12s   %6s  %s\n", "training step, batch 32, AdamW", "eager", "compiled", "ratio", "(quartiles)");
+    printf("\n%-34s %12s %12s   %6s  %s\n", "training step, batch 32, AdamW", "eager", "compiled", "ratio",
+           "(quartiles)");
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         eager_and_compiled(&networks[i], threads);
     return 0;

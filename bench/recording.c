@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What recording adds to a training step: the same compiled program stepped in three runs in turn, one not recorded, one
- * whose whole state is hashed at every step, one where that happens beside the next step, one with rolling state digests.
+ * What recording adds to a training step: the same compiled program stepped in three runs in turn, one not recorded,
+ * one whose whole state is hashed at every step, one where that happens beside the next step, one with rolling state
+ * digests.
  *
  *   build/release/bench/recording [THREADS [PERIOD [small]]]
  *
  * Runs take turns in short rounds, so that drift hits all alike; a figure is the median over the rounds of the ratio to
- * the run that is not recorded, with the quartiles beside it. Rows of a table bound to the run are gathered by number, as
- * a recipe's steps do. The final states are compared bit for bit. */
+ * the run that is not recorded, with the quartiles beside it. Rows of a table bound to the run are gathered by number,
+ * as a recipe's steps do. The final states are compared bit for bit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add_state(rp_run *run, const char *prefix, char kind, size_t layer, int rank, const size_t *shape, float scale)
+static void add_state(rp_run *run, const char *prefix, char kind, size_t layer, int rank, const size_t *shape,
+                      float scale)
 {
     size_t count = rank == 2 ? shape[0] * shape[1] : shape[0];
     float *initial = calloc(count, sizeof *initial);
@@ -210,7 +212,8 @@ static void steps(side *s, const network *net, cost *c, int round)
         fill_rows(net, rp_compiled_feed(s->compiled, "rows"), s->steps++);
         need(rp_compiled_step(s->compiled, &err), "compiled step", &err);
     }
-    c->wall[round] = (clock_of(CLOCK_MONOTONIC) - wall) / net->steps; /* what hides beside a next step is not waited for */
+    c->wall[round] =
+        (clock_of(CLOCK_MONOTONIC) - wall) / net->steps; /* what hides beside a next step is not waited for */
     if (s->recorder)
         need(rp_recorder_settle(s->recorder, &err), "settle", &err);
     c->cpu[round] = (clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / net->steps;
@@ -238,7 +241,8 @@ static void ratio_text(char out[40], const double *x, const double *y)
     for (int i = 0; i < ROUNDS; i++)
         ratio[i] = x[i] / y[i];
     qsort(ratio, ROUNDS, sizeof *ratio, ascending);
-    (void)snprintf(out, 40, "%.3f (%.3f to %.3f)", ratio[ROUNDS / 2], ratio[ROUNDS / 4], ratio[ROUNDS - 1 - ROUNDS / 4]);
+    (void)snprintf(out, 40, "%.3f (%.3f to %.3f)", ratio[ROUNDS / 2], ratio[ROUNDS / 4],
+                   ratio[ROUNDS - 1 - ROUNDS / 4]);
 }
 
 static void measure(const network *net, unsigned threads, uint64_t period)

@@ -42,7 +42,8 @@ static float *spread(size_t n, float scale)
     return x;
 }
 
-static void add(rp_run *run, bool state, const char *name, rp_dtype dtype, int rank, const size_t *shape, const void *bytes)
+static void add(rp_run *run, bool state, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+                const void *bytes)
 {
     rp_error err = {0};
 
@@ -89,7 +90,8 @@ static void update(rp_graph *g, rp_run *run, const network *net, const char *nam
     (void)snprintf(v_name, sizeof v_name, "v%s", name + 1);
     m = rp_graph_state(g, run, m_name);
     v = rp_graph_state(g, run, v_name);
-    p = rp_adam(p, &m, &v, grad, rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, net->decoupled ? 0.01 : 0, net->decoupled);
+    p = rp_adam(p, &m, &v, grad, rate[0], rate[1], rate[2], 0.9, 0.999, 1e-8, net->decoupled ? 0.01 : 0,
+                net->decoupled);
     rp_graph_set(g, RP_OUTPUT_STATE, name, p);
     rp_graph_set(g, RP_OUTPUT_STATE, m_name, m);
     rp_graph_set(g, RP_OUTPUT_STATE, v_name, v);
@@ -312,8 +314,8 @@ static void run_chain(rp_run *run, const chain *ch, copy *c)
     (void)rp_median(took, CHAIN_ROUNDS); /* sorts */
     (void)rp_median(copied, CHAIN_ROUNDS);
     best = copied[0] / took[0];
-    printf("%-12s %8.2f %8.2f %8.3f %8.3f\n", ch->name, (double)bytes / took[0] * 1e-9, (double)bytes / copied[0] * 1e-9,
-           best, rp_median(ratio, CHAIN_ROUNDS));
+    printf("%-12s %8.2f %8.2f %8.3f %8.3f\n", ch->name, (double)bytes / took[0] * 1e-9,
+           (double)bytes / copied[0] * 1e-9, best, rp_median(ratio, CHAIN_ROUNDS));
     rp_compiled_free(m.compiled);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast an archive is verified, against the rate at which this machine hashes: an unsigned archive of some members is
- * made in the page cache, and rounds of rp_verify are interleaved with SHA-256 of a megabyte in the cache, over and over, by
- * OpenSSL and by our two-stream code, on as many threads as verification takes. Memory is that of a process of its own.
- * Usage: verify [MIB] [MEMBERS] [ROUNDS]: 2048, 16 and 9. */
+ * How fast an archive is verified, against the rate at which this machine hashes: an unsigned archive of some members
+ * is made in the page cache, and rounds of rp_verify are interleaved with SHA-256 of a megabyte in the cache, over and
+ * over, by OpenSSL and by our two-stream code, on as many threads as verification takes. Memory is that of a process of
+ * its own. Usage: verify [MIB] [MEMBERS] [ROUNDS]: 2048, 16 and 9. */
 #define _DEFAULT_SOURCE /* wait4 */
 #include <pthread.h>
 #include <stdio.h>
@@ -191,8 +191,10 @@ int main(int argc, char **argv)
     (void)unlink(path);
     printf("%zu MiB in %zu members: verify %.2f GB/s; SHA-256 on %d threads: OpenSSL's %.2f, ours %.2f\n", mib, members,
            median(rate[0], rounds) * 1e-9, THREADS, median(rate[1], rounds) * 1e-9, median(rate[2], rounds) * 1e-9);
-    printf("ratio of verify to OpenSSL %.2f, to ours %.2f (medians of %zu rounds); peak memory %ld KiB, of which %ld before it "
-           "begins\n", median(ratio[0], rounds), median(ratio[1], rounds), rounds, used, empty);
+    printf(
+        "ratio of verify to OpenSSL %.2f, to ours %.2f (medians of %zu rounds); peak memory %ld KiB, of which %ld before it "
+        "begins\n",
+        median(ratio[0], rounds), median(ratio[1], rounds), rounds, used, empty);
     rp_pool_free(pool);
     return 0;
 }

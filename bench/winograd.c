@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 3 x 3 convolution by minimal filtering beside the direct one and beside oneDNN's two, on ResNet-50's 3 x 3 layers of stride
- * 1, interleaved in one process: medians and ratios of time, and the rounding errors against binary64. oneDNN works in
- * the layouts it likes best, and the conversion into them is not counted against it.
- *   winograd [--rounds 9] [--threads 1] [--batch 2] [--block 20 ms] */
+ * 3 x 3 convolution by minimal filtering beside the direct one and beside oneDNN's two, on ResNet-50's 3 x 3 layers of
+ * stride 1, interleaved in one process: medians and ratios of time, and the rounding errors against binary64. oneDNN
+ * works in the layouts it likes best, and the conversion into them is not counted against it. winograd [--rounds 9]
+ * [--threads 1] [--batch 2] [--block 20 ms] */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -153,8 +153,8 @@ static int run(unsigned threads, size_t rounds, size_t batch)
         return fprintf(stderr, "winograd: %s\n", error.text), 1;
     printf("# %u threads, level %s, batch %zu, medians of %zu; ms; errors: root mean square, greatest\n", threads,
            rp_device_level(device), batch, rounds);
-    printf("%-14s %8s %8s %7s %9s %9s   %-17s  %-17s  %s\n", "layer", "direct", "winograd", "x", "dnnl dir.", "dnnl win.",
-           "direct", "winograd", "dnnl winograd");
+    printf("%-14s %8s %8s %7s %9s %9s   %-17s  %-17s  %s\n", "layer", "direct", "winograd", "x", "dnnl dir.",
+           "dnnl win.", "direct", "winograd", "dnnl winograd");
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         double ms[WHO], e[WHO][2] = {{0}};
         layer l;
@@ -164,9 +164,10 @@ static int run(unsigned threads, size_t rounds, size_t batch)
             if (w < DNNL_DIRECT || l.peer[w] != NULL)
                 error_of(&l, w, e[w]);
         measure(&l, rounds, ms);
-        printf("%4zu at %-6zu %8.3f %8.3f %7.2f %9.3f %9.3f   %.1e %.1e  %.1e %.1e  %.1e %.1e\n", layers[i][1], layers[i][0],
-               ms[DIRECT] * 1e3, ms[WINOGRAD] * 1e3, ms[DIRECT] / ms[WINOGRAD], ms[DNNL_DIRECT] * 1e3, ms[DNNL_WINOGRAD] * 1e3,
-               e[DIRECT][0], e[DIRECT][1], e[WINOGRAD][0], e[WINOGRAD][1], e[DNNL_WINOGRAD][0], e[DNNL_WINOGRAD][1]);
+        printf("%4zu at %-6zu %8.3f %8.3f %7.2f %9.3f %9.3f   %.1e %.1e  %.1e %.1e  %.1e %.1e\n", layers[i][1],
+               layers[i][0], ms[DIRECT] * 1e3, ms[WINOGRAD] * 1e3, ms[DIRECT] / ms[WINOGRAD], ms[DNNL_DIRECT] * 1e3,
+               ms[DNNL_WINOGRAD] * 1e3, e[DIRECT][0], e[DIRECT][1], e[WINOGRAD][0], e[WINOGRAD][1], e[DNNL_WINOGRAD][0],
+               e[DNNL_WINOGRAD][1]);
         fflush(stdout);
         ratio += log(ms[DIRECT] / ms[WINOGRAD]);
         drop(&l);

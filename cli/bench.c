@@ -76,7 +76,10 @@ rp_status rp_command_bench(rp_session *session, int argc, char **argv, rp_error 
         "Times the kernels and measures in the same minute what this host can do at most: fused multiply-adds in\n"
         "registers (fma) and bytes read and copied outside the caches (memory). Times are medians of at least 7.",
         "  reprise bench --threads 1 --only matmul",
-        NULL, 0, options, RP_COUNT(options)};
+        NULL,
+        0,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
     rp_bench_options bench;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the subcommands share: a session that collects results, which reach stdout only when the command has succeeded, and
- * the table of commands. A command never prints; it fills session->out or returns an error. */
+ * What the subcommands share: a session that collects results, which reach stdout only when the command has succeeded,
+ * and the table of commands. A command never prints; it fills session->out or returns an error. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -10,10 +10,10 @@
 #include "rp/rp.h"
 
 typedef struct rp_session {
-    bool json;    /* results as one JSON object */
-    bool colour;  /* stdout is a terminal and NO_COLOR is not set */
-    bool helped;  /* out holds the help that was asked for: nothing else is to be done */
-    int exit;     /* exit code of a result that is not an error: 3 where two archives differ */
+    bool json;   /* results as one JSON object */
+    bool colour; /* stdout is a terminal and NO_COLOR is not set */
+    bool helped; /* out holds the help that was asked for: nothing else is to be done */
+    int exit;    /* exit code of a result that is not an error: 3 where two archives differ */
     rp_buffer out;
     rp_buffer remark; /* one line for stderr beside the results, e.g. which golden differs; may be empty */
 } rp_session;

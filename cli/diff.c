@@ -90,7 +90,10 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
         "operation and the first element whose bits differ, with both values and the distance in ulps.\n"
         "Exit 0 when they have the same id, 3 when they differ. Signatures are not looked at.",
         "  reprise diff monday.reprise tuesday.reprise",
-        names, 2, options, RP_COUNT(options)};
+        names,
+        2,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, path, err);
 
     return status == RP_OK && !session->helped ? compare(session, path, &folders, &job, err) : status;

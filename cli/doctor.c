@@ -27,7 +27,7 @@ static void put_lines(rp_session *session, const json_t *host, bool healthy)
     rp_put_line(session, "system", "%s, %s", text_of(host, "system"), text_of(host, "machine"));
     rp_put_line(session, "floats", "%s%s", text_of(host, "floating_point"),
                 json_is_true(json_object_get(host, "floating_point_repaired")) ? " (repaired at entry)" : "");
-    json_object_foreach(json_object_get(host, "libraries"), key, item) {
+    json_object_foreach (json_object_get(host, "libraries"), key, item) {
         bool match = json_is_true(json_object_get(item, "match"));
 
         if (match)
@@ -36,7 +36,7 @@ static void put_lines(rp_session *session, const json_t *host, bool healthy)
             rp_put_verdict(session, false, "library !", "%s: built against %s, loaded %s", key, text_of(item, "built"),
                            text_of(item, "loaded"));
     }
-    json_object_foreach(json_object_get(host, "levels"), key, item) {
+    json_object_foreach (json_object_get(host, "levels"), key, item) {
         const char *text = json_string_value(item) ? json_string_value(item) : "";
         bool fine = strncmp(text, "conforms", 8) == 0;
 
@@ -79,7 +79,10 @@ rp_status rp_command_doctor(rp_session *session, int argc, char **argv, rp_error
         "Checks the floating-point environment, the versions built against and loaded, and every kernel level of\n"
         "this CPU against the conformance vectors. Exit 5 when this host does not keep the contract.",
         "  reprise doctor --json",
-        NULL, 0, NULL, 0};
+        NULL,
+        0,
+        NULL,
+        0};
     rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
 
     return status == RP_OK && !session->helped ? examine(session, err) : status;

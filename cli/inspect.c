@@ -18,8 +18,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
-        {0, "member", RP_OPTION_TEXT, "NAME", "write this member's bytes to stdout, or to the file of --out", &r->member,
-         false},
+        {0, "member", RP_OPTION_TEXT, "NAME", "write this member's bytes to stdout, or to the file of --out",
+         &r->member, false},
         {'o', "out", RP_OPTION_TEXT, "FILE", "where --member goes", &r->out, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
@@ -28,7 +28,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
         "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.",
         "  reprise inspect loans.reprise\n  reprise inspect loans.reprise --member run/recipe.json",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
     if (status != RP_OK || session->helped)
@@ -37,7 +40,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         return rp_fail(err, RP_EARG, "inspect: --%s belongs to --member NAME; see reprise inspect --help",
                        r->out ? "out" : "force");
     if (r->member && !r->out && session->json)
-        return rp_fail(err, RP_EARG, "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
+        return rp_fail(err, RP_EARG,
+                       "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
     return RP_OK;
 }
 
@@ -141,7 +145,8 @@ static rp_status put_claims(rp_session *session, const rp_archive *archive, rp_e
 
         status = rp_archive_claim(archive, member, &claim, err);
         if (status == RP_OK && claim.kind)
-            rp_put_line(session, "unchecked", "%s%s%s: %s", claim.kind, *claim.key_id ? " by key " : "", claim.key_id, member->name);
+            rp_put_line(session, "unchecked", "%s%s%s: %s", claim.kind, *claim.key_id ? " by key " : "", claim.key_id,
+                        member->name);
     }
     return status;
 }

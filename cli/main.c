@@ -82,11 +82,12 @@ static void overview(rp_buffer *out)
                         "usage: reprise COMMAND [options]     reprise help COMMAND     reprise --version\n\n");
     for (size_t i = 0; i < RP_COUNT(commands); i++)
         rp_buffer_printf(out, "  %-10s%s\n", commands[i].name, commands[i].summary);
-    rp_buffer_text(out, "\nResults go to stdout, progress and errors to stderr; every command takes --json and --help.\n"
-                        "Exit code: 0 fine, 1 failed to run, 2 usage, 3 bits differ, 4 signature or hash wrong,\n"
-                        "5 not supported here, 130 interrupted.\n\n"
-                        "example:\n  reprise keygen me\n  reprise run loans.yaml -o loans.reprise --key me.pem\n"
-                        "  reprise verify loans.reprise --trust me.pub.pem\n  reprise replay loans.reprise\n");
+    rp_buffer_text(out,
+                   "\nResults go to stdout, progress and errors to stderr; every command takes --json and --help.\n"
+                   "Exit code: 0 fine, 1 failed to run, 2 usage, 3 bits differ, 4 signature or hash wrong,\n"
+                   "5 not supported here, 130 interrupted.\n\n"
+                   "example:\n  reprise keygen me\n  reprise run loans.yaml -o loans.reprise --key me.pem\n"
+                   "  reprise verify loans.reprise --trust me.pub.pem\n  reprise replay loans.reprise\n");
 }
 
 static void version(rp_session *session)

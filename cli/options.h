@@ -31,7 +31,7 @@ typedef struct rp_option {
 } rp_option;
 
 typedef struct rp_usage {
-    const char *synopsis;       /* behind "reprise " */
+    const char *synopsis; /* behind "reprise " */
     const char *about;
     const char *example;
     const char *const *operand; /* names of the operands, all of them required */
@@ -46,13 +46,20 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
                            rp_error *err);
 
 /* The two options of everything that computes. */
-#define RP_OPTION_THREADS(where)                                                                                         \
-    {0, "threads", RP_OPTION_COUNT, "N", "use N threads (default: every CPU); never changes a bit", where, false}
-#define RP_OPTION_ISA(where)                                                                                             \
-    {0, "isa", RP_OPTION_TEXT, "LEVEL", "kernels: ref, sse2, avx2, avx512, neon (default: the best); never changes a bit", \
-     where, false}
-#define RP_OPTION_WITHHELD(where)                                                                                          \
-    {0, "withheld", RP_OPTION_TEXT, "DIR", "the folder with the data that was left out of the archive, and its salt", where, false}
+#define RP_OPTION_THREADS(where) \
+    { \
+        0, "threads", RP_OPTION_COUNT, "N", "use N threads (default: every CPU); never changes a bit", where, false \
+    }
+#define RP_OPTION_ISA(where) \
+    { \
+        0, "isa", RP_OPTION_TEXT, "LEVEL", \
+            "kernels: ref, sse2, avx2, avx512, neon (default: the best); never changes a bit", where, false \
+    }
+#define RP_OPTION_WITHHELD(where) \
+    { \
+        0, "withheld", RP_OPTION_TEXT, "DIR", \
+            "the folder with the data that was left out of the archive, and its salt", where, false \
+    }
 #define RP_COUNT(array) (sizeof(array) / sizeof *(array))
 
 #endif

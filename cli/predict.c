@@ -33,7 +33,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Prepares the rows as the archive's run prepared its data and writes one line of predictions a row.\n"
         "The target column may be missing.",
         "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 }
@@ -62,7 +65,8 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     rp_status status = RP_OK;
 
     if (!r->force && rp_file_exists(r->out))
-        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                       r->out);
     status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);

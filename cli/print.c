@@ -19,8 +19,8 @@ static void put_label(rp_buffer *out, const char *label)
         rp_buffer_u8(out, ' ');
 }
 
-/* What comes out of files may hold anything; a terminal must not obey it. A terminal of eight bits takes bare bytes 80 to 9F for
- * control characters too, so those outside a longer character go as well. */
+/* What comes out of files may hold anything; a terminal must not obey it. A terminal of eight bits takes bare bytes 80
+ * to 9F for control characters too, so those outside a longer character go as well. */
 static void put_filtered(rp_buffer *out, const char *text, bool lines)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -245,7 +245,7 @@ static void put_part(rp_buffer *out, const char *key, const json_t *part)
     json_t *value;
 
     rp_put_open(out, key, '{');
-    json_object_foreach((json_t *)part, name, value) {
+    json_object_foreach ((json_t *)part, name, value) {
         const char *text = json_string_value(value);
 
         if (text && is_number(text)) {
@@ -266,7 +266,7 @@ void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics)
     json_t *value;
 
     rp_put_open(out, key, '{');
-    json_object_foreach((json_t *)metrics, name, value) {
+    json_object_foreach ((json_t *)metrics, name, value) {
         if (json_is_object(value))
             put_part(out, name, value);
         else
@@ -294,8 +294,7 @@ void rp_put_metric_lines(rp_session *session, const json_t *metrics)
         }
         rp_buffer_u8(&line, 0);
         if (line.size > 1)
-            rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data,
-                        (long long)json_integer_value(rows));
+            rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data, (long long)json_integer_value(rows));
         rp_buffer_free(&line);
     }
 }

@@ -27,7 +27,8 @@ const char *rp_rounded(char out[RP_NUMBER_TEXT], const char *decimal, size_t dec
 /* JSON: commas put themselves. key NULL inside an array, and for the outermost object. */
 void rp_put_open(rp_buffer *out, const char *key, char bracket);
 void rp_put_close(rp_buffer *out, char bracket);
-void rp_put_text(rp_buffer *out, const char *key, const char *text); /* NULL: null; bytes that are not UTF-8 become '?' */
+void rp_put_text(rp_buffer *out, const char *key,
+                 const char *text); /* NULL: null; bytes that are not UTF-8 become '?' */
 void rp_put_integer(rp_buffer *out, const char *key, uint64_t value);
 void rp_put_bool(rp_buffer *out, const char *key, bool value);
 void rp_put_seconds(rp_buffer *out, const char *key, double value); /* a number with six decimals */
@@ -38,8 +39,8 @@ void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics);
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
 void rp_put_metric_lines(rp_session *session, const json_t *metrics);
 
-/* "signed  by key ..." for each statement, with what it states: only provenance and endorsements vouch for the run. Those of
- * keys that are not trusted are named last, and not quoted. */
+/* "signed  by key ..." for each statement, with what it states: only provenance and endorsements vouch for the run.
+ * Those of keys that are not trusted are named last, and not quoted. */
 void rp_put_signers(rp_session *session, const rp_verification *verified);
 void rp_put_statements_json(rp_buffer *out, const char *key, const rp_verified_statement *list, size_t count);
 /* What became of a policy's clauses; nothing for NULL. */

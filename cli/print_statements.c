@@ -13,16 +13,17 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
                        all = scope->segments_total;
 
     if (!v->identical)
-        rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %s", one->key_id, one->key_type, one->time,
-                       v->difference);
+        rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %s", one->key_id, one->key_type,
+                       one->time, v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
         rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
                     one->key_type, one->time, total, v->level, v->conforms ? "" : ", which do not conform there");
     else
-        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s",
+        rp_put_line(session, "replayed",
+                    "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s",
                     one->key_id, one->key_type, one->time, segments, all, steps, total,
-                    scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
-                    v->conforms ? "" : ", which do not conform there");
+                    scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed,
+                    v->level, v->conforms ? "" : ", which do not conform there");
 }
 
 static void put_approval_line(rp_session *session, const rp_verified_statement *one)
@@ -123,8 +124,8 @@ void rp_put_policy_lines(rp_session *session, const rp_policy_result *policy)
 {
     if (!policy)
         return;
-    rp_put_line(session, "policy", "%.200s: %zu of %zu clauses met (SHA-256 %s)", policy->name, policy->clauses - policy->unmet,
-                policy->clauses, policy->digest);
+    rp_put_line(session, "policy", "%.200s: %zu of %zu clauses met (SHA-256 %s)", policy->name,
+                policy->clauses - policy->unmet, policy->clauses, policy->digest);
     for (size_t i = 0; i < policy->clauses; i++)
         rp_put_verdict(session, policy->clause[i].met, policy->clause[i].met ? "met" : "unmet", "%s: %s",
                        policy->clause[i].clause, policy->clause[i].text);

@@ -21,9 +21,9 @@ static const double redraw_seconds = 0.1;
 /* Everything that ends the command. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* The first signal asks for the end, the second ends at once; but one within a second of the first is the same wish: timeout(1)
- * and service managers send theirs to the process and to its group. Async-signal-safe: clock_gettime, unlink, rmdir, write and
- * _exit only. */
+/* The first signal asks for the end, the second ends at once; but one within a second of the first is the same wish:
+ * timeout(1) and service managers send theirs to the process and to its group. Async-signal-safe: clock_gettime,
+ * unlink, rmdir, write and _exit only. */
 static void on_signal(int number)
 {
     static const char message[] = "reprise: interrupted\n";
@@ -131,7 +131,8 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
 
     (void)snprintf(tail, sizeof tail, "  %llu/%llu%s%s  ETA %s s", (unsigned long long)p->step,
                    (unsigned long long)p->steps, p->loss < INFINITY ? "  loss " : "",
-                   p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "", rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
+                   p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "",
+                   rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
     used = strlen(meter->label) + strlen(tail) + 5;
     bar = width > used + 4 ? width - used : 4;
     bar = bar < 40 ? bar : 40;

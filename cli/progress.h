@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Progress on stderr while it is a terminal, and interruption: SIGINT, SIGTERM and SIGHUP stop a job between two steps, so
- * that it ends as any failing job does and leaves nothing behind; a second one, or one while no steps run (data being
- * prepared, an archive being written), removes temporary files and ends the process at once. */
+ * Progress on stderr while it is a terminal, and interruption: SIGINT, SIGTERM and SIGHUP stop a job between two steps,
+ * so that it ends as any failing job does and leaves nothing behind; a second one, or one while no steps run (data
+ * being prepared, an archive being written), removes temporary files and ends the process at once. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -9,9 +9,9 @@
 
 typedef struct rp_meter {
     const char *label;
-    bool shown;       /* stderr is a terminal that can rewrite a line */
+    bool shown; /* stderr is a terminal that can rewrite a line */
     bool colour;
-    bool drawn;       /* something stands on the line */
+    bool drawn; /* something stands on the line */
     double start, last;
 } rp_meter;
 

@@ -39,15 +39,18 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "  reprise replay loans.reprise --threads 3 --isa ref\n"
         "  reprise replay loans.reprise --sample 5% --seed \"audit 17 of 2026\" --parallel 4\n"
         "  reprise replay loans.reprise --trust me.pub.pem --attest --key validator.pem",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
 
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
     return status == RP_OK && !session->helped ? rp_choice_resolve(&r->choice, err) : status;
 }
 
-static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
-                          const rp_job *job, const json_t *metrics, rp_error *err)
+static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive,
+                          const rp_verification *verified, const rp_job *job, const json_t *metrics, rp_error *err)
 {
     rp_buffer *out = &session->out;
     rp_status status;
@@ -74,8 +77,8 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     return status;
 }
 
-static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
-                           const rp_job *job, const json_t *metrics, rp_error *err)
+static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive,
+                           const rp_verification *verified, const rp_job *job, const json_t *metrics, rp_error *err)
 {
     char seconds[RP_NUMBER_TEXT];
     rp_status status;
@@ -112,8 +115,12 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     json_t *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
-    rp_job_options options = {.threads = r.threads, .level = r.level, .progress = rp_meter_update, .self = &meter,
-                              .begun = &r.attest.outcome.begun, .choice = &r.choice.choice};
+    rp_job_options options = {.threads = r.threads,
+                              .level = r.level,
+                              .progress = rp_meter_update,
+                              .self = &meter,
+                              .begun = &r.attest.outcome.begun,
+                              .choice = &r.choice.choice};
 
     if (status != RP_OK || session->helped)
         return status;

@@ -61,19 +61,23 @@ rp_status rp_choice_resolve(rp_choice *c, rp_error *err)
     if (!c->sample && c->seed)
         return rp_fail(err, RP_EARG, "replay: --seed is of use only with --sample; see reprise replay --help");
     if (c->sample && !c->seed)
-        return rp_fail(err, RP_EARG, "replay: --sample needs --seed TEXT, words of your own that whoever made the archive "
-                                     "could not know");
+        return rp_fail(err, RP_EARG,
+                       "replay: --sample needs --seed TEXT, words of your own that whoever made the archive "
+                       "could not know");
     if (c->steps) {
         c->choice.mode = RP_REPLAY_RANGE;
         if (!parse_range(c->steps, &c->choice))
-            return rp_fail(err, RP_EARG, "replay: --steps: expected FIRST:LAST, two step numbers, found %.60s", c->steps);
+            return rp_fail(err, RP_EARG, "replay: --steps: expected FIRST:LAST, two step numbers, found %.60s",
+                           c->steps);
     }
     if (c->sample) {
         c->choice.mode = RP_REPLAY_SAMPLE;
         c->choice.seed = c->seed;
         if (!parse_share(c->sample, &c->choice.share))
-            return rp_fail(err, RP_EARG, "replay: --sample: expected a share above 0 and at most 1 (or 100%%), to six "
-                                         "decimals, found %.60s", c->sample);
+            return rp_fail(err, RP_EARG,
+                           "replay: --sample: expected a share above 0 and at most 1 (or 100%%), to six "
+                           "decimals, found %.60s",
+                           c->sample);
     }
     return RP_OK;
 }
@@ -115,8 +119,8 @@ static void put_sample(rp_session *session, const rp_replay_scope *scope, const 
     char text[RP_NUMBER_TEXT], line[512] = "";
     size_t used = 0;
 
-    rp_put_line(session, "sample", "%llu of %llu segments, drawn by the seed \"%s\"", (unsigned long long)scope->segments,
-                (unsigned long long)scope->segments_total, scope->seed);
+    rp_put_line(session, "sample", "%llu of %llu segments, drawn by the seed \"%s\"",
+                (unsigned long long)scope->segments, (unsigned long long)scope->segments_total, scope->seed);
     for (uint64_t i = 0; i < scope->segments && i < LISTED; i++)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%zu", i ? " " : "", list[i]);
     rp_put_line(session, "segments", "%s%s", line, scope->segments > LISTED ? " ... (all of them: --json)" : "");
@@ -141,10 +145,11 @@ rp_status rp_choice_put_lines(rp_session *session, const rp_job *job, rp_error *
         put_sample(session, scope, list);
     else if (status == RP_OK)
         rp_put_line(session, "range", "steps %llu to %llu; %llu of %llu segments from end to end",
-                    (unsigned long long)scope->first, (unsigned long long)scope->last, (unsigned long long)scope->segments,
-                    (unsigned long long)scope->segments_total);
+                    (unsigned long long)scope->first, (unsigned long long)scope->last,
+                    (unsigned long long)scope->segments, (unsigned long long)scope->segments_total);
     if (status == RP_OK)
-        rp_put_line(session, "proves", "the replayed steps, given the states recorded where they begin (docs/replay.md)");
+        rp_put_line(session, "proves",
+                    "the replayed steps, given the states recorded where they begin (docs/replay.md)");
     rp_free(list);
     return status;
 }
@@ -157,8 +162,9 @@ static void put_chances(rp_buffer *out, const rp_replay_scope *scope)
     rp_put_seconds(out, "one", rp_sample_catches(scope->segments_total, scope->segments, 1));
     for (size_t i = 0; i < RP_COUNT(shares); i++) {
         (void)snprintf(key, sizeof key, "%u%%", shares[i]);
-        rp_put_seconds(out, key,
-                       rp_sample_catches(scope->segments_total, scope->segments, forged(scope->segments_total, shares[i])));
+        rp_put_seconds(
+            out, key,
+            rp_sample_catches(scope->segments_total, scope->segments, forged(scope->segments_total, shares[i])));
     }
     rp_put_close(out, '}');
 }

@@ -11,12 +11,20 @@ typedef struct rp_choice {
     rp_replay_choice choice;
 } rp_choice;
 
-#define RP_OPTION_CHOICE(c)                                                                                              \
-    {0, "steps", RP_OPTION_TEXT, "A:B", "replay only steps A to B, from the checkpoint before A", &(c)->steps, false},   \
-    {0, "sample", RP_OPTION_TEXT, "SHARE", "replay a share of the segments between checkpoints: 0.05 or 5%",              \
-     &(c)->sample, false},                                                                                               \
-    {0, "seed", RP_OPTION_TEXT, "TEXT", "with --sample: the auditor's words that draw them", &(c)->seed, false},         \
-    {0, "parallel", RP_OPTION_COUNT, "P", "replay P segments at a time, each on --threads of its own", &(c)->parallel, false}
+#define RP_OPTION_CHOICE(c) \
+    {0, "steps", RP_OPTION_TEXT, "A:B", "replay only steps A to B, from the checkpoint before A", &(c)->steps, false}, \
+        {0, \
+         "sample", \
+         RP_OPTION_TEXT, \
+         "SHARE", \
+         "replay a share of the segments between checkpoints: 0.05 or 5%", \
+         &(c)->sample, \
+         false}, \
+        {0, "seed", RP_OPTION_TEXT, "TEXT", "with --sample: the auditor's words that draw them", &(c)->seed, false}, \
+    { \
+        0, "parallel", RP_OPTION_COUNT, "P", "replay P segments at a time, each on --threads of its own", \
+            &(c)->parallel, false \
+    }
 
 /* Understands what was given. Errors: RP_EARG. */
 rp_status rp_choice_resolve(rp_choice *choice, rp_error *err);

@@ -17,7 +17,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
-        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause", &r->policy, false},
+        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
+         &r->policy, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
     const rp_usage usage = {
@@ -26,13 +27,16 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "It needs no network and no scripts, and prints on A4. The same archive, keys and policy give the same bytes.\n"
         "Where the policy is not met the page is written, says so first, and the exit code is 4.",
         "  reprise report loans.reprise -o loans.html --trust me.pub.pem",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 }
 
-static void put_result(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *verified,
-                       size_t length)
+static void put_result(rp_session *session, const request *r, const rp_archive *archive,
+                       const rp_verification *verified, size_t length)
 {
     rp_buffer *out = &session->out;
 
@@ -51,8 +55,7 @@ static void put_result(rp_session *session, const request *r, const rp_archive *
     if (verified) {
         rp_put_signers(session, verified);
         rp_put_policy_lines(session, verified->policy);
-    }
-    else
+    } else
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
 }
 
@@ -65,7 +68,8 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
     rp_status status;
 
     if (!r->force && rp_file_exists(r->out))
-        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", r->out);
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                       r->out);
     status = r->policy ? rp_archive_open_policy(&archive, &verified, r->archive, &r->trust, r->policy, err)
                        : rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)

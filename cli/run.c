@@ -24,7 +24,8 @@ static rp_status parse_seconds(const char *text, double *out, rp_error *err)
 
     *out = text ? strtod(text, &end) : SAVE_EVERY;
     if (text && (strspn(text, "0123456789.") != strlen(text) || end == text || *end || *out > SAVE_EVERY_MAX))
-        return rp_fail(err, RP_EARG, "run: --save-every: expected seconds from 0 to %d, found %.40s", SAVE_EVERY_MAX, text);
+        return rp_fail(err, RP_EARG, "run: --save-every: expected seconds from 0 to %d, found %.40s", SAVE_EVERY_MAX,
+                       text);
     return RP_OK;
 }
 
@@ -33,16 +34,18 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     static const char *const names[] = {"RECIPE.yaml"};
     const rp_option options[] = {
         {'o', "out", RP_OPTION_TEXT, "FILE", "the archive to write (required unless --no-record)", &r->out, false},
-        {0, "key", RP_OPTION_TEXT, "FILE", "sign with this private key (PEM); without it the archive is unsigned", &r->key,
-         false},
+        {0, "key", RP_OPTION_TEXT, "FILE", "sign with this private key (PEM); without it the archive is unsigned",
+         &r->key, false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "the key's passphrase is the first line of FILE", &r->passphrase,
          false},
-        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
+         &r->cert, false},
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
-        {0, "withhold", RP_OPTION_TEXT, "DIR", "leave the data out of the archive, bound by salted digests, into this folder",
-         &r->withhold, false},
-        {0, "force", RP_OPTION_FLAG, NULL, "replace the archive if it exists, and drop what an interrupted run left; never a file of --withhold",
+        {0, "withhold", RP_OPTION_TEXT, "DIR",
+         "leave the data out of the archive, bound by salted digests, into this folder", &r->withhold, false},
+        {0, "force", RP_OPTION_FLAG, NULL,
+         "replace the archive if it exists, and drop what an interrupted run left; never a file of --withhold",
          &r->force, false},
         {0, "resume", RP_OPTION_FLAG, NULL, "go on with an interrupted run, if there is one", &r->resume, false},
         {0, "save-every", RP_OPTION_TEXT, "SECONDS", "how often to make a point to resume from (default: 60; 0: never)",
@@ -55,7 +58,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "The same recipe and data give the same archive id on every host. A run that is interrupted or killed\n"
         "leaves its points in OUT.reprise.resume: --resume goes on from the last one, and the archive is the same.",
         "  reprise run examples/loans.yaml -o loans.reprise --key me.pem",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->recipe, err);
 
     if (status != RP_OK || session->helped)
@@ -64,7 +70,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     if (status != RP_OK)
         return status;
     if (r->no_record && (r->resume || r->save_every))
-        return rp_fail(err, RP_EARG, "run: --no-record leaves nothing to resume from: leave out --resume and --save-every");
+        return rp_fail(err, RP_EARG,
+                       "run: --no-record leaves nothing to resume from: leave out --resume and --save-every");
     if (r->no_record && (r->out || r->key || r->withhold))
         return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
     if (!r->no_record && !r->out)
@@ -101,7 +108,8 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_close(out, '}');
 }
 
-static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key, const json_t *metrics)
+static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
+                      const json_t *metrics)
 {
     char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT];
 
@@ -125,8 +133,8 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
     if (r->out)
         rp_put_line(session, "written", "%s", r->out);
     if (r->withhold)
-        rp_put_line(session, "left out", "the data, and scores of single rows, to %s: keep it and its salt secret, and safe",
-                    r->withhold);
+        rp_put_line(session, "left out",
+                    "the data, and scores of single rows, to %s: keep it and its salt secret, and safe", r->withhold);
     if (key)
         rp_put_line(session, "signed", "by key %s (%s)%s", rp_key_id(key), rp_key_type(key),
                     strcmp(rp_key_type(key), "Ed25519") ? "" : ", no bundle: OpenSSF Model Signing has no such keys");
@@ -142,8 +150,14 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     json_t *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
-    rp_job_options options = {.threads = r.threads, .level = r.level, .no_record = r.no_record, .progress = rp_meter_update,
-                              .self = &meter, .withhold = r.withhold, .save_every = r.save_seconds, .resume = r.resume};
+    rp_job_options options = {.threads = r.threads,
+                              .level = r.level,
+                              .no_record = r.no_record,
+                              .progress = rp_meter_update,
+                              .self = &meter,
+                              .withhold = r.withhold,
+                              .save_every = r.save_seconds,
+                              .resume = r.resume};
 
     if (status != RP_OK || session->helped)
         return status;

@@ -21,7 +21,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "log-key", RP_OPTION_LIST, "PUB.pem", "a log's public key: the archive must carry a proof by that log",
          &r->log_key, false},
         RP_OPTIONS_TRUST(&r->authorities),
-        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "what must be there, and whose keys count: docs/policy.md", &r->policy, false},
+        {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "what must be there, and whose keys count: docs/policy.md",
+         &r->policy, false},
         RP_OPTION_PARENT(&r->parent),
     };
     const rp_usage usage = {
@@ -31,13 +32,18 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "and approvals that the policy asks for; every clause that is not met is told, and the exit code is 4.",
         "  reprise verify loans.reprise --trust me.pub.pem\n"
         "  reprise verify loans.reprise --policy production.yaml",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    if (status == RP_OK && !session->helped && r->trust.count + r->authorities.ca.count == 0 && !r->allow_unsigned && !r->policy)
-        return rp_fail(err, RP_EARG, "verify: whose signature counts? give --trust PUB.pem with the signer's public key, --ca "
-                                     "ROOT.pem with the root of its certificate, --policy POLICY.yaml, or "
-                                     "--allow-unsigned to check an unsigned archive by its hashes alone");
+    if (status == RP_OK && !session->helped && r->trust.count + r->authorities.ca.count == 0 && !r->allow_unsigned &&
+        !r->policy)
+        return rp_fail(err, RP_EARG,
+                       "verify: whose signature counts? give --trust PUB.pem with the signer's public key, --ca "
+                       "ROOT.pem with the root of its certificate, --policy POLICY.yaml, or "
+                       "--allow-unsigned to check an unsigned archive by its hashes alone");
     return status;
 }
 
@@ -88,8 +94,11 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
 {
     bool met = !v->policy || v->policy->unmet == 0;
 
-    rp_put_verdict(session, met, met ? "verified" : "not met", met ? "%s" : "%s: every byte is as it was signed, but the policy asks "
-                   "for more", r->archive);
+    rp_put_verdict(session, met, met ? "verified" : "not met",
+                   met ? "%s"
+                       : "%s: every byte is as it was signed, but the policy asks "
+                         "for more",
+                   r->archive);
     rp_put_line(session, "archive", "%s", v->archive_id);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
@@ -101,9 +110,12 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
         const rp_verified_proof *one = &v->proof[i];
         const char *id = one->key_id;
 
-        rp_put_line(session, *id ? "logged" : "unchecked", "entry %llu of %llu in %s, %s%s", (unsigned long long)one->index,
-                    (unsigned long long)one->log_size, one->origin, *id ? "signed by key " : "says a proof whose signer is "
-                    "not known here: give --log-key", id);
+        rp_put_line(session, *id ? "logged" : "unchecked", "entry %llu of %llu in %s, %s%s",
+                    (unsigned long long)one->index, (unsigned long long)one->log_size, one->origin,
+                    *id ? "signed by key "
+                        : "says a proof whose signer is "
+                          "not known here: give --log-key",
+                    id);
     }
     rp_put_trust(session, v);
     rp_put_policy_lines(session, v->policy);
@@ -131,11 +143,14 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
         status = rp_trust_request_load(&store, &r.authorities, err);
     if (status == RP_OK && r.policy)
         status = rp_policy_load(&policy, r.policy, err);
-    options = (rp_verify_options){.allow_unsigned = r.allow_unsigned, .log_key = (const rp_key *const *)logs.key,
-                                  .log_keys = logs.count, .trust = store, .policy = policy, .tell_unmet = true};
+    options = (rp_verify_options){.allow_unsigned = r.allow_unsigned,
+                                  .log_key = (const rp_key *const *)logs.key,
+                                  .log_keys = logs.count,
+                                  .trust = store,
+                                  .policy = policy,
+                                  .tell_unmet = true};
     if (status == RP_OK)
-        status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count,
-                           &options, &result, &archive, err);
+        status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count, &options, &result, &archive, err);
     if (status == RP_OK)
         status = rp_parent_check(archive, r.parent, err);
     if (status == RP_OK && session->json)

@@ -211,7 +211,7 @@ uint64_t rp_ulps(const void *a, const void *b, rp_dtype dtype)
         const uint16_t u = rp_canonical_bf16(host_u16(a)), v = rp_canonical_bf16(host_u16(b));
         const int nans = (u == 0x7FC0u) + (v == 0x7FC0u);
 
-        return nans == 2 ? 0
+        return nans == 2   ? 0
                : nans == 1 ? UINT64_MAX
                            : distance(place_f32((uint32_t)u << 16) >> 16, place_f32((uint32_t)v << 16) >> 16);
     }

@@ -9,17 +9,46 @@
 
 #include "rp/dtype.h"
 
-static inline uint32_t rp_bits_f32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
-static inline float rp_from_bits_f32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
-static inline uint64_t rp_bits_f64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
-static inline double rp_from_bits_f64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
+static inline uint32_t rp_bits_f32(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline float rp_from_bits_f32(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+static inline uint64_t rp_bits_f64(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline double rp_from_bits_f64(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
 
 /* CONTRACT 2: the one NaN that is ever hashed, saved or read out: 0x7FC00000, 0x7FF8000000000000. */
-static inline float rp_canonical_f32(float x) { return x == x ? x : rp_from_bits_f32(0x7FC00000u); }
-static inline double rp_canonical_f64(double x) { return x == x ? x : rp_from_bits_f64(0x7FF8000000000000u); }
+static inline float rp_canonical_f32(float x)
+{
+    return x == x ? x : rp_from_bits_f32(0x7FC00000u);
+}
+static inline double rp_canonical_f64(double x)
+{
+    return x == x ? x : rp_from_bits_f64(0x7FF8000000000000u);
+}
 
 /* bf16 is the upper half of a binary32 (CONTRACT 2.1): to it is rounded once, to nearest even; from it is exact. */
-static inline float rp_f32_of_bf16(uint16_t x) { return rp_from_bits_f32((uint32_t)x << 16); }
+static inline float rp_f32_of_bf16(uint16_t x)
+{
+    return rp_from_bits_f32((uint32_t)x << 16);
+}
 
 static inline uint16_t rp_bf16_of_f32(float x)
 {
@@ -30,7 +59,10 @@ static inline uint16_t rp_bf16_of_f32(float x)
 
 uint16_t rp_bf16_of_f64(double x);
 uint16_t rp_bf16_of_i64(int64_t x);
-static inline uint16_t rp_canonical_bf16(uint16_t x) { return (x & 0x7FFFu) > 0x7F80u ? 0x7FC0u : x; }
+static inline uint16_t rp_canonical_bf16(uint16_t x)
+{
+    return (x & 0x7FFFu) > 0x7F80u ? 0x7FC0u : x;
+}
 
 /* Copies count elements of host data to little-endian bytes with canonical NaNs (bool becomes 0 or 1), and back.
  * to_host: a bool byte above 1 becomes 1. No overlap. */

@@ -25,8 +25,14 @@
 enum { CONTROL = 0xFFC0, WANTED = 0x1F80 };
 enum { ROUNDING = 0x6000, FLUSH = 0x8040, TRAPS = 0x1F80, TRAPS_OFF = 0x1F80 };
 
-static uint64_t read_control(void) { return _mm_getcsr(); }
-static void write_control(uint64_t v) { _mm_setcsr((unsigned)v); }
+static uint64_t read_control(void)
+{
+    return _mm_getcsr();
+}
+static void write_control(uint64_t v)
+{
+    _mm_setcsr((unsigned)v);
+}
 
 #elif defined(__aarch64__)
 
@@ -59,8 +65,14 @@ static void write_control(uint64_t v)
 #define ROUNDING UINT64_MAX
 enum { FLUSH = 0, TRAPS = 0, TRAPS_OFF = 0 };
 
-static uint64_t read_control(void) { return (uint64_t)fegetround(); }
-static void write_control(uint64_t v) { fesetround((int)v); }
+static uint64_t read_control(void)
+{
+    return (uint64_t)fegetround();
+}
+static void write_control(uint64_t v)
+{
+    fesetround((int)v);
+}
 #endif
 
 /* One operation of the proof. Operands and result are volatile, so no compiler can do it at build time or move it
@@ -98,14 +110,14 @@ static const proof64 proofs64[] = {
 };
 
 /* volatile: the processor does it, not the compiler. */
-#define COMPUTE(bits, T)                                                  \
-    static uint##bits##_t compute##bits(const proof##bits *p)             \
-    {                                                                     \
-        volatile T a = rp_from_bits_f##bits(p->a);                        \
-        volatile T b = rp_from_bits_f##bits(p->b);                        \
+#define COMPUTE(bits, T) \
+    static uint##bits##_t compute##bits(const proof##bits *p) \
+    { \
+        volatile T a = rp_from_bits_f##bits(p->a); \
+        volatile T b = rp_from_bits_f##bits(p->b); \
         volatile T result = p->op == '*' ? a * b : p->op == '/' ? a / b : a + b; \
-                                                                          \
-        return rp_bits_f##bits(result);                                   \
+\
+        return rp_bits_f##bits(result); \
     }
 
 COMPUTE(32, float)
@@ -119,8 +131,8 @@ static rp_status prove(rp_error *err)
 
         if (found != p->expected)
             return rp_fail(err, RP_EFPENV,
-                           "floating-point environment: %s: expected 0x%08" PRIx32 ", found 0x%08" PRIx32
-                           " (" REGISTER " 0x%" PRIx64 "); this host or thread cannot be brought under the contract",
+                           "floating-point environment: %s: expected 0x%08" PRIx32 ", found 0x%08" PRIx32 " (" REGISTER
+                           " 0x%" PRIx64 "); this host or thread cannot be brought under the contract",
                            p->what, p->expected, found, read_control());
     }
     for (size_t i = 0; i < sizeof proofs64 / sizeof *proofs64; i++) {
@@ -173,6 +185,8 @@ void rp_fpenv_describe(char *out, size_t size)
 
     snprintf(out, size, REGISTER " 0x%" PRIx64 ": %s, subnormals %s, traps %s", v,
              (v & ROUNDING) == (WANTED & ROUNDING) ? "nearest even" : "NOT nearest even",
-             FLUSH == 0 ? "proved by arithmetic" : v & FLUSH ? "FLUSHED" : "kept",
+             FLUSH == 0  ? "proved by arithmetic"
+             : v & FLUSH ? "FLUSHED"
+                         : "kept",
              (v & TRAPS) == TRAPS_OFF ? "masked" : "ON");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Elementary functions under the contract (CONTRACT 5). binary32: correctly rounded, proven over all 2^32 inputs by
- * tests/determinism/prove_math.c. binary64: the written sequence of IEEE operations of the contract, with its stated error bound.
- * Out of line here; determinism/math_*inline.h have the same functions as static inline for kernels to vectorise. */
+ * tests/determinism/prove_math.c. binary64: the written sequence of IEEE operations of the contract, with its stated
+ * error bound. Out of line here; determinism/math_*inline.h have the same functions as static inline for kernels to
+ * vectorise. */
 #ifndef DETERMINISM_MATH_H
 #define DETERMINISM_MATH_H
 

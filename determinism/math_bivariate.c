@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The functions of two arguments out of line, and the decision of binary32 results that are in doubt: power series in
- * fixed point (determinism/wide.h). The error of what is rounded here is below 2^-240 of it; docs/math-proof.md says what
- * that proves and what it makes certain for all purposes but proof. */
+ * fixed point (determinism/wide.h). The error of what is rounded here is below 2^-240 of it; docs/math-proof.md says
+ * what that proves and what it makes certain for all purposes but proof. */
 #include "determinism/math.h"
 #include "determinism/math_bivariate_f32_inline.h"
 #include "determinism/math_bivariate_inline.h"
 #include "determinism/wide.h"
 
-static const rp_wide ln2 = {{0xE7B87620, 0x8BAAFA2B, 0x8A0D175B, 0x7298B62D, 0x40F34326, 0x03F2F6AF, 0xC9E3B398,
-                             0xD1CF79AB, 0xB17217F7, 0}};
-static const rp_wide quarter_pi = {{0x514A0879, 0x3B139B22, 0x020BBEA6, 0x8A67CC74, 0x29024E08, 0x80DC1CD1, 0xC4C6628B,
-                                    0x2168C234, 0xC90FDAA2, 0}};
+static const rp_wide ln2 = {
+    {0xE7B87620, 0x8BAAFA2B, 0x8A0D175B, 0x7298B62D, 0x40F34326, 0x03F2F6AF, 0xC9E3B398, 0xD1CF79AB, 0xB17217F7, 0}};
+static const rp_wide quarter_pi = {
+    {0x514A0879, 0x3B139B22, 0x020BBEA6, 0x8A67CC74, 0x29024E08, 0x80DC1CD1, 0xC4C6628B, 0x2168C234, 0xC90FDAA2, 0}};
 
 /* |x| = m 2^exponent with 2^23 <= m < 2^24; x is finite and not 0 */
 typedef struct parts {
@@ -230,10 +230,28 @@ float rp_atan2_f32_decide(float y, float x, float tried)
 
 /* --- out of line ------------------------------------------------------------------------------------------------ */
 
-float rp_pow_f32(float x, float y) { return rp_pow_f32_inline(x, y); }
-float rp_atan2_f32(float y, float x) { return rp_atan2_f32_inline(y, x); }
-float rp_hypot_f32(float x, float y) { return rp_hypot_f32_inline(x, y); }
+float rp_pow_f32(float x, float y)
+{
+    return rp_pow_f32_inline(x, y);
+}
+float rp_atan2_f32(float y, float x)
+{
+    return rp_atan2_f32_inline(y, x);
+}
+float rp_hypot_f32(float x, float y)
+{
+    return rp_hypot_f32_inline(x, y);
+}
 
-double rp_pow_f64(double x, double y) { return rp_pow_f64_inline(x, y); }
-double rp_atan2_f64(double y, double x) { return rp_atan2_f64_inline(y, x); }
-double rp_hypot_f64(double x, double y) { return rp_hypot_f64_inline(x, y); }
+double rp_pow_f64(double x, double y)
+{
+    return rp_pow_f64_inline(x, y);
+}
+double rp_atan2_f64(double y, double x)
+{
+    return rp_atan2_f64_inline(y, x);
+}
+double rp_hypot_f64(double x, double y)
+{
+    return rp_hypot_f64_inline(x, y);
+}

@@ -103,7 +103,8 @@ RP_EARLY double rp_pow_f64_inline(double x, double y)
 
     uint64_t zero = rp_mask(a == 0.0), infinite = rp_mask(a == HUGE_VAL), negative = rp_mask(y < 0.0);
 
-    z = rp_from_bits_f64((rp_bits_f64(z) & ~zero & ~infinite) | (0x7FF0000000000000u & (zero ^ infinite) & (negative ^ infinite)));
+    z = rp_from_bits_f64((rp_bits_f64(z) & ~zero & ~infinite) |
+                         (0x7FF0000000000000u & (zero ^ infinite) & (negative ^ infinite)));
     return rp_pow_ends(z, x, a, y);
 }
 
@@ -121,7 +122,8 @@ static inline rp_atan2_parts rp_atan2_reduce(double y, double x, double g)
     double most = rp_select_f64(steep, b, a), least = rp_select_f64(steep, a, b);
     int low = (least < 0x1.a827999fcef32p-2 * most) | (most == 0.0);
     double t = rp_select_f64(low, least, least * g - most * g) / rp_select_f64(low, most, least * g + most * g);
-    double turn = rp_select_f64(low, rp_select_f64(steep, 2.0, rp_select_f64(back, 4.0, 0.0)), rp_select_f64(back, 3.0, 1.0));
+    double turn =
+        rp_select_f64(low, rp_select_f64(steep, 2.0, rp_select_f64(back, 4.0, 0.0)), rp_select_f64(back, 3.0, 1.0));
 
     t = rp_select_f64((most == 0.0) | (least == HUGE_VAL), 0.0, t);
     t = rp_select_f64(steep, -t, t);

@@ -69,8 +69,11 @@ static inline double rp_narrow_expm1(double r)
     double z = r * r, w = z * z;
     double p = RP_MADD(0x1.ae641cdc7a166p-26, r, 0x1.28a27ebd8308cp-22);
 
-    p = RP_MADD(p, w, RP_QUAD(r, z, 0x1.6c16c17f29dd2p-10, 0x1.a01a0170f8b1bp-13, 0x1.a019a6b1d76f3p-16, 0x1.71de8e8201d33p-19));
-    p = RP_MADD(p, w, RP_QUAD(r, z, 0x1.0000000000005p-1, 0x1.5555555555530p-3, 0x1.555555555211ep-5, 0x1.111111111a277p-7));
+    p = RP_MADD(
+        p, w,
+        RP_QUAD(r, z, 0x1.6c16c17f29dd2p-10, 0x1.a01a0170f8b1bp-13, 0x1.a019a6b1d76f3p-16, 0x1.71de8e8201d33p-19));
+    p = RP_MADD(p, w,
+                RP_QUAD(r, z, 0x1.0000000000005p-1, 0x1.5555555555530p-3, 0x1.555555555211ep-5, 0x1.111111111a277p-7));
     return RP_MADD(z, p, r);
 }
 
@@ -145,7 +148,8 @@ static inline double rp_narrow_log_core(double k, double f)
     double s = f / (2.0 + f), z = s * s, w = z * z;
     double p = RP_MADD(0x1.2f0599267a095p-3, w, RP_MADD(0x1.39a1b5cd4ae30p-3, z, 0x1.74663f14e12a9p-3));
 
-    p = RP_MADD(p, w * w, RP_QUAD(z, w, 0x1.5555555555592p-1, 0x1.999999997fdabp-2, 0x1.24924941f1f62p-2, 0x1.c71c52089acd1p-3));
+    p = RP_MADD(p, w * w,
+                RP_QUAD(z, w, 0x1.5555555555592p-1, 0x1.999999997fdabp-2, 0x1.24924941f1f62p-2, 0x1.c71c52089acd1p-3));
     return RP_MADD(k, 0x1.62e42fefa39efp-1, RP_MADD(s * z, p, 2.0 * s));
 }
 
@@ -197,14 +201,25 @@ static inline float rp_erf_f32_inline(float x)
 {
     double a = (double)rp_limit_f32(rp_abs_f32(x), 3.9375f);
     double u = RP_MADD(a * a, 0.125, -1.0), w = u * u, v = w * w;
-    double p = RP_MADD(0x1.32d7f32b0e1aap-30, v, RP_QUAD(u, w, 0x1.8519e9290265fp-24, -0x1.77b17e4c9c25bp-26, 0x1.610d981b5055fp-28, -0x1.cc714d31fdcb6p-29));
+    double p = RP_MADD(
+        0x1.32d7f32b0e1aap-30, v,
+        RP_QUAD(u, w, 0x1.8519e9290265fp-24, -0x1.77b17e4c9c25bp-26, 0x1.610d981b5055fp-28, -0x1.cc714d31fdcb6p-29));
 
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.cdb5dd7825796p-18, -0x1.4610a87dd1ba4p-19, 0x1.b8b33ff38888dp-21, -0x1.2a289630b731dp-22));
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.20efddfa8fdfbp-12, -0x1.ed867da16b850p-14, 0x1.9136b787b984cp-15, -0x1.37468ad2211a4p-16));
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.3e1515116842fp-8, -0x1.51ee687d0290ap-9, 0x1.52d983de479d0p-10, -0x1.4160a2643cd2bp-11));
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.0ed52c0426831p-5, -0x1.7034f9b0dcde2p-6, 0x1.d6352921cee1fp-7, -0x1.1a023de76ff64p-7));
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.717efc78458fdp-4, -0x1.3215d8b744c96p-4, 0x1.ea97f14b3db15p-5, -0x1.76e8649c101bap-5));
-    p = RP_MADD(p, v, RP_QUAD(u, w, 0x1.6a040781a499cp-2, -0x1.69a0ccda3df49p-3, 0x1.0dabaf0613e29p-3, -0x1.b92e95c19365dp-4));
+    p = RP_MADD(
+        p, v,
+        RP_QUAD(u, w, 0x1.cdb5dd7825796p-18, -0x1.4610a87dd1ba4p-19, 0x1.b8b33ff38888dp-21, -0x1.2a289630b731dp-22));
+    p = RP_MADD(
+        p, v,
+        RP_QUAD(u, w, 0x1.20efddfa8fdfbp-12, -0x1.ed867da16b850p-14, 0x1.9136b787b984cp-15, -0x1.37468ad2211a4p-16));
+    p = RP_MADD(
+        p, v,
+        RP_QUAD(u, w, 0x1.3e1515116842fp-8, -0x1.51ee687d0290ap-9, 0x1.52d983de479d0p-10, -0x1.4160a2643cd2bp-11));
+    p = RP_MADD(
+        p, v, RP_QUAD(u, w, 0x1.0ed52c0426831p-5, -0x1.7034f9b0dcde2p-6, 0x1.d6352921cee1fp-7, -0x1.1a023de76ff64p-7));
+    p = RP_MADD(
+        p, v, RP_QUAD(u, w, 0x1.717efc78458fdp-4, -0x1.3215d8b744c96p-4, 0x1.ea97f14b3db15p-5, -0x1.76e8649c101bap-5));
+    p = RP_MADD(
+        p, v, RP_QUAD(u, w, 0x1.6a040781a499cp-2, -0x1.69a0ccda3df49p-3, 0x1.0dabaf0613e29p-3, -0x1.b92e95c19365dp-4));
     /* without fma only; with it the input is right anyway */
     float y = rp_except_f32((float)(a * p), rp_abs_f32(x), 0x3940EAD6u, 0x3959AF14u);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The binary64 elementary functions of determinism/math.h as static inline code without branches or tables, so that a compiler
- * vectorises a loop over them at any SIMD width. The sequence of operations is that of CONTRACT 5: additions,
+ * The binary64 elementary functions of determinism/math.h as static inline code without branches or tables, so that a
+ * compiler vectorises a loop over them at any SIMD width. The sequence of operations is that of CONTRACT 5: additions,
  * multiplications and divisions of binary64 only, no fma, hence the same bits with and without an FMA unit. */
 #ifndef DETERMINISM_MATH_INLINE_H
 #define DETERMINISM_MATH_INLINE_H
@@ -162,7 +162,8 @@ typedef struct rp_log_parts {
 
 static inline rp_log_parts rp_log_reduce(double x)
 {
-    /* Adding 1 - sqrt(1/2) in the bits carries into the exponent exactly when the fraction is at least sqrt(1/2) * 2. */
+    /* Adding 1 - sqrt(1/2) in the bits carries into the exponent exactly when the fraction is at least sqrt(1/2) * 2.
+     */
     uint64_t u = rp_bits_f64(x) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu);
     double k = rp_from_bits_f64((u >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
     double m = rp_from_bits_f64((u & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu);
@@ -188,7 +189,8 @@ static inline double rp_log_core(double k, double f, double tail)
     return first + (lost - (h - (s * (h + p * z) + (k * 0x1.ef35793c76730p-45 + tail))));
 }
 
-/* Puts in what the cores do not know: log(0) = -inf, log of a negative is NaN, of +inf +inf. zero: x is where y is -inf. */
+/* Puts in what the cores do not know: log(0) = -inf, log of a negative is NaN, of +inf +inf. zero: x is where y is
+ * -inf. */
 static inline double rp_log_ends(double y, double x, double zero)
 {
     y = rp_select_f64(x == zero, -HUGE_VAL, y);

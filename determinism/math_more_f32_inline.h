@@ -84,7 +84,8 @@ static inline float rp_cbrt_f32_inline(float x)
 /* --- sin, cos, tan ---------------------------------------------------------------------------------------------- */
 
 /* |x| = n pi/2 + r. The error of r is below 2^-62 quarter turns: no binary32 comes nearer to a multiple of pi/2 than
- * 2^-30 of it, so some 32 bits are good where the result is near zero, and the proof finds what that is not enough for. */
+ * 2^-30 of it, so some 32 bits are good where the result is near zero, and the proof finds what that is not enough for.
+ */
 typedef struct rp_narrow_quarter {
     uint64_t n;
     double s, c;

@@ -117,7 +117,7 @@ static inline double rp_acos_f64_inline(double x)
 static inline double rp_atan_f64_inline(double x)
 {
     double a = rp_abs_f64(x);
-    int low = a < 0x1.a827999fcef32p-2, high = a > 0x1.3504f333f9de6p+1;
+    int low = a<0x1.a827999fcef32p-2, high = a> 0x1.3504f333f9de6p+1;
     double t = rp_select_f64(low, a, rp_select_f64(high, -1.0, a - 1.0) / rp_select_f64(high, a, a + 1.0));
     double turn = rp_select_f64(low, 0.0, rp_select_f64(high, 0x1.921fb54442d18p+0, 0x1.921fb54442d18p-1));
     double rest = rp_select_f64(low, 0.0, rp_select_f64(high, 0x1.1a62633145c07p-54, 0x1.1a62633145c07p-55));
@@ -181,7 +181,10 @@ static inline double rp_cbrt_f64_inline(double x)
     int small = a < 0x1p-1022;
     rp_log_parts l = rp_log_reduce(rp_select_f64(small, a * 0x1p54, a));
     double j = rp_nearest_f64(l.k * 0x1.5555555555555p-2), i = l.k - 3.0 * j, m = l.f + 1.0;
-    double y = 0x1.cf20b43d6218dp-2 + m * (0x1.ce0511f6a880ap-1 + m * (-0x1.1066bc4b72718p-1 + m * (0x1.b78cac6919cbep-3 + m * -0x1.3112ed715ffd0p-5))), t;
+    double y = 0x1.cf20b43d6218dp-2 +
+               m * (0x1.ce0511f6a880ap-1 +
+                    m * (-0x1.1066bc4b72718p-1 + m * (0x1.b78cac6919cbep-3 + m * -0x1.3112ed715ffd0p-5))),
+           t;
 
     y = y * rp_select_f64(i == 0.0, 1.0, rp_select_f64(i > 0.0, 0x1.428a2f98d728bp+0, 0x1.965fea53d6e3dp-1));
     m = m * rp_select_f64(i == 0.0, 1.0, rp_select_f64(i > 0.0, 2.0, 0.5));
@@ -262,7 +265,8 @@ static inline rp_quarter rp_quarter_of(unsigned n, uint64_t high, uint64_t low, 
 static inline rp_quarter rp_quarter_reduce(double a)
 {
     uint64_t bits = rp_bits_f64(a), m = (bits & 0x000FFFFFFFFFFFFFu) | 0x0010000000000000u;
-    unsigned from = (unsigned)(bits >> 52) - 1013u; /* 64 + exponent - 2, the last place of m having weight 2^exponent */
+    unsigned from =
+        (unsigned)(bits >> 52) - 1013u; /* 64 + exponent - 2, the last place of m having weight 2^exponent */
     const uint64_t *w = &rp_two_over_pi[from >> 3];
     uint64_t low, high, n;
 

@@ -35,8 +35,8 @@ static REAL NODE(const REAL *x, size_t n, ptrdiff_t stride, size_t span)
     for (size_t part = 0; part * span < n; part++) {
         size_t left = n - part * span;
 
-        lane[part % RP_LANES] += NODE(x + (ptrdiff_t)(part * span) * stride, left < span ? left : span, stride,
-                                      span / RP_CHUNK);
+        lane[part % RP_LANES] +=
+            NODE(x + (ptrdiff_t)(part * span) * stride, left < span ? left : span, stride, span / RP_CHUNK);
     }
     return FOLD(lane);
 }

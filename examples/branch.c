@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Training through the eager C API, with a branch that depends on the data: while the mean of the hidden activations is
- * above a threshold the step adds a penalty on them, so two different programs occur. The run is recorded; the command line
- * replays the archive without this program, taking at each step the branch that was taken here.
+ * above a threshold the step adds a penalty on them, so two different programs occur. The run is recorded; the command
+ * line replays the archive without this program, taking at each step the branch that was taken here.
  *
  * Usage: branch OUT.reprise [KEY.pem] */
 #include <stdio.h>
@@ -48,7 +48,8 @@ static rp_status add_parameters(rp_run *run, rp_error *err)
     return status;
 }
 
-static rp_status step(rp_run *run, const float *x, const int64_t *label, int *penalised, float *loss_value, rp_error *err)
+static rp_status step(rp_run *run, const float *x, const int64_t *label, int *penalised, float *loss_value,
+                      rp_error *err)
 {
     static const char *const names[4] = {"w1", "b1", "w2", "b2"};
     static const size_t x_shape[2] = {ROWS, FEATURES}, label_shape[1] = {ROWS};

@@ -19,8 +19,26 @@
 enum { LOANS = 5000, SEED = 20261 };
 
 enum field {
-    AGE, INCOME, INCOME_2, INCOME_3, INCOME_4, EMPLOYED, HOME, PURPOSE, AMOUNT, AMOUNT_2, TERM, LATE, USED, REGION,
-    RATE, NO_EMPLOYED, NO_HOME, NO_USED, OUTCOME, OUTCOME_LOW
+    AGE,
+    INCOME,
+    INCOME_2,
+    INCOME_3,
+    INCOME_4,
+    EMPLOYED,
+    HOME,
+    PURPOSE,
+    AMOUNT,
+    AMOUNT_2,
+    TERM,
+    LATE,
+    USED,
+    REGION,
+    RATE,
+    NO_EMPLOYED,
+    NO_HOME,
+    NO_USED,
+    OUTCOME,
+    OUTCOME_LOW
 };
 
 static const char *const homes[3] = {"own", "mortgage", "rent"};

@@ -11,7 +11,7 @@
 
 enum { SCRATCH = 16384, LINE = 64, AHEAD = 1 << 18 };
 
-_Static_assert(RP_CHAIN_SLOTS * LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
+_Static_assert(RP_CHAIN_SLOTS *LINE * sizeof(double) <= SCRATCH, "the shortest blocks fit");
 
 /* A tensor that is read from memory in order. */
 typedef struct ahead {
@@ -39,7 +39,8 @@ static rp_kernel_args args_of(const rp_chain_step *step, const rp_view *view)
     return (rp_kernel_args){view + step->in, step->n_in, view + step->out, step->n_out, step->attr};
 }
 
-/* Copies past the caches: to is aligned to a line, and nobody reads it soon. An ordinary store would first read the line. */
+/* Copies past the caches: to is aligned to a line, and nobody reads it soon. An ordinary store would first read the
+ * line. */
 static void stream(char *to, const char *from, size_t bytes)
 {
     size_t i = 0;
@@ -47,13 +48,14 @@ static void stream(char *to, const char *from, size_t bytes)
 #if defined(__SSE2__)
     for (; i + LINE <= bytes; i += LINE)
         for (size_t k = 0; k < LINE; k += sizeof(__m128i))
-            _mm_stream_si128((__m128i *)(void *)(to + i + k), _mm_load_si128((const __m128i *)(const void *)(from + i + k)));
+            _mm_stream_si128((__m128i *)(void *)(to + i + k),
+                             _mm_load_si128((const __m128i *)(const void *)(from + i + k)));
 #endif
     memcpy(to + i, from + i, bytes - i);
 }
 
-/* While a block is computed in the first-level cache the memory would be idle: each share [at, at + n) of `of` fetches as
- * much of what the next block, elements [first, last), reads. All at once would wait for one another. */
+/* While a block is computed in the first-level cache the memory would be idle: each share [at, at + n) of `of` fetches
+ * as much of what the next block, elements [first, last), reads. All at once would wait for one another. */
 static void fetch(const job *j, size_t first, size_t last, size_t at, size_t n, size_t of)
 {
     size_t from, to;
@@ -67,8 +69,8 @@ static void fetch(const job *j, size_t first, size_t last, size_t at, size_t n, 
             __builtin_prefetch(j->ahead[i].data + byte, 0, 2);
 }
 
-/* Steps from k that belong together, for elements [first, last): whole parts in registers, the rest by kernels. The next
- * block ends at `next`. */
+/* Steps from k that belong together, for elements [first, last): whole parts in registers, the rest by kernels. The
+ * next block ends at `next`. */
 static void run_group(const job *j, const rp_view *view, size_t k, size_t first, size_t last, size_t next)
 {
     const size_t end = j->plan.end[k], steps = j->chain->n_steps, begin = last;
@@ -109,15 +111,16 @@ static void run_blocks(void *arg, size_t begin, size_t end)
         for (size_t i = 0; i < chain->n_scratch; i++) {
             rp_view *v = &view[chain->scratch[i].view];
 
-            v->data = element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first,
-                                   rp_dtype_size(v->dtype));
+            v->data =
+                element_zero(scratch + chain->scratch[i].slot * chain->size * j->block, first, rp_dtype_size(v->dtype));
         }
         for (size_t k = 0; k < chain->n_steps; k = j->plan.end[k])
             run_group(j, view, k, first, last, next);
         for (size_t i = 0; i < chain->n_scratch; i++)
             if (chain->scratch[i].stream != NULL) {
                 const size_t size = rp_dtype_size(view[chain->scratch[i].view].dtype), count = last - first;
-                const size_t done = rp_chain_past(&j->plan, chain->scratch[i].view) ? count - count % RP_FUSED_ELEMENTS : 0;
+                const size_t done =
+                    rp_chain_past(&j->plan, chain->scratch[i].view) ? count - count % RP_FUSED_ELEMENTS : 0;
 
                 stream((char *)chain->scratch[i].stream + (first + done) * size,
                        scratch + chain->scratch[i].slot * chain->size * j->block + done * size, (count - done) * size);

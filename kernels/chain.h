@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A chain: elementwise kernels over the same elements, run block by block, so that what one of them makes and only the
- * others need stays in a scratch that fits the first-level cache and is never stored. The kernels are the ordinary ones;
- * as each computes element i from element i alone, any cut into blocks gives the same bits. */
+ * others need stays in a scratch that fits the first-level cache and is never stored. The kernels are the ordinary
+ * ones; as each computes element i from element i alone, any cut into blocks gives the same bits. */
 #ifndef KERNELS_CHAIN_H
 #define KERNELS_CHAIN_H
 
@@ -23,16 +23,16 @@ typedef struct rp_chain_step {
     const rp_attr *attr;
 } rp_chain_step;
 
-/* A view whose elements are in the scratch: its memory is set for each block. stream: where the block goes when all steps
- * are done, for an output too large to be found in a cache again; else NULL. */
+/* A view whose elements are in the scratch: its memory is set for each block. stream: where the block goes when all
+ * steps are done, for an output too large to be found in a cache again; else NULL. */
 typedef struct rp_chain_scratch {
     size_t view, slot;
     void *stream;
 } rp_chain_scratch;
 
 typedef struct rp_chain {
-    size_t count;         /* elements of every output */
-    size_t slots, size;   /* pieces of scratch, and bytes of an element of the widest */
+    size_t count;       /* elements of every output */
+    size_t slots, size; /* pieces of scratch, and bytes of an element of the widest */
     rp_chain_step step[RP_CHAIN_STEPS];
     rp_view view[RP_CHAIN_VIEWS]; /* operands as the kernels take them; all outputs contiguous, of one shape */
     rp_chain_scratch scratch[RP_CHAIN_VIEWS];

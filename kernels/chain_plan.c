@@ -27,8 +27,8 @@ static bool repeats(const rp_view *view, size_t count)
     return rp_view_count(view) == count;
 }
 
-/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than on
- * several, and blocks are short. Positions stay what they are. */
+/* The views of a step as vectors, where each is whole or repeats one element: a kernel begins sooner on one axis than
+ * on several, and blocks are short. Positions stay what they are. */
 static bool flatten(rp_chain_plan *plan, const rp_chain *chain, const rp_chain_step *step)
 {
     const size_t count = chain->count, from = step->in, to = step->out + step->n_out;
@@ -67,16 +67,35 @@ static bool same_place(const rp_chain *chain, size_t a, size_t b)
 static bool operation(const rp_chain_step *step, rp_fused_op *op)
 {
     switch (step->kernel) {
-    case RP_K_add: *op = RP_FUSED_ADD; return true;
-    case RP_K_sub: *op = RP_FUSED_SUB; return true;
-    case RP_K_mul: *op = RP_FUSED_MUL; return true;
-    case RP_K_div: *op = RP_FUSED_DIV; return true;
-    case RP_K_maximum: *op = RP_FUSED_MAXIMUM; return true;
-    case RP_K_minimum: *op = RP_FUSED_MINIMUM; return true;
-    case RP_K_relu: *op = RP_FUSED_RELU; return true;
-    case RP_K_abs: *op = RP_FUSED_ABS; return true;
-    case RP_K_neg: *op = RP_FUSED_NEG; return true;
-    default: return false;
+    case RP_K_add:
+        *op = RP_FUSED_ADD;
+        return true;
+    case RP_K_sub:
+        *op = RP_FUSED_SUB;
+        return true;
+    case RP_K_mul:
+        *op = RP_FUSED_MUL;
+        return true;
+    case RP_K_div:
+        *op = RP_FUSED_DIV;
+        return true;
+    case RP_K_maximum:
+        *op = RP_FUSED_MAXIMUM;
+        return true;
+    case RP_K_minimum:
+        *op = RP_FUSED_MINIMUM;
+        return true;
+    case RP_K_relu:
+        *op = RP_FUSED_RELU;
+        return true;
+    case RP_K_abs:
+        *op = RP_FUSED_ABS;
+        return true;
+    case RP_K_neg:
+        *op = RP_FUSED_NEG;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -197,7 +216,7 @@ rp_fused rp_chain_fused(const rp_chain_plan *plan, const rp_view *view, size_t k
         const rp_chain_part *part = &plan->part[k + i];
 
         fused.step[i] = (rp_fused_step){part->code, element(&view[part->x], first),
-                                        part->past  ? part->past + first
+                                        part->past    ? part->past + first
                                         : part->store ? element(&view[plan->chain->step[k + i].out], first)
                                                       : NULL,
                                         part->past != NULL};

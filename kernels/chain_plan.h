@@ -6,8 +6,8 @@
 #include "kernels/chain.h"
 #include "kernels/walk.h"
 
-/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store; past:
- * NULL, or element 0 of the memory to which the last of them stores at once, as no step of the chain wants it. */
+/* A step in registers: its code, the views of the register's first value and of the other operand, whether to store;
+ * past: NULL, or element 0 of the memory to which the last of them stores at once, as no step of the chain wants it. */
 typedef struct rp_chain_part {
     unsigned code;
     size_t first, x;

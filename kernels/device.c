@@ -66,8 +66,7 @@ static void cpu_stream_free(rp_device *device, rp_stream *stream)
     (void)device, (void)stream;
 }
 
-static rp_status cpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream,
-                          rp_error *err)
+static rp_status cpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err)
 {
     (void)device, (void)stream, (void)err;
     if (bytes > 0)
@@ -118,8 +117,9 @@ static rp_status cpu_synchronize(rp_device *device, rp_stream *stream, rp_error 
     return RP_OK;
 }
 
-static const rp_device_ops cpu_ops = {"cpu",      cpu_free,   cpu_allocate, cpu_release,      cpu_stream_new, cpu_stream_free,
-                                      cpu_copy,   cpu_copy,   cpu_launch,   cpu_launch_chain, cpu_synchronize};
+static const rp_device_ops cpu_ops = {"cpu",          cpu_free,         cpu_allocate,   cpu_release,
+                                      cpu_stream_new, cpu_stream_free,  cpu_copy,       cpu_copy,
+                                      cpu_launch,     cpu_launch_chain, cpu_synchronize};
 
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err)
 {

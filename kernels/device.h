@@ -53,9 +53,9 @@ rp_status rp_stream_new(rp_device *device, rp_stream **out, rp_error *err);
 void rp_stream_free(rp_device *device, rp_stream *stream); /* NULL is fine; synchronized before */
 
 const char *rp_device_kind(const rp_device *device);
-const char *rp_device_level(const rp_device *device);  /* "ref", "avx2", ... */
+const char *rp_device_level(const rp_device *device); /* "ref", "avx2", ... */
 unsigned rp_device_threads(const rp_device *device);
-rp_pool *rp_device_pool(const rp_device *device);      /* for host work beside kernels, e.g. hashing; may be NULL */
+rp_pool *rp_device_pool(const rp_device *device); /* for host work beside kernels, e.g. hashing; may be NULL */
 
 /* The kernel's name, e.g. "add"; NULL outside the enumeration. */
 const char *rp_kernel_name(rp_kernel_id kernel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs of a chain's steps whose values stay in registers: one value is loaded, each step changes it, with one operand
- * from memory at most, and it is stored where a later step or the user wants it. Each step is the operation of its kernel
- * and rounds as that does, so the bits are the same. */
+ * from memory at most, and it is stored where a later step or the user wants it. Each step is the operation of its
+ * kernel and rounds as that does, so the bits are the same. */
 #ifndef KERNELS_FUSED_H
 #define KERNELS_FUSED_H
 
@@ -27,10 +27,10 @@ typedef enum rp_fused_op {
 enum { RP_FUSED_SECOND = 1 /* the register is the second operand */, RP_FUSED_SCALAR = 2 };
 
 typedef struct rp_fused_step {
-    unsigned code;      /* 4 op + how */
-    const float *x;     /* the other operand */
-    float *store;       /* NULL: only the next step wants it */
-    bool past;          /* store is aligned to 64 bytes and nobody reads it soon: it goes past the caches */
+    unsigned code;  /* 4 op + how */
+    const float *x; /* the other operand */
+    float *store;   /* NULL: only the next step wants it */
+    bool past;      /* store is aligned to 64 bytes and nobody reads it soon: it goes past the caches */
 } rp_fused_step;
 
 typedef struct rp_fused {

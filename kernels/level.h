@@ -12,7 +12,7 @@
 #define RP_KERNEL(name) RP_LEVEL_NAME(rp_kernel_##name, RP_LEVEL)
 
 #define RP_DEFINE_KERNEL(name, items, run, cost) \
-    extern const rp_kernel RP_KERNEL(name);      \
+    extern const rp_kernel RP_KERNEL(name); \
     const rp_kernel RP_KERNEL(name) = {items, run, cost}
 
 /* Always inlined, so that a constant argument specialises the body. */

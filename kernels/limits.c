@@ -46,19 +46,19 @@ double rp_median(double *times, size_t n)
 /* CHAINS independent chains cover latency times width on every processor to date. The asm makes the compiler keep each
  * fma in the loop; the unrolling keeps the chains in registers. */
 #define EACH_CHAIN _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)
-#define FMA_LOOP(name, isa, vec, set, fma, kept)         \
-    isa static double name(size_t rounds)                \
-    {                                                    \
+#define FMA_LOOP(name, isa, vec, set, fma, kept) \
+    isa static double name(size_t rounds) \
+    { \
         vec chain[CHAINS], x = set(0.999), y = set(0.5); \
-                                                         \
-        EACH_CHAIN chain[i] = set(i);                    \
-        for (size_t r = 0; r < rounds; r++)              \
-            EACH_CHAIN                                   \
-            {                                            \
-                chain[i] = fma(chain[i], x, y);          \
+\
+        EACH_CHAIN chain[i] = set(i); \
+        for (size_t r = 0; r < rounds; r++) \
+            EACH_CHAIN \
+            { \
+                chain[i] = fma(chain[i], x, y); \
                 __asm__ volatile("" : "+" kept(chain[i])); \
-            }                                            \
-        return (double)rounds;                           \
+            } \
+        return (double)rounds; \
     }
 
 #if defined(__x86_64__)

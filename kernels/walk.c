@@ -119,8 +119,8 @@ void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t
     rp_walk_begin(walk, views, n, begin, end);
 }
 
-/* Steps every view by `by` along axis d. The first bound is no news, but without it gcc 12.2 at -O1 makes code that steps none
- * (it is right with -fno-ivopts, at -O0, -O2 and -O3, and by clang). */
+/* Steps every view by `by` along axis d. The first bound is no news, but without it gcc 12.2 at -O1 makes code that
+ * steps none (it is right with -fno-ivopts, at -O0, -O2 and -O3, and by clang). */
 static void advance(rp_walk *walk, int d, ptrdiff_t by)
 {
     for (size_t v = 0; v < RP_WALK_VIEWS && v < walk->n_views; v++)

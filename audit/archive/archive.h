@@ -27,8 +27,8 @@ const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const c
 /* Appends a member's body to out. */
 rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err);
 
-/* For a writer that shall survive its process: from now on bodies lie in the file at path, in the order of adding, offset of a
- * member and size of them all included. sync: all of it on disk. */
+/* For a writer that shall survive its process: from now on bodies lie in the file at path, in the order of adding,
+ * offset of a member and size of them all included. sync: all of it on disk. */
 rp_status rp_archive_writer_keep(rp_archive_writer *writer, const char *path, rp_error *err);
 rp_status rp_archive_writer_sync(const rp_archive_writer *writer, rp_error *err);
 uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Adding a member to signatures/ of a finished archive (FORMAT.md 5). The archive id is of the manifest, which these
- * members are outside of, so nothing else changes: every other member is copied with its bytes, hashed on the way, into a
- * new file that takes the old one's name when it is whole. */
+ * members are outside of, so nothing else changes: every other member is copied with its bytes, hashed on the way, into
+ * a new file that takes the old one's name when it is whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -68,8 +68,10 @@ static rp_status copy_member(rp_file_writer *file, const rp_archive *archive, co
     return status == RP_OK ? write_padding(file, rp_ustar_padded(member->size) - member->size, err) : status;
 }
 
-/* All members in archive order, the new ones (in that order too) at their places, there instead of one of the same name. */
-static rp_status write_members(rp_file_writer *file, const rp_archive *archive, const rp_added *added, size_t n, rp_error *err)
+/* All members in archive order, the new ones (in that order too) at their places, there instead of one of the same
+ * name. */
+static rp_status write_members(rp_file_writer *file, const rp_archive *archive, const rp_added *added, size_t n,
+                               rp_error *err)
 {
     rp_sha256_stream *hash;
     size_t next = 0;
@@ -93,8 +95,8 @@ static rp_status write_members(rp_file_writer *file, const rp_archive *archive, 
 }
 
 /* locked: the file that is to be replaced; one that a run has put in its place meanwhile is not. */
-static rp_status rewrite(const char *path, const rp_archive *archive, const rp_added *added, size_t n, const struct stat *locked,
-                         rp_error *err)
+static rp_status rewrite(const char *path, const rp_archive *archive, const rp_added *added, size_t n,
+                         const struct stat *locked, rp_error *err)
 {
     rp_file_writer *file;
     struct stat now;
@@ -111,8 +113,9 @@ static rp_status rewrite(const char *path, const rp_archive *archive, const rp_a
     return status;
 }
 
-/* Two who add at the same time would each write the archive with their own member alone. The lock is on the file that is
- * there; when another has replaced it meanwhile, it is no longer what the name stands for. *fd is -1 where there are no locks. */
+/* Two who add at the same time would each write the archive with their own member alone. The lock is on the file that
+ * is there; when another has replaced it meanwhile, it is no longer what the name stands for. *fd is -1 where there are
+ * no locks. */
 static rp_status lock(int *fd, const char *path, struct stat *info, rp_error *err)
 {
     struct stat now;
@@ -146,7 +149,8 @@ static rp_status check_added(const char *path, const rp_archive *archive, const 
                        rp_archive_id(archive), archive_id);
     for (size_t i = 0; i < n; i++)
         if (!force && rp_archive_find(archive, added[i].member.name) != NULL)
-            return rp_fail(err, RP_EEXIST, "%s: already has %s: give --force to replace it", path, added[i].member.name);
+            return rp_fail(err, RP_EEXIST, "%s: already has %s: give --force to replace it", path,
+                           added[i].member.name);
     return archive->members + n <= RP_MEMBER_LIMIT
                ? RP_OK
                : rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", path, (int)RP_MEMBER_LIMIT);
@@ -170,8 +174,8 @@ static size_t choose(rp_added out[RP_ADDED_MAX], const rp_archive *archive, cons
     return chosen;
 }
 
-rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *list, size_t n_list, bool force,
-                                 rp_error *err)
+rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *list, size_t n_list,
+                                 bool force, rp_error *err)
 {
     rp_added added[RP_ADDED_MAX];
     size_t n = 0;
@@ -200,7 +204,8 @@ rp_status rp_archive_add_statement(const char *path, const char *member, const v
     rp_added added = {.bytes = bytes};
 
     if (!rp_signature_kind_known(member))
-        return rp_fail(err, RP_EARG, "%.100s: not a kind of signature that format %d has", member, (int)RP_ARCHIVE_FORMAT);
+        return rp_fail(err, RP_EARG, "%.100s: not a kind of signature that format %d has", member,
+                       (int)RP_ARCHIVE_FORMAT);
     if (size == 0 || size > RP_STATEMENT_LIMIT)
         return rp_fail(err, RP_EARG, "%s: %zu bytes, expected 1 to %d", member, size, (int)RP_STATEMENT_LIMIT);
     memcpy(added.member.name, member, strlen(member) + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 of many bodies of an archive, on all processors and two side by side on each, in memory that does not depend on
- * their sizes: each lane reads its member window by window. Which thread hashes which member is circumstance; the digests
- * are not, and of several errors the one of the first member is reported. */
+ * SHA-256 of many bodies of an archive, on all processors and two side by side on each, in memory that does not depend
+ * on their sizes: each lane reads its member window by window. Which thread hashes which member is circumstance; the
+ * digests are not, and of several errors the one of the first member is reported. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "base/pool.h"
 
 enum {
-    WINDOW = 1 << 18,         /* two of them stay in the second-level cache; smaller ones cost more in calls */
+    WINDOW = 1 << 18, /* two of them stay in the second-level cache; smaller ones cost more in calls */
     THREADS_MAX = 8,
     BYTES_A_THREAD = 1 << 20, /* below, a thread is not worth starting */
 };
@@ -19,10 +19,10 @@ static const size_t none = SIZE_MAX;
 
 /* One member on its way. */
 typedef struct slot {
-    size_t first;             /* place of the first member it takes; none: it has begun */
-    size_t index;             /* none: nothing in it */
-    uint64_t read;            /* bytes of the body that were read */
-    const unsigned char *at;  /* those of them that are not hashed yet */
+    size_t first;            /* place of the first member it takes; none: it has begun */
+    size_t index;            /* none: nothing in it */
+    uint64_t read;           /* bytes of the body that were read */
+    const unsigned char *at; /* those of them that are not hashed yet */
     size_t left;
     unsigned char *window;
     rp_sha256_lane lane;
@@ -152,7 +152,8 @@ static int largest_first(const void *a, const void *b)
 {
     const place *x = a, *y = b;
 
-    return x->size != y->size ? (x->size < y->size) - (x->size > y->size) : (x->index > y->index) - (x->index < y->index);
+    return x->size != y->size ? (x->size < y->size) - (x->size > y->size)
+                              : (x->index > y->index) - (x->index < y->index);
 }
 
 /* How many threads the bytes are worth. */

@@ -7,8 +7,8 @@
 
 #define RP_ARCHIVE_END "end of archive" /* its name in errors */
 
-/* Members given back to an archive that was made without them; they lie behind its end: a member's offset is the archive's
- * size plus its place in bytes. */
+/* Members given back to an archive that was made without them; they lie behind its end: a member's offset is the
+ * archive's size plus its place in bytes. */
 typedef struct rp_disclosed {
     bool salted; /* something was disclosed */
     rp_salt salt;
@@ -58,8 +58,8 @@ typedef struct rp_added {
 } rp_added;
 enum { RP_ADDED_MAX = 4 };
 
-/* Writes the archive at path again with at most RP_ADDED_MAX members; what rp_archive_add_statement promises. archive_id:
- * what it must be, or NULL. The names' kinds are the caller's to check. */
+/* Writes the archive at path again with at most RP_ADDED_MAX members; what rp_archive_add_statement promises.
+ * archive_id: what it must be, or NULL. The names' kinds are the caller's to check. */
 rp_status rp_archive_add_members(const char *path, const char *archive_id, const rp_added *added, size_t n, bool force,
                                  rp_error *err);
 

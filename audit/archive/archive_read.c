@@ -174,7 +174,8 @@ rp_status rp_archive_read_json(const rp_archive *archive, const char *name, size
     *out = NULL;
     if (status == RP_OK)
         status = rp_json_parse_within(out, text.data, text.size,
-                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true, name, err);
+                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY,
+                                      true, name, err);
     rp_buffer_free(&text);
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
@@ -184,8 +185,7 @@ rp_status rp_archive_read_at(const rp_archive *archive, const rp_member *member,
 {
     if (offset > member->size || size > member->size - offset)
         return rp_fail(err, RP_EFORMAT, "%s: %s: bytes %llu to %llu wanted, it has %llu", archive->where, member->name,
-                       (unsigned long long)offset, (unsigned long long)offset + size,
-                       (unsigned long long)member->size);
+                       (unsigned long long)offset, (unsigned long long)offset + size, (unsigned long long)member->size);
     rp_status status = rp_archive_source_read(archive, member->offset + offset, out, size, err);
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s: %s", archive->where, member->name);
 }

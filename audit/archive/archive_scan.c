@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The strict reader's first half, in fixed memory: one pass that re-derives every header and checks every byte of padding
- * and of the end, then the hashes of all bodies (archive_hash.c). Nothing is parsed but names and sizes. */
+ * The strict reader's first half, in fixed memory: one pass that re-derives every header and checks every byte of
+ * padding and of the end, then the hashes of all bodies (archive_hash.c). Nothing is parsed but names and sizes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -115,9 +115,9 @@ static const rp_member *member_in_the_way(const rp_archive *archive, const char 
 static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
 {
     int rank = rp_member_rank(member->name);
-    uint64_t limit = rank == 0                                   ? RP_MANIFEST_LIMIT
+    uint64_t limit = rank == 0                                  ? RP_MANIFEST_LIMIT
                      : strcmp(member->name, RP_OMS_BUNDLE) == 0 ? RP_OMS_LIMIT
-                                                                 : RP_STATEMENT_LIMIT;
+                                                                : RP_STATEMENT_LIMIT;
 
     if (rank < 0)
         return unknown_member(archive, member->name, err);
@@ -133,13 +133,15 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %llu are allowed", member->name,
                        (unsigned long long)member->size, (unsigned long long)limit);
     if (rank == rp_member_rank(RP_RUN_STATEMENT) && archive->signatures == RP_SIGNATURE_LIMIT)
-        return rp_fail(err, RP_EFORMAT, "%s: more than %d members in signatures/", member->name, (int)RP_SIGNATURE_LIMIT);
+        return rp_fail(err, RP_EFORMAT, "%s: more than %d members in signatures/", member->name,
+                       (int)RP_SIGNATURE_LIMIT);
     if (rp_certificate_member_valid(member->name) && member->size > RP_CERTIFICATES_LIMIT - archive->certificates)
         return rp_fail(err, RP_EFORMAT, "%s: more than %d bytes of certificates in signatures/", member->name,
                        (int)RP_CERTIFICATES_LIMIT);
     if (rp_ustar_padded(member->size) > left)
-        return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
-                       member->name, (unsigned long long)rp_ustar_padded(member->size), (unsigned long long)left);
+        return rp_fail(err, RP_EFORMAT,
+                       "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins", member->name,
+                       (unsigned long long)rp_ustar_padded(member->size), (unsigned long long)left);
     return RP_OK;
 }
 
@@ -168,7 +170,8 @@ static bool nearly(const char found[RP_MEMBER_NAME], const char *name)
 }
 
 /* A log's proof says itself what its member is called. offset: of the damaged header's body. */
-static void name_of_proof(const rp_archive *archive, uint64_t offset, const unsigned char *block, char name[RP_MEMBER_NAME])
+static void name_of_proof(const rp_archive *archive, uint64_t offset, const unsigned char *block,
+                          char name[RP_MEMBER_NAME])
 {
     unsigned char text[RP_LOG_PROOF_LIMIT];
     char found[RP_MEMBER_NAME];
@@ -184,8 +187,8 @@ static void name_of_proof(const rp_archive *archive, uint64_t offset, const unsi
 }
 
 /* Which member a damaged header was: its name field may be what is damaged, so the manifest's list is asked first, and
- * after that list what signing a run writes. *before: the member before it, when the manifest gives it another size, so that
- * this may be no header at all. Only for the error: the archive is refused. */
+ * after that list what signing a run writes. *before: the member before it, when the manifest gives it another size, so
+ * that this may be no header at all. Only for the error: the archive is refused. */
 static void name_damaged(const rp_archive *archive, char name[RP_MEMBER_NAME], const rp_member **before)
 {
     rp_buffer text = {0};
@@ -220,8 +223,10 @@ static rp_status bad_header(const rp_archive *archive, rp_member *member, const 
     name_damaged(archive, name, &before);
     name_of_proof(archive, member->offset, block, name);
     if (before != NULL)
-        return rp_fail(err, RP_EFORMAT, "%s: its header says %llu bytes, which is not what " RP_MANIFEST_NAME " lists, and no "
-                       "member begins behind them", before->name, (unsigned long long)before->size);
+        return rp_fail(err, RP_EFORMAT,
+                       "%s: its header says %llu bytes, which is not what " RP_MANIFEST_NAME " lists, and no "
+                       "member begins behind them",
+                       before->name, (unsigned long long)before->size);
     return rp_fail(err, RP_EFORMAT,
                    "%s: header byte %zu (0x%02x) is not what format %d writes: not a Reprise archive, or damaged",
                    rp_printable(shown, sizeof shown, name, strlen(name)), at, block[at], (int)RP_ARCHIVE_FORMAT);
@@ -240,9 +245,9 @@ static rp_status cut_off(const rp_archive *archive, uint64_t at, uint64_t left, 
         if (status != RP_OK)
             return status;
         if (rp_ustar_parse(block, member.name, &member.size, &wrong))
-            return rp_fail(err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
-                           member.name, (unsigned long long)rp_ustar_padded(member.size),
-                           (unsigned long long)(left - RP_BLOCK));
+            return rp_fail(
+                err, RP_EFORMAT, "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins",
+                member.name, (unsigned long long)rp_ustar_padded(member.size), (unsigned long long)(left - RP_BLOCK));
     }
     return rp_fail(err, RP_EFORMAT, "%s: %llu bytes are left, expected two zero blocks of %d: truncated",
                    RP_ARCHIVE_END, (unsigned long long)left, (int)RP_BLOCK);

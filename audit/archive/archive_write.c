@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The archive writer. Members are hashed and spooled as they come; only at the end, when all digests are known, does
- * libarchive lay them out behind the manifest. Its headers are compared with ours: no library version may decide a byte. */
+ * libarchive lay them out behind the manifest. Its headers are compared with ours: no library version may decide a
+ * byte. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 enum { COPY = 65536 };
 
 struct rp_archive_writer {
-    rp_spool *spool; /* bodies, in order of adding */
+    rp_spool *spool;   /* bodies, in order of adding */
     rp_member *member; /* in archive order */
     size_t members, capacity;
     bool finished;
@@ -105,7 +106,8 @@ uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer)
     return rp_spool_size(writer->spool);
 }
 
-static rp_status check_body(const rp_archive_writer *writer, const rp_member *member, rp_sha256_stream *stream, rp_error *err)
+static rp_status check_body(const rp_archive_writer *writer, const rp_member *member, rp_sha256_stream *stream,
+                            rp_error *err)
 {
     unsigned char block[COPY];
     rp_digest found;
@@ -128,8 +130,8 @@ static rp_status check_body(const rp_archive_writer *writer, const rp_member *me
     return status;
 }
 
-static rp_status reopen(rp_archive_writer *writer, const char *path, uint64_t spooled, const rp_member *member, size_t members,
-                        rp_error *err)
+static rp_status reopen(rp_archive_writer *writer, const char *path, uint64_t spooled, const rp_member *member,
+                        size_t members, rp_error *err)
 {
     rp_sha256_stream *stream = NULL;
     rp_status status = rp_spool_open(&writer->spool, path, spooled, err);
@@ -187,8 +189,7 @@ rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, con
         return rp_fail(err, RP_EARG, "\"%s\" is not a member name: components of [A-Za-z0-9._-], 100 bytes at most",
                        shown);
     if (rp_member_rank(name) <= 0 || rp_member_rank(name) == rp_member_rank(RP_RUN_STATEMENT))
-        return rp_fail(err, RP_EARG, "%s: not a member that format %d lets a run have", shown,
-                       (int)RP_ARCHIVE_FORMAT);
+        return rp_fail(err, RP_EARG, "%s: not a member that format %d lets a run have", shown, (int)RP_ARCHIVE_FORMAT);
     return add_member(writer, name, bytes, size, err);
 }
 
@@ -303,8 +304,8 @@ const char *rp_archive_writer_id(const rp_archive_writer *writer)
     return writer->finished ? writer->id : NULL;
 }
 
-/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of others, a
- * rejection for instance, must not look like a signature on the model. */
+/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of
+ * others, a rejection for instance, must not look like a signature on the model. */
 static rp_status add_bundle(rp_archive_writer *writer, const rp_key *key, rp_error *err)
 {
     rp_buffer text = {0};
@@ -387,8 +388,8 @@ static rp_status write_failed(struct archive *a, sink *to)
     const char *reason = archive_error_string(a);
 
     if (to->status == RP_OK)
-        to->status = rp_fail(to->err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EIO, "%s: libarchive: %s",
-                             to->member, reason ? reason : "cannot write");
+        to->status = rp_fail(to->err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EIO, "%s: libarchive: %s", to->member,
+                             reason ? reason : "cannot write");
     return to->status;
 }
 

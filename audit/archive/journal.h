@@ -9,7 +9,7 @@ enum { RP_RECORD_SIZE = 128, RP_LOSS_NONE = -1 };
 
 typedef struct rp_record {
     uint64_t step;
-    uint32_t program;   /* run/programs/NNNN.json */
+    uint32_t program; /* run/programs/NNNN.json */
     rp_digest feeds, results, states;
     uint64_t loss;      /* bits of the result named "loss" with one element, else 0 */
     int32_t loss_dtype; /* RP_F32, RP_F64 or RP_LOSS_NONE */

@@ -24,8 +24,9 @@ int rp_member_rank(const char *name)
         const char *prefix;
         bool whole;
     } place[] = {
-        {RP_MANIFEST_NAME, true}, {"run/recipe.json", true}, {"run/programs/", false}, {"run/journal.bin", true},
-        {"data/", false}, {"weights/", false}, {"checkpoints/", false}, {"outputs/", false}, {"signatures/", false},
+        {RP_MANIFEST_NAME, true},  {"run/recipe.json", true}, {"run/programs/", false},
+        {"run/journal.bin", true}, {"data/", false},          {"weights/", false},
+        {"checkpoints/", false},   {"outputs/", false},       {"signatures/", false},
     };
 
     for (size_t i = 0; i < COUNT(place); i++)
@@ -115,8 +116,10 @@ static rp_status check_version(const json_t *json, const char *key, int known, r
     if (!json_is_integer(value) || version < 1)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"%s\" is not a version number from 1", key);
     if (version > known)
-        return rp_fail(err, RP_EUNSUPPORTED, RP_MANIFEST_NAME ": archive of %s %" JSON_INTEGER_FORMAT
-                       ", this build knows up to %s %d: use a newer reprise", key, version, key, known);
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       RP_MANIFEST_NAME ": archive of %s %" JSON_INTEGER_FORMAT
+                                        ", this build knows up to %s %d: use a newer reprise",
+                       key, version, key, known);
     return RP_OK;
 }
 
@@ -191,7 +194,8 @@ static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest,
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
                        (int)RP_MEMBER_LIMIT);
     if (count == 0 && list->value_size != 2) /* of the others each one's own text is compared */
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not canonical JSON: white space in an empty list");
+        return rp_fail(err, RP_EFORMAT,
+                       RP_MANIFEST_NAME ": \"members\" is not canonical JSON: white space in an empty list");
     manifest->member = rp_calloc(count, sizeof *manifest->member);
     if (manifest->member == NULL)
         return rp_no_memory(err);
@@ -218,7 +222,8 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
     if (list == NULL)
         return RP_OK;
     if (!json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d", (int)RP_MEMBER_LIMIT);
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d",
+                       (int)RP_MEMBER_LIMIT);
     manifest->withheld = rp_calloc(count, sizeof *manifest->withheld);
     if (manifest->withheld == NULL)
         return rp_no_memory(err);
@@ -249,18 +254,19 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
     return RP_OK;
 }
 
-/* A run of one kind has none of the other's members (section 9): else a program's archive could be dressed as a recipe's, whose
- * recipe and metrics no replay of the program looks at. */
+/* A run of one kind has none of the other's members (section 9): else a program's archive could be dressed as a
+ * recipe's, whose recipe and metrics no replay of the program looks at. */
 static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
 {
     static const char *const others[][7] = {
         [RP_RUN_RECIPE] = {"data/feeds.bin", "data/feeds.safetensors", "data/tensors.safetensors"},
-        [RP_RUN_API] = {"run/recipe.json", "data/raw.csv", "data/schema.json", "data/prepared.json", "weights/start.safetensors",
-                        "outputs/metrics.json", "outputs/predictions.csv"}};
+        [RP_RUN_API] = {"run/recipe.json", "data/raw.csv", "data/schema.json", "data/prepared.json",
+                        "weights/start.safetensors", "outputs/metrics.json", "outputs/predictions.csv"}};
     bool recipe = false;
 
     for (size_t i = 0; i < manifest->members + manifest->n_withheld; i++) {
-        const char *name = (i < manifest->members ? &manifest->member[i] : &manifest->withheld[i - manifest->members])->name;
+        const char *name =
+            (i < manifest->members ? &manifest->member[i] : &manifest->withheld[i - manifest->members])->name;
 
         recipe = recipe || strcmp(name, "run/recipe.json") == 0;
         for (size_t k = 0; k < COUNT(others[0]) && others[manifest->kind][k]; k++)

@@ -16,8 +16,8 @@ typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
 
 typedef struct rp_manifest {
     rp_run_kind kind;
-    json_t *run;        /* object, opaque here: steps, journal_root, ... */
-    rp_member *member;  /* in archive order; offset is not set */
+    json_t *run;       /* object, opaque here: steps, journal_root, ... */
+    rp_member *member; /* in archive order; offset is not set */
     size_t members;
     rp_member *withheld; /* what was left out, in archive order: name and salted digest alone */
     size_t n_withheld;

@@ -74,8 +74,9 @@ static rp_status add_entry(json_t *header, const char *name, json_t *value, rp_e
     failures = rp_memory_failures();
     if (json_object_set_new(header, name, value) == 0)
         return RP_OK;
-    return rp_memory_failures() != failures ? rp_no_memory(err)
-                                            : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
+    return rp_memory_failures() != failures
+               ? rp_no_memory(err)
+               : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
 }
 
 static rp_status add_metadata(json_t *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
@@ -196,8 +197,9 @@ static rp_status parse_dtype(const json_t *value, rp_safetensor *tensor, const c
     }
     for (size_t i = 0; name != NULL && i < sizeof other_dtype / sizeof *other_dtype; i++)
         if (strcmp(name, other_dtype[i]) == 0)
-            return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has dtype %s, supported are F32, F64, BF16, I32, I64, BOOL",
-                           where, shown, name);
+            return rp_fail(err, RP_EUNSUPPORTED,
+                           "%s: tensor %s has dtype %s, supported are F32, F64, BF16, I32, I64, BOOL", where, shown,
+                           name);
     return rp_fail(err, RP_EDATA, "%s: tensor %s has no dtype of safetensors", where, shown);
 }
 
@@ -303,7 +305,7 @@ static rp_status parse_metadata(const json_t *object, rp_safetensors *file, cons
     file->metadata = rp_calloc(json_object_size(object), sizeof *file->metadata);
     if (file->metadata == NULL)
         return rp_no_memory(err);
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach ((json_t *)object, key, value) {
         if (!json_is_string(value))
             return rp_fail(err, RP_EDATA, "%s: __metadata__ may hold only strings", where);
         file->metadata[file->pairs++] = (rp_safetensors_pair){key, json_string_value(value)};
@@ -329,8 +331,8 @@ static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, cons
 }
 
 /* One tensor of the header, or its metadata. */
-static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, const unsigned char *data, size_t data_size,
-                            const char *where, rp_error *err)
+static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, const unsigned char *data,
+                            size_t data_size, const char *where, rp_error *err)
 {
     const char *name = NULL;
     json_t *json = NULL;
@@ -391,7 +393,8 @@ rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, 
     uint64_t n = size >= 8 ? rp_load_u64(bytes) : 0;
 
     if (size < 8 || n > size - 8)
-        return rp_fail(err, RP_EDATA, "%s: %llu bytes, too short for a safetensors header", where, (unsigned long long)size);
+        return rp_fail(err, RP_EDATA, "%s: %llu bytes, too short for a safetensors header", where,
+                       (unsigned long long)size);
     if (n > RP_SAFETENSORS_HEADER_LIMIT)
         return rp_fail(err, RP_EDATA, "%s: a header of %llu bytes, at most %d are allowed", where,
                        (unsigned long long)n, (int)RP_SAFETENSORS_HEADER_LIMIT);

@@ -38,8 +38,8 @@ typedef struct rp_safetensors {
     size_t names_size;
 } rp_safetensors;
 
-/* Looks at the first 9 bytes (or all, if there are fewer) of a file of size bytes: whether its header can be one. For a file
- * that would otherwise be read whole before it is refused. Errors: RP_EDATA. */
+/* Looks at the first 9 bytes (or all, if there are fewer) of a file of size bytes: whether its header can be one. For a
+ * file that would otherwise be read whole before it is refused. Errors: RP_EDATA. */
 enum { RP_SAFETENSORS_BEGIN = 9 };
 rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, const char *where, rp_error *err);
 /* Borrows bytes until freed. where names the file in errors. Errors: RP_EDATA; RP_EUNSUPPORTED for a dtype or rank that

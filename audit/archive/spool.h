@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where an archive's members wait while it is being written: a file that only grows. It has no name and is gone with the
- * process, until someone who wants to survive the process gives it one. */
+ * Where an archive's members wait while it is being written: a file that only grows. It has no name and is gone with
+ * the process, until someone who wants to survive the process gives it one. */
 #ifndef AUDIT_ARCHIVE_SPOOL_H
 #define AUDIT_ARCHIVE_SPOOL_H
 
@@ -21,7 +21,8 @@ uint64_t rp_spool_size(const rp_spool *spool);
 /* After what is there. On failure nothing was added. */
 rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err);
 rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_t size, rp_error *err);
-/* From now on the spool is the file at path, with what it holds: replaced if there is one. On failure it stays as it was. */
+/* From now on the spool is the file at path, with what it holds: replaced if there is one. On failure it stays as it
+ * was. */
 rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err);
 /* All of it on disk. */
 rp_status rp_spool_sync(const rp_spool *spool, rp_error *err);

@@ -6,8 +6,19 @@
 #include <string.h>
 
 /* Offsets of POSIX.1-1988 ustar. */
-enum { NAME = 0, MODE = 100, UID = 108, GID = 116, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, MAGIC = 257,
-       MAJOR = 329, MINOR = 337 };
+enum {
+    NAME = 0,
+    MODE = 100,
+    UID = 108,
+    GID = 116,
+    SIZE = 124,
+    MTIME = 136,
+    CHECKSUM = 148,
+    TYPE = 156,
+    MAGIC = 257,
+    MAJOR = 329,
+    MINOR = 337
+};
 enum { NAME_SIZE = 100, SIZE_DIGITS = 11, CHECKSUM_DIGITS = 6 };
 
 static bool name_byte(char c)
@@ -67,7 +78,10 @@ bool rp_ustar_header(unsigned char header[RP_BLOCK], const char *name, uint64_t 
     header[SIZE + SIZE_DIGITS] = ' ';
     memcpy(header + MTIME, "00000000000 ", 12);
     header[TYPE] = '0';
-    memcpy(header + MAGIC, "ustar\0" "00", 8);
+    memcpy(header + MAGIC,
+           "ustar\0"
+           "00",
+           8);
     memcpy(header + MAJOR, "000000 ", 7);
     memcpy(header + MINOR, "000000 ", 7);
     put_octal(header + CHECKSUM, CHECKSUM_DIGITS, header_sum(header));

@@ -13,6 +13,9 @@ bool rp_ustar_parse(const unsigned char block[RP_BLOCK], char name[RP_MEMBER_NAM
 /* What the size field alone says; false when it is not written as format 1 has it. */
 bool rp_ustar_size(const unsigned char block[RP_BLOCK], uint64_t *size);
 /* Bytes of a body with its padding. */
-static inline uint64_t rp_ustar_padded(uint64_t size) { return (size + RP_BLOCK - 1) / RP_BLOCK * RP_BLOCK; }
+static inline uint64_t rp_ustar_padded(uint64_t size)
+{
+    return (size + RP_BLOCK - 1) / RP_BLOCK * RP_BLOCK;
+}
 
 #endif

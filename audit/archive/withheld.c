@@ -14,7 +14,12 @@
 
 #define SALT_FILE "salt"
 #define RECIPE_FILE "recipe"
-enum { SALT_TEXT = 2 * RP_SALT_SIZE + 1, SALT_FILE_LIMIT = 4096, FOLDER_MAX = 3000, PATH_ROOM = FOLDER_MAX + RP_MEMBER_NAME + 2 };
+enum {
+    SALT_TEXT = 2 * RP_SALT_SIZE + 1,
+    SALT_FILE_LIMIT = 4096,
+    FOLDER_MAX = 3000,
+    PATH_ROOM = FOLDER_MAX + RP_MEMBER_NAME + 2
+};
 enum { KIND_MEMBER = 5, KIND_FEEDS = 6 }; /* FORMAT.md 3: a first byte keeps kinds of message apart */
 
 bool rp_member_is_input(const char *name)
@@ -27,8 +32,8 @@ static rp_status hmac(rp_digest *out, const rp_salt *salt, const rp_buffer *mess
     size_t length = 0;
     rp_status status = rp_buffer_status(message, err);
 
-    if (status == RP_OK && (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, salt->bytes, sizeof salt->bytes, message->data,
-                                       message->size, out->bytes, sizeof out->bytes, &length) ||
+    if (status == RP_OK && (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, salt->bytes, sizeof salt->bytes,
+                                       message->data, message->size, out->bytes, sizeof out->bytes, &length) ||
                             length != sizeof out->bytes))
         status = rp_fail(err, RP_ENOMEM, "HMAC-SHA-256 failed");
     return status;
@@ -92,7 +97,8 @@ static rp_status salt_read(rp_salt *out, const char *path, rp_error *err)
     }
     rp_buffer_free(&text);
     if (status == RP_OK && !right)
-        status = rp_fail(err, RP_EDATA, "%s: expected a salt: one line of %d lowercase hex digits", path, SALT_TEXT - 1);
+        status =
+            rp_fail(err, RP_EDATA, "%s: expected a salt: one line of %d lowercase hex digits", path, SALT_TEXT - 1);
     return status;
 }
 
@@ -127,8 +133,8 @@ static rp_status make_parents(const char *path, size_t folder, rp_error *err)
     return status;
 }
 
-/* *there: a file of these bytes is there already. One of other bytes is RP_EEXIST: an archive was made without it, and only
- * whoever owns the folder can know that none needs it any more. */
+/* *there: a file of these bytes is there already. One of other bytes is RP_EEXIST: an archive was made without it, and
+ * only whoever owns the folder can know that none needs it any more. */
 static rp_status compare_file(const char *path, const rp_member *member, bool *there, rp_error *err)
 {
     rp_buffer found = {0};
@@ -144,8 +150,10 @@ static rp_status compare_file(const char *path, const rp_member *member, bool *t
     *there = status == RP_OK && found.size == member->size && rp_digest_equal(&digest, &member->digest);
     rp_buffer_free(&found);
     if (status == RP_OK && !*there)
-        status = rp_fail(err, RP_EEXIST, "%s: holds what another archive was made without, and is not replaced: choose another "
-                         "folder", path);
+        status = rp_fail(err, RP_EEXIST,
+                         "%s: holds what another archive was made without, and is not replaced: choose another "
+                         "folder",
+                         path);
     return status;
 }
 
@@ -195,8 +203,10 @@ rp_status rp_withheld_claimed(const char *folder, const rp_digest *recipe, rp_er
     rp_digest_hex(hex, recipe);
     status = rp_file_read(path, SALT_FILE_LIMIT, &text, err);
     if (status == RP_OK && (text.size < RP_DIGEST_HEX - 1 || memcmp(text.data, hex, RP_DIGEST_HEX - 1) != 0))
-        status = rp_fail(err, RP_EEXIST, "%s: holds what the run of another recipe left out, its scores among it: choose another "
-                         "folder", folder);
+        status = rp_fail(err, RP_EEXIST,
+                         "%s: holds what the run of another recipe left out, its scores among it: choose another "
+                         "folder",
+                         folder);
     rp_buffer_free(&text);
     return status;
 }
@@ -247,8 +257,10 @@ static rp_status disclose_file(rp_disclosed *to, uint64_t archive_size, const rp
     if (status == RP_OK && !rp_digest_equal(&salted, &expected->digest)) {
         rp_digest_hex(e, &expected->digest);
         rp_digest_hex(f, &salted);
-        status = rp_fail(err, RP_EHASH, "%s: not the %s that was left out of this archive, or another salt: salted digest "
-                         "recorded %s, found %s", path, member.name, e, f);
+        status = rp_fail(err, RP_EHASH,
+                         "%s: not the %s that was left out of this archive, or another salt: salted digest "
+                         "recorded %s, found %s",
+                         path, member.name, e, f);
     }
     if (status == RP_OK) {
         member.size = body.size;
@@ -305,8 +317,10 @@ rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_er
 {
     for (size_t i = 0; archive->manifest && i < archive->manifest->n_withheld; i++)
         if (strcmp(archive->manifest->withheld[i].name, name) == 0)
-            return rp_fail(err, RP_EARG, "%.100s: was left out of this archive: give --withheld DIR, the folder with it and "
-                           "its salt", name);
+            return rp_fail(err, RP_EARG,
+                           "%.100s: was left out of this archive: give --withheld DIR, the folder with it and "
+                           "its salt",
+                           name);
     return RP_OK;
 }
 
@@ -318,7 +332,8 @@ rp_status rp_archive_inputs_present(const rp_archive *archive, rp_error *err)
 
     for (size_t i = 0; status == RP_OK && i < manifest->n_withheld; i++) {
         const char *name = manifest->withheld[i].name;
-        bool needed = manifest->kind == RP_RUN_RECIPE ? strcmp(name, "data/raw.csv") == 0 : strncmp(name, "data/", 5) == 0;
+        bool needed =
+            manifest->kind == RP_RUN_RECIPE ? strcmp(name, "data/raw.csv") == 0 : strncmp(name, "data/", 5) == 0;
 
         if (needed && !rp_archive_find(archive, name))
             status = rp_withheld_missing(archive, name, err);
@@ -326,7 +341,8 @@ rp_status rp_archive_inputs_present(const rp_archive *archive, rp_error *err)
     return status;
 }
 
-static rp_status compare_salted(const rp_archive *archive, const rp_member *recorded, const rp_member *made, rp_error *err)
+static rp_status compare_salted(const rp_archive *archive, const rp_member *recorded, const rp_member *made,
+                                rp_error *err)
 {
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
     rp_digest salted;
@@ -349,7 +365,8 @@ rp_status rp_withheld_compare_member(const rp_archive *archive, const rp_member 
     return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive, nor left out of it", made->name);
 }
 
-rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared, rp_error *err)
+rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
+                              rp_error *err)
 {
     const rp_manifest *manifest = archive->manifest;
     size_t count;

@@ -75,7 +75,8 @@ static size_t put_leaves(rp_message *message, rp_digest *leaf, const rp_message 
     return count;
 }
 
-static rp_status tree_root(rp_digest *out, const void *bytes, size_t size, size_t leaf_size, rp_pool *pool, rp_error *err)
+static rp_status tree_root(rp_digest *out, const void *bytes, size_t size, size_t leaf_size, rp_pool *pool,
+                           rp_error *err)
 {
     const rp_message all = {.bytes = bytes, .size = size, .prefix = LEAF};
     size_t count = leaf_count(size, leaf_size);
@@ -85,7 +86,8 @@ static rp_status tree_root(rp_digest *out, const void *bytes, size_t size, size_
 
     if (status == RP_OK) {
         (void)put_leaves(message, leaf, &all, leaf_size);
-        status = rp_sha256_many_over(message, count, pool) ? rp_merkle_fold(out, leaf, count, err) : rp_sha256_failed(err);
+        status =
+            rp_sha256_many_over(message, count, pool) ? rp_merkle_fold(out, leaf, count, err) : rp_sha256_failed(err);
     }
     rp_free(message);
     rp_free(leaf);
@@ -172,7 +174,8 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
             return status;
         work->leaves += leaf_count(work->size[i], RP_CHUNK);
     }
-    work->message = rp_reallocarray(NULL, work->leaves > work->count ? work->leaves : work->count, sizeof *work->message);
+    work->message =
+        rp_reallocarray(NULL, work->leaves > work->count ? work->leaves : work->count, sizeof *work->message);
     work->leaf = rp_reallocarray(NULL, work->leaves, sizeof *work->leaf);
     work->text = rp_reallocarray(NULL, work->count, sizeof *work->text);
     if (work->message == NULL || work->leaf == NULL || work->text == NULL)
@@ -286,8 +289,8 @@ rp_status rp_named_list_digest(rp_digest *out, const rp_named_digest *list, size
         sorted[i] = &list[i];
     if (count > 0)
         qsort(sorted, count, sizeof *sorted, compare_named);
-    status = count > UINT32_MAX ? rp_fail(err, RP_EARG, "named list: %zu entries", count)
-                                : check_names(sorted, count, err);
+    status =
+        count > UINT32_MAX ? rp_fail(err, RP_EARG, "named list: %zu entries", count) : check_names(sorted, count, err);
     if (status == RP_OK) {
         rp_buffer_u8(&text, LIST);
         rp_buffer_u32(&text, (uint32_t)count);

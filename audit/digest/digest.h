@@ -47,10 +47,11 @@ typedef struct rp_tensor_bytes {
     bool host;
 } rp_tensor_bytes;
 
-/* The digests of many tensors: out[count]. Faster than one after another, since leaves of several are hashed at once. */
+/* The digests of many tensors: out[count]. Faster than one after another, since leaves of several are hashed at once.
+ */
 rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t count, rp_pool *pool, rp_error *err);
-/* The same in parts. The long one, rp_tensors_hash, allocates nothing and may run in another thread: it reads the tensors,
- * and false is a failure of the hash. tensor is borrowed until the work is freed. */
+/* The same in parts. The long one, rp_tensors_hash, allocates nothing and may run in another thread: it reads the
+ * tensors, and false is a failure of the hash. tensor is borrowed until the work is freed. */
 typedef struct rp_tensors_work rp_tensors_work;
 rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tensor, size_t count, rp_error *err);
 bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A Merkle tree kept level by level. Neighbours are paired and an odd last one moves up, which makes the tree of RFC 6962
- * (digest.c says why); a node's children are therefore found by doubling its index. */
+ * A Merkle tree kept level by level. Neighbours are paired and an odd last one moves up, which makes the tree of RFC
+ * 6962 (digest.c says why); a node's children are therefore found by doubling its index. */
 #include "audit/digest/record_tree.h"
 
 #include "audit/digest/sha256.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256: streams through OpenSSL's EVP, and messages that lie in memory by the processor's own instructions where it has
- * them. EVP's algorithm is fetched once and kept: a fetch costs more than hashing a small message. */
+ * SHA-256: streams through OpenSSL's EVP, and messages that lie in memory by the processor's own instructions where it
+ * has them. EVP's algorithm is fetched once and kept: a fetch costs more than hashing a small message. */
 #include "audit/digest/sha256.h"
 
 #include <openssl/evp.h>
@@ -11,8 +11,8 @@
 #include "base/memory.h"
 #include "determinism/bits.h"
 
-enum { BLOCK = 16384 }; /* bytes brought to stored form at a time; a multiple of every element size */
-enum { AT_ONCE = 64 };  /* messages handed to the processor's instructions at a time */
+enum { BLOCK = 16384 };            /* bytes brought to stored form at a time; a multiple of every element size */
+enum { AT_ONCE = 64 };             /* messages handed to the processor's instructions at a time */
 enum { BYTES_A_THREAD = 1 << 16 }; /* below, a thread is not worth waking */
 
 struct rp_sha256_stream {
@@ -107,19 +107,20 @@ static bool little_endian(void)
     return first == 1;
 }
 
-/* Infinity's bits less an element's, signs apart, go below zero for NaNs only: sums of bits, which every vector unit has. */
-#define ANY_NAN(name, T, infinity)                                       \
-    static bool any_nan_##name(const unsigned char *bytes, size_t size)  \
-    {                                                                    \
-        T below = 0;                                                     \
-                                                                         \
-        for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) {      \
-            T u;                                                         \
-                                                                         \
-            memcpy(&u, bytes + i, sizeof u);                             \
-            below |= (T)((infinity) - (u & (T)((T)-1 >> 1)));            \
-        }                                                                \
-        return below >> (8 * sizeof(T) - 1) != 0;                        \
+/* Infinity's bits less an element's, signs apart, go below zero for NaNs only: sums of bits, which every vector unit
+ * has. */
+#define ANY_NAN(name, T, infinity) \
+    static bool any_nan_##name(const unsigned char *bytes, size_t size) \
+    { \
+        T below = 0; \
+\
+        for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) { \
+            T u; \
+\
+            memcpy(&u, bytes + i, sizeof u); \
+            below |= (T)((infinity) - (u & (T)((T)-1 >> 1))); \
+        } \
+        return below >> (8 * sizeof(T) - 1) != 0; \
     }
 
 ANY_NAN(f32, uint32_t, 0x7f800000u)
@@ -240,7 +241,8 @@ void rp_sha256_lane_blocks(rp_sha256_lane *a, const unsigned char *at, rp_sha256
         rp_sha256_stream_update(b->stream, bt, blocks * RP_SHA_BLOCK);
 }
 
-rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out, rp_error *err)
+rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out,
+                                rp_error *err)
 {
     rp_status status = RP_OK;
 

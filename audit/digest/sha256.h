@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 of many messages that lie in memory, two at a time where the processor has the SHA extensions (docs/decisions,
- * on SHA-256), else one after another through OpenSSL. */
+ * SHA-256 of many messages that lie in memory, two at a time where the processor has the SHA extensions
+ * (docs/decisions, on SHA-256), else one after another through OpenSSL. */
 #ifndef AUDIT_DIGEST_SHA256_H
 #define AUDIT_DIGEST_SHA256_H
 
@@ -28,8 +28,8 @@ bool rp_sha256_many_over(const rp_message *message, size_t count, rp_pool *pool)
 /* The error to give when one of these returned false. */
 rp_status rp_sha256_failed(rp_error *err);
 
-/* A message that comes in pieces of whole blocks, its end apart; two of them go side by side. Not one of the lanes may be
- * used by two threads at a time. */
+/* A message that comes in pieces of whole blocks, its end apart; two of them go side by side. Not one of the lanes may
+ * be used by two threads at a time. */
 typedef struct rp_sha256_lane {
     uint32_t state[8];
     uint64_t size;
@@ -44,7 +44,8 @@ rp_status rp_sha256_lane_start(rp_sha256_lane *lane, rp_error *err);
 void rp_sha256_lane_blocks(rp_sha256_lane *a, const unsigned char *at, rp_sha256_lane *b, const unsigned char *bt,
                            size_t blocks);
 /* The last size bytes, fewer than a block. */
-rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out, rp_error *err);
+rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, size_t size, rp_digest *out,
+                                rp_error *err);
 void rp_sha256_lane_drop(rp_sha256_lane *lane);
 
 /* True when bytes of host form are the stored form already: little-endian, canonical NaNs, bools 0 or 1. NaNs of any
@@ -57,7 +58,8 @@ bool rp_sha256_native(void);
 void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd);
 bool rp_sha256_many_openssl(const rp_message *message, size_t count);
 void rp_sha256_start_native(uint32_t state[8]);
-void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt, size_t blocks);
+void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt,
+                             size_t blocks);
 void rp_sha256_finish_native(uint32_t state[8], const unsigned char *at, size_t size, uint64_t whole, rp_digest *out);
 
 #endif

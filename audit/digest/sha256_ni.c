@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 (FIPS 180-4) with the SHA extensions of x86. One round pair takes four cycles but another can start after two, so
- * two messages side by side take hardly longer than one. Instruction sequence: Intel, "Intel SHA Extensions" (2013). */
+ * SHA-256 (FIPS 180-4) with the SHA extensions of x86. One round pair takes four cycles but another can start after
+ * two, so two messages side by side take hardly longer than one. Instruction sequence: Intel, "Intel SHA Extensions"
+ * (2013). */
 #include "audit/digest/sha256.h"
 
 #include <stdint.h>
@@ -15,13 +16,14 @@ enum { SHA_BLOCK = 64, CHECKED_AT_ONCE = 16384 };
 #define SHA_TARGET __attribute__((target("sha,sse4.1")))
 
 static const uint32_t round_constant[64] __attribute__((aligned(16))) = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
-    0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
-    0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
-    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
-    0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
-    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 static const uint32_t initial_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                           0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -57,16 +59,16 @@ SHA_TARGET static inline void store_state(uint32_t state[8], pair s)
     _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
 }
 
-/* Four rounds, in names of one stream each, so that nothing is an array the compiler could leave in memory: s the state,
- * m0 the four words of these rounds. */
+/* Four rounds, in names of one stream each, so that nothing is an array the compiler could leave in memory: s the
+ * state, m0 the four words of these rounds. */
 #define LOAD(m, at, i) m = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(at) + (i)), flip)
-#define EXPAND(m0, m1, m2, m3)                                                                                    \
+#define EXPAND(m0, m1, m2, m3) \
     m0 = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(m0, m1), _mm_alignr_epi8(m3, m2, 4)), m3)
-#define ROUNDS(s, m0, i)                                                                                          \
-    do {                                                                                                          \
-        __m128i words = _mm_add_epi32(m0, _mm_load_si128((const __m128i *)round_constant + (i)));                 \
-        s.cdgh = _mm_sha256rnds2_epu32(s.cdgh, s.abef, words);                                                    \
-        s.abef = _mm_sha256rnds2_epu32(s.abef, s.cdgh, _mm_shuffle_epi32(words, 0x0E));                           \
+#define ROUNDS(s, m0, i) \
+    do { \
+        __m128i words = _mm_add_epi32(m0, _mm_load_si128((const __m128i *)round_constant + (i))); \
+        s.cdgh = _mm_sha256rnds2_epu32(s.cdgh, s.abef, words); \
+        s.abef = _mm_sha256rnds2_epu32(s.abef, s.cdgh, _mm_shuffle_epi32(words, 0x0E)); \
     } while (0)
 
 SHA_TARGET static void compress_one(uint32_t state[8], const unsigned char *at, size_t blocks)
@@ -78,12 +80,28 @@ SHA_TARGET static void compress_one(uint32_t state[8], const unsigned char *at, 
         const pair before = s;
         __m128i a, b, c, d;
 
-#define FIRST(m, i) LOAD(m, at, i); ROUNDS(s, m, i)
-#define NEXT(m0, m1, m2, m3, i) EXPAND(m0, m1, m2, m3); ROUNDS(s, m0, i)
-        FIRST(a, 0); FIRST(b, 1); FIRST(c, 2); FIRST(d, 3);
-        NEXT(a, b, c, d, 4); NEXT(b, c, d, a, 5); NEXT(c, d, a, b, 6); NEXT(d, a, b, c, 7);
-        NEXT(a, b, c, d, 8); NEXT(b, c, d, a, 9); NEXT(c, d, a, b, 10); NEXT(d, a, b, c, 11);
-        NEXT(a, b, c, d, 12); NEXT(b, c, d, a, 13); NEXT(c, d, a, b, 14); NEXT(d, a, b, c, 15);
+#define FIRST(m, i) \
+    LOAD(m, at, i); \
+    ROUNDS(s, m, i)
+#define NEXT(m0, m1, m2, m3, i) \
+    EXPAND(m0, m1, m2, m3); \
+    ROUNDS(s, m0, i)
+        FIRST(a, 0);
+        FIRST(b, 1);
+        FIRST(c, 2);
+        FIRST(d, 3);
+        NEXT(a, b, c, d, 4);
+        NEXT(b, c, d, a, 5);
+        NEXT(c, d, a, b, 6);
+        NEXT(d, a, b, c, 7);
+        NEXT(a, b, c, d, 8);
+        NEXT(b, c, d, a, 9);
+        NEXT(c, d, a, b, 10);
+        NEXT(d, a, b, c, 11);
+        NEXT(a, b, c, d, 12);
+        NEXT(b, c, d, a, 13);
+        NEXT(c, d, a, b, 14);
+        NEXT(d, a, b, c, 15);
 #undef FIRST
 #undef NEXT
         s.abef = _mm_add_epi32(s.abef, before.abef);
@@ -102,14 +120,32 @@ SHA_TARGET static void compress_two(uint32_t first[8], const unsigned char *at, 
         const pair s_before = s, t_before = t;
         __m128i sa, sb, sc, sd, ta, tb, tc, td;
 
-#define FIRST(m, i) LOAD(s##m, at, i); LOAD(t##m, bt, i); ROUNDS(s, s##m, i); ROUNDS(t, t##m, i)
-#define NEXT(m0, m1, m2, m3, i)                                                      \
-    EXPAND(s##m0, s##m1, s##m2, s##m3); EXPAND(t##m0, t##m1, t##m2, t##m3);          \
-    ROUNDS(s, s##m0, i); ROUNDS(t, t##m0, i)
-        FIRST(a, 0); FIRST(b, 1); FIRST(c, 2); FIRST(d, 3);
-        NEXT(a, b, c, d, 4); NEXT(b, c, d, a, 5); NEXT(c, d, a, b, 6); NEXT(d, a, b, c, 7);
-        NEXT(a, b, c, d, 8); NEXT(b, c, d, a, 9); NEXT(c, d, a, b, 10); NEXT(d, a, b, c, 11);
-        NEXT(a, b, c, d, 12); NEXT(b, c, d, a, 13); NEXT(c, d, a, b, 14); NEXT(d, a, b, c, 15);
+#define FIRST(m, i) \
+    LOAD(s##m, at, i); \
+    LOAD(t##m, bt, i); \
+    ROUNDS(s, s##m, i); \
+    ROUNDS(t, t##m, i)
+#define NEXT(m0, m1, m2, m3, i) \
+    EXPAND(s##m0, s##m1, s##m2, s##m3); \
+    EXPAND(t##m0, t##m1, t##m2, t##m3); \
+    ROUNDS(s, s##m0, i); \
+    ROUNDS(t, t##m0, i)
+        FIRST(a, 0);
+        FIRST(b, 1);
+        FIRST(c, 2);
+        FIRST(d, 3);
+        NEXT(a, b, c, d, 4);
+        NEXT(b, c, d, a, 5);
+        NEXT(c, d, a, b, 6);
+        NEXT(d, a, b, c, 7);
+        NEXT(a, b, c, d, 8);
+        NEXT(b, c, d, a, 9);
+        NEXT(c, d, a, b, 10);
+        NEXT(d, a, b, c, 11);
+        NEXT(a, b, c, d, 12);
+        NEXT(b, c, d, a, 13);
+        NEXT(c, d, a, b, 14);
+        NEXT(d, a, b, c, 15);
 #undef FIRST
 #undef NEXT
         s.abef = _mm_add_epi32(s.abef, s_before.abef);
@@ -273,7 +309,8 @@ void rp_sha256_start_native(uint32_t state[8])
     memcpy(state, initial_state, sizeof initial_state);
 }
 
-void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt, size_t blocks)
+void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt,
+                             size_t blocks)
 {
     if (b != NULL)
         compress_two(a, at, b, bt, blocks);
@@ -310,7 +347,8 @@ void rp_sha256_start_native(uint32_t state[8])
     (void)state;
 }
 
-void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt, size_t blocks)
+void rp_sha256_blocks_native(uint32_t a[8], const unsigned char *at, uint32_t b[8], const unsigned char *bt,
+                             size_t blocks)
 {
     (void)a, (void)at, (void)b, (void)bt, (void)blocks;
 }

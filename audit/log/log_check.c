@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checking proofs without the log: form, then path, then signature. A path that is wrong is worse news than a key that is
- * not trusted, and is told first. */
+ * Checking proofs without the log: form, then path, then signature. A path that is wrong is worse news than a key that
+ * is not trusted, and is told first. */
 #include <string.h>
 
 #include "audit/log/log_note.h"
@@ -21,9 +21,10 @@ rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t siz
     if (status == RP_OK)
         status = rp_log_path_check(&right, out->path, out->length, out->number, head->size, &leaf, &head->root, err);
     if (status == RP_OK && !right)
-        status = rp_fail(err, RP_EHASH, "%s: does not show archive %s as entry %llu of %llu: the path does not lead to the "
-                         "checkpoint's root", where, archive_id, (unsigned long long)out->number,
-                         (unsigned long long)head->size);
+        status = rp_fail(err, RP_EHASH,
+                         "%s: does not show archive %s as entry %llu of %llu: the path does not lead to the "
+                         "checkpoint's root",
+                         where, archive_id, (unsigned long long)out->number, (unsigned long long)head->size);
     return status;
 }
 
@@ -46,8 +47,8 @@ rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, co
     return RP_OK;
 }
 
-static rp_status check_growth(const rp_log_proof *proof, const rp_log_note *old, const char *where, const char *old_where,
-                              rp_error *err)
+static rp_status check_growth(const rp_log_proof *proof, const rp_log_note *old, const char *where,
+                              const char *old_where, rp_error *err)
 {
     const rp_log_head *is = &proof->note.head;
     bool right = false;
@@ -56,14 +57,15 @@ static rp_status check_growth(const rp_log_proof *proof, const rp_log_note *old,
     if (strcmp(is->origin, old->head.origin) != 0)
         return rp_fail(err, RP_EHASH, "%s: is of the log %s, %s of %s", where, is->origin, old_where, old->head.origin);
     if (proof->number != old->head.size)
-        return rp_fail(err, RP_EHASH, "%s: begins at %llu entries, %s has %llu", where, (unsigned long long)proof->number,
-                       old_where, (unsigned long long)old->head.size);
-    status = rp_log_growth_check(&right, proof->path, proof->length, old->head.size, is->size, &old->head.root, &is->root,
-                                 err);
+        return rp_fail(err, RP_EHASH, "%s: begins at %llu entries, %s has %llu", where,
+                       (unsigned long long)proof->number, old_where, (unsigned long long)old->head.size);
+    status = rp_log_growth_check(&right, proof->path, proof->length, old->head.size, is->size, &old->head.root,
+                                 &is->root, err);
     if (status == RP_OK && !right)
-        status = rp_fail(err, RP_EHASH, "%s: does not show that the log of %llu entries begins with the %llu of %s: the log "
-                         "was changed, or this is not its proof", where, (unsigned long long)is->size,
-                         (unsigned long long)old->head.size, old_where);
+        status = rp_fail(err, RP_EHASH,
+                         "%s: does not show that the log of %llu entries begins with the %llu of %s: the log "
+                         "was changed, or this is not its proof",
+                         where, (unsigned long long)is->size, (unsigned long long)old->head.size, old_where);
     return status;
 }
 

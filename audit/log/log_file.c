@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A log in a folder (docs/log.md 2). Entries are appended and flushed before the checkpoint that covers them takes its name,
- * so at every moment the checkpoint on disk covers entries on disk; what lies behind it was never signed, and is no entry. */
+ * A log in a folder (docs/log.md 2). Entries are appended and flushed before the checkpoint that covers them takes its
+ * name, so at every moment the checkpoint on disk covers entries on disk; what lies behind it was never signed, and is
+ * no entry. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { LINE = 2 * RP_DIGEST_SIZE + 1, LINES = 256 };
 
 struct rp_run_log {
     char *entries_path, *checkpoint_path;
-    int fd; /* of entries, while adding; else -1 */
+    int fd;         /* of entries, while adding; else -1 */
     rp_buffer text; /* of the checkpoint, with a terminator */
     rp_log_note note;
     const rp_key *signer;
@@ -64,14 +65,15 @@ static rp_status read_checkpoint(rp_run_log *log, const rp_key *const *trusted, 
     rp_buffer_u8(&log->text, 0);
     status = rp_buffer_status(&log->text, err);
     if (status == RP_OK)
-        status = rp_log_note_parse(&log->note, (const char *)log->text.data, log->text.size - 1, log->checkpoint_path, err);
+        status =
+            rp_log_note_parse(&log->note, (const char *)log->text.data, log->text.size - 1, log->checkpoint_path, err);
     if (status == RP_OK && n_trusted > 0)
         status = rp_log_note_check(&log->note, trusted, n_trusted, &log->signer, log->checkpoint_path, err);
     if (status == RP_OK && log->signer != NULL)
         memcpy(log->signer_id, rp_key_id(log->signer), RP_DIGEST_HEX);
     if (status == RP_OK && log->note.head.size > RP_LOG_ENTRIES_MAX)
-        status = rp_fail(err, RP_EUNSUPPORTED, "%s: a log of %llu entries, at most %d are supported", log->checkpoint_path,
-                         (unsigned long long)log->note.head.size, (int)RP_LOG_ENTRIES_MAX);
+        status = rp_fail(err, RP_EUNSUPPORTED, "%s: a log of %llu entries, at most %d are supported",
+                         log->checkpoint_path, (unsigned long long)log->note.head.size, (int)RP_LOG_ENTRIES_MAX);
     return status;
 }
 
@@ -83,7 +85,8 @@ static rp_status read_at(const rp_run_log *log, int fd, uint64_t offset, char *o
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return rp_fail(err, RP_EIO, "%s: cannot read: %s", log->entries_path, n < 0 ? strerror(errno) : "it became shorter");
+            return rp_fail(err, RP_EIO, "%s: cannot read: %s", log->entries_path,
+                           n < 0 ? strerror(errno) : "it became shorter");
         done += (size_t)n;
     }
     return RP_OK;
@@ -105,7 +108,8 @@ static rp_status parse_lines(rp_run_log *log, int fd, rp_error *err)
 
             line[LINE - 1] = '\0';
             if (!ends || !rp_unhex(log->entry[at + i].bytes, RP_DIGEST_SIZE, line))
-                return rp_fail(err, RP_EFORMAT, "%s: line %zu is not an archive id: 64 lowercase hex digits and a newline",
+                return rp_fail(err, RP_EFORMAT,
+                               "%s: line %zu is not an archive id: 64 lowercase hex digits and a newline",
                                log->entries_path, at + i + 1);
         }
         at += n;
@@ -161,7 +165,8 @@ static rp_status lock(const rp_run_log *log, rp_error *err)
     return RP_OK;
 }
 
-/* The checkpoint is read before the entries, and while adding behind the lock: it then never covers more than there is. */
+/* The checkpoint is read before the entries, and while adding behind the lock: it then never covers more than there is.
+ */
 static rp_status load(rp_run_log *log, const rp_key *const *trusted, size_t n_trusted, bool adding, rp_error *err)
 {
     int fd = -1;
@@ -179,8 +184,8 @@ static rp_status load(rp_run_log *log, const rp_key *const *trusted, size_t n_tr
     return status == RP_OK ? compare_root(log, err) : status;
 }
 
-static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted, bool adding,
-                          rp_error *err)
+static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
+                          bool adding, rp_error *err)
 {
     rp_run_log *log = rp_calloc(1, sizeof *log);
     rp_status status;
@@ -206,7 +211,8 @@ static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *co
     return RP_OK;
 }
 
-rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
+rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
+                      rp_error *err)
 {
     return open_log(out, folder, trusted, n_trusted, false, err);
 }
@@ -247,7 +253,8 @@ bool rp_log_find(const rp_run_log *log, const char *archive_id, uint64_t *index)
 
 /* ---- writing ---- */
 
-static rp_status write_checkpoint(const char *path, const rp_log_head *head, const rp_key *key, bool force, rp_error *err)
+static rp_status write_checkpoint(const char *path, const rp_log_head *head, const rp_key *key, bool force,
+                                  rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status = rp_log_note_write(&text, head, key, err);
@@ -340,7 +347,8 @@ static rp_status add(rp_run_log *log, const char *archive_id, const rp_key *key,
     rp_status status;
 
     if (log->count >= RP_LOG_ENTRIES_MAX)
-        return rp_fail(err, RP_EUNSUPPORTED, "%s: the log is full: %d entries", log->entries_path, (int)RP_LOG_ENTRIES_MAX);
+        return rp_fail(err, RP_EUNSUPPORTED, "%s: the log is full: %d entries", log->entries_path,
+                       (int)RP_LOG_ENTRIES_MAX);
     if (!rp_unhex(log->entry[log->count].bytes, RP_DIGEST_SIZE, archive_id))
         return rp_fail(err, RP_EARG, "%.64s is not an archive id", archive_id);
     status = rp_log_leaves(&log->leaf[log->count], &log->entry[log->count], 1, err);

@@ -130,9 +130,10 @@ rp_status rp_log_origin_check(const char *origin, rp_error *err)
 
     if (name_valid(origin, strlen(origin)))
         return RP_OK;
-    return rp_fail(err, RP_EARG, "\"%s\" is not an origin: expected 1 to %d printable ASCII characters without spaces and "
-                   "'+', such as example.com/models", rp_printable(shown, sizeof shown, origin, strlen(origin)),
-                   RP_LOG_ORIGIN - 1);
+    return rp_fail(err, RP_EARG,
+                   "\"%s\" is not an origin: expected 1 to %d printable ASCII characters without spaces and "
+                   "'+', such as example.com/models",
+                   rp_printable(shown, sizeof shown, origin, strlen(origin)), RP_LOG_ORIGIN - 1);
 }
 
 rp_status rp_log_note_write(rp_buffer *out, const rp_log_head *head, const rp_key *key, rp_error *err)
@@ -291,13 +292,15 @@ static void put_path(rp_buffer *out, const rp_digest *path, size_t length, const
     rp_buffer_text(out, checkpoint);
 }
 
-void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length, const char *checkpoint)
+void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length,
+                            const char *checkpoint)
 {
     rp_buffer_printf(out, "%s\nindex %llu\n", proof_line, (unsigned long long)index);
     put_path(out, path, length, checkpoint);
 }
 
-void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length, const char *checkpoint)
+void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length,
+                              const char *checkpoint)
 {
     rp_buffer_printf(out, "old %llu\n", (unsigned long long)old);
     put_path(out, path, length, checkpoint);
@@ -335,7 +338,8 @@ rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t siz
 
     if (status == RP_OK && (line.size != sizeof proof_line - 1 || memcmp(line.text, proof_line, line.size) != 0))
         status = malformed(&r, proof_line);
-    return status == RP_OK ? parse_proof(&r, out, "index ", "\"index\" and a number (extra data is not supported)") : status;
+    return status == RP_OK ? parse_proof(&r, out, "index ", "\"index\" and a number (extra data is not supported)")
+                           : status;
 }
 
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err)

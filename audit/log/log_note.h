@@ -14,7 +14,7 @@ enum { RP_LOG_NOTE_LIMIT = 65536, RP_LOG_PROOF_LIMIT = 2 * RP_LOG_NOTE_LIMIT, RP
 typedef struct rp_log_note {
     rp_log_head head;
     const char *text;
-    size_t size;   /* all of it */
+    size_t size;        /* all of it */
     size_t signed_size; /* the part that is signed: up to and without the blank line */
 } rp_log_note;
 
@@ -33,8 +33,8 @@ rp_status rp_log_origin_check(const char *origin, rp_error *err);
 rp_status rp_log_note_write(rp_buffer *out, const rp_log_head *head, const rp_key *key, rp_error *err);
 /* Form only: RP_EFORMAT. */
 rp_status rp_log_note_parse(rp_log_note *out, const char *text, size_t size, const char *where, rp_error *err);
-/* Which trusted key signed under the origin's name: *by, NULL when none. A signature that claims to be by a trusted key and
- * is not: RP_ESIGN. */
+/* Which trusted key signed under the origin's name: *by, NULL when none. A signature that claims to be by a trusted key
+ * and is not: RP_ESIGN. */
 rp_status rp_log_note_find(const rp_log_note *note, const rp_key *const *trusted, size_t n_trusted, const rp_key **by,
                            const char *where, rp_error *err);
 /* The same where one must have: RP_ESIGN when none has. */
@@ -42,13 +42,15 @@ rp_status rp_log_note_check(const rp_log_note *note, const rp_key *const *truste
                             const char *where, rp_error *err);
 
 /* Appends; checkpoint is its text. */
-void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length, const char *checkpoint);
-void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length, const char *checkpoint);
+void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length,
+                            const char *checkpoint);
+void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length,
+                              const char *checkpoint);
 rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 
-/* Parses an inclusion proof, and follows its path from archive_id to the checkpoint's root; whose that is, is not looked
- * into. Errors: RP_EFORMAT, RP_EHASH. */
+/* Parses an inclusion proof, and follows its path from archive_id to the checkpoint's root; whose that is, is not
+ * looked into. Errors: RP_EFORMAT, RP_EHASH. */
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err);
 

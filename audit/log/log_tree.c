@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * RFC 6962's tree. Proofs are made by the recursive definitions of its section 2.1, top down; they are checked bottom up by
- * RFC 9162, from index and size alone, so that a fault in one is not repeated in the other. */
+ * RFC 6962's tree. Proofs are made by the recursive definitions of its section 2.1, top down; they are checked bottom
+ * up by RFC 9162, from index and size alone, so that a fault in one is not repeated in the other. */
 #include "audit/log/log_tree.h"
 
 #include "audit/digest/sha256.h"
@@ -137,7 +137,8 @@ static void up(walk *w)
     w->last >>= 1;
 }
 
-/* Whether the sibling is on the left. A last node without a sibling rises until it has one; that is then on the left. */
+/* Whether the sibling is on the left. A last node without a sibling rises until it has one; that is then on the left.
+ */
 static bool sibling_is_left(walk *w)
 {
     if (!(w->number & 1) && w->number != w->last)

@@ -13,9 +13,11 @@ rp_status rp_log_leaves(rp_digest *leaf, const rp_digest *entry, size_t count, r
 /* No leaves: SHA-256 of nothing. */
 rp_status rp_log_root(rp_digest *out, const rp_digest *leaf, size_t count, rp_error *err);
 /* path[RP_LOG_PATH_MAX], from the leaf's sibling up. index < count. */
-rp_status rp_log_path(rp_digest *path, size_t *length, const rp_digest *leaf, size_t count, size_t index, rp_error *err);
+rp_status rp_log_path(rp_digest *path, size_t *length, const rp_digest *leaf, size_t count, size_t index,
+                      rp_error *err);
 /* Between the first old leaves and all of them; old <= count. Empty where old is 0 or count. */
-rp_status rp_log_growth(rp_digest *path, size_t *length, const rp_digest *leaf, size_t count, size_t old, rp_error *err);
+rp_status rp_log_growth(rp_digest *path, size_t *length, const rp_digest *leaf, size_t count, size_t old,
+                        rp_error *err);
 
 /* *right tells whether the proof holds; the status is about hashing only. */
 rp_status rp_log_path_check(bool *right, const rp_digest *path, size_t length, uint64_t index, uint64_t size,

@@ -9,8 +9,8 @@
 
 struct rp_beside {
     pthread_t thread;
-    rp_pool *pool; /* NULL: the thread alone */
-    pid_t process; /* that has the thread */
+    rp_pool *pool;        /* NULL: the thread alone */
+    pid_t process;        /* that has the thread */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     rp_tensors_work *work; /* NULL: nothing was begun, or it is done */

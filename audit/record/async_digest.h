@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hashing tensors beside the computation, on processors that would be idle: one thread, with a pool of its own where more
- * than one is free. */
+ * Hashing tensors beside the computation, on processors that would be idle: one thread, with a pool of its own where
+ * more than one is free. */
 #ifndef AUDIT_RECORD_ASYNC_DIGEST_H
 #define AUDIT_RECORD_ASYNC_DIGEST_H
 

@@ -16,16 +16,16 @@
 
 struct rp_driver {
     rp_run_kind kind;
-    bool lent;             /* recipe and csv are another driver's */
-    rp_recipe *recipe;     /* recipe runs */
-    rp_buffer csv;         /* bytes from an archive; empty when borrowed */
+    bool lent;         /* recipe and csv are another driver's */
+    rp_recipe *recipe; /* recipe runs */
+    rp_buffer csv;     /* bytes from an archive; empty when borrowed */
     const void *csv_bytes;
     size_t csv_size;
     rp_trainer *trainer;
-    rp_tape *tape;         /* API runs */
+    rp_tape *tape; /* API runs */
     uint64_t state_period, checkpoint_period;
-    json_t *parent;        /* of a run of the API: what its manifest says of one, checked */
-    rp_named *start;       /* of a recipe with a parent: the states to start from, memory owned */
+    json_t *parent;  /* of a run of the API: what its manifest says of one, checked */
+    rp_named *start; /* of a recipe with a parent: the states to start from, memory owned */
     size_t n_start;
 };
 
@@ -86,8 +86,8 @@ const rp_recipe *rp_driver_recipe(const rp_driver *d)
 
 /* ---- starting from a parent ---- */
 
-/* The run's states that are started from, in its order, filled from the file; whatever else the file has is an error, but for
- * moments that a run that retrains does not take. */
+/* The run's states that are started from, in its order, filled from the file; whatever else the file has is an error,
+ * but for moments that a run that retrains does not take. */
 static rp_status pick_start(rp_driver *d, const rp_safetensors *file, rp_error *err)
 {
     size_t n, count = rp_trainer_start_count(d->trainer), others = 0;
@@ -101,12 +101,14 @@ static rp_status pick_start(rp_driver *d, const rp_safetensors *file, rp_error *
         void *host;
 
         if (!t)
-            return rp_fail(err, RP_EDATA, "%.96s of this recipe's model is not among the states to start from", state[i].name);
+            return rp_fail(err, RP_EDATA, "%.96s of this recipe's model is not among the states to start from",
+                           state[i].name);
         host = rp_malloc(t->size ? t->size : 1);
         if (!host)
             return rp_no_memory(err);
         rp_to_host(host, t->data, t->dtype, t->size / rp_dtype_size(t->dtype));
-        d->start[d->n_start++] = (rp_named){.name = state[i].name, .type = {.dtype = t->dtype, .rank = t->rank}, .data = host};
+        d->start[d->n_start++] =
+            (rp_named){.name = state[i].name, .type = {.dtype = t->dtype, .rank = t->rank}, .data = host};
         memcpy(d->start[i].type.shape, t->shape, sizeof t->shape);
     }
     for (size_t i = 0; i < file->count; i++)
@@ -136,8 +138,8 @@ static rp_status start_from_archive(rp_driver *d, const rp_archive *archive, rp_
     rp_status status = rp_archive_read_member(archive, RP_START_MEMBER, SIZE_MAX / 2, &file, err);
 
     if (status == RP_OK)
-        status = rp_driver_start_from(d, d->recipe->parent.archive, (uint64_t)d->recipe->parent.updates, file.data, file.size,
-                                      RP_START_MEMBER, err);
+        status = rp_driver_start_from(d, d->recipe->parent.archive, (uint64_t)d->recipe->parent.updates, file.data,
+                                      file.size, RP_START_MEMBER, err);
     rp_buffer_free(&file);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
 }
@@ -153,8 +155,10 @@ static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t
     rp_status status = tensor ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < d->n_start && status == RP_OK; i++) {
-        tensor[i] = (rp_safetensor){.name = d->start[i].name, .dtype = d->start[i].type.dtype,
-                                    .rank = d->start[i].type.rank, .data = d->start[i].data};
+        tensor[i] = (rp_safetensor){.name = d->start[i].name,
+                                    .dtype = d->start[i].type.dtype,
+                                    .rank = d->start[i].type.rank,
+                                    .data = d->start[i].data};
         memcpy(tensor[i].shape, d->start[i].type.shape, sizeof tensor->shape);
     }
     if (status == RP_OK)
@@ -165,7 +169,8 @@ static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t
         status = rp_named_tensors_digest(&digest, d->start, d->n_start, NULL, err);
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
-        if (json_object_set_new(run, "parent", json_pack("{s:s, s:s}", "archive_id", recipe->parent.archive, "states", hex)) != 0)
+        if (json_object_set_new(run, "parent",
+                                json_pack("{s:s, s:s}", "archive_id", recipe->parent.archive, "states", hex)) != 0)
             status = rp_no_memory(err);
     }
     rp_buffer_free(&file);
@@ -173,7 +178,8 @@ static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t
     return status;
 }
 
-static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, const rp_run_options *options, rp_error *err)
+static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, const rp_run_options *options,
+                                     rp_error *err)
 {
     json_t *json = NULL;
     rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &json, err);
@@ -210,7 +216,8 @@ rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out,
     json_int_t value = period ? json_integer_value(period) : 0;
 
     if (period && (!json_is_integer(period) || value < 1 || value > 1000000000))
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.checkpoint_every: expected an integer from 1 to 1000000000");
+        return rp_fail(err, RP_EFORMAT,
+                       "manifest.json: run.checkpoint_every: expected an integer from 1 to 1000000000");
     *out = (uint64_t)value;
     return RP_OK;
 }
@@ -259,8 +266,8 @@ rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, con
     return status;
 }
 
-rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archive *archive, const rp_run_options *options,
-                          rp_error *err)
+rp_status rp_driver_clone(rp_driver **out, const rp_driver *from, const rp_archive *archive,
+                          const rp_run_options *options, rp_error *err)
 {
     rp_driver *d;
     rp_status status;
@@ -333,7 +340,8 @@ static rp_status host_tensors(const rp_safetensors *file, rp_named *named, rp_er
     return RP_OK;
 }
 
-rp_status rp_driver_restore(rp_driver *d, uint64_t step, const void *bytes, size_t size, const char *where, rp_error *err)
+rp_status rp_driver_restore(rp_driver *d, uint64_t step, const void *bytes, size_t size, const char *where,
+                            rp_error *err)
 {
     rp_safetensors *file = NULL;
     rp_named *named = NULL;
@@ -414,7 +422,8 @@ float rp_driver_loss(const rp_driver *d)
 
 rp_status rp_driver_add_init(rp_driver *d, rp_archive_writer *writer, rp_error *err)
 {
-    return d->trainer ? rp_recorder_add_states(writer, "weights/init.safetensors", rp_driver_run(d), false, err) : RP_OK;
+    return d->trainer ? rp_recorder_add_states(writer, "weights/init.safetensors", rp_driver_run(d), false, err)
+                      : RP_OK;
 }
 
 /* What the readers of a member take; the others have no readers that parse them. */
@@ -436,7 +445,8 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
             return rp_fail(err, RP_EARG, "%s: would take %zu bytes, archives have room for %zu", member, text->size,
                            limits[i].size);
         if (rp_json_memory(text->data, text->size) > limits[i].memory)
-            return rp_fail(err, RP_EARG, "%s: its values would take more than the %zu MiB of memory that readers give them", member,
+            return rp_fail(err, RP_EARG,
+                           "%s: its values would take more than the %zu MiB of memory that readers give them", member,
                            limits[i].memory >> 20);
     }
     return RP_OK;
@@ -474,9 +484,9 @@ static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_
         rp_digest_hex(hex, &digest);
         for (int k = 0; k < data[i].type.rank; k++)
             failed |= json_array_append_new(shape, json_integer((json_int_t)data[i].type.shape[k]));
-        failed |= json_object_set_new(json, data[i].name,
-                                      json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype",
-                                                rp_dtype_name(data[i].type.dtype), "shape", shape));
+        failed |= json_object_set_new(
+            json, data[i].name,
+            json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype", rp_dtype_name(data[i].type.dtype), "shape", shape));
         json_decref(shape);
         if (status == RP_OK && failed)
             status = rp_no_memory(err);
@@ -514,8 +524,8 @@ static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, jso
         status = rp_trainer_predictions(d->trainer, &predictions, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, "outputs/predictions.csv", predictions.data, predictions.size, err);
-    if (status == RP_OK &&
-        json_object_set_new(run, "training_steps", json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
+    if (status == RP_OK && json_object_set_new(run, "training_steps",
+                                               json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
         status = rp_no_memory(err);
     if (status == RP_OK && d->recipe->parent.archive)
         status = add_start(d, writer, run, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole jobs: run a recipe into an archive, save a run of the API. Replaying (replay.c) builds the same archive from a driver
- * and a recorder, and compares it. */
+ * Whole jobs: run a recipe into an archive, save a run of the API. Replaying (replay.c) builds the same archive from a
+ * driver and a recorder, and compares it. */
 #include <string.h>
 
 #include "audit/record/run_archive.h"
@@ -74,7 +74,7 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
     if (status != RP_OK)
         return status;
     if (w->writer)
-        memcpy((*out)->archive_id, rp_archive_writer_id(w->writer), sizeof (*out)->archive_id);
+        memcpy((*out)->archive_id, rp_archive_writer_id(w->writer), sizeof(*out)->archive_id);
     (*out)->steps = rp_run_steps(rp_driver_run(w->driver));
     (*out)->seconds = rp_compose_seconds() - w->start;
     (*out)->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
@@ -82,7 +82,7 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
     (*out)->resumes = w->saver.resumes;
     (*out)->saved_points = w->saver.points;
     (*out)->saving_seconds = w->saver.seconds;
-    memcpy((*out)->save_note, w->saver.note, sizeof (*out)->save_note);
+    memcpy((*out)->save_note, w->saver.note, sizeof(*out)->save_note);
     return RP_OK;
 }
 
@@ -112,7 +112,8 @@ static char *beside(const char *recipe_path, const char *csv)
     return path;
 }
 
-static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path, rp_error *err)
+static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path,
+                             rp_error *err)
 {
     rp_buffer yaml = {0};
     rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
@@ -246,8 +247,8 @@ static bool signed_so(const rp_archive *archive, const char *path, const rp_key 
     return so;
 }
 
-/* An earlier process may have ended between giving the archive its name and removing the resume points. The id does not depend
- * on signatures: one that another key signed, or none, is not what this run would have saved. */
+/* An earlier process may have ended between giving the archive its name and removing the resume points. The id does not
+ * depend on signatures: one that another key signed, or none, is not what this run would have saved. */
 static rp_status saved_already(const work *w, const char *path, const rp_key *key, bool *already, rp_error *err)
 {
     bool same;
@@ -262,8 +263,11 @@ static rp_status saved_already(const work *w, const char *path, const rp_key *ke
     *already = same && signed_so(archive, path, key);
     rp_archive_close(archive);
     if (same && !*already)
-        return rp_fail(err, RP_EEXIST, "%s: this run's archive is there already, but %s: `reprise sign` adds a signature, --force "
-                       "replaces it", path, key ? "its run statement is not by this key" : "it is signed, which this one would not be");
+        return rp_fail(err, RP_EEXIST,
+                       "%s: this run's archive is there already, but %s: `reprise sign` adds a signature, --force "
+                       "replaces it",
+                       path,
+                       key ? "its run statement is not by this key" : "it is signed, which this one would not be");
     return RP_OK;
 }
 
@@ -275,7 +279,8 @@ static rp_status save_run(work *w, const char *path, const rp_key *key, bool for
 
     if (w->saver.resumed_at && !force && rp_file_exists(path))
         status = saved_already(w, path, key, &already, err);
-    if (status == RP_OK && already && rp_recorder_folder(w->recorder)) /* whoever removed a file meanwhile gets it back */
+    if (status == RP_OK && already &&
+        rp_recorder_folder(w->recorder)) /* whoever removed a file meanwhile gets it back */
         status = save_withheld(w->writer, rp_recorder_folder(w->recorder), err);
     if (status == RP_OK && !already)
         status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver), took,

@@ -36,7 +36,8 @@ static rp_status load_states(states *s, const rp_archive *archive, rp_error *err
 }
 
 /* Where the recipe's words lead in the parent. */
-static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent, rp_error *err)
+static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent,
+                               rp_error *err)
 {
     if (child->parent.checkpoint == 0) {
         (void)snprintf(out, RP_MEMBER_NAME, "weights/final.safetensors");
@@ -73,7 +74,8 @@ static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp
     if (child->parent.retrain)
         return RP_OK;
     if (rp_archive_manifest(parent)->kind != RP_RUN_RECIPE)
-        return rp_fail(err, RP_EUNSUPPORTED, "parent.mode: the parent is a run of the C API, which has no optimizer that a "
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "parent.mode: the parent is a run of the C API, which has no optimizer that a "
                        "recipe could go on with: mode retrain takes its weights alone");
     status = recipe_of(&recipe, parent, err);
     if (status == RP_OK && !json_is_integer(training))
@@ -94,7 +96,8 @@ static rp_status last_states(rp_buffer *out, const rp_archive *parent, const rp_
 {
     if (rp_archive_inputs_present(parent, NULL) == RP_OK)
         return rp_replay_last_states(out, parent, options, err);
-    return rp_fail(err, RP_EARG, "was made without its data, from which the last moments would be computed: name one of its "
+    return rp_fail(err, RP_EARG,
+                   "was made without its data, from which the last moments would be computed: name one of its "
                    "checkpoints (parent.weights), or take its weights alone (parent.mode: retrain)");
 }
 
@@ -219,7 +222,8 @@ static rp_status compare_states(const states *some, const states *other, bool mo
 static rp_status compare_last_states(const states *start, const rp_archive *parent, rp_error *err)
 {
     const json_t *run = rp_archive_manifest(parent)->run;
-    const char *recorded = json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
+    const char *recorded =
+        json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
     char hex[RP_DIGEST_HEX], expected[RP_DIGEST_HEX];
     rp_buffer journal = {0};
     rp_digest digest;
@@ -260,7 +264,8 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
         if (strcmp(hex, recorded) != 0)
-            status = rp_fail(err, RP_EHASH, RP_START_MEMBER ": digest of the states: manifest %.64s, found %s", recorded, hex);
+            status = rp_fail(err, RP_EHASH, RP_START_MEMBER ": digest of the states: manifest %.64s, found %s",
+                             recorded, hex);
     }
     if (status == RP_OK)
         status = origin_member(origin.member, recipe, parent, err);
@@ -291,8 +296,9 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
     if (status == RP_OK)
         status = count_updates(&updates, parent, recipe, err);
     if (status == RP_OK && updates != (uint64_t)recipe->parent.updates)
-        status = rp_fail(err, RP_EHASH, "run/recipe.json: parent.updates is %lld, but the parent's states have seen %llu",
-                         (long long)recipe->parent.updates, (unsigned long long)updates);
+        status =
+            rp_fail(err, RP_EHASH, "run/recipe.json: parent.updates is %lld, but the parent's states have seen %llu",
+                    (long long)recipe->parent.updates, (unsigned long long)updates);
     if (status == RP_OK)
         status = check_states(recipe, child, parent, err);
     rp_recipe_free(recipe);
@@ -301,5 +307,6 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
 
 const char *rp_parent_id(const rp_archive *archive)
 {
-    return json_string_value(json_object_get(json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
+    return json_string_value(
+        json_object_get(json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parents of runs of the C API. Such a run takes its first states as given and holds them; of those that were another run's it
- * says so, by name, so that the claim can be checked without the parent (the digest) and with it (the bytes). */
+ * Parents of runs of the C API. Such a run takes its first states as given and holds them; of those that were another
+ * run's it says so, by name, so that the claim can be checked without the parent (the digest) and with it (the bytes).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,16 +37,19 @@ static bool well_formed(const json_t *said)
         if (!name || (i > 0 && strcmp(json_string_value(json_array_get(names, i - 1)), name) >= 0))
             return false;
     }
-    return json_object_size(said) == 4 && n > 0 && is_digest(text_of(said, "archive_id")) && is_digest(text_of(said, "states")) &&
+    return json_object_size(said) == 4 && n > 0 && is_digest(text_of(said, "archive_id")) &&
+           is_digest(text_of(said, "states")) &&
            (strcmp(text_of(said, "weights"), "final") == 0 || json_integer_value(weights) > 0);
 }
 
 static rp_status said_by(const json_t **out, const rp_archive *archive, rp_error *err)
 {
     *out = json_object_get(rp_archive_manifest(archive)->run, "parent");
-    return !*out || well_formed(*out) ? RP_OK
-                                      : rp_fail(err, RP_EFORMAT, "manifest.json: run.parent: expected exactly archive_id, states, "
-                                                "tensors (names, ascending) and weights (\"final\" or a number of steps)");
+    return !*out || well_formed(*out)
+               ? RP_OK
+               : rp_fail(err, RP_EFORMAT,
+                         "manifest.json: run.parent: expected exactly archive_id, states, "
+                         "tensors (names, ascending) and weights (\"final\" or a number of steps)");
 }
 
 static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_error *err)
@@ -55,7 +59,8 @@ static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_e
     rp_digest_hex(hex, found);
     return strcmp(hex, text_of(said, "states")) == 0
                ? RP_OK
-               : rp_fail(err, RP_EHASH, "manifest.json: run.parent: digest of the states that it names: recorded %s, found %s",
+               : rp_fail(err, RP_EHASH,
+                         "manifest.json: run.parent: digest of the states that it names: recorded %s, found %s",
                          text_of(said, "states"), hex);
 }
 
@@ -117,7 +122,8 @@ static rp_status load(tensors *out, const rp_archive *archive, const char *membe
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, "parent") : status;
 }
 
-static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp_archive *parent, uint64_t checkpoint, rp_error *err)
+static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp_archive *parent, uint64_t checkpoint,
+                             rp_error *err)
 {
     if (checkpoint == 0)
         (void)snprintf(member, RP_MEMBER_NAME, "weights/final.safetensors");
@@ -126,8 +132,8 @@ static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp
     return load(out, parent, member, err);
 }
 
-static rp_status compare_named(rp_safetensor *list, const json_t *names, const rp_safetensors *child, const rp_safetensors *origin,
-                               const char *member, rp_error *err)
+static rp_status compare_named(rp_safetensor *list, const json_t *names, const rp_safetensors *child,
+                               const rp_safetensors *origin, const char *member, rp_error *err)
 {
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
@@ -136,15 +142,16 @@ static rp_status compare_named(rp_safetensor *list, const json_t *names, const r
         if (!a || !b)
             return rp_fail(err, RP_EHASH, "%s: %.96s is missing", a ? member : init_member, name);
         if (!rp_lineage_same(a, b))
-            return rp_fail(err, RP_EHASH, "%s: %.96s has other bytes than in %s of the parent", init_member, name, member);
+            return rp_fail(err, RP_EHASH, "%s: %.96s has other bytes than in %s of the parent", init_member, name,
+                           member);
         list[i] = *a;
     }
     return RP_OK;
 }
 
 /* Those of the child's first states that it names: each the parent's, and together of the digest that it says. */
-static rp_status compare_states(const json_t *said, const rp_safetensors *child, const rp_safetensors *origin, const char *member,
-                                rp_error *err)
+static rp_status compare_states(const json_t *said, const rp_safetensors *child, const rp_safetensors *origin,
+                                const char *member, rp_error *err)
 {
     const json_t *names = json_object_get(said, "tensors");
     size_t n = json_array_size(names);
@@ -172,10 +179,12 @@ rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent,
     if (!said)
         return rp_fail(err, RP_EHASH, "manifest.json: the run names no parent");
     if (strcmp(text_of(said, "archive_id"), rp_archive_id(parent)) != 0)
-        return rp_fail(err, RP_EHASH, "parent: recorded archive id %s, found %s", text_of(said, "archive_id"), rp_archive_id(parent));
+        return rp_fail(err, RP_EHASH, "parent: recorded archive id %s, found %s", text_of(said, "archive_id"),
+                       rp_archive_id(parent));
     status = load(&init, child, init_member, err);
     if (status == RP_OK)
-        status = load_origin(&origin, member, parent, (uint64_t)json_integer_value(json_object_get(said, "weights")), err);
+        status =
+            load_origin(&origin, member, parent, (uint64_t)json_integer_value(json_object_get(said, "weights")), err);
     if (status == RP_OK)
         status = compare_states(said, init.file, origin.file, member, err);
     tensors_free(&init);
@@ -191,8 +200,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Those of the first states that are the parent's, by name. */
-static rp_status describe(json_t **out, const rp_safetensors *init, const rp_safetensors *origin, const char *id, uint64_t checkpoint,
-                          rp_error *err)
+static rp_status describe(json_t **out, const rp_safetensors *init, const rp_safetensors *origin, const char *id,
+                          uint64_t checkpoint, rp_error *err)
 {
     rp_safetensor *taken = rp_calloc(init->count, sizeof *taken);
     json_t *names = json_array(), *weights = checkpoint ? json_integer((json_int_t)checkpoint) : json_string("final");

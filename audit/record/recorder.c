@@ -44,9 +44,10 @@ static rp_status check_readable(const rp_recorder *r, const rp_step_event *event
 
     if (memory <= r->program_memory)
         return RP_OK;
-    return rp_fail(err, RP_EUNSUPPORTED, "step %llu: its program is too large to be recorded: %zu bytes of JSON, whose values would take "
-                   "%zu MiB of a reader's memory, at most %zu are allowed: make it several steps", (unsigned long long)event->step,
-                   r->scratch.size, memory >> 20, r->program_memory >> 20);
+    return rp_fail(err, RP_EUNSUPPORTED,
+                   "step %llu: its program is too large to be recorded: %zu bytes of JSON, whose values would take "
+                   "%zu MiB of a reader's memory, at most %zu are allowed: make it several steps",
+                   (unsigned long long)event->step, r->scratch.size, memory >> 20, r->program_memory >> 20);
 }
 
 /* Index of the event's program, added when it is new. */
@@ -104,7 +105,8 @@ rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_d
     }
     if (r->n_feeds == FEEDS_MAX)
         return rp_fail(err, RP_EUNSUPPORTED,
-                       "more than %d distinct feeds in one run: bind tables as data and feed row numbers", (int)FEEDS_MAX);
+                       "more than %d distinct feeds in one run: bind tables as data and feed row numbers",
+                       (int)FEEDS_MAX);
     if (r->n_feeds == r->cap_feeds) {
         size_t wanted = r->cap_feeds ? 2 * r->cap_feeds : 32;
         kept_feed *bigger = rp_reallocarray(r->feed, wanted, sizeof *bigger);
@@ -143,7 +145,8 @@ static void note_loss(rp_record *record, const rp_step_event *event)
     }
 }
 
-static rp_status differs(uint64_t step, const char *what, const rp_digest *expected, const rp_digest *found, rp_error *err)
+static rp_status differs(uint64_t step, const char *what, const rp_digest *expected, const rp_digest *found,
+                         rp_error *err)
 {
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
 

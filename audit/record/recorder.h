@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The recorder watches a run: it keeps each distinct program once, a journal record a step, and, for a run whose feeds
- * nothing else can derive, the feeds themselves by digest. Given the journal of an archive it compares instead, and stops
- * the run at the first step that differs. */
+ * nothing else can derive, the feeds themselves by digest. Given the journal of an archive it compares instead, and
+ * stops the run at the first step that differs. */
 #ifndef AUDIT_RECORD_RECORDER_H
 #define AUDIT_RECORD_RECORDER_H
 
@@ -13,12 +13,12 @@
 
 /* keep_feeds: for runs of the API. The recorder observes run until it is freed. */
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
-/* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; there is none after
- * total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
-rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, uint64_t total, rp_archive_writer *writer,
-                                       rp_error *err);
-/* Goes on with a run that was restored: the records of the steps so far, and the programs as the archive has them, in their
- * order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
+/* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; there is none
+ * after total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
+rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, uint64_t total,
+                                       rp_archive_writer *writer, rp_error *err);
+/* Goes on with a run that was restored: the records of the steps so far, and the programs as the archive has them, in
+ * their order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_recorder_add_program(rp_recorder *recorder, const void *text, size_t size, rp_error *err);
 rp_status rp_recorder_continue(rp_recorder *recorder, const void *records, size_t size, rp_error *err);
 /* What would be given to these two: the records so far, and program i of the programs so far. */
@@ -33,9 +33,10 @@ rp_status rp_recorder_set_salt(rp_recorder *recorder, const rp_salt *salt, rp_er
 /* The salt, or NULL; and the folder of rp_recorder_withhold, or NULL. */
 const rp_salt *rp_recorder_salt(const rp_recorder *recorder);
 const char *rp_recorder_folder(const rp_recorder *recorder);
-/* The states of a step are hashed by so many threads of their own while the next step computes, up to its first write to a
- * state; 0: at once, by the run's threads. It is the processors that the run leaves idle at first. Rolling digests, small states and
- * comparing recorders, which stop at the very step that differs, are always hashed at once. The records are the same. */
+/* The states of a step are hashed by so many threads of their own while the next step computes, up to its first write
+ * to a state; 0: at once, by the run's threads. It is the processors that the run leaves idle at first. Rolling
+ * digests, small states and comparing recorders, which stop at the very step that differs, are always hashed at once.
+ * The records are the same. */
 void rp_recorder_set_beside(rp_recorder *recorder, unsigned threads);
 /* Completes the record of the last step, if it is not yet complete. */
 rp_status rp_recorder_settle(rp_recorder *recorder, rp_error *err);
@@ -45,8 +46,7 @@ const rp_run *rp_recorder_run(const rp_recorder *recorder);
 rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
                                  rp_error *err);
 /* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
-rp_status rp_recorder_add_members(rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root,
-                                  rp_error *err);
+rp_status rp_recorder_add_members(rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root, rp_error *err);
 /* The keys of the manifest's run object that the recorder knows. */
 rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, json_t *run, rp_error *err);
 /* From now on, records are compared but for their digests of the states, which are not those of the run. */

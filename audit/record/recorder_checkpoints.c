@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints (FORMAT.md 11): all present states after every so many steps, as members. A recipe's job lends the writer of
- * its archive. A run of the API has none before it is saved, so they wait in a spool of the recorder's own; saved in between
- * or not, what the archive then holds is a function of the steps recorded. */
+ * Checkpoints (FORMAT.md 11): all present states after every so many steps, as members. A recipe's job lends the writer
+ * of its archive. A run of the API has none before it is saved, so they wait in a spool of the recorder's own; saved in
+ * between or not, what the archive then holds is a function of the steps recorded. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -72,8 +72,10 @@ rp_status rp_recorder_add_checkpoints(const rp_recorder *r, rp_archive_writer *w
     rp_buffer file = {0};
     rp_status status = RP_OK;
 
-    for (uint64_t i = 1; r->own_checkpoints && status == RP_OK && i * r->checkpoint_period < rp_recorder_steps(r); i++) {
-        const rp_member *member = rp_archive_writer_find(r->checkpoints, rp_checkpoint_name(name, i * r->checkpoint_period));
+    for (uint64_t i = 1; r->own_checkpoints && status == RP_OK && i * r->checkpoint_period < rp_recorder_steps(r);
+         i++) {
+        const rp_member *member =
+            rp_archive_writer_find(r->checkpoints, rp_checkpoint_name(name, i * r->checkpoint_period));
 
         file.size = 0;
         status = rp_archive_writer_read(r->checkpoints, member, &file, err);

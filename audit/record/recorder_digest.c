@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Digests of a step for the recorder: at once, or, for large states where processors are idle, beside the next step. The
- * states stay as they are until late in that step: nothing is copied, and whoever writes to them waits (core/run/run.h). */
+ * Digests of a step for the recorder: at once, or, for large states where processors are idle, beside the next step.
+ * The states stay as they are until late in that step: nothing is copied, and whoever writes to them waits
+ * (core/run/run.h). */
 #include "audit/record/recorder_private.h"
 
 #include "audit/digest/sha256.h"
@@ -11,8 +12,8 @@ enum { BESIDE_LEAST = 1 << 19 };
 
 static bool room_for(digest_room *room, size_t n)
 {
-    *room = (digest_room){rp_reallocarray(NULL, n, sizeof *room->tensor), rp_reallocarray(NULL, n, sizeof *room->digest),
-                          rp_reallocarray(NULL, n, sizeof *room->list)};
+    *room = (digest_room){rp_reallocarray(NULL, n, sizeof *room->tensor),
+                          rp_reallocarray(NULL, n, sizeof *room->digest), rp_reallocarray(NULL, n, sizeof *room->list)};
     return room->tensor && room->digest && room->list;
 }
 
@@ -59,7 +60,8 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
                                   rp_error *err)
 {
     rp_pool *pool = rp_device_pool(rp_run_device(r->run));
-    size_t n_feeds = event->n_feeds, n_results = event->n_results, n_states = r->rolling || beside ? 0 : event->n_states;
+    size_t n_feeds = event->n_feeds, n_results = event->n_results,
+           n_states = r->rolling || beside ? 0 : event->n_states;
     rp_digest *digest;
     digest_room room;
     rp_status status = room_for(&room, n_feeds + n_results + n_states) ? RP_OK : rp_no_memory(err);

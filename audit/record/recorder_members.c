@@ -49,8 +49,10 @@ static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_e
     if (!tensor)
         return rp_no_memory(err);
     for (size_t i = 0; i < r->n_feeds; i++) {
-        tensor[i] = (rp_safetensor){.name = r->feed[i].name, .dtype = r->feed[i].type.dtype,
-                                    .rank = r->feed[i].type.rank, .data = r->feed[i].data};
+        tensor[i] = (rp_safetensor){.name = r->feed[i].name,
+                                    .dtype = r->feed[i].type.dtype,
+                                    .rank = r->feed[i].type.rank,
+                                    .data = r->feed[i].data};
         memcpy(tensor[i].shape, r->feed[i].type.shape, sizeof tensor->shape);
     }
     status = rp_safetensors_write(&file, tensor, r->n_feeds, NULL, 0, err);

@@ -44,27 +44,27 @@ struct rp_recorder {
     time_t started;
     recorded_program *program;
     size_t n_programs, cap_programs;
-    size_t program_memory;  /* what readers give a program's values; tests have less */
-    rp_buffer journal;      /* records as bytes */
-    rp_buffer init;         /* weights/init.safetensors of a run of the API */
-    rp_buffer feed_order;   /* data/feeds.bin */
-    kept_feed *feed;        /* by name */
+    size_t program_memory; /* what readers give a program's values; tests have less */
+    rp_buffer journal;     /* records as bytes */
+    rp_buffer init;        /* weights/init.safetensors of a run of the API */
+    rp_buffer feed_order;  /* data/feeds.bin */
+    kept_feed *feed;       /* by name */
     size_t n_feeds, cap_feeds;
-    rp_buffer expected;     /* journal of the archive, when comparing */
+    rp_buffer expected; /* journal of the archive, when comparing */
     rp_buffer scratch;
-    rp_rolling *rolling;    /* NULL: every step's digest is of the whole state */
-    bool salted;            /* feeds' digests are salted, and inputs left out of the archive */
+    rp_rolling *rolling; /* NULL: every step's digest is of the whole state */
+    bool salted;         /* feeds' digests are salted, and inputs left out of the archive */
     rp_salt salt;
-    char *withhold;         /* the folder for what rp_recorder_save leaves out */
+    char *withhold;                    /* the folder for what rp_recorder_save leaves out */
     uint64_t checkpoint_period, total; /* 0: no checkpoints; none is made after `total` steps */
     rp_archive_writer *checkpoints;    /* where they go */
     bool own_checkpoints;              /* a spool of ours, for a run whose archive comes later; else lent */
     size_t n_checkpoints;
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
-    rp_beside *beside;      /* made when it is first needed */
+    rp_beside *beside;       /* made when it is first needed */
     pending_step pending;
-    json_t *parent;          /* of the manifest's run object; NULL: none */
-    uint64_t resumes;        /* 1: it goes on from an archive */
+    json_t *parent;   /* of the manifest's run object; NULL: none */
+    uint64_t resumes; /* 1: it goes on from an archive */
     uint64_t nanoseconds;
 };
 

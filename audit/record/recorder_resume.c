@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Going on with a run of the API: an archive of its first steps holds all that the recorder knew then, and the states. */
+ * Going on with a run of the API: an archive of its first steps holds all that the recorder knew then, and the states.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -140,7 +141,8 @@ static rp_status take_tensors(rp_recorder *r, const rp_archive *archive, const c
     return status;
 }
 
-static rp_status take_checkpoints(rp_recorder *r, const rp_archive *archive, uint64_t steps, rp_buffer *bytes, rp_error *err)
+static rp_status take_checkpoints(rp_recorder *r, const rp_archive *archive, uint64_t steps, rp_buffer *bytes,
+                                  rp_error *err)
 {
     char name[RP_MEMBER_NAME];
     rp_status status = RP_OK;

@@ -23,8 +23,9 @@ struct rp_resume {
     char *folder;
     int fd; /* of the folder, locked; -1: there is none yet */
     rp_resume_identity identity;
-    rp_resume_point point;     /* loaded */
-    bool loaded, kept, taken;  /* kept: the spool of the present writer is the folder's; taken: the folder is another's */
+    rp_resume_point point; /* loaded */
+    bool loaded, kept,
+        taken; /* kept: the spool of the present writer is the folder's; taken: the folder is another's */
     rp_archive_writer *writer; /* loaded with the point */
     uint64_t last, before;     /* steps of the points that are good; 0: none */
     char passed_over[256];
@@ -177,8 +178,10 @@ static rp_status hold(rp_resume *r, rp_error *err)
 
 static rp_status found_points(const rp_resume *r, uint64_t step, rp_error *err)
 {
-    return rp_fail(err, RP_EEXIST, "%s: a run was interrupted after step %" PRIu64 ": add --resume to go on with it, or --force "
-                   "to drop it and start again", r->folder, step);
+    return rp_fail(err, RP_EEXIST,
+                   "%s: a run was interrupted after step %" PRIu64 ": add --resume to go on with it, or --force "
+                   "to drop it and start again",
+                   r->folder, step);
 }
 
 static rp_status load_at(rp_resume *r, uint64_t step, rp_error *err)
@@ -199,7 +202,8 @@ static rp_status load_at(rp_resume *r, uint64_t step, rp_error *err)
     return status;
 }
 
-/* The newest point that is whole. Cutting the spool for an older point takes nothing from a newer one that is of use. */
+/* The newest point that is whole. Cutting the spool for an older point takes nothing from a newer one that is of use.
+ */
 static rp_status load(rp_resume *r, rp_error *err)
 {
     uint64_t step = UINT64_MAX;
@@ -218,7 +222,8 @@ static rp_status load(rp_resume *r, rp_error *err)
             (void)snprintf(r->passed_over, sizeof r->passed_over, "%.*s", (int)sizeof r->passed_over - 1, why.text);
     }
     if (status == RP_EHASH)
-        return rp_fail(err, RP_EHASH, "%s: no resume point is whole: --force instead of --resume starts again", r->passed_over);
+        return rp_fail(err, RP_EHASH, "%s: no resume point is whole: --force instead of --resume starts again",
+                       r->passed_over);
     if (status != RP_OK) {
         if (err)
             *err = why;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Resume points: what a recipe's run needs to go on after its process was killed. They lie in the folder ARCHIVE.resume beside
- * the archive to be and never enter it: they are the work of one host and one library version, and go when the archive has
- * its name. docs/resume.md says what is promised.
+ * Resume points: what a recipe's run needs to go on after its process was killed. They lie in the folder ARCHIVE.resume
+ * beside the archive to be and never enter it: they are the work of one host and one library version, and go when the
+ * archive has its name. docs/resume.md says what is promised.
  *
  *   ARCHIVE.resume/spool                bodies of the members made so far (audit/archive/spool.h): it only grows
- *   ARCHIVE.resume/point-SSSSSSSSSSSS   the run after S steps, and how much of the spool belongs to it; the last two are kept
+ *   ARCHIVE.resume/point-SSSSSSSSSSSS   the run after S steps, and how much of the spool belongs to it; the last two
+ * are kept
  *
- * The spool is flushed before a point is, and a point takes its name when it is whole and on disk; every piece of it has a
- * digest. So a kill at any moment leaves the last point, and what is torn or rotten is seen and passed over. */
+ * The spool is flushed before a point is, and a point takes its name when it is whole and on disk; every piece of it
+ * has a digest. So a kill at any moment leaves the last point, and what is torn or rotten is seen and passed over. */
 #ifndef AUDIT_RECORD_RESUME_H
 #define AUDIT_RECORD_RESUME_H
 
@@ -38,17 +39,19 @@ typedef struct rp_resume_point {
 /* ---- a point as a file (resume_point.c) ---- */
 rp_status rp_resume_point_write(const rp_resume_point *point, const rp_resume_identity *identity, const char *path,
                                 rp_error *err);
-/* Errors: RP_EHASH: it is damaged; RP_EARG: it belongs to another recipe, other data or another version; RP_EIO, RP_ENOMEM. */
-rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path, rp_error *err);
+/* Errors: RP_EHASH: it is damaged; RP_EARG: it belongs to another recipe, other data or another version; RP_EIO,
+ * RP_ENOMEM. */
+rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path,
+                               rp_error *err);
 void rp_resume_point_free(rp_resume_point *point);
 
 /* ---- the folder (resume.c) ---- */
 typedef struct rp_resume rp_resume;
 
-/* The folder of the archive at path, held against other processes while open. resume: the newest point that is whole is loaded,
- * if there is any. Else points of an earlier run are an error, RP_EEXIST, that says how to go on or to start again, or with
- * force they are removed. Errors further: RP_EARG (points of another recipe, data, version), RP_EHASH (there are points, and
- * none is whole), RP_EIO (another process works here), RP_ENOMEM. */
+/* The folder of the archive at path, held against other processes while open. resume: the newest point that is whole is
+ * loaded, if there is any. Else points of an earlier run are an error, RP_EEXIST, that says how to go on or to start
+ * again, or with force they are removed. Errors further: RP_EARG (points of another recipe, data, version), RP_EHASH
+ * (there are points, and none is whole), RP_EIO (another process works here), RP_ENOMEM. */
 rp_status rp_resume_open(rp_resume **out, const char *path, const rp_resume_identity *identity, bool resume, bool force,
                          rp_error *err);
 /* What was loaded, until the next save; NULL: nothing. The writer is given away, once. */

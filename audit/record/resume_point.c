@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, and the pieces
- * that the header lists with size and SHA-256, one behind the other. */
+ * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, and the
+ * pieces that the header lists with size and SHA-256, one behind the other. */
 #include <string.h>
 
 #include "audit/archive/journal.h"
@@ -56,10 +56,10 @@ static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_
     rp_digest_hex(recipe, &identity->recipe);
     rp_digest_hex(data, &identity->data);
     header = failed ? NULL
-                    : json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION, "data", data,
-                                "library", RP_VERSION, "members", members, "pieces", list, "recipe", recipe, "resumes",
-                                (json_int_t)p->resumes, "spooled", (json_int_t)p->spooled, "started", (json_int_t)p->started,
-                                "step", (json_int_t)p->step);
+                    : json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION,
+                                "data", data, "library", RP_VERSION, "members", members, "pieces", list, "recipe",
+                                recipe, "resumes", (json_int_t)p->resumes, "spooled", (json_int_t)p->spooled, "started",
+                                (json_int_t)p->started, "step", (json_int_t)p->step);
     json_decref(members);
     json_decref(list);
     status = header ? rp_json_write(header, out, err) : rp_no_memory(err);
@@ -76,7 +76,8 @@ static rp_status digest_pieces(rp_digest *digest, const rp_bytes *piece, size_t 
     return status;
 }
 
-static rp_status write_file(const char *path, const rp_buffer *header, const rp_bytes *piece, size_t pieces, rp_error *err)
+static rp_status write_file(const char *path, const rp_buffer *header, const rp_bytes *piece, size_t pieces,
+                            rp_error *err)
 {
     rp_file_writer *file;
     rp_buffer head = {0};
@@ -124,8 +125,8 @@ static rp_status damaged(const char *path, const char *what, rp_error *err)
 
 static rp_status another(const char *path, const char *what, rp_error *err)
 {
-    return rp_fail(err, RP_EARG, "%s: belongs to %s: give what the run was started with, or start again with --force", path,
-                   what);
+    return rp_fail(err, RP_EARG, "%s: belongs to %s: give what the run was started with, or start again with --force",
+                   path, what);
 }
 
 static bool get_number(const json_t *object, const char *key, uint64_t *out)
@@ -188,15 +189,17 @@ static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, 
             return status;
         if (!rp_digest_equal(&found, &expected))
             return damaged(path, "a digest differs", err);
-        *(i == 0 ? &p->journal : i == 1 ? &p->states : &p->program[i - 2]) = (rp_bytes){p->file.data + at, (size_t)size};
+        *(i == 0   ? &p->journal
+          : i == 1 ? &p->states
+                   : &p->program[i - 2]) = (rp_bytes){p->file.data + at, (size_t)size};
         at += (size_t)size;
     }
     return at == p->file.size ? RP_OK : damaged(path, "longer than its pieces", err);
 }
 
 /* All that the header says but the pieces. */
-static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity, const char *path,
-                             rp_error *err)
+static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity,
+                             const char *path, rp_error *err)
 {
     const char *library = json_string_value(json_object_get(header, "library"));
     rp_digest recipe, data;
@@ -251,13 +254,15 @@ static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identi
     status = parse_header(&header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
     if (status == RP_OK)
         status = read_pieces(p, json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
-    if (status == RP_OK && (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
+    if (status == RP_OK &&
+        (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
         status = damaged(path, "its journal", err);
     json_decref(header);
     return status;
 }
 
-rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path, rp_error *err)
+rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path,
+                               rp_error *err)
 {
     rp_status status;
 
@@ -288,7 +293,8 @@ static rp_status check_header(const rp_resume_point *p, const rp_resume_identity
     return status;
 }
 
-rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
+rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path,
+                                rp_error *err)
 {
     const size_t pieces = 2 + p->programs;
     rp_bytes *piece = rp_calloc(pieces, sizeof *piece);

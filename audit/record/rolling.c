@@ -15,7 +15,7 @@ typedef struct entry {
     size_t index;     /* of the state */
     const char *name; /* borrowed while the entries are made */
     size_t size, leaves;
-    uint64_t first;   /* number of its first leaf; a small state has none */
+    uint64_t first; /* number of its first leaf; a small state has none */
     bool small;
     size_t words, words_size; /* name and type, as bytes in the words buffer */
 } entry;
@@ -23,7 +23,7 @@ typedef struct entry {
 struct rp_rolling {
     uint64_t period;
     size_t n;
-    entry *entry;         /* ascending by name */
+    entry *entry; /* ascending by name */
     rp_buffer words;
     unsigned char *text;
     rp_message *message;
@@ -144,8 +144,11 @@ static size_t put_leaves(rp_rolling *r, const entry *e, const rp_named *state, u
         size_t at = (size_t)leaf * RP_ROLLING_LEAF, left = e->size - at;
 
         r->message[messages++] = (rp_message){(const unsigned char *)state->data + at,
-                                              left < RP_ROLLING_LEAF ? left : RP_ROLLING_LEAF, LEAF, true,
-                                              state->type.dtype, (rp_digest *)(void *)(r->text + *length)};
+                                              left < RP_ROLLING_LEAF ? left : RP_ROLLING_LEAF,
+                                              LEAF,
+                                              true,
+                                              state->type.dtype,
+                                              (rp_digest *)(void *)(r->text + *length)};
         *length += RP_DIGEST_SIZE;
     }
     return messages;

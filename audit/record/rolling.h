@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rolling state digests (FORMAT.md 10): each step commits to every period-th leaf of the states and to all that is small,
- * so that each leaf is committed to once in every period steps at a fraction of the cost of hashing the whole state. */
+ * Rolling state digests (FORMAT.md 10): each step commits to every period-th leaf of the states and to all that is
+ * small, so that each leaf is committed to once in every period steps at a fraction of the cost of hashing the whole
+ * state. */
 #ifndef AUDIT_RECORD_ROLLING_H
 #define AUDIT_RECORD_ROLLING_H
 
@@ -8,8 +9,8 @@
 #include "core/run/run.h"
 
 enum {
-    RP_ROLLING_LEAF = 4096,      /* bytes of a leaf */
-    RP_ROLLING_SMALL = 1024,     /* a state of at most so many bytes is in every digest */
+    RP_ROLLING_LEAF = 4096,  /* bytes of a leaf */
+    RP_ROLLING_SMALL = 1024, /* a state of at most so many bytes is in every digest */
     RP_ROLLING_PERIOD_MAX = 65536
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What running and replaying share once the last step is done: the archive's members and manifest, and the job's summary. */
+ * What running and replaying share once the last step is done: the archive's members and manifest, and the job's
+ * summary. */
 #ifndef AUDIT_RECORD_RUN_ARCHIVE_H
 #define AUDIT_RECORD_RUN_ARCHIVE_H
 

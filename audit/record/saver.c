@@ -65,7 +65,8 @@ rp_archive_writer *rp_saver_writer(rp_saver *s)
 }
 
 /* Where every record has the digest of all states, the last one's must be that of the states that were loaded. */
-static rp_status compare_states(const rp_resume_point *point, const rp_driver *driver, const rp_recorder *recorder, rp_error *err)
+static rp_status compare_states(const rp_resume_point *point, const rp_driver *driver, const rp_recorder *recorder,
+                                rp_error *err)
 {
     rp_digest digest;
     rp_record last;
@@ -78,7 +79,8 @@ static rp_status compare_states(const rp_resume_point *point, const rp_driver *d
         return status;
     if (!rp_record_read(&last, (const unsigned char *)point->journal.data + point->journal.size - RP_RECORD_SIZE) ||
         !rp_digest_equal(&last.states, &digest))
-        return rp_fail(err, RP_EHASH, "resume point: its states are not those of its journal's last record: --force instead of "
+        return rp_fail(err, RP_EHASH,
+                       "resume point: its states are not those of its journal's last record: --force instead of "
                        "--resume starts again");
     return RP_OK;
 }
@@ -110,7 +112,9 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *r
     rp_status status = rp_recorder_settle(recorder, err); /* the last record may still be on its way */
     const rp_buffer *journal = rp_recorder_journal(recorder), *text;
     const rp_run *run = rp_driver_run(driver);
-    rp_resume_point point = {.step = rp_run_steps(run), .resumes = s->resumes, .started = (int64_t)s->began,
+    rp_resume_point point = {.step = rp_run_steps(run),
+                             .resumes = s->resumes,
+                             .started = (int64_t)s->began,
                              .journal = {journal->data, journal->size}};
     rp_buffer states = {0};
 
@@ -157,7 +161,8 @@ void rp_saver_tick(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_arc
         (void)save(s, driver, recorder, writer);
 }
 
-rp_status rp_saver_interrupted(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err)
+rp_status rp_saver_interrupted(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer,
+                               rp_error *err)
 {
     const unsigned long long step = rp_run_steps(rp_driver_run(driver)), total = rp_driver_total(driver);
 
@@ -165,7 +170,8 @@ rp_status rp_saver_interrupted(rp_saver *s, rp_driver *driver, rp_recorder *reco
         return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", step, total);
     if (save(s, driver, recorder, writer) == RP_OK)
         return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu: --resume goes on from there", step, total);
-    return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu; no resume point could be made: %s", step, total, s->note);
+    return rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu; no resume point could be made: %s", step,
+                   total, s->note);
 }
 
 void rp_saver_end(rp_saver *s, rp_status status, rp_error *err)

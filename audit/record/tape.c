@@ -17,7 +17,7 @@ struct rp_tape {
     rp_program **program;   /* by number, checked when the archive is opened */
     rp_compiled **compiled; /* by number; made when first needed, and dropped together when they hold much memory */
     size_t n_programs, arena_bytes;
-    size_t at;              /* position in order */
+    size_t at; /* position in order */
 };
 
 static const size_t arenas_max = (size_t)256 << 20;
@@ -66,7 +66,8 @@ static rp_status load(rp_tape *tape, const rp_archive *archive, const char *memb
             break;
         }
         rp_to_host(host, t->data, t->dtype, t->size / rp_dtype_size(t->dtype));
-        status = (state ? rp_run_add_state : rp_run_add_data)(tape->run, t->name, t->dtype, t->rank, t->shape, host, err);
+        status =
+            (state ? rp_run_add_state : rp_run_add_data)(tape->run, t->name, t->dtype, t->rank, t->shape, host, err);
         if (status == RP_EARG)
             status = rp_fail_at(err, RP_EFORMAT, "%s", member);
         rp_free(host);
@@ -248,8 +249,9 @@ rp_status rp_tape_check_feeds(const rp_tape *tape, rp_error *err)
     }
     for (size_t i = 0; i < tape->feeds->count && status == RP_OK; i++)
         if (!used[i])
-            status = rp_fail(err, RP_EBITS, "data/feeds.safetensors: tensor %.64s: in the archive, but no step takes it",
-                             tape->feeds->tensor[i].name);
+            status =
+                rp_fail(err, RP_EBITS, "data/feeds.safetensors: tensor %.64s: in the archive, but no step takes it",
+                        tape->feeds->tensor[i].name);
     rp_free(used);
     return status;
 }

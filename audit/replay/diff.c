@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tells two runs apart. Digests find the first differing step without computing anything; both runs are then computed
- * up to it, from the nearest checkpoint, and that one step is executed instruction by instruction on both sides. */
+ * What tells two runs apart. Digests find the first differing step without computing anything; both runs are then
+ * computed up to it, from the nearest checkpoint, and that one step is executed instruction by instruction on both
+ * sides. */
 #include <stdio.h>
 #include <string.h>
 
@@ -166,11 +167,11 @@ static void compare_json(const char *path, const json_t *a, const json_t *b, rp_
     char deeper[200];
 
     if (json_is_object(a) && json_is_object(b)) {
-        json_object_foreach((json_t *)a, key, item) {
+        json_object_foreach ((json_t *)a, key, item) {
             (void)snprintf(deeper, sizeof deeper, "%.150s%s%.40s", path, *path ? "." : "", key);
             compare_json(deeper, item, json_object_get(b, key), out);
         }
-        json_object_foreach((json_t *)b, key, item) {
+        json_object_foreach ((json_t *)b, key, item) {
             if (!json_object_get(a, key)) {
                 (void)snprintf(deeper, sizeof deeper, "%.150s%s%.40s", path, *path ? "." : "", key);
                 compare_json(deeper, NULL, item, out);
@@ -243,7 +244,8 @@ static void *settled(side *s, uint32_t value)
     rp_view to = rp_view_of(type, memory);
     size_t count = rp_type_count(type);
 
-    if (!memory || rp_execute_copy(rp_run_device(rp_driver_run(s->driver)), &s->trace->view[value], &to, NULL) != RP_OK) {
+    if (!memory ||
+        rp_execute_copy(rp_run_device(rp_driver_run(s->driver)), &s->trace->view[value], &to, NULL) != RP_OK) {
         rp_free(memory);
         return NULL;
     }
@@ -315,7 +317,7 @@ static rp_status compare_step(side *a, side *b, const rp_run_options *options, r
     if (status != RP_OK)
         return rp_fail_at(err, status, "recomputing B");
     n = a->trace->program->n_values < b->trace->program->n_values ? a->trace->program->n_values
-                                                                   : b->trace->program->n_values;
+                                                                  : b->trace->program->n_values;
     for (size_t v = 0; v < n && !found && status == RP_OK; v++)
         found = compare_value(a, b, (uint32_t)v, out, &status);
     if (status != RP_OK)
@@ -330,15 +332,16 @@ static rp_status compare_step(side *a, side *b, const rp_run_options *options, r
     return RP_OK;
 }
 
-/* Inputs that were left out are bound by salted digests, which two salts make different for the same inputs. Of what was not given
- * back the salt is not known. */
+/* Inputs that were left out are bound by salted digests, which two salts make different for the same inputs. Of what
+ * was not given back the salt is not known. */
 static void compare_salts(side *a, side *b, rp_buffer *out)
 {
     const rp_salt *x = rp_archive_salt(a->archive), *y = rp_archive_salt(b->archive);
     bool salted = rp_archive_withheld_count(a->archive) > 0, other = rp_archive_withheld_count(b->archive) > 0;
 
     if (salted != other)
-        rp_buffer_printf(out, "inputs    of %s are bound with a salt, those of %s are not: their digests are not compared\n",
+        rp_buffer_printf(out,
+                         "inputs    of %s are bound with a salt, those of %s are not: their digests are not compared\n",
                          salted ? a->label : b->label, salted ? b->label : a->label);
     else if (x && y && memcmp(x->bytes, y->bytes, sizeof x->bytes) != 0)
         rp_buffer_text(out, "inputs    of A and B are bound with different salts: their digests are not compared\n");

@@ -9,8 +9,8 @@
 
 enum { FEEDS_AT = 16, STATES_AT = 80 }; /* of the digests in a record */
 
-/* NULL when nothing that can be compared differs: digests of states under different periods cannot, nor those of feeds that
- * different salts bind. */
+/* NULL when nothing that can be compared differs: digests of states under different periods cannot, nor those of feeds
+ * that different salts bind. */
 static const char *field_that_differs(const rp_record *x, const rp_record *y, bool feeds, bool states)
 {
     if (x->program != y->program)
@@ -145,7 +145,8 @@ static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
 
     for (uint64_t at = period; period && at <= step; at += period) {
         char member[RP_MEMBER_NAME];
-        const rp_member *x = rp_archive_find(a->archive, rp_checkpoint_name(member, at)), *y = rp_archive_find(b->archive, member);
+        const rp_member *x = rp_archive_find(a->archive, rp_checkpoint_name(member, at)),
+                        *y = rp_archive_find(b->archive, member);
 
         if (!x)
             break;
@@ -281,7 +282,8 @@ rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_b
     if (status != RP_OK)
         return status;
     if (!field && na == nb) {
-        rp_buffer_printf(out, "journal   all %zu records are equal%s\n", na, a->bound_apart ? ", digests of inputs aside" : "");
+        rp_buffer_printf(out, "journal   all %zu records are equal%s\n", na,
+                         a->bound_apart ? ", digests of inputs aside" : "");
         return RP_OK;
     }
     if (!field) {
@@ -289,8 +291,8 @@ rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_b
                          k == na ? "B" : "A", na, nb);
         return RP_OK;
     }
-    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k, field,
-                     k);
+    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k,
+                     field, k);
     a->step = b->step = k;
     *look = true;
     return RP_OK;

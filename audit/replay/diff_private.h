@@ -12,15 +12,15 @@ typedef struct side {
     const char *label; /* "A" or "B" */
     const rp_archive *archive;
     rp_buffer journal;
-    bool bound_apart;     /* inputs by another salt than the other side's: digests of feeds tell nothing */
+    bool bound_apart; /* inputs by another salt than the other side's: digests of feeds tell nothing */
     rp_driver *driver;
-    uint64_t step;        /* the step to look into */
-    bool shared;          /* both are computed from the checkpoint at base, which they share (0: from the start); else each */
-    uint64_t base;        /* from its own nearest one */
-    rp_program *program;  /* of that step */
-    void **input;         /* copies of its inputs' memory */
+    uint64_t step; /* the step to look into */
+    bool shared;   /* both are computed from the checkpoint at base, which they share (0: from the start); else each */
+    uint64_t base; /* from its own nearest one */
+    rp_program *program; /* of that step */
+    void **input;        /* copies of its inputs' memory */
     size_t n_inputs;
-    void **before;        /* copies of the states before it */
+    void **before; /* copies of the states before it */
     size_t n_states;
     rp_digest states, results; /* what this host computed for the step */
     uint64_t digests_compared, steps_recomputed;

@@ -84,8 +84,9 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
     *out = NULL;
     *length = 0;
     if (rp_archive_manifest(archive)->kind != RP_RUN_RECIPE)
-        return rp_fail(err, RP_EUNSUPPORTED, "predict: this archive is a run of the C API: only recipes say how to "
-                                             "prepare a CSV");
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "predict: this archive is a run of the C API: only recipes say how to "
+                       "prepare a CSV");
     status = load_model(&s, archive, err);
     if (status == RP_OK)
         status = rp_schema_encode(s.schema, s.recipe, csv, size, where, &s.x, &s.rows, err);

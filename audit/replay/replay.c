@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaying an archive: all of it, which makes the same archive again and compares it member by member; or a range of steps or
- * a sample of segments, which begin and end at recorded checkpoints (FORMAT.md 12). */
+ * Replaying an archive: all of it, which makes the same archive again and compares it member by member; or a range of
+ * steps or a sample of segments, which begin and end at recorded checkpoints (FORMAT.md 12). */
 #include "audit/replay/replay.h"
 
 #include <stdio.h>
@@ -30,7 +30,8 @@ static void begin(const rp_job_options *options, const rp_driver *driver, const 
     begun->threads = rp_run_threads(rp_driver_run(driver));
 }
 
-rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive, rp_error *err)
+rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,
+                                rp_error *err)
 {
     const char *recorded = json_string_value(json_object_get(rp_archive_manifest(archive)->run, "final_state"));
     char found[RP_DIGEST_HEX];
@@ -46,8 +47,8 @@ rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *reco
         return status;
     rp_digest_hex(found, &digest);
     if (strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s", recorded,
-                       found);
+        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s",
+                       recorded, found);
     return RP_OK;
 }
 
@@ -64,9 +65,10 @@ static rp_status compare_member(const rp_member *expected, const rp_member *foun
     return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", expected->name, e, f);
 }
 
-/* Every member of the manifest must have been made again, with the same bytes. The manifest itself comes last: it differs
- * whenever a member does, and the member is what should be named. */
-static rp_status compare_members(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared, rp_error *err)
+/* Every member of the manifest must have been made again, with the same bytes. The manifest itself comes last: it
+ * differs whenever a member does, and the member is what should be named. */
+static rp_status compare_members(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
+                                 rp_error *err)
 {
     size_t count = rp_archive_member_count(archive);
     rp_status status = RP_OK;
@@ -94,7 +96,8 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
 static rp_replay_scope full_scope(const rp_driver *driver, const rp_archive *archive)
 {
     uint64_t steps = rp_driver_total(driver), segments = 1;
-    rp_replay_scope scope = {.mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
+    rp_replay_scope scope = {
+        .mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
 
     for (size_t i = 0; i < rp_archive_member_count(archive); i++)
         segments += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
@@ -118,7 +121,8 @@ static rp_status prepare(work *w, const rp_archive *archive, rp_error *err)
     if (status == RP_OK)
         status = rp_archive_writer_digests(&w->writer, err);
     if (status == RP_OK)
-        status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), rp_driver_kind(w->driver) == RP_RUN_API, err);
+        status =
+            rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), rp_driver_kind(w->driver) == RP_RUN_API, err);
     if (status == RP_OK)
         status = rp_recorder_set_state_period(w->recorder, rp_driver_state_period(w->driver), err);
     if (status == RP_OK)
@@ -235,7 +239,8 @@ static rp_status choose_sample(rp_part *part, const rp_replay_choice *choice, rp
         return rp_fail(err, RP_EARG, "a sample is more than 0 and at most all of a run: %u millionths", choice->share);
     part->end = part->segments.total;
     part->n_chosen = rp_sample_count(part->segments.count, choice->share);
-    return rp_sample_draw(part->chosen, part->n_chosen, part->segments.count, choice->seed, rp_archive_id(part->archive), err);
+    return rp_sample_draw(part->chosen, part->n_chosen, part->segments.count, choice->seed,
+                          rp_archive_id(part->archive), err);
 }
 
 /* Which segments, how many steps that is, and what may be said of it. */
@@ -252,7 +257,8 @@ static rp_status choose(rp_part *part, const rp_replay_choice *choice, rp_replay
     if (status != RP_OK)
         return status;
     *scope = (rp_replay_scope){.mode = choice->mode == RP_REPLAY_SAMPLE ? RP_REPLAY_SAMPLE : RP_REPLAY_RANGE,
-                               .steps_total = s->total, .segments_total = s->count};
+                               .steps_total = s->total,
+                               .segments_total = s->count};
     for (size_t i = 0; i < part->n_chosen; i++) {
         const uint64_t from = rp_segment_begin(s, part->chosen[i]), whole = rp_segment_end(s, part->chosen[i]);
         const uint64_t to = whole < part->end ? whole : part->end;
@@ -271,7 +277,8 @@ static rp_status choose(rp_part *part, const rp_replay_choice *choice, rp_replay
 /* What the driver makes whichever steps were replayed: preparation, metrics and predictions among it. */
 static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *compared, rp_error *err)
 {
-    const bool ended = part->chosen[part->n_chosen - 1] + 1 == part->segments.count && part->end == part->segments.total;
+    const bool ended =
+        part->chosen[part->n_chosen - 1] + 1 == part->segments.count && part->end == part->segments.total;
     rp_archive_writer *writer = NULL;
     json_t *run = json_object();
     rp_status status = run ? rp_archive_writer_digests(&writer, err) : rp_no_memory(err);
@@ -280,7 +287,8 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     if (status == RP_OK)
         status = rp_driver_add_members(driver, writer, run, err);
     for (size_t i = 0; status == RP_OK && i < rp_archive_writer_member_count(writer); i++) {
-        const rp_member *made = rp_archive_writer_member(writer, i), *expected = rp_archive_find(part->archive, made->name);
+        const rp_member *made = rp_archive_writer_member(writer, i),
+                        *expected = rp_archive_find(part->archive, made->name);
         const bool final = strcmp(made->name, "weights/final.safetensors") == 0;
 
         /* compared where the last step was made, by whichever worker; this driver's run may stand elsewhere */

@@ -6,14 +6,16 @@
 #include "audit/record/driver.h"
 
 /* All states after the last step as a safetensors file: the run's last segment is replayed and compared for them. */
-rp_status rp_replay_last_states(rp_buffer *out, const rp_archive *archive, const rp_run_options *options, rp_error *err);
-/* With rolling digests the last records leave most of the last state open; the manifest has its digest, which the recorder's
- * run must have. */
+rp_status rp_replay_last_states(rp_buffer *out, const rp_archive *archive, const rp_run_options *options,
+                                rp_error *err);
+/* With rolling digests the last records leave most of the last state open; the manifest has its digest, which the
+ * recorder's run must have. */
 rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,
                                 rp_error *err);
-/* After a replay of a part: whatever is in the archive besides what the driver made, writer's members and run's keys, must be
- * what a recorder leaves at its place. run gets the recorder's keys. Errors: RP_EBITS names the member or key. */
-rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer, json_t *run,
-                                 rp_error *err);
+/* After a replay of a part: whatever is in the archive besides what the driver made, writer's members and run's keys,
+ * must be what a recorder leaves at its place. run gets the recorder's keys. Errors: RP_EBITS names the member or key.
+ */
+rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
+                                 json_t *run, rp_error *err);
 
 #endif

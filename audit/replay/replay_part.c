@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A segment is replayed from the states recorded where it begins to those recorded where it ends. Several go on side by side
- * in threads, each on a run of its own; the data are prepared once. */
+ * A segment is replayed from the states recorded where it begins to those recorded where it ends. Several go on side by
+ * side in threads, each on a run of its own; the data are prepared once. */
 #include "audit/replay/replay_part.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ typedef struct shared {
     size_t next;      /* of part->chosen, to be taken by who is free */
     size_t failed_at; /* of part->chosen, the first that failed; n_chosen: none did */
     bool canceled;
-    uint64_t done;    /* steps */
+    uint64_t done; /* steps */
     rp_status status;
     rp_error error;
 } shared;
@@ -81,7 +81,8 @@ static rp_status compare_with_record(const worker *w, uint64_t steps, const char
         return RP_OK;
     if (steps > journal->size / RP_RECORD_SIZE ||
         !rp_record_read(&record, journal->data + (steps - 1) * RP_RECORD_SIZE) || record.step != steps - 1)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is missing or malformed", (unsigned long long)steps - 1);
+        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is missing or malformed",
+                       (unsigned long long)steps - 1);
     status = rp_recorder_final_state(w->recorder, &digest, err);
     if (status != RP_OK || rp_digest_equal(&digest, &record.states))
         return status;
@@ -99,7 +100,8 @@ static rp_status go_to(worker *w, uint64_t steps, rp_error *err)
 
     if (steps == rp_run_steps(rp_driver_run(w->driver)))
         return RP_OK; /* fresh, or the segment before has just been replayed, and its end compared */
-    status = rp_archive_read_member(w->shared->part->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
+    status =
+        rp_archive_read_member(w->shared->part->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
     if (status == RP_OK)
         status = rp_driver_restore(w->driver, steps, file.data, file.size, member, err);
     rp_buffer_free(&file);
@@ -107,7 +109,8 @@ static rp_status go_to(worker *w, uint64_t steps, rp_error *err)
 }
 
 /* The present states must be the member's, byte for byte. */
-static rp_status compare_states(const rp_archive *archive, const char *member, const rp_run *run, bool all, rp_error *err)
+static rp_status compare_states(const rp_archive *archive, const char *member, const rp_run *run, bool all,
+                                rp_error *err)
 {
     const rp_member *expected = rp_archive_find(archive, member);
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
@@ -220,8 +223,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Metrics and predictions are of the final weights, whose moments no evaluation reads: the evaluations are made again from
- * them, and compared with the journal but for the digest of the states. */
+/* Metrics and predictions are of the final weights, whose moments no evaluation reads: the evaluations are made again
+ * from them, and compared with the journal but for the digest of the states. */
 static rp_status evaluate(worker *w, rp_error *err)
 {
     const rp_archive *archive = w->shared->part->archive;

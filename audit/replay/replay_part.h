@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaying some segments of a run. Private to replay.c, which decides what is replayed, and replay_part.c, which does it. */
+ * Replaying some segments of a run. Private to replay.c, which decides what is replayed, and replay_part.c, which does
+ * it. */
 #ifndef AUDIT_REPLAY_REPLAY_PART_H
 #define AUDIT_REPLAY_REPLAY_PART_H
 
@@ -17,9 +18,9 @@ typedef struct rp_part {
     uint64_t steps;    /* all of that together */
 } rp_part;
 
-/* Replays the segments on driver, which is fresh, and on clones of it, and compares; a recipe's driver has then made its last
- * evaluations, be it from the final weights. *nanoseconds: spent comparing. Errors: RP_EBITS at the first difference of the
- * first segment that has one, whatever the number of threads; RP_ECANCELED. */
+/* Replays the segments on driver, which is fresh, and on clones of it, and compares; a recipe's driver has then made
+ * its last evaluations, be it from the final weights. *nanoseconds: spent comparing. Errors: RP_EBITS at the first
+ * difference of the first segment that has one, whatever the number of threads; RP_ECANCELED. */
 rp_status rp_part_replay(const rp_part *part, rp_driver *driver, uint64_t *nanoseconds, rp_error *err);
 
 #endif

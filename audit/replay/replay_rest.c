@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A part of a run that was replayed makes a part of its members. What is in the archive besides must be what a recorder leaves
- * at that place, and no more: else a replay would seem to vouch for members and words that no run makes. */
+ * A part of a run that was replayed makes a part of its members. What is in the archive besides must be what a recorder
+ * leaves at that place, and no more: else a replay would seem to vouch for members and words that no run makes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ static bool is_recorders(const char *name, size_t programs, bool recipe)
     return strcmp(again, name) == 0 && number < programs;
 }
 
-static rp_status compare_names(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer, rp_error *err)
+static rp_status compare_names(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
+                               rp_error *err)
 {
     const bool recipe = rp_driver_kind(driver) == RP_RUN_RECIPE;
     const size_t members = rp_archive_member_count(archive);
@@ -56,7 +57,8 @@ static rp_status compare_names(const rp_archive *archive, const rp_driver *drive
 
     /* behind the members those that were left out, which the manifest binds as well */
     for (size_t i = 1; i < members + rp_archive_withheld_count(archive) && status == RP_OK; i++) {
-        const char *name = i < members ? rp_archive_member(archive, i)->name : rp_archive_withheld(archive, i - members);
+        const char *name =
+            i < members ? rp_archive_member(archive, i)->name : rp_archive_withheld(archive, i - members);
 
         if (rp_member_rank(name) != rp_member_rank(RP_RUN_STATEMENT) && !is_recorders(name, programs, recipe) &&
             !rp_archive_writer_find(writer, name))
@@ -65,8 +67,8 @@ static rp_status compare_names(const rp_archive *archive, const rp_driver *drive
     return status;
 }
 
-/* run: what the driver makes of the manifest's object; the recorder's keys are put to it. journal_root and final_state are
- * compared where the journal and the last states are. */
+/* run: what the driver makes of the manifest's object; the recorder's keys are put to it. journal_root and final_state
+ * are compared where the journal and the last states are. */
 static rp_status compare_run(const rp_archive *archive, const rp_driver *driver, json_t *run, rp_error *err)
 {
     const uint64_t total = rp_driver_total(driver), every = rp_driver_checkpoint_period(driver);
@@ -84,17 +86,17 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
                   json_object_set(run, "final_state", json_object_get(recorded, "final_state"));
     if (failed)
         return rp_no_memory(err);
-    json_object_foreach(run, key, value)
+    json_object_foreach (run, key, value)
         if (!json_equal(json_object_get(recorded, key), value))
             return rp_fail(err, RP_EBITS, "manifest.json: run.%s is not what the replay makes", key);
-    json_object_foreach(recorded, key, value)
+    json_object_foreach (recorded, key, value)
         if (!json_object_get(run, key))
             return rp_fail(err, RP_EBITS, "manifest.json: run.%s: in the archive, but not made by the replay", key);
     return RP_OK;
 }
 
-rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer, json_t *run,
-                                 rp_error *err)
+rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
+                                 json_t *run, rp_error *err)
 {
     rp_status status = compare_names(archive, driver, writer, err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The draw is a pure function of (seed, archive id, number of segments), by the permutation of the numeric contract, so that
- * anybody can repeat it and nobody can choose it once the archive exists. */
+ * The draw is a pure function of (seed, archive id, number of segments), by the permutation of the numeric contract, so
+ * that anybody can repeat it and nobody can choose it once the archive exists. */
 #include "audit/replay/sample.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char *seed, const char *archive_id, rp_error *err)
+rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char *seed, const char *archive_id,
+                         rp_error *err)
 {
     rp_buffer text = {0};
     rp_digest digest;
@@ -46,8 +47,10 @@ rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char 
     rp_status status;
 
     if (!seed_valid(seed))
-        return rp_fail(err, RP_EARG, "the seed of a sample is 1 to %d printable ASCII characters, without a space at either "
-                       "end", RP_REPLAY_SEED - 1);
+        return rp_fail(err, RP_EARG,
+                       "the seed of a sample is 1 to %d printable ASCII characters, without a space at either "
+                       "end",
+                       RP_REPLAY_SEED - 1);
     if (count > segments)
         return rp_fail(err, RP_EARG, "%zu of %zu segments cannot be drawn", count, segments);
     rp_buffer_text(&text, seed);
@@ -61,8 +64,8 @@ rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char 
     order = rp_reallocarray(NULL, segments, sizeof *order);
     if (!order)
         return rp_no_memory(err);
-    rp_permutation(order, segments, rp_load_u64(digest.bytes), rp_load_u64(digest.bytes + 8) & (((uint64_t)1 << 48) - 1),
-                   STREAM);
+    rp_permutation(order, segments, rp_load_u64(digest.bytes),
+                   rp_load_u64(digest.bytes + 8) & (((uint64_t)1 << 48) - 1), STREAM);
     for (size_t i = 0; i < count; i++)
         out[i] = (size_t)order[i];
     qsort(out, count, sizeof *out, ascending);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drawing segments of a run by a seed that the auditor names (FORMAT.md 12), and what a sample can catch: what of it is not
- * public (rp/audit.h). */
+ * Drawing segments of a run by a seed that the auditor names (FORMAT.md 12), and what a sample can catch: what of it is
+ * not public (rp/audit.h). */
 #ifndef AUDIT_REPLAY_SAMPLE_H
 #define AUDIT_REPLAY_SAMPLE_H
 

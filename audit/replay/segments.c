@@ -32,10 +32,12 @@ rp_status rp_segments_of(rp_segments *out, const rp_archive *archive, uint64_t t
     *out = (rp_segments){total, period ? period : total, present + 1};
     for (size_t i = 1; i < out->count; i++)
         if (i > (total - 1) / out->period || !rp_archive_find(archive, rp_checkpoint_name(name, i * out->period)))
-            return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, but they are not those after every %llu of %llu steps",
-                           present, (unsigned long long)out->period, (unsigned long long)total);
+            return rp_fail(err, RP_EFORMAT,
+                           "checkpoints/: %zu members, but they are not those after every %llu of %llu steps", present,
+                           (unsigned long long)out->period, (unsigned long long)total);
     if (period && (total - 1) / period != present)
-        return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, expected %llu, one after every %llu of %llu steps", present,
-                       (unsigned long long)((total - 1) / period), (unsigned long long)period, (unsigned long long)total);
+        return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, expected %llu, one after every %llu of %llu steps",
+                       present, (unsigned long long)((total - 1) / period), (unsigned long long)period,
+                       (unsigned long long)total);
     return RP_OK;
 }

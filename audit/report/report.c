@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rp_report: reads what an archive has, then writes the sections in order. An archive whose members make no sense still has
- * a report: the part in question says why it is not shown. */
+ * rp_report: reads what an archive has, then writes the sections in order. An archive whose members make no sense still
+ * has a report: the part in question says why it is not shown. */
 #include "audit/report/report.h"
 
 #include <string.h>
@@ -96,8 +96,8 @@ static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
     size_t n = bytes->size / RP_RECORD_SIZE;
 
     if (bytes->size % RP_RECORD_SIZE || n == 0)
-        return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: %zu bytes are not records of %d bytes", bytes->size,
-                       (int)RP_RECORD_SIZE);
+        return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: %zu bytes are not records of %d bytes",
+                       bytes->size, (int)RP_RECORD_SIZE);
     r->loss = rp_reallocarray(NULL, n, sizeof *r->loss);
     r->program = rp_reallocarray(NULL, n, sizeof *r->program);
     if (!r->loss || !r->program)
@@ -186,7 +186,7 @@ static void clear(rp_report_view *r)
 }
 
 rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
-                          rp_error *err)
+                    rp_error *err)
 {
     rp_report_view *r;
     rp_buffer html = {0};

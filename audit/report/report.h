@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report: one HTML file about an archive, for people who decide. Private to audit: what its files share. Texts of an
- * archive are hostile and go through rp_html_text, numbers through the functions below, so that neither the locale nor
- * the C library has a say in the bytes. */
+ * The report: one HTML file about an archive, for people who decide. Private to audit: what its files share. Texts of
+ * an archive are hostile and go through rp_html_text, numbers through the functions below, so that neither the locale
+ * nor the C library has a say in the bytes. */
 #ifndef AUDIT_REPORT_REPORT_H
 #define AUDIT_REPORT_REPORT_H
 
@@ -14,11 +14,11 @@
 /* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and folds. */
 typedef struct rp_report_data {
     rp_table *table;
-    uint64_t *missing;   /* [cols] */
-    size_t classes;      /* 0 for a regression */
+    uint64_t *missing;       /* [cols] */
+    size_t classes;          /* 0 for a regression */
     const char **class_name; /* inside table */
-    uint64_t *count;     /* [folds][classes or 1]: rows; folds is 1 with train_on_all */
-    size_t folds, fold;  /* fold: the one that validates; folds when none does */
+    uint64_t *count;         /* [folds][classes or 1]: rows; folds is 1 with train_on_all */
+    size_t folds, fold;      /* fold: the one that validates; folds when none does */
 } rp_report_data;
 
 /* What was read of the archive before a word is written. A part that is absent or makes no sense is NULL, and problem
@@ -32,8 +32,8 @@ typedef struct rp_report_view {
     rp_model *model;
     json_t *metrics;
     rp_report_data data;
-    double *loss;          /* [steps]; NaN where a step has none */
-    uint32_t *program;     /* [steps] */
+    double *loss;      /* [steps]; NaN where a step has none */
+    uint32_t *program; /* [steps] */
     size_t steps;
     size_t training_steps; /* steps 1 .. training_steps train; 0 where there is no recipe */
     struct {
@@ -61,12 +61,13 @@ void rp_report_foot(rp_report_view *r);
 
 /* A statement in signatures/ as a report tells it; nothing in it is to be believed unless checked. */
 typedef struct rp_report_statement {
-    bool checked;   /* the verification lists it: signed by a trusted key, about this archive */
-    json_t *payload; /* in-toto; NULL when it cannot be read */
+    bool checked;               /* the verification lists it: signed by a trusted key, about this archive */
+    json_t *payload;            /* in-toto; NULL when it cannot be read */
     char key_id[RP_DIGEST_HEX]; /* "" when it cannot be read */
     const char *key_type;       /* NULL unless checked */
 } rp_report_statement;
-rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out, rp_error *err);
+rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out,
+                                   rp_error *err);
 bool rp_report_is_statement(const rp_member *member);
 
 /* What trusted keys have signed, in words. */
@@ -86,16 +87,16 @@ void rp_html_text(rp_buffer *out, const char *text);
 void rp_html_long(rp_buffer *out, const char *text); /* shortened to 2,000 */
 /* The same inside <bdi>, so that text of the archive cannot reorder what stands beside it. */
 void rp_html_name(rp_buffer *out, const char *text);
-void rp_html_count(rp_buffer *out, uint64_t n);                   /* 12,345 */
-void rp_html_fixed(rp_buffer *out, double x, int decimals);       /* |x| < 1e12; no separators: coordinates */
-void rp_html_number(rp_buffer *out, double x);                    /* 4 significant digits, thousands separated */
-void rp_html_real(rp_buffer *out, const json_t *text);            /* a number of canonical JSON: a string; else a dash */
+void rp_html_count(rp_buffer *out, uint64_t n);             /* 12,345 */
+void rp_html_fixed(rp_buffer *out, double x, int decimals); /* |x| < 1e12; no separators: coordinates */
+void rp_html_number(rp_buffer *out, double x);              /* 4 significant digits, thousands separated */
+void rp_html_real(rp_buffer *out, const json_t *text);      /* a number of canonical JSON: a string; else a dash */
 void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole); /* 12.3 % */
 bool rp_report_real(const json_t *text, double *x);
 /* <h2 id="...">; a section is open until the next. */
 void rp_html_section(rp_buffer *out, const char *id, const char *title);
-/* A table up to <tbody>; style (a CSS class) and caption may be NULL. heads: literals parted by |, # in front of one over
- * numbers, an empty one over no heading. */
+/* A table up to <tbody>; style (a CSS class) and caption may be NULL. heads: literals parted by |, # in front of one
+ * over numbers, an empty one over no heading. */
 void rp_html_table(rp_buffer *out, const char *style, const char *caption, const char *heads);
 /* The same in pieces, where headings are texts of the archive: up to <tr>, then cells; the caller ends the head. */
 void rp_html_table_begin(rp_buffer *out, const char *style, const char *caption);
@@ -115,8 +116,8 @@ void rp_html_problem(rp_buffer *out, const char *what, const rp_error *problem);
 typedef struct rp_chart_line {
     const double *x, *y; /* ascending x; points that are not finite are left out */
     size_t n;
-    const char *style;   /* CSS class of the line */
-    const char *label;   /* for the legend */
+    const char *style; /* CSS class of the line */
+    const char *label; /* for the legend */
     bool dots;
 } rp_chart_line;
 

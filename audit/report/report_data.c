@@ -80,8 +80,8 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
         return RP_OK;
     status = rp_archive_read_member(r->archive, member, csv_limit, &csv, err);
     if (status == RP_OK)
-        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe->data.delimiter, r->recipe->data.header, member,
-                                err);
+        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe->data.delimiter, r->recipe->data.header,
+                                member, err);
     rp_buffer_free(&csv);
     if (status == RP_OK && r->data.table->cols != r->schema->n_columns)
         status = rp_fail(err, RP_EFORMAT, "%s: %zu columns, but data/schema.json has %zu", member, r->data.table->cols,
@@ -212,7 +212,8 @@ static void put_classes(rp_report_view *r)
         return;
     rp_buffer_text(out, "<h3>Classes</h3>\n");
     rp_html_table(out, NULL, NULL,
-                  validation ? "Class|#Training rows|#Share||#Validation rows|#Share" : "Class|#Training rows|#Share||");
+                  validation ? "Class|#Training rows|#Share||#Validation rows|#Share"
+                             : "Class|#Training rows|#Share||");
     for (size_t k = 0; k < d->classes && k < CLASSES_MAX; k++) {
         rp_buffer_text(out, "<tr><th scope=\"row\">");
         rp_html_name(out, d->class_name[k]);
@@ -301,7 +302,8 @@ static void put_missing(rp_report_view *r)
         rp_buffer_printf(r->out, " %s in %zu %s; numeric: %s, categorical: %s", cells == 1 ? "cell" : "cells", columns,
                          columns == 1 ? "column" : "columns",
                          r->recipe->data.missing_numeric == RP_MISSING_MEAN ? "the training mean" : "refused",
-                         r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own" : "refused");
+                         r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own"
+                                                                                    : "refused");
     }
     rp_html_row_close(r->out);
 }
@@ -361,8 +363,9 @@ static void put_api_data(rp_report_view *r)
     rp_buffer *out = r->out;
     bool any = false;
 
-    rp_buffer_text(out, "<p>A program made this run, so there is no table with a schema. What it computed on is in these "
-                        "members:</p>\n<table class=\"facts\">\n<tbody>\n");
+    rp_buffer_text(out,
+                   "<p>A program made this run, so there is no table with a schema. What it computed on is in these "
+                   "members:</p>\n<table class=\"facts\">\n<tbody>\n");
     for (size_t i = 0; i < rp_archive_member_count(r->archive); i++) {
         const rp_member *member = rp_archive_member(r->archive, i);
         bool bound = strcmp(member->name, "data/tensors.safetensors") == 0;
@@ -392,7 +395,8 @@ static void put_withheld(rp_report_view *r)
     rp_buffer_text(r->out, "<p>Left out of the archive, for it is confidential, and bound by salted digests: ");
     for (size_t i = 0; i < n; i++)
         rp_buffer_printf(r->out, "%s<code>%s</code>%s", i ? ", " : "", rp_archive_withheld(r->archive, i),
-                         rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)" : "");
+                         rp_archive_find(r->archive, rp_archive_withheld(r->archive, i)) ? " (given for this report)"
+                                                                                         : "");
     rp_buffer_text(r->out, ". A replay needs them, and compares them first.</p>\n");
 }
 

@@ -30,7 +30,7 @@ static const json_t *host_of(const json_t *predicate)
     const json_t *list = at(predicate, "runDetails", "byproducts", NULL), *item;
     size_t i;
 
-    json_array_foreach(list, i, item) {
+    json_array_foreach (list, i, item) {
         const char *name = json_string_value(json_object_get(item, "name"));
 
         if (name && strcmp(name, "host") == 0)
@@ -48,7 +48,7 @@ static void put_libraries(rp_report_view *r, const json_t *libraries)
     if (!json_is_object(libraries) || json_object_size(libraries) == 0)
         return;
     rp_html_row_open(r->out, "Libraries");
-    json_object_foreach((json_t *)libraries, name, row) {
+    json_object_foreach ((json_t *)libraries, name, row) {
         const char *loaded = json_string_value(json_object_get(row, "loaded"));
 
         if (shown++ == 32)
@@ -77,8 +77,10 @@ static void put_host(rp_report_view *r, const json_t *predicate)
     rp_buffer_text(r->out, "<table class=\"facts\">\n<tbody>\n");
     put_value(r, "Started", json_object_get(metadata, "startedOn"));
     put_value(r, "Finished", json_object_get(metadata, "finishedOn"));
-    put_value(r, "Reprise", at(predicate, "runDetails", "builder", "version") ?
-              json_object_get(at(predicate, "runDetails", "builder", "version"), "reprise") : NULL);
+    put_value(r, "Reprise",
+              at(predicate, "runDetails", "builder", "version")
+                  ? json_object_get(at(predicate, "runDetails", "builder", "version"), "reprise")
+                  : NULL);
     put_value(r, "Processor", json_object_get(host, "cpu"));
     put_value(r, "Machine", json_object_get(host, "machine"));
     put_value(r, "System", json_object_get(host, "system"));
@@ -99,8 +101,9 @@ rp_status rp_report_environment(rp_report_view *r, rp_error *err)
 
     rp_html_section(r->out, "environment", "Environment");
     if (!member) {
-        rp_buffer_text(r->out, "<p>Not recorded: host, versions and times are in the signed statement only, and this archive has "
-                               "none. They do not influence the bits of the run.</p>\n");
+        rp_buffer_text(
+            r->out, "<p>Not recorded: host, versions and times are in the signed statement only, and this archive has "
+                    "none. They do not influence the bits of the run.</p>\n");
         return RP_OK;
     }
     status = rp_report_statement_read(r, member, &statement, err);
@@ -139,13 +142,17 @@ void rp_report_digests(rp_report_view *r)
     rp_html_section(out, "digests", "Digests");
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     rp_html_row_open(out, "Archive id");
-    rp_buffer_printf(out, "<span class=\"hash\">%s</span><br/><span class=\"soft\">SHA-256 of manifest.json, which lists all "
-                     "members but the statements</span>", rp_archive_id(r->archive));
+    rp_buffer_printf(
+        out,
+        "<span class=\"hash\">%s</span><br/><span class=\"soft\">SHA-256 of manifest.json, which lists all "
+        "members but the statements</span>",
+        rp_archive_id(r->archive));
     rp_html_row_close(out);
     rp_html_row_open(out, "Journal root");
     rp_buffer_text(out, "<span class=\"hash\">");
     rp_html_text(out, json_string_value(json_object_get(run, "journal_root")));
-    rp_buffer_text(out, "</span><br/><span class=\"soft\">one record a step: program, inputs, results, states, loss</span>");
+    rp_buffer_text(out,
+                   "</span><br/><span class=\"soft\">one record a step: program, inputs, results, states, loss</span>");
     rp_html_row_close(out);
     put_value(r, "Steps recorded", json_object_get(run, "steps"));
     if (json_object_get(run, "state_period"))
@@ -197,19 +204,25 @@ void rp_report_how_to_verify(rp_report_view *r)
     rp_buffer_text(out, "<p>This page is a description and proves nothing by itself; the archive does. Below, "
                         "<code>run.reprise</code> is the archive");
     if (with_key)
-        rp_buffer_text(out, " and <code>signer.pub.pem</code> the signer&#39;s public key, which you should have from the signer "
-                            "and not from whoever sent the archive");
+        rp_buffer_text(
+            out, " and <code>signer.pub.pem</code> the signer&#39;s public key, which you should have from the signer "
+                 "and not from whoever sent the archive");
     rp_buffer_printf(out, ".</p>\n<h3>Is every byte as %s?</h3>\n<pre>reprise verify run.reprise %s",
                      with_key ? "it was signed" : "the manifest lists it",
                      with_key ? "--trust signer.pub.pem" : "--allow-unsigned");
-    rp_buffer_printf(out, "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n"
-                     "<pre>reprise replay run.reprise%s</pre>\n", with_key ? " --trust signer.pub.pem" : "");
-    rp_buffer_printf(out, "<h3>Without Reprise: is it this archive%s?</h3>\n<pre>tar -xOf run.reprise manifest.json | sha256sum\n"
-                     "%s%s</pre>\n<p class=\"note\">The first line must give the archive id at the top of this page%s. "
-                     "<code>tar -xf run.reprise</code> and <code>sha256sum</code> show the digests of all members.</p>\n",
-                     with_key ? ", and this key" : "", with_key ? "sha256sum signer.pub.pem" : "", with_key ? "\n" : "",
-                     with_key ? ", the second the key id under Verdict" : "");
+    rp_buffer_printf(out,
+                     "</pre>\n<h3>Does the same computation give the same bits on your machine?</h3>\n"
+                     "<pre>reprise replay run.reprise%s</pre>\n",
+                     with_key ? " --trust signer.pub.pem" : "");
+    rp_buffer_printf(
+        out,
+        "<h3>Without Reprise: is it this archive%s?</h3>\n<pre>tar -xOf run.reprise manifest.json | sha256sum\n"
+        "%s%s</pre>\n<p class=\"note\">The first line must give the archive id at the top of this page%s. "
+        "<code>tar -xf run.reprise</code> and <code>sha256sum</code> show the digests of all members.</p>\n",
+        with_key ? ", and this key" : "", with_key ? "sha256sum signer.pub.pem" : "", with_key ? "\n" : "",
+        with_key ? ", the second the key id under Verdict" : "");
     rp_buffer_printf(out, "<h3>This page again</h3>\n<pre>reprise report run.reprise%s%s%s -o report.html</pre>\n",
                      r->verified && r->verified->statements ? " --trust signer.pub.pem" : "",
-                     r->verified && r->verified->policy ? " --policy policy.yaml" : "", was_given(r) ? " --withheld FOLDER" : "");
+                     r->verified && r->verified->policy ? " --policy policy.yaml" : "",
+                     was_given(r) ? " --withheld FOLDER" : "");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text and numbers as HTML. Everything an archive says is escaped here, and numbers are written with integers, so that the
- * bytes are a function of the values alone. */
+ * Text and numbers as HTML. Everything an archive says is escaped here, and numbers are written with integers, so that
+ * the bytes are a function of the values alone. */
 #include <string.h>
 
 #include "audit/report/report.h"
@@ -34,9 +34,9 @@ static uint32_t decode(const unsigned char *text, size_t *length)
 static bool hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C || code == 0x180E ||
-           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) ||
-           code == 0xFEFF || (code >= 0xFFF0 && code <= 0xFFFB) || (code & 0xFFFE) == 0xFFFE ||
-           (code >= 0xFDD0 && code <= 0xFDEF) || (code >= 0xE0000 && code <= 0xE0FFF);
+           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+           (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF || (code >= 0xFFF0 && code <= 0xFFFB) ||
+           (code & 0xFFFE) == 0xFFFE || (code >= 0xFDD0 && code <= 0xFDEF) || (code >= 0xE0000 && code <= 0xE0FFF);
 }
 
 static void escape(rp_buffer *out, const char *text, size_t most)
@@ -131,8 +131,9 @@ void rp_html_fixed(rp_buffer *out, double x, int decimals)
 /* m x 10^e with characters that SVG has too. */
 static void put_scientific(rp_buffer *out, double x)
 {
-    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9", "\xC2\xB2", "\xC2\xB3", "\xE2\x81\xB4",
-                                         "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7", "\xE2\x81\xB8", "\xE2\x81\xB9"};
+    static const char *const raised[] = {"\xE2\x81\xB0", "\xC2\xB9",     "\xC2\xB2",     "\xC2\xB3",
+                                         "\xE2\x81\xB4", "\xE2\x81\xB5", "\xE2\x81\xB6", "\xE2\x81\xB7",
+                                         "\xE2\x81\xB8", "\xE2\x81\xB9"};
     int e = 0;
 
     for (; x >= 9.9995; e++)
@@ -206,8 +207,8 @@ void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole)
 
 void rp_html_section(rp_buffer *out, const char *id, const char *title)
 {
-    rp_buffer_printf(out, "</section>\n<section id=\"%s\" aria-labelledby=\"%s-h\">\n<h2 id=\"%s-h\">%s</h2>\n", id, id, id,
-                     title);
+    rp_buffer_printf(out, "</section>\n<section id=\"%s\" aria-labelledby=\"%s-h\">\n<h2 id=\"%s-h\">%s</h2>\n", id, id,
+                     id, title);
 }
 
 void rp_html_heads(rp_buffer *out, const char *heads)

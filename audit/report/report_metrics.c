@@ -9,8 +9,8 @@ typedef struct metric {
 } metric;
 
 static const metric metrics[] = {
-    {"accuracy", "Accuracy"}, {"auc", "Area under the ROC curve"}, {"loss", "Loss"}, {"mse", "Mean squared error"},
-    {"mae", "Mean absolute error"}, {"r2", "R\xC2\xB2"},
+    {"accuracy", "Accuracy"},      {"auc", "Area under the ROC curve"}, {"loss", "Loss"},
+    {"mse", "Mean squared error"}, {"mae", "Mean absolute error"},      {"r2", "R\xC2\xB2"},
 };
 
 static void put_metric_row(rp_report_view *r, const metric *m, const json_t *training, const json_t *validation)
@@ -135,7 +135,8 @@ static void put_mistakes(rp_report_view *r, const confusion *c, const char *titl
     uint64_t below = UINT64_MAX;
     size_t last = 0, listed = 0;
 
-    rp_buffer_printf(r->out, "<p class=\"note lead\">%s: the most frequent mistakes among %zu classes.</p>\n", title, c->n);
+    rp_buffer_printf(r->out, "<p class=\"note lead\">%s: the most frequent mistakes among %zu classes.</p>\n", title,
+                     c->n);
     rp_html_table(r->out, NULL, NULL, "True class|Predicted|#Rows");
     for (; listed < LISTED_MAX; listed++) {
         uint64_t best = 0;
@@ -168,8 +169,11 @@ static void put_mistakes(rp_report_view *r, const confusion *c, const char *titl
 
 static void put_by_class(rp_report_view *r, const confusion *c, const char *title)
 {
-    rp_buffer_printf(r->out, "<h3>By class</h3>\n<p class=\"note lead\">%s. Recall is the share of a class that was found, precision "
-                     "the share of the predictions of a class that were right.</p>\n", title);
+    rp_buffer_printf(
+        r->out,
+        "<h3>By class</h3>\n<p class=\"note lead\">%s. Recall is the share of a class that was found, precision "
+        "the share of the predictions of a class that were right.</p>\n",
+        title);
     rp_html_table(r->out, NULL, NULL, "Class|#Rows|#Predicted|#Recall|#Precision");
     for (size_t k = 0; k < c->n && k < CLASSES_LISTED; k++) {
         rp_buffer_text(r->out, "<tr><th scope=\"row\">");
@@ -212,7 +216,8 @@ static void put_confusion(rp_report_view *r, const json_t *training, const json_
 
 void rp_report_metrics_section(rp_report_view *r)
 {
-    const json_t *training = json_object_get(r->metrics, "training"), *validation = json_object_get(r->metrics, "validation");
+    const json_t *training = json_object_get(r->metrics, "training"),
+                 *validation = json_object_get(r->metrics, "validation");
 
     rp_html_section(r->out, "metrics", "Metrics");
     rp_html_problem(r->out, "The metrics", &r->problem.metrics);
@@ -220,8 +225,9 @@ void rp_report_metrics_section(rp_report_view *r)
         validation = NULL;
     if (!json_is_object(training)) {
         if (r->problem.metrics.status == RP_OK)
-            rp_buffer_text(r->out, "<p>The archive records no metrics. A run of a program has what its steps return, and a "
-                                   "recipe&#39;s run its metrics of training and validation.</p>\n");
+            rp_buffer_text(r->out,
+                           "<p>The archive records no metrics. A run of a program has what its steps return, and a "
+                           "recipe&#39;s run its metrics of training and validation.</p>\n");
         return;
     }
     put_metrics(r, training, validation);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model: layers with shapes and parameter counts from the recipe, tensors from the weights where there is no recipe, and
- * the programs that were executed. */
+ * The model: layers with shapes and parameter counts from the recipe, tensors from the weights where there is no
+ * recipe, and the programs that were executed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +50,8 @@ static void open_layer(rp_buffer *out, size_t number, const char *kind)
     rp_buffer_printf(out, "<tr><th scope=\"row\">%zu</th><td>%s", number, kind);
 }
 
-static void close_layer(rp_report_view *r, size_t number, const int64_t *in, int in_rank, const int64_t *result, int rank)
+static void close_layer(rp_report_view *r, size_t number, const int64_t *in, int in_rank, const int64_t *result,
+                        int rank)
 {
     rp_buffer_text(r->out, "</td><td>");
     put_shape(r->out, in, in_rank);
@@ -81,7 +82,8 @@ static void put_conv_layer(rp_report_view *r, size_t i)
     if (layer->groups != 1)
         rp_buffer_printf(out, ", %lld groups", (long long)layer->groups);
     rp_buffer_printf(out, ", padding %s%s, %s", rp_padding_names[layer->padding],
-                     r->recipe->model.layer_norm ? ", layer norm" : "", rp_activation_names[r->recipe->model.activation]);
+                     r->recipe->model.layer_norm ? ", layer norm" : "",
+                     rp_activation_names[r->recipe->model.activation]);
     if (layer->pool != RP_POOL_NONE) {
         rp_buffer_printf(out, ", %s pool ", rp_pool_names[layer->pool]);
         put_shape(out, layer->pool_size, 2);
@@ -164,7 +166,8 @@ static void put_tensors(rp_report_view *r, const rp_safetensors *file)
         rp_html_count(out, size);
         rp_buffer_text(out, "</td></tr>\n");
     }
-    rp_buffer_printf(out, "</tbody>\n<tfoot><tr><th scope=\"row\" colspan=\"3\">All %zu</th><td class=\"n\">", file->count);
+    rp_buffer_printf(out, "</tbody>\n<tfoot><tr><th scope=\"row\" colspan=\"3\">All %zu</th><td class=\"n\">",
+                     file->count);
     rp_html_count(out, total);
     rp_buffer_text(out, "</td></tr></tfoot>\n</table>\n");
     rp_html_note_first(out, TENSORS_MAX, file->count, "states");
@@ -268,8 +271,9 @@ static rp_status put_programs(rp_report_view *r, rp_error *err)
     if (!programs)
         return RP_OK;
     rp_buffer_text(r->out, "<h3>Programs executed</h3>\n");
-    rp_html_table(r->out, NULL, NULL, r->training_steps ? "Program|For|#Steps|#Operations|#Inputs|#Outputs"
-                                                        : "Program|#Steps|#Operations|#Inputs|#Outputs");
+    rp_html_table(r->out, NULL, NULL,
+                  r->training_steps ? "Program|For|#Steps|#Operations|#Inputs|#Outputs"
+                                    : "Program|#Steps|#Operations|#Inputs|#Outputs");
     for (size_t i = 0, number = 0; i < n && number < PROGRAMS_MAX && status == RP_OK; i++)
         if (is_program(rp_archive_member(r->archive, i)))
             status = put_program(r, rp_archive_member(r->archive, i), number++, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The frame of a report: head, style sheet, foot. Nothing is fetched and nothing runs: a content security policy says so
- * to the browser too. */
+ * The frame of a report: head, style sheet, foot. Nothing is fetched and nothing runs: a content security policy says
+ * so to the browser too. */
 #include "audit/report/report.h"
 
 #ifndef RP_VERSION
@@ -112,13 +112,17 @@ void rp_report_head(rp_report_view *r)
     rp_buffer_text(out, "</style>\n</head>\n<body>\n<main>\n<section aria-label=\"Title\">\n"
                         "<p class=\"kind\">Model training report</p>\n<h1>");
     rp_html_name(out, run_name(r) ? run_name(r) : untitled(r));
-    rp_buffer_printf(out, "</h1>\n<p class=\"id\">Archive <span class=\"hash\">%s</span></p>\n", rp_archive_id(r->archive));
+    rp_buffer_printf(out, "</h1>\n<p class=\"id\">Archive <span class=\"hash\">%s</span></p>\n",
+                     rp_archive_id(r->archive));
 }
 
 void rp_report_foot(rp_report_view *r)
 {
-    rp_buffer_printf(r->out, "</section>\n</main>\n<footer>\n<p>Made by <code>reprise report</code>, version %s, from archive "
-                     "<span class=\"hash\">%s</span>. The same archive, keys and version give the same bytes of this page. It "
-                     "shows what the archive holds and how far that was checked; whether the model is good, fair or fit for a "
-                     "purpose is for people to judge.</p>\n</footer>\n</body>\n</html>\n", RP_VERSION, rp_archive_id(r->archive));
+    rp_buffer_printf(
+        r->out,
+        "</section>\n</main>\n<footer>\n<p>Made by <code>reprise report</code>, version %s, from archive "
+        "<span class=\"hash\">%s</span>. The same archive, keys and version give the same bytes of this page. It "
+        "shows what the archive holds and how far that was checked; whether the model is good, fair or fit for a "
+        "purpose is for people to judge.</p>\n</footer>\n</body>\n</html>\n",
+        RP_VERSION, rp_archive_id(r->archive));
 }

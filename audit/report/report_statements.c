@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a report says of replays, decisions and policies: of what a trusted key has signed, in words; the rest is listed with
- * its type alone (report_verdict.c). */
+ * What a report says of replays, decisions and policies: of what a trusted key has signed, in words; the rest is listed
+ * with its type alone (report_verdict.c). */
 #include <string.h>
 
 #include "audit/report/report.h"
@@ -66,7 +66,8 @@ static bool is_against(const rp_verified_statement *one)
     return (one->verdict && !one->verdict->identical) || (one->approval && one->approval->decision == RP_REJECT);
 }
 
-/* All that speak against the archive before all others: the order of members is that of hashes, which a signer can choose. */
+/* All that speak against the archive before all others: the order of members is that of hashes, which a signer can
+ * choose. */
 static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
 {
     enum { ROWS_MAX = 16 };
@@ -86,8 +87,9 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
                 rp_report_approval_words(r->out, one->approval);
             put_by(r->out, one);
         }
-    rp_html_note_first(r->out, shown, all, kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
-                                                                         : "replays; all are listed below");
+    rp_html_note_first(r->out, shown, all,
+                       kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
+                                                     : "replays; all are listed below");
     return shown;
 }
 
@@ -97,8 +99,9 @@ void rp_report_replay_row(rp_report_view *r)
     if (put_kind(r, RP_STATEMENT_VERDICT))
         rp_buffer_text(r->out, "<br/>As signed by trusted keys; not repeated for this report");
     else
-        rp_buffer_text(r->out, "Not done here; <code>reprise replay</code> computes the run again from the archive alone and "
-                               "compares every bit");
+        rp_buffer_text(r->out,
+                       "Not done here; <code>reprise replay</code> computes the run again from the archive alone and "
+                       "compares every bit");
     rp_html_row_close(r->out);
 }
 
@@ -128,7 +131,8 @@ void rp_report_policy(rp_report_view *r)
     for (size_t i = 0; i < policy->clauses; i++) {
         const rp_policy_clause *clause = &policy->clause[i];
 
-        rp_buffer_printf(out, "<tr><td>%s<br/>%s</td><td>", clause->clause, clause->met ? "met" : "<strong>not met</strong>");
+        rp_buffer_printf(out, "<tr><td>%s<br/>%s</td><td>", clause->clause,
+                         clause->met ? "met" : "<strong>not met</strong>");
         rp_html_long(out, clause->text);
         rp_buffer_text(out, "</td></tr>\n");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Charts as inline SVG: axes with round ticks, lines, a legend, and a title and description for those who cannot see them.
- * Colours are classes of the page's style sheet, so that dark screens and paper have their own. */
+ * Charts as inline SVG: axes with round ticks, lines, a legend, and a title and description for those who cannot see
+ * them. Colours are classes of the page's style sheet, so that dark screens and paper have their own. */
 #include <string.h>
 
 #include "audit/report/report.h"
@@ -227,9 +227,10 @@ void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc)
     y.from = chart->height - BOTTOM;
     y.to = TOP;
     fit_axes(chart, &x, &y);
-    rp_buffer_printf(out, "<figure><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n"
-                     "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">", WIDTH, chart->height, chart->id, chart->id,
-                     chart->id, chart->title, chart->id);
+    rp_buffer_printf(out,
+                     "<figure><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n"
+                     "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">",
+                     WIDTH, chart->height, chart->id, chart->id, chart->id, chart->title, chart->id);
     rp_buffer_append(out, desc->data, desc->size);
     rp_buffer_text(out, "</desc>\n");
     put_axes(out, chart, &x, &y);

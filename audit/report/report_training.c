@@ -61,7 +61,8 @@ static void put_settings(rp_report_view *r)
     }
     if (recipe->train.shards > 1 || recipe->train.accumulate > 1) {
         rp_html_row_open(out, "Each batch");
-        rp_buffer_printf(out, "in %lld %s", (long long)recipe->train.shards, recipe->train.shards == 1 ? "shard" : "shards");
+        rp_buffer_printf(out, "in %lld %s", (long long)recipe->train.shards,
+                         recipe->train.shards == 1 ? "shard" : "shards");
         if (recipe->train.accumulate > 1)
             rp_buffer_printf(out, " of %lld micro-batches", (long long)recipe->train.accumulate);
         rp_html_row_close(out);

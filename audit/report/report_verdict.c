@@ -22,7 +22,8 @@ static const rp_verified_statement *find_checked(const rp_report_view *r, const 
     return NULL;
 }
 
-rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out, rp_error *err)
+rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *member, rp_report_statement *out,
+                                   rp_error *err)
 {
     const rp_verified_statement *checked = find_checked(r, member);
     rp_buffer text = {0};
@@ -42,8 +43,10 @@ rp_status rp_report_statement_read(const rp_report_view *r, const rp_member *mem
 /* Kinds of statements this version knows by name; others are shown by their type alone. */
 static const char *kind_of(const char *member, const char *type)
 {
-    static const char *const later[][2] = {{RP_VERDICT_TYPE, "A replay&#39;s verdict"}, {RP_APPROVAL_TYPE, "A person&#39;s decision"},
-                                           {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
+    static const char *const later[][2] = {
+        {RP_VERDICT_TYPE, "A replay&#39;s verdict"},
+        {RP_APPROVAL_TYPE, "A person&#39;s decision"},
+        {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
 
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
         return "Provenance: this run was made as described under Environment";
@@ -61,7 +64,8 @@ static const char *state_of(const rp_report_view *r, const rp_report_statement *
 }
 
 /* What a trusted key has signed is told in words; of the rest only what kind it claims to be. */
-static void put_content(rp_report_view *r, const rp_member *member, const rp_report_statement *statement, const char *type)
+static void put_content(rp_report_view *r, const rp_member *member, const rp_report_statement *statement,
+                        const char *type)
 {
     const rp_verified_statement *checked = find_checked(r, member);
 
@@ -82,9 +86,8 @@ static void put_statement(rp_report_view *r, const rp_member *member, const rp_r
     put_content(r, member, statement, type);
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, type ? type : "no type");
-    rp_buffer_printf(out, "</span></td><td>%s%s%s<br/><span class=\"hash\">",
-                     state_of(r, statement), statement->key_type ? ", " : "",
-                     statement->key_type ? statement->key_type : "");
+    rp_buffer_printf(out, "</span></td><td>%s%s%s<br/><span class=\"hash\">", state_of(r, statement),
+                     statement->key_type ? ", " : "", statement->key_type ? statement->key_type : "");
     rp_html_text(out, *statement->key_id ? statement->key_id : "no key id");
     rp_buffer_text(out, "</span><br/><span class=\"soft\">");
     rp_html_name(out, member->name);
@@ -109,8 +112,9 @@ static void put_other(rp_report_view *r, const rp_member *member)
     rp_buffer_text(out, "<tr><td>");
     rp_buffer_text(out, rp_log_member_valid(member->name)         ? "Proof of being in a log of runs"
                         : rp_timestamp_member_valid(member->name) ? "Timestamp by an authority"
-                        : rp_certificate_member_valid(member->name) ? "Certificates of a signer"
-                                                                  : "Bundle for the public OpenSSF Model Signing verifier");
+                        : rp_certificate_member_valid(member->name)
+                            ? "Certificates of a signer"
+                            : "Bundle for the public OpenSSF Model Signing verifier");
     rp_buffer_text(out, "<br/><span class=\"soft\">");
     rp_html_name(out, proof ? proof->origin : member->name);
     rp_buffer_text(out, "</span></td><td>");
@@ -118,8 +122,9 @@ static void put_other(rp_report_view *r, const rp_member *member)
         rp_buffer_printf(out, "Valid, entry %llu of %llu, signed by a given log key", (unsigned long long)proof->index,
                          (unsigned long long)proof->log_size);
     else
-        rp_buffer_text(out, bundle ? "Valid, by a trusted key" : proof ? "Its path is right; no key of the log was given"
-                                                                       : "Not checked");
+        rp_buffer_text(out, bundle  ? "Valid, by a trusted key"
+                            : proof ? "Its path is right; no key of the log was given"
+                                    : "Not checked");
     rp_buffer_text(out, "<br/><span class=\"hash\">");
     rp_html_text(out, bundle ? bundle->key_id : proof ? proof->key_id : "");
     rp_buffer_text(out, "</span><br/><span class=\"soft\">");
@@ -163,8 +168,8 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
         for (size_t i = 0; i < n && status == RP_OK; i++) {
             const rp_member *member = rp_archive_member(r->archive, i);
 
-            if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || is_counted(r, member) == (others != 0) ||
-                all[others]++ >= (others ? OTHERS_MAX : COUNTED_MAX))
+            if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) ||
+                is_counted(r, member) == (others != 0) || all[others]++ >= (others ? OTHERS_MAX : COUNTED_MAX))
                 continue;
             if (shown[0] + shown[1] == 0)
                 rp_html_table(r->out, "statements", NULL, "What it states|Signature");
@@ -174,9 +179,10 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
     rp_buffer_text(r->out, shown[0] + shown[1] ? "</tbody>\n</table>\n" : "<p>None: the archive is not signed.</p>\n");
     rp_html_note_first(r->out, shown[0], all[0], "that count");
     rp_html_note_first(r->out, shown[1], all[1], "others");
-    rp_buffer_text(r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
-                           "elsewhere. Statements can be added to an archive later, for instance on a replay or an "
-                           "approval; times in them are the signer&#39;s word.</p>\n");
+    rp_buffer_text(
+        r->out, "<p class=\"note\">A signature is a key&#39;s, not a person&#39;s: whose key it is must be known from "
+                "elsewhere. Statements can be added to an archive later, for instance on a replay or an "
+                "approval; times in them are the signer&#39;s word.</p>\n");
     return status;
 }
 
@@ -206,21 +212,31 @@ static void put_verdict(rp_report_view *r, size_t statements)
     const rp_policy_result *policy = r->verified ? r->verified->policy : NULL;
 
     if (policy && policy->unmet)
-        rp_buffer_printf(out, "<div class=\"verdict open\"><strong>The policy is not met: %zu of %zu clauses are open.</strong>\n"
-                         "<p>They are under Policy below. ", policy->unmet, policy->clauses);
+        rp_buffer_printf(
+            out,
+            "<div class=\"verdict open\"><strong>The policy is not met: %zu of %zu clauses are open.</strong>\n"
+            "<p>They are under Policy below. ",
+            policy->unmet, policy->clauses);
     else if (policy)
-        rp_buffer_printf(out, "<div class=\"verdict good\"><strong>Verified, and the policy is met: all of %zu clauses.</strong>\n"
-                         "<p>", policy->clauses);
+        rp_buffer_printf(
+            out,
+            "<div class=\"verdict good\"><strong>Verified, and the policy is met: all of %zu clauses.</strong>\n"
+            "<p>",
+            policy->clauses);
     else if (is_vouched(r))
-        rp_buffer_text(out, "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it "
-                            "was signed.</strong>\n<p>");
+        rp_buffer_text(out,
+                       "<div class=\"verdict good\"><strong>Verified: signed by a trusted key, and every byte is as it "
+                       "was signed.</strong>\n<p>");
     else if (statements)
-        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Signature not checked.</strong>\n<p>This report was made "
-                            "without a trusted key, so nothing below says who made the run. ");
+        rp_buffer_text(out,
+                       "<div class=\"verdict open\"><strong>Signature not checked.</strong>\n<p>This report was made "
+                       "without a trusted key, so nothing below says who made the run. ");
     else
-        rp_buffer_text(out, "<div class=\"verdict open\"><strong>Not signed: nobody vouches for this archive.</strong>\n<p>");
-    rp_buffer_text(out, "All members have the sizes and SHA-256 digests that the manifest gives. The computation was not repeated "
-                        "for this report.</p></div>\n");
+        rp_buffer_text(
+            out, "<div class=\"verdict open\"><strong>Not signed: nobody vouches for this archive.</strong>\n<p>");
+    rp_buffer_text(
+        out, "All members have the sizes and SHA-256 digests that the manifest gives. The computation was not repeated "
+             "for this report.</p></div>\n");
 }
 
 static void put_signer(rp_report_view *r, size_t statements)
@@ -234,9 +250,11 @@ static void put_signer(rp_report_view *r, size_t statements)
 
         if (s->kind != RP_STATEMENT_PROVENANCE && s->kind != RP_STATEMENT_ENDORSEMENT)
             continue;
-        rp_buffer_printf(out, "%sValid, %s%s, by a key that the maker of this report named as trusted:<br/>"
-                         "<span class=\"hash\">%s</span>", shown++ ? "<br/>" : "",
-                         s->kind == RP_STATEMENT_ENDORSEMENT ? "an endorsement, " : "", s->key_type, s->key_id);
+        rp_buffer_printf(out,
+                         "%sValid, %s%s, by a key that the maker of this report named as trusted:<br/>"
+                         "<span class=\"hash\">%s</span>",
+                         shown++ ? "<br/>" : "", s->kind == RP_STATEMENT_ENDORSEMENT ? "an endorsement, " : "",
+                         s->key_type, s->key_id);
     }
     if (shown == 0 && r->verified)
         rp_buffer_text(out, "None that counts");
@@ -253,7 +271,8 @@ static void put_checks(rp_report_view *r, size_t statements)
 
     for (size_t i = 0; i < n; i++)
         bytes += rp_archive_member(r->archive, i)->size;
-    rp_buffer_text(out, "<table class=\"facts\">\n<caption>What was checked when this report was made</caption>\n<tbody>\n");
+    rp_buffer_text(out,
+                   "<table class=\"facts\">\n<caption>What was checked when this report was made</caption>\n<tbody>\n");
     put_signer(r, statements);
     rp_html_row_open(out, "Hashes");
     rp_buffer_text(out, "Every member hashed: ");

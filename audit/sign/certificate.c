@@ -29,7 +29,7 @@ bool rp_certificate_member_valid(const char *member)
 }
 
 /* Each is another than those before it, and the one before it names it as its issuer. */
-static const char *link_fault(const STACK_OF(X509) *chain, X509 *next)
+static const char *link_fault(const STACK_OF(X509) * chain, X509 *next)
 {
     int n = sk_X509_num(chain);
 
@@ -58,7 +58,8 @@ static rp_status take(void *self, const unsigned char *der, size_t size, const c
 
     if (fault == NULL && sk_X509_push(r->out->chain, one) > 0)
         return RP_OK;
-    status = fault == NULL || rp_openssl_no_memory() ? rp_no_memory(err) : rp_fail(err, r->code, "%s: %s", where, fault);
+    status =
+        fault == NULL || rp_openssl_no_memory() ? rp_no_memory(err) : rp_fail(err, r->code, "%s: %s", where, fault);
     X509_free(one);
     return status;
 }
@@ -77,8 +78,8 @@ static rp_status find_key(rp_certificate *out, const char *where, rp_status code
     return status == RP_EARG ? code : status;
 }
 
-static rp_status check_text(const rp_certificate *certificate, const void *pem, size_t size, const char *where, rp_status code,
-                            rp_error *err)
+static rp_status check_text(const rp_certificate *certificate, const void *pem, size_t size, const char *where,
+                            rp_status code, rp_error *err)
 {
     rp_buffer again = {0};
     rp_status status = rp_certificate_write(&again, certificate, err);
@@ -89,8 +90,8 @@ static rp_status check_text(const rp_certificate *certificate, const void *pem, 
     return status;
 }
 
-rp_status rp_certificate_parse(rp_certificate *out, const void *pem, size_t size, bool exact, const char *where, rp_status code,
-                               rp_error *err)
+rp_status rp_certificate_parse(rp_certificate *out, const void *pem, size_t size, bool exact, const char *where,
+                               rp_status code, rp_error *err)
 {
     reading r = {out, code};
     rp_status status = RP_OK;

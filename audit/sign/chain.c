@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Chains by OpenSSL's strict path validation with our own list of algorithms. Revocation is judged here and not by
- * X509_V_FLAG_CRL_CHECK, because that calls revoked what was revoked at any time, and a list not yet valid that is newer than
- * the time in question; here the newer list is the better one, and the date of the revocation decides. */
+ * X509_V_FLAG_CRL_CHECK, because that calls revoked what was revoked at any time, and a list not yet valid that is
+ * newer than the time in question; here the newer list is the better one, and the date of the revocation decides. */
 #include "audit/sign/chain.h"
 
 #include <openssl/err.h>
@@ -17,7 +17,8 @@ static rp_status refuse(const X509 *certificate, const char *what, rp_error *err
 {
     char name[RP_NAME_TEXT];
 
-    return rp_fail(err, RP_ESIGN, "certificate of %s: %s", rp_x509_name(name, X509_get_subject_name(certificate)), what);
+    return rp_fail(err, RP_ESIGN, "certificate of %s: %s", rp_x509_name(name, X509_get_subject_name(certificate)),
+                   what);
 }
 
 /* ---- the path ---- */
@@ -46,7 +47,7 @@ static rp_status path_failed(X509_STORE_CTX *context, X509 *leaf, rp_error *err)
 }
 
 /* *chain is the caller's. */
-static rp_status find_path(STACK_OF(X509) **chain, X509 *leaf, const rp_chain_rules *rules, rp_error *err)
+static rp_status find_path(STACK_OF(X509) * *chain, X509 *leaf, const rp_chain_rules *rules, rp_error *err)
 {
     X509_STORE *store = store_of(rules);
     X509_STORE_CTX *context = X509_STORE_CTX_new();
@@ -72,7 +73,7 @@ static rp_status find_path(STACK_OF(X509) **chain, X509 *leaf, const rp_chain_ru
     return status;
 }
 
-static rp_status check_strength(const STACK_OF(X509) *chain, const rp_chain_rules *rules, rp_error *err)
+static rp_status check_strength(const STACK_OF(X509) * chain, const rp_chain_rules *rules, rp_error *err)
 {
     for (int i = 0; i < sk_X509_num(chain); i++) {
         X509 *one = sk_X509_value(chain, i);
@@ -103,7 +104,8 @@ static purpose purpose_of(X509 *certificate, bool timestamps)
         char text[40] = "";
 
         (void)OBJ_obj2txt(text, sizeof text, one, 1);
-        if (timestamps ? nid == NID_time_stamp : nid == NID_code_sign || strcmp(text, "1.3.6.1.5.5.7.3.36") == 0) /* RFC 9336 */
+        if (timestamps ? nid == NID_time_stamp
+                       : nid == NID_code_sign || strcmp(text, "1.3.6.1.5.5.7.3.36") == 0) /* RFC 9336 */
             found = PURPOSE_FITS;
         else if (nid == NID_anyExtendedKeyUsage && found != PURPOSE_FITS)
             found = PURPOSE_ANY;
@@ -130,9 +132,9 @@ static rp_status check_signer(X509 *leaf, rp_error *err)
     return refuse(leaf, "its extended key usage is neither codeSigning nor documentSigning", err);
 }
 
-/* An authority in between that is limited to other purposes, say to web servers, certifies nobody for this one: RFC 5280 leaves
- * it open, and whoever limits an authority means what it certifies. */
-static rp_status check_between(const STACK_OF(X509) *chain, const rp_chain_rules *rules, rp_error *err)
+/* An authority in between that is limited to other purposes, say to web servers, certifies nobody for this one: RFC
+ * 5280 leaves it open, and whoever limits an authority means what it certifies. */
+static rp_status check_between(const STACK_OF(X509) * chain, const rp_chain_rules *rules, rp_error *err)
 {
     for (int i = 1; i + 1 < sk_X509_num(chain); i++) {
         purpose found = purpose_of(sk_X509_value(chain, i), rules->timestamps);
@@ -140,9 +142,11 @@ static rp_status check_between(const STACK_OF(X509) *chain, const rp_chain_rules
         if (found == PURPOSE_BROKEN)
             return refuse(sk_X509_value(chain, i), "a broken extended key usage", err);
         if (found == PURPOSE_OTHER)
-            return refuse(sk_X509_value(chain, i), rules->timestamps ? "an authority whose extended key usage leaves out timeStamping"
-                                                                     : "an authority whose extended key usage leaves out codeSigning "
-                                                                       "and documentSigning", err);
+            return refuse(sk_X509_value(chain, i),
+                          rules->timestamps ? "an authority whose extended key usage leaves out timeStamping"
+                                            : "an authority whose extended key usage leaves out codeSigning "
+                                              "and documentSigning",
+                          err);
     }
     return RP_OK;
 }
@@ -151,8 +155,8 @@ static rp_status check_between(const STACK_OF(X509) *chain, const rp_chain_rules
 
 typedef enum list_use { ANOTHERS, UNUSABLE, USABLE } list_use;
 
-/* Whether a list can say anything about a certificate of this issuer at this time. A list older than that cannot know, and
- * one issued after the certificate's end may have dropped it (RFC 5280 3.3). */
+/* Whether a list can say anything about a certificate of this issuer at this time. A list older than that cannot know,
+ * and one issued after the certificate's end may have dropped it (RFC 5280 3.3). */
 static list_use use_of(X509_CRL *list, X509 *one, X509 *issuer, const rp_chain_rules *rules, const char **why)
 {
     int64_t from, until, end;
@@ -182,8 +186,8 @@ static list_use use_of(X509_CRL *list, X509 *one, X509 *issuer, const rp_chain_r
     return from > end ? UNUSABLE : USABLE;
 }
 
-/* The date from which on the key is not to be trusted: the earlier of revocation and the invalidity that it names. -1: no date
- * at all. */
+/* The date from which on the key is not to be trusted: the earlier of revocation and the invalidity that it names. -1:
+ * no date at all. */
 static int64_t revoked_from(X509_REVOKED *entry)
 {
     ASN1_GENERALIZEDTIME *invalid = X509_REVOKED_get_ext_d2i(entry, NID_invalidity_date, NULL, NULL);
@@ -198,16 +202,16 @@ static int64_t revoked_from(X509_REVOKED *entry)
     return date;
 }
 
-/* Whether an authority goes on to be believed for what it did before: not when its key may be in other hands, since who has it can
- * make certificates or timestamps of any date (RFC 3161 4, number 1). */
+/* Whether an authority goes on to be believed for what it did before: not when its key may be in other hands, since who
+ * has it can make certificates or timestamps of any date (RFC 3161 4, number 1). */
 static bool retired_in_order(X509_REVOKED *entry)
 {
     ASN1_ENUMERATED *reason = X509_REVOKED_get_ext_d2i(entry, NID_crl_reason, NULL, NULL);
     long value = reason != NULL ? ASN1_ENUMERATED_get(reason) : CRL_REASON_KEY_COMPROMISE;
 
     ASN1_ENUMERATED_free(reason);
-    return value == CRL_REASON_UNSPECIFIED || value == CRL_REASON_AFFILIATION_CHANGED || value == CRL_REASON_SUPERSEDED ||
-           value == CRL_REASON_CESSATION_OF_OPERATION;
+    return value == CRL_REASON_UNSPECIFIED || value == CRL_REASON_AFFILIATION_CHANGED ||
+           value == CRL_REASON_SUPERSEDED || value == CRL_REASON_CESSATION_OF_OPERATION;
 }
 
 static rp_status judge_entry(rp_chain_verdict *out, X509_REVOKED *entry, X509 *one, bool authority,
@@ -223,7 +227,8 @@ static rp_status judge_entry(rp_chain_verdict *out, X509_REVOKED *entry, X509 *o
         return refuse(one, text, err);
     }
     if (authority && !retired_in_order(entry)) {
-        (void)snprintf(text, sizeof text, "revoked on %s for a reason that leaves nothing of before to be believed", on);
+        (void)snprintf(text, sizeof text, "revoked on %s for a reason that leaves nothing of before to be believed",
+                       on);
         return refuse(one, text, err);
     }
     (void)snprintf(out->note, sizeof out->note, "certificate of %s revoked on %s, after this",
@@ -260,7 +265,7 @@ static rp_status check_one(rp_chain_verdict *out, X509 *one, X509 *issuer, bool 
     return status;
 }
 
-static rp_status check_revocation(rp_chain_verdict *out, const STACK_OF(X509) *chain, const rp_chain_rules *rules,
+static rp_status check_revocation(rp_chain_verdict *out, const STACK_OF(X509) * chain, const rp_chain_rules *rules,
                                   rp_error *err)
 {
     rp_status status = RP_OK;
@@ -278,11 +283,12 @@ static rp_status check_revocation(rp_chain_verdict *out, const STACK_OF(X509) *c
 
 rp_status rp_chain_judge(rp_chain_verdict *out, X509 *leaf, const rp_chain_rules *rules, rp_error *err)
 {
-    STACK_OF(X509) *chain;
+    STACK_OF(X509) * chain;
     rp_status status;
 
     memset(out, 0, sizeof *out);
-    ERR_clear_error(); /* not a mark: a failed allocation of long ago, still in the queue, would be taken for one of now */
+    ERR_clear_error(); /* not a mark: a failed allocation of long ago, still in the queue, would be taken for one of now
+                        */
     status = find_path(&chain, leaf, rules, err);
     if (status == RP_OK)
         status = check_strength(chain, rules, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a certificate leads to a trusted root at a given time, by keys and signatures that are strong enough, and whether
- * what is known of revocations allows it (RFC 5280). */
+ * Whether a certificate leads to a trusted root at a given time, by keys and signatures that are strong enough, and
+ * whether what is known of revocations allows it (RFC 5280). */
 #ifndef AUDIT_SIGN_CHAIN_H
 #define AUDIT_SIGN_CHAIN_H
 
@@ -8,10 +8,10 @@
 #include "audit/sign/x509.h"
 
 typedef struct rp_chain_rules {
-    STACK_OF(X509) *anchors, *untrusted; /* borrowed, as all here; untrusted may be NULL */
-    STACK_OF(X509_CRL) *crls;
-    int64_t time;     /* validity and revocation are judged at this second */
-    bool timestamps;  /* for a timestamp authority, else for a signer of statements */
+    STACK_OF(X509) * anchors, *untrusted; /* borrowed, as all here; untrusted may be NULL */
+    STACK_OF(X509_CRL) * crls;
+    int64_t time;    /* validity and revocation are judged at this second */
+    bool timestamps; /* for a timestamp authority, else for a signer of statements */
     bool rsa;
     bool require_crl;
 } rp_chain_rules;

@@ -5,8 +5,19 @@
 #include <string.h>
 
 enum { LEVELS = 32, CONSTRUCTED = 0x20, CLASS = 0xC0, NUMBER = 0x1F };
-enum { BOOLEAN = 1, INTEGER, BIT_STRING, OCTET_STRING, NULL_VALUE, OBJECT, ENUMERATED = 10, SEQUENCE = 16, SET, UTC_TIME = 23,
-       GENERALIZED_TIME };
+enum {
+    BOOLEAN = 1,
+    INTEGER,
+    BIT_STRING,
+    OCTET_STRING,
+    NULL_VALUE,
+    OBJECT,
+    ENUMERATED = 10,
+    SEQUENCE = 16,
+    SET,
+    UTC_TIME = 23,
+    GENERALIZED_TIME
+};
 
 typedef struct element {
     unsigned char tag;
@@ -67,7 +78,8 @@ static const char *bits_fault(const unsigned char *body, size_t size)
 {
     if (size == 0 || body[0] > 7 || (size == 1 && body[0] != 0))
         return "a broken bit string";
-    return size > 1 && (body[size - 1] & ((1u << body[0]) - 1)) != 0 ? "a bit string with unused bits that are set" : NULL;
+    return size > 1 && (body[size - 1] & ((1u << body[0]) - 1)) != 0 ? "a bit string with unused bits that are set"
+                                                                     : NULL;
 }
 
 /* YYMMDDHHMMSSZ, or with four digits of the year and a fraction that does not end in 0. */

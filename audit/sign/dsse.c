@@ -48,9 +48,9 @@ static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp
 static rp_status payload_write(rp_buffer *out, const char *archive_id, const char *predicate_type,
                                const json_t *predicate, rp_error *err)
 {
-    json_t *json = json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
-                             (json_t *)predicate, "predicateType", predicate_type, "subject", "digest", "sha256",
-                             archive_id, "name", RP_MANIFEST_NAME);
+    json_t *json =
+        json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", (json_t *)predicate,
+                  "predicateType", predicate_type, "subject", "digest", "sha256", archive_id, "name", RP_MANIFEST_NAME);
     rp_status status;
 
     if (json == NULL)
@@ -71,8 +71,7 @@ rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload,
         (status = rp_key_sign(key, message.data, message.size, &signature, err)) == RP_OK &&
         (status = base64_write(&signature64, signature.data, signature.size, err)) == RP_OK) {
         *out = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
-                         RP_PAYLOAD_TYPE, "signatures", "keyid", rp_key_id(key), "sig",
-                         (const char *)signature64.data);
+                         RP_PAYLOAD_TYPE, "signatures", "keyid", rp_key_id(key), "sig", (const char *)signature64.data);
         status = *out != NULL ? RP_OK : rp_no_memory(err);
     }
     rp_buffer_free(&message);
@@ -95,8 +94,8 @@ rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *arch
         (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK)
         status = rp_json_write(envelope, out, err);
     if (status == RP_OK && out->size > RP_STATEMENT_LIMIT)
-        status = rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", out->size,
-                         (int)RP_STATEMENT_LIMIT);
+        status =
+            rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", out->size, (int)RP_STATEMENT_LIMIT);
     json_decref(envelope);
     rp_buffer_free(&payload);
     return status;
@@ -167,9 +166,10 @@ rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trus
 {
     char shown[80];
 
-    return rp_fail(err, RP_ESIGN, "%s: signed by key %s, which is not among the %zu trusted: trust its public key, "
-                   "or do not trust the archive", where, rp_printable(shown, sizeof shown, key_id, strlen(key_id)),
-                   n_trusted);
+    return rp_fail(err, RP_ESIGN,
+                   "%s: signed by key %s, which is not among the %zu trusted: trust its public key, "
+                   "or do not trust the archive",
+                   where, rp_printable(shown, sizeof shown, key_id, strlen(key_id)), n_trusted);
 }
 
 rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
@@ -224,9 +224,8 @@ static rp_status read_statement(rp_statement *out, const char *where, rp_error *
         !json_is_object(json_object_get(out->payload, "predicate")) || json_object_size(out->payload) != 4 ||
         strlen(out->predicate_type) > RP_PREDICATE_TYPE_LIMIT)
         return malformed(err, where, "the payload is not an in-toto Statement v1");
-    if (json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1 ||
-        name == NULL || strcmp(name, RP_MANIFEST_NAME) != 0 || out->subject == NULL ||
-        !rp_unhex(bytes, sizeof bytes, out->subject))
+    if (json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1 || name == NULL ||
+        strcmp(name, RP_MANIFEST_NAME) != 0 || out->subject == NULL || !rp_unhex(bytes, sizeof bytes, out->subject))
         return malformed(err, where, "its one subject is not " RP_MANIFEST_NAME " with a SHA-256");
     return RP_OK;
 }
@@ -285,8 +284,8 @@ void rp_statement_clear(rp_statement *statement)
     memset(statement, 0, sizeof *statement);
 }
 
-rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
-                              rp_error *err)
+rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
+                              const char *where, rp_error *err)
 {
     json_t *json = NULL;
     rp_buffer text = {0};

@@ -36,10 +36,10 @@ rp_status rp_statement_read(rp_statement *out, const void *bytes, size_t size, c
 /* The same, and another's key is an error. */
 rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, const char *where,
                              const rp_key *const *trusted, size_t n_trusted, rp_error *err);
-/* What an envelope claims, with neither trust nor signature checked: to be shown as a claim, never to be believed. payload:
- * new reference. Errors: RP_ESIGN, RP_ENOMEM. */
-rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
-                              rp_error *err);
+/* What an envelope claims, with neither trust nor signature checked: to be shown as a claim, never to be believed.
+ * payload: new reference. Errors: RP_ESIGN, RP_ENOMEM. */
+rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
+                              const char *where, rp_error *err);
 void rp_statement_clear(rp_statement *statement);
 
 /* ---- the envelope alone, as a JSON object that may be part of another ---- */
@@ -49,8 +49,8 @@ rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload,
 /* payload: the decoded bytes that *key, one of the trusted, has signed. Form and base64 are exact. Errors: RP_ESIGN. */
 rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err);
-/* The same, but *key is NULL where none of the trusted is named: the form was checked then, the signature not. *signer: the
- * key id, inside json, any text. */
+/* The same, but *key is NULL where none of the trusted is named: the form was checked then, the signature not. *signer:
+ * the key id, inside json, any text. */
 rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
                            const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* The error that says so. Returns RP_ESIGN. */

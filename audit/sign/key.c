@@ -64,8 +64,10 @@ static rp_status find_kind(rp_key *key, const char *where, rp_error *err)
         memcpy(group, "unnamed", sizeof "unnamed");
     ERR_clear_error();
     if (parameters)
-        return rp_fail(err, RP_EARG, "%s: an EC key with its curve's parameters written out, " EXPECTED_KINDS
-                       ", with the curve's name (openssl ec -param_enc named_curve writes it so)", where);
+        return rp_fail(err, RP_EARG,
+                       "%s: an EC key with its curve's parameters written out, " EXPECTED_KINDS
+                       ", with the curve's name (openssl ec -param_enc named_curve writes it so)",
+                       where);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (curve ? kinds[i].group != NULL && strcmp(group, kinds[i].group) == 0
                   : kinds[i].group == NULL && EVP_PKEY_get_base_id(key->pkey) == EVP_PKEY_ED25519)
@@ -222,8 +224,8 @@ static const char *pem_label(char *out, size_t size, const char *pem, size_t len
     return "no PEM block";
 }
 
-rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, const char *passphrase,
-                                  const char *where, rp_error *err)
+rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, const char *passphrase, const char *where,
+                                  rp_error *err)
 {
     passphrase_source source = {.passphrase = passphrase};
     EVP_PKEY *pkey = NULL;
@@ -315,8 +317,9 @@ static rp_status public_half(EVP_PKEY **out, const EVP_PKEY *token, const char *
     *out = size > 0 ? d2i_PUBKEY(NULL, &at, size) : NULL;
     OPENSSL_free(der);
     ERR_clear_error();
-    return *out != NULL ? RP_OK : rp_fail(err, RP_EARG, "%.200s: the token does not tell the key's public half, " EXPECTED_KINDS,
-                                          where);
+    return *out != NULL
+               ? RP_OK
+               : rp_fail(err, RP_EARG, "%.200s: the token does not tell the key's public half, " EXPECTED_KINDS, where);
 }
 
 static rp_status load_token(rp_key **out, const char *uri, const char *pin, rp_error *err)
@@ -432,19 +435,22 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
     if (context == NULL)
         return rp_no_memory(err);
     ERR_clear_error();
-    done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->token ? key->token : key->pkey, NULL) == 1 &&
+    done = EVP_DigestSignInit_ex(context, NULL, key->kind->hash, NULL, NULL, key->token ? key->token : key->pkey,
+                                 NULL) == 1 &&
            EVP_DigestSign(context, bytes, &length, message, size) == 1 &&
            length <= sizeof bytes; /* where memory runs out, OpenSSL 3.0 calls it done with a length of 2^32 - 1 */
     ERR_clear_error();
     EVP_MD_CTX_free(context);
     if (!done && key->token != NULL)
-        return rp_fail(err, RP_EIO, "the token does not sign with its %s key: taken out, or may the key not sign?", key->kind->type);
+        return rp_fail(err, RP_EIO, "the token does not sign with its %s key: taken out, or may the key not sign?",
+                       key->kind->type);
     if (!done)
         return rp_fail(err, RP_ENOMEM, "OpenSSL cannot sign with this %s key", key->kind->type);
     /* what a token does is not ours to know, and a file's two halves need not belong together */
     if (rp_key_check(key, message, size, bytes, length, NULL) != RP_OK)
-        return key->token != NULL ? rp_fail(err, RP_EIO, "the token's signature is not one by its public key %s", key->id)
-                                  : rp_fail(err, RP_EARG, "the key's private half does not belong to its public half %s", key->id);
+        return key->token != NULL
+                   ? rp_fail(err, RP_EIO, "the token's signature is not one by its public key %s", key->id)
+                   : rp_fail(err, RP_EARG, "the key's private half does not belong to its public half %s", key->id);
     rp_buffer_append(signature, bytes, length);
     return rp_buffer_status(signature, err);
 }

@@ -13,8 +13,8 @@ rp_status rp_key_sign(const rp_key *key, const void *message, size_t size, rp_bu
 rp_status rp_key_check(const rp_key *key, const void *message, size_t size, const void *signature,
                        size_t signature_size, rp_error *err);
 
-/* The four bytes by which a signed note (C2SP) tells the key named name: of a hash of name and key for Ed25519 (type 1), of
- * the key's SubjectPublicKeyInfo for ECDSA (type 2). Errors: RP_ENOMEM. */
+/* The four bytes by which a signed note (C2SP) tells the key named name: of a hash of name and key for Ed25519 (type
+ * 1), of the key's SubjectPublicKeyInfo for ECDSA (type 2). Errors: RP_ENOMEM. */
 rp_status rp_key_note_id(const rp_key *key, const char *name, unsigned char id[4], rp_error *err);
 /* Appends the text that the key's id is of. Errors: RP_ENOMEM. */
 rp_status rp_key_public_text(const rp_key *key, rp_buffer *out, rp_error *err);

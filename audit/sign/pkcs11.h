@@ -10,8 +10,8 @@
 /* pkcs11:... (RFC 7512) */
 bool rp_pkcs11_is_uri(const char *path);
 
-/* A handle to the private key that uri names. The PIN is never asked for at a terminal. Errors: RP_EARG (no PIN, a PIN in the URI,
- * no such key, a wrong PIN), RP_EUNSUPPORTED where the engine is not installed, RP_ENOMEM. */
+/* A handle to the private key that uri names. The PIN is never asked for at a terminal. Errors: RP_EARG (no PIN, a PIN
+ * in the URI, no such key, a wrong PIN), RP_EUNSUPPORTED where the engine is not installed, RP_ENOMEM. */
 rp_status rp_pkcs11_load(EVP_PKEY **out, const char *uri, const char *pin, rp_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing and reading hand-overs. The text is a DSSE envelope like a statement's, but its subject is a key, so none can pass for
- * the other. */
+ * Writing and reading hand-overs. The text is a DSSE envelope like a statement's, but its subject is a key, so none can
+ * pass for the other. */
 #include "audit/sign/rotation.h"
 
 #include <string.h>
@@ -26,9 +26,9 @@ rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t fr
     status = rp_key_public_text(successor, &pem, err);
     rp_buffer_u8(&pem, 0);
     if (status == RP_OK && !pem.failed)
-        json = json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", "from", time,
-                         "key", (char *)pem.data, "predicateType", RP_ROTATION_TYPE, "subject", "digest", "sha256",
-                         rp_key_id(successor), "name", "key");
+        json = json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
+                         "from", time, "key", (char *)pem.data, "predicateType", RP_ROTATION_TYPE, "subject", "digest",
+                         "sha256", rp_key_id(successor), "name", "key");
     if (status == RP_OK)
         status = json != NULL ? rp_json_write(json, &payload, err) : rp_no_memory(err);
     if (status == RP_OK)
@@ -76,7 +76,8 @@ static rp_status read_payload(rp_rotation *out, const json_t *payload, const cha
 {
     const json_t *predicate = json_object_get(payload, "predicate"), *list = json_object_get(payload, "subject");
     const json_t *subject = json_array_get(list, 0), *digest = json_object_get(subject, "digest");
-    const char *type = text_of(payload, "_type"), *kind = text_of(payload, "predicateType"), *name = text_of(subject, "name");
+    const char *type = text_of(payload, "_type"), *kind = text_of(payload, "predicateType"),
+               *name = text_of(subject, "name");
     const char *from = text_of(predicate, "from"), *pem = text_of(predicate, "key"), *id = text_of(digest, "sha256");
 
     if (type == NULL || kind == NULL || name == NULL || id == NULL || strcmp(type, RP_STATEMENT_TYPE) != 0 ||

@@ -14,8 +14,8 @@ typedef struct rp_rotation {
     int64_t from;
 } rp_rotation;
 
-/* Checks form and, where old is among the trusted, the signature; *by is that key, else NULL and what was read is a claim. where
- * names the text. Errors: RP_ESIGN, RP_ENOMEM. Clear in any case. */
+/* Checks form and, where old is among the trusted, the signature; *by is that key, else NULL and what was read is a
+ * claim. where names the text. Errors: RP_ESIGN, RP_ENOMEM. Clear in any case. */
 rp_status rp_rotation_read(rp_rotation *out, const rp_key **by, const void *bytes, size_t size, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 void rp_rotation_clear(rp_rotation *rotation);

@@ -112,7 +112,8 @@ void rp_fields_line(rp_fields *f, const char *key, char *out, size_t size)
 /* Two digits at text, or -1. */
 static int pair(const char *text)
 {
-    return text[0] >= '0' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9' ? 10 * (text[0] - '0') + text[1] - '0' : -1;
+    return text[0] >= '0' && text[0] <= '9' && text[1] >= '0' && text[1] <= '9' ? 10 * (text[0] - '0') + text[1] - '0'
+                                                                                : -1;
 }
 
 bool rp_time_valid(const char *text)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a signed JSON object whose keys are fixed and whose every value has bounds. The first mistake is remembered and
- * makes later calls no-ops; rp_fields_end also refuses keys nobody has read. All errors are RP_ESIGN and name the member. */
+ * Reading a signed JSON object whose keys are fixed and whose every value has bounds. The first mistake is remembered
+ * and makes later calls no-ops; rp_fields_end also refuses keys nobody has read. All errors are RP_ESIGN and name the
+ * member. */
 #ifndef AUDIT_SIGN_SIGNED_JSON_H
 #define AUDIT_SIGN_SIGNED_JSON_H
 

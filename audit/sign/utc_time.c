@@ -83,7 +83,7 @@ bool rp_moment_of_asn1(int64_t *out, const ASN1_TIME *time)
 
     if (time == NULL || ASN1_TIME_to_tm(time, &parts) != 1 || parts.tm_year < 0)
         return false;
-    *out = days(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday) * DAY + parts.tm_hour * 3600 + parts.tm_min * 60 +
-           parts.tm_sec;
+    *out = days(parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday) * DAY + parts.tm_hour * 3600 +
+           parts.tm_min * 60 + parts.tm_sec;
     return true;
 }

@@ -20,8 +20,8 @@ bool rp_openssl_no_memory(void)
            ERR_GET_REASON(ERR_peek_error()) == ERR_R_MALLOC_FAILURE;
 }
 
-static rp_status check_block(const char *name, const char *header, const unsigned char *der, size_t size, const char *label,
-                             const char *where, rp_status code, rp_error *err)
+static rp_status check_block(const char *name, const char *header, const unsigned char *der, size_t size,
+                             const char *label, const char *where, rp_status code, rp_error *err)
 {
     const char *fault;
     char shown[40];

@@ -84,16 +84,17 @@ rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_
     return status;
 }
 
-/* The bundle is over the members of the archive that is at path now: nothing is signed unless that is the one that was asked for. */
-static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, const char *archive_id, const rp_key *key,
-                             rp_error *err)
+/* The bundle is over the members of the archive that is at path now: nothing is signed unless that is the one that was
+ * asked for. */
+static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, const char *archive_id,
+                             const rp_key *key, rp_error *err)
 {
     rp_archive *archive;
     rp_status status = rp_archive_open(&archive, path, err);
 
     if (status == RP_OK && strcmp(rp_archive_id(archive), archive_id) != 0)
-        status = rp_fail(err, RP_EHASH, "%s: is now the archive %.64s, not %.64s: nothing was signed", path, rp_archive_id(archive),
-                         archive_id);
+        status = rp_fail(err, RP_EHASH, "%s: is now the archive %.64s, not %.64s: nothing was signed", path,
+                         rp_archive_id(archive), archive_id);
     if (status == RP_OK && rp_archive_find(archive, RP_OMS_BUNDLE) == NULL) {
         status = rp_oms_write(text, key, archive->id, archive->member, archive->members, err);
         memcpy(out->member.name, RP_OMS_BUNDLE, sizeof RP_OMS_BUNDLE);
@@ -117,7 +118,8 @@ rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_
 
     rp_time_write(now, time(NULL));
     predicate = json_pack("{s:s}", "time", now);
-    status = predicate ? sign(&added[n], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err) : rp_no_memory(err);
+    status = predicate ? sign(&added[n], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err)
+                       : rp_no_memory(err);
     if (status == RP_OK && rp_key_is_ecdsa(key))
         status = make_bundle(&added[n + 1], &bundle, path, archive_id, key, err);
     if (status == RP_OK)

@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 #define MEDIA_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
-#define SERIALIZATION                                                                                                  \
+#define SERIALIZATION \
     "{\"allow_symlinks\":false,\"hash_type\":\"sha256\",\"ignore_paths\":[\"signatures\"],\"method\":\"files\"}"
 
 /* The members outside signatures/ in the order of resources; borrowed. */
@@ -78,8 +78,10 @@ static rp_status payload_write(rp_buffer *out, const listing *list, const char *
         rp_buffer_printf(out, "%s{\"algorithm\":\"sha256\",\"digest\":\"%s\",\"name\":\"%s\"}", i ? "," : "", digest,
                          list->at[i]->name);
     }
-    rp_buffer_printf(out, "],\"serialization\":" SERIALIZATION "},\"predicateType\":\"" RP_OMS_TYPE
-                     "\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},\"name\":\"%s\"}]}", hex, archive_id);
+    rp_buffer_printf(out,
+                     "],\"serialization\":" SERIALIZATION "},\"predicateType\":\"" RP_OMS_TYPE
+                     "\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},\"name\":\"%s\"}]}",
+                     hex, archive_id);
     return rp_buffer_status(out, err);
 }
 
@@ -121,13 +123,14 @@ static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_
     rp_status status;
 
     if (json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
-        return rp_fail(err, RP_ESIGN, "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " MEDIA_TYPE,
-                       where);
+        return rp_fail(err, RP_ESIGN,
+                       "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " MEDIA_TYPE, where);
     if (json_object_size(material) != 2 || json_object_size(public_key) != 1 || hint == NULL || !json_is_array(log) ||
         json_array_size(log) != 0)
-        return rp_fail(err, RP_ESIGN, "%s: verificationMaterial is not the hint of a public key and an empty tlogEntries",
-                       where);
-    status = rp_envelope_read(json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted, n_trusted, err);
+        return rp_fail(err, RP_ESIGN,
+                       "%s: verificationMaterial is not the hint of a public key and an empty tlogEntries", where);
+    status = rp_envelope_read(json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted, n_trusted,
+                              err);
     if (status == RP_OK && !rp_unhex(bytes, sizeof bytes, signer))
         status = rp_signer_unknown(where, signer, n_trusted, err);
     if (status != RP_OK)
@@ -135,7 +138,8 @@ static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_
     if (strcmp(hint, signer) != 0)
         return rp_fail(err, RP_ESIGN, "%s: its hint is not the id of the key that signed, %s", where, signer);
     if (*key != NULL && !rp_key_is_ecdsa(*key))
-        return rp_fail(err, RP_ESIGN, "%s: signed by an %s key, Model Signing knows only ECDSA", where, rp_key_type(*key));
+        return rp_fail(err, RP_ESIGN, "%s: signed by an %s key, Model Signing knows only ECDSA", where,
+                       rp_key_type(*key));
     memcpy(key_id, signer, RP_DIGEST_HEX);
     return RP_OK;
 }
@@ -198,8 +202,10 @@ static rp_status explain(const rp_buffer *payload, const listing *list, const ch
     if (status == RP_OK && count < list->count)
         status = rp_fail(err, RP_ESIGN, "%s: does not list %s", where, list->at[count]->name);
     if (status == RP_OK)
-        status = rp_fail(err, RP_ESIGN, "%s: the payload is not the one statement about these members, or its subject is "
-                         "not their root digest under the name %s", where, archive_id);
+        status = rp_fail(err, RP_ESIGN,
+                         "%s: the payload is not the one statement about these members, or its subject is "
+                         "not their root digest under the name %s",
+                         where, archive_id);
     json_decref(serialization);
     json_decref(json);
     return status;
@@ -214,8 +220,7 @@ static rp_status compare_payload(const rp_buffer *payload, const char *where, co
 
     if (status == RP_OK)
         status = payload_write(&expected, &list, archive_id, err);
-    if (status == RP_OK &&
-        (payload->size != expected.size || memcmp(payload->data, expected.data, expected.size) != 0))
+    if (status == RP_OK && (payload->size != expected.size || memcmp(payload->data, expected.data, expected.size) != 0))
         status = explain(payload, &list, archive_id, where, err);
     rp_buffer_free(&expected);
     rp_free(list.at);
@@ -263,7 +268,8 @@ rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const
                        rp_error *err)
 {
     char key_id[RP_DIGEST_HEX];
-    rp_status status = rp_oms_read(key, key_id, bytes, size, where, archive_id, member, members, trusted, n_trusted, err);
+    rp_status status =
+        rp_oms_read(key, key_id, bytes, size, where, archive_id, member, members, trusted, n_trusted, err);
 
     return status == RP_OK && *key == NULL ? rp_signer_unknown(where, key_id, n_trusted, err) : status;
 }

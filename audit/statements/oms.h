@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The bundle of OpenSSF Model Signing v1.0 (FORMAT.md 5.1): a second signature over the same members in a form that a
- * public verifier, which knows nothing of Reprise, checks on the extracted archive. Its one subject's digest binds neither
- * names nor sizes, so it is never an archive's identity. */
+ * public verifier, which knows nothing of Reprise, checks on the extracted archive. Its one subject's digest binds
+ * neither names nor sizes, so it is never an archive's identity. */
 #ifndef AUDIT_STATEMENTS_OMS_H
 #define AUDIT_STATEMENTS_OMS_H
 
@@ -14,12 +14,13 @@
 /* Above what a full archive needs: 65,536 members of 209 bytes each, in base64. */
 enum { RP_OMS_LIMIT = RP_ENVELOPE_LIMIT };
 
-/* Appends the bundle over the members outside signatures/; the others in member are passed over. Errors: RP_EARG for a key
- * that is not ECDSA (the format has no other bare keys) or is public. */
+/* Appends the bundle over the members outside signatures/; the others in member are passed over. Errors: RP_EARG for a
+ * key that is not ECDSA (the format has no other bare keys) or is public. */
 rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id, const rp_member *member,
                        size_t members, rp_error *err);
-/* The bundle must be, but for the signature, the one that rp_oms_write gives for these members: stricter than the public
- * verifier, which also accepts others. *key: which of the trusted signed. where names the bundle. Errors: RP_ESIGN. */
+/* The bundle must be, but for the signature, the one that rp_oms_write gives for these members: stricter than the
+ * public verifier, which also accepts others. *key: which of the trusted signed. where names the bundle. Errors:
+ * RP_ESIGN. */
 rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
                        const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
                        rp_error *err);

@@ -48,17 +48,19 @@ static bool has_kind(const char *member, const char *kind)
     const char *name = member + strlen("signatures/");
     size_t length = strlen(kind);
 
-    return strncmp(name, kind, length) == 0 && name[length] == '-' && strspn(name + length + 1, "0123456789abcdef-") > SHORT_ID;
+    return strncmp(name, kind, length) == 0 && name[length] == '-' &&
+           strspn(name + length + 1, "0123456789abcdef-") > SHORT_ID;
 }
 
-static rp_status check_name(const rp_statement *statement, rp_statement_kind kind, const rp_member *member, rp_error *err)
+static rp_status check_name(const rp_statement *statement, rp_statement_kind kind, const rp_member *member,
+                            rp_error *err)
 {
     bool is_run = strcmp(member->name, RP_RUN_STATEMENT) == 0;
     char name[RP_MEMBER_NAME];
 
     if (is_run && kind != RP_STATEMENT_PROVENANCE)
-        return rp_fail(err, RP_ESIGN, "%s: a statement of another type, expected the run's provenance (%s)", member->name,
-                       RP_PROVENANCE_TYPE);
+        return rp_fail(err, RP_ESIGN, "%s: a statement of another type, expected the run's provenance (%s)",
+                       member->name, RP_PROVENANCE_TYPE);
     if (!is_run && kind == RP_STATEMENT_PROVENANCE)
         return rp_fail(err, RP_ESIGN, "%s: the run's provenance, whose name is " RP_RUN_STATEMENT, member->name);
     for (size_t i = 0; i < LATER; i++)
@@ -70,8 +72,8 @@ static rp_status check_name(const rp_statement *statement, rp_statement_kind kin
     rp_statement_member(name, kind, statement->key_id, &member->digest);
     return strcmp(name, member->name) == 0
                ? RP_OK
-               : rp_fail(err, RP_EHASH, "%s: its key and its bytes make the name %s: it was changed or renamed", member->name,
-                         name);
+               : rp_fail(err, RP_EHASH, "%s: its key and its bytes make the name %s: it was changed or renamed",
+                         member->name, name);
 }
 
 rp_statement_kind rp_statement_kind_of(const char *type)

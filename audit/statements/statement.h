@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kinds of statements (FORMAT.md 5): type, name and predicate of each. The name of a statement that was added later is
- * made of its kind, its key and its own bytes, so that statements of different people or times never meet under one name and
- * none can pass for another kind. */
+ * The kinds of statements (FORMAT.md 5): type, name and predicate of each. The name of a statement that was added later
+ * is made of its kind, its key and its own bytes, so that statements of different people or times never meet under one
+ * name and none can pass for another kind. */
 #ifndef AUDIT_STATEMENTS_STATEMENT_H
 #define AUDIT_STATEMENTS_STATEMENT_H
 
@@ -21,9 +21,9 @@ rp_statement_kind rp_statement_kind_of(const char *type);
  * SHA-256. kind: one that can be added. */
 void rp_statement_member(char out[RP_MEMBER_NAME], rp_statement_kind kind, const char *key_id, const rp_digest *body);
 
-/* What kind of statement was read from member, whose name must be that of its kind; its predicate, where the kind has a form,
- * is read into *out, all but member and keys. Errors: RP_ESIGN, RP_EHASH for bytes that the name was not made of. Frees with
- * rp_verified_statement_clear. */
+/* What kind of statement was read from member, whose name must be that of its kind; its predicate, where the kind has a
+ * form, is read into *out, all but member and keys. Errors: RP_ESIGN, RP_EHASH for bytes that the name was not made of.
+ * Frees with rp_verified_statement_clear. */
 rp_status rp_statement_classify(rp_verified_statement *out, const rp_statement *statement, const rp_member *member,
                                 rp_error *err);
 void rp_verified_statement_clear(rp_verified_statement *statement);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predicates of statements that are added later: a replay's verdict and a person's approval (FORMAT.md 5.2, 5.3). Reading
- * is as strict as writing: exact keys, bounded values, and numbers that agree with each other. */
+ * Predicates of statements that are added later: a replay's verdict and a person's approval (FORMAT.md 5.2, 5.3).
+ * Reading is as strict as writing: exact keys, bounded values, and numbers that agree with each other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static json_t *write_libraries(const json_t *host)
     const char *name;
     json_t *row;
 
-    json_object_foreach(json_object_get(host, "libraries"), name, row)
+    json_object_foreach (json_object_get(host, "libraries"), name, row)
         if (out != NULL && json_object_set_new(out, name, host_text(row, "loaded")) != 0) {
             json_decref(out);
             out = NULL;
@@ -82,7 +82,8 @@ static json_t *write_result(const rp_replay_outcome *outcome)
     const char *difference = outcome->difference;
 
     if (difference == NULL)
-        return json_pack("{s:n, s:I, s:s}", "difference", "members", (json_int_t)outcome->members, "verdict", "identical");
+        return json_pack("{s:n, s:I, s:s}", "difference", "members", (json_int_t)outcome->members, "verdict",
+                         "identical");
     difference = rp_printable(text, sizeof text, difference, strlen(difference));
     for (size_t length = strlen(text); length > 0 && text[length - 1] == ' '; length--)
         text[length - 1] = '\0';
@@ -107,12 +108,12 @@ rp_status rp_verdict_write(json_t **out, const rp_replay_outcome *outcome, rp_er
     conformance = host_text(json_object_get(host, "levels"), begun->level);
     rp_time_write(started, outcome->started);
     rp_time_write(finished, outcome->finished);
-    *out = json_pack("{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
-                     conformance, "conforms", (int)conforms(json_string_value(conformance)), "healthy", (int)healthy, "finished", finished,
-                     "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
-                     "started", started, "tool", "contract", (int)json_integer_value(json_object_get(host, "contract")),
-                     "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version",
-                     RP_VERSION);
+    *out = json_pack("{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor",
+                     "conformance", conformance, "conforms", (int)conforms(json_string_value(conformance)), "healthy",
+                     (int)healthy, "finished", finished, "host", write_host(host, begun), "result",
+                     write_result(outcome), "scope", write_scope(&begun->scope), "started", started, "tool", "contract",
+                     (int)json_integer_value(json_object_get(host, "contract")), "format", (int)RP_ARCHIVE_FORMAT,
+                     "libraries", write_libraries(host), "name", "reprise", "version", RP_VERSION);
     json_decref(host);
     if (*out == NULL)
         return rp_no_memory(err);
@@ -196,8 +197,7 @@ static void read_libraries(rp_fields *parent)
 
     if (f.status == RP_OK && json_object_size(f.object) > LIBRARIES)
         rp_fields_refuse(parent, "libraries", "at most 16 of them");
-    json_object_foreach((json_t *)f.object, name, value)
-    {
+    json_object_foreach ((json_t *)f.object, name, value) {
         (void)value;
         rp_fields_text(&f, name, version, sizeof version);
     }
@@ -252,8 +252,10 @@ rp_status rp_approval_write(json_t **out, const rp_approval *approval, int64_t n
 
     *out = NULL;
     if (!rp_text_fits(approval->role, RP_ROLE))
-        return rp_fail(err, RP_EARG, "the role of an approval is 1 to %d printable ASCII characters, without a space at "
-                       "either end", RP_ROLE - 1);
+        return rp_fail(err, RP_EARG,
+                       "the role of an approval is 1 to %d printable ASCII characters, without a space at "
+                       "either end",
+                       RP_ROLE - 1);
     if (!rp_line_fits(approval->reason, RP_REASON))
         return rp_fail(err, RP_EARG, "the reason of an approval is one line of 1 to %d bytes", RP_REASON - 1);
     if ((size_t)approval->decision >= sizeof decisions / sizeof *decisions)

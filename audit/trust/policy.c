@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a policy (docs/policy.md): YAML as strict as a recipe's, groups of keys, then the sections that make clauses. */
+ * Reading a policy (docs/policy.md): YAML as strict as a recipe's, groups of keys, then the sections that make clauses.
+ */
 #include "audit/trust/policy_read.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys, size_t count)
+void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys,
+                          size_t count)
 {
     for (size_t i = 0; i < mapping->count && in->r.status == RP_OK; i++) {
         const rp_node *child = &mapping->child[i];
@@ -27,8 +29,9 @@ void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const ch
         (void)snprintf(full, sizeof full, "%s%s%s", path, *path ? "." : "",
                        rp_printable(quoted, sizeof quoted, child->key, strlen(child->key)));
         nearest = rp_nearest(child->key, keys, count);
-        rp_recipe_refuse(&in->r, child, full, "unknown key%s%s%s", nearest ? "; did you mean \"" : "; see docs/policy.md",
-                         nearest ? nearest : "", nearest ? "\"?" : "");
+        rp_recipe_refuse(&in->r, child, full, "unknown key%s%s%s",
+                         nearest ? "; did you mean \"" : "; see docs/policy.md", nearest ? nearest : "",
+                         nearest ? "\"?" : "");
     }
 }
 
@@ -41,7 +44,8 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
         bool logs = false;
 
         for (size_t c = 0; c < policy->clauses; c++)
-            for (size_t i = 0; policy->clause[c].kind == RP_CLAUSE_LOG && i < policy->group[policy->clause[c].group].keys; i++)
+            for (size_t i = 0;
+                 policy->clause[c].kind == RP_CLAUSE_LOG && i < policy->group[policy->clause[c].group].keys; i++)
                 logs = logs || strcmp(policy->group[policy->clause[c].group].id[i], rp_key_id(policy->key[k])) == 0;
         if (logs)
             policy->log_key[policy->log_keys++] = policy->key[k];
@@ -56,7 +60,8 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
     int64_t number = 0;
 
     if (version == NULL || !rp_node_int(version, &number) || number != 1)
-        return rp_fail(in->r.err, RP_EARG, "%s: is not a policy of version 1: expected a first line \"policy: 1\"", in->r.where);
+        return rp_fail(in->r.err, RP_EARG, "%s: is not a policy of version 1: expected a first line \"policy: 1\"",
+                       in->r.where);
     rp_policy_check_keys(in, top, "", keys, sizeof keys / sizeof *keys);
     name = in->r.status == RP_OK ? rp_node_find(top, "name") : NULL;
     if (name && (name->kind != RP_NODE_SCALAR || !rp_line_fits(name->text, 201)))
@@ -83,8 +88,9 @@ rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, co
     *out = NULL;
     if (in.policy == NULL)
         return rp_no_memory(err);
-    status = size > RP_POLICY_LIMIT ? rp_fail(err, RP_EARG, "%s: %zu bytes, a policy has at most %d", where, size, RP_POLICY_LIMIT)
-                                    : rp_node_from_yaml(&top, text, size, where, err);
+    status = size > RP_POLICY_LIMIT
+                 ? rp_fail(err, RP_EARG, "%s: %zu bytes, a policy has at most %d", where, size, RP_POLICY_LIMIT)
+                 : rp_node_from_yaml(&top, text, size, where, err);
     if (status == RP_OK)
         status = read_policy(&in, &top);
     if (status == RP_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups of a policy that are no lists of keys: whoever a certificate authority has certified under such a subject, and the
- * authorities whose timestamps count. Each has a trust store of its own, so that no root counts for more than its group. */
+ * Groups of a policy that are no lists of keys: whoever a certificate authority has certified under such a subject, and
+ * the authorities whose timestamps count. Each has a trust store of its own, so that no root counts for more than its
+ * group. */
 #include "audit/trust/policy_read.h"
 
 #include <openssl/objects.h>
@@ -19,7 +20,8 @@ static void join(char out[RP_POLICY_PATH], const char *path, const char *key)
 }
 
 /* A file, or the PEM text itself, which the policy's digest then covers. */
-static void add_pem(rp_policy_reader *in, const rp_node *node, const char *path, rp_trust_store *store, rp_trust_kind kind)
+static void add_pem(rp_policy_reader *in, const rp_node *node, const char *path, rp_trust_store *store,
+                    rp_trust_kind kind)
 {
     char *file = NULL;
 
@@ -42,8 +44,8 @@ static void add_pem(rp_policy_reader *in, const rp_node *node, const char *path,
 }
 
 /* One of them or a list. */
-static void add_all(rp_policy_reader *in, const rp_node *mapping, const char *group, const char *key, rp_trust_store *store,
-                    rp_trust_kind kind)
+static void add_all(rp_policy_reader *in, const rp_node *mapping, const char *group, const char *key,
+                    rp_trust_store *store, rp_trust_kind kind)
 {
     const rp_node *node = in->r.status == RP_OK ? rp_node_find(mapping, key) : NULL;
     size_t count = node == NULL ? 0 : node->kind == RP_NODE_LIST ? node->count : 1;
@@ -61,9 +63,9 @@ static void add_all(rp_policy_reader *in, const rp_node *mapping, const char *gr
 /* ---- subjects ---- */
 
 static const char *const attributes[] = {"CN", "OU", "O", "C", "ST", "L", "DC", "UID", "serialNumber", "emailAddress"};
-static const int nids[] = {NID_commonName, NID_organizationalUnitName, NID_organizationName, NID_countryName,
-                           NID_stateOrProvinceName, NID_localityName, NID_domainComponent, NID_userId, NID_serialNumber,
-                           NID_pkcs9_emailAddress};
+static const int nids[] = {NID_commonName,          NID_organizationalUnitName, NID_organizationName, NID_countryName,
+                           NID_stateOrProvinceName, NID_localityName,           NID_domainComponent,  NID_userId,
+                           NID_serialNumber,        NID_pkcs9_emailAddress};
 enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
 _Static_assert(sizeof nids / sizeof *nids == ATTRIBUTES, "a number for each name");
 
@@ -112,7 +114,8 @@ static void read_subject(rp_policy_reader *in, const rp_node *mapping, const cha
 
 /* ---- the mapping ---- */
 
-/* Nothing that is left out makes it more lenient: what nobody knows the revocation of does not count unless the policy says so. */
+/* Nothing that is left out makes it more lenient: what nobody knows the revocation of does not count unless the policy
+ * says so. */
 static void read_revocation(rp_policy_reader *in, const rp_node *mapping, const char *group, rp_trust_store *store)
 {
     static const char *const names[] = {"required", "optional"};
@@ -129,12 +132,15 @@ static void read_revocation(rp_policy_reader *in, const rp_node *mapping, const 
 
 void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group)
 {
-    static const char *const certified[] = {"ca", "subject", "crl", "revocation"}, *const dates[] = {"tsa", "rsa", "crl", "revocation"};
+    static const char *const certified[] = {"ca", "subject", "crl", "revocation"}, *const dates[] = {"tsa", "rsa",
+                                                                                                     "crl",
+                                                                                                     "revocation"};
     bool tsa = rp_node_find(node, "tsa") != NULL, rsa = false;
     char at[RP_POLICY_PATH];
 
     if (tsa == (rp_node_find(node, "ca") != NULL)) {
-        rp_recipe_refuse(&in->r, node, path, "expected either ca: with the roots of signers, or tsa: with those of timestamp "
+        rp_recipe_refuse(&in->r, node, path,
+                         "expected either ca: with the roots of signers, or tsa: with those of timestamp "
                          "authorities");
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holding what was verified against a policy: every clause is looked at, and one that is not met says what was found instead,
- * statement by statement. Only statements by signers of the clause's group are looked at, each signer once. */
+ * Holding what was verified against a policy: every clause is looked at, and one that is not met says what was found
+ * instead, statement by statement. Only statements by signers of the clause's group are looked at, each signer once. */
 #include "audit/trust/policy_check.h"
 
 #include <string.h>
@@ -38,15 +38,17 @@ static void note_strangers(rp_check *c)
             rp_evidence_note_statement(c, i, "signed and is not of that group");
     for (size_t i = 0; i < v->others; i++)
         if (rp_clause_about(c->clause, v->other[i].kind))
-            rp_evidence_note(c, v->other[i].key_id, NULL, rp_evidence_has_key(c, v->other[i].key_id)
-                             ? rp_evidence_why_not(c, &v->other[i]) : "signed and is not trusted");
+            rp_evidence_note(c, v->other[i].key_id, NULL,
+                             rp_evidence_has_key(c, v->other[i].key_id) ? rp_evidence_why_not(c, &v->other[i])
+                                                                        : "signed and is not trusted");
 }
 
 static void check_builder(rp_check *c, rp_buffer *text)
 {
     const rp_verification *v = c->verified;
 
-    rp_buffer_printf(text, "made by a key of %s%s", c->group->name, c->clause->endorsement ? ", or endorsed by one" : "");
+    rp_buffer_printf(text, "made by a key of %s%s", c->group->name,
+                     c->clause->endorsement ? ", or endorsed by one" : "");
     describe_dates(c, text);
     for (size_t i = 0; i < v->statements && c->counted == 0; i++) {
         const char *lacks;
@@ -62,7 +64,8 @@ static void check_builder(rp_check *c, rp_buffer *text)
     if (c->counted == 0)
         note_strangers(c);
     if (c->found.size == 0)
-        rp_buffer_text(&c->found, c->clause->endorsement ? "nobody vouches for the archive" : "the archive has no provenance");
+        rp_buffer_text(&c->found,
+                       c->clause->endorsement ? "nobody vouches for the archive" : "the archive has no provenance");
 }
 
 /* ---- replay ---- */
@@ -83,8 +86,8 @@ static bool level_fits(const rp_clause *clause, const char *level)
     return clause->levels == 0;
 }
 
-/* Why a verdict "identical" does not meet the clause, or NULL. A range is not a sample: whoever chose it could choose around
- * what was forged. */
+/* Why a verdict "identical" does not meet the clause, or NULL. A range is not a sample: whoever chose it could choose
+ * around what was forged. */
 static const char *verdict_lacks(rp_check *c, size_t i)
 {
     const rp_verdict *v = c->verified->statement[i].verdict;
@@ -166,14 +169,15 @@ static void check_replay(rp_check *c, rp_buffer *text)
 
 /* ---- approvals ---- */
 
-/* Whether the signer of a decision has later decided otherwise in the same role. Times of one second are equal: then a rejection
- * stands. */
+/* Whether the signer of a decision has later decided otherwise in the same role. Times of one second are equal: then a
+ * rejection stands. */
 static bool decided_again(const rp_check *c, size_t one, bool to_reject)
 {
     const rp_verification *v = c->verified;
 
     for (size_t i = 0; i < v->statements; i++) {
-        if (v->statement[i].kind != RP_STATEMENT_APPROVAL || (v->statement[i].approval->decision == RP_REJECT && !to_reject))
+        if (v->statement[i].kind != RP_STATEMENT_APPROVAL ||
+            (v->statement[i].approval->decision == RP_REJECT && !to_reject))
             continue;
         if (rp_evidence_replaced(c, one, i))
             return true;
@@ -186,7 +190,8 @@ static const char *approval_lacks(rp_check *c, size_t i)
     const rp_approval *a = c->verified->statement[i].approval;
 
     if (a->decision == RP_REJECT)
-        return c->clause->against == RP_AGAINST_SUPERSEDED && decided_again(c, i, false) ? "had rejected before" : "rejected";
+        return c->clause->against == RP_AGAINST_SUPERSEDED && decided_again(c, i, false) ? "had rejected before"
+                                                                                         : "rejected";
     if (*c->clause->role && strcmp(c->clause->role, a->role) != 0)
         return "decided in another role";
     if (a->decision == RP_ABSTAIN)
@@ -196,7 +201,8 @@ static const char *approval_lacks(rp_check *c, size_t i)
     if (rp_evidence_to_come(c, i))
         return "says a time that has not come";
     if (decided_again(c, i, c->clause->against != RP_AGAINST_IGNORED))
-        return c->clause->dated ? "decided otherwise later, or nobody can tell that it was before" : "decided otherwise later";
+        return c->clause->dated ? "decided otherwise later, or nobody can tell that it was before"
+                                : "decided otherwise later";
     return rp_evidence_date_lacks(c, i);
 }
 
@@ -284,7 +290,8 @@ static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, 
     return status;
 }
 
-rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out, rp_error *err)
+rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out,
+                          rp_error *err)
 {
     rp_policy_result *made = rp_calloc(1, sizeof *made);
     rp_status status = RP_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One clause of a policy under check (policy_check.c), and the evidence it is held against (policy_evidence.c). Statements are
- * named by their place in verified->statement. */
+ * One clause of a policy under check (policy_check.c), and the evidence it is held against (policy_evidence.c).
+ * Statements are named by their place in verified->statement. */
 #ifndef AUDIT_TRUST_POLICY_CHECK_H
 #define AUDIT_TRUST_POLICY_CHECK_H
 
@@ -13,19 +13,19 @@ typedef struct rp_check {
     const rp_group *group;
     const rp_verification *verified;
     const rp_verified_standing **standing; /* of each statement, then of each other, for this clause; NULL: none */
-    rp_buffer found;   /* what speaks against it, or for it; ", " in between */
+    rp_buffer found;                       /* what speaks against it, or for it; ", " in between */
     size_t notes;
-    uint64_t counted;  /* different people, as far as one can tell; no more than can be asked for */
+    uint64_t counted; /* different people, as far as one can tell; no more than can be asked for */
     struct {
         const char *key_id, *subject; /* subject: NULL where the group is one of keys */
     } who[RP_POLICY_GROUP_KEYS];
     bool refuted;
-    char why[320];     /* what rp_evidence_date_lacks or _why_not returns */
+    char why[320]; /* what rp_evidence_date_lacks or _why_not returns */
 } rp_check;
 
 /* Close in any case. Errors: RP_ENOMEM. */
-rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,
-                           rp_error *err);
+rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,
+                           const rp_verification *verified, rp_error *err);
 void rp_evidence_close(rp_check *check);
 
 /* Whether a key is in the clause's group, which is one of keys. */
@@ -34,8 +34,8 @@ bool rp_evidence_has_key(const rp_check *c, const char *key_id);
 bool rp_evidence_in_group(const rp_check *c, size_t i);
 /* Why statement i is not dated as the clause asks, or NULL. */
 const char *rp_evidence_date_lacks(rp_check *c, size_t i);
-/* Whether the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a certificate of the same
- * subject; where no provenance counts, whether that cannot be ruled out. */
+/* Whether the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a
+ * certificate of the same subject; where no provenance counts, whether that cannot be ruled out. */
 bool rp_evidence_made_run(const rp_check *c, size_t i);
 /* Whether decision i says a time that has not come: it may not supersede what is decided until then. */
 bool rp_evidence_to_come(const rp_check *c, size_t i);
@@ -48,8 +48,8 @@ void rp_evidence_note_statement(rp_check *c, size_t i, const char *what);
 /* Its signer counts, once, however much it has signed and under however many certificates of one subject. */
 void rp_evidence_count(rp_check *c, size_t i, const char *what);
 void rp_evidence_count_key(rp_check *c, const char *key_id, const char *what);
-/* Verdicts "differs" and rejections in the name of the group by whose key or certificate does not count, or not any more: they fail
- * the clause all the same, unless it ignores them. */
+/* Verdicts "differs" and rejections in the name of the group by whose key or certificate does not count, or not any
+ * more: they fail the clause all the same, unless it ignores them. */
 void rp_evidence_refuse(rp_check *c);
 /* Why a statement by a key of the group counts for nothing. */
 const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one);

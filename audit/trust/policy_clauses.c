@@ -21,8 +21,9 @@ static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *
 }
 
 /* The group named at key, and that its kind makes sense there. */
-static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key, bool (*fits)(rp_group_kind kind),
-                            const char *expected, const rp_clause *clause, size_t *out)
+static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key,
+                            bool (*fits)(rp_group_kind kind), const char *expected, const rp_clause *clause,
+                            size_t *out)
 {
     const rp_node *node = find(in, mapping, key);
     char path[RP_POLICY_PATH];
@@ -64,7 +65,8 @@ static void read_signers(rp_policy_reader *in, const rp_node *mapping, const cha
     read_group_name(in, mapping, key, signers, "signers: it has timestamp authorities", clause, &clause->group);
 }
 
-static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const char *key, int64_t otherwise, const rp_clause *clause)
+static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const char *key, int64_t otherwise,
+                         const rp_clause *clause)
 {
     const rp_node *node = find(in, mapping, key);
     char path[RP_POLICY_PATH];
@@ -85,7 +87,8 @@ static void read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *
 
     clause->dated = find(in, mapping, "timestamp") != NULL;
     if (clause->dated)
-        read_group_name(in, mapping, "timestamp", authorities, "timestamp authorities (tsa)", clause, &clause->authorities);
+        read_group_name(in, mapping, "timestamp", authorities, "timestamp authorities (tsa)", clause,
+                        &clause->authorities);
     clause->not_before = read_time(in, mapping, "not_before", 0, clause);
     clause->not_after = read_time(in, mapping, "not_after", INT64_MAX, clause);
     join(path, clause, "not_after");
@@ -116,7 +119,8 @@ static void read_flag(rp_policy_reader *in, const rp_node *mapping, const char *
     rp_recipe_bool(&in->r, mapping, path, out, false);
 }
 
-static void read_text(rp_policy_reader *in, const rp_node *node, const char *key, const rp_clause *clause, char *out, size_t size)
+static void read_text(rp_policy_reader *in, const rp_node *node, const char *key, const rp_clause *clause, char *out,
+                      size_t size)
 {
     char path[RP_POLICY_PATH], expected[64];
 
@@ -186,7 +190,8 @@ static void read_extent(rp_policy_reader *in, const rp_node *node, rp_clause *cl
     if (in->r.status != RP_OK)
         return;
     if ((mode != NULL) == (share != NULL)) {
-        rp_recipe_refuse(&in->r, node, clause->name, "expected either mode: full, or at_least: with the share of the segments");
+        rp_recipe_refuse(&in->r, node, clause->name,
+                         "expected either mode: full, or at_least: with the share of the segments");
         return;
     }
     join(path, clause, "mode");
@@ -195,8 +200,8 @@ static void read_extent(rp_policy_reader *in, const rp_node *node, rp_clause *cl
     clause->share = RP_SHARE_ONE;
     join(path, clause, "at_least");
     if (share && (share->kind != RP_NODE_SCALAR || !share->plain || !parse_share(&clause->share, share->text)))
-        rp_recipe_wrong(&in->r, share, path, "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most",
-                        NULL);
+        rp_recipe_wrong(&in->r, share, path,
+                        "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most", NULL);
 }
 
 static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -215,8 +220,8 @@ static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *cl
 
 static void read_replay(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"mode", "at_least", "by", "count", "isa", "seed", "independent", "differences",
-                                       "timestamp", "not_before", "not_after"};
+    static const char *const keys[] = {"mode",        "at_least",    "by",        "count",      "isa",      "seed",
+                                       "independent", "differences", "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_extent(in, node, clause);
@@ -231,7 +236,8 @@ static void read_replay(rp_policy_reader *in, const rp_node *node, rp_clause *cl
 
 static void read_approvals(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"role", "of", "count", "independent", "rejections", "timestamp", "not_before", "not_after"};
+    static const char *const keys[] = {"role",       "of",        "count",      "independent",
+                                       "rejections", "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_text(in, find(in, node, "role"), "role", clause, clause->role, sizeof clause->role);

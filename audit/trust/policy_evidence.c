@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who signed what, when and as whom, for one clause of a policy. Where it is in doubt whether two signers are one person or which
- * of two decisions is the later one, the answer is the one by which less is met. */
+ * Who signed what, when and as whom, for one clause of a policy. Where it is in doubt whether two signers are one
+ * person or which of two decisions is the later one, the answer is the one by which less is met. */
 #include "audit/trust/policy_check.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ static const rp_verified_standing *find_standing(const rp_check *c, const char *
     return NULL;
 }
 
-rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,
-                           rp_error *err)
+rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,
+                           const rp_verification *verified, rp_error *err)
 {
     const rp_verification *v = verified;
     bool judged = strcmp(v->judged_by, policy->digest) == 0;
@@ -116,7 +116,8 @@ static bool signed_by(const rp_check *c, const rp_verified_statement *one, size_
     if (same_person(v, key_id, NULL, one->key_id, NULL))
         return true;
     for (size_t k = 0; k < v->standings; k++)
-        if (strcmp(v->standing[k].statement, one->member) == 0 && same_person(v, key_id, subject, one->key_id, v->standing[k].subject))
+        if (strcmp(v->standing[k].statement, one->member) == 0 &&
+            same_person(v, key_id, subject, one->key_id, v->standing[k].subject))
             return true;
     for (size_t k = 0; k < v->certificates; k++)
         if (!v->certificate[k].rotation && strcmp(v->certificate[k].statement, one->member) == 0 &&
@@ -125,8 +126,9 @@ static bool signed_by(const rp_check *c, const rp_verified_statement *one, size_
     return false;
 }
 
-/* Who made it is whoever signed the provenance, counted or not. Where none counts, because who made the run has left it out or has put
- * another's in its place, it may be anyone who endorses the archive. (Where nobody does, no builder's clause is met.) */
+/* Who made it is whoever signed the provenance, counted or not. Where none counts, because who made the run has left it
+ * out or has put another's in its place, it may be anyone who endorses the archive. (Where nobody does, no builder's
+ * clause is met.) */
 bool rp_evidence_made_run(const rp_check *c, size_t i)
 {
     const rp_verification *v = c->verified;
@@ -156,12 +158,13 @@ const char *rp_evidence_date_lacks(rp_check *c, size_t i)
     if (!c->clause->dated)
         return NULL;
     if (one == NULL || !one->dated) {
-        (void)snprintf(c->why, sizeof c->why, "is not dated as asked: %.280s", one && one->timestamp_note ? one->timestamp_note
-                                                                                                        : "not looked at");
+        (void)snprintf(c->why, sizeof c->why, "is not dated as asked: %.280s",
+                       one && one->timestamp_note ? one->timestamp_note : "not looked at");
         return c->why;
     }
     if (one->seconds > c->clause->not_after) {
-        (void)snprintf(c->why, sizeof c->why, "is dated %s, after %s", one->time, rp_moment_text(bound, c->clause->not_after));
+        (void)snprintf(c->why, sizeof c->why, "is dated %s, after %s", one->time,
+                       rp_moment_text(bound, c->clause->not_after));
         return c->why;
     }
     (void)rp_moment_text(bound, c->clause->not_before);
@@ -182,8 +185,8 @@ static bool dated(const rp_check *c, size_t i)
     return c->standing[i] != NULL && c->standing[i]->dated;
 }
 
-/* What takes an approval away needs less than what takes a rejection away: anyone can have an old approval dated anew or take a
- * timestamp out of the archive, and neither may help. */
+/* What takes an approval away needs less than what takes a rejection away: anyone can have an old approval dated anew
+ * or take a timestamp out of the archive, and neither may help. */
 bool rp_evidence_to_come(const rp_check *c, size_t i)
 {
     int64_t said;
@@ -197,7 +200,8 @@ bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j)
     bool clock = strcmp(other->time, one->time) > 0;
     bool relaxes = one->approval->decision == RP_REJECT, later;
 
-    if (strcmp(other->approval->role, one->approval->role) != 0 || other->approval->decision == one->approval->decision ||
+    if (strcmp(other->approval->role, one->approval->role) != 0 ||
+        other->approval->decision == one->approval->decision ||
         !same_person(c->verified, one->key_id, relaxes ? NULL : subject_of(c, i), other->key_id, subject_of(c, j)) ||
         (relaxes && rp_evidence_to_come(c, j)))
         return false;
@@ -258,7 +262,8 @@ void rp_evidence_count(rp_check *c, size_t i, const char *what)
     if (c->notes > NOTES || standing == NULL)
         return;
     if (c->clause->dated)
-        rp_buffer_printf(&c->found, " (dated %s by %s%s%s)", standing->time, standing->authority, standing->timestamp_note ? "; " : "",
+        rp_buffer_printf(&c->found, " (dated %s by %s%s%s)", standing->time, standing->authority,
+                         standing->timestamp_note ? "; " : "",
                          standing->timestamp_note ? standing->timestamp_note : "");
     if (c->group->kind == RP_GROUP_CERTIFIED && standing->certificate_note != NULL)
         rp_buffer_printf(&c->found, " (%s)", standing->certificate_note);
@@ -268,8 +273,9 @@ static void note_outsider(rp_check *c, const char *key_id, const rp_verified_sta
 {
     rp_buffer text = {0};
 
-    rp_buffer_printf(&text, "does not count: %s", standing != NULL && standing->certificate_note != NULL
-                     ? standing->certificate_note : "no certificate of it in the archive");
+    rp_buffer_printf(&text, "does not count: %s",
+                     standing != NULL && standing->certificate_note != NULL ? standing->certificate_note
+                                                                            : "no certificate of it in the archive");
     rp_buffer_u8(&text, 0);
     if (text.failed)
         c->found.failed = true;
@@ -285,7 +291,8 @@ const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one)
 
     for (size_t i = 0; i < v->certificates; i++)
         if (!v->certificate[i].accepted && strcmp(v->certificate[i].statement, one->member) == 0) {
-            (void)snprintf(c->why, sizeof c->why, "does not count: %.280s", v->certificate[i].note ? v->certificate[i].note : "");
+            (void)snprintf(c->why, sizeof c->why, "does not count: %.280s",
+                           v->certificate[i].note ? v->certificate[i].note : "");
             return c->why;
         }
     return "is in the group but its public key was not given";
@@ -293,7 +300,8 @@ const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one)
 
 static bool denies(const rp_verified_statement *one)
 {
-    return (one->verdict != NULL && !one->verdict->identical) || (one->approval != NULL && one->approval->decision == RP_REJECT);
+    return (one->verdict != NULL && !one->verdict->identical) ||
+           (one->approval != NULL && one->approval->decision == RP_REJECT);
 }
 
 /* Whether a rejection that does not count was taken back by a decision that does. */
@@ -312,8 +320,8 @@ static bool taken_back(const rp_check *c, const rp_verified_statement *one)
     return false;
 }
 
-/* Whoever says no need not be known as well as who says yes: else a clause would be met because a key was not given, has handed
- * over or its certificate has expired since. */
+/* Whoever says no need not be known as well as who says yes: else a clause would be met because a key was not given,
+ * has handed over or its certificate has expired since. */
 void rp_evidence_refuse(rp_check *c)
 {
     const rp_verification *v = c->verified;
@@ -321,8 +329,9 @@ void rp_evidence_refuse(rp_check *c)
     for (size_t i = 0; c->clause->against != RP_AGAINST_IGNORED && i < v->statements + v->others; i++) {
         const rp_verified_statement *one = i < v->statements ? &v->statement[i] : &v->other[i - v->statements];
         const bool certified = c->group->kind == RP_GROUP_CERTIFIED;
-        const bool once = certified ? c->standing[i] != NULL && c->standing[i]->was_certified && !c->standing[i]->certified
-                                    : i >= v->statements && rp_evidence_has_key(c, one->key_id);
+        const bool once = certified
+                              ? c->standing[i] != NULL && c->standing[i]->was_certified && !c->standing[i]->certified
+                              : i >= v->statements && rp_evidence_has_key(c, one->key_id);
 
         if (!rp_clause_about(c->clause, one->kind) || !denies(one) || !once || taken_back(c, one))
             continue;

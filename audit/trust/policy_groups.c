@@ -76,7 +76,8 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
 static void read_keys(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group)
 {
     if (node->kind != RP_NODE_LIST || node->count == 0 || node->count > RP_POLICY_GROUP_KEYS) {
-        rp_recipe_wrong(&in->r, node, path, "a list of 1 to 64 public keys (PEM files or key ids), or a mapping with ca or tsa", NULL);
+        rp_recipe_wrong(&in->r, node, path,
+                        "a list of 1 to 64 public keys (PEM files or key ids), or a mapping with ca or tsa", NULL);
         return;
     }
     group->id = rp_calloc(node->count, sizeof *group->id);
@@ -114,7 +115,8 @@ void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top)
     const rp_node *groups = rp_node_find(top, "groups");
 
     if (groups == NULL || groups->kind != RP_NODE_MAPPING || groups->count == 0 || groups->count > RP_POLICY_GROUPS) {
-        rp_recipe_refuse(&in->r, groups, "groups", "expected a mapping of 1 to %d groups, each a list of public keys or a mapping",
+        rp_recipe_refuse(&in->r, groups, "groups",
+                         "expected a mapping of 1 to %d groups, each a list of public keys or a mapping",
                          RP_POLICY_GROUPS);
         return;
     }

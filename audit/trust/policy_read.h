@@ -16,7 +16,8 @@ typedef struct rp_policy_reader {
 } rp_policy_reader;
 
 /* Refuses a key of the mapping that is not among keys; path "": the top. */
-void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys, size_t count);
+void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys,
+                          size_t count);
 void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top);
 /* A group that is a mapping: known by certificates (ca), or authorities that date (tsa). */
 void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group);

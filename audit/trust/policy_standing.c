@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judging statements for the clauses of a policy. Each clause's authorities are asked apart: a root that may certify validators
- * says nothing about builders, and a timestamp counts for those clauses alone that name its authority. What the verifier itself
- * gave (rp_verify_options.trust) adds revocation lists and the time, and trusts nobody more. */
+ * Judging statements for the clauses of a policy. Each clause's authorities are asked apart: a root that may certify
+ * validators says nothing about builders, and a timestamp counts for those clauses alone that name its authority. What
+ * the verifier itself gave (rp_verify_options.trust) adds revocation lists and the time, and trusts nobody more. */
 #include "audit/trust/policy_standing.h"
 
 #include <openssl/err.h>
@@ -44,7 +44,8 @@ static rp_status keep_text(char **out, const char *text, rp_error *err)
     return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
-/* A group's store with the verifier's revocation lists beside its own: one more can only refuse more. Free out->crls. */
+/* A group's store with the verifier's revocation lists beside its own: one more can only refuse more. Free out->crls.
+ */
 static rp_status gather(rp_trust_store *out, const rp_trust_store *group, const rp_trust_store *given, rp_error *err)
 {
     *out = *group;
@@ -101,7 +102,10 @@ static rp_status judge_chain(rp_verified_standing *out, const rp_trust_view *vie
     rp_chain_verdict verdict;
     rp_error why = {.text = ""};
     rp_status status = gather(&store, group->store, view->store, err), judged;
-    rp_chain_rules rules = {.anchors = store.ca, .untrusted = certificate->chain, .crls = store.crls, .time = time,
+    rp_chain_rules rules = {.anchors = store.ca,
+                            .untrusted = certificate->chain,
+                            .crls = store.crls,
+                            .time = time,
                             .require_crl = store.require_crl};
 
     if (status != RP_OK)
@@ -129,8 +133,8 @@ static rp_status judge_chain(rp_verified_standing *out, const rp_trust_view *vie
     return keep_text(&out->certificate_note, "revocation not checked", err);
 }
 
-static rp_status judge_certificate(rp_verified_standing *out, const rp_trust_view *view, const rp_group *group, int64_t time,
-                                   rp_error *err)
+static rp_status judge_certificate(rp_verified_standing *out, const rp_trust_view *view, const rp_group *group,
+                                   int64_t time, rp_error *err)
 {
     const rp_certificate *certificate = rp_trust_certificate(view, out->key_id);
     char name[RP_NAME_TEXT], text[96] = "its subject has not the ";
@@ -139,8 +143,9 @@ static rp_status judge_certificate(rp_verified_standing *out, const rp_trust_vie
     rp_status status;
 
     if (certificate == NULL)
-        return group->kind == RP_GROUP_CERTIFIED ? keep_text(&out->certificate_note, "has no certificate in the archive", err)
-                                                 : RP_OK;
+        return group->kind == RP_GROUP_CERTIFIED
+                   ? keep_text(&out->certificate_note, "has no certificate in the archive", err)
+                   : RP_OK;
     subject = X509_get_subject_name(sk_X509_value(certificate->chain, 0));
     status = keep_text(&out->subject, rp_x509_name(name, subject), err);
     if (status != RP_OK || group->kind != RP_GROUP_CERTIFIED)
@@ -183,14 +188,15 @@ static rp_status judge(rp_verified_standing *out, const rp_trust_view *view, con
 
     if (status == RP_OK)
         status = rp_trust_when(view, out->statement, &time, &dated, err);
-    return status == RP_OK ? judge_certificate(out, view, &policy->group[clause->group], out->dated ? out->seconds : time, err)
-                           : status;
+    return status == RP_OK
+               ? judge_certificate(out, view, &policy->group[clause->group], out->dated ? out->seconds : time, err)
+               : status;
 }
 
 /* ---- all clauses ---- */
 
-static rp_status add(const rp_trust_view *view, const rp_clause *clause, const rp_key *signer, const char *member, bool handed,
-                     rp_verification *result, rp_error *err)
+static rp_status add(const rp_trust_view *view, const rp_clause *clause, const rp_key *signer, const char *member,
+                     bool handed, rp_verification *result, rp_error *err)
 {
     rp_verified_standing *grown = rp_reallocarray(result->standing, result->standings + 1, sizeof *grown);
 

@@ -6,9 +6,9 @@
 #include "audit/trust/policy.h"
 #include "audit/trust/trust_view.h"
 
-/* After the signature of a statement of that kind was found to be signer's: judges it for each clause of view->policy, which may
- * be NULL, and adds what was found to result. *taken: a clause takes its signer by certificate. Errors: those of its timestamp,
- * RP_ENOMEM. */
+/* After the signature of a statement of that kind was found to be signer's: judges it for each clause of view->policy,
+ * which may be NULL, and adds what was found to result. *taken: a clause takes its signer by certificate. Errors: those
+ * of its timestamp, RP_ENOMEM. */
 rp_status rp_policy_stand(const rp_trust_view *view, rp_statement_kind kind, const rp_key *signer, const char *member,
                           rp_verification *result, bool *taken, rp_error *err);
 void rp_verified_standing_clear(rp_verified_standing *standing);

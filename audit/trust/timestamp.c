@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading RFC 3161 responses. Everything is checked here before OpenSSL's verification is believed: the one encoding, the
- * algorithms by name, and that the signed attributes bind the signer's certificate (RFC 5816) and the kind of content. */
+ * Reading RFC 3161 responses. Everything is checked here before OpenSSL's verification is believed: the one encoding,
+ * the algorithms by name, and that the signed attributes bind the signer's certificate (RFC 5816) and the kind of
+ * content. */
 #include "audit/trust/timestamp.h"
 
 #include <openssl/err.h>
@@ -132,8 +133,8 @@ static bool names_certificate(const ASN1_STRING *id, X509 *certificate)
     return same;
 }
 
-/* SigningCertificateV2: SEQUENCE { certs SEQUENCE OF ESSCertIDv2, ... }: the first is the signer's. The older attribute names
- * it by SHA-1, which does not count. */
+/* SigningCertificateV2: SEQUENCE { certs SEQUENCE OF ESSCertIDv2, ... }: the first is the signer's. The older attribute
+ * names it by SHA-1, which does not count. */
 static bool binds_signer(PKCS7_SIGNER_INFO *signer, X509 *certificate)
 {
     ASN1_TYPE *value = attribute(signer, NID_id_smime_aa_signingCertificateV2, V_ASN1_SEQUENCE);
@@ -176,7 +177,7 @@ static const char *signature_fault(PKCS7_SIGNER_INFO *signer, X509 *certificate)
 static const char *find_signer(rp_timestamp *out, PKCS7 *token)
 {
     STACK_OF(PKCS7_SIGNER_INFO) *infos = PKCS7_get_signer_info(token);
-    STACK_OF(X509) *signers;
+    STACK_OF(X509) * signers;
     const char *fault;
 
     if (infos == NULL || sk_PKCS7_SIGNER_INFO_num(infos) != 1)
@@ -269,7 +270,8 @@ void rp_timestamp_clear(rp_timestamp *timestamp)
     memset(timestamp, 0, sizeof *timestamp);
 }
 
-rp_status rp_timestamp_covers(const rp_timestamp *timestamp, const void *bytes, size_t size, const char *where, rp_error *err)
+rp_status rp_timestamp_covers(const rp_timestamp *timestamp, const void *bytes, size_t size, const char *where,
+                              rp_error *err)
 {
     TS_MSG_IMPRINT *imprint = TS_TST_INFO_get_msg_imprint((TS_TST_INFO *)timestamp->info);
     const EVP_MD *digest = digest_of(TS_MSG_IMPRINT_get_algo(imprint));
@@ -284,11 +286,17 @@ rp_status rp_timestamp_covers(const rp_timestamp *timestamp, const void *bytes, 
     return rp_fail(err, RP_ESIGN, "%s: timestamp: it dates other bytes than the statement beside it", where);
 }
 
-rp_status rp_timestamp_judge(rp_chain_verdict *out, const rp_timestamp *timestamp, const rp_trust_store *store, rp_error *err)
+rp_status rp_timestamp_judge(rp_chain_verdict *out, const rp_timestamp *timestamp, const rp_trust_store *store,
+                             rp_error *err)
 {
     const rp_chain_rules rules = {
-        .anchors = store->tsa, .untrusted = timestamp->certificates, .crls = store->crls, .time = timestamp->time,
-        .timestamps = true, .rsa = store->rsa_timestamps, .require_crl = store->require_crl,
+        .anchors = store->tsa,
+        .untrusted = timestamp->certificates,
+        .crls = store->crls,
+        .time = timestamp->time,
+        .timestamps = true,
+        .rsa = store->rsa_timestamps,
+        .require_crl = store->require_crl,
     };
 
     return rp_chain_judge(out, timestamp->signer, &rules, err);

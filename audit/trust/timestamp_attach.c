@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests for timestamps, putting responses into archives, and what verification makes of them. Nothing here touches the
- * network: requests and responses are files for any tool to carry. */
+ * Requests for timestamps, putting responses into archives, and what verification makes of them. Nothing here touches
+ * the network: requests and responses are files for any tool to carry. */
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static bool set_imprint(TS_REQ *request, const void *bytes, size_t size, const E
     bool done = imprint != NULL && algorithm != NULL && EVP_Digest(bytes, size, hash, &length, digest, NULL) == 1 &&
                 X509_ALGOR_set0(algorithm, OBJ_nid2obj(EVP_MD_get_type(digest)), V_ASN1_NULL, NULL) == 1 &&
                 TS_MSG_IMPRINT_set_algo(imprint, algorithm) == 1 &&
-                TS_MSG_IMPRINT_set_msg(imprint, hash, (int)length) == 1 && TS_REQ_set_msg_imprint(request, imprint) == 1;
+                TS_MSG_IMPRINT_set_msg(imprint, hash, (int)length) == 1 &&
+                TS_REQ_set_msg_imprint(request, imprint) == 1;
 
     TS_MSG_IMPRINT_free(imprint); /* the setters copied */
     X509_ALGOR_free(algorithm);
@@ -48,7 +49,8 @@ static bool set_nonce(TS_REQ *request)
     return done;
 }
 
-static rp_status write_request(const void *bytes, size_t length, const EVP_MD *digest, char **out, size_t *size, rp_error *err)
+static rp_status write_request(const void *bytes, size_t length, const EVP_MD *digest, char **out, size_t *size,
+                               rp_error *err)
 {
     TS_REQ *request;
     unsigned char *der = NULL;
@@ -70,8 +72,8 @@ static rp_status write_request(const void *bytes, size_t length, const EVP_MD *d
     return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
-rp_status rp_timestamp_request(const rp_archive *archive, const char *statement, const char *hash, char **out, size_t *size,
-                               rp_error *err)
+rp_status rp_timestamp_request(const rp_archive *archive, const char *statement, const char *hash, char **out,
+                               size_t *size, rp_error *err)
 {
     const char *name = statement != NULL ? statement : RP_RUN_STATEMENT;
     const rp_member *member = rp_archive_find(archive, name);
@@ -95,7 +97,8 @@ rp_status rp_timestamp_request(const rp_archive *archive, const char *statement,
 /* ---- attach ---- */
 
 /* A response is taken for one request alone when that is at hand. */
-static rp_status check_answer(const rp_timestamp *timestamp, const void *request, size_t size, const char *where, rp_error *err)
+static rp_status check_answer(const rp_timestamp *timestamp, const void *request, size_t size, const char *where,
+                              rp_error *err)
 {
     const unsigned char *at = request;
     const char *fault = size <= RP_TIMESTAMP_LIMIT ? rp_der_fault(request, size) : "too large";
@@ -109,7 +112,8 @@ static rp_status check_answer(const rp_timestamp *timestamp, const void *request
     if (fault != NULL)
         status = rp_fail(err, RP_EARG, "the request: %s", fault);
     else if (TS_REQ_get_nonce(asked) == NULL || nonce == NULL || ASN1_INTEGER_cmp(TS_REQ_get_nonce(asked), nonce) != 0)
-        status = rp_fail(err, RP_ESIGN, "%s: timestamp: its nonce is not the request's: an answer to something else", where);
+        status =
+            rp_fail(err, RP_ESIGN, "%s: timestamp: its nonce is not the request's: an answer to something else", where);
     ERR_pop_to_mark();
     TS_REQ_free(asked);
     return status;
@@ -141,8 +145,9 @@ static rp_status find_statement(char member[RP_MEMBER_NAME], const char *path, c
     return status;
 }
 
-rp_status rp_timestamp_attach(const char *path, const void *response, size_t size, const char *where, const void *request,
-                              size_t request_size, bool force, char member[RP_MEMBER_NAME], rp_error *err)
+rp_status rp_timestamp_attach(const char *path, const void *response, size_t size, const char *where,
+                              const void *request, size_t request_size, bool force, char member[RP_MEMBER_NAME],
+                              rp_error *err)
 {
     rp_timestamp timestamp;
     char name[RP_MEMBER_NAME];
@@ -169,7 +174,8 @@ static rp_status keep_text(char **out, const char *text, rp_error *err)
 }
 
 /* Not by a given authority: it is shown with the reason, and counts for nothing. */
-static rp_status judge(rp_verified_timestamp *one, const rp_timestamp *timestamp, const rp_trust_store *store, rp_error *err)
+static rp_status judge(rp_verified_timestamp *one, const rp_timestamp *timestamp, const rp_trust_store *store,
+                       rp_error *err)
 {
     rp_chain_verdict verdict;
     rp_error why = {.text = ""};
@@ -183,8 +189,11 @@ static rp_status judge(rp_verified_timestamp *one, const rp_timestamp *timestamp
     if (status != RP_OK)
         return keep_text(&one->note, why.text, err);
     if ((status = keep_text(&one->anchor, verdict.anchor, err)) == RP_OK)
-        status = keep_text(&one->note, *verdict.note || verdict.revocation_checked ? verdict.note
-                           : "whether its authority was revoked was not checked", err);
+        status =
+            keep_text(&one->note,
+                      *verdict.note || verdict.revocation_checked ? verdict.note
+                                                                  : "whether its authority was revoked was not checked",
+                      err);
     return status;
 }
 
@@ -244,8 +253,8 @@ static const rp_verified_timestamp *date_of(const rp_verification *result, const
     return NULL;
 }
 
-/* Whoever gives authorities wants to know when that was signed which counts: the provenance, or where that does not count or is not
- * there, an endorsement. What nobody trusts anyone can have dated. */
+/* Whoever gives authorities wants to know when that was signed which counts: the provenance, or where that does not
+ * count or is not there, an endorsement. What nobody trusts anyone can have dated. */
 static rp_status check_dated(const rp_trust_store *store, const rp_verification *result, rp_error *err)
 {
     const char *wanted = RP_RUN_STATEMENT;
@@ -273,7 +282,8 @@ static rp_status check_dated(const rp_trust_store *store, const rp_verification 
     return wanted == NULL ? RP_ESIGN : rp_fail(err, RP_ESIGN, "signatures/: no timestamp of %s", wanted);
 }
 
-rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result, rp_error *err)
+rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result,
+                              rp_error *err)
 {
     rp_status status = RP_OK;
 

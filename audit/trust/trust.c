@@ -73,8 +73,8 @@ rp_status rp_trust_time(int64_t *out, const char *text, rp_error *err)
 /* One file's worth: nothing of it is added unless all of it is good. */
 typedef struct addition {
     rp_trust_kind kind;
-    STACK_OF(X509) *certificates;
-    STACK_OF(X509_CRL) *lists;
+    STACK_OF(X509) * certificates;
+    STACK_OF(X509_CRL) * lists;
 } addition;
 
 static rp_status take_list(void *self, const unsigned char *der, size_t size, const char *where, rp_error *err)
@@ -87,8 +87,9 @@ static rp_status take_list(void *self, const unsigned char *der, size_t size, co
     rp_status status = RP_OK;
 
     if (list == NULL)
-        status = rp_openssl_no_memory() ? rp_no_memory(err)
-                                        : rp_fail(err, RP_EARG, "%s: a revocation list that OpenSSL cannot read", where);
+        status = rp_openssl_no_memory()
+                     ? rp_no_memory(err)
+                     : rp_fail(err, RP_EARG, "%s: a revocation list that OpenSSL cannot read", where);
     else if (fault != NULL)
         status = rp_fail(err, RP_EARG, "%s: a revocation list with %s", where, fault);
     else if (sk_X509_CRL_push(to->lists, list) > 0)
@@ -115,11 +116,11 @@ static rp_status take_root(void *self, const unsigned char *der, size_t size, co
         status = rp_openssl_no_memory() ? rp_no_memory(err)
                                         : rp_fail(err, RP_EARG, "%s: a certificate that OpenSSL cannot read", where);
     else if (fault != NULL)
-        status = rp_fail(err, RP_EARG, "%s: certificate of %s: %s", where, rp_x509_name(name, X509_get_subject_name(root)),
-                         fault);
+        status = rp_fail(err, RP_EARG, "%s: certificate of %s: %s", where,
+                         rp_x509_name(name, X509_get_subject_name(root)), fault);
     else if (X509_check_issued(root, root) != X509_V_OK)
-        status = rp_fail(err, RP_EARG, "%s: certificate of %s: not a root: trust ends in self-signed certificates", where,
-                         rp_x509_name(name, X509_get_subject_name(root)));
+        status = rp_fail(err, RP_EARG, "%s: certificate of %s: not a root: trust ends in self-signed certificates",
+                         where, rp_x509_name(name, X509_get_subject_name(root)));
     else if (sk_X509_push(to->certificates, root) > 0)
         return RP_OK;
     else
@@ -143,8 +144,8 @@ static rp_status merge(rp_trust_store *store, addition *from, rp_error *err)
     return RP_OK;
 }
 
-rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, const char *pem, size_t size, const char *where,
-                                 rp_error *err)
+rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, const char *pem, size_t size,
+                                 const char *where, rp_error *err)
 {
     addition to = {kind, sk_X509_new_null(), sk_X509_CRL_new_null()};
     rp_status status = RP_OK;

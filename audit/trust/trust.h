@@ -8,8 +8,8 @@
 #include "rp/trust.h"
 
 struct rp_trust_store {
-    STACK_OF(X509) *ca, *tsa;
-    STACK_OF(X509_CRL) *crls;
+    STACK_OF(X509) * ca, *tsa;
+    STACK_OF(X509_CRL) * crls;
     struct {
         rp_buffer text;
         char *where;
@@ -22,8 +22,9 @@ struct rp_trust_store {
 /* When to judge what no timestamp dates: the given time, else now. store may be NULL. */
 int64_t rp_trust_now(const rp_trust_store *store);
 
-/* Checks every timestamp of the archive against the statement it dates, and with authorities in the store against those; adds
- * them to result. store may be NULL. Errors name the member. */
-rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result, rp_error *err);
+/* Checks every timestamp of the archive against the statement it dates, and with authorities in the store against
+ * those; adds them to result. store may be NULL. Errors name the member. */
+rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result,
+                              rp_error *err);
 
 #endif

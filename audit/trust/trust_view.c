@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys that count by hand-overs and certificates. Both are judged at the time that a trusted timestamp of the statement says;
- * without one, at the time the verifier gave, else now: what has expired since signing counts only where the date is proven. */
+ * Keys that count by hand-overs and certificates. Both are judged at the time that a trusted timestamp of the statement
+ * says; without one, at the time the verifier gave, else now: what has expired since signing counts only where the date
+ * is proven. */
 #include "audit/trust/trust_view.h"
 
 #include <openssl/err.h>
@@ -76,7 +77,8 @@ static rp_status follow_rotations(rp_trust_view *view, rp_error *err)
     }
     for (size_t i = 0; i < count && status == RP_OK; i++)
         if (!followed[i])
-            status = rp_fail(err, RP_ESIGN, "%s: handed over by a key that is not trusted", view->store->rotation[i].where);
+            status =
+                rp_fail(err, RP_ESIGN, "%s: handed over by a key that is not trusted", view->store->rotation[i].where);
     return status;
 }
 
@@ -106,8 +108,8 @@ static rp_status gather_keys(rp_trust_view *view, const rp_key *const *trusted, 
     return RP_OK;
 }
 
-rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
-                             const rp_trust_store *store, const rp_policy *policy, rp_error *err)
+rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, const rp_key *const *trusted,
+                             size_t n_trusted, const rp_trust_store *store, const rp_policy *policy, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -175,8 +177,8 @@ static rp_status read_date(const rp_trust_view *view, const rp_member *statement
     return status;
 }
 
-rp_status rp_trust_date_of(const rp_trust_view *view, const char *statement, const rp_trust_store *store, rp_trust_date *out,
-                           rp_error *err)
+rp_status rp_trust_date_of(const rp_trust_view *view, const char *statement, const rp_trust_store *store,
+                           rp_trust_date *out, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
     const rp_member *member = NULL;
@@ -244,7 +246,9 @@ static rp_status judge(const rp_trust_view *view, const rp_certificate *certific
     rp_verified_certificate *entry;
     rp_chain_verdict verdict;
     rp_error why = {.text = ""};
-    rp_chain_rules rules = {.anchors = view->store->ca, .untrusted = certificate->chain, .crls = view->store->crls,
+    rp_chain_rules rules = {.anchors = view->store->ca,
+                            .untrusted = certificate->chain,
+                            .crls = view->store->crls,
                             .require_crl = view->store->require_crl};
     rp_status status = begin(&entry, view, certificate->key, member, &rules.time, result, err), judged;
 
@@ -278,8 +282,8 @@ static rp_status tell_when(char **out, const char *before, const char *when, con
 }
 
 /* The successor counts from the hand-over on. */
-static rp_status judge_successor(const rp_trust_view *view, const rp_rotation *by, const char *member, rp_verification *result,
-                                 bool *accepted, rp_error *err)
+static rp_status judge_successor(const rp_trust_view *view, const rp_rotation *by, const char *member,
+                                 rp_verification *result, bool *accepted, rp_error *err)
 {
     rp_verified_certificate *entry;
     char from[RP_MOMENT_TEXT];
@@ -300,8 +304,9 @@ static rp_status judge_successor(const rp_trust_view *view, const rp_rotation *b
     return status;
 }
 
-/* Whoever has handed over signs no more. Without a date from before nobody can tell when it signed; that is said, and counts: anyone
- * can have an old statement dated anew, so a late date says no more than none. It is the verifier's own time that ends it. */
+/* Whoever has handed over signs no more. Without a date from before nobody can tell when it signed; that is said, and
+ * counts: anyone can have an old statement dated anew, so a late date says no more than none. It is the verifier's own
+ * time that ends it. */
 static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by, const rp_key *old, const char *member,
                                rp_verification *result, bool *accepted, rp_error *err)
 {
@@ -322,7 +327,8 @@ static rp_status judge_retired(const rp_trust_view *view, const rp_rotation *by,
     if (status == RP_OK && !*accepted)
         status = tell_when(&entry->note, "handed over on ", from, ": it signs no more", err);
     else if (status == RP_OK && time >= by->from)
-        status = tell_when(&entry->note, "handed over on ", from, ", and nothing shows that this was signed before", err);
+        status =
+            tell_when(&entry->note, "handed over on ", from, ", and nothing shows that this was signed before", err);
     return status;
 }
 
@@ -335,7 +341,8 @@ rp_status rp_trust_admit(const rp_trust_view *view, const rp_key **key, const ch
     if (*key == NULL)
         return RP_OK;
     accepted = rp_trust_is_direct(view, *key);
-    /* by their ids, as the same key may have been given in several ways: any of them makes it count, a hand-over ends it */
+    /* by their ids, as the same key may have been given in several ways: any of them makes it count, a hand-over ends
+     * it */
     for (size_t i = 0; i < view->rotations && status == RP_OK; i++)
         if (strcmp(rp_key_id(view->rotation[i].successor), rp_key_id(*key)) == 0)
             status = judge_successor(view, &view->rotation[i], member, result, &accepted, err);
@@ -358,17 +365,18 @@ const rp_certificate *rp_trust_certificate(const rp_trust_view *view, const char
     return NULL;
 }
 
-rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *result, const char *member, const char *key_id,
-                           rp_error *err)
+rp_status rp_trust_refusal(const rp_trust_view *view, const rp_verification *result, const char *member,
+                           const char *key_id, rp_error *err)
 {
     for (size_t i = 0; i < result->certificates; i++) {
         const rp_verified_certificate *one = &result->certificate[i];
 
         if (!one->accepted && strcmp(one->statement, member) == 0)
             return one->rotation
-                       ? rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., at %s not a key that counts: %s %s", member, key_id,
-                                 one->time, one->subject, one->note)
-                       : rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., whose certificate is not accepted at %s: %s", member,
+                       ? rp_fail(err, RP_ESIGN, "%s: signed by key %.16s..., at %s not a key that counts: %s %s",
+                                 member, key_id, one->time, one->subject, one->note)
+                       : rp_fail(err, RP_ESIGN,
+                                 "%s: signed by key %.16s..., whose certificate is not accepted at %s: %s", member,
                                  key_id, one->time, one->note);
     }
     return rp_signer_unknown(member, key_id, view->direct, err);

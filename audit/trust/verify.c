@@ -29,15 +29,16 @@ static rp_status keep(rp_verified_statement **list, size_t *count, rp_verified_s
     return RP_OK;
 }
 
-/* A signature by an unknown key could be anything, so it counts for nothing; it must not be able to forbid either, or anyone
- * could make an archive fail for those who trust its builder by adding a statement. */
+/* A signature by an unknown key could be anything, so it counts for nothing; it must not be able to forbid either, or
+ * anyone could make an archive fail for those who trust its builder by adding a statement. */
 static rp_status add_statement(rp_verification *result, rp_verified_statement *one, rp_error *err)
 {
     return one->key_type != NULL ? keep(&result->statement, &result->statements, one, err)
                                  : keep(&result->other, &result->others, one, err);
 }
 
-/* The first statement that a trusted key signed says what manifest.json must be; one that then disagrees is itself wrong. */
+/* The first statement that a trusted key signed says what manifest.json must be; one that then disagrees is itself
+ * wrong. */
 static rp_status check_subject(const rp_archive *archive, const rp_member *member, const rp_statement *statement,
                                const rp_verification *result, rp_error *err)
 {
@@ -71,7 +72,8 @@ static rp_status check_statement(const rp_archive *archive, const rp_member *mem
         status = rp_trust_admit(view, &statement.key, member->name, result, err);
     }
     if (status == RP_OK)
-        status = rp_policy_stand(view, rp_statement_kind_of(statement.predicate_type), signer, member->name, result, &taken, err);
+        status = rp_policy_stand(view, rp_statement_kind_of(statement.predicate_type), signer, member->name, result,
+                                 &taken, err);
     if (taken)
         statement.key = signer;
     if (status == RP_OK)
@@ -134,20 +136,21 @@ static rp_status check_proof(const rp_archive *archive, const rp_member *member,
     return status;
 }
 
-static rp_status check_statements(const rp_archive *archive, const rp_trust_view *view, const rp_verify_options *options,
-                                  rp_verification *result, rp_error *err)
+static rp_status check_statements(const rp_archive *archive, const rp_trust_view *view,
+                                  const rp_verify_options *options, rp_verification *result, rp_error *err)
 {
     const rp_member *run = rp_archive_find(archive, RP_RUN_STATEMENT);
     rp_status status = run != NULL ? check_statement(archive, run, view, result, err) : RP_OK;
 
-    /* proofs after statements: of a manifest that was changed a statement says so, a proof only that it is of another */
+    /* proofs after statements: of a manifest that was changed a statement says so, a proof only that it is of another
+     */
     for (size_t i = 0, n = archive->members; status == RP_OK && i < 2 * n; i++) {
         const rp_member *member = &archive->member[i % n];
         bool proof = rp_log_member_valid(member->name);
 
-        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
-            rp_timestamp_member_valid(member->name) || rp_certificate_member_valid(member->name) || member == run ||
-            proof != (i >= n))
+        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) ||
+            strcmp(member->name, RP_OMS_BUNDLE) == 0 || rp_timestamp_member_valid(member->name) ||
+            rp_certificate_member_valid(member->name) || member == run || proof != (i >= n))
             continue;
         status = proof ? check_proof(archive, member, options, result, err)
                        : check_statement(archive, member, view, result, err);
@@ -170,7 +173,8 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
                    result->proofs > 1 ? ", and no other log's proof is" : "");
 }
 
-/* Statements that say "this archive is what I signed". A verdict or an approval says something about it, a rejection too. */
+/* Statements that say "this archive is what I signed". A verdict or an approval says something about it, a rejection
+ * too. */
 static bool vouches(const rp_verified_statement *one)
 {
     return one->kind == RP_STATEMENT_PROVENANCE || one->kind == RP_STATEMENT_ENDORSEMENT;
@@ -185,9 +189,10 @@ static const rp_verified_statement *find_voucher(const rp_verified_statement *li
     return NULL;
 }
 
-/* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. One by a key that is not trusted
- * must at least go with a statement by that key. */
-static rp_status check_bundle(const rp_archive *archive, const rp_trust_view *view, rp_verification *result, rp_error *err)
+/* An archive may have none: Ed25519 keys make none, and removing one leaves the statements. One by a key that is not
+ * trusted must at least go with a statement by that key. */
+static rp_status check_bundle(const rp_archive *archive, const rp_trust_view *view, rp_verification *result,
+                              rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, RP_OMS_BUNDLE);
     const rp_key *key;
@@ -227,8 +232,8 @@ static rp_status check_trusted(const rp_verification *result, const rp_trust_vie
     return rp_trust_refusal(view, result, one->member, one->key_id, err);
 }
 
-/* What a verdict calls all of the run must be the run that the manifest describes: its steps, and its segments, which lie
- * between checkpoints. */
+/* What a verdict calls all of the run must be the run that the manifest describes: its steps, and its segments, which
+ * lie between checkpoints. */
 static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
 {
     const json_t *steps = json_object_get(rp_archive_manifest(archive)->run, "steps");
@@ -240,11 +245,13 @@ static rp_status check_scopes(const rp_archive *archive, const rp_verification *
         const rp_verdict *verdict = result->statement[i].verdict;
 
         if (verdict != NULL && verdict->scope.segments_total != segments)
-            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu segments, this one has %llu", result->statement[i].member,
-                           (unsigned long long)verdict->scope.segments_total, (unsigned long long)segments);
+            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu segments, this one has %llu",
+                           result->statement[i].member, (unsigned long long)verdict->scope.segments_total,
+                           (unsigned long long)segments);
         if (verdict != NULL && (json_int_t)verdict->scope.steps_total != json_integer_value(steps))
-            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld", result->statement[i].member,
-                           (unsigned long long)verdict->scope.steps_total, (long long)json_integer_value(steps));
+            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld",
+                           result->statement[i].member, (unsigned long long)verdict->scope.steps_total,
+                           (long long)json_integer_value(steps));
     }
     return RP_OK;
 }
@@ -267,7 +274,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     bool by_policy = options != NULL && options->policy != NULL;
     const rp_trust_store *store = options != NULL ? options->trust : NULL;
     rp_trust_view view;
-    rp_status status = rp_trust_view_open(&view, archive, trusted, n_trusted, store, by_policy ? options->policy : NULL, err);
+    rp_status status =
+        rp_trust_view_open(&view, archive, trusted, n_trusted, store, by_policy ? options->policy : NULL, err);
 
     if (status == RP_OK)
         status = check_statements(archive, &view, options, result, err);
@@ -302,7 +310,8 @@ static const rp_key **append(const rp_key **at, const rp_key *const *keys, size_
 }
 
 /* The first unmet clause is told; all of them to whoever asked for the result. */
-static rp_status hold_against(const rp_policy *policy, bool tell, const char *where, rp_verification *result, rp_error *err)
+static rp_status hold_against(const rp_policy *policy, bool tell, const char *where, rp_verification *result,
+                              rp_error *err)
 {
     const rp_policy_result *found;
     rp_status status;
@@ -314,8 +323,8 @@ static rp_status hold_against(const rp_policy *policy, bool tell, const char *wh
         return status;
     for (size_t i = 0; i < found->clauses; i++)
         if (!found->clause[i].met)
-            return rp_fail(err, RP_ESIGN, "%s: %zu of %zu clauses of the policy %s are not met: %s: %s", where, found->unmet,
-                           found->clauses, found->name, found->clause[i].clause, found->clause[i].text);
+            return rp_fail(err, RP_ESIGN, "%s: %zu of %zu clauses of the policy %s are not met: %s: %s", where,
+                           found->unmet, found->clauses, found->name, found->clause[i].clause, found->clause[i].text);
     return RP_OK;
 }
 
@@ -344,15 +353,14 @@ static rp_status verify_by_policy(rp_archive *archive, const rp_key *const *trus
 
 /* Takes scanned, whatever the result. */
 static rp_status finish(rp_archive *scanned, const rp_key *const *trusted, size_t n_trusted,
-                        const rp_verify_options *options, rp_verification **result, rp_archive **archive,
-                        rp_error *err)
+                        const rp_verify_options *options, rp_verification **result, rp_archive **archive, rp_error *err)
 {
     rp_verification *made = rp_calloc(1, sizeof *made);
     rp_status status = made ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK)
-        status = (options != NULL && options->policy != NULL ? verify_by_policy : verify)(scanned, trusted, n_trusted, options,
-                                                                                          made, err);
+        status = (options != NULL && options->policy != NULL ? verify_by_policy : verify)(scanned, trusted, n_trusted,
+                                                                                          options, made, err);
 
     if (status == RP_OK && result != NULL)
         *result = made;
@@ -380,8 +388,8 @@ static rp_status start(const char *path, const void *bytes, size_t size, const c
     return status == RP_OK ? finish(scanned, trusted, n_trusted, options, result, archive, err) : status;
 }
 
-rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted,
-                    const rp_verify_options *options, rp_verification **result, rp_archive **archive, rp_error *err)
+rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted, const rp_verify_options *options,
+                    rp_verification **result, rp_archive **archive, rp_error *err)
 {
     return start(path, NULL, 0, path, trusted, n_trusted, options, result, archive, err);
 }

@@ -50,7 +50,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "hashes of all archives of DIR, those without a recipe included. check runs and replays all of them and\n"
         "compares every byte: exit 3 and the first differing step where one differs.",
         "  reprise golden record golden/runs\n  reprise golden check golden/runs --junit golden.xml",
-        names, 2, options, RP_COUNT(options)};
+        names,
+        2,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, r->operand, err);
 
     return status == RP_OK && !session->helped ? check_request(r, err) : status;

@@ -9,11 +9,11 @@
 #include "cli/cli.h"
 
 typedef struct rp_golden {
-    char *name;              /* without suffix */
-    char *recipe, *archive;  /* file names in the folder; recipe NULL: only the archive exists, say from the C API */
-    bool on_disk;            /* the archive file exists */
-    json_t *entry;           /* its row of golden.json, borrowed; NULL: none */
-    rp_status status;        /* of a check */
+    char *name;             /* without suffix */
+    char *recipe, *archive; /* file names in the folder; recipe NULL: only the archive exists, say from the C API */
+    bool on_disk;           /* the archive file exists */
+    json_t *entry;          /* its row of golden.json, borrowed; NULL: none */
+    rp_status status;       /* of a check */
     char message[RP_ERROR_TEXT];
     double seconds;
 } rp_golden;
@@ -49,8 +49,8 @@ void rp_golden_junit(const rp_golden_set *set, rp_buffer *out);
  * one differs; nothing is then written. */
 rp_status rp_golden_record(rp_session *session, rp_golden_set *set, const rp_job_options *options, bool force,
                            const char *reason, rp_error *err);
-/* golden check: fills status, message and seconds of each, and the session's results, exit code and remark. junit may be
- * NULL. */
+/* golden check: fills status, message and seconds of each, and the session's results, exit code and remark. junit may
+ * be NULL. */
 rp_status rp_golden_check(rp_session *session, rp_golden_set *set, const rp_job_options *options, const char *junit,
                           rp_error *err);
 

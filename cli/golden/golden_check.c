@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reprise golden check: each golden is compared with golden.json, replayed, and, where there is a recipe, run again. All
- * are checked, whatever the first ones say. */
+ * reprise golden check: each golden is compared with golden.json, replayed, and, where there is a recipe, run again.
+ * All are checked, whatever the first ones say. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 
-static rp_status check_listed(const rp_golden *golden, const rp_buffer *stored, const rp_archive *archive, rp_error *err)
+static rp_status check_listed(const rp_golden *golden, const rp_buffer *stored, const rp_archive *archive,
+                              rp_error *err)
 {
     const char *sha256 = json_string_value(json_object_get(golden->entry, "sha256"));
     const char *id = json_string_value(json_object_get(golden->entry, "archive_id"));
@@ -83,7 +84,8 @@ static rp_status run_again(const rp_golden_set *set, const rp_golden *golden, co
     return status;
 }
 
-static rp_status check_one(const rp_golden_set *set, const rp_golden *golden, const rp_job_options *options, rp_error *err)
+static rp_status check_one(const rp_golden_set *set, const rp_golden *golden, const rp_job_options *options,
+                           rp_error *err)
 {
     rp_buffer stored = {0};
     rp_archive *archive = NULL;
@@ -176,7 +178,8 @@ rp_status rp_golden_check(rp_session *session, rp_golden_set *set, const rp_job_
     rp_status status = RP_OK;
 
     if (!set->index)
-        return rp_fail(err, RP_EIO, "%s/golden.json: not found: reprise golden record %s makes it", set->folder, set->folder);
+        return rp_fail(err, RP_EIO, "%s/golden.json: not found: reprise golden record %s makes it", set->folder,
+                       set->folder);
     if (set->count == 0)
         return rp_fail(err, RP_EIO, "%s/golden.json: lists no golden: reprise golden record %s adds them", set->folder,
                        set->folder);

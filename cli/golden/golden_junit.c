@@ -67,11 +67,13 @@ void rp_golden_junit(const rp_golden_set *set, rp_buffer *out)
         seconds += set->golden[i].seconds;
     }
     rp_fixed(time, seconds, 3);
-    rp_buffer_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" "
-                          "errors=\"%zu\" time=\"%s\">\n  <testsuite name=\"", set->count, failures, errors, time);
+    rp_buffer_printf(out,
+                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%zu\" failures=\"%zu\" "
+                     "errors=\"%zu\" time=\"%s\">\n  <testsuite name=\"",
+                     set->count, failures, errors, time);
     put_escaped(out, set->folder);
-    rp_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%s\">\n", set->count, failures, errors,
-                     time);
+    rp_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%s\">\n", set->count, failures,
+                     errors, time);
     for (size_t i = 0; i < set->count; i++)
         put_case(out, &set->golden[i]);
     rp_buffer_text(out, "  </testsuite>\n</testsuites>\n");

@@ -72,9 +72,10 @@ static rp_status compute(const rp_golden_set *set, const rp_golden *golden, cons
     if (status == RP_OK)
         status = compare(set, golden, f, err);
     if (status == RP_OK && f->change == CHANGED && !force)
-        return rp_fail(err, RP_EEXIST, "%s/%s: differs from the recorded golden (archive id %.16s..., now %.16s...): if "
-                                       "that is meant, give --force --reason TEXT", set->folder, golden->archive,
-                       listed ? listed : "not listed", f->id);
+        return rp_fail(err, RP_EEXIST,
+                       "%s/%s: differs from the recorded golden (archive id %.16s..., now %.16s...): if "
+                       "that is meant, give --force --reason TEXT",
+                       set->folder, golden->archive, listed ? listed : "not listed", f->id);
     return status;
 }
 
@@ -82,9 +83,9 @@ static json_t *make_row(const rp_golden *golden, const fresh *f, const char *rea
 {
     if (f->change == SAME)
         return json_incref(golden->entry);
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?, s:s}", "archive", golden->archive, "archive_id", f->id, "contract",
-                     f->contract, "library", RP_VERSION, "reason", reason ? reason : "first recording", "recipe",
-                     golden->recipe, "sha256", f->sha256);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?, s:s}", "archive", golden->archive, "archive_id", f->id,
+                     "contract", f->contract, "library", RP_VERSION, "reason", reason ? reason : "first recording",
+                     "recipe", golden->recipe, "sha256", f->sha256);
 }
 
 static rp_status save_file(const rp_golden_set *set, const char *name, const rp_buffer *bytes, rp_error *err)
@@ -96,7 +97,8 @@ static rp_status save_file(const rp_golden_set *set, const char *name, const rp_
     return status;
 }
 
-static rp_status make_index(rp_buffer *text, const rp_golden_set *set, const fresh *f, const char *reason, rp_error *err)
+static rp_status make_index(rp_buffer *text, const rp_golden_set *set, const fresh *f, const char *reason,
+                            rp_error *err)
 {
     json_t *rows = json_array(), *index = json_pack("{s:i, s:O?}", "reprise_golden", 1, "goldens", rows);
     rp_status status = rows && index ? RP_OK : rp_no_memory(err);
@@ -152,8 +154,10 @@ static rp_status check_folder(rp_golden_set *set, bool force, rp_error *err)
             *golden = set->golden[kept];
             set->golden[kept++] = present;
         } else if (!force) {
-            return rp_fail(err, RP_EEXIST, "%s/%s: in golden.json, but neither archive nor recipe is there: restore it, or "
-                                           "give --force --reason TEXT to drop it", set->folder, golden->archive);
+            return rp_fail(err, RP_EEXIST,
+                           "%s/%s: in golden.json, but neither archive nor recipe is there: restore it, or "
+                           "give --force --reason TEXT to drop it",
+                           set->folder, golden->archive);
         }
     }
     /* what is dropped stands behind the others; free it here */

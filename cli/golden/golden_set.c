@@ -101,14 +101,15 @@ static rp_status note_rows(rp_golden_set *set, const char *path, rp_error *err)
 
     if (json_integer_value(json_object_get(set->index, "reprise_golden")) != 1 || !json_is_array(rows))
         return rp_fail(err, RP_EFORMAT, "%s: expected {\"goldens\": [...], \"reprise_golden\": 1}", path);
-    json_array_foreach((json_t *)rows, i, row) {
+    json_array_foreach ((json_t *)rows, i, row) {
         const char *archive = json_string_value(json_object_get(row, "archive"));
         rp_golden *golden;
         size_t stem;
 
         if (!archive || strchr(archive, '/') || !has_suffix(archive, ".reprise", &stem) ||
             !json_is_string(json_object_get(row, "archive_id")) || !json_is_string(json_object_get(row, "sha256")))
-            return rp_fail(err, RP_EFORMAT, "%s: row %zu: expected archive (NAME.reprise), archive_id and sha256", path, i);
+            return rp_fail(err, RP_EFORMAT, "%s: row %zu: expected archive (NAME.reprise), archive_id and sha256", path,
+                           i);
         golden = find_or_add(set, archive, stem);
         if (!golden)
             return rp_no_memory(err);
@@ -235,7 +236,8 @@ rp_status rp_golden_compute(const rp_golden_set *set, const rp_golden *golden, c
     const char *base = getenv("TMPDIR");
     rp_status status;
 
-    if (snprintf(folder, sizeof folder, "%s/reprise-golden-XXXXXX", base && *base ? base : "/tmp") >= (int)sizeof folder)
+    if (snprintf(folder, sizeof folder, "%s/reprise-golden-XXXXXX", base && *base ? base : "/tmp") >=
+        (int)sizeof folder)
         return rp_fail(err, RP_EIO, "TMPDIR: longer than %d bytes", PATH_ROOM);
     if (!mkdtemp(folder))
         return rp_fail(err, RP_EIO, "%s: cannot make a scratch folder: %s", folder, strerror(errno));

@@ -24,9 +24,11 @@ static rp_status look_at(const char *path, rp_error *err)
     if (!folder)
         return rp_no_memory(err);
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
-        status = rp_fail(err, RP_EARG, "%s: is a symbolic link: give the archive itself, to which --attest adds the verdict", path);
+        status = rp_fail(err, RP_EARG,
+                         "%s: is a symbolic link: give the archive itself, to which --attest adds the verdict", path);
     else if (access(folder, W_OK | X_OK) != 0)
-        status = rp_fail(err, RP_EIO, "%s: cannot write here, but --attest adds the verdict to the archive: %s", folder, strerror(errno));
+        status = rp_fail(err, RP_EIO, "%s: cannot write here, but --attest adds the verdict to the archive: %s", folder,
+                         strerror(errno));
     rp_free(folder);
     return status;
 }
@@ -34,7 +36,6 @@ static rp_status look_at(const char *path, rp_error *err)
 rp_status rp_attestation_begin(rp_attestation *a, const char *path, rp_error *err)
 {
     rp_status status = a->wanted ? look_at(path, err) : RP_OK;
-
 
     if (a->wanted && !a->key_path)
         return rp_fail(err, RP_EARG, "replay: --attest needs --key KEY.pem: whose verdict is it?");

@@ -17,7 +17,10 @@ rp_status rp_command_cert(rp_session *session, int argc, char **argv, rp_error *
         "reprise verify --ca ROOT.pem needs no public key of the signer. The archive's id does not change.\n"
         "Signing commands do the same at once: --cert CHAIN.pem.",
         "  reprise cert loans.reprise me.chain.pem",
-        names, 2, options, RP_COUNT(options)};
+        names,
+        2,
+        options,
+        RP_COUNT(options)};
     char member[RP_MEMBER_NAME];
     rp_status status = rp_options_parse(session, &usage, argc, argv, operand, err);
 

@@ -34,8 +34,8 @@ rp_status rp_passphrase_load(char **out, const char *path, rp_error *err)
     if (length && text.data[length - 1] == '\r')
         length--;
     if (length == 0 || length > PASSPHRASE_MAX || memchr(text.data, '\0', length))
-        status = rp_fail(err, RP_EARG, "%s: expected a passphrase of 1 to %d bytes in the first line, found %zu%s", path,
-                         PASSPHRASE_MAX, length, length && length <= PASSPHRASE_MAX ? " with a zero byte" : "");
+        status = rp_fail(err, RP_EARG, "%s: expected a passphrase of 1 to %d bytes in the first line, found %zu%s",
+                         path, PASSPHRASE_MAX, length, length && length <= PASSPHRASE_MAX ? " with a zero byte" : "");
     if (status == RP_OK) {
         *out = rp_strndup((const char *)text.data, length);
         status = *out ? RP_OK : rp_no_memory(err);
@@ -62,7 +62,8 @@ rp_status rp_signing_key_load(rp_key **out, const char *path, const char *passph
     if (status == RP_OK)
         status = rp_key_load_private(out, path, passphrase, err);
     /* the library cannot know how this program is given one */
-    if (status == RP_EARG && !passphrase_file && err && (strstr(err->text, "encrypted") || strstr(err->text, "wants a PIN")))
+    if (status == RP_EARG && !passphrase_file && err &&
+        (strstr(err->text, "encrypted") || strstr(err->text, "wants a PIN")))
         strncat(err->text, ": give --passphrase-file FILE", sizeof err->text - strlen(err->text) - 1);
     rp_passphrase_free(passphrase);
     return status;
@@ -145,8 +146,10 @@ void rp_parent_put_line(rp_session *session, const rp_archive *child, const char
     const char *id = rp_parent_id(child);
 
     if (id)
-        rp_put_line(session, "parent", "%.64s%s%s", id, path ? ": started from its states, which are those of " :
-                    ", not checked here: give --parent PARENT.reprise", path ? path : "");
+        rp_put_line(session, "parent", "%.64s%s%s", id,
+                    path ? ": started from its states, which are those of "
+                         : ", not checked here: give --parent PARENT.reprise",
+                    path ? path : "");
 }
 
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path)
@@ -167,7 +170,8 @@ json_t *rp_metrics_of(const rp_job *job)
 {
     json_t *metrics = NULL;
 
-    (void)rp_json_parse_within(&metrics, job->metrics, strlen(job->metrics), RP_JSON_METRICS_MEMORY, true, "metrics", NULL);
+    (void)rp_json_parse_within(&metrics, job->metrics, strlen(job->metrics), RP_JSON_METRICS_MEMORY, true, "metrics",
+                               NULL);
     return metrics;
 }
 
@@ -198,7 +202,8 @@ rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_
     status = rp_member_load(archive, member, &bytes, err);
     if (status == RP_OK)
         status = rp_json_parse_within(out, bytes.data, bytes.size,
-                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true, name, err);
+                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY,
+                                      true, name, err);
     rp_buffer_free(&bytes);
     return status;
 }

@@ -28,16 +28,19 @@ rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verifi
 rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
                                  const rp_text_list *trusted, const char *policy_path, rp_error *err);
 
-#define RP_OPTION_PARENT(where)                                                                                          \
-    {0, "parent", RP_OPTION_TEXT, "PARENT", "the run started from this archive: check its id and its states", where, false}
+#define RP_OPTION_PARENT(where) \
+    { \
+        0, "parent", RP_OPTION_TEXT, "PARENT", "the run started from this archive: check its id and its states", \
+            where, false \
+    }
 /* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
 /* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked"}. */
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path);
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path);
 
-/* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they cannot be
- * had. */
+/* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they
+ * cannot be had. */
 json_t *rp_metrics_of(const rp_job *job);
 
 /* A whole member; *out is replaced. */

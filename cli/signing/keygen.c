@@ -25,15 +25,18 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 {
     static const char *const names[] = {"NAME"};
     const rp_option options[] = {
-        {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "encrypt the private key; the passphrase is the first line of FILE",
-         &r->passphrase, false},
-        {0, "token", RP_OPTION_TEXT, "URI", "no new key: only write NAME.pub.pem of the key on a PKCS#11 token, pkcs11:...; its PIN is "
-         "the passphrase", &r->token, false},
-        {0, "rotate", RP_OPTION_TEXT, "OLD.pem", "the old key hands over to the new one: write NAME.rotation.json too", &r->rotate,
-         false},
-        {0, "rotate-passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of OLD.pem", &r->rotate_passphrase, false},
-        {0, "from", RP_OPTION_TEXT, "TIME", "with --rotate: from when, as 2026-11-21T15:04:05Z in UTC (default: now)", &r->from,
-         false},
+        {0, "passphrase-file", RP_OPTION_TEXT, "FILE",
+         "encrypt the private key; the passphrase is the first line of FILE", &r->passphrase, false},
+        {0, "token", RP_OPTION_TEXT, "URI",
+         "no new key: only write NAME.pub.pem of the key on a PKCS#11 token, pkcs11:...; its PIN is "
+         "the passphrase",
+         &r->token, false},
+        {0, "rotate", RP_OPTION_TEXT, "OLD.pem", "the old key hands over to the new one: write NAME.rotation.json too",
+         &r->rotate, false},
+        {0, "rotate-passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of OLD.pem",
+         &r->rotate_passphrase, false},
+        {0, "from", RP_OPTION_TEXT, "TIME", "with --rotate: from when, as 2026-11-21T15:04:05Z in UTC (default: now)",
+         &r->from, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace keys of this name, which are then lost", &r->force, false},
     };
     const rp_usage usage = {
@@ -43,14 +46,18 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "  reprise keygen me --passphrase-file secret.txt\n"
         "  reprise keygen new --rotate me.pem\n"
         "  reprise keygen me --token 'pkcs11:token=firm;object=me' --passphrase-file pin.txt",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
 
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->name, err);
 
     if (status == RP_OK && !session->helped && !r->rotate && (r->from || r->rotate_passphrase))
         return rp_fail(err, RP_EARG, "keygen: --from and --rotate-passphrase-file are of use only with --rotate");
     if (status == RP_OK && !session->helped && r->rotate && (r->force || r->token))
-        return rp_fail(err, RP_EARG, "keygen: --rotate makes a new key under a new name: leave out --force and --token");
+        return rp_fail(err, RP_EARG,
+                       "keygen: --rotate makes a new key under a new name: leave out --force and --token");
     return status;
 }
 
@@ -73,7 +80,8 @@ static rp_status make_paths(request *r, rp_error *err)
         const char *path = i == 2 ? r->rotation_path : i ? r->public_path : r->private_path;
 
         if (rp_file_exists(path))
-            return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
+            return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                           path);
     }
     return RP_OK;
 }
@@ -276,7 +284,8 @@ static void put(rp_session *session, const request *r, const rp_key *key)
                 r->passphrase ? "encrypted" : "not encrypted");
     rp_put_line(session, "public", "%s: give it to those who verify", r->public_path);
     if (r->rotate)
-        rp_put_line(session, "hand-over", "%s: with it, those who trust the old key verify by the new one", r->rotation_path);
+        rp_put_line(session, "hand-over", "%s: with it, those who trust the old key verify by the new one",
+                    r->rotation_path);
 }
 
 rp_status rp_command_keygen(rp_session *session, int argc, char **argv, rp_error *err)

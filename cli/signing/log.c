@@ -16,40 +16,69 @@ typedef struct action {
 
 /* k --key, p --passphrase-file, o --origin, t --trust, f --proof, w --output and --force, r --force alone */
 static const action actions[] = {
-    {"log init", "log init DIR --origin NAME --key KEY.pem",
+    {"log init",
+     "log init DIR --origin NAME --key KEY.pem",
      "Begins a log: a folder that holds the ids of archives and a signed checkpoint. NAME is the log's name in the world,\n"
      "such as example.com/credit-models; it cannot be changed later, and neither can the key.",
-     "  reprise log init models.log --origin example.com/models --key log.pem", {"DIR"}, "OKp", rp_log_command_init},
-    {"log add", "log add DIR ARCHIVE --key KEY.pem [--trust PUB.pem]",
+     "  reprise log init models.log --origin example.com/models --key log.pem",
+     {"DIR"},
+     "OKp",
+     rp_log_command_init},
+    {"log add",
+     "log add DIR ARCHIVE --key KEY.pem [--trust PUB.pem]",
      "Checks the archive, appends its id to the log and signs a new checkpoint. With --trust the archive's signature is\n"
      "checked too. An archive that is in the log already is not added again.",
-     "  reprise log add models.log loans.reprise --key log.pem --trust me.pub.pem", {"DIR", "ARCHIVE"}, "Kpt",
+     "  reprise log add models.log loans.reprise --key log.pem --trust me.pub.pem",
+     {"DIR", "ARCHIVE"},
+     "Kpt",
      rp_log_command_add},
-    {"log prove", "log prove DIR ARCHIVE|ID [-o PROOF]",
+    {"log prove",
+     "log prove DIR ARCHIVE|ID [-o PROOF]",
      "Writes the proof that an archive is in the log, as the log is now. Who has the proof, the archive and the log's\n"
      "public key can check it without the log: reprise log check.",
-     "  reprise log prove models.log loans.reprise -o loans.tlog-proof", {"DIR", "ARCHIVE or ID"}, "tw",
+     "  reprise log prove models.log loans.reprise -o loans.tlog-proof",
+     {"DIR", "ARCHIVE or ID"},
+     "tw",
      rp_log_command_prove},
-    {"log consistency", "log consistency DIR OLD_CHECKPOINT --trust PUB.pem [-o PROOF]",
+    {"log consistency",
+     "log consistency DIR OLD_CHECKPOINT --trust PUB.pem [-o PROOF]",
      "Writes the proof that the log still begins with all that it held when OLD_CHECKPOINT was signed: nothing was dropped,\n"
      "changed or put in between since. Exit 4 where that is not so.",
      "  cp models.log/checkpoint january\n  reprise log consistency models.log january --trust log.pub.pem -o since-january",
-     {"DIR", "OLD_CHECKPOINT"}, "Tw", rp_log_command_consistency},
-    {"log check", "log check ARCHIVE|ID|OLD_CHECKPOINT --proof PROOF --trust PUB.pem",
+     {"DIR", "OLD_CHECKPOINT"},
+     "Tw",
+     rp_log_command_consistency},
+    {"log check",
+     "log check ARCHIVE|ID|OLD_CHECKPOINT --proof PROOF --trust PUB.pem",
      "Checks a proof without the log: that an archive (or an id) is in it, or that it still begins with what OLD_CHECKPOINT\n"
      "covers, and that the log's key signed. Which of the two it is, the proof says.",
-     "  reprise log check loans.reprise --proof loans.tlog-proof --trust log.pub.pem", {"ARCHIVE, ID or OLD_CHECKPOINT"},
-     "FT", rp_log_command_check},
-    {"log attach", "log attach ARCHIVE --proof PROOF [--force]",
+     "  reprise log check loans.reprise --proof loans.tlog-proof --trust log.pub.pem",
+     {"ARCHIVE, ID or OLD_CHECKPOINT"},
+     "FT",
+     rp_log_command_check},
+    {"log attach",
+     "log attach ARCHIVE --proof PROOF [--force]",
      "Puts a proof into the archive it is about, in signatures/, so that reprise verify finds it. Nothing else of the\n"
      "archive changes, its id included. --force replaces an older proof by the same log.",
-     "  reprise log attach loans.reprise --proof loans.tlog-proof", {"ARCHIVE"}, "Fr", rp_log_command_attach},
-    {"log verify", "log verify DIR --trust PUB.pem",
+     "  reprise log attach loans.reprise --proof loans.tlog-proof",
+     {"ARCHIVE"},
+     "Fr",
+     rp_log_command_attach},
+    {"log verify",
+     "log verify DIR --trust PUB.pem",
      "Computes the whole log again and compares it with its signed checkpoint. Whether entries were dropped before that was\n"
      "signed only an older checkpoint can tell: reprise log consistency.",
-     "  reprise log verify models.log --trust log.pub.pem", {"DIR"}, "T", rp_log_command_verify},
-    {"log list", "log list DIR [--trust PUB.pem]", "Lists the ids in the log, the first one first.",
-     "  reprise log list models.log", {"DIR"}, "t", rp_log_command_list},
+     "  reprise log verify models.log --trust log.pub.pem",
+     {"DIR"},
+     "T",
+     rp_log_command_verify},
+    {"log list",
+     "log list DIR [--trust PUB.pem]",
+     "Lists the ids in the log, the first one first.",
+     "  reprise log list models.log",
+     {"DIR"},
+     "t",
+     rp_log_command_list},
 };
 enum { LOG = 4 }; /* "log " */
 
@@ -61,11 +90,15 @@ static size_t find_options(const action *a, rp_log_request *r, rp_option out[8])
     } all[] = {
         {'o', {0, "origin", RP_OPTION_TEXT, "NAME", "the log's name, e.g. example.com/models", &r->origin, false}},
         {'k', {0, "key", RP_OPTION_TEXT, "KEY.pem", "the log's private key", &r->key, false}},
-        {'p', {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false}},
-        {'f', {0, "proof", RP_OPTION_TEXT, "PROOF", "the proof, from reprise log prove or consistency", &r->proof, false}},
-        {'t', {0, "trust", RP_OPTION_LIST, "PUB.pem",
-               a->run == rp_log_command_add ? "a public key whose signature on the archive counts" : "the log's public key",
-               &r->trust, false}},
+        {'p',
+         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase,
+          false}},
+        {'f',
+         {0, "proof", RP_OPTION_TEXT, "PROOF", "the proof, from reprise log prove or consistency", &r->proof, false}},
+        {'t',
+         {0, "trust", RP_OPTION_LIST, "PUB.pem",
+          a->run == rp_log_command_add ? "a public key whose signature on the archive counts" : "the log's public key",
+          &r->trust, false}},
         {'w', {'o', "output", RP_OPTION_TEXT, "FILE", "write the proof to FILE", &r->out, false}},
         {'w', {0, "force", RP_OPTION_FLAG, NULL, "replace FILE", &r->force, false}},
         {'r', {0, "force", RP_OPTION_FLAG, NULL, "replace what is there", &r->force, false}},
@@ -97,7 +130,10 @@ static rp_status overview(rp_session *session, int argc, char **argv, rp_error *
         "  reprise log add models.log loans.reprise --key log.pem\n"
         "  reprise log prove models.log loans.reprise -o loans.tlog-proof\n"
         "  reprise log check loans.reprise --proof loans.tlog-proof --trust log.pub.pem",
-        names, 1, NULL, 0};
+        names,
+        1,
+        NULL,
+        0};
     const char *operand = NULL;
 
     return rp_options_parse(session, &usage, argc, argv, &operand, err);
@@ -112,8 +148,8 @@ static rp_status unknown(const char *name, rp_error *err)
         names[i] = actions[i].name + LOG;
     rp_printable(word, sizeof word, name, strlen(name));
     near = rp_nearest(word, names, RP_COUNT(actions));
-    return rp_fail(err, RP_EARG, "log: unknown action %s%s%s%s; see reprise log --help", word, near ? ": did you mean " : "",
-                   near ? near : "", near ? "?" : "");
+    return rp_fail(err, RP_EARG, "log: unknown action %s%s%s%s; see reprise log --help", word,
+                   near ? ": did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static rp_status run(rp_session *session, const action *a, int argc, char **argv, rp_error *err)

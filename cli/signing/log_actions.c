@@ -186,8 +186,8 @@ rp_status rp_log_command_consistency(rp_session *session, const rp_log_request *
     if (status == RP_OK)
         status = open_log(&log, &trust, r, err);
     if (status == RP_OK)
-        status = rp_log_prove_consistency(log, (const char *)old.data, old.size, r->operand[1], keys(&trust), trust.count,
-                                          &text, err);
+        status = rp_log_prove_consistency(log, (const char *)old.data, old.size, r->operand[1], keys(&trust),
+                                          trust.count, &text, err);
     if (status == RP_OK)
         status = put_proof(session, r, text, err);
     rp_text_free(text);
@@ -200,7 +200,8 @@ rp_status rp_log_command_consistency(rp_session *session, const rp_log_request *
 static void put_unfinished(rp_session *session, const rp_run_log *log)
 {
     if (rp_log_unfinished(log) > 0)
-        rp_put_line(session, "unfinished", "%llu bytes of an add that did not end; no entry, the next add cuts them off",
+        rp_put_line(session, "unfinished",
+                    "%llu bytes of an add that did not end; no entry, the next add cuts them off",
                     (unsigned long long)rp_log_unfinished(log));
 }
 
@@ -257,16 +258,17 @@ rp_status rp_log_command_list(rp_session *session, const rp_log_request *r, rp_e
     return status;
 }
 
-static rp_status check_growth(rp_session *session, const rp_log_request *r, const rp_buffer *proof, const rp_trust *trust,
-                              rp_error *err)
+static rp_status check_growth(rp_session *session, const rp_log_request *r, const rp_buffer *proof,
+                              const rp_trust *trust, rp_error *err)
 {
     rp_buffer old = {0};
     rp_log_head was, is;
     rp_status status = read_text(&old, r->operand[0], err);
 
     if (status == RP_OK)
-        status = rp_log_check_consistency(&was, &is, (const char *)proof->data, proof->size, r->proof,
-                                          (const char *)old.data, old.size, r->operand[0], keys(trust), trust->count, err);
+        status =
+            rp_log_check_consistency(&was, &is, (const char *)proof->data, proof->size, r->proof,
+                                     (const char *)old.data, old.size, r->operand[0], keys(trust), trust->count, err);
     if (status == RP_OK && session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "kind", "consistency");
@@ -291,7 +293,8 @@ static rp_status check_inclusion(rp_session *session, const rp_log_request *r, c
     rp_status status = find_id(id, r->operand[0], err);
 
     if (status == RP_OK)
-        status = rp_log_check(&found, (const char *)proof->data, proof->size, r->proof, id, keys(trust), trust->count, err);
+        status =
+            rp_log_check(&found, (const char *)proof->data, proof->size, r->proof, id, keys(trust), trust->count, err);
     if (status == RP_OK && session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "archive_id", id);
@@ -302,8 +305,8 @@ static rp_status check_inclusion(rp_session *session, const rp_log_request *r, c
         rp_put_bool(&session->out, "verified", true);
         rp_put_close(&session->out, '}');
     } else if (status == RP_OK) {
-        rp_put_verdict(session, true, "logged", "%s: entry %llu of %llu", r->operand[0], (unsigned long long)found.index,
-                       (unsigned long long)found.head.size);
+        rp_put_verdict(session, true, "logged", "%s: entry %llu of %llu", r->operand[0],
+                       (unsigned long long)found.index, (unsigned long long)found.head.size);
         rp_put_line(session, "archive", "%s", id);
         rp_put_line(session, "log", "%s, signed by key %s", found.head.origin, found.key_id);
     }
@@ -352,8 +355,8 @@ rp_status rp_log_command_attach(rp_session *session, const rp_log_request *r, rp
         rp_put_close(&session->out, '}');
     } else if (status == RP_OK) {
         rp_put_line(session, "attached", "%s: %s", r->operand[0], member);
-        rp_put_line(session, "log", "%s: entry %llu of %llu; reprise verify --log-key checks who signed", found.head.origin,
-                    (unsigned long long)found.index, (unsigned long long)found.head.size);
+        rp_put_line(session, "log", "%s: entry %llu of %llu; reprise verify --log-key checks who signed",
+                    found.head.origin, (unsigned long long)found.index, (unsigned long long)found.head.size);
     }
     rp_buffer_free(&proof);
     return status;

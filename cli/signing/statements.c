@@ -19,9 +19,10 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
     const rp_option options[] = {
         {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
-        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature that is there with this public key first", &r->trust,
-         false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
+         &r->cert, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature that is there with this public key first",
+         &r->trust, false},
     };
     const rp_usage usage = {
         "sign ARCHIVE --key KEY.pem [--trust PUB.pem ...]",
@@ -30,7 +31,10 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
         "(reprise run --key). Every hash is checked first, with --trust also the signature that is there.",
         "  reprise sign loans.reprise --key me.pem\n"
         "  reprise sign loans.reprise --key second.pem --trust me.pub.pem",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
 
     return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 }
@@ -44,10 +48,11 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
         {0, "reason", RP_OPTION_TEXT, "TEXT", "why, in one line", &r->reason, true},
         {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
-        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive", &r->cert, false},
+        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
+         &r->cert, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature on the archive counts", &r->trust, false},
-        {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "decide about an archive that nobody vouches for", &r->allow_unsigned,
-         false},
+        {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "decide about an archive that nobody vouches for",
+         &r->allow_unsigned, false},
     };
     const rp_usage usage = {
         "approve ARCHIVE --role ROLE --decision DECISION --reason TEXT --key KEY.pem --trust PUB.pem",
@@ -55,12 +60,16 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
         "another. What decisions an archive needs, a policy says: reprise verify --policy.",
         "  reprise approve loans.reprise --role model-risk --decision approve --reason 'validated 2026-11' \\\n"
         "      --key risk.pem --trust me.pub.pem",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
     if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned)
-        return rp_fail(err, RP_EARG, "approve: whose archive is it? give --trust PUB.pem with its signer's public key, so that it "
-                                     "is verified first, or --allow-unsigned");
+        return rp_fail(err, RP_EARG,
+                       "approve: whose archive is it? give --trust PUB.pem with its signer's public key, so that it "
+                       "is verified first, or --allow-unsigned");
     return status;
 }
 

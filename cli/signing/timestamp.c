@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reprise timestamp: asks a timestamp authority when a statement was there, and keeps the answer in the archive. The authority
- * is reached by any tool; this command touches no network. */
+ * reprise timestamp: asks a timestamp authority when a statement was there, and keeps the answer in the archive. The
+ * authority is reached by any tool; this command touches no network. */
 #include <string.h>
 
 #include "base/file.h"
@@ -58,8 +58,8 @@ static rp_status attach(rp_session *session, const request *r, rp_error *err)
     if (status == RP_OK && r->asked)
         status = read_der(&asked, r->asked, err);
     if (status == RP_OK)
-        status = rp_timestamp_attach(r->operand[0], response.data, response.size, r->operand[1], r->asked ? asked.data : NULL,
-                                     asked.size, r->force, member, err);
+        status = rp_timestamp_attach(r->operand[0], response.data, response.size, r->operand[1],
+                                     r->asked ? asked.data : NULL, asked.size, r->force, member, err);
     if (status == RP_OK && session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "member", member);
@@ -79,8 +79,8 @@ static rp_status request_action(rp_session *session, int argc, char **argv, rp_e
     request r = {.out = NULL};
     const rp_option options[] = {
         {'o', "output", RP_OPTION_TEXT, "FILE", "the request to write", &r.out, true},
-        {0, "statement", RP_OPTION_TEXT, "MEMBER", "date this statement (default: signatures/run.dsse.json)", &r.statement,
-         false},
+        {0, "statement", RP_OPTION_TEXT, "MEMBER", "date this statement (default: signatures/run.dsse.json)",
+         &r.statement, false},
         {0, "hash", RP_OPTION_TEXT, "HASH", "sha256 (default), sha384 or sha512", &r.hash, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE", &r.force, false},
     };
@@ -90,7 +90,10 @@ static rp_status request_action(rp_session *session, int argc, char **argv, rp_e
         "Any tool can send it to an authority.",
         "  reprise timestamp request loans.reprise -o loans.tsq\n"
         "  curl -sSf -H 'Content-Type: application/timestamp-query' --data-binary @loans.tsq https://tsa.example -o loans.tsr",
-        names, 1, options, RP_COUNT(options)};
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, r.operand, err);
 
     return status == RP_OK && !session->helped ? ask(session, &r, err) : status;
@@ -101,7 +104,8 @@ static rp_status attach_action(rp_session *session, int argc, char **argv, rp_er
     static const char *const names[] = {"ARCHIVE", "RESPONSE.tsr"};
     request r = {.out = NULL};
     const rp_option options[] = {
-        {0, "request", RP_OPTION_TEXT, "REQUEST.tsq", "the request that was sent: the response must answer it", &r.asked, false},
+        {0, "request", RP_OPTION_TEXT, "REQUEST.tsq", "the request that was sent: the response must answer it",
+         &r.asked, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace an older timestamp of the same statement", &r.force, false},
     };
     const rp_usage usage = {
@@ -109,7 +113,10 @@ static rp_status attach_action(rp_session *session, int argc, char **argv, rp_er
         "Puts an authority's response into the archive beside the statement that it dates, as signatures/NAME.dsse.tsr.\n"
         "Nothing else of the archive changes, its id included.",
         "  reprise timestamp attach loans.reprise loans.tsr --request loans.tsq",
-        names, 2, options, RP_COUNT(options)};
+        names,
+        2,
+        options,
+        RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, r.operand, err);
 
     return status == RP_OK && !session->helped ? attach(session, &r, err) : status;
@@ -126,7 +133,10 @@ rp_status rp_command_timestamp(rp_session *session, int argc, char **argv, rp_er
         "  reprise timestamp request loans.reprise -o loans.tsq\n"
         "  reprise timestamp attach loans.reprise loans.tsr --request loans.tsq\n"
         "  reprise verify loans.reprise --trust me.pub.pem --tsa authority.pem",
-        names, 1, NULL, 0};
+        names,
+        1,
+        NULL,
+        0};
     const char *operand = NULL;
     rp_status status;
 
@@ -141,6 +151,7 @@ rp_status rp_command_timestamp(rp_session *session, int argc, char **argv, rp_er
     status = rp_options_parse(session, &usage, argc, argv, &operand, err);
     if (status != RP_OK || session->helped)
         return status;
-    return rp_fail(err, RP_EARG, "timestamp: unknown action %.40s, expected request or attach; see reprise timestamp --help",
+    return rp_fail(err, RP_EARG,
+                   "timestamp: unknown action %.40s, expected request or attach; see reprise timestamp --help",
                    operand);
 }

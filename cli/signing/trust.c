@@ -53,15 +53,15 @@ static void put_certificates(rp_session *session, const rp_verification *v)
         const rp_verified_certificate *one = &v->certificate[i];
 
         if (one->rotation)
-            rp_put_line(session, one->accepted ? "succession" : "refused", "%s at %s (%s), for %s%s%s", one->subject, one->time,
-                        when[one->at], one->statement, one->note ? ": " : "", one->note ? one->note : "");
+            rp_put_line(session, one->accepted ? "succession" : "refused", "%s at %s (%s), for %s%s%s", one->subject,
+                        one->time, when[one->at], one->statement, one->note ? ": " : "", one->note ? one->note : "");
         else if (one->accepted)
-            rp_put_line(session, "certificate", "%s under %s, good at %s (%s), for %s%s%s%s", one->subject, one->anchor, one->time,
-                        when[one->at], one->statement, one->note ? "; " : "", one->note ? one->note : "",
+            rp_put_line(session, "certificate", "%s under %s, good at %s (%s), for %s%s%s%s", one->subject, one->anchor,
+                        one->time, when[one->at], one->statement, one->note ? "; " : "", one->note ? one->note : "",
                         one->revocation_checked ? "" : "; revocation not checked: no list for it was given");
         else
-            rp_put_line(session, "refused", "certificate of %s at %s (%s), for %s: %s", one->subject, one->time, when[one->at],
-                        one->statement, one->note);
+            rp_put_line(session, "refused", "certificate of %s at %s (%s), for %s: %s", one->subject, one->time,
+                        when[one->at], one->statement, one->note);
     }
 }
 
@@ -106,13 +106,14 @@ void rp_put_trust(rp_session *session, const rp_verification *v)
         const rp_verified_standing *clause = dated_for_policy(v, one->statement);
 
         if (one->anchor)
-            rp_put_line(session, "dated", "%s, %s by %s under %s%s%s", one->time, one->statement, one->authority, one->anchor,
-                        one->note ? "; " : "", one->note ? one->note : "");
+            rp_put_line(session, "dated", "%s, %s by %s under %s%s%s", one->time, one->statement, one->authority,
+                        one->anchor, one->note ? "; " : "", one->note ? one->note : "");
         else if (clause)
-            rp_put_line(session, "dated", "%s, %s by %s, an authority of the policy's", one->time, one->statement, clause->authority);
+            rp_put_line(session, "dated", "%s, %s by %s, an authority of the policy's", one->time, one->statement,
+                        clause->authority);
         else
-            rp_put_line(session, "unchecked", "%s says that it is of %s, which shows nothing: %s", one->member, one->time,
-                        one->note);
+            rp_put_line(session, "unchecked", "%s says that it is of %s, which shows nothing: %s", one->member,
+                        one->time, one->note);
     }
 }
 

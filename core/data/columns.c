@@ -24,7 +24,8 @@ char *rp_column_label(char *out, size_t size, const rp_table *table, size_t col)
     char name[64];
 
     if (table->names != NULL)
-        snprintf(out, size, "column \"%s\"", rp_printable(name, sizeof name, table->names[col], strlen(table->names[col])));
+        snprintf(out, size, "column \"%s\"",
+                 rp_printable(name, sizeof name, table->names[col], strlen(table->names[col])));
     else
         snprintf(out, size, "column %zu", col);
     return out;
@@ -66,11 +67,14 @@ static rp_status fail_number(const rp_cells *cells, size_t row, size_t col, cell
     rp_column_label(label, sizeof label, cells->table, col);
     rp_printable(quoted, sizeof quoted, text, strlen(text));
     if (found == CELL_NOT_FINITE)
-        return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected a finite number, found \"%s\"; correct the cell or "
-                       "list it under data.missing", cells->where, cells->table->line[row], label, quoted);
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected a number, found \"%s\"; correct the cell, list it under "
-                   "data.missing, or declare the column categorical", cells->where, cells->table->line[row], label,
-                   quoted);
+        return rp_fail(cells->err, RP_EDATA,
+                       "%s:%zu: %s: expected a finite number, found \"%s\"; correct the cell or "
+                       "list it under data.missing",
+                       cells->where, cells->table->line[row], label, quoted);
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:%zu: %s: expected a number, found \"%s\"; correct the cell, list it under "
+                   "data.missing, or declare the column categorical",
+                   cells->where, cells->table->line[row], label, quoted);
 }
 
 static rp_status check_missing(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind)
@@ -82,9 +86,10 @@ static rp_status check_missing(const rp_cells *cells, size_t row, size_t col, rp
 
     if (rule != RP_MISSING_ERROR)
         return RP_OK;
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected a value, found \"%s\", which means missing; fill it in or "
-                   "set data.missing_%s: %s", cells->where, cells->table->line[row],
-                   rp_column_label(label, sizeof label, cells->table, col),
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:%zu: %s: expected a value, found \"%s\", which means missing; fill it in or "
+                   "set data.missing_%s: %s",
+                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
                    rp_printable(quoted, sizeof quoted, text, strlen(text)), numeric ? "numeric" : "categorical",
                    numeric ? "mean" : "category");
 }
@@ -114,8 +119,10 @@ static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, co
         *out = (size_t)ref->index;
         if (*out < table->cols)
             return RP_OK;
-        return rp_fail(cells->err, RP_EARG, "%s: key %s: expected a column index below %zu, found %zu; the first column "
-                       "is 0", cells->where, key, table->cols, *out);
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key %s: expected a column index below %zu, found %zu; the first column "
+                       "is 0",
+                       cells->where, key, table->cols, *out);
     }
     for (size_t i = 0; i < table->cols; i++)
         if (strcmp(table->names[i], ref->name) == 0) {
@@ -126,9 +133,10 @@ static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, co
     if (nearest == NULL)
         nearest = table->names[0];
     rp_printable(advice, sizeof advice, nearest, strlen(nearest));
-    return rp_fail(cells->err, RP_EARG, "%s: key %s: expected a name of the header line, found \"%s\"; a near one there "
-                   "is \"%s\"", cells->where, key, rp_printable(quoted, sizeof quoted, ref->name, strlen(ref->name)),
-                   advice);
+    return rp_fail(cells->err, RP_EARG,
+                   "%s: key %s: expected a name of the header line, found \"%s\"; a near one there "
+                   "is \"%s\"",
+                   cells->where, key, rp_printable(quoted, sizeof quoted, ref->name, strlen(ref->name)), advice);
 }
 
 /* Rows of each class of cell, and the first of each, in an undeclared column. */
@@ -165,13 +173,15 @@ static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *k
 
     if (found.count[CELL_NUMBER] > 0 && found.count[CELL_TEXT] > 0) {
         text = cell_at(cells->table, row, col);
-        return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
-                       "list it under data.missing, or declare the column under data.columns", cells->where,
-                       cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
+        return rp_fail(cells->err, RP_EDATA,
+                       "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
+                       "list it under data.missing, or declare the column under data.columns",
+                       cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
                        odd_text ? "a number" : "text", rp_printable(quoted, sizeof quoted, text, strlen(text)));
     }
     *kind = found.count[CELL_TEXT] == 0 && found.count[CELL_NUMBER] + found.count[CELL_NOT_FINITE] > 0
-                ? RP_COL_NUMERIC : RP_COL_CATEGORICAL;
+                ? RP_COL_NUMERIC
+                : RP_COL_CATEGORICAL;
     return RP_OK;
 }
 
@@ -188,8 +198,10 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
             return status;
         rp_column_label(label, sizeof label, cells->table, col);
         if (col == target)
-            return rp_fail(cells->err, RP_EARG, "%s: key data.columns: %s is the target; remove it there, its kind "
-                           "follows from train.task", cells->where, label);
+            return rp_fail(cells->err, RP_EARG,
+                           "%s: key data.columns: %s is the target; remove it there, its kind "
+                           "follows from train.task",
+                           cells->where, label);
         if (ruled[col])
             return rp_fail(cells->err, RP_EARG, "%s: key data.columns: %s is listed by name and by index; keep one",
                            cells->where, label);

@@ -65,8 +65,10 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
             out->valid_row[out->valid_rows++] = (int64_t)row;
     }
     if ((size_t)recipe->train.batch > out->train_rows)
-        return rp_fail(prep->cells.err, RP_EARG, "%s: key train.batch: expected at most the %zu training rows, found %lld; "
-                       "use a smaller batch", prep->cells.where, out->train_rows, (long long)recipe->train.batch);
+        return rp_fail(prep->cells.err, RP_EARG,
+                       "%s: key train.batch: expected at most the %zu training rows, found %lld; "
+                       "use a smaller batch",
+                       prep->cells.where, out->train_rows, (long long)recipe->train.batch);
     return RP_OK;
 }
 
@@ -79,8 +81,10 @@ static rp_status check_training_classes(const preparation *prep, const rp_datase
             return RP_OK;
     if (label == NULL)
         return RP_OK;
-    return rp_fail(prep->cells.err, RP_EDATA, "%s: expected two classes or more in the %zu training rows, found one; use "
-                   "data.stratify: true or another fold", prep->cells.where, out->train_rows);
+    return rp_fail(prep->cells.err, RP_EDATA,
+                   "%s: expected two classes or more in the %zu training rows, found one; use "
+                   "data.stratify: true or another fold",
+                   prep->cells.where, out->train_rows);
 }
 
 static rp_status fit(preparation *prep, rp_dataset *out)
@@ -108,8 +112,8 @@ static rp_status encode_part(preparation *prep, const rp_schema *schema, const i
     if (*x == NULL)
         return rp_no_memory(prep->cells.err);
     for (size_t i = 0; i < rows && status == RP_OK; i++)
-        status = rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i], *x + i * schema->features,
-                                      unseen);
+        status =
+            rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i], *x + i * schema->features, unseen);
     return status;
 }
 
@@ -179,8 +183,8 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
     return status == RP_OK ? encode(prep, out) : status;
 }
 
-rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size,
-                             const char *where, rp_error *err)
+rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                             rp_error *err)
 {
     preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err}};
     rp_dataset *dataset = rp_calloc(1, sizeof *dataset);

@@ -12,15 +12,15 @@
  * the text. */
 typedef struct rp_table {
     size_t rows, cols;
-    const char **names;  /* cols of them; NULL when there is no header */
-    const char **cell;   /* rows * cols, row-major, NUL-terminated, inside text */
-    size_t *line;        /* line number in the file of each row, for errors */
+    const char **names; /* cols of them; NULL when there is no header */
+    const char **cell;  /* rows * cols, row-major, NUL-terminated, inside text */
+    size_t *line;       /* line number in the file of each row, for errors */
     char *text;
 } rp_table;
 
 /* Errors: RP_EDATA with line and cell, RP_ENOMEM. */
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header,
-                         const char *where, rp_error *err);
+rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header, const char *where,
+                         rp_error *err);
 void rp_table_free(rp_table *table);
 
 /* Limits: 1,000 classes, 4,096 categories a column, 65,536 features. */
@@ -29,17 +29,17 @@ enum { RP_CLASSES_MAX = 1000, RP_CATEGORIES_MAX = 4096, RP_FEATURES_MAX = 65536 
 /* What was learnt from the data and is needed to encode new rows; json is the archive's data/schema.json. */
 typedef struct rp_schema {
     json_t *json;
-    size_t features;     /* encoded width */
-    size_t classes;      /* 0 for regression */
-    const char **class_name; /* classes of them, in order; for two classes the positive one is last */
+    size_t features;                  /* encoded width */
+    size_t classes;                   /* 0 for regression */
+    const char **class_name;          /* classes of them, in order; for two classes the positive one is last */
     struct rp_schema_column *columns; /* core/data/schema.h */
     size_t n_columns;
 } rp_schema;
 
 typedef struct rp_dataset {
     rp_schema *schema;
-    size_t train_rows, valid_rows; /* valid_rows is 0 with train_on_all */
-    float *train_x, *valid_x;   /* [rows, features] row-major */
+    size_t train_rows, valid_rows;      /* valid_rows is 0 with train_on_all */
+    float *train_x, *valid_x;           /* [rows, features] row-major */
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
@@ -48,8 +48,8 @@ typedef struct rp_dataset {
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target
  * with one class, empty...; RP_EARG where the recipe does not fit the data (no such column, batch larger than the
  * training part, more folds than rows); RP_ENOMEM. */
-rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size,
-                             const char *where, rp_error *err);
+rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                             rp_error *err);
 void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */

@@ -251,9 +251,10 @@ static rp_status find_source(const rp_schema *schema, const rp_cells *cells, siz
             source[i] = col;
             return RP_OK;
         }
-    return rp_fail(cells->err, RP_EDATA, "%s:1: expected a column \"%s\" in the header as in training, found none; the new "
-                   "rows need every input column of the training data", cells->where,
-                   rp_printable(quoted, sizeof quoted, name, strlen(name)));
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:1: expected a column \"%s\" in the header as in training, found none; the new "
+                   "rows need every input column of the training data",
+                   cells->where, rp_printable(quoted, sizeof quoted, name, strlen(name)));
 }
 
 static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, size_t *source)
@@ -265,8 +266,10 @@ static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, siz
     if (named != (schema->columns[0].name != NULL))
         return rp_fail(cells->err, RP_EFORMAT, "the schema and the recipe disagree about a header line");
     if (!named && cols != schema->n_columns && cols + 1 != schema->n_columns)
-        return rp_fail(cells->err, RP_EDATA, "%s:1: expected %zu cells as in training (or one less, without the target), "
-                       "found %zu", cells->where, schema->n_columns, cols);
+        return rp_fail(cells->err, RP_EDATA,
+                       "%s:1: expected %zu cells as in training (or one less, without the target), "
+                       "found %zu",
+                       cells->where, schema->n_columns, cols);
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
         if (!named)
             source[i] = schema->columns[i].target && cols < schema->n_columns ? 0 : col++;

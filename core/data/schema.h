@@ -6,10 +6,10 @@
 #include "core/data/dataset.h"
 
 typedef struct rp_schema_column {
-    rp_column_kind kind;   /* never auto */
-    bool target;           /* kind is then RP_COL_IGNORE */
-    const char *name;      /* NULL without a header; this and the categories live in the schema's json */
-    double mean, divisor;  /* numeric: encoded as (x - mean) / divisor, or as x when not standardize */
+    rp_column_kind kind;  /* never auto */
+    bool target;          /* kind is then RP_COL_IGNORE */
+    const char *name;     /* NULL without a header; this and the categories live in the schema's json */
+    double mean, divisor; /* numeric: encoded as (x - mean) / divisor, or as x when not standardize */
     bool standardize;
     const char **category; /* ascending bytes */
     size_t categories;     /* without the missing value's own */
@@ -27,7 +27,7 @@ typedef struct rp_cells {
 
 typedef struct rp_cell {
     bool missing;
-    double number;    /* numeric columns */
+    double number; /* numeric columns */
     const char *text;
 } rp_cell;
 

@@ -21,7 +21,8 @@ static size_t collect_group(int64_t *member, const int64_t *label, size_t rows, 
     return n;
 }
 
-static rp_status check_group(const rp_cells *cells, const rp_target *target, bool stratify, size_t group, size_t members)
+static rp_status check_group(const rp_cells *cells, const rp_target *target, bool stratify, size_t group,
+                             size_t members)
 {
     long long folds = cells->recipe->data.folds;
     char quoted[64];
@@ -29,10 +30,14 @@ static rp_status check_group(const rp_cells *cells, const rp_target *target, boo
     if (members >= (size_t)folds)
         return RP_OK;
     if (!stratify)
-        return rp_fail(cells->err, RP_EARG, "%s: key data.folds: expected at most as many folds as rows, found %lld folds "
-                       "for %zu rows", cells->where, folds, members);
-    return rp_fail(cells->err, RP_EARG, "%s: key data.folds: class \"%s\" has %zu rows, expected one for each of %lld folds; "
-                   "use fewer folds or stratify: false", cells->where,
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key data.folds: expected at most as many folds as rows, found %lld folds "
+                       "for %zu rows",
+                       cells->where, folds, members);
+    return rp_fail(cells->err, RP_EARG,
+                   "%s: key data.folds: class \"%s\" has %zu rows, expected one for each of %lld folds; "
+                   "use fewer folds or stratify: false",
+                   cells->where,
                    rp_printable(quoted, sizeof quoted, target->class_name[group], strlen(target->class_name[group])),
                    members, folds);
 }

@@ -15,9 +15,9 @@ typedef struct fitter {
     const rp_cells *cells;
     const int64_t *train_row;
     size_t train_rows;
-    double *value;      /* [train_rows] */
-    const char **text;  /* [train_rows] */
-    bool failed;        /* a JSON value could not be made */
+    double *value;     /* [train_rows] */
+    const char **text; /* [train_rows] */
+    bool failed;       /* a JSON value could not be made */
 } fitter;
 
 static void put(fitter *fit, json_t *object, const char *key, json_t *value)
@@ -84,12 +84,15 @@ static rp_status fit_numeric(fitter *fit, size_t col, json_t *out)
     }
     rp_column_label(label, sizeof label, fit->cells->table, col);
     if (n == 0)
-        return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: expected a number in the training rows, found only missing "
-                       "values; set data.columns: ignore for it", fit->cells->where, label);
+        return rp_fail(fit->cells->err, RP_EDATA,
+                       "%s: %s: expected a number in the training rows, found only missing "
+                       "values; set data.columns: ignore for it",
+                       fit->cells->where, label);
     moments(fit->value, n, &mean, &deviation);
     if (mean - mean != 0 || deviation - deviation != 0)
-        return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: the numbers are too large to average in binary64; rescale them",
-                       fit->cells->where, label);
+        return rp_fail(fit->cells->err, RP_EDATA,
+                       "%s: %s: the numbers are too large to average in binary64; rescale them", fit->cells->where,
+                       label);
     put_real(fit, out, "mean", mean);
     if (fit->cells->recipe->data.standardize)
         put_real(fit, out, "deviation", deviation);
@@ -122,9 +125,11 @@ static rp_status fit_categories(fitter *fit, size_t col, json_t *out)
         if (i > 0 && strcmp(fit->text[i - 1], fit->text[i]) == 0)
             continue;
         if (++distinct > RP_CATEGORIES_MAX)
-            return rp_fail(fit->cells->err, RP_EDATA, "%s: %s: expected at most %d categories, found more; an identifier? "
-                           "set data.columns: ignore or numeric for it", fit->cells->where,
-                           rp_column_label(label, sizeof label, fit->cells->table, col), RP_CATEGORIES_MAX);
+            return rp_fail(fit->cells->err, RP_EDATA,
+                           "%s: %s: expected at most %d categories, found more; an identifier? "
+                           "set data.columns: ignore or numeric for it",
+                           fit->cells->where, rp_column_label(label, sizeof label, fit->cells->table, col),
+                           RP_CATEGORIES_MAX);
         append(fit, list, json_string(fit->text[i]));
     }
     if (missing && !fit->failed)

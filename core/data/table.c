@@ -62,8 +62,10 @@ static rp_status check_text(const csv *in)
             return rp_fail(in->err, RP_EDATA, "%s:%zu: expected text, found a NUL byte; is this a CSV file?", in->where,
                            line);
         if (length == 0)
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: expected UTF-8, found byte 0x%02x; convert the file, e.g. with "
-                           "iconv", in->where, line, in->in[at]);
+            return rp_fail(in->err, RP_EDATA,
+                           "%s:%zu: expected UTF-8, found byte 0x%02x; convert the file, e.g. with "
+                           "iconv",
+                           in->where, line, in->in[at]);
         line += in->in[at] == '\n';
         at += length;
     }
@@ -99,8 +101,8 @@ static rp_status read_quoted(csv *in)
 
     for (in->at++;; in->at++) {
         if (in->at == in->size)
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a quote is opened and never closed", in->where,
-                           opened, column_number(in));
+            return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a quote is opened and never closed", in->where, opened,
+                           column_number(in));
         if (in->in[in->at] == '"') {
             if (in->at + 1 == in->size || in->in[in->at + 1] != '"')
                 break;
@@ -111,9 +113,10 @@ static rp_status read_quoted(csv *in)
     }
     in->at++;
     if (!cell_ends(in))
-        return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: expected a delimiter or the line's end behind a closing "
-                       "quote, found more text; write a quote inside a quoted cell twice", in->where, in->line,
-                       column_number(in));
+        return rp_fail(in->err, RP_EDATA,
+                       "%s:%zu: cell %zu: expected a delimiter or the line's end behind a closing "
+                       "quote, found more text; write a quote inside a quoted cell twice",
+                       in->where, in->line, column_number(in));
     return RP_OK;
 }
 
@@ -123,11 +126,15 @@ static rp_status read_plain(csv *in)
         unsigned char c = in->in[in->at];
 
         if (c == '"')
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a quote inside an unquoted cell; quote the whole "
-                           "cell and write the quote twice", in->where, in->line, column_number(in));
+            return rp_fail(in->err, RP_EDATA,
+                           "%s:%zu: cell %zu: a quote inside an unquoted cell; quote the whole "
+                           "cell and write the quote twice",
+                           in->where, in->line, column_number(in));
         if (c == '\r')
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a carriage return that ends no line; use LF or CRLF "
-                           "line ends", in->where, in->line, column_number(in));
+            return rp_fail(in->err, RP_EDATA,
+                           "%s:%zu: cell %zu: a carriage return that ends no line; use LF or CRLF "
+                           "line ends",
+                           in->where, in->line, column_number(in));
         *in->out++ = (char)c;
     }
     return RP_OK;
@@ -161,16 +168,20 @@ static rp_status read_cell(csv *in)
     length = (size_t)(in->out - text);
     *in->out++ = '\0';
     if (length > CELL_MAX)
-        return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a cell of %zu bytes, expected at most %d; is a quote "
-                       "missing?", in->where, in->line, column_number(in), length, CELL_MAX);
+        return rp_fail(in->err, RP_EDATA,
+                       "%s:%zu: cell %zu: a cell of %zu bytes, expected at most %d; is a quote "
+                       "missing?",
+                       in->where, in->line, column_number(in), length, CELL_MAX);
     return add_cell(in, text);
 }
 
 static rp_status add_row(csv *in, size_t line, size_t cells)
 {
     if (cells != in->cols)
-        return rp_fail(in->err, RP_EDATA, "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters "
-                       "and quotes", in->where, line, in->cols, cells);
+        return rp_fail(in->err, RP_EDATA,
+                       "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters "
+                       "and quotes",
+                       in->where, line, in->cols, cells);
     if (in->rows == in->rows_capacity) {
         size_t capacity = in->rows_capacity == 0 ? 64 : 2 * in->rows_capacity;
         size_t *row_line = rp_reallocarray(in->row_line, capacity, sizeof *row_line);
@@ -225,9 +236,10 @@ static rp_status check_names(const csv *in)
     qsort(sorted, in->cols, sizeof *sorted, compare_texts);
     for (size_t i = 1; i < in->cols && status == RP_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            status = rp_fail(in->err, RP_EDATA, "%s:1: the header names \"%s\" twice; rename one column, or is "
-                             "\"header: false\" missing in the recipe?", in->where,
-                             rp_printable(quoted, sizeof quoted, sorted[i], strlen(sorted[i])));
+            status = rp_fail(in->err, RP_EDATA,
+                             "%s:1: the header names \"%s\" twice; rename one column, or is "
+                             "\"header: false\" missing in the recipe?",
+                             in->where, rp_printable(quoted, sizeof quoted, sorted[i], strlen(sorted[i])));
     rp_free(sorted);
     return status;
 }
@@ -267,8 +279,8 @@ static rp_status take(rp_table *table, csv *in, bool header)
     return RP_OK;
 }
 
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header,
-                         const char *where, rp_error *err)
+rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header, const char *where,
+                         rp_error *err)
 {
     static const unsigned char mark[3] = {0xEF, 0xBB, 0xBF};
     csv in = {.in = bytes, .size = size, .line = 1, .delimiter = delimiter, .where = where, .err = err};

@@ -60,17 +60,25 @@ static rp_status check_classes(const rp_cells *cells, size_t col, const char *co
 
     rp_column_label(label, sizeof label, cells->table, col);
     if (count == 1)
-        return rp_fail(cells->err, RP_EDATA, "%s: target %s: expected two classes or more, found only \"%s\"; check "
-                       "data.target", cells->where, label, rp_printable(quoted, sizeof quoted, text[0], strlen(text[0])));
+        return rp_fail(cells->err, RP_EDATA,
+                       "%s: target %s: expected two classes or more, found only \"%s\"; check "
+                       "data.target",
+                       cells->where, label, rp_printable(quoted, sizeof quoted, text[0], strlen(text[0])));
     if (count > RP_CLASSES_MAX)
-        return rp_fail(cells->err, RP_EDATA, "%s: target %s: expected at most %d classes, found %zu; is it a regression "
-                       "(train.task)?", cells->where, label, RP_CLASSES_MAX, count);
+        return rp_fail(cells->err, RP_EDATA,
+                       "%s: target %s: expected at most %d classes, found %zu; is it a regression "
+                       "(train.task)?",
+                       cells->where, label, RP_CLASSES_MAX, count);
     if (count > 2 && cells->recipe->train.loss == RP_LOSS_BCE)
-        return rp_fail(cells->err, RP_EARG, "%s: key train.loss: bce expects two classes, found %zu in target %s; use "
-                       "auto or cross_entropy", cells->where, count, label);
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key train.loss: bce expects two classes, found %zu in target %s; use "
+                       "auto or cross_entropy",
+                       cells->where, count, label);
     if (count > 2 && cells->recipe->data.positive != NULL)
-        return rp_fail(cells->err, RP_EARG, "%s: key data.positive: expects two classes, found %zu in target %s; remove "
-                       "it", cells->where, count, label);
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key data.positive: expects two classes, found %zu in target %s; remove "
+                       "it",
+                       cells->where, count, label);
     return RP_OK;
 }
 
@@ -121,8 +129,8 @@ static rp_status label_rows(const rp_cells *cells, size_t col, const char *const
             if (strcmp(text[i], out->class_name[k]) == 0)
                 class_of[i] = (int64_t)k;
     for (size_t row = 0; row < table->rows; row++) {
-        const char *const *found = bsearch(&table->cell[row * table->cols + col], text, count, sizeof *text,
-                                           compare_texts);
+        const char *const *found =
+            bsearch(&table->cell[row * table->cols + col], text, count, sizeof *text, compare_texts);
 
         out->label[row] = class_of[found - text];
     }

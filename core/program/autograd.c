@@ -10,10 +10,10 @@
 
 typedef struct sweep {
     rp_graph *graph;
-    size_t first;      /* first instruction to differentiate */
-    size_t n_values;   /* values that existed before the sweep */
-    rp_tensor *grad;   /* of each of those values; graph NULL: none yet */
-    bool *reaches;     /* the value depends on some wrt through differentiated instructions */
+    size_t first;    /* first instruction to differentiate */
+    size_t n_values; /* values that existed before the sweep */
+    rp_tensor *grad; /* of each of those values; graph NULL: none yet */
+    bool *reaches;   /* the value depends on some wrt through differentiated instructions */
 } sweep;
 
 static rp_tensor zeros_like(rp_tensor x)
@@ -48,7 +48,8 @@ static void mark(sweep *s, const rp_tensor *wrt, size_t n)
     }
 }
 
-/* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first. */
+/* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first.
+ */
 static void visit(sweep *s, size_t k)
 {
     const rp_program *p = s->graph->program;
@@ -134,7 +135,8 @@ void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tens
             rp_graph_fail(graph, RP_EARG, "gradients: operands of different graphs");
         else if (rp_tensor_ok(y[i]) && rp_tensor_type(y[i])->dtype == RP_BF16)
             rp_graph_fail(graph, RP_ESHAPE, "gradients: of a bf16 output: cast it to f32 first");
-        else if (rp_tensor_ok(y[i]) && rp_tensor_ok(seed[i]) && !rp_type_equal(rp_tensor_type(y[i]), rp_tensor_type(seed[i])))
+        else if (rp_tensor_ok(y[i]) && rp_tensor_ok(seed[i]) &&
+                 !rp_type_equal(rp_tensor_type(y[i]), rp_tensor_type(seed[i])))
             rp_graph_fail(graph, RP_ESHAPE, "gradients: a seed must have the type of its output");
     }
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gradient rules: each appends the instructions of CONTRACT 11's formula. g is the gradient of the output y; an operand
- * that was broadcast gets the sum over the stretched axes. C leaves the order in which arguments are evaluated open, so no
- * argument list here has two calls that append: the program must not depend on the compiler. */
+ * that was broadcast gets the sum over the stretched axes. C leaves the order in which arguments are evaluated open, so
+ * no argument list here has two calls that append: the program must not depend on the compiler. */
 #include "core/program/grads.h"
 
 #include <string.h>
@@ -60,15 +60,42 @@ static void give(const rp_vjp_args *a, size_t i, rp_tensor g)
     a->grad_in[i] = grad_back(g, a->in[i]);
 }
 
-void vjp_neg(const rp_vjp_args *a) { a->grad_in[0] = rp_neg(G); }
-void vjp_exp(const rp_vjp_args *a) { a->grad_in[0] = rp_mul(G, Y); }
-void vjp_log(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, X); }
-void vjp_log1p(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, rp_add_scalar(X, 1)); }
-void vjp_sqrt(const rp_vjp_args *a) { a->grad_in[0] = rp_div(G, rp_scale(Y, 2)); }
-void vjp_tanh(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_tanh_grad, G, Y); }
-void vjp_sigmoid(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, Y); }
-void vjp_relu(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_relu_grad, G, X); }
-void vjp_gelu(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_gelu_grad, G, X); }
+void vjp_neg(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_neg(G);
+}
+void vjp_exp(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_mul(G, Y);
+}
+void vjp_log(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_div(G, X);
+}
+void vjp_log1p(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_div(G, rp_add_scalar(X, 1));
+}
+void vjp_sqrt(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_div(G, rp_scale(Y, 2));
+}
+void vjp_tanh(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_tanh_grad, G, Y);
+}
+void vjp_sigmoid(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, Y);
+}
+void vjp_relu(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_relu_grad, G, X);
+}
+void vjp_gelu(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_gelu_grad, G, X);
+}
 
 /* 2/sqrt(pi) exp(-x^2) */
 void vjp_erf(const rp_vjp_args *a)
@@ -153,8 +180,14 @@ static void choose(const rp_vjp_args *a, rp_tensor first)
         give(a, 1, rp_where(first, zero, G));
 }
 
-void vjp_maximum(const rp_vjp_args *a) { choose(a, rp_ge(a->in[0], a->in[1])); }
-void vjp_minimum(const rp_vjp_args *a) { choose(a, rp_le(a->in[0], a->in[1])); }
+void vjp_maximum(const rp_vjp_args *a)
+{
+    choose(a, rp_ge(a->in[0], a->in[1]));
+}
+void vjp_minimum(const rp_vjp_args *a)
+{
+    choose(a, rp_le(a->in[0], a->in[1]));
+}
 
 void vjp_where(const rp_vjp_args *a)
 {
@@ -337,8 +370,14 @@ void vjp_max(const rp_vjp_args *a)
         a->grad_in[0] = rp_mul(mask, rp_div(G, rp_sum(mask, axes, a->attr[0].n, true)));
 }
 
-void vjp_softmax(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y); }
-void vjp_log_softmax(const rp_vjp_args *a) { a->grad_in[0] = pair(RP_OP_log_softmax_grad, G, Y); }
+void vjp_softmax(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y);
+}
+void vjp_log_softmax(const rp_vjp_args *a)
+{
+    a->grad_in[0] = pair(RP_OP_log_softmax_grad, G, Y);
+}
 
 /* f = y (g - s), s = sum(g y). With h the gradient of f: df/dg is the same form; df/dy = h (g - s) - g sum(h y). */
 void vjp_softmax_grad(const rp_vjp_args *a)

@@ -11,9 +11,9 @@ rp_vjp_fn vjp_neg, vjp_exp, vjp_log, vjp_log1p, vjp_sqrt, vjp_tanh, vjp_sigmoid,
     vjp_broadcast_to, vjp_slice, vjp_concat, vjp_pad, vjp_gather, vjp_scatter_add, vjp_sum, vjp_mean, vjp_max,
     vjp_softmax, vjp_softmax_grad, vjp_log_softmax, vjp_log_softmax_grad, vjp_layer_norm, vjp_layer_norm_grad,
     vjp_cross_entropy, vjp_cross_entropy_grad, vjp_matmul, vjp_expm1, vjp_exp2, vjp_log2, vjp_log10, vjp_sin, vjp_cos,
-    vjp_tan, vjp_sinh, vjp_cosh, vjp_asin, vjp_acos, vjp_atan, vjp_erfc, vjp_rsqrt, vjp_cbrt, vjp_conv2d, vjp_conv2d_grad_input,
-    vjp_conv2d_grad_weight, vjp_max_pool, vjp_max_pool_grad, vjp_avg_pool, vjp_avg_pool_grad, vjp_batch_norm,
-    vjp_batch_norm_train, vjp_batch_norm_grad, vjp_pow, vjp_atan2, vjp_hypot;
+    vjp_tan, vjp_sinh, vjp_cosh, vjp_asin, vjp_acos, vjp_atan, vjp_erfc, vjp_rsqrt, vjp_cbrt, vjp_conv2d,
+    vjp_conv2d_grad_input, vjp_conv2d_grad_weight, vjp_max_pool, vjp_max_pool_grad, vjp_avg_pool, vjp_avg_pool_grad,
+    vjp_batch_norm, vjp_batch_norm_train, vjp_batch_norm_grad, vjp_pow, vjp_atan2, vjp_hypot;
 
 /* What the rules of several files share. One instruction, whose outputs but the first are dropped. */
 rp_tensor grad_emit(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n);

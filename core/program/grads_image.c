@@ -11,7 +11,8 @@
 #define G (a->grad_out[0])
 
 /* The operation on two operands with a's attributes; like: whose axes from `axis` on are the size, NULL for none. */
-static rp_tensor with_size(rp_op_id id, const rp_vjp_args *a, rp_tensor left, rp_tensor right, const rp_tensor *like, int axis)
+static rp_tensor with_size(rp_op_id id, const rp_vjp_args *a, rp_tensor left, rp_tensor right, const rp_tensor *like,
+                           int axis)
 {
     rp_attr attr[RP_MAX_ATTR];
     size_t n_in = (size_t)rp_op_get(id)->n_in;
@@ -108,12 +109,13 @@ static rp_tensor windows(const rp_vjp_args *a, rp_tensor image, rp_tensor rows, 
     if (!rp_tensor_ok(turned))
         return rp_no_tensor();
     type = *rp_tensor_type(turned);
-    return rp_reshape(turned, 5, (size_t[]){type.shape[0], type.shape[1], type.shape[2], type.shape[3] * type.shape[4],
-                                            type.shape[5]});
+    return rp_reshape(
+        turned, 5,
+        (size_t[]){type.shape[0], type.shape[1], type.shape[2], type.shape[3] * type.shape[4], type.shape[5]});
 }
 
-/* max_pool_grad(g, x) is linear in g: what arrives is read where each window has its first greatest element. That is the
- * first that equals the window's maximum, or the first NaN; what is only padding does not count. */
+/* max_pool_grad(g, x) is linear in g: what arrives is read where each window has its first greatest element. That is
+ * the first that equals the window's maximum, or the first NaN; what is only padding does not count. */
 void vjp_max_pool_grad(const rp_vjp_args *a)
 {
     rp_tensor x = a->in[1], rows, columns, y, taken, inside, seen, same, nan, first, position, zero;
@@ -186,7 +188,8 @@ static void add_to(rp_tensor *sum, rp_tensor g)
     *sum = sum->graph ? rp_add(*sum, g) : g;
 }
 
-/* y through the kernel; dmean/dx = 1 / N; dvar/dx = 2 (x - mean) / N, since the deviations from the mean add up to 0. */
+/* y through the kernel; dmean/dx = 1 / N; dvar/dx = 2 (x - mean) / N, since the deviations from the mean add up to 0.
+ */
 void vjp_batch_norm_train(const rp_vjp_args *a)
 {
     rp_tensor mean = a->out[1], var = a->out[2], d[RP_MAX_OUT];

@@ -165,8 +165,7 @@ void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_
 static rp_status allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];
-    rp_status status =
-        rp_device_allocate(graph->device, &graph->memory[value], rp_type_bytes(type), &graph->error);
+    rp_status status = rp_device_allocate(graph->device, &graph->memory[value], rp_type_bytes(type), &graph->error);
 
     if (status == RP_OK)
         graph->view[value] = rp_view_of(type, graph->memory[value]);
@@ -217,7 +216,8 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
     return status;
 }
 
-static void emit(rp_graph *graph, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in, uint32_t *value)
+static void emit(rp_graph *graph, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
+                 uint32_t *value)
 {
     const rp_instr *instr;
     rp_fpenv saved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tape: a program under construction and, when it has a device, the values computed so far. A graph without a device
- * is symbolic. Both are written through the same calls (rp/tensor.h), so a program is the same either way. */
+ * The tape: a program under construction and, when it has a device, the values computed so far. A graph without a
+ * device is symbolic. Both are written through the same calls (rp/tensor.h), so a program is the same either way. */
 #ifndef CORE_PROGRAM_GRAPH_H
 #define CORE_PROGRAM_GRAPH_H
 
@@ -8,13 +8,13 @@
 
 struct rp_graph {
     rp_program *program;
-    rp_device *device;  /* borrowed; NULL: symbolic */
-    rp_view *view;      /* of each value, eager only */
-    void **memory;      /* owned memory of a value; NULL for inputs and views */
+    rp_device *device; /* borrowed; NULL: symbolic */
+    rp_view *view;     /* of each value, eager only */
+    void **memory;     /* owned memory of a value; NULL for inputs and views */
     size_t n_views, cap_views;
-    rp_status status;   /* the first error; everything after it is skipped */
+    rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
-    uint32_t epoch;     /* handles of an earlier epoch are refused */
+    uint32_t epoch; /* handles of an earlier epoch are refused */
 };
 
 rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
@@ -35,11 +35,14 @@ rp_graph *rp_graph_of(const rp_tensor *in, size_t n);
 /* The type of a handle that is ok. */
 const rp_type *rp_tensor_type(rp_tensor x);
 /* The handle that stands for "nothing". */
-static inline rp_tensor rp_no_tensor(void) { return (rp_tensor){NULL, 0, 0}; }
+static inline rp_tensor rp_no_tensor(void)
+{
+    return (rp_tensor){NULL, 0, 0};
+}
 
-/* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks inside
- * a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it then holds
- * the values before it. */
+/* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks
+ * inside a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it
+ * then holds the values before it. */
 rp_status rp_graph_trace(rp_graph **out, const rp_program *program, rp_device *device, void *const *input_memory,
                          rp_error *err);
 

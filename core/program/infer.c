@@ -60,7 +60,8 @@ rp_status infer_map(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
     return bounded(op, out, err);
 }
 
-rp_status infer_compare(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_compare(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
 {
     rp_status status = infer_map(op, attr, in, n_in, out, err);
 
@@ -100,8 +101,8 @@ rp_status infer_grad_pair(const rp_op *op, const rp_attr *attr, const rp_type *i
     (void)attr, (void)n_in;
     if (!rp_type_equal(&in[0], &in[1]))
         return refuse(op, &in[0], &in[1], "equal types", err);
-    if (op->infer == infer_grad_pair && (rp_op_index(op) == RP_OP_softmax_grad || rp_op_index(op) == RP_OP_log_softmax_grad) &&
-        in[0].rank == 0)
+    if (op->infer == infer_grad_pair &&
+        (rp_op_index(op) == RP_OP_softmax_grad || rp_op_index(op) == RP_OP_log_softmax_grad) && in[0].rank == 0)
         return refuse(op, &in[0], NULL, "rank 1 or more", err);
     out[0] = in[0];
     return RP_OK;
@@ -117,7 +118,8 @@ static bool stream_valid(int64_t stream)
     return stream >= 0 && stream <= 0xFFFFFFFFll;
 }
 
-rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
 {
     (void)n_in;
     if (!is_rng(&in[1]))
@@ -128,7 +130,8 @@ rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in,
     return RP_OK;
 }
 
-rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
 {
     rp_status status = shape_from(op, &attr[0], &out[0], err);
 
@@ -182,7 +185,8 @@ rp_status infer_slice(const rp_op *op, const rp_attr *attr, const rp_type *in, s
     return RP_OK;
 }
 
-rp_status infer_constant(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_constant(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                         rp_error *err)
 {
     (void)in, (void)n_in;
     if (!dtype_valid(attr[2].i))
@@ -200,7 +204,8 @@ rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, si
     return RP_OK;
 }
 
-rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     int64_t axis = attr[0].i;
 
@@ -242,13 +247,15 @@ static bool is_index(const rp_type *t)
     return t->dtype == RP_I32 || t->dtype == RP_I64;
 }
 
-rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     int64_t axis = attr[0].i;
 
     (void)n_in;
     if (!axis_valid(axis, &in[0]) || !is_index(&in[1]) || in[0].rank + in[1].rank - 1 > RP_MAX_RANK)
-        return refuse(op, &in[0], &in[1], "an axis of the first, i32 or i64 indices, and a result rank of at most 8", err);
+        return refuse(op, &in[0], &in[1], "an axis of the first, i32 or i64 indices, and a result rank of at most 8",
+                      err);
     out[0] = (rp_type){.dtype = in[0].dtype, .rank = in[0].rank + in[1].rank - 1};
     for (int i = 0; i < out[0].rank; i++) {
         if (i < axis)
@@ -268,7 +275,8 @@ rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type 
     int rank = in[0].rank - in[1].rank + 1;
 
     (void)n_in;
-    if (!is_index(&in[1]) || rank < 1 || rank > RP_MAX_RANK || axis < 0 || axis >= rank || size < 0 || (uint64_t)size > count_max)
+    if (!is_index(&in[1]) || rank < 1 || rank > RP_MAX_RANK || axis < 0 || axis >= rank || size < 0 ||
+        (uint64_t)size > count_max)
         return refuse(op, &in[0], &in[1], "a gathered gradient and its i32 or i64 indices", err);
     out[0] = (rp_type){.dtype = in[0].dtype, .rank = rank};
     for (int i = 0; i < in[1].rank; i++)
@@ -279,7 +287,8 @@ rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type 
     return bounded(op, out, err);
 }
 
-rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                        rp_error *err)
 {
     (void)n_in;
     if (in[0].rank >= RP_MAX_RANK || attr[0].i < 0 || (uint64_t)attr[0].i > count_max ||
@@ -291,7 +300,8 @@ rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in,
     return bounded(op, out, err);
 }
 
-rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     int64_t last = -1;
 
@@ -309,7 +319,8 @@ rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return RP_OK;
 }
 
-rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     (void)n_in;
     if (!axis_valid(attr[0].i, &in[0]) || in[0].shape[attr[0].i] == 0)
@@ -371,13 +382,15 @@ rp_status infer_cross_entropy_grad(const rp_op *op, const rp_attr *attr, const r
                                    rp_error *err)
 {
     (void)attr, (void)n_in;
-    if (!labels_fit(&in[1], &in[2]) || in[0].dtype != in[1].dtype || in[0].rank != 1 || in[0].shape[0] != in[1].shape[0])
+    if (!labels_fit(&in[1], &in[2]) || in[0].dtype != in[1].dtype || in[0].rank != 1 ||
+        in[0].shape[0] != in[1].shape[0])
         return refuse(op, &in[0], &in[1], "a gradient [rows], logits [rows, classes] and labels [rows]", err);
     out[0] = in[1];
     return RP_OK;
 }
 
-rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     rp_type a = in[0], b = in[1];
 
@@ -394,7 +407,8 @@ rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return bounded(op, out, err);
 }
 
-rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     (void)n_in;
     if (!is_rng(&in[0]))
@@ -406,7 +420,8 @@ rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 }
 
 /* p, its moments, g; then scalars. Outputs: p and its moments. */
-rp_status infer_optimizer(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_optimizer(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                          rp_error *err)
 {
     size_t tensors = (size_t)op->n_out + 1;
 

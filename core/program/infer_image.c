@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shape rules of convolution, pooling and batch norm (CONTRACT 4.5, 7.8). Every attribute is checked here, since the kernels
- * compute with them as they are: strides divide, windows are walked, products with sizes must not overflow. */
+ * Shape rules of convolution, pooling and batch norm (CONTRACT 4.5, 7.8). Every attribute is checked here, since the
+ * kernels compute with them as they are: strides divide, windows are walked, products with sizes must not overflow. */
 #include "core/program/infer.h"
 
 #include "core/program/infer_check.h"
@@ -8,7 +8,8 @@
 /* Of strides, paddings, dilations and windows: times a length, itself at most 2^40, that still fits 64 bits. */
 static const int64_t place_max = (int64_t)1 << 20;
 
-static rp_status check_list(const rp_op *op, const rp_attr *attr, int index, int n, int64_t least, int64_t most, rp_error *err)
+static rp_status check_list(const rp_op *op, const rp_attr *attr, int index, int n, int64_t least, int64_t most,
+                            rp_error *err)
 {
     const rp_attr *a = &attr[index];
     bool fine = a->n == n;
@@ -16,8 +17,8 @@ static rp_status check_list(const rp_op *op, const rp_attr *attr, int index, int
     for (int i = 0; i < n && fine; i++)
         fine = a->list[i] >= least && a->list[i] <= most;
     return fine ? RP_OK
-                : rp_fail(err, RP_ESHAPE, "%s: %s: expected %d integers from %lld to %lld", op->name, op->attr[index].name, n,
-                          (long long)least, (long long)most);
+                : rp_fail(err, RP_ESHAPE, "%s: %s: expected %d integers from %lld to %lld", op->name,
+                          op->attr[index].name, n, (long long)least, (long long)most);
 }
 
 /* Attributes 0 to 2 of every row here: how windows lie on an image. */
@@ -43,8 +44,8 @@ static size_t span_of(const rp_attr *attr, int d, size_t taps)
 }
 
 /* y: the image of k channels that windows of taps give on x. Attributes 0 to 2 have been checked. */
-static rp_status slide(const rp_op *op, const rp_attr *attr, const rp_type *x, const size_t taps[2], size_t k, rp_type *y,
-                       rp_error *err)
+static rp_status slide(const rp_op *op, const rp_attr *attr, const rp_type *x, const size_t taps[2], size_t k,
+                       rp_type *y, rp_error *err)
 {
     *y = *x;
     y->shape[3] = k;
@@ -53,8 +54,9 @@ static rp_status slide(const rp_op *op, const rp_attr *attr, const rp_type *x, c
         size_t span = span_of(attr, d, taps[d]);
 
         if (span > padded)
-            return rp_fail(err, RP_ESHAPE, "%s: found a window of %zu over a %s of %zu with padding, expected one that fits",
-                           op->name, span, d ? "width" : "height", padded);
+            return rp_fail(err, RP_ESHAPE,
+                           "%s: found a window of %zu over a %s of %zu with padding, expected one that fits", op->name,
+                           span, d ? "width" : "height", padded);
         y->shape[1 + d] = (padded - span) / (size_t)attr[0].list[d] + 1;
     }
     return bounded(op, y, err);
@@ -90,7 +92,8 @@ static rp_status fit_conv(const rp_op *op, const rp_attr *attr, const rp_type *x
     return slide(op, attr, x, weight->shape, weight->shape[3], y, err);
 }
 
-rp_status infer_conv2d(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_conv2d(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
 {
     (void)n_in;
     return fit_conv(op, attr, &in[0], &in[1], &out[0], err);
@@ -128,9 +131,12 @@ rp_status infer_conv2d_grad_input(const rp_op *op, const rp_attr *attr, const rp
     if (status != RP_OK)
         return status;
     if (!is_four(g, true) || !is_four(weight, false) || attr[3].i < 1 || (uint64_t)attr[3].i > weight->shape[3])
-        return refuse(op, g, weight, "a gradient [n, oh, ow, k], a weight [r, s, c / groups, k] and 1 to k groups", err);
-    out[0] = (rp_type){g->dtype, 4, {g->shape[0], (size_t)attr[4].list[0], (size_t)attr[4].list[1],
-                                     weight->shape[2] * (size_t)attr[3].i}};
+        return refuse(op, g, weight, "a gradient [n, oh, ow, k], a weight [r, s, c / groups, k] and 1 to k groups",
+                      err);
+    out[0] = (rp_type){
+        g->dtype,
+        4,
+        {g->shape[0], (size_t)attr[4].list[0], (size_t)attr[4].list[1], weight->shape[2] * (size_t)attr[3].i}};
     status = bounded(op, &out[0], err);
     if (status == RP_OK)
         status = fit_conv(op, attr, &out[0], weight, &y, err);
@@ -149,8 +155,8 @@ rp_status infer_conv2d_grad_weight(const rp_op *op, const rp_attr *attr, const r
         return status;
     if (!is_four(x, true) || !is_four(g, true) || attr[3].i < 1 || x->shape[3] % (uint64_t)attr[3].i)
         return refuse(op, x, g, "an image [n, h, w, c], a gradient [n, oh, ow, k] and groups that divide c", err);
-    out[0] = (rp_type){x->dtype, 4, {(size_t)attr[4].list[0], (size_t)attr[4].list[1], x->shape[3] / (size_t)attr[3].i,
-                                     g->shape[3]}};
+    out[0] = (rp_type){
+        x->dtype, 4, {(size_t)attr[4].list[0], (size_t)attr[4].list[1], x->shape[3] / (size_t)attr[3].i, g->shape[3]}};
     status = bounded(op, &out[0], err);
     if (status == RP_OK)
         status = fit_conv(op, attr, x, &out[0], &y, err);
@@ -173,7 +179,8 @@ static rp_status fit_pool(const rp_op *op, const rp_attr *attr, const rp_type *x
     for (int d = 0; d < 2; d++) {
         taps[d] = (size_t)attr[3].list[d];
         /* it would have outputs of nothing but padding */
-        if ((size_t)attr[1].list[d] >= span_of(attr, d, taps[d]) || (size_t)attr[1].list[d + 2] >= span_of(attr, d, taps[d]))
+        if ((size_t)attr[1].list[d] >= span_of(attr, d, taps[d]) ||
+            (size_t)attr[1].list[d + 2] >= span_of(attr, d, taps[d]))
             return rp_fail(err, RP_ESHAPE, "%s: expected less padding than the window covers", op->name);
     }
     return slide(op, attr, x, taps, x->shape[3], y, err);
@@ -232,7 +239,8 @@ static rp_status check_channels(const rp_op *op, const rp_attr *attr, const rp_t
     return RP_OK;
 }
 
-rp_status infer_batch_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+rp_status infer_batch_norm(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                           rp_error *err)
 {
     out[0] = in[0];
     return check_channels(op, attr, &in[0], in, 1, n_in, err);

@@ -24,7 +24,14 @@ void rp_type_text(const rp_type *type, char *out, size_t size); /* "f32[3,4]"; s
 rp_view rp_view_of(const rp_type *type, void *data);
 bool rp_view_contiguous(const rp_view *view);
 
-typedef enum rp_attr_kind { RP_ATTR_NONE, RP_ATTR_INT, RP_ATTR_BOOL, RP_ATTR_REAL, RP_ATTR_LIST, RP_ATTR_DTYPE } rp_attr_kind;
+typedef enum rp_attr_kind {
+    RP_ATTR_NONE,
+    RP_ATTR_INT,
+    RP_ATTR_BOOL,
+    RP_ATTR_REAL,
+    RP_ATTR_LIST,
+    RP_ATTR_DTYPE
+} rp_attr_kind;
 
 typedef struct rp_attr_spec {
     const char *name;
@@ -32,9 +39,9 @@ typedef struct rp_attr_spec {
 } rp_attr_spec;
 
 enum {
-    RP_OP_BROADCAST = 1, /* inputs are broadcast to the output's shape by strides before the kernel runs */
-    RP_OP_INPLACE = 2,   /* output i may share input i's memory when types and layout agree */
-    RP_OP_INDEXED = 4,   /* an input holds indices: the executor checks their range before the kernel runs */
+    RP_OP_BROADCAST = 1,  /* inputs are broadcast to the output's shape by strides before the kernel runs */
+    RP_OP_INPLACE = 2,    /* output i may share input i's memory when types and layout agree */
+    RP_OP_INDEXED = 4,    /* an input holds indices: the executor checks their range before the kernel runs */
     RP_OP_ELEMENTWISE = 8 /* element i of the outputs needs only element i of the operands of their shape */
 };
 enum {

@@ -65,54 +65,198 @@ rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n)
     return out[0];
 }
 
-rp_tensor rp_neg(rp_tensor x) { return unary(RP_OP_neg, x); }
-rp_tensor rp_exp(rp_tensor x) { return unary(RP_OP_exp, x); }
-rp_tensor rp_log(rp_tensor x) { return unary(RP_OP_log, x); }
-rp_tensor rp_log1p(rp_tensor x) { return unary(RP_OP_log1p, x); }
-rp_tensor rp_sqrt(rp_tensor x) { return unary(RP_OP_sqrt, x); }
-rp_tensor rp_tanh(rp_tensor x) { return unary(RP_OP_tanh, x); }
-rp_tensor rp_sigmoid(rp_tensor x) { return unary(RP_OP_sigmoid, x); }
-rp_tensor rp_erf(rp_tensor x) { return unary(RP_OP_erf, x); }
-rp_tensor rp_relu(rp_tensor x) { return unary(RP_OP_relu, x); }
-rp_tensor rp_gelu(rp_tensor x) { return unary(RP_OP_gelu, x); }
-rp_tensor rp_abs(rp_tensor x) { return unary(RP_OP_abs, x); }
-rp_tensor rp_expm1(rp_tensor x) { return unary(RP_OP_expm1, x); }
-rp_tensor rp_exp2(rp_tensor x) { return unary(RP_OP_exp2, x); }
-rp_tensor rp_log2(rp_tensor x) { return unary(RP_OP_log2, x); }
-rp_tensor rp_log10(rp_tensor x) { return unary(RP_OP_log10, x); }
-rp_tensor rp_sin(rp_tensor x) { return unary(RP_OP_sin, x); }
-rp_tensor rp_cos(rp_tensor x) { return unary(RP_OP_cos, x); }
-rp_tensor rp_tan(rp_tensor x) { return unary(RP_OP_tan, x); }
-rp_tensor rp_sinh(rp_tensor x) { return unary(RP_OP_sinh, x); }
-rp_tensor rp_cosh(rp_tensor x) { return unary(RP_OP_cosh, x); }
-rp_tensor rp_asin(rp_tensor x) { return unary(RP_OP_asin, x); }
-rp_tensor rp_acos(rp_tensor x) { return unary(RP_OP_acos, x); }
-rp_tensor rp_atan(rp_tensor x) { return unary(RP_OP_atan, x); }
-rp_tensor rp_erfc(rp_tensor x) { return unary(RP_OP_erfc, x); }
-rp_tensor rp_rsqrt(rp_tensor x) { return unary(RP_OP_rsqrt, x); }
-rp_tensor rp_cbrt(rp_tensor x) { return unary(RP_OP_cbrt, x); }
-rp_tensor rp_logical_not(rp_tensor x) { return unary(RP_OP_logical_not, x); }
-rp_tensor rp_add(rp_tensor a, rp_tensor b) { return binary(RP_OP_add, a, b); }
-rp_tensor rp_sub(rp_tensor a, rp_tensor b) { return binary(RP_OP_sub, a, b); }
-rp_tensor rp_mul(rp_tensor a, rp_tensor b) { return binary(RP_OP_mul, a, b); }
-rp_tensor rp_div(rp_tensor a, rp_tensor b) { return binary(RP_OP_div, a, b); }
-rp_tensor rp_maximum(rp_tensor a, rp_tensor b) { return binary(RP_OP_maximum, a, b); }
-rp_tensor rp_minimum(rp_tensor a, rp_tensor b) { return binary(RP_OP_minimum, a, b); }
-rp_tensor rp_eq(rp_tensor a, rp_tensor b) { return binary(RP_OP_eq, a, b); }
-rp_tensor rp_ne(rp_tensor a, rp_tensor b) { return binary(RP_OP_ne, a, b); }
-rp_tensor rp_lt(rp_tensor a, rp_tensor b) { return binary(RP_OP_lt, a, b); }
-rp_tensor rp_le(rp_tensor a, rp_tensor b) { return binary(RP_OP_le, a, b); }
-rp_tensor rp_gt(rp_tensor a, rp_tensor b) { return binary(RP_OP_gt, a, b); }
-rp_tensor rp_ge(rp_tensor a, rp_tensor b) { return binary(RP_OP_ge, a, b); }
-rp_tensor rp_logical_and(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_and, a, b); }
-rp_tensor rp_logical_or(rp_tensor a, rp_tensor b) { return binary(RP_OP_logical_or, a, b); }
-rp_tensor rp_pow(rp_tensor x, rp_tensor y) { return binary(RP_OP_pow, x, y); }
-rp_tensor rp_atan2(rp_tensor y, rp_tensor x) { return binary(RP_OP_atan2, y, x); }
-rp_tensor rp_hypot(rp_tensor x, rp_tensor y) { return binary(RP_OP_hypot, x, y); }
-rp_tensor rp_softmax(rp_tensor x) { return unary(RP_OP_softmax, x); }
-rp_tensor rp_log_softmax(rp_tensor x) { return unary(RP_OP_log_softmax, x); }
-rp_tensor rp_matmul(rp_tensor a, rp_tensor b) { return binary(RP_OP_matmul, a, b); }
-rp_tensor rp_embedding(rp_tensor table, rp_tensor index) { return rp_gather(table, index, 0); }
+rp_tensor rp_neg(rp_tensor x)
+{
+    return unary(RP_OP_neg, x);
+}
+rp_tensor rp_exp(rp_tensor x)
+{
+    return unary(RP_OP_exp, x);
+}
+rp_tensor rp_log(rp_tensor x)
+{
+    return unary(RP_OP_log, x);
+}
+rp_tensor rp_log1p(rp_tensor x)
+{
+    return unary(RP_OP_log1p, x);
+}
+rp_tensor rp_sqrt(rp_tensor x)
+{
+    return unary(RP_OP_sqrt, x);
+}
+rp_tensor rp_tanh(rp_tensor x)
+{
+    return unary(RP_OP_tanh, x);
+}
+rp_tensor rp_sigmoid(rp_tensor x)
+{
+    return unary(RP_OP_sigmoid, x);
+}
+rp_tensor rp_erf(rp_tensor x)
+{
+    return unary(RP_OP_erf, x);
+}
+rp_tensor rp_relu(rp_tensor x)
+{
+    return unary(RP_OP_relu, x);
+}
+rp_tensor rp_gelu(rp_tensor x)
+{
+    return unary(RP_OP_gelu, x);
+}
+rp_tensor rp_abs(rp_tensor x)
+{
+    return unary(RP_OP_abs, x);
+}
+rp_tensor rp_expm1(rp_tensor x)
+{
+    return unary(RP_OP_expm1, x);
+}
+rp_tensor rp_exp2(rp_tensor x)
+{
+    return unary(RP_OP_exp2, x);
+}
+rp_tensor rp_log2(rp_tensor x)
+{
+    return unary(RP_OP_log2, x);
+}
+rp_tensor rp_log10(rp_tensor x)
+{
+    return unary(RP_OP_log10, x);
+}
+rp_tensor rp_sin(rp_tensor x)
+{
+    return unary(RP_OP_sin, x);
+}
+rp_tensor rp_cos(rp_tensor x)
+{
+    return unary(RP_OP_cos, x);
+}
+rp_tensor rp_tan(rp_tensor x)
+{
+    return unary(RP_OP_tan, x);
+}
+rp_tensor rp_sinh(rp_tensor x)
+{
+    return unary(RP_OP_sinh, x);
+}
+rp_tensor rp_cosh(rp_tensor x)
+{
+    return unary(RP_OP_cosh, x);
+}
+rp_tensor rp_asin(rp_tensor x)
+{
+    return unary(RP_OP_asin, x);
+}
+rp_tensor rp_acos(rp_tensor x)
+{
+    return unary(RP_OP_acos, x);
+}
+rp_tensor rp_atan(rp_tensor x)
+{
+    return unary(RP_OP_atan, x);
+}
+rp_tensor rp_erfc(rp_tensor x)
+{
+    return unary(RP_OP_erfc, x);
+}
+rp_tensor rp_rsqrt(rp_tensor x)
+{
+    return unary(RP_OP_rsqrt, x);
+}
+rp_tensor rp_cbrt(rp_tensor x)
+{
+    return unary(RP_OP_cbrt, x);
+}
+rp_tensor rp_logical_not(rp_tensor x)
+{
+    return unary(RP_OP_logical_not, x);
+}
+rp_tensor rp_add(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_add, a, b);
+}
+rp_tensor rp_sub(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_sub, a, b);
+}
+rp_tensor rp_mul(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_mul, a, b);
+}
+rp_tensor rp_div(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_div, a, b);
+}
+rp_tensor rp_maximum(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_maximum, a, b);
+}
+rp_tensor rp_minimum(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_minimum, a, b);
+}
+rp_tensor rp_eq(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_eq, a, b);
+}
+rp_tensor rp_ne(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_ne, a, b);
+}
+rp_tensor rp_lt(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_lt, a, b);
+}
+rp_tensor rp_le(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_le, a, b);
+}
+rp_tensor rp_gt(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_gt, a, b);
+}
+rp_tensor rp_ge(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_ge, a, b);
+}
+rp_tensor rp_logical_and(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_logical_and, a, b);
+}
+rp_tensor rp_logical_or(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_logical_or, a, b);
+}
+rp_tensor rp_pow(rp_tensor x, rp_tensor y)
+{
+    return binary(RP_OP_pow, x, y);
+}
+rp_tensor rp_atan2(rp_tensor y, rp_tensor x)
+{
+    return binary(RP_OP_atan2, y, x);
+}
+rp_tensor rp_hypot(rp_tensor x, rp_tensor y)
+{
+    return binary(RP_OP_hypot, x, y);
+}
+rp_tensor rp_softmax(rp_tensor x)
+{
+    return unary(RP_OP_softmax, x);
+}
+rp_tensor rp_log_softmax(rp_tensor x)
+{
+    return unary(RP_OP_log_softmax, x);
+}
+rp_tensor rp_matmul(rp_tensor a, rp_tensor b)
+{
+    return binary(RP_OP_matmul, a, b);
+}
+rp_tensor rp_embedding(rp_tensor table, rp_tensor index)
+{
+    return rp_gather(table, index, 0);
+}
 
 rp_tensor rp_pow_int(rp_tensor x, int64_t exponent)
 {
@@ -358,8 +502,8 @@ rp_tensor rp_dropout(rp_tensor x, double rate, rp_tensor rng, int64_t stream)
     return apply(RP_OP_dropout, attr, (rp_tensor[]){x, rng}, 2);
 }
 
-static rp_tensor random_tensor(rp_op_id id, rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape,
-                               double a, double b)
+static rp_tensor random_tensor(rp_op_id id, rp_tensor rng, int64_t stream, rp_dtype dtype, int rank,
+                               const size_t *shape, double a, double b)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.r = a}, {.r = b}, {.i = stream}, {0}, {.i = dtype}};
 

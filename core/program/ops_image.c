@@ -82,7 +82,8 @@ rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups
         return rp_no_tensor();
     }
     if (place && (place->stride[0] || place->dilation[0] || place->padding[0] || place->padding[2])) {
-        rp_graph_fail(x.graph, RP_EARG, "conv1d: a stride, dilation or padding of the height, which a row does not have");
+        rp_graph_fail(x.graph, RP_EARG,
+                      "conv1d: a stride, dilation or padding of the height, which a row does not have");
         return rp_no_tensor();
     }
     wide = flat(x, 1, true);

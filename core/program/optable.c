@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The op table. A new operation is a row here, its name in ops.def, a contract clause, a reference kernel and a test row. */
+ * The op table. A new operation is a row here, its name in ops.def, a contract clause, a reference kernel and a test
+ * row. */
 #include <string.h>
 
 #include "core/program/grads.h"
@@ -19,11 +20,26 @@
     [RP_OP_##name_] = {#name_, RP_K_copy, 1, 1, 0, RP_D_ANY | RP_D_BF16, infer_, alias_, vjp_, {__VA_ARGS__}}
 #define OP(name_, n_in_, n_out_, flags_, dtypes_, infer_, vjp_, ...) \
     [RP_OP_##name_] = {#name_, RP_K_##name_, n_in_, n_out_, flags_, dtypes_, infer_, NULL, vjp_, {__VA_ARGS__}}
-#define INT(name_) {name_, RP_ATTR_INT}
-#define BOOL(name_) {name_, RP_ATTR_BOOL}
-#define REAL(name_) {name_, RP_ATTR_REAL}
-#define LIST(name_) {name_, RP_ATTR_LIST}
-#define DTYPE(name_) {name_, RP_ATTR_DTYPE}
+#define INT(name_) \
+    { \
+        name_, RP_ATTR_INT \
+    }
+#define BOOL(name_) \
+    { \
+        name_, RP_ATTR_BOOL \
+    }
+#define REAL(name_) \
+    { \
+        name_, RP_ATTR_REAL \
+    }
+#define LIST(name_) \
+    { \
+        name_, RP_ATTR_LIST \
+    }
+#define DTYPE(name_) \
+    { \
+        name_, RP_ATTR_DTYPE \
+    }
 #define PLACEMENT LIST("stride"), LIST("padding"), LIST("dilation")
 
 static const rp_op table[RP_OP_COUNT] = {
@@ -96,17 +112,18 @@ static const rp_op table[RP_OP_COUNT] = {
        REAL("weight_decay")),
     OP(adamw, 7, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("beta1"), REAL("beta2"), REAL("eps"),
        REAL("weight_decay")),
-    OP(rmsprop, 5, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("alpha"), REAL("eps"), REAL("momentum"),
-       REAL("weight_decay")),
+    OP(rmsprop, 5, 3, EACH | RP_OP_INPLACE, RP_D_FLOAT, infer_optimizer, NULL, REAL("alpha"), REAL("eps"),
+       REAL("momentum"), REAL("weight_decay")),
     OP(conv2d, 2, 1, 0, RP_D_FLOAT, infer_conv2d, vjp_conv2d, PLACEMENT, INT("groups")),
     OP(conv2d_grad_input, 2, 1, 0, RP_D_FLOAT, infer_conv2d_grad_input, vjp_conv2d_grad_input, PLACEMENT, INT("groups"),
        LIST("size")),
-    OP(conv2d_grad_weight, 2, 1, 0, RP_D_FLOAT, infer_conv2d_grad_weight, vjp_conv2d_grad_weight, PLACEMENT, INT("groups"),
-       LIST("size")),
+    OP(conv2d_grad_weight, 2, 1, 0, RP_D_FLOAT, infer_conv2d_grad_weight, vjp_conv2d_grad_weight, PLACEMENT,
+       INT("groups"), LIST("size")),
     OP(max_pool, 1, 1, 0, RP_D_FLOAT, infer_pool, vjp_max_pool, PLACEMENT, LIST("window")),
     OP(max_pool_grad, 2, 1, 0, RP_D_FLOAT, infer_max_pool_grad, vjp_max_pool_grad, PLACEMENT, LIST("window")),
     OP(avg_pool, 1, 1, 0, RP_D_FLOAT, infer_pool, vjp_avg_pool, PLACEMENT, LIST("window")),
-    OP(avg_pool_grad, 1, 1, 0, RP_D_FLOAT, infer_avg_pool_grad, vjp_avg_pool_grad, PLACEMENT, LIST("window"), LIST("size")),
+    OP(avg_pool_grad, 1, 1, 0, RP_D_FLOAT, infer_avg_pool_grad, vjp_avg_pool_grad, PLACEMENT, LIST("window"),
+       LIST("size")),
     OP(batch_norm, 5, 1, 0, RP_D_FLOAT, infer_batch_norm, vjp_batch_norm, REAL("eps")),
     OP(batch_norm_train, 3, 3, 0, RP_D_FLOAT, infer_batch_norm_train, vjp_batch_norm_train, REAL("eps")),
     OP(batch_norm_grad, 5, 3, 0, RP_D_FLOAT, infer_batch_norm_grad, vjp_batch_norm_grad, REAL("eps")),

@@ -76,8 +76,8 @@ static rp_status add_value(rp_program *p, const rp_type *type, uint32_t *value, 
     return RP_OK;
 }
 
-rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type, uint32_t *value,
-                               rp_error *err)
+rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
+                               uint32_t *value, rp_error *err)
 {
     void *array = p->input;
     rp_status status;
@@ -100,8 +100,8 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
     return RP_OK;
 }
 
-static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in, rp_type *out,
-                       rp_error *err)
+static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
+                       rp_type *out, rp_error *err)
 {
     rp_type few[8], *types = n_in <= 8 ? few : rp_malloc(n_in * sizeof *types);
     rp_status status;
@@ -167,9 +167,7 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
         memcpy(instr.in, in, n_in * sizeof *in);
     memcpy(instr.attr, attr ? attr : none, sizeof instr.attr);
     if (rp_op_index(op) == RP_OP_fill)
-        instr.attr[0].i = RP_D_REAL & 1u << type[0].dtype
-                              ? 0
-                              : fill_integer(instr.attr[0].r, type[0].dtype);
+        instr.attr[0].i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(instr.attr[0].r, type[0].dtype);
     for (int i = 0; i < op->n_out && status == RP_OK; i++)
         status = add_value(p, &type[i], &instr.out[i], err);
     if (status != RP_OK) {

@@ -7,7 +7,8 @@
 #include "base/buffer.h"
 #include "core/program/op.h"
 
-/* Where an input comes from: the run's state (changes from step to step), its data (bound once), or a feed of the step. */
+/* Where an input comes from: the run's state (changes from step to step), its data (bound once), or a feed of the step.
+ */
 typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
 /* Where an output goes: the new value of a state, or a result of the step. */
 typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
@@ -52,8 +53,8 @@ rp_program *rp_program_new(void); /* NULL: out of memory */
 void rp_program_free(rp_program *program);
 rp_program *rp_program_copy(const rp_program *program);
 /* Appending; each checks names, ranges and types. */
-rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type, uint32_t *value,
-                               rp_error *err);
+rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
+                               uint32_t *value, rp_error *err);
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err);
 /* A second output of the same kind and name replaces the first. */

@@ -328,7 +328,8 @@ static rp_status parse_output(rp_program *p, const json_t *row, size_t index, co
     status = rp_program_add_output(p, (rp_output_kind)kind, name, (uint32_t)json_integer_value(value), err);
     if (status == RP_OK && p->n_outputs == before)
         return malformed(where, "repeated output", index, err);
-    return status == RP_OK || status == RP_ENOMEM ? status : rp_fail_at(err, RP_EFORMAT, "%s: output %zu", where, index);
+    return status == RP_OK || status == RP_ENOMEM ? status
+                                                  : rp_fail_at(err, RP_EFORMAT, "%s: output %zu", where, index);
 }
 
 static rp_status parse_body(rp_program *p, const json_t *json, const char *where, rp_error *err)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recipe's vocabulary: tree to struct, with every default and every rule between keys (data: in recipe_data.c, model:
- * in recipe_model.c).
- * Writing the struct as resolved JSON is recipe_write.c; reading that JSON back must give the same JSON again, or it
- * was not ours. */
+ * The recipe's vocabulary: tree to struct, with every default and every rule between keys (data: in recipe_data.c,
+ * model: in recipe_model.c). Writing the struct as resolved JSON is recipe_write.c; reading that JSON back must give
+ * the same JSON again, or it was not ours. */
 #include "core/recipe/recipe.h"
 
 #include <string.h>
@@ -20,8 +19,8 @@ static const rp_range gamma_range = {0, 1, true, false, "a number above 0, at mo
 
 static void read_optimizer(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"kind", "lr", "weight_decay", "momentum", "nesterov",
-                                       "beta1", "beta2", "alpha", "eps"};
+    static const char *const keys[] = {"kind",  "lr",    "weight_decay", "momentum", "nesterov",
+                                       "beta1", "beta2", "alpha",        "eps"};
     const rp_node *map = rp_recipe_section(reader, train, "train.optimizer");
     int kind;
     bool adam;
@@ -96,8 +95,8 @@ static void read_loss(rp_recipe_reader *reader, const rp_node *train, rp_recipe 
 
 static void read_train(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards", "accumulate", "shuffle", "loss",
-                                       "task", "clip_norm", "optimizer", "schedule"};
+    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",    "accumulate", "shuffle",
+                                       "loss",   "task",  "clip_norm", "optimizer", "schedule"};
     int64_t parts;
 
     if (train == NULL)
@@ -162,7 +161,8 @@ static void read_parent(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     out->parent.retrain = mode == 1;
     weights = reader->status == RP_OK ? rp_node_find(map, "weights") : NULL;
     if (weights != NULL && !(weights->kind == RP_NODE_SCALAR && strcmp(weights->text, "final") == 0) &&
-        !(rp_node_int(weights, &out->parent.checkpoint) && out->parent.checkpoint > 0 && out->parent.checkpoint < limit))
+        !(rp_node_int(weights, &out->parent.checkpoint) && out->parent.checkpoint > 0 &&
+          out->parent.checkpoint < limit))
         rp_recipe_wrong(reader, weights, "parent.weights", "final, or the number of steps of a checkpoint", NULL);
     if (reader->json && rp_recipe_applies(reader, map, "parent.updates", !out->parent.retrain, "to mode continue"))
         rp_recipe_int(reader, map, "parent.updates", &out->parent.updates, 0, 0, limit);
@@ -286,8 +286,10 @@ rp_status rp_recipe_from_json(rp_recipe **out, const json_t *json, const char *w
     if (status == RP_OK && !json_equal((*out)->json, json)) {
         rp_recipe_free(*out);
         *out = NULL;
-        return rp_fail(err, RP_EFORMAT, "%s: not a resolved recipe: a default is not written out or a value is not in "
-                       "its canonical form", where);
+        return rp_fail(err, RP_EFORMAT,
+                       "%s: not a resolved recipe: a default is not written out or a value is not in "
+                       "its canonical form",
+                       where);
     }
     return status;
 }

@@ -39,68 +39,69 @@ typedef struct rp_conv_layer {
     int64_t kernel[2];   /* kernel: [3] */
     int64_t stride[2];   /* stride: [1] */
     int64_t dilation[2]; /* dilation: [1] */
-    bool winograd;       /* algorithm: [direct] direct|winograd: conv2d or conv2d_winograd; the JSON has it for winograd only */
-    int64_t groups;      /* groups: [1] divides the channels before and after */
-    rp_padding padding;  /* padding: [same] same: ceil(input / stride) positions; valid: none */
-    rp_pooling pool;        /* pool: [none] none|max|avg, after the activation */
-    int64_t pool_size[2];/* pool_size: [2] window and stride; with a pool only */
+    bool winograd;  /* algorithm: [direct] direct|winograd: conv2d or conv2d_winograd; the JSON has it for winograd only
+                     */
+    int64_t groups; /* groups: [1] divides the channels before and after */
+    rp_padding padding;   /* padding: [same] same: ceil(input / stride) positions; valid: none */
+    rp_pooling pool;      /* pool: [none] none|max|avg, after the activation */
+    int64_t pool_size[2]; /* pool_size: [2] window and stride; with a pool only */
 } rp_conv_layer;
 
 /* Keys of the YAML are the member names, nested as commented; defaults in brackets. A key that does not apply (momentum
  * with adamw, dropout without hidden layers, folds with train_on_all ...) is refused, and absent from the JSON. */
 typedef struct rp_recipe {
-    int64_t reprise;               /* reprise: 1 (recipe version, required) */
-    char *name;                    /* name: [""] free text */
-    uint64_t seed;                 /* seed: [0] 0 .. 2^53-1 */
-    struct {                       /* data: */
-        char *csv;                 /*   csv: path relative to the recipe file (required) */
-        bool header;               /*   header: [true] */
-        char delimiter;            /*   delimiter: [","] one printable byte or "\t" */
-        rp_column_ref target;      /*   target: name or index (required) */
-        char *positive;            /*   positive: [null] the positive class of a two-class target; null: the last */
-        rp_column_rule *columns;   /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
+    int64_t reprise;             /* reprise: 1 (recipe version, required) */
+    char *name;                  /* name: [""] free text */
+    uint64_t seed;               /* seed: [0] 0 .. 2^53-1 */
+    struct {                     /* data: */
+        char *csv;               /*   csv: path relative to the recipe file (required) */
+        bool header;             /*   header: [true] */
+        char delimiter;          /*   delimiter: [","] one printable byte or "\t" */
+        rp_column_ref target;    /*   target: name or index (required) */
+        char *positive;          /*   positive: [null] the positive class of a two-class target; null: the last */
+        rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
         size_t n_columns;
-        char **missing;            /*   missing: ["", "NA", "?"] cell texts that mean "no value" */
+        char **missing; /*   missing: ["", "NA", "?"] cell texts that mean "no value" */
         size_t n_missing;
         rp_missing_rule missing_numeric;     /* missing_numeric: [mean] error|mean (mean of the training part) */
         rp_missing_rule missing_categorical; /* missing_categorical: [category] error|category */
-        bool standardize;          /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
-        int64_t folds, fold;       /*   folds: [5] >= 2, fold: [0] which one validates; or: */
-        bool stratify;             /*   stratify: [true] folds keep class shares (classification only) */
-        bool train_on_all;         /*   train_on_all: [false] no validation part; folds and fold must be absent */
+        bool standardize;    /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
+        int64_t folds, fold; /*   folds: [5] >= 2, fold: [0] which one validates; or: */
+        bool stratify;       /*   stratify: [true] folds keep class shares (classification only) */
+        bool train_on_all;   /*   train_on_all: [false] no validation part; folds and fold must be absent */
     } data;
-    struct {                       /* model: */
-        int64_t image[3];          /* image: [height, width, channels] of the features, in this order; with conv */
+    struct {              /* model: */
+        int64_t image[3]; /* image: [height, width, channels] of the features, in this order; with conv */
         rp_conv_layer conv[RP_MAX_CONV]; /* conv: list of convolution layers, before the hidden ones */
         size_t n_conv;
         int64_t hidden[RP_MAX_HIDDEN]; /* hidden: [[]] widths; none gives logistic or linear regression */
         size_t n_hidden;
-        rp_activation activation;  /*   activation: [relu] relu|gelu|tanh|sigmoid */
-        double dropout;            /*   dropout: [0] 0 <= p <= 0.99, after each hidden layer's activation */
-        bool layer_norm;           /*   layer_norm: [false] before each activation, over the last axis */
+        rp_activation activation; /*   activation: [relu] relu|gelu|tanh|sigmoid */
+        double dropout;           /*   dropout: [0] 0 <= p <= 0.99, after each hidden layer's activation */
+        bool layer_norm;          /*   layer_norm: [false] before each activation, over the last axis */
     } model;
-    struct {                       /* train: */
-        int64_t epochs;            /*   epochs: [10] */
-        int64_t batch;             /*   batch: [32] rows a step */
-        bool drop_last;            /*   drop_last: [false] drop a last, smaller batch */
-        int64_t shards;            /*   shards: [1] each batch is cut in so many shards; batch % shards must be 0 */
-        int64_t accumulate;        /*   accumulate: [1] micro-batches a step, in order; batch % (shards*accumulate) = 0 */
-        bool shuffle;              /*   shuffle: [true] */
-        rp_loss loss;              /*   loss: [auto] auto|bce|cross_entropy|mse; auto: bce for two classes,
+    struct {                /* train: */
+        int64_t epochs;     /*   epochs: [10] */
+        int64_t batch;      /*   batch: [32] rows a step */
+        bool drop_last;     /*   drop_last: [false] drop a last, smaller batch */
+        int64_t shards;     /*   shards: [1] each batch is cut in so many shards; batch % shards must be 0 */
+        int64_t accumulate; /*   accumulate: [1] micro-batches a step, in order; batch % (shards*accumulate) = 0 */
+        bool shuffle;       /*   shuffle: [true] */
+        rp_loss loss;       /*   loss: [auto] auto|bce|cross_entropy|mse; auto: bce for two classes,
                                         cross_entropy for more (resolved by the data: stays auto in the
                                         JSON), mse for a regression, where it is the only one */
-        bool regression;           /*   task: [classification] classification|regression */
-        double clip_norm;          /*   clip_norm: [0] 0: no clipping */
-        struct {                   /*   optimizer: mapping */
-            rp_optimizer_kind kind;/*     kind: [adamw] sgd|adam|adamw|rmsprop */
-            double lr;             /*     lr: [0.001] > 0 */
-            double weight_decay;   /*     weight_decay: [0.01 for adamw, else 0] */
-            double momentum;       /*     momentum: [0] sgd, rmsprop only */
-            bool nesterov;         /*     nesterov: [false] sgd only, needs momentum > 0 */
-            double beta1, beta2;   /*     beta1: [0.9] beta2: [0.999] adam, adamw only */
-            double alpha;          /*     alpha: [0.99] rmsprop only */
-            double eps;            /*     eps: [1e-8] not sgd */
+        bool regression;    /*   task: [classification] classification|regression */
+        double clip_norm;   /*   clip_norm: [0] 0: no clipping */
+        struct {            /*   optimizer: mapping */
+            rp_optimizer_kind kind; /*     kind: [adamw] sgd|adam|adamw|rmsprop */
+            double lr;              /*     lr: [0.001] > 0 */
+            double weight_decay;    /*     weight_decay: [0.01 for adamw, else 0] */
+            double momentum;        /*     momentum: [0] sgd, rmsprop only */
+            bool nesterov;          /*     nesterov: [false] sgd only, needs momentum > 0 */
+            double beta1, beta2;    /*     beta1: [0.9] beta2: [0.999] adam, adamw only */
+            double alpha;           /*     alpha: [0.99] rmsprop only */
+            double eps;             /*     eps: [1e-8] not sgd */
         } optimizer;
         struct {                   /*   schedule: mapping */
             rp_schedule_kind kind; /*     kind: [constant] constant|step|cosine */
@@ -110,25 +111,25 @@ typedef struct rp_recipe {
             double min_lr;         /*     min_lr: [0] cosine only */
         } schedule;
     } train;
-    struct {                       /* record: absent from the JSON when nothing in it differs from the default */
-        int64_t state_period;      /*   state_period: [1] 1: every step commits to the whole state; 2 .. 65536: to every
+    struct {                      /* record: absent from the JSON when nothing in it differs from the default */
+        int64_t state_period;     /*   state_period: [1] 1: every step commits to the whole state; 2 .. 65536: to every
                                         so many-th part of it (audit/FORMAT.md 10) */
-        int64_t checkpoint_every;  /*   checkpoint_every: [0] the archive keeps all states after every so many steps
+        int64_t checkpoint_every; /*   checkpoint_every: [0] the archive keeps all states after every so many steps
                                         (audit/FORMAT.md 11); 0: none */
     } record;
-    struct {                       /* parent: absent from the JSON when the run starts from fresh weights */
-        char *archive;             /*   archive: path of the parent's archive relative to the recipe file (required); in the
+    struct {                /* parent: absent from the JSON when the run starts from fresh weights */
+        char *archive;      /*   archive: path of the parent's archive relative to the recipe file (required); in the
                                         JSON its archive id. NULL: there is no parent */
-        int64_t checkpoint;        /*   weights: [final] final, or the steps of one of its checkpoints; final is 0 here */
-        bool retrain;              /*   mode: [continue] continue: its parameters, its moments, its count of updates;
+        int64_t checkpoint; /*   weights: [final] final, or the steps of one of its checkpoints; final is 0 here */
+        bool retrain;       /*   mode: [continue] continue: its parameters, its moments, its count of updates;
                                         retrain: its parameters alone */
-        int64_t updates;           /*   JSON only, with continue: updates that made the starting states */
+        int64_t updates;    /*   JSON only, with continue: updates that made the starting states */
     } parent;
     json_t *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 
-/* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen. Errors:
- * RP_ENOMEM. */
+/* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
+ * Errors: RP_ENOMEM. */
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err);
 
 /* Parses YAML text of at most 1 MiB (anchors and aliases, tags, several documents, duplicate keys and nesting over 16

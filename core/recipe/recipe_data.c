@@ -108,7 +108,8 @@ static void read_missing(rp_recipe_reader *reader, const rp_node *data, rp_recip
     for (size_t i = 0; i < count && out->data.missing != NULL; i++) {
         const rp_node *item = node != NULL ? &node->child[i] : NULL;
 
-        if (item != NULL && (item->kind != RP_NODE_SCALAR || rp_node_is_null(item) || strlen(item->text) > RP_RECIPE_TEXT)) {
+        if (item != NULL &&
+            (item->kind != RP_NODE_SCALAR || rp_node_is_null(item) || strlen(item->text) > RP_RECIPE_TEXT)) {
             rp_recipe_wrong(reader, item, "data.missing", "a cell text", "quote it");
             return;
         }
@@ -159,15 +160,15 @@ static void check_names(rp_recipe_reader *reader, rp_recipe *out)
         rp_recipe_refuse(reader, NULL, "data.target", "expected an index from 0, as header is false, found a name");
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
-            rp_recipe_refuse(reader, NULL, "data.columns",
-                             "expected indices from 0, as header is false, found a name");
+            rp_recipe_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
 }
 
 void rp_recipe_read_data(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"csv", "header", "delimiter", "target", "positive", "columns", "missing",
-                                       "missing_numeric", "missing_categorical", "standardize", "folds", "fold",
-                                       "stratify", "train_on_all"};
+    static const char *const keys[] = {
+        "csv",      "header",          "delimiter",           "target",      "positive", "columns",
+        "missing",  "missing_numeric", "missing_categorical", "standardize", "folds",    "fold",
+        "stratify", "train_on_all"};
     const rp_node *data = rp_recipe_section(reader, top, "data"), *target;
     int choice;
 

@@ -64,8 +64,8 @@ static void read_algorithm(rp_recipe_reader *reader, const rp_node *map, rp_conv
 
 static void read_layer(rp_recipe_reader *reader, const rp_node *map, rp_conv_layer *out)
 {
-    static const char *const keys[] = {"filters", "kernel", "stride", "dilation", "groups", "padding", "pool", "pool_size",
-                                       "algorithm"};
+    static const char *const keys[] = {"filters", "kernel", "stride",    "dilation", "groups",
+                                       "padding", "pool",   "pool_size", "algorithm"};
     int choice;
 
     if (map->kind != RP_NODE_MAPPING) {

@@ -103,7 +103,8 @@ static rp_status fill(json_source *source, rp_node *out, const json_t *json, uns
         snprintf(number, sizeof number, "%" PRId64, (int64_t)json_integer_value(json));
         text = number;
     } else if (json == NULL || json_is_real(json)) {
-        return rp_fail(source->err, RP_EFORMAT, "%s: a number that is not an integer; reals are strings", source->where);
+        return rp_fail(source->err, RP_EFORMAT, "%s: a number that is not an integer; reals are strings",
+                       source->where);
     }
     out->text = rp_strdup(text);
     return out->text == NULL ? rp_no_memory(source->err) : RP_OK;

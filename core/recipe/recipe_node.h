@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tree a recipe is read into, whether it came as YAML (with lines) or as resolved JSON (without): recipe.c walks
- * only this, and so does the reader of policies (audit/trust/policy.c). Bounds: depth 16, 16,384 nodes, 4,096 children, keys distinct, no NUL in text. */
+ * only this, and so does the reader of policies (audit/trust/policy.c). Bounds: depth 16, 16,384 nodes, 4,096 children,
+ * keys distinct, no NUL in text. */
 #ifndef CORE_RECIPE_RECIPE_NODE_H
 #define CORE_RECIPE_RECIPE_NODE_H
 
@@ -16,10 +17,10 @@ typedef enum rp_node_kind { RP_NODE_SCALAR, RP_NODE_LIST, RP_NODE_MAPPING } rp_n
 
 typedef struct rp_node {
     rp_node_kind kind;
-    bool plain;      /* a scalar that was not quoted: may be a number, true, false or null */
-    size_t line;     /* 1-based; 0 from JSON */
-    char *text;      /* scalars only */
-    char *key;       /* children of a mapping only */
+    bool plain;  /* a scalar that was not quoted: may be a number, true, false or null */
+    size_t line; /* 1-based; 0 from JSON */
+    char *text;  /* scalars only */
+    char *key;   /* children of a mapping only */
     bool key_plain;
     struct rp_node *child;
     size_t count, capacity;

@@ -59,9 +59,8 @@ void rp_recipe_wrong(rp_recipe_reader *reader, const rp_node *at, const char *pa
 {
     char found[QUOTE + 8];
 
-    rp_recipe_refuse(reader, at, path, "expected %s, found %s%s%s", expected,
-                     rp_node_describe(found, sizeof found, at), advice != NULL ? "; " : "",
-                     advice != NULL ? advice : "");
+    rp_recipe_refuse(reader, at, path, "expected %s, found %s%s%s", expected, rp_node_describe(found, sizeof found, at),
+                     advice != NULL ? "; " : "", advice != NULL ? advice : "");
 }
 
 void rp_recipe_check_keys(rp_recipe_reader *reader, const rp_node *mapping, const char *section,

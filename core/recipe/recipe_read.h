@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Typed reading of recipe keys. A reader remembers the first mistake and makes every later call a no-op, so that
- * recipe.c reads like the vocabulary. Paths are the dotted names of the documentation. audit/trust/policy.c reads with it too. */
+ * recipe.c reads like the vocabulary. Paths are the dotted names of the documentation. audit/trust/policy.c reads with
+ * it too. */
 #ifndef CORE_RECIPE_RECIPE_READ_H
 #define CORE_RECIPE_RECIPE_READ_H
 

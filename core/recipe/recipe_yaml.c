@@ -45,9 +45,10 @@ static rp_status next_event(yaml_source *source, yaml_event_t *event)
     if (parser->error == YAML_READER_ERROR)
         return rp_fail(source->err, RP_EARG, "%s:%zu: expected UTF-8 text, found a byte that is not: %s", source->where,
                        offset_line(source->text, source->length, parser->problem_offset), problem);
-    return rp_fail(source->err, RP_EARG, "%s:%zu: expected YAML, found an error at column %zu: %s; check indentation, "
-                   "colons and quotes", source->where, parser->problem_mark.line + 1, parser->problem_mark.column + 1,
-                   problem);
+    return rp_fail(source->err, RP_EARG,
+                   "%s:%zu: expected YAML, found an error at column %zu: %s; check indentation, "
+                   "colons and quotes",
+                   source->where, parser->problem_mark.line + 1, parser->problem_mark.column + 1, problem);
 }
 
 static rp_status refuse(yaml_source *source, const yaml_event_t *event, const char *what)

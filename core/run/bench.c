@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of works, each one kernel call that training and inference are made of, timed beside the limits of the host. */
+ * A table of works, each one kernel call that training and inference are made of, timed beside the limits of the host.
+ */
 #include "rp/bench.h"
 
 #include <string.h>
@@ -33,15 +34,51 @@ typedef struct work {
     rp_attr attr[RP_MAX_ATTR];
 } work;
 
-#define END {.rank = -1}
-#define F32(n, ...) {RP_F32, n, {__VA_ARGS__}}
-#define F64(n, ...) {RP_F64, n, {__VA_ARGS__}}
-#define MATMUL(type, label, m, n, k, fma)                                                          \
-    {"matmul " label, RP_K_matmul, fma, 2.0 * (m) * (n) * (k), 2,                                  \
-     {type(2, m, k), type(2, k, n), type(2, m, n), END}, {{0}}}
-#define CONV_ATTR {{.n = 2, .list = {1, 1}}, {.n = 4, .list = {1, 1, 1, 1}}, {.n = 2, .list = {1, 1}}, {.i = 1}}
+#define END \
+    { \
+        .rank = -1 \
+    }
+#define F32(n, ...) \
+    { \
+        RP_F32, n, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define F64(n, ...) \
+    { \
+        RP_F64, n, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define MATMUL(type, label, m, n, k, fma) \
+    { \
+        "matmul " label, RP_K_matmul, fma, 2.0 * (m) * (n) * (k), 2, \
+            {type(2, m, k), type(2, k, n), type(2, m, n), END}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
+#define CONV_ATTR \
+    { \
+        {.n = 2, .list = {1, 1}}, {.n = 4, .list = {1, 1, 1, 1}}, {.n = 2, .list = {1, 1}}, \
+        { \
+            .i = 1 \
+        } \
+    }
 #define CONV_FLOPS (2.0 * 2 * 28 * 28 * 128 * 128 * 9)
-#define FUNCTION(name) {#name " f32 4096", RP_K_##name, NONE, 4096, 1, {F32(1, 4096), F32(1, 4096), END}, {{0}}}
+#define FUNCTION(name) \
+    { \
+#name " f32 4096", RP_K_##name, NONE, 4096, 1, {F32(1, 4096), F32(1, 4096), END }, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 enum { LARGE = 1 << 24, ROWS = 1 << 14, WIDTH = 1 << 10 }; /* 64 MiB of binary32: more than caches hold */
 
 static const work works[] = {
@@ -50,22 +87,53 @@ static const work works[] = {
     MATMUL(F32, "f32 32 x 64 x 64", 32, 64, 64, FMA32),
     MATMUL(F32, "f32 1 x 4096 x 4096", 1, 4096, 4096, MEMORY),
     MATMUL(F64, "f64 1024 x 1024 x 1024", 1024, 1024, 1024, FMA64),
-    {"conv2d f32 28 x 28 x 128, 3 x 3", RP_K_conv2d, FMA32, CONV_FLOPS, 2,
-     {F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), F32(4, 2, 28, 28, 128), END}, CONV_ATTR},
-    {"conv2d_grad_input, the same", RP_K_conv2d_grad_input, FMA32, CONV_FLOPS, 2,
-     {F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), F32(4, 2, 28, 28, 128), END}, CONV_ATTR},
-    {"conv2d_grad_weight, the same", RP_K_conv2d_grad_weight, FMA32, CONV_FLOPS, 2,
-     {F32(4, 2, 28, 28, 128), F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), END}, CONV_ATTR},
+    {"conv2d f32 28 x 28 x 128, 3 x 3",
+     RP_K_conv2d,
+     FMA32,
+     CONV_FLOPS,
+     2,
+     {F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), F32(4, 2, 28, 28, 128), END},
+     CONV_ATTR},
+    {"conv2d_grad_input, the same",
+     RP_K_conv2d_grad_input,
+     FMA32,
+     CONV_FLOPS,
+     2,
+     {F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), F32(4, 2, 28, 28, 128), END},
+     CONV_ATTR},
+    {"conv2d_grad_weight, the same",
+     RP_K_conv2d_grad_weight,
+     FMA32,
+     CONV_FLOPS,
+     2,
+     {F32(4, 2, 28, 28, 128), F32(4, 2, 28, 28, 128), F32(4, 3, 3, 128, 128), END},
+     CONV_ATTR},
     {"sum f32 2^24", RP_K_sum, MEMORY, 0, 1, {F32(1, LARGE), F32(1, 1), END}, {{.n = 1, .list = {0}}}},
     {"softmax f32 2^14 x 2^10", RP_K_softmax, MEMORY, 0, 1, {F32(2, ROWS, WIDTH), F32(2, ROWS, WIDTH), END}, {{0}}},
-    {"layer_norm f32 2^14 x 2^10", RP_K_layer_norm, MEMORY, 0, 3,
-     {F32(2, ROWS, WIDTH), F32(1, WIDTH), F32(1, WIDTH), F32(2, ROWS, WIDTH), END}, {{.r = 1e-5}}},
+    {"layer_norm f32 2^14 x 2^10",
+     RP_K_layer_norm,
+     MEMORY,
+     0,
+     3,
+     {F32(2, ROWS, WIDTH), F32(1, WIDTH), F32(1, WIDTH), F32(2, ROWS, WIDTH), END},
+     {{.r = 1e-5}}},
     {"add f32 2^24", RP_K_add, MEMORY, 0, 2, {F32(1, LARGE), F32(1, LARGE), F32(1, LARGE), END}, {{0}}},
     {"relu f32 2^24", RP_K_relu, MEMORY, 0, 1, {F32(1, LARGE), F32(1, LARGE), END}, {{0}}},
-    {"adamw f32 2^24", RP_K_adamw, MEMORY, 0, 7,
-     {F32(1, LARGE), F32(1, LARGE), F32(1, LARGE), F32(1, LARGE), F32(0, 0), F32(0, 0), F32(0, 0),
-      F32(1, LARGE), F32(1, LARGE), F32(1, LARGE)}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.01}}},
-    FUNCTION(exp), FUNCTION(log), FUNCTION(tanh), FUNCTION(sigmoid), FUNCTION(erf), FUNCTION(gelu), FUNCTION(sin),
+    {"adamw f32 2^24",
+     RP_K_adamw,
+     MEMORY,
+     0,
+     7,
+     {F32(1, LARGE), F32(1, LARGE), F32(1, LARGE), F32(1, LARGE), F32(0, 0), F32(0, 0), F32(0, 0), F32(1, LARGE),
+      F32(1, LARGE), F32(1, LARGE)},
+     {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.01}}},
+    FUNCTION(exp),
+    FUNCTION(log),
+    FUNCTION(tanh),
+    FUNCTION(sigmoid),
+    FUNCTION(erf),
+    FUNCTION(gelu),
+    FUNCTION(sin),
 };
 
 typedef struct bench {
@@ -228,7 +296,8 @@ rp_status rp_bench(const rp_bench_options *options, bool (*row)(void *self, cons
     for (size_t i = 0; i < COUNT(works); i++)
         count += wanted(&works[i], only);
     if (status == RP_OK && count == 0)
-        status = rp_fail(err, RP_EARG, "bench: no work has \"%s\" in its name; without a name all of them are measured", only);
+        status = rp_fail(err, RP_EARG, "bench: no work has \"%s\" in its name; without a name all of them are measured",
+                         only);
     for (size_t i = 0; i < COUNT(works) && status == RP_OK; i++) {
         rp_bench_row result;
 

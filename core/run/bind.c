@@ -13,8 +13,8 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
     return b->fixed ? b->fixed : b->scratch ? NULL : (char *)plan->arena + b->offset;
 }
 
-/* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block: its views keep
- * the strides of the dry run. */
+/* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block: its views
+ * keep the strides of the dry run. */
 static void bind_views(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -94,8 +94,8 @@ static size_t slot_of(const slots *s, uint32_t value)
     return i;
 }
 
-/* Gives output i of position k a slot: that of operand i, when the operation may work in place and nothing else reads the
- * operand from here on, else a free one. */
+/* Gives output i of position k a slot: that of operand i, when the operation may work in place and nothing else reads
+ * the operand from here on, else a free one. */
 static void take_slot(const rp_plan *plan, slots *s, size_t k, size_t end, size_t i)
 {
     const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
@@ -140,7 +140,8 @@ static void add_step(const rp_plan *plan, rp_chain *chain, slots *s, size_t k, s
     const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
     rp_chain_step *step = &chain->step[chain->n_steps++];
 
-    *step = (rp_chain_step){.kernel = instr->op->kernel, .in = chain->n_views, .n_in = instr->n_in, .attr = instr->attr};
+    *step =
+        (rp_chain_step){.kernel = instr->op->kernel, .in = chain->n_views, .n_in = instr->n_in, .attr = instr->attr};
     for (size_t i = 0; i < instr->n_in; i++)
         add_view(plan, chain, s, instr->in[i], false);
     rp_bind_operands(instr->op, &chain->view[step->in], step->n_in, &plan->view[instr->out[0]]);
@@ -197,8 +198,8 @@ static bool overwrites(const rp_plan *plan, size_t k, size_t end)
     return false;
 }
 
-/* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made elsewhere
- * are copied into place after everything has run. */
+/* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made
+ * elsewhere are copied into place after everything has run. */
 static void bind_outputs(rp_plan *plan, rp_view *in)
 {
     const rp_program *p = plan->program;

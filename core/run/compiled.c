@@ -45,7 +45,8 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
             continue;
         slot = rp_slot_find(in->kind == RP_INPUT_STATE ? &run->states : &run->data, in->name);
         if (!slot || !rp_type_equal(&slot->type, &program->value[in->value]))
-            status = rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
+            status =
+                rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
         else
             memory[i] = (void *)slot->data;
     }

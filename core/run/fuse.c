@@ -41,8 +41,8 @@ size_t rp_order_end(const rp_order *order, size_t first)
 
 bool rp_view_is_whole(const rp_view *view, const rp_type *type)
 {
-    return view->rank == type->rank && memcmp(view->shape, type->shape, (size_t)type->rank * sizeof *type->shape) == 0 &&
-           rp_view_contiguous(view);
+    return view->rank == type->rank &&
+           memcmp(view->shape, type->shape, (size_t)type->rank * sizeof *type->shape) == 0 && rp_view_contiguous(view);
 }
 
 static bool large(const rp_type *type)
@@ -174,7 +174,8 @@ static void take(gather *g, uint32_t k)
     }
 }
 
-rp_status rp_order_new(rp_order *out, const rp_program *program, const uint32_t *root, const rp_view *view, rp_error *err)
+rp_status rp_order_new(rp_order *out, const rp_program *program, const uint32_t *root, const rp_view *view,
+                       rp_error *err)
 {
     gather g = {.p = program, .root = root, .view = view, .order = out};
     bool memory;

@@ -14,7 +14,8 @@ typedef struct rp_order {
 } rp_order;
 
 /* root[v]: the value whose memory v is in; view[v]: v's strides. Errors: RP_ENOMEM. */
-rp_status rp_order_new(rp_order *out, const rp_program *program, const uint32_t *root, const rp_view *view, rp_error *err);
+rp_status rp_order_new(rp_order *out, const rp_program *program, const uint32_t *root, const rp_view *view,
+                       rp_error *err);
 void rp_order_free(rp_order *order);
 /* The position after the chain that begins at `first`. */
 size_t rp_order_end(const rp_order *order, size_t first);

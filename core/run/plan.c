@@ -27,8 +27,8 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan);
 }
 
-/* Strides decide whether a reshape needs a copy, and strides do not depend on where memory is: a dry run on offsets from
- * a stand-in base tells views from copies before the arena exists. */
+/* Strides decide whether a reshape needs a copy, and strides do not depend on where memory is: a dry run on offsets
+ * from a stand-in base tells views from copies before the arena exists. */
 static void dry_run(rp_plan *plan)
 {
     const rp_program *p = plan->program;
@@ -115,8 +115,8 @@ const rp_input *rp_plan_state(const rp_program *p, const char *name)
     return NULL;
 }
 
-/* Whether an instruction before position k in the same chain reads the state by other than its own element: it would find
- * elements that k overwrote in an earlier block. */
+/* Whether an instruction before position k in the same chain reads the state by other than its own element: it would
+ * find elements that k overwrote in an earlier block. */
 static bool read_across(const rp_plan *plan, size_t k, uint32_t state)
 {
     for (size_t i = plan->order.first[k]; i < k; i++) {
@@ -201,8 +201,8 @@ static void place_block(rp_plan *plan, fit *f, uint32_t v)
         plan->arena_bytes = offset + b->bytes;
 }
 
-/* First fit by lifetimes. Feeds come first: they are written before the first instruction, wherever the eager tape first
- * mentioned them; then values in order of birth, so that a block dropped as dead stays dead. */
+/* First fit by lifetimes. Feeds come first: they are written before the first instruction, wherever the eager tape
+ * first mentioned them; then values in order of birth, so that a block dropped as dead stays dead. */
 static rp_status place(rp_plan *plan, rp_error *err)
 {
     const rp_program *p = plan->program;
@@ -224,9 +224,9 @@ static rp_status place(rp_plan *plan, rp_error *err)
     return plan->arena_bytes ? rp_device_allocate(plan->device, &plan->arena, plan->arena_bytes, err) : RP_OK;
 }
 
-/* Two states that exchange values would be overwritten before they are read: the copies at the end run one after another,
- * so a new value that lives in another state's memory is refused. Results must be contiguous to be hashed. Programs made
- * by rp_run satisfy both (core/run/run.c copies where needed). */
+/* Two states that exchange values would be overwritten before they are read: the copies at the end run one after
+ * another, so a new value that lives in another state's memory is refused. Results must be contiguous to be hashed.
+ * Programs made by rp_run satisfy both (core/run/run.c copies where needed). */
 static rp_status check_outputs(const rp_plan *plan, rp_error *err)
 {
     const rp_program *p = plan->program;
@@ -324,7 +324,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
             status = rp_device_launch_chain(plan->device, c->chain, NULL, err);
         else
             status = c->op ? rp_execute(plan->device, c->op, c->attr, c->in, c->n_in, c->out, (size_t)c->op->n_out, err)
-                       : rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
+                           : rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
     }
     rp_fpenv_leave(&saved);
     return status;

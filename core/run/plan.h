@@ -18,7 +18,8 @@ void *rp_plan_feed(rp_plan *plan, size_t input);
 /* Executes; afterwards the states hold their new values. On an error (an index out of range) states may hold a mixture:
  * the caller abandons the run. */
 rp_status rp_plan_run(rp_plan *plan, rp_error *err);
-/* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run there. */
+/* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
+ * there. */
 rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
 /* The value behind output i, valid until the next run; for a state output the state's memory. Contiguous. */
 const void *rp_plan_output(const rp_plan *plan, size_t output);

@@ -32,14 +32,14 @@ struct rp_plan {
     rp_order order;
     void *arena;
     size_t arena_bytes;
-    rp_view *view;     /* of each value */
-    uint32_t *root;    /* the value whose block holds this value's elements */
-    block *block;      /* of each root value */
+    rp_view *view;  /* of each value */
+    uint32_t *root; /* the value whose block holds this value's elements */
+    block *block;   /* of each root value */
     call *call;
     size_t n_calls;
     size_t first_write; /* the first call that writes to a state */
-    rp_view *operands; /* all calls' input views */
-    void **output;     /* contiguous memory of each output */
+    rp_view *operands;  /* all calls' input views */
+    void **output;      /* contiguous memory of each output */
 };
 
 /* NULL when the program has no such state. */

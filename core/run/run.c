@@ -221,7 +221,8 @@ static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype,
     rp_status status = type_of(&type, dtype, rank, shape, err);
 
     if (status == RP_OK && (run->in_step || run->steps || run->n_observers))
-        return rp_fail(err, RP_EARG, "%.96s: state and data are added before the first step, and before recording", name);
+        return rp_fail(err, RP_EARG, "%.96s: state and data are added before the first step, and before recording",
+                       name);
     if (status == RP_OK && strcmp(name, "__metadata__") == 0) /* a word of the safetensors format */
         return rp_fail(err, RP_EARG, "the name __metadata__ is reserved");
     return status == RP_OK ? slot_add(s, run->device, name, &type, bytes, err) : status;
@@ -294,8 +295,8 @@ rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, siz
 
         for (size_t k = 0; k < n && !from; k++)
             from = strcmp(state[(i + k) % n].name, slot->name) == 0 ? &state[(i + k) % n] : NULL;
-        status = from ? restore_slot(run, slot, from, err)
-                      : rp_fail(err, RP_EDATA, "state %.96s is missing", slot->name);
+        status =
+            from ? restore_slot(run, slot, from, err) : rp_fail(err, RP_EDATA, "state %.96s is missing", slot->name);
     }
     if (status == RP_OK)
         run->steps = steps;
@@ -493,10 +494,12 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
 
 /* ---- observers ---- */
 
-rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg, rp_error *err)
+rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
+                      rp_error *err)
 {
     rp_named *named;
-    rp_step_event event = {.step = run->steps, .program = p, .compiled = compiled, .state = run->states.named, .n_states = run->states.n};
+    rp_step_event event = {
+        .step = run->steps, .program = p, .compiled = compiled, .state = run->states.named, .n_states = run->states.n};
     rp_status status = RP_OK;
     size_t n = 0;
 

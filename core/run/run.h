@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside a run: slots, observers, and compiled steps. The audit layer watches through rp_observer; core knows nothing of
- * it. */
+ * Inside a run: slots, observers, and compiled steps. The audit layer watches through rp_observer; core knows nothing
+ * of it. */
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
 
@@ -32,7 +32,8 @@ typedef struct rp_observer {
 /* At most 4; they outlive the run or are removed by rp_run_unobserve. */
 rp_status rp_run_observe(rp_run *run, rp_observer observer, rp_error *err);
 /* For an observer that goes on reading the states when `step` has returned: settle is called before they change again,
- * which is late in the next step, and returns when their memory is free. (Feeds and results are gone when `step` returns.) */
+ * which is late in the next step, and returns when their memory is free. (Feeds and results are gone when `step`
+ * returns.) */
 typedef rp_status rp_settle(void *self, rp_error *err);
 rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err);
 void rp_run_unobserve(rp_run *run, const void *self);
@@ -40,8 +41,8 @@ rp_device *rp_run_device(const rp_run *run);
 /* Present states and data, as named tensors; borrowed until the next step. */
 const rp_named *rp_run_states(const rp_run *run, size_t *n);
 const rp_named *rp_run_data(const rp_run *run, size_t *n);
-/* The run as it was after `steps` steps: state is exactly the run's states, in any order, in host memory, copied. Between
- * steps; observers stay. Errors: RP_EDATA (a name, a type), RP_ENOMEM; the run should then be given up. */
+/* The run as it was after `steps` steps: state is exactly the run's states, in any order, in host memory, copied.
+ * Between steps; observers stay. Errors: RP_EDATA (a name, a type), RP_ENOMEM; the run should then be given up. */
 rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err);
 /* While quiet, steps are not told to observers. */
 void rp_run_set_quiet(rp_run *run, bool quiet);
@@ -60,8 +61,8 @@ rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
 /* The result's elements after a step; NULL when there is no such result. */
 const void *rp_compiled_result(const rp_compiled *compiled, const char *name);
 
-/* A symbolic graph for a run: rp_state and rp_data work on it through these. The graph is freed by rp_graph_free or given
- * up by rp_graph_take_program. */
+/* A symbolic graph for a run: rp_state and rp_data work on it through these. The graph is freed by rp_graph_free or
+ * given up by rp_graph_take_program. */
 rp_tensor rp_graph_state(rp_graph *graph, const rp_run *run, const char *name);
 rp_tensor rp_graph_data(rp_graph *graph, const rp_run *run, const char *name);
 /* Marks outputs as rp_set_state and rp_result do: a value that is an input or a view is copied first. */

@@ -51,7 +51,8 @@ rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive
         return rp_fail(err, RP_EDATA, "AUC of %zu scores: expected at most 2^31", n);
     for (size_t i = 0; i < n; i++) {
         if (score[i] != score[i])
-            return rp_fail(err, RP_EDATA, "AUC: score of row %zu is NaN; the model diverged, lower train.optimizer.lr", i);
+            return rp_fail(err, RP_EDATA, "AUC: score of row %zu is NaN; the model diverged, lower train.optimizer.lr",
+                           i);
         positives += positive[i] != 0;
     }
     if (positives == 0 || positives == n) {

@@ -9,7 +9,8 @@
 #include "core/train/schedule.h"
 #include "rp/image.h"
 
-static void add(rp_model *m, size_t layer, const char *what, const size_t *shape, int rank, double bound, double constant)
+static void add(rp_model *m, size_t layer, const char *what, const size_t *shape, int rank, double bound,
+                double constant)
 {
     rp_parameter *p = &m->parameter[m->n_parameters++];
 
@@ -50,8 +51,8 @@ static rp_status fit_axis(const rp_conv_layer *layer, rp_conv_shape *s, size_t n
     s->padding[axis] = pad / 2;
     s->padding[axis + 2] = pad - pad / 2;
     if (span > in + pad)
-        return rp_fail(err, RP_EARG, "model.conv: layer %zu: a kernel spanning %lld does not fit the %s of %lld", number,
-                       (long long)span, axis ? "width" : "height", (long long)in);
+        return rp_fail(err, RP_EARG, "model.conv: layer %zu: a kernel spanning %lld does not fit the %s of %lld",
+                       number, (long long)span, axis ? "width" : "height", (long long)in);
     s->z[axis] = s->out[axis] = (in + pad - span) / stride + 1;
     if (layer->pool == RP_POOL_NONE)
         return RP_OK;
@@ -69,8 +70,10 @@ static rp_status fit_layer(const rp_conv_layer *layer, rp_conv_shape *s, size_t 
     if (status == RP_OK)
         status = fit_axis(layer, s, number, 1, err);
     if (status == RP_OK && (s->in[2] % layer->groups || layer->filters % layer->groups))
-        status = rp_fail(err, RP_EARG, "model.conv: layer %zu: groups %lld must divide the %lld channels before and the %lld "
-                         "filters", number, (long long)layer->groups, (long long)s->in[2], (long long)layer->filters);
+        status = rp_fail(err, RP_EARG,
+                         "model.conv: layer %zu: groups %lld must divide the %lld channels before and the %lld "
+                         "filters",
+                         number, (long long)layer->groups, (long long)s->in[2], (long long)layer->filters);
     s->z[2] = s->out[2] = layer->filters;
     return status;
 }
@@ -94,8 +97,10 @@ static rp_status add_image(rp_model *m, size_t *width, rp_error *err)
         status = fit_layer(layer, s, i, err);
         if (status != RP_OK)
             return status;
-        add_layer(m, i, (size_t[]){(size_t)layer->kernel[0], (size_t)layer->kernel[1], (size_t)(s->in[2] / layer->groups),
-                                   (size_t)layer->filters}, 4, r->model.layer_norm);
+        add_layer(m, i,
+                  (size_t[]){(size_t)layer->kernel[0], (size_t)layer->kernel[1], (size_t)(s->in[2] / layer->groups),
+                             (size_t)layer->filters},
+                  4, r->model.layer_norm);
         in = s->out;
     }
     *width = (size_t)in[0] * (size_t)in[1] * (size_t)in[2];
@@ -114,7 +119,8 @@ static rp_status check_size(const rp_model *m, rp_error *err)
             size *= (double)m->parameter[i].shape[d];
         total += size;
     }
-    return total <= limit ? RP_OK : rp_fail(err, RP_EARG, "model: %.0f parameters in all, expected at most 2^31", total);
+    return total <= limit ? RP_OK
+                          : rp_fail(err, RP_EARG, "model: %.0f parameters in all, expected at most 2^31", total);
 }
 
 rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err)

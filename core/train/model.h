@@ -33,10 +33,11 @@ typedef struct rp_model {
 } rp_model;
 
 /* classes: 0 for a regression. Borrows recipe. Errors: RP_EARG when the features are no such image, a window does not
- * fit, groups do not divide, or there are more than 2^31 parameters: a recipe of a few lines must not claim all memory. */
+ * fit, groups do not divide, or there are more than 2^31 parameters: a recipe of a few lines must not claim all memory.
+ */
 rp_status rp_model_init(rp_model *model, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err);
-/* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no dropout;
- * part keeps the dropout streams of a step's parts apart. */
+/* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no
+ * dropout; part keeps the dropout streams of a step's parts apart. */
 rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
 /* Sum of the rows' losses divided by count. target: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
 rp_tensor rp_model_loss(const rp_model *model, rp_tensor logits, rp_tensor target, size_t count);

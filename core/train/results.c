@@ -51,8 +51,8 @@ static json_t *confusion_json(const int64_t *matrix, size_t classes)
     return rows;
 }
 
-static rp_status classification(json_t *out, const rp_model *model, const float *score, const int64_t *label, size_t rows,
-                                size_t classes, rp_error *err)
+static rp_status classification(json_t *out, const rp_model *model, const float *score, const int64_t *label,
+                                size_t rows, size_t classes, rp_error *err)
 {
     int64_t *predicted = rp_malloc(rows * sizeof *predicted), *matrix = rp_calloc(classes * classes, sizeof *matrix);
     float *positive = rp_malloc(rows * sizeof *positive);
@@ -119,7 +119,8 @@ static rp_status part(json_t *out, const char *key, const rp_trainer *t, bool va
     const float *score = rp_trainer_scores(t, validation, &loss);
     rp_status status = RP_OK;
 
-    if (!json || put_real(json, "loss", (double)loss) || json_object_set_new(json, "rows", json_integer((json_int_t)rows)))
+    if (!json || put_real(json, "loss", (double)loss) ||
+        json_object_set_new(json, "rows", json_integer((json_int_t)rows)))
         status = rp_no_memory(err);
     else if (d->schema->classes)
         status = classification(json, rp_trainer_model(t), score, label, rows, d->schema->classes, err);
@@ -197,7 +198,8 @@ static void put_header(rp_buffer *out, const rp_model *model, const rp_schema *s
 }
 
 rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const float *target, rp_error *err)
+                               size_t rows, const int64_t *row, const int64_t *truth, const float *target,
+                               rp_error *err)
 {
     put_header(out, model, schema, truth || target);
     for (size_t i = 0; i < rows; i++) {
@@ -228,7 +230,9 @@ rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *
     const float *score = rp_trainer_scores(t, validation, &loss);
 
     return rp_predictions_write(out, rp_trainer_model(t), d->schema, score, validation ? d->valid_rows : d->train_rows,
-                                validation ? d->valid_row : d->train_row,
-                                validation ? d->valid_label : d->train_label,
-                                d->schema->classes ? NULL : validation ? d->valid_target : d->train_target, err);
+                                validation ? d->valid_row : d->train_row, validation ? d->valid_label : d->train_label,
+                                d->schema->classes ? NULL
+                                : validation       ? d->valid_target
+                                                   : d->train_target,
+                                err);
 }

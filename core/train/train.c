@@ -21,12 +21,12 @@ struct rp_trainer {
     int64_t per_epoch, last_rows, epoch; /* epoch: the one `order` is for; -1: none */
     int64_t *order;                      /* permutation of the training rows */
     float loss;
-    const rp_named *start;               /* states to start from, in order of the run's; borrowed; NULL: none yet */
+    const rp_named *start; /* states to start from, in order of the run's; borrowed; NULL: none yet */
     size_t n_start;
 };
 
-static const char *const moment_of[][2] = {{"optim.m", NULL}, {"optim.m", "optim.v"}, {"optim.m", "optim.v"},
-                                           {"optim.v", "optim.m"}};
+static const char *const moment_of[][2] = {
+    {"optim.m", NULL}, {"optim.m", "optim.v"}, {"optim.m", "optim.v"}, {"optim.v", "optim.m"}};
 
 void rp_trainer_free(rp_trainer *t)
 {
@@ -155,9 +155,8 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
     rng = feed(g, "rng", RP_I64, 1, 2);
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         const rp_parameter *p = &t->model.parameter[i];
-        rp_tensor value = p->bound > 0
-                              ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
-                              : rp_fill(g, RP_F32, p->rank, p->shape, p->constant);
+        rp_tensor value = p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
+                                       : rp_fill(g, RP_F32, p->rank, p->shape, p->constant);
 
         (void)rp_graph_state(g, t->run, p->name);
         rp_graph_set(g, RP_OUTPUT_STATE, p->name, value);
@@ -231,7 +230,8 @@ static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weig
     rp_tensor c2 = adam ? feed(g, "c2", RP_F32, 0, 0) : rp_no_tensor();
 
     if (r->train.clip_norm > 0)
-        rp_graph_set(g, RP_OUTPUT_RESULT, "grad_norm", rp_clip_by_norm(grad, t->model.n_parameters, r->train.clip_norm));
+        rp_graph_set(g, RP_OUTPUT_RESULT, "grad_norm",
+                     rp_clip_by_norm(grad, t->model.n_parameters, r->train.clip_norm));
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         char name[2][RP_NAME_MAX];
         rp_tensor moment[2] = {rp_no_tensor(), rp_no_tensor()}, p;
@@ -536,7 +536,8 @@ rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_named *state
     rp_status status;
 
     if (step > t->total)
-        return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step, (unsigned long long)t->total);
+        return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step,
+                       (unsigned long long)t->total);
     status = rp_run_restore(t->run, step < trained ? step : trained, state, n, err);
     t->loss = rp_from_bits_f32(0x7FC00000u);
     rp_run_set_quiet(t->run, true);
@@ -548,7 +549,8 @@ rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_named *state
 
 /* ---- scoring new rows ---- */
 
-rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores, rp_error *err)
+rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores,
+                           rp_error *err)
 {
     rp_tensor weight[RP_MAX_PARAMETERS], in, out;
     size_t shape[2] = {rows, model->features};

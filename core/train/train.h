@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Training by a recipe, step by step (CONTRACT 12). Step 0 initialises, steps 1 .. n train, the last one or two evaluate
- * the training and the validation part. Everything is a pure function of (recipe, CSV bytes). */
+ * Training by a recipe, step by step (CONTRACT 12). Step 0 initialises, steps 1 .. n train, the last one or two
+ * evaluate the training and the validation part. Everything is a pure function of (recipe, CSV bytes). */
 #ifndef CORE_TRAIN_TRAIN_H
 #define CORE_TRAIN_TRAIN_H
 
@@ -12,12 +12,12 @@ typedef struct rp_trainer rp_trainer;
 /* recipe and csv are borrowed; where names the CSV in errors. */
 rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                          const rp_run_options *options, rp_error *err);
-/* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and must outlive
- * it. Runs of the two may go on in two threads. */
+/* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and
+ * must outlive it. Runs of the two may go on in two threads. */
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);
-/* Of a recipe with a parent, before step 0: the states that step 0 takes instead of drawing weights, in host memory, borrowed
- * until the trainer is freed; every parameter and, unless it retrains, every moment, and nothing else. Errors: RP_EDATA names
- * what does not fit the recipe's model. */
+/* Of a recipe with a parent, before step 0: the states that step 0 takes instead of drawing weights, in host memory,
+ * borrowed until the trainer is freed; every parameter and, unless it retrains, every moment, and nothing else. Errors:
+ * RP_EDATA names what does not fit the recipe's model. */
 rp_status rp_trainer_start_from(rp_trainer *trainer, const rp_named *state, size_t n, rp_error *err);
 /* How many states that is: the first so many of the run's. */
 size_t rp_trainer_start_count(const rp_trainer *trainer);
@@ -30,24 +30,27 @@ uint64_t rp_trainer_total(const rp_trainer *trainer);
 uint64_t rp_trainer_training_steps(const rp_trainer *trainer);
 /* The next step. Errors: those of the run and its observers; RP_EDATA when the loss is no longer finite. */
 rp_status rp_trainer_step(rp_trainer *trainer, rp_error *err);
-/* Goes on as after `step` steps (at most the total): state is every state of the run, by any order. Whatever else a step needs
- * is a function of its number; the scores of an evaluation that was made by then are computed again, unobserved. Errors:
- * RP_EARG, RP_EDATA (the states do not fit), those of a step. */
+/* Goes on as after `step` steps (at most the total): state is every state of the run, by any order. Whatever else a
+ * step needs is a function of its number; the scores of an evaluation that was made by then are computed again,
+ * unobserved. Errors: RP_EARG, RP_EDATA (the states do not fit), those of a step. */
 rp_status rp_trainer_restore(rp_trainer *trainer, uint64_t step, const rp_named *state, size_t n, rp_error *err);
 bool rp_trainer_done(const rp_trainer *trainer);
 /* Loss of the last training step; NaN when none was made since restoring. */
 float rp_trainer_loss(const rp_trainer *trainer);
 /* After the evaluations: scores [rows, outputs] and loss of the validation or the training part. */
 const float *rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss);
-/* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part (of
- * the training part when there is no other). */
+/* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part
+ * (of the training part when there is no other). */
 rp_status rp_trainer_metrics(const rp_trainer *trainer, json_t **out, rp_error *err);
 rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_error *err);
 /* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
  * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0. */
 rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const float *target, rp_error *err);
-/* Scores of x [rows, features] under weights given by name (as in weights/final.safetensors). scores [rows, outputs]. */
-rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores, rp_error *err);
+                               size_t rows, const int64_t *row, const int64_t *truth, const float *target,
+                               rp_error *err);
+/* Scores of x [rows, features] under weights given by name (as in weights/final.safetensors). scores [rows, outputs].
+ */
+rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores,
+                           rp_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Archives of runs: opening, listing and reading them, keys, and verification. audit/FORMAT.md gives every byte.
  *
- * Opening checks the whole structure and every SHA-256 of the manifest before anything else is believed; all later reads
- * come from the same open file and are hashed again. What opening cannot know is who vouches for the archive: that is
- * rp_verify. */
+ * Opening checks the whole structure and every SHA-256 of the manifest before anything else is believed; all later
+ * reads come from the same open file and are hashed again. What opening cannot know is who vouches for the archive:
+ * that is rp_verify. */
 #ifndef RP_ARCHIVE_H
 #define RP_ARCHIVE_H
 
@@ -27,7 +27,7 @@ RP_API void rp_digest_hex(char out[RP_DIGEST_HEX], const rp_digest *digest);
 typedef struct rp_member {
     char name[RP_MEMBER_NAME];
     uint64_t size;
-    uint64_t offset; /* of the first byte of the body in the archive (in a writer: in its spool) */
+    uint64_t offset;  /* of the first byte of the body in the archive (in a writer: in its spool) */
     rp_digest digest; /* SHA-256 of the body */
 } rp_member;
 
@@ -47,7 +47,7 @@ RP_API const char *rp_archive_id(const rp_archive *archive);
 RP_API const char *rp_archive_kind(const rp_archive *archive);
 /* Members in archive order, manifest.json first, signatures/ last. */
 RP_API size_t rp_archive_member_count(const rp_archive *archive);
-RP_API const rp_member *rp_archive_member(const rp_archive *archive, size_t index); /* NULL past the end */
+RP_API const rp_member *rp_archive_member(const rp_archive *archive, size_t index);   /* NULL past the end */
 RP_API const rp_member *rp_archive_find(const rp_archive *archive, const char *name); /* NULL when absent */
 /* Reads a member of this archive whole into out[member->size] and hashes it again. Errors: RP_EIO, RP_EHASH. */
 RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, void *out, rp_error *err);
@@ -56,9 +56,9 @@ RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *mem
 RP_API size_t rp_archive_withheld_count(const rp_archive *archive);
 RP_API const char *rp_archive_withheld(const rp_archive *archive, size_t index);
 /* Gives them back to the open archive: folder holds their salt in `salt` and some or all of them, each at its member's
- * path. Each is compared with its salted digest first. From then on they are found and read like members, in memory; the list
- * of members stays as it is. Errors: RP_EHASH for other bytes or another salt; RP_EARG when nothing was left out or the
- * folder holds none of it; RP_EDATA, RP_EIO. On failure the archive is as it was. */
+ * path. Each is compared with its salted digest first. From then on they are found and read like members, in memory;
+ * the list of members stays as it is. Errors: RP_EHASH for other bytes or another salt; RP_EARG when nothing was left
+ * out or the folder holds none of it; RP_EDATA, RP_EIO. On failure the archive is as it was. */
 RP_API rp_status rp_archive_disclose(rp_archive *archive, const char *folder, rp_error *err);
 
 /* A key: ECDSA P-256 (default), P-384, P-521, or Ed25519. Immutable once made, so threads may share it. */
@@ -69,8 +69,9 @@ RP_API rp_status rp_key_generate(rp_key **out, rp_error *err);
 /* Reads PEM: a private key (PKCS#8, plain or encrypted, or a traditional EC key), or a public key (SPKI). passphrase
  * may be NULL: an encrypted key is then refused; nothing ever prompts. Errors: RP_EIO, RP_EARG (what was found, what is
  * expected).
- * path may also be a PKCS#11 URI of a key on a token (pkcs11:token=...;object=..., RFC 7512) and passphrase its PIN: OpenSSL's
- * engine pkcs11 then signs; the private key stays where it is. Further errors: RP_EUNSUPPORTED without the engine. */
+ * path may also be a PKCS#11 URI of a key on a token (pkcs11:token=...;object=..., RFC 7512) and passphrase its PIN:
+ * OpenSSL's engine pkcs11 then signs; the private key stays where it is. Further errors: RP_EUNSUPPORTED without the
+ * engine. */
 RP_API rp_status rp_key_load_private(rp_key **out, const char *path, const char *passphrase, rp_error *err);
 RP_API rp_status rp_key_load_public(rp_key **out, const char *path, rp_error *err);
 /* The same from text; where names it in errors. */
@@ -87,10 +88,10 @@ RP_API bool rp_key_is_private(const rp_key *key);
 RP_API void rp_key_free(rp_key *key);
 
 /* Adds a member to signatures/ of the archive at path, or with force replaces the one of that name: a statement
- * (signatures/NAME.dsse.json) or a log's proof (rp_log_member). The archive is checked as in opening; a new file with all
- * its other members takes its name when it is whole and on disk, so the archive is at no time half-written. The id stays
- * what it was. Whether the bytes are a good signature is not looked into: that is rp_verify.
- * Errors: RP_EARG (the name, the size, a symbolic link), RP_EEXIST without force, those of opening, RP_EIO. */
+ * (signatures/NAME.dsse.json) or a log's proof (rp_log_member). The archive is checked as in opening; a new file with
+ * all its other members takes its name when it is whole and on disk, so the archive is at no time half-written. The id
+ * stays what it was. Whether the bytes are a good signature is not looked into: that is rp_verify. Errors: RP_EARG (the
+ * name, the size, a symbolic link), RP_EEXIST without force, those of opening, RP_EIO. */
 RP_API rp_status rp_archive_add_statement(const char *path, const char *member, const void *bytes, size_t size,
                                           bool force, rp_error *err);
 
@@ -101,10 +102,12 @@ typedef struct rp_verify_options {
     /* Keys of logs, borrowed. With any, the archive must carry a proof of a log that one of them signed. */
     const rp_key *const *log_key;
     size_t log_keys;
-    /* Borrowed; may be NULL. With timestamp authorities in it, the run's statement must carry a timestamp by one of them. */
+    /* Borrowed; may be NULL. With timestamp authorities in it, the run's statement must carry a timestamp by one of
+     * them. */
     const rp_trust_store *trust;
-    /* Borrowed; NULL: whoever is trusted must have signed the run. With a policy (rp/policy.h) its keys are trusted too, and it
-     * alone says what must be there: an unmet one is RP_ESIGN, and with tell_unmet no error: the result's policy then says so. */
+    /* Borrowed; NULL: whoever is trusted must have signed the run. With a policy (rp/policy.h) its keys are trusted
+     * too, and it alone says what must be there: an unmet one is RP_ESIGN, and with tell_unmet no error: the result's
+     * policy then says so. */
     const struct rp_policy *policy;
     bool tell_unmet;
 } rp_verify_options;
@@ -116,14 +119,14 @@ typedef struct rp_verified_timestamp {
     int64_t seconds;                /* since 1970, UTC: what it says */
     char time[21];                  /* the same, as 2026-11-21T15:04:05Z */
     char *authority;                /* subject of the certificate that signed it */
-    char *anchor;                   /* the trusted root it leads to; NULL: not by a given authority, and it shows nothing */
-    char *note;                     /* why not, or what was not checked; may be NULL */
+    char *anchor; /* the trusted root it leads to; NULL: not by a given authority, and it shows nothing */
+    char *note;   /* why not, or what was not checked; may be NULL */
 } rp_verified_timestamp;
 
 /* One proof that the archive is in a log (rp/log.h). */
 typedef struct rp_verified_proof {
     char member[RP_MEMBER_NAME];
-    char *origin;               /* the log's name */
+    char *origin; /* the log's name */
     uint64_t index, log_size;
     char key_id[RP_DIGEST_HEX]; /* of the log's key; "" when none of log_key signed: the proof shows nothing then */
 } rp_verified_proof;
@@ -153,43 +156,44 @@ typedef struct rp_verified_statement {
 typedef struct rp_verified_certificate {
     char statement[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
-    bool rotation; /* by a hand-over: subject and anchor are then keys */
+    bool rotation;                   /* by a hand-over: subject and anchor are then keys */
     char predecessor[RP_DIGEST_HEX]; /* of a successor: the key that handed over to it, the same person's; else "" */
-    char *subject; /* of the key's certificate */
-    char *anchor;  /* the trusted root it leads to; NULL when not accepted */
+    char *subject;                   /* of the key's certificate */
+    char *anchor;                    /* the trusted root it leads to; NULL when not accepted */
     bool accepted;
-    bool revocation_checked; /* by lists for every certificate below the root */
+    bool revocation_checked;                                  /* by lists for every certificate below the root */
     enum { RP_AT_TIMESTAMP, RP_AT_GIVEN_TIME, RP_AT_NOW } at; /* where the time comes from at which it was judged */
     char time[RP_TIME_TEXT];
     char *note; /* why it is not accepted, or what an auditor should know; may be NULL */
 } rp_verified_certificate;
 
-/* How a statement stands to a clause of a policy that asks for certificates or timestamps (docs/policy.md): judged by that clause's
- * authorities alone, for every statement whose signature was checked. */
+/* How a statement stands to a clause of a policy that asks for certificates or timestamps (docs/policy.md): judged by
+ * that clause's authorities alone, for every statement whose signature was checked. */
 typedef struct rp_verified_standing {
     char clause[24]; /* as in rp_policy_clause */
     char statement[RP_MEMBER_NAME];
     char key_id[RP_DIGEST_HEX];
-    char *subject;          /* of the key's certificate in the archive; NULL: there is none, or nobody asked */
-    bool certified;         /* the clause's group takes its signer by that certificate */
-    bool was_certified;     /* or did at one time: of somebody who says no that is enough */
-    char *certificate_note; /* why not, or what an auditor should know; may be NULL */
-    bool dated;             /* by one of the clause's timestamp authorities */
-    int64_t seconds;        /* since 1970, UTC: then what it says, */
+    char *subject;           /* of the key's certificate in the archive; NULL: there is none, or nobody asked */
+    bool certified;          /* the clause's group takes its signer by that certificate */
+    bool was_certified;      /* or did at one time: of somebody who says no that is enough */
+    char *certificate_note;  /* why not, or what an auditor should know; may be NULL */
+    bool dated;              /* by one of the clause's timestamp authorities */
+    int64_t seconds;         /* since 1970, UTC: then what it says, */
     char time[RP_TIME_TEXT]; /* the same as text; else "" */
-    char *authority;        /* and the subject of the certificate that signed it; else NULL */
-    char *timestamp_note;   /* why not, or what an auditor should know; may be NULL */
+    char *authority;         /* and the subject of the certificate that signed it; else NULL */
+    char *timestamp_note;    /* why not, or what an auditor should know; may be NULL */
 } rp_verified_standing;
 
 typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     size_t members; /* all of them, manifest.json and statements included */
     uint64_t bytes; /* of the whole archive */
-    /* By trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate. */
+    /* By trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate.
+     */
     size_t statements;
     rp_verified_statement *statement;
-    /* By keys that are not trusted, so their signatures could not be checked: they count for nothing. Form, name and the
-     * archive they are about are right, or verification has failed. */
+    /* By keys that are not trusted, so their signatures could not be checked: they count for nothing. Form, name and
+     * the archive they are about are right, or verification has failed. */
     size_t others;
     rp_verified_statement *other;
     size_t proofs;
@@ -197,23 +201,23 @@ typedef struct rp_verification {
     size_t timestamps;
     rp_verified_timestamp *timestamp;
     struct rp_policy_result *policy; /* NULL where no policy was given */
-    size_t certificates; /* of statements whose keys count, or not, by more than being trusted themselves */
+    size_t certificates;             /* of statements whose keys count, or not, by more than being trusted themselves */
     rp_verified_certificate *certificate;
-    char judged_by[RP_DIGEST_HEX]; /* digest of the policy whose clauses the standings are about; "" where there was none */
+    char judged_by[RP_DIGEST_HEX]; /* digest of the policy whose clauses the standings are about; "" where there was
+                                      none */
     size_t standings;
     rp_verified_standing *standing;
 } rp_verification;
 
-/* Checks, in this order: the structure; every statement in signatures/ (a trusted key or one that counts by its certificates
- * under options->trust, an exact signature, and that it names SHA-256(manifest.json)) and every log's proof (its path; its
- * signature where log_key has the key); the manifest; every member against it; the bundle, where there is one. So nothing of
- * the archive is parsed on trust, and the member that was changed is the one named. Statements by keys that do not count are
- * listed apart; of those that count, provenance or an endorsement must be there.
- *   trusted    borrowed; may be NULL when n_trusted is 0
- *   options    NULL: defaults
- *   result     may be NULL; free with rp_verification_free
- *   archive    may be NULL; else the open, verified archive, so that what follows reads the same file
- * Errors: RP_EFORMAT, RP_EHASH, RP_ESIGN (also: no run statement and not allow_unsigned), RP_EUNSUPPORTED, RP_EIO. */
+/* Checks, in this order: the structure; every statement in signatures/ (a trusted key or one that counts by its
+ * certificates under options->trust, an exact signature, and that it names SHA-256(manifest.json)) and every log's
+ * proof (its path; its signature where log_key has the key); the manifest; every member against it; the bundle, where
+ * there is one. So nothing of the archive is parsed on trust, and the member that was changed is the one named.
+ * Statements by keys that do not count are listed apart; of those that count, provenance or an endorsement must be
+ * there. trusted    borrowed; may be NULL when n_trusted is 0 options    NULL: defaults result     may be NULL; free
+ * with rp_verification_free archive    may be NULL; else the open, verified archive, so that what follows reads the
+ * same file Errors: RP_EFORMAT, RP_EHASH, RP_ESIGN (also: no run statement and not allow_unsigned), RP_EUNSUPPORTED,
+ * RP_EIO. */
 RP_API rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted,
                            const rp_verify_options *options, rp_verification **result, rp_archive **archive,
                            rp_error *err);

@@ -16,31 +16,31 @@ RP_API rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err);
  * step commits to every period-th leaf of 4096 bytes and to all small states, so that a change is seen within period
  * steps, not at once (audit/FORMAT.md 10 says what a verifier can conclude). Errors: RP_EARG, RP_ENOMEM. */
 RP_API rp_status rp_recorder_set_state_period(rp_recorder *recorder, uint64_t period, rp_error *err);
-/* Before the first step, of a run whose first states are another run's: names the archive at path as the run's parent. Those first
- * states that are a state of the parent's under the same name, byte for byte, count as taken over; there must be one. The
- * parent's id and their names and digest go into the manifest, which a replay makes again and rp_check_parent compares with
- * the parent.
- *   checkpoint  0: the parent's weights/final.safetensors; else its checkpoint after so many steps
- * Errors: RP_EARG: no such checkpoint, or nothing of the parent's is here; those of opening. */
+/* Before the first step, of a run whose first states are another run's: names the archive at path as the run's parent.
+ * Those first states that are a state of the parent's under the same name, byte for byte, count as taken over; there
+ * must be one. The parent's id and their names and digest go into the manifest, which a replay makes again and
+ * rp_check_parent compares with the parent. checkpoint  0: the parent's weights/final.safetensors; else its checkpoint
+ * after so many steps Errors: RP_EARG: no such checkpoint, or nothing of the parent's is here; those of opening. */
 RP_API rp_status rp_recorder_set_parent(rp_recorder *recorder, const char *path, uint64_t checkpoint, rp_error *err);
 /* Before the first step. Leaves the inputs (data/...) out of the archive: its manifest binds them, and the journal the
- * feeds, by digests under a salt. rp_recorder_save puts the files into folder, made if need be with mode 0700; the salt is its
- * file `salt`, read when there is one and else made. Errors: RP_EARG, RP_EDATA (the salt), RP_EIO. */
+ * feeds, by digests under a salt. rp_recorder_save puts the files into folder, made if need be with mode 0700; the salt
+ * is its file `salt`, read when there is one and else made. Errors: RP_EARG, RP_EDATA (the salt), RP_EIO. */
 RP_API rp_status rp_recorder_withhold(rp_recorder *recorder, const char *folder, rp_error *err);
-/* Before the first step. 0 (the default): none; else after every period-th step all states are kept for the archive, where
- * later replays can begin (audit/FORMAT.md 11). They wait in an unnamed file in $TMPDIR or /tmp. Errors: RP_EARG, RP_EIO,
- * RP_ENOMEM. */
+/* Before the first step. 0 (the default): none; else after every period-th step all states are kept for the archive,
+ * where later replays can begin (audit/FORMAT.md 11). They wait in an unnamed file in $TMPDIR or /tmp. Errors: RP_EARG,
+ * RP_EIO, RP_ENOMEM. */
 RP_API rp_status rp_recorder_set_checkpoint_period(rp_recorder *recorder, uint64_t period, rp_error *err);
-/* Writes the archive of the steps so far, signed when key is not NULL; by an ECDSA key with a bundle for the verifier of
- * OpenSSF Model Signing too, which knows no Ed25519. archive_id may be NULL. Errors: RP_EEXIST without
- * force; RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
+/* Writes the archive of the steps so far, signed when key is not NULL; by an ECDSA key with a bundle for the verifier
+ * of OpenSSF Model Signing too, which knows no Ed25519. archive_id may be NULL. Errors: RP_EEXIST without force;
+ * RP_EARG for no steps; RP_EIO; RP_ENOMEM. Nothing is left under path on failure. */
 RP_API rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
                                   char archive_id[RP_DIGEST_HEX], rp_error *err);
-/* In a program that has made the same run again, with its first states, its data and a new recorder with the same periods, and no
- * step: run and recorder go on behind the archive's last step, which rp_recorder_save wrote then. rp_run_steps says how many
- * were made; what the program itself must know to go on from there is its own affair. The archive in the end is that of a run
- * that was never stopped. Errors: RP_EARG: an archive of another run, or too late; RP_EUNSUPPORTED: the run withholds its data;
- * RP_EFORMAT, RP_EHASH, RP_EIO, RP_ENOMEM. After these run and recorder should be given up. */
+/* In a program that has made the same run again, with its first states, its data and a new recorder with the same
+ * periods, and no step: run and recorder go on behind the archive's last step, which rp_recorder_save wrote then.
+ * rp_run_steps says how many were made; what the program itself must know to go on from there is its own affair. The
+ * archive in the end is that of a run that was never stopped. Errors: RP_EARG: an archive of another run, or too late;
+ * RP_EUNSUPPORTED: the run withholds its data; RP_EFORMAT, RP_EHASH, RP_EIO, RP_ENOMEM. After these run and recorder
+ * should be given up. */
 RP_API rp_status rp_recorder_resume(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
 RP_API void rp_recorder_free(rp_recorder *recorder); /* before the run is freed; NULL is fine */
 
@@ -62,10 +62,11 @@ enum { RP_REPLAY_SEED = 129 }; /* a seed is 1 to 128 printable ASCII characters 
 
 typedef struct rp_replay_scope {
     rp_replay_mode mode;
-    uint64_t first, last;            /* no step outside was repeated; full: 0 and steps_total - 1 */
-    uint64_t steps, steps_total;     /* repeated; records of the journal */
-    uint64_t segments, segments_total; /* repeated; of the run: from the start or a checkpoint to the next one or the end */
-    char seed[RP_REPLAY_SEED];       /* sample: as the auditor named it; else "" */
+    uint64_t first, last;        /* no step outside was repeated; full: 0 and steps_total - 1 */
+    uint64_t steps, steps_total; /* repeated; records of the journal */
+    uint64_t segments,
+        segments_total;        /* repeated; of the run: from the start or a checkpoint to the next one or the end */
+    char seed[RP_REPLAY_SEED]; /* sample: as the auditor named it; else "" */
 } rp_replay_scope;
 
 /* How a replay was begun: known before the first step, so that one that ends in a difference can be told of too. */
@@ -78,23 +79,23 @@ typedef struct rp_replay_begun {
 /* What a replay is to repeat. */
 typedef struct rp_replay_choice {
     rp_replay_mode mode;
-    uint64_t first, last;  /* range: steps; it begins at the nearest checkpoint at or before first */
-    uint32_t share;        /* sample: millionths of the run's segments, 1 to 1000000, rounded up to whole segments */
-    const char *seed;      /* sample: the auditor's words, as rp_sample_draw takes them */
-    unsigned parallel;     /* segments at a time, each on `threads` of its own; 0 and 1: one. With a full replay it makes a
+    uint64_t first, last; /* range: steps; it begins at the nearest checkpoint at or before first */
+    uint32_t share;       /* sample: millionths of the run's segments, 1 to 1000000, rounded up to whole segments */
+    const char *seed;     /* sample: the auditor's words, as rp_sample_draw takes them */
+    unsigned parallel; /* segments at a time, each on `threads` of its own; 0 and 1: one. With a full replay it makes a
                               range of all steps of it, in which the manifest is not made again */
 } rp_replay_choice;
 
 typedef struct rp_job_options {
-    unsigned threads;    /* as rp_run_options */
+    unsigned threads; /* as rp_run_options */
     const char *level;
-    bool no_record;      /* rp_train_recipe: only compute (to measure what recording costs) */
+    bool no_record; /* rp_train_recipe: only compute (to measure what recording costs) */
     /* Called after each step, may be NULL; returning false stops the job with RP_ECANCELED. */
     bool (*progress)(void *self, const rp_progress *progress);
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
     const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */
-    rp_replay_begun *begun; /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
+    rp_replay_begun *begun;         /* rp_replay: filled before its first step, for whoever attests it; may be NULL */
     /* rp_train_recipe with a path: seconds between two resume points, and one when progress stops the job; they lie in
      * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
     double save_every;
@@ -103,8 +104,8 @@ typedef struct rp_job_options {
 
 typedef struct rp_job {
     char archive_id[RP_DIGEST_HEX];
-    uint64_t steps;        /* journal records */
-    char *metrics;         /* outputs/metrics.json; "{}" for a run of the API */
+    uint64_t steps; /* journal records */
+    char *metrics;  /* outputs/metrics.json; "{}" for a run of the API */
     double seconds, recording_seconds;
     char level[16];
     unsigned threads;
@@ -114,50 +115,52 @@ typedef struct rp_job {
     uint64_t resumes;      /* run: how often it was resumed, in all */
     uint64_t saved_points; /* run: resume points made, and the seconds that took */
     double saving_seconds;
-    char save_note[256];   /* run: what went wrong with resume points and was overcome; "" if nothing */
+    char save_note[256]; /* run: what went wrong with resume points and was overcome; "" if nothing */
 } rp_job;
 
 /* Trains by the YAML recipe at recipe_path and writes the archive, signed when key is not NULL. path NULL: writes
- * nothing. Errors: those of the recipe (RP_EARG), the data (RP_EDATA) and the file; nothing is left under path. Resume points
- * in PATH.resume: RP_EEXIST without resume and force, which drops them; RP_EARG when they are of another recipe, data or
- * version; RP_EHASH when none is whole. They outlive all errors but RP_EDATA. */
+ * nothing. Errors: those of the recipe (RP_EARG), the data (RP_EDATA) and the file; nothing is left under path. Resume
+ * points in PATH.resume: RP_EEXIST without resume and force, which drops them; RP_EARG when they are of another recipe,
+ * data or version; RP_EHASH when none is whole. They outlive all errors but RP_EDATA. */
 RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                                  const rp_job_options *options, rp_job **out, rp_error *err);
-/* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every journal record
- * and every member of the manifest is compared. A part: from each checkpoint that begins a chosen segment, whose states must
- * be those of the journal's record before it, every record of the segment and the states where it ends; besides, whatever
- * was chosen, the data preparation, and metrics and predictions from the final weights.
- * Errors: RP_EBITS at the first difference, naming step or member, expected and found; RP_EARG for a range or sample that
- * the run does not have. */
+/* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every
+ * journal record and every member of the manifest is compared. A part: from each checkpoint that begins a chosen
+ * segment, whose states must be those of the journal's record before it, every record of the segment and the states
+ * where it ends; besides, whatever was chosen, the data preparation, and metrics and predictions from the final
+ * weights. Errors: RP_EBITS at the first difference, naming step or member, expected and found; RP_EARG for a range or
+ * sample that the run does not have. */
 RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
 RP_API void rp_job_free(rp_job *job);
-/* The segments that a sample replays (FORMAT.md 12): out[0 .. count - 1], ascending, of 0 .. segments - 1, as the auditor's seed
- * and the archive's id draw them. Errors: RP_EARG for a seed that is not 1 to 128 printable ASCII characters without a space
- * at either end, or a count above segments; RP_ENOMEM. */
+/* The segments that a sample replays (FORMAT.md 12): out[0 .. count - 1], ascending, of 0 .. segments - 1, as the
+ * auditor's seed and the archive's id draw them. Errors: RP_EARG for a seed that is not 1 to 128 printable ASCII
+ * characters without a space at either end, or a count above segments; RP_ENOMEM. */
 RP_API rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, const char *seed, const char *archive_id,
                                 rp_error *err);
-/* The probability that a sample of `drawn` of `segments` holds at least one of `forged` that whoever forged chose without
- * knowing the seed: 1 - C(segments - forged, drawn) / C(segments, drawn). */
+/* The probability that a sample of `drawn` of `segments` holds at least one of `forged` that whoever forged chose
+ * without knowing the seed: 1 - C(segments - forged, drawn) / C(segments, drawn). */
 RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forged);
 
 /* The archive id of the parent whose states the run started from; NULL when it has none. Borrowed. */
 RP_API const char *rp_parent_id(const rp_archive *archive);
-/* That parent is the child's parent: its id is the one that the child's manifest and recipe record, and the states that the
- * child holds (weights/start.safetensors; of a run of the C API those that it says it has taken over) are the parent's, byte for
- * byte; moments after its last step, which are in no member, by the digest in its journal or manifest. Both archives are open, so each is in itself consistent; who signed them
- * is not looked at: the child's signature binds the parent's id, and the id all of the parent. Errors: RP_EHASH. */
+/* That parent is the child's parent: its id is the one that the child's manifest and recipe record, and the states that
+ * the child holds (weights/start.safetensors; of a run of the C API those that it says it has taken over) are the
+ * parent's, byte for byte; moments after its last step, which are in no member, by the digest in its journal or
+ * manifest. Both archives are open, so each is in itself consistent; who signed them is not looked at: the child's
+ * signature binds the parent's id, and the id all of the parent. Errors: RP_EHASH. */
 RP_API rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err);
 
-/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Bisects the journals
- * through their Merkle trees to the first record that differs, recomputes both runs up to that step from the nearest
- * checkpoint at or before it, and names the first instruction and element whose bits differ, both values in hex, and the
- * distance in ulps. */
-RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,
-                         rp_error *err);
+/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Bisects the
+ * journals through their Merkle trees to the first record that differs, recomputes both runs up to that step from the
+ * nearest checkpoint at or before it, and names the first instruction and element whose bits differ, both values in
+ * hex, and the distance in ulps. */
+RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
+                         char **text, rp_error *err);
 
 /* What a comparison took. */
 typedef struct rp_diff_work {
-    uint64_t digests_compared; /* pairs of digests of the journals' Merkle trees: one for the roots, at most one a level */
+    uint64_t
+        digests_compared; /* pairs of digests of the journals' Merkle trees: one for the roots, at most one a level */
     uint64_t steps_recomputed; /* steps computed again, of both runs together */
 } rp_diff_work;
 
@@ -165,18 +168,17 @@ typedef struct rp_diff_work {
 RP_API rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
                                  char **text, rp_diff_work *work, rp_error *err);
 
-/* Scores the rows of a CSV with the archive's final weights and recorded preparation; the result is CSV text, freed with
- * rp_text_free. */
+/* Scores the rows of a CSV with the archive's final weights and recorded preparation; the result is CSV text, freed
+ * with rp_text_free. */
 RP_API rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
                             const rp_job_options *options, char **out, size_t *length, rp_error *err);
 RP_API void rp_text_free(char *text);
 
-/* A report on an archive for people: one HTML file without scripts, which loads nothing. It tells what was recorded and what
- * of it was checked, and repeats nothing of the run.
- *   verified   of this archive by rp_verify; NULL: the report says that signatures were not checked
- *   out        NUL-terminated, *length bytes before that, a function of archive, verified and the library's version; freed
- *              with rp_text_free
- * A member that makes no sense is named in its place in the report. Errors: RP_ENOMEM, RP_EIO, RP_EHASH. */
+/* A report on an archive for people: one HTML file without scripts, which loads nothing. It tells what was recorded and
+ * what of it was checked, and repeats nothing of the run. verified   of this archive by rp_verify; NULL: the report
+ * says that signatures were not checked out        NUL-terminated, *length bytes before that, a function of archive,
+ * verified and the library's version; freed with rp_text_free A member that makes no sense is named in its place in the
+ * report. Errors: RP_ENOMEM, RP_EIO, RP_EHASH. */
 RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
                            rp_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element types. Bytes of a stored tensor are little-endian, row-major; bool is one byte, 0 or 1. bf16 (the upper half of
- * an f32) is for storage: it is moved, cast and multiplied as matrices, with binary32 results. */
+ * Element types. Bytes of a stored tensor are little-endian, row-major; bool is one byte, 0 or 1. bf16 (the upper half
+ * of an f32) is for storage: it is moved, cast and multiplied as matrices, with binary32 results. */
 #ifndef RP_DTYPE_H
 #define RP_DTYPE_H
 
@@ -8,7 +8,15 @@
 
 #include "rp/error.h"
 
-typedef enum rp_dtype { RP_F32 = 0, RP_F64 = 1, RP_I32 = 2, RP_I64 = 3, RP_BOOL = 4, RP_BF16 = 5, RP_DTYPE_COUNT } rp_dtype;
+typedef enum rp_dtype {
+    RP_F32 = 0,
+    RP_F64 = 1,
+    RP_I32 = 2,
+    RP_I64 = 3,
+    RP_BOOL = 4,
+    RP_BF16 = 5,
+    RP_DTYPE_COUNT
+} rp_dtype;
 
 enum { RP_MAX_RANK = 8 };
 

@@ -11,8 +11,8 @@
 
 /* How windows lie on an image. {0} is a good start: every 0 stands for the usual value. */
 typedef struct rp_placement {
-    size_t stride[2];   /* height, width; 0: 1 for a convolution, the window's size for pooling */
-    size_t padding[4];  /* top, left, bottom, right. Padding does not exist: it is no maximum and counts in no average */
+    size_t stride[2];  /* height, width; 0: 1 for a convolution, the window's size for pooling */
+    size_t padding[4]; /* top, left, bottom, right. Padding does not exist: it is no maximum and counts in no average */
     size_t dilation[2]; /* pixels from tap to tap: height, width; 0: 1 */
 } rp_placement;
 
@@ -27,10 +27,10 @@ typedef struct rp_placement {
  * padding is above 2^20. */
 RP_API rp_tensor rp_conv2d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place);
 
-/* Convolution with 3 x 3 taps, stride, dilation and groups 1 and padding up to 2, by minimal filtering (CONTRACT 4.6): its own
- * operation with its own bits. From about 64 channels faster than rp_conv2d, at 2 to 5 times its rounding error. Padding
- * is multiplied here: an infinity or NaN in x or weight may spread over a tile of 4 x 4 outputs. The gradients are those of
- * rp_conv2d. Operands as there; RP_ESHAPE also for what does not fit. */
+/* Convolution with 3 x 3 taps, stride, dilation and groups 1 and padding up to 2, by minimal filtering (CONTRACT 4.6):
+ * its own operation with its own bits. From about 64 channels faster than rp_conv2d, at 2 to 5 times its rounding
+ * error. Padding is multiplied here: an infinity or NaN in x or weight may spread over a tile of 4 x 4 outputs. The
+ * gradients are those of rp_conv2d. Operands as there; RP_ESHAPE also for what does not fit. */
 RP_API rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bias, const rp_placement *place);
 
 /* rp_conv2d along one axis: x [n, w, c], weight [s, c / groups, k], result [n, ow, k]. Of place the members for the
@@ -38,9 +38,9 @@ RP_API rp_tensor rp_conv2d_winograd(rp_tensor x, rp_tensor weight, rp_tensor bia
 RP_API rp_tensor rp_conv1d(rp_tensor x, rp_tensor weight, rp_tensor bias, size_t groups, const rp_placement *place);
 
 /* The greatest element, or the average of the elements that exist, in windows of height x width, channel by channel:
- * x [n, h, w, c] -> [n, oh, ow, c]. place NULL: windows side by side. A NaN is the greatest; of equal elements the first
- * gets max_pool2d's gradient.
- * Errors: RP_ESHAPE also when a padding is not smaller than what the window covers, dilation (height - 1) + 1. */
+ * x [n, h, w, c] -> [n, oh, ow, c]. place NULL: windows side by side. A NaN is the greatest; of equal elements the
+ * first gets max_pool2d's gradient. Errors: RP_ESHAPE also when a padding is not smaller than what the window covers,
+ * dilation (height - 1) + 1. */
 RP_API rp_tensor rp_max_pool2d(rp_tensor x, size_t height, size_t width, const rp_placement *place);
 RP_API rp_tensor rp_avg_pool2d(rp_tensor x, size_t height, size_t width, const rp_placement *place);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logs of runs: append-only lists of archive ids under a Merkle tree (RFC 6962) whose head, the checkpoint, is signed. Who
- * keeps a checkpoint can later show that the log still holds all it held then, so a run cannot be dropped quietly.
+ * Logs of runs: append-only lists of archive ids under a Merkle tree (RFC 6962) whose head, the checkpoint, is signed.
+ * Who keeps a checkpoint can later show that the log still holds all it held then, so a run cannot be dropped quietly.
  * docs/log.md gives every byte. Texts that functions return are freed with rp_text_free (rp/audit.h). */
 #ifndef RP_LOG_H
 #define RP_LOG_H
 
 #include "rp/archive.h"
 
-enum { RP_LOG_ORIGIN = 201 };        /* an origin has at most 200 bytes */
+enum { RP_LOG_ORIGIN = 201 };          /* an origin has at most 200 bytes */
 enum { RP_LOG_ENTRIES_MAX = 1 << 22 }; /* of a log that this library keeps */
 
 /* What a checkpoint says: the tree of the log's first size entries has this root. */
@@ -22,13 +22,13 @@ typedef struct rp_log_head {
 /* Makes the folder and signs the empty log. Errors: RP_EEXIST where a log is; RP_EARG for the origin or a public key;
  * RP_EIO. Nothing is left behind on failure. */
 RP_API rp_status rp_log_init(const char *folder, const char *origin, const rp_key *key, rp_error *err);
-/* Appends the open (so: checked) archive's id and signs a new checkpoint. The whole log is computed again first and must
- * be what key signed. Entries that no checkpoint covers, left by an add that was killed, are cut off. An id that is there
- * already is not appended twice: *added is then false. Processes that add to one log wait for each other.
+/* Appends the open (so: checked) archive's id and signs a new checkpoint. The whole log is computed again first and
+ * must be what key signed. Entries that no checkpoint covers, left by an add that was killed, are cut off. An id that
+ * is there already is not appended twice: *added is then false. Processes that add to one log wait for each other.
  *   index, added   may be NULL
  * Errors: RP_EHASH, RP_EFORMAT, RP_ESIGN (another key's log) and the log is untouched; RP_EIO, RP_ENOMEM. */
-RP_API rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index, bool *added,
-                            rp_error *err);
+RP_API rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index,
+                            bool *added, rp_error *err);
 
 typedef struct rp_run_log rp_run_log;
 
@@ -38,7 +38,8 @@ RP_API rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key 
                              rp_error *err);
 RP_API void rp_log_close(rp_run_log *log); /* NULL is fine */
 RP_API const rp_log_head *rp_log_state(const rp_run_log *log);
-RP_API const char *rp_log_signer(const rp_run_log *log); /* id of the trusted key that signed; NULL when none was given */
+RP_API const char *
+rp_log_signer(const rp_run_log *log); /* id of the trusted key that signed; NULL when none was given */
 RP_API const rp_digest *rp_log_entry(const rp_run_log *log, uint64_t index); /* an archive id; NULL past the end */
 /* Bytes after the last entry that the checkpoint covers: an add that did not finish. They are not in the log. */
 RP_API uint64_t rp_log_unfinished(const rp_run_log *log);
@@ -59,8 +60,8 @@ typedef struct rp_log_inclusion {
     char key_id[RP_DIGEST_HEX]; /* of the key that signed the checkpoint; "" when no key was given */
 } rp_log_inclusion;
 
-/* Whether a proof shows archive_id in a log whose checkpoint one of trusted signed; with n_trusted 0 the signature is not
- * looked into. where names the text in errors. Errors: RP_EFORMAT; RP_EHASH (the path does not lead to the root);
+/* Whether a proof shows archive_id in a log whose checkpoint one of trusted signed; with n_trusted 0 the signature is
+ * not looked into. where names the text in errors. Errors: RP_EFORMAT; RP_EHASH (the path does not lead to the root);
  * RP_ESIGN. */
 RP_API rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, const char *where,
                               const char *archive_id, const rp_key *const *trusted, size_t n_trusted, rp_error *err);

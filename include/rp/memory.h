@@ -8,9 +8,9 @@
 #include "rp/error.h"
 
 typedef struct rp_allocator {
-    void *(*allocate)(void *self, size_t bytes);                 /* NULL on failure; bytes > 0 */
-    void *(*resize)(void *self, void *block, size_t bytes);      /* like realloc; block may be NULL */
-    void (*release)(void *self, void *block);                    /* block is never NULL */
+    void *(*allocate)(void *self, size_t bytes);            /* NULL on failure; bytes > 0 */
+    void *(*resize)(void *self, void *block, size_t bytes); /* like realloc; block may be NULL */
+    void (*release)(void *self, void *block);               /* block is never NULL */
     void *self;
 } rp_allocator;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A run: named state that changes from step to step, named data bound once, and steps, each of which executes one
- * program. An eager step is written between rp_step_begin and rp_step_end with the operations of rp/tensor.h and ordinary
- * C control flow; whatever branch was taken, the step's program is what ran. Observers (rp/audit.h) watch each step.
+ * program. An eager step is written between rp_step_begin and rp_step_end with the operations of rp/tensor.h and
+ * ordinary C control flow; whatever branch was taken, the step's program is what ran. Observers (rp/audit.h) watch each
+ * step.
  *
- * A run belongs to one thread at a time; several threads may have runs of their own, and in a child of fork a run goes on.
- * Names are [A-Za-z0-9._-], 1 to 95 bytes. */
+ * A run belongs to one thread at a time; several threads may have runs of their own, and in a child of fork a run goes
+ * on. Names are [A-Za-z0-9._-], 1 to 95 bytes. */
 #ifndef RP_RUN_H
 #define RP_RUN_H
 
@@ -13,11 +14,13 @@
 typedef struct rp_run rp_run;
 
 typedef struct rp_run_options {
-    unsigned threads;  /* 0: one for each CPU the process may use. Never changes a bit. */
-    const char *level; /* kernel level; NULL: RP_ISA in the environment, else the best of the host. Never changes a bit. */
+    unsigned threads; /* 0: one for each CPU the process may use. Never changes a bit. */
+    const char
+        *level; /* kernel level; NULL: RP_ISA in the environment, else the best of the host. Never changes a bit. */
 } rp_run_options;
 
-/* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free. */
+/* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free.
+ */
 RP_API rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err);
 RP_API void rp_run_free(rp_run *run); /* NULL is fine */
 RP_API const char *rp_run_level(const rp_run *run);
@@ -37,11 +40,12 @@ RP_API rp_status rp_step_begin(rp_run *run, rp_error *err);
 RP_API rp_graph *rp_step_graph(rp_run *run); /* for operations that have no input tensor, such as rp_fill */
 RP_API rp_tensor rp_state(rp_run *run, const char *name);
 RP_API rp_tensor rp_data(rp_run *run, const char *name);
-RP_API rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape, const void *bytes);
+RP_API rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+                         const void *bytes);
 RP_API void rp_set_state(rp_run *run, const char *name, rp_tensor value); /* takes effect when the step ends */
-RP_API void rp_result(rp_run *run, const char *name, rp_tensor value);    /* recorded; "loss" also goes to the journal */
-/* Reads a value inside a step: the tensor is recorded as a result named "read.N", so a branch taken on it can be checked
- * by replay. size must be exact. Errors: as rp_graph_status, or RP_EARG. */
+RP_API void rp_result(rp_run *run, const char *name, rp_tensor value); /* recorded; "loss" also goes to the journal */
+/* Reads a value inside a step: the tensor is recorded as a result named "read.N", so a branch taken on it can be
+ * checked by replay. size must be exact. Errors: as rp_graph_status, or RP_EARG. */
 RP_API rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *err);
 RP_API rp_status rp_step_end(rp_run *run, rp_error *err);
 RP_API uint64_t rp_run_steps(const rp_run *run); /* steps completed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signed statements about a finished archive: what a replay found, what a person decided, that a further key vouches for it.
- * Each is added to signatures/ and touches nothing else; audit/FORMAT.md 5 gives the bytes. What the statements of an
- * archive say, once verified, is in rp_verification (rp/archive.h). Times are the signer's word. */
+ * Signed statements about a finished archive: what a replay found, what a person decided, that a further key vouches
+ * for it. Each is added to signatures/ and touches nothing else; audit/FORMAT.md 5 gives the bytes. What the statements
+ * of an archive say, once verified, is in rp_verification (rp/archive.h). Times are the signer's word. */
 #ifndef RP_STATEMENT_H
 #define RP_STATEMENT_H
 
@@ -19,9 +19,9 @@ typedef struct rp_verdict {
     char level[16];                 /* kernels: ref, sse2, avx2, avx512, neon */
     unsigned threads;
     char cpu[RP_HOST_TEXT], system[RP_HOST_TEXT], machine[RP_HOST_TEXT];
-    char version[RP_HOST_TEXT];     /* of the tool that replayed */
-    bool conforms;                  /* doctor there: the conformance vectors of that level are right */
-    bool healthy;                   /* and every library is the one built against: an update of one is no fault of the bits */
+    char version[RP_HOST_TEXT]; /* of the tool that replayed */
+    bool conforms;              /* doctor there: the conformance vectors of that level are right */
+    bool healthy; /* and every library is the one built against: an update of one is no fault of the bits */
     char conformance[RP_HOST_TEXT]; /* doctor's line on the kernels used */
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
 } rp_verdict;
@@ -30,9 +30,10 @@ typedef enum rp_decision { RP_APPROVE, RP_REJECT, RP_ABSTAIN } rp_decision;
 
 /* What a person decided about the archive, in which role and why. */
 typedef struct rp_approval {
-    char role[RP_ROLE];     /* 1 to 64 printable ASCII characters, no space at either end */
+    char role[RP_ROLE]; /* 1 to 64 printable ASCII characters, no space at either end */
     rp_decision decision;
-    char reason[RP_REASON]; /* 1 to 2,000 bytes of UTF-8 in one line, without characters that turn the direction of text */
+    char reason[RP_REASON]; /* 1 to 2,000 bytes of UTF-8 in one line, without characters that turn the direction of text
+                             */
     char time[RP_TIME_TEXT];
 } rp_approval;
 
@@ -41,8 +42,9 @@ RP_API const char *rp_decision_name(rp_decision decision);
 
 /* What a member of signatures/ claims: nothing of it is checked, and anyone can have written it. rp_verify checks. */
 typedef struct rp_claim {
-    const char *kind; /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp", "certificates",
-                         "log proof", "unreadable"; NULL: not a member of signatures/. Static */
+    const char
+        *kind;                  /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp",
+                                   "certificates",           "log proof", "unreadable"; NULL: not a member of signatures/. Static */
     char key_id[RP_DIGEST_HEX]; /* that a statement names as its signer's; else "" */
 } rp_claim;
 
@@ -57,15 +59,14 @@ typedef struct rp_replay_outcome {
     int64_t started, finished; /* seconds since 1970, UTC */
 } rp_replay_outcome;
 
-/* Each signs a statement about the archive archive_id and adds it to the file at path, which must still be that archive; its
- * name, made of kind, key and content, goes to member (may be NULL). A statement of another's is never replaced. That the
- * archive deserves it is the caller's to know: verify it first. The file is replaced as by rp_archive_add_statement; those
- * who add at the same time wait for each other. Errors: RP_EHASH for another archive; RP_EARG for a public key or a text out
- * of bounds; those of rp_archive_add_statement.
- *   rp_archive_attest   a replay's verdict; describes and examines this host as doctor does
- *   rp_archive_approve  approval->time is not read: it is now
- *   rp_archive_endorse  vouches for the archive as it is, and says nothing of how it was made. By an ECDSA key it brings the
- *                       bundle for public verifiers where the archive has none */
+/* Each signs a statement about the archive archive_id and adds it to the file at path, which must still be that
+ * archive; its name, made of kind, key and content, goes to member (may be NULL). A statement of another's is never
+ * replaced. That the archive deserves it is the caller's to know: verify it first. The file is replaced as by
+ * rp_archive_add_statement; those who add at the same time wait for each other. Errors: RP_EHASH for another archive;
+ * RP_EARG for a public key or a text out of bounds; those of rp_archive_add_statement. rp_archive_attest   a replay's
+ * verdict; describes and examines this host as doctor does rp_archive_approve  approval->time is not read: it is now
+ *   rp_archive_endorse  vouches for the archive as it is, and says nothing of how it was made. By an ECDSA key it
+ * brings the bundle for public verifiers where the archive has none */
 RP_API rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
                                    const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
 RP_API rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval,

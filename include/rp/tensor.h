@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tensors and operations.
  *
- * An rp_tensor is a small handle, passed by value, to a value of the graph it was made in; it needs no freeing and lives
- * until the step ends (rp/run.h) or the graph is freed. Every operation appends one instruction to the graph; in a run's
- * eager step it is executed at once. Errors are sticky: after a wrong shape the graph remembers the first error, later
- * operations do nothing, and rp_step_end (or rp_graph_status) reports it. So models read like formulas.
+ * An rp_tensor is a small handle, passed by value, to a value of the graph it was made in; it needs no freeing and
+ * lives until the step ends (rp/run.h) or the graph is freed. Every operation appends one instruction to the graph; in
+ * a run's eager step it is executed at once. Errors are sticky: after a wrong shape the graph remembers the first
+ * error, later operations do nothing, and rp_step_end (or rp_graph_status) reports it. So models read like formulas.
  *
- * C leaves the order in which a call's arguments are evaluated open: rp_add(rp_exp(a), rp_log(a)) may append exp first or
- * log first. Both programs compute the same bits, but they are two programs; name one operand first where an archive's id
- * must not depend on the compiler.
+ * C leaves the order in which a call's arguments are evaluated open: rp_add(rp_exp(a), rp_log(a)) may append exp first
+ * or log first. Both programs compute the same bits, but they are two programs; name one operand first where an
+ * archive's id must not depend on the compiler.
  *
- * Shapes broadcast as in NumPy: aligned at the right, length 1 stretches. Both operands have the same dtype; there is no
- * implicit conversion. Axes count from 0, negative ones from the end. Numeric definitions: determinism/CONTRACT.md. */
+ * Shapes broadcast as in NumPy: aligned at the right, length 1 stretches. Both operands have the same dtype; there is
+ * no implicit conversion. Axes count from 0, negative ones from the end. Numeric definitions: determinism/CONTRACT.md.
+ */
 #ifndef RP_TENSOR_H
 #define RP_TENSOR_H
 
@@ -25,7 +26,7 @@ typedef struct rp_graph rp_graph;
 typedef struct rp_tensor {
     rp_graph *graph; /* NULL: no tensor */
     uint32_t value;
-    uint32_t epoch;  /* which step made it: using it after that step is an error */
+    uint32_t epoch; /* which step made it: using it after that step is an error */
 } rp_tensor;
 
 /* The static description of a handle; false for an invalid one. shape has room for RP_MAX_RANK. */
@@ -62,9 +63,9 @@ RP_API rp_tensor rp_cosh(rp_tensor x);
 RP_API rp_tensor rp_asin(rp_tensor x); /* NaN outside -1 .. 1, acos too */
 RP_API rp_tensor rp_acos(rp_tensor x);
 RP_API rp_tensor rp_atan(rp_tensor x);
-RP_API rp_tensor rp_erfc(rp_tensor x); /* 1 - erf(x) */
+RP_API rp_tensor rp_erfc(rp_tensor x);  /* 1 - erf(x) */
 RP_API rp_tensor rp_rsqrt(rp_tensor x); /* 1 / sqrt(x) */
-RP_API rp_tensor rp_cbrt(rp_tensor x); /* cube root, of negative numbers too */
+RP_API rp_tensor rp_cbrt(rp_tensor x);  /* cube root, of negative numbers too */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 
@@ -93,9 +94,9 @@ RP_API rp_tensor rp_scale(rp_tensor x, double c);
 
 /* Moving data. */
 RP_API rp_tensor rp_reshape(rp_tensor x, int rank, const size_t *shape); /* row-major order is kept */
-RP_API rp_tensor rp_transpose(rp_tensor x, const int *permutation);      /* rank entries; NULL reverses the last two axes */
+RP_API rp_tensor rp_transpose(rp_tensor x, const int *permutation); /* rank entries; NULL reverses the last two axes */
 RP_API rp_tensor rp_broadcast_to(rp_tensor x, int rank, const size_t *shape);
-RP_API rp_tensor rp_slice(rp_tensor x, const size_t *begin, const size_t *end); /* rank entries each */
+RP_API rp_tensor rp_slice(rp_tensor x, const size_t *begin, const size_t *end);  /* rank entries each */
 RP_API rp_tensor rp_pad(rp_tensor x, const size_t *before, const size_t *after); /* zeros */
 RP_API rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis);
 /* out[.., index.., ..] = x[.., index[..], ..]; an index out of range is an error of the step. */
@@ -116,7 +117,8 @@ RP_API rp_tensor rp_softmax(rp_tensor x);
 RP_API rp_tensor rp_log_softmax(rp_tensor x);
 RP_API rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps);
 
-/* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs nothing. */
+/* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs
+ * nothing. */
 RP_API rp_tensor rp_matmul(rp_tensor a, rp_tensor b);
 /* x [.., in] w [in, out] b [out] (b.graph NULL: none). */
 RP_API rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b);
@@ -134,10 +136,12 @@ RP_API rp_tensor rp_normal(rp_tensor rng, int64_t stream, rp_dtype dtype, int ra
                            double deviation);
 
 /* Gradients of the scalar y (one element, f32 or f64) with respect to n tensors: appends gradient instructions, so the
- * gradients are tensors like any others and can be differentiated again. A tensor that y does not depend on gets zeros. */
+ * gradients are tensors like any others and can be differentiated again. A tensor that y does not depend on gets zeros.
+ */
 RP_API void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
 /* sum over i of seed[i] . d y[i] / d wrt[j]: seeds have the shapes of the y. */
-RP_API void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+RP_API void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
+                   rp_tensor *grad);
 
 /* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments. lr, c1 = 1 - beta1^t and
  * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
@@ -145,8 +149,8 @@ RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, do
                         double weight_decay);
 RP_API rp_tensor rp_adam(rp_tensor p, rp_tensor *m, rp_tensor *v, rp_tensor g, rp_tensor lr, rp_tensor c1, rp_tensor c2,
                          double beta1, double beta2, double eps, double weight_decay, bool decoupled);
-RP_API rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha, double eps,
-                            double momentum, double weight_decay);
+RP_API rp_tensor rp_rmsprop(rp_tensor p, rp_tensor *v, rp_tensor *m, rp_tensor g, rp_tensor lr, double alpha,
+                            double eps, double momentum, double weight_decay);
 /* Scales n gradients so that their joint Euclidean norm is at most limit; returns the norm before. */
 RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 

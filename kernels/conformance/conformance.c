@@ -114,7 +114,8 @@ typedef struct survey {
 } survey;
 
 /* One specimen of a vector on every level. */
-static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_plan *plan, outputs *first, outputs *other)
+static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_plan *plan, outputs *first,
+                                 outputs *other)
 {
     const uint64_t before = v->hash[0];
     rp_specimen specimen;
@@ -142,8 +143,8 @@ static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_p
     return status;
 }
 
-/* Every parts-th vector from each of the parts: neighbours in the table cost alike. Options and data are the outer loops,
- * so that kernels find their inputs in the cache. */
+/* Every parts-th vector from each of the parts: neighbours in the table cost alike. Options and data are the outer
+ * loops, so that kernels find their inputs in the cache. */
 static void survey_part(void *arg, size_t begin, size_t end)
 {
     survey *s = arg;
@@ -174,11 +175,12 @@ static void judge(const survey *s, size_t level, rp_conformance *result)
         const uint64_t found = s->vector[i].hash[s->vector[i].own[level] ? level : 0];
 
         if (found != conformance_table[i].digest) {
-            result->status = rp_fail(&result->error, RP_EBITS,
-                                     "kernel %s %s, level %s: expected digest %016llx, found %016llx: this build does not "
-                                     "keep the numeric contract on this host",
-                                     rp_kernel_name(id), rp_dtype_name(conformance_table[i].dtype), s->table[level]->level,
-                                     (unsigned long long)conformance_table[i].digest, (unsigned long long)found);
+            result->status =
+                rp_fail(&result->error, RP_EBITS,
+                        "kernel %s %s, level %s: expected digest %016llx, found %016llx: this build does not "
+                        "keep the numeric contract on this host",
+                        rp_kernel_name(id), rp_dtype_name(conformance_table[i].dtype), s->table[level]->level,
+                        (unsigned long long)conformance_table[i].digest, (unsigned long long)found);
             return;
         }
         result->checked++;

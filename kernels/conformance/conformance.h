@@ -24,8 +24,9 @@ typedef struct rp_conformance {
     rp_error error;
 } rp_conformance;
 
-/* The same for n levels together (at most RP_CONFORMANCE_LEVELS), over so many threads: inputs are made once, and outputs
- * equal to the first level's are not digested again. Errors: RP_EARG, RP_ENOMEM; the levels' own are in result. */
+/* The same for n levels together (at most RP_CONFORMANCE_LEVELS), over so many threads: inputs are made once, and
+ * outputs equal to the first level's are not digested again. Errors: RP_EARG, RP_ENOMEM; the levels' own are in result.
+ */
 enum { RP_CONFORMANCE_LEVELS = 8 };
 rp_status rp_conformance_run_many(rp_conformance *result, size_t n, unsigned threads, rp_error *err);
 

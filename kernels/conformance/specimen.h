@@ -39,7 +39,7 @@ enum { RP_SPECIMEN_VIEWS = 12 };
 typedef struct rp_specimen {
     rp_view in[8], out[4];
     rp_attr attr[RP_MAX_ATTR];
-    rp_kernel_args args; /* points into this struct: do not copy it */
+    rp_kernel_args args;             /* points into this struct: do not copy it */
     void *block[RP_SPECIMEN_VIEWS];  /* all memory of the inputs, then of the outputs */
     size_t count[RP_SPECIMEN_VIEWS]; /* its elements, more than the view's */
     size_t n_blocks;

@@ -20,11 +20,10 @@ static float special_f32(uint32_t pick)
 
 static double special_f64(uint32_t pick)
 {
-    static const uint64_t bits[] = {
-        0x0000000000000000, 0x8000000000000000, 0x7FF0000000000000, 0xFFF0000000000000,
-        0x7FF8000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x7FEFFFFFFFFFFFFF,
-        0xFFEFFFFFFFFFFFFF, 0x0000000000000001, 0x8000000000000001, 0x0010000000000000,
-        0x40862E42FEFA39EF, 0xC0874910D52D3051, 0x3FE0000000000000, 0x4330000000000001};
+    static const uint64_t bits[] = {0x0000000000000000, 0x8000000000000000, 0x7FF0000000000000, 0xFFF0000000000000,
+                                    0x7FF8000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x7FEFFFFFFFFFFFFF,
+                                    0xFFEFFFFFFFFFFFFF, 0x0000000000000001, 0x8000000000000001, 0x0010000000000000,
+                                    0x40862E42FEFA39EF, 0xC0874910D52D3051, 0x3FE0000000000000, 0x4330000000000001};
 
     return rp_from_bits_f64(bits[pick % 16]);
 }
@@ -76,12 +75,23 @@ static void fill(void *block, rp_dtype dtype, size_t from, size_t count, rp_spec
         const rp_philox4 w = rp_random_block(seed, (uint64_t)data, stream, i);
 
         switch (dtype) {
-        case RP_F32: ((float *)block)[i] = value_f32(w, data); break;
-        case RP_F64: ((double *)block)[i] = value_f64(w, data); break;
-        case RP_BF16: ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data)); break;
-        case RP_I32: ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype); break;
-        case RP_I64: ((int64_t *)block)[i] = value_int(w, data, dtype); break;
-        default: ((uint8_t *)block)[i] = w.v[0] & 1;
+        case RP_F32:
+            ((float *)block)[i] = value_f32(w, data);
+            break;
+        case RP_F64:
+            ((double *)block)[i] = value_f64(w, data);
+            break;
+        case RP_BF16:
+            ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data));
+            break;
+        case RP_I32:
+            ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype);
+            break;
+        case RP_I64:
+            ((int64_t *)block)[i] = value_int(w, data, dtype);
+            break;
+        default:
+            ((uint8_t *)block)[i] = w.v[0] & 1;
         }
     }
 }

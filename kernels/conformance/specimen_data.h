@@ -5,8 +5,8 @@
 
 #include "kernels/conformance/specimen.h"
 
-/* Blocks filled before: kernels share their values, which depend on the plan's data and seed, the block's number and the
- * element type only. Zero-initialised; one thread's. A new data or seed empties it. */
+/* Blocks filled before: kernels share their values, which depend on the plan's data and seed, the block's number and
+ * the element type only. Zero-initialised; one thread's. A new data or seed empties it. */
 enum { RP_CACHED_BLOCKS = 40 };
 typedef struct rp_specimen_cache {
     rp_specimen_data data;

@@ -64,8 +64,8 @@ static void build_winograd(rp_specimen *s, const rp_specimen_plan *plan)
     static const struct {
         int64_t pad[4];
         size_t c, k;
-    } forms[8] = {{{1, 1, 1, 1}, 3, 5},  {{0, 0, 0, 0}, 17, 33}, {{2, 2, 2, 2}, 2, 70}, {{0, 1, 2, 1}, 40, 3},
-                  {{1, 1, 1, 1}, 600, 2}, {{2, 0, 1, 2}, 1, 1},    {{1, 2, 0, 0}, 64, 16}, {{1, 1, 1, 1}, 5, 32}};
+    } forms[8] = {{{1, 1, 1, 1}, 3, 5},   {{0, 0, 0, 0}, 17, 33}, {{2, 2, 2, 2}, 2, 70},  {{0, 1, 2, 1}, 40, 3},
+                  {{1, 1, 1, 1}, 600, 2}, {{2, 0, 1, 2}, 1, 1},   {{1, 2, 0, 0}, 64, 16}, {{1, 1, 1, 1}, 5, 32}};
     const size_t form = plan->option % 8, c = forms[form].c, k = forms[form].k;
     size_t x[4] = {plan->shape[0], 0, 0, c}, y[4] = {plan->shape[0], 0, 0, k};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch norm and its gradient for one instruction set (CONTRACT 7.8): vectors lie across channels, each of which keeps its
- * own 64 lanes. Views that are not rows of neighbouring channels go to the reference. */
+ * Batch norm and its gradient for one instruction set (CONTRACT 7.8): vectors lie across channels, each of which keeps
+ * its own 64 lanes. Views that are not rows of neighbouring channels go to the reference. */
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/level.h"
@@ -34,30 +34,30 @@ static bool rows_of(const rp_view *view, rows *r)
 #include "kernels/type_f64.h"
 #include "kernels/cpu/batch_norm_type.inc.h"
 
-#define BATCH_NORM(name, inputs)                                                                         \
-    extern const rp_kernel rp_kernel_##name##_ref;                                                       \
-    static size_t name##_items(const rp_kernel_args *args)                                               \
-    {                                                                                                    \
-        return rp_kernel_##name##_ref.items(args);                                                       \
-    }                                                                                                    \
-    static size_t name##_cost(const rp_kernel_args *args)                                                \
-    {                                                                                                    \
-        return 1 + rp_kernel_##name##_ref.cost(args) / 8;                                                \
-    }                                                                                                    \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                         \
-    {                                                                                                    \
-        rows r[1 + inputs];                                                                              \
-        bool plain = rows_of(&args->out[0], &r[0]);                                                      \
-                                                                                                         \
-        for (size_t i = 0; i < inputs; i++)                                                              \
-            plain = plain && rows_of(&args->in[i], &r[i + 1]);                                           \
-        if (!plain)                                                                                      \
-            rp_kernel_##name##_ref.run(args, begin, end);                                                \
-        else if (args->out[0].dtype == RP_F32)                                                           \
-            name##_f32(args, r, begin, end);                                                             \
-        else                                                                                             \
-            name##_f64(args, r, begin, end);                                                             \
-    }                                                                                                    \
+#define BATCH_NORM(name, inputs) \
+    extern const rp_kernel rp_kernel_##name##_ref; \
+    static size_t name##_items(const rp_kernel_args *args) \
+    { \
+        return rp_kernel_##name##_ref.items(args); \
+    } \
+    static size_t name##_cost(const rp_kernel_args *args) \
+    { \
+        return 1 + rp_kernel_##name##_ref.cost(args) / 8; \
+    } \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        rows r[1 + inputs]; \
+        bool plain = rows_of(&args->out[0], &r[0]); \
+\
+        for (size_t i = 0; i < inputs; i++) \
+            plain = plain && rows_of(&args->in[i], &r[i + 1]); \
+        if (!plain) \
+            rp_kernel_##name##_ref.run(args, begin, end); \
+        else if (args->out[0].dtype == RP_F32) \
+            name##_f32(args, r, begin, end); \
+        else \
+            name##_f64(args, r, begin, end); \
+    } \
     RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
 
 BATCH_NORM(batch_norm, 1);

@@ -29,7 +29,7 @@ static T FN(inverse_deviation)(T var, const rp_attr *eps)
 }
 
 /* The sums over at most RP_CHUNK rows, in the lanes of CONTRACT 4. */
-RP_INLINE void FN(sum_rows)(T *sum, const FN(channels) *k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
+RP_INLINE void FN(sum_rows)(T *sum, const FN(channels) * k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
                             ptrdiff_t g_step, size_t n, size_t rows_left)
 {
     T lane[RP_LANES][FN(BLOCK)] = {{0}};
@@ -51,7 +51,7 @@ RP_INLINE void FN(sum_rows)(T *sum, const FN(channels) *k, FN(term) term, const 
 }
 
 /* The sums over all rows, one a channel. */
-RP_INLINE void FN(sum_all)(T *sum, const FN(channels) *k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
+RP_INLINE void FN(sum_all)(T *sum, const FN(channels) * k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
                            ptrdiff_t g_step, size_t n, size_t all)
 {
     FN(lanes) lanes[FN(BLOCK)];
@@ -63,8 +63,9 @@ RP_INLINE void FN(sum_all)(T *sum, const FN(channels) *k, FN(term) term, const T
     for (size_t j = 0; j < n; j++)
         FN(lanes_begin)(&lanes[j]);
     for (size_t i = 0; i < all; i += RP_CHUNK) {
-        FN(sum_rows)(sum, k, term, x + (ptrdiff_t)i * x_step, x_step, g + (ptrdiff_t)i * g_step, g_step, n,
-                     all - i < RP_CHUNK ? all - i : RP_CHUNK);
+        FN(sum_rows)
+        (sum, k, term, x + (ptrdiff_t)i * x_step, x_step, g + (ptrdiff_t)i * g_step, g_step, n,
+         all - i < RP_CHUNK ? all - i : RP_CHUNK);
         for (size_t j = 0; j < n; j++)
             FN(lanes_push)(&lanes[j], 1, sum[j]);
     }
@@ -72,15 +73,15 @@ RP_INLINE void FN(sum_all)(T *sum, const FN(channels) *k, FN(term) term, const T
         sum[j] = FN(lanes_total)(&lanes[j]);
 }
 
-static void FN(sums)(T *sum, const FN(channels) *k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
+static void FN(sums)(T *sum, const FN(channels) * k, FN(term) term, const T *x, ptrdiff_t x_step, const T *g,
                      ptrdiff_t g_step, size_t all)
 {
     const bool whole = k->n == FN(BLOCK);
 
-#define SUMS(what)                                                                   \
-    if (whole)                                                                       \
-        FN(sum_all)(sum, k, what, x, x_step, g, g_step, FN(BLOCK), all);             \
-    else                                                                             \
+#define SUMS(what) \
+    if (whole) \
+        FN(sum_all)(sum, k, what, x, x_step, g, g_step, FN(BLOCK), all); \
+    else \
         FN(sum_all)(sum, k, what, x, x_step, g, g_step, k->n, all)
     if (term == FN(ELEMENT))
         SUMS(FN(ELEMENT));
@@ -92,7 +93,7 @@ static void FN(sums)(T *sum, const FN(channels) *k, FN(term) term, const T *x, p
 }
 
 /* y = ((x - mean) r) gamma + beta */
-static void FN(normalise)(const FN(channels) *k, T *y, ptrdiff_t y_step, const T *x, ptrdiff_t x_step, size_t all)
+static void FN(normalise)(const FN(channels) * k, T *y, ptrdiff_t y_step, const T *x, ptrdiff_t x_step, size_t all)
 {
     for (size_t i = 0; i < all; i++, y += y_step, x += x_step)
         RP_EACH(j, k->n) y[j] = ((x[j] - k->mean[j]) * k->r[j]) * k->gamma[j] + k->beta[j];

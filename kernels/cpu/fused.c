@@ -33,10 +33,22 @@ typedef vec at_any __attribute__((aligned(4), may_alias));
 
 _Static_assert(RP_FUSED_ELEMENTS % PART == 0, "whole parts");
 
-RP_INLINE vec both_add(vec a, vec b) { return a + b; }
-RP_INLINE vec both_sub(vec a, vec b) { return a - b; }
-RP_INLINE vec both_mul(vec a, vec b) { return a * b; }
-RP_INLINE vec both_div(vec a, vec b) { return a / b; }
+RP_INLINE vec both_add(vec a, vec b)
+{
+    return a + b;
+}
+RP_INLINE vec both_sub(vec a, vec b)
+{
+    return a - b;
+}
+RP_INLINE vec both_mul(vec a, vec b)
+{
+    return a * b;
+}
+RP_INLINE vec both_div(vec a, vec b)
+{
+    return a / b;
+}
 
 RP_INLINE vec select(bits mask, vec yes, vec no)
 {
@@ -59,20 +71,34 @@ RP_INLINE vec both_minimum(vec a, vec b)
 }
 
 /* A NaN stays; -0 becomes +0. */
-RP_INLINE vec one_relu(vec x) { return (vec)((bits)x & ~(bits)(x <= 0)); }
-RP_INLINE vec one_abs(vec x) { return (vec)((bits)x & INT32_MAX); }
-RP_INLINE vec one_neg(vec x) { return (vec)((bits)x ^ INT32_MIN); }
+RP_INLINE vec one_relu(vec x)
+{
+    return (vec)((bits)x & ~(bits)(x <= 0));
+}
+RP_INLINE vec one_abs(vec x)
+{
+    return (vec)((bits)x & INT32_MAX);
+}
+RP_INLINE vec one_neg(vec x)
+{
+    return (vec)((bits)x ^ INT32_MIN);
+}
 
-#define VALUE(value)                                \
-    RP_UNROLL for (int r = 0; r < REGISTERS; r++)   \
-        y[r] = value;                               \
+#define VALUE(value) \
+    RP_UNROLL for (int r = 0; r < REGISTERS; r++) y[r] = value; \
     break;
 #define X ((const at_any *)(const void *)(s->x + i))[r]
-#define BOTH(op, f)                                                              \
-    case 4 * (op): VALUE(f(y[r], X))                                             \
-    case 4 * (op) + RP_FUSED_SECOND: VALUE(f(X, y[r]))                           \
-    case 4 * (op) + RP_FUSED_SCALAR: c = *s->x - (vec){0}; VALUE(f(y[r], c))           \
-    case 4 * (op) + RP_FUSED_SCALAR + RP_FUSED_SECOND: c = *s->x - (vec){0}; VALUE(f(c, y[r]))
+#define BOTH(op, f) \
+    case 4 * (op): \
+        VALUE(f(y[r], X)) \
+    case 4 * (op) + RP_FUSED_SECOND: \
+        VALUE(f(X, y[r])) \
+    case 4 * (op) + RP_FUSED_SCALAR: \
+        c = *s->x - (vec){0}; \
+        VALUE(f(y[r], c)) \
+    case 4 * (op) + RP_FUSED_SCALAR + RP_FUSED_SECOND: \
+        c = *s->x - (vec){0}; \
+        VALUE(f(c, y[r]))
 
 extern rp_fused_run RP_LEVEL_NAME(rp_fused_run, RP_LEVEL);
 void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, size_t end)
@@ -80,8 +106,7 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
     for (size_t i = begin; i < end; i += PART) {
         vec y[REGISTERS], c;
 
-        RP_UNROLL for (int r = 0; r < REGISTERS; r++)
-            y[r] = ((const at_any *)(const void *)(fused->first + i))[r];
+        RP_UNROLL for (int r = 0; r < REGISTERS; r++) y[r] = ((const at_any *)(const void *)(fused->first + i))[r];
         for (const rp_fused_step *s = fused->step; s < fused->step + fused->n; s++) {
             switch (s->code) {
                 BOTH(RP_FUSED_ADD, both_add)
@@ -90,18 +115,19 @@ void RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)(const rp_fused *fused, size_t begin, 
                 BOTH(RP_FUSED_DIV, both_div)
                 BOTH(RP_FUSED_MAXIMUM, both_maximum)
                 BOTH(RP_FUSED_MINIMUM, both_minimum)
-                case 4 * RP_FUSED_RELU: VALUE(one_relu(y[r]))
-                case 4 * RP_FUSED_ABS: VALUE(one_abs(y[r]))
-                case 4 * RP_FUSED_NEG: VALUE(one_neg(y[r]))
+            case 4 * RP_FUSED_RELU:
+                VALUE(one_relu(y[r]))
+            case 4 * RP_FUSED_ABS:
+                VALUE(one_abs(y[r]))
+            case 4 * RP_FUSED_NEG:
+                VALUE(one_neg(y[r]))
             }
             if (s->past) {
-                RP_UNROLL for (int r = 0; r < REGISTERS; r++)
-                    PAST(s->store + i + r * LANES, y[r]);
+                RP_UNROLL for (int r = 0; r < REGISTERS; r++) PAST(s->store + i + r * LANES, y[r]);
             } else if (s->store != NULL) {
                 at_any *to = (at_any *)(void *)(s->store + i);
 
-                RP_UNROLL for (int r = 0; r < REGISTERS; r++)
-                    to[r] = y[r];
+                RP_UNROLL for (int r = 0; r < REGISTERS; r++) to[r] = y[r];
             }
         }
     }

@@ -9,7 +9,7 @@
 extern const rp_kernel rp_kernel_gather_ref, rp_kernel_scatter_add_ref;
 
 enum { FETCH_BYTES = 2048, FETCH_MOST = 16 }; /* how far ahead, in bytes of rows and in rows */
-enum { ROWS_LEAST = 64 }; /* of a table, to be cut by rows */
+enum { ROWS_LEAST = 64 };                     /* of a table, to be cut by rows */
 
 static bool contiguous(const rp_view *view)
 {
@@ -36,7 +36,8 @@ static void fetch_row(const char *row, size_t bytes)
         __builtin_prefetch(row + i);
 }
 
-/* The walk over places in `taken` (view 0) and the index (view 1), source positions [begin, end) of outer block `outer`. */
+/* The walk over places in `taken` (view 0) and the index (view 1), source positions [begin, end) of outer block
+ * `outer`. */
 static void walk_index(rp_walk *walk, const taking *t, size_t outer, size_t begin, size_t end)
 {
     rp_view place = t->taken_index;
@@ -93,13 +94,13 @@ static void gather_run(const rp_kernel_args *args, size_t begin, size_t end)
     stream_end();
 }
 
-#define ADD_ROW(T, WIDE)                                                     \
-    static void add_row_##T(void *to, const void *from, size_t n)            \
-    {                                                                        \
-        T *y = to;                                                           \
-        const T *x = from;                                                   \
-                                                                             \
-        RP_EACH(i, n) y[i] = (T)((WIDE)y[i] + (WIDE)x[i]);                    \
+#define ADD_ROW(T, WIDE) \
+    static void add_row_##T(void *to, const void *from, size_t n) \
+    { \
+        T *y = to; \
+        const T *x = from; \
+\
+        RP_EACH(i, n) y[i] = (T)((WIDE)y[i] + (WIDE)x[i]); \
     }
 
 ADD_ROW(float, float)
@@ -131,7 +132,8 @@ static void scatter_part(const taking *t, const part *p, rp_dtype dtype)
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             const size_t to = (size_t)index_at(t->index, &walk, i);
-            const char *from = (const char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size + p->begin * size;
+            const char *from =
+                (const char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size + p->begin * size;
 
             if (i + ahead < walk.run) {
                 const size_t next = (size_t)index_at(t->index, &walk, i + ahead);
@@ -172,7 +174,8 @@ static void scatter_add_run(const rp_kernel_args *args, size_t begin, size_t end
     }
     while (begin < end) {
         const size_t at = begin % n, count = end - begin < n - at ? end - begin : n - at;
-        const part p = rows ? (part){begin / n, 0, t.inner, at, at + count} : (part){begin / n, at, at + count, 0, t.axis_length};
+        const part p =
+            rows ? (part){begin / n, 0, t.inner, at, at + count} : (part){begin / n, at, at + count, 0, t.axis_length};
 
         scatter_part(&t, &p, args->out[0].dtype);
         begin += count;

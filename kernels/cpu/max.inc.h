@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The maximum of contiguous reals (CONTRACT 2.4) for one type. It does not depend on the order, so many partial ones are
- * kept; NaNs and zeros, where the machine's comparison knows less than the contract, are looked at apart. BITS is the
- * unsigned type of T's size. */
+ * The maximum of contiguous reals (CONTRACT 2.4) for one type. It does not depend on the order, so many partial ones
+ * are kept; NaNs and zeros, where the machine's comparison knows less than the contract, are looked at apart. BITS is
+ * the unsigned type of T's size. */
 enum { FN(MAX_PARTS) = 64 };
 
 /* best[l] = the greater of it and best[l + by] */
-#define HALVE(by)                        \
-    for (size_t l = 0; l < (by); l++)    \
+#define HALVE(by) \
+    for (size_t l = 0; l < (by); l++) \
         best[l] = best[l + (by)] > best[l] ? best[l + (by)] : best[l];
 
 static T FN(max_contiguous)(const T *x, size_t n)

@@ -60,7 +60,8 @@ static inline void turn_uint64_t(uint64_t *y, ptrdiff_t ys, const uint64_t *x, p
         memcpy(y + i * ys, &b[i], sizeof b[i]);
 }
 
-/* Zipping row i with row i + 4 moves the top bit of a place (row, column) to the bottom: thrice swaps row and column. */
+/* Zipping row i with row i + 4 moves the top bit of a place (row, column) to the bottom: thrice swaps row and column.
+ */
 static inline void turn_uint16_t(uint16_t *y, ptrdiff_t ys, const uint16_t *x, ptrdiff_t xs)
 {
     eight a[8], b[8];
@@ -87,31 +88,31 @@ static inline void turn_uint8_t(uint8_t *y, ptrdiff_t ys, const uint8_t *x, ptrd
 /* Row c of `from` (fs apart) becomes column c of `to` (ts apart), by tiles: a line's length of each of TILE rows passes
  * through a buffer, so that whole stretches of `to` are written. SIDE is that of the square that is turned at once. */
 enum { TILE = 64 };
-#define TRANSPOSE(T, SIDE)                                                                                       \
-    static void transpose_##T(void *to, ptrdiff_t ts, const void *from, ptrdiff_t fs, size_t rows, size_t cols,   \
-                              bool stream)                                                                       \
-    {                                                                                                            \
-        enum { HEIGHT = STREAM_LINE / sizeof(T) };                                                               \
-        _Alignas(STREAM_LINE) T tile[HEIGHT][TILE];                                                              \
-                                                                                                                 \
-        for (size_t c = 0, width = 0; c < cols; c += width)                                                      \
-            for (size_t r = 0, height = 0; r < rows; r += height) {                                              \
-                const T *x = (const T *)from + (ptrdiff_t)c * fs + (ptrdiff_t)r;                                 \
-                T *y = (T *)to + (ptrdiff_t)r * ts + (ptrdiff_t)c;                                               \
-                                                                                                                 \
-                height = rows - r < HEIGHT ? rows - r : HEIGHT;                                                  \
-                width = cols - c < TILE ? cols - c : TILE;                                                       \
-                if (height == HEIGHT && width == TILE)                                                           \
-                    for (size_t j = 0; j < TILE; j += SIDE)                                                      \
-                        for (size_t i = 0; i < HEIGHT; i += SIDE)                                                \
-                            turn_##T(&tile[i][j], TILE, x + (ptrdiff_t)j * fs + (ptrdiff_t)i, fs);               \
-                else                                                                                             \
-                    for (size_t j = 0; j < width; j++)                                                           \
-                        for (size_t i = 0; i < height; i++)                                                      \
-                            tile[i][j] = x[(ptrdiff_t)j * fs + (ptrdiff_t)i];                                    \
-                for (size_t i = 0; i < height; i++)                                                              \
-                    move_bytes(y + (ptrdiff_t)i * ts, tile[i], width * sizeof(T), stream);                       \
-            }                                                                                                    \
+#define TRANSPOSE(T, SIDE) \
+    static void transpose_##T(void *to, ptrdiff_t ts, const void *from, ptrdiff_t fs, size_t rows, size_t cols, \
+                              bool stream) \
+    { \
+        enum { HEIGHT = STREAM_LINE / sizeof(T) }; \
+        _Alignas(STREAM_LINE) T tile[HEIGHT][TILE]; \
+\
+        for (size_t c = 0, width = 0; c < cols; c += width) \
+            for (size_t r = 0, height = 0; r < rows; r += height) { \
+                const T *x = (const T *)from + (ptrdiff_t)c * fs + (ptrdiff_t)r; \
+                T *y = (T *)to + (ptrdiff_t)r * ts + (ptrdiff_t)c; \
+\
+                height = rows - r < HEIGHT ? rows - r : HEIGHT; \
+                width = cols - c < TILE ? cols - c : TILE; \
+                if (height == HEIGHT && width == TILE) \
+                    for (size_t j = 0; j < TILE; j += SIDE) \
+                        for (size_t i = 0; i < HEIGHT; i += SIDE) \
+                            turn_##T(&tile[i][j], TILE, x + (ptrdiff_t)j * fs + (ptrdiff_t)i, fs); \
+                else \
+                    for (size_t j = 0; j < width; j++) \
+                        for (size_t i = 0; i < height; i++) \
+                            tile[i][j] = x[(ptrdiff_t)j * fs + (ptrdiff_t)i]; \
+                for (size_t i = 0; i < height; i++) \
+                    move_bytes(y + (ptrdiff_t)i * ts, tile[i], width * sizeof(T), stream); \
+            } \
     }
 
 TRANSPOSE(uint8_t, 1)
@@ -133,13 +134,13 @@ static void copy_elements(const rp_view *out, const rp_view *in, size_t begin, s
         if (sy == 1 && sx == 1)
             move_bytes(walk.at[0], walk.at[1], walk.run * size, stream);
         else if (size == 4)
-            RP_EACH(i, walk.run) ((uint32_t *)walk.at[0])[i * sy] = ((const uint32_t *)walk.at[1])[i * sx];
+            RP_EACH(i, walk.run)((uint32_t *)walk.at[0])[i * sy] = ((const uint32_t *)walk.at[1])[i * sx];
         else if (size == 2)
-            RP_EACH(i, walk.run) ((uint16_t *)walk.at[0])[i * sy] = ((const uint16_t *)walk.at[1])[i * sx];
+            RP_EACH(i, walk.run)((uint16_t *)walk.at[0])[i * sy] = ((const uint16_t *)walk.at[1])[i * sx];
         else if (size == 8)
-            RP_EACH(i, walk.run) ((uint64_t *)walk.at[0])[i * sy] = ((const uint64_t *)walk.at[1])[i * sx];
+            RP_EACH(i, walk.run)((uint64_t *)walk.at[0])[i * sy] = ((const uint64_t *)walk.at[1])[i * sx];
         else
-            RP_EACH(i, walk.run) ((uint8_t *)walk.at[0])[i * sy] = ((const uint8_t *)walk.at[1])[i * sx];
+            RP_EACH(i, walk.run)((uint8_t *)walk.at[0])[i * sy] = ((const uint8_t *)walk.at[1])[i * sx];
     }
 }
 
@@ -277,9 +278,9 @@ static void pad_run(const rp_kernel_args *args, size_t begin, size_t end)
     stream_end();
 }
 
-#define COUNT(T, kind)                                                          \
-    case kind:                                                                  \
-        RP_EACH(j, count)((T *)to)[j] = (T)((int64_t)i + (int64_t)j);           \
+#define COUNT(T, kind) \
+    case kind: \
+        RP_EACH(j, count)((T *)to)[j] = (T)((int64_t)i + (int64_t)j); \
         break
 
 static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
@@ -303,7 +304,7 @@ static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
             COUNT(double, RP_F64);
             COUNT(int32_t, RP_I32);
         default:
-            RP_EACH(j, count) ((int64_t *)to)[j] = (int64_t)i + (int64_t)j;
+            RP_EACH(j, count)((int64_t *)to)[j] = (int64_t)i + (int64_t)j;
         }
         if (stream)
             stream_copy(y, block, count * size);
@@ -332,8 +333,8 @@ static void one_hot_run(const rp_kernel_args *args, size_t begin, size_t end)
         stream_end(); /* a plain store to a streamed line must come after it */
         for (size_t i = 0; i < walk.run; i++) {
             const ptrdiff_t at = (ptrdiff_t)i * walk.step[1];
-            const int64_t label = args->in[0].dtype == RP_I32 ? ((const int32_t *)walk.at[1])[at]
-                                                              : ((const int64_t *)walk.at[1])[at];
+            const int64_t label =
+                args->in[0].dtype == RP_I32 ? ((const int32_t *)walk.at[1])[at] : ((const int64_t *)walk.at[1])[at];
             char *y = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
 
             if (!dense)
@@ -341,10 +342,17 @@ static void one_hot_run(const rp_kernel_args *args, size_t begin, size_t end)
             if (label < 0 || (uint64_t)label >= depth)
                 continue;
             switch (out->dtype) {
-            case RP_F32: ((float *)y)[label] = 1; break;
-            case RP_F64: ((double *)y)[label] = 1; break;
-            case RP_I32: ((int32_t *)y)[label] = 1; break;
-            default: ((int64_t *)y)[label] = 1;
+            case RP_F32:
+                ((float *)y)[label] = 1;
+                break;
+            case RP_F64:
+                ((double *)y)[label] = 1;
+                break;
+            case RP_I32:
+                ((int32_t *)y)[label] = 1;
+                break;
+            default:
+                ((int64_t *)y)[label] = 1;
             }
         }
     }

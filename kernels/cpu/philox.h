@@ -36,7 +36,8 @@ typedef struct philox_source {
 } philox_source;
 
 /* One round of all vectors. */
-static inline __attribute__((always_inline)) void philox_round(philox_lanes word[4][PHILOX_VECTORS], philox_lanes key[2])
+static inline __attribute__((always_inline)) void philox_round(philox_lanes word[4][PHILOX_VECTORS],
+                                                               philox_lanes key[2])
 {
     const philox_lanes zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
 
@@ -76,8 +77,8 @@ static inline __attribute__((always_inline)) void philox_wide(const philox_sourc
 
 /* Words of blocks first .. first + n - 1, one column a word, each in 64 bits. The columns have room for n rounded up to
  * PHILOX_WIDE. */
-static void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1,
-                                  uint64_t *c2, uint64_t *c3)
+static void philox_columns(const philox_source *s, uint64_t first, size_t n, uint64_t *c0, uint64_t *c1, uint64_t *c2,
+                           uint64_t *c3)
 {
     uint64_t *const column[4] = {c0, c1, c2, c3};
 
@@ -94,8 +95,8 @@ static void philox_columns(const philox_source *s, uint64_t first, size_t n, uin
     }
 }
 
-/* Words first .. first + n - 1 of the sequence, somewhere in buffer, which has room for n + 4 PHILOX_WIDE + 4. Little-endian
- * hosts only, as all that have a variant are. */
+/* Words first .. first + n - 1 of the sequence, somewhere in buffer, which has room for n + 4 PHILOX_WIDE + 4.
+ * Little-endian hosts only, as all that have a variant are. */
 static const uint32_t *philox_words(const philox_source *s, uint64_t first, size_t n, uint32_t *buffer)
 {
     const size_t skip = first % 4, blocks = (skip + n + 3) / 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pooling and its gradients for one instruction set (CONTRACT 4.5): vectors lie across channels, so each channel's window
- * is still taken in order. Images whose channels are not neighbours go to the reference. */
+ * Pooling and its gradients for one instruction set (CONTRACT 4.5): vectors lie across channels, so each channel's
+ * window is still taken in order. Images whose channels are not neighbours go to the reference. */
 #include <string.h>
 
 #include "kernels/cpu/functions/inline_math.h"
@@ -78,23 +78,23 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
     }
 }
 
-#define POOL(name, walk)                                                                                 \
-    extern const rp_kernel rp_kernel_##name##_ref;                                                       \
-    static size_t name##_items(const rp_kernel_args *args)                                               \
-    {                                                                                                    \
-        return rp_kernel_##name##_ref.items(args);                                                       \
-    }                                                                                                    \
-    static size_t name##_cost(const rp_kernel_args *args)                                                \
-    {                                                                                                    \
-        return 1 + rp_kernel_##name##_ref.cost(args) / 8;                                                \
-    }                                                                                                    \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                         \
-    {                                                                                                    \
-        if (channels_are_neighbours(args))                                                               \
-            walk(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64);              \
-        else                                                                                             \
-            rp_kernel_##name##_ref.run(args, begin, end);                                                \
-    }                                                                                                    \
+#define POOL(name, walk) \
+    extern const rp_kernel rp_kernel_##name##_ref; \
+    static size_t name##_items(const rp_kernel_args *args) \
+    { \
+        return rp_kernel_##name##_ref.items(args); \
+    } \
+    static size_t name##_cost(const rp_kernel_args *args) \
+    { \
+        return 1 + rp_kernel_##name##_ref.cost(args) / 8; \
+    } \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        if (channels_are_neighbours(args)) \
+            walk(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64); \
+        else \
+            rp_kernel_##name##_ref.run(args, begin, end); \
+    } \
     RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
 
 POOL(max_pool, run_pixels);

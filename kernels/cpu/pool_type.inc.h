@@ -46,10 +46,10 @@ static void FN(avg_pool)(const pool *p, const rp_taps *r, size_t n, size_t oh, s
     FN(pool_pixel)(p, r, n, oh, ow, true);
 }
 
-/* Adds g to the window's first greatest element in each channel: its position in the window is kept as a T, which is exact
- * and as wide as the elements. */
-RP_INLINE void FN(add_to_winners)(const pool *p, const rp_view *x, const rp_taps *r, const rp_taps *s, size_t n, size_t c,
-                                  size_t count, const T *g)
+/* Adds g to the window's first greatest element in each channel: its position in the window is kept as a T, which is
+ * exact and as wide as the elements. */
+RP_INLINE void FN(add_to_winners)(const pool *p, const rp_view *x, const rp_taps *r, const rp_taps *s, size_t n,
+                                  size_t c, size_t count, const T *g)
 {
     T best[CHANNELS], winner[CHANNELS];
 
@@ -80,7 +80,8 @@ RP_INLINE void FN(add_to_winners)(const pool *p, const rp_view *x, const rp_taps
         }
 }
 
-RP_INLINE void FN(add_mean)(const pool *p, const rp_taps *r, const rp_taps *s, size_t n, size_t c, size_t count, const T *g)
+RP_INLINE void FN(add_mean)(const pool *p, const rp_taps *r, const rp_taps *s, size_t n, size_t c, size_t count,
+                            const T *g)
 {
     const T elements = (T)(r->count * s->count);
     T part[CHANNELS];

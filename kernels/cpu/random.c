@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Uniform and normal fills and dropout for one instruction set: whole blocks of Philox, several counters at a time, into
- * a buffer that stays in the first cache; then the formulas of ref/random_type.inc.h over the buffer, in vectors. */
+ * Uniform and normal fills and dropout for one instruction set: whole blocks of Philox, several counters at a time,
+ * into a buffer that stays in the first cache; then the formulas of ref/random_type.inc.h over the buffer, in vectors.
+ */
 #include "kernels/cpu/functions/inline_math.h"
 #include "kernels/cpu/philox.h"
 #include "kernels/cpu/stream.h"
@@ -37,7 +38,8 @@ static void normals(double *z, uint64_t first, size_t n, const draw *d)
     _Alignas(64) uint64_t word[4][PIECE + PHILOX_WIDE];
 
     philox_columns(&d->source, first, n, word[0], word[1], word[2], word[3]);
-    RP_EACH(i, n) {
+    RP_EACH(i, n)
+    {
         const double u1 = 1.0 - unit_of_pair(word[0][i], word[1][i]), u2 = unit_of_pair(word[2][i], word[3][i]);
 
         z[i] = __builtin_sqrt(-2.0 * rp_log_f64_inline(u1)) * rp_cospi_f64_inline(2.0 * u2);
@@ -89,8 +91,8 @@ static void run_pieces(rp_walk *walk, size_t n_in, size_t size, bool stream, fil
     }
 }
 
-static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const rp_attr *stream, size_t begin, size_t end,
-                       fill_piece *const fill[2], const rp_kernel *ref)
+static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const rp_attr *stream, size_t begin,
+                       size_t end, fill_piece *const fill[2], const rp_kernel *ref)
 {
     const rp_view *rng = &args->in[n_in];
     const int64_t *words = rng->data;
@@ -101,7 +103,8 @@ static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const r
     rp_walk_args(&walk, args, n_in, begin, end);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && (n_in == 0 || walk.step[1] == 1))
-            run_pieces(&walk, n_in, size, stream_pays_for(&args->out[0], begin, end) && (n_in == 0 || walk.at[0] != walk.at[1]),
+            run_pieces(&walk, n_in, size,
+                       stream_pays_for(&args->out[0], begin, end) && (n_in == 0 || walk.at[0] != walk.at[1]),
                        fill[args->out[0].dtype != RP_F32], d);
         else
             ref->run(args, walk.first, walk.first + walk.run);

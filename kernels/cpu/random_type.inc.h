@@ -19,7 +19,8 @@ static void FN(dropout)(void *out, const void *in, uint64_t first, size_t n, con
 
     for (size_t i = 0; i < n; i += 64 / sizeof(T)) /* of the next piece: Philox leaves memory idle long enough */
         __builtin_prefetch(x + n + i, 0, 2);
-    RP_EACH(i, n) {
+    RP_EACH(i, n)
+    {
         const T scaled = x[i] * scale;
 
         y[i] = word[i] >> 8 >= kept ? scaled : (T)0;

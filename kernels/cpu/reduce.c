@@ -10,7 +10,8 @@
 #include "kernels/level.h"
 #include "kernels/walk.h"
 
-/* Columns are taken in strips whose 64 lanes fit the second cache, or on the stack when no scratch block is to be had. */
+/* Columns are taken in strips whose 64 lanes fit the second cache, or on the stack when no scratch block is to be had.
+ */
 enum { COLUMN_STRIP = 8192, COLUMN_STRIP_LEAST = 256, COLUMN_ROWS = 4 };
 typedef enum reduction { SUM, MEAN, MAX, ARGMAX } reduction;
 
@@ -53,11 +54,11 @@ static void reduce_items(const rp_kernel_args *args, reduction how, const rp_ker
     rp_scratch_return(scratch);
 }
 
-#define REDUCTION(name, how)                                                        \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)    \
-    {                                                                               \
-        reduce_items(args, how, &rp_kernel_##name##_ref, begin, end);               \
-    }                                                                               \
+#define REDUCTION(name, how) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        reduce_items(args, how, &rp_kernel_##name##_ref, begin, end); \
+    } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
 
 static size_t reduce_cost(const rp_kernel_args *args)

@@ -18,7 +18,7 @@ static void FN(columns_fold)(T *lane, size_t width)
 }
 
 /* The chunk is full, or the last. */
-static void FN(columns_close)(FN(columns) *s)
+static void FN(columns_close)(FN(columns) * s)
 {
     T *up = s->upper + s->chunks++ % RP_LANES * s->width;
 
@@ -30,7 +30,7 @@ static void FN(columns_close)(FN(columns) *s)
 
 /* Adds rows. Where there are many, a lane takes COLUMN_ROWS of them at a time, which are 64 apart: so many streams are
  * read side by side, and lanes are fetched from the second cache less often. */
-static void FN(columns_push)(FN(columns) *s, const T *x, ptrdiff_t step, size_t rows)
+static void FN(columns_push)(FN(columns) * s, const T *x, ptrdiff_t step, size_t rows)
 {
     enum { MANY = COLUMN_ROWS * RP_LANES };
     const ptrdiff_t apart = RP_LANES * step;
@@ -45,7 +45,7 @@ static void FN(columns_push)(FN(columns) *s, const T *x, ptrdiff_t step, size_t 
                 const T *row = x + l * step;
 
                 RP_EACH(c, s->width)
-                    lane[c] = (((lane[c] + row[c]) + row[c + apart]) + row[c + 2 * apart]) + row[c + 3 * apart];
+                lane[c] = (((lane[c] + row[c]) + row[c + apart]) + row[c + 2 * apart]) + row[c + 3 * apart];
             }
         else
             RP_EACH(c, s->width) lane[c] += x[c];
@@ -83,7 +83,8 @@ static const T *FN(max_columns)(void *memory, size_t width, rp_walk walk)
         for (size_t i = 0; i < walk.run; i++) {
             const T *x = (const T *)walk.at[0] + (ptrdiff_t)i * walk.step[0];
 
-            RP_EACH(c, width) {
+            RP_EACH(c, width)
+            {
                 const T value = x[c];
 
                 most[c] = value > most[c] ? value : most[c];

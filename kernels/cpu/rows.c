@@ -21,8 +21,8 @@ static bool row_streams(const rp_row *row, size_t size)
 
 static size_t label_of(const rp_row *row, int v)
 {
-    return row->args->in[v - 1].dtype == RP_I32 ? (size_t)*(const int32_t *)row->at[v]
-                                                : (size_t)*(const int64_t *)row->at[v];
+    return row->args->in[v - 1].dtype == RP_I32 ? (size_t) * (const int32_t *)row->at[v]
+                                                : (size_t) * (const int64_t *)row->at[v];
 }
 
 #include "kernels/type_f32.h"
@@ -72,13 +72,13 @@ static void run_rows(const rp_kernel_args *args, size_t begin, size_t end, unsig
 }
 
 /* single and length_of as for rp_rows_run; inputs from first_vector on are vectors shared by all rows. */
-#define ROWS(name, items, single, length_of, first_vector)                                                \
-    extern const rp_kernel rp_kernel_##name##_ref;                                                        \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                          \
-    {                                                                                                     \
-        run_rows(args, begin, end, single, length_of, first_vector,                                       \
+#define ROWS(name, items, single, length_of, first_vector) \
+    extern const rp_kernel rp_kernel_##name##_ref; \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        run_rows(args, begin, end, single, length_of, first_vector, \
                  args->out[0].dtype == RP_F32 ? name##_fast_f32 : name##_fast_f64, &rp_kernel_##name##_ref); \
-    }                                                                                                     \
+    } \
     RP_DEFINE_KERNEL(name, items, name##_run, rp_cost_row)
 
 ROWS(softmax, rp_items_rows, 0, 0, 3);

@@ -8,28 +8,28 @@
 
 /* Defines the sum of `value`, the term i of rows x, y, z with constants c, d. The chunk's parameters keep their names
  * where a term has no use for them, so that all chunks have one type. */
-#define SUM_OF(name, value)                                                                        \
-    static T FN(name##_chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d)              \
-    {                                                                                              \
-        T lane[RP_LANES] = {0};                                                                    \
-        size_t at = 0;                                                                             \
-                                                                                                   \
-        (void)y, (void)z, (void)c, (void)d;                                                        \
-        for (; at + RP_LANES <= n; at += RP_LANES)                                                 \
-            for (size_t l = 0, i = at; l < RP_LANES; l++, i++)                                     \
-                lane[l] += value;                                                                  \
-        for (size_t l = 0, i = at; i < n; l++, i++)                                                \
-            lane[l] += value;                                                                      \
-        return FN(fold)(lane);                                                                     \
-    }                                                                                              \
-    static T FN(name)(const T *x, const T *y, const T *z, size_t n, T c, T d)                      \
-    {                                                                                              \
-        return FN(sum_chunks)(FN(name##_chunk), x, y, z, n, c, d);                                 \
+#define SUM_OF(name, value) \
+    static T FN(name##_chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d) \
+    { \
+        T lane[RP_LANES] = {0}; \
+        size_t at = 0; \
+\
+        (void)y, (void)z, (void)c, (void)d; \
+        for (; at + RP_LANES <= n; at += RP_LANES) \
+            for (size_t l = 0, i = at; l < RP_LANES; l++, i++) \
+                lane[l] += value; \
+        for (size_t l = 0, i = at; i < n; l++, i++) \
+            lane[l] += value; \
+        return FN(fold)(lane); \
+    } \
+    static T FN(name)(const T *x, const T *y, const T *z, size_t n, T c, T d) \
+    { \
+        return FN(sum_chunks)(FN(name##_chunk), x, y, z, n, c, d); \
     }
 
 typedef T FN(chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d);
 
-static T FN(sum_chunks)(FN(chunk) *chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
+static T FN(sum_chunks)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
 {
     FN(lanes) lanes;
 
@@ -79,24 +79,24 @@ RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
         __builtin_prefetch(x + n + i, 0, 2); /* the second cache: the first could not have as many under way */
 }
 
-/* y[i] = value for a whole row, by blocks, past the caches if `stream`. `first` and `and` run for each block, of elements
- * [at, at + count), before it and when it is in `to`. */
+/* y[i] = value for a whole row, by blocks, past the caches if `stream`. `first` and `and` run for each block, of
+ * elements [at, at + count), before it and when it is in `to`. */
 #define PUT_ROW(y, n, stream, value, and) PUT_ROW_AFTER(, y, n, stream, value, and)
-#define PUT_ROW_AFTER(first, y, n, stream, value, and)                      \
-    for (size_t at = 0, count; at < (n); at += count) {                     \
-        T block[ROW_BLOCK], *to = (stream) ? block : (y) + at;              \
-                                                                            \
-        count = (n) - at < ROW_BLOCK ? (n) - at : ROW_BLOCK;                \
-        first;                                                              \
-        RP_EACH(j, count)                                                   \
-        {                                                                   \
-            const size_t i = at + (size_t)j;                                \
-                                                                            \
-            to[j] = value;                                                  \
-        }                                                                   \
-        and;                                                                \
-        if (stream)                                                         \
-            stream_copy((y) + at, block, count * sizeof(T));                \
+#define PUT_ROW_AFTER(first, y, n, stream, value, and) \
+    for (size_t at = 0, count; at < (n); at += count) { \
+        T block[ROW_BLOCK], *to = (stream) ? block : (y) + at; \
+\
+        count = (n)-at < ROW_BLOCK ? (n)-at : ROW_BLOCK; \
+        first; \
+        RP_EACH(j, count) \
+        { \
+            const size_t i = at + (size_t)j; \
+\
+            to[j] = value; \
+        } \
+        and; \
+        if (stream) \
+            stream_copy((y) + at, block, count * sizeof(T)); \
     }
 
 /* e = exp(x - m); returns its sum. */

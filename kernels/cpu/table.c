@@ -16,9 +16,8 @@
 
 extern rp_fused_run RP_LEVEL_NAME(rp_fused_run, RP_LEVEL);
 extern const rp_kernel_table RP_LEVEL_NAME(rp_kernel_table, RP_LEVEL);
-const rp_kernel_table RP_LEVEL_NAME(rp_kernel_table, RP_LEVEL) = {
-    RP_TEXT(RP_LEVEL),
-    {
+const rp_kernel_table RP_LEVEL_NAME(rp_kernel_table, RP_LEVEL) = {RP_TEXT(RP_LEVEL),
+                                                                  {
 #include "kernels/cpu/variants.def"
-    },
-    RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)};
+                                                                  },
+                                                                  RP_LEVEL_NAME(rp_fused_run, RP_LEVEL)};

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conversion between element types (CONTRACT 2.5), for the level being compiled: real to integer truncates toward zero
- * and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to nearest even; a wider integer
- * keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
+ * and saturates, NaN gives 0; integer to real and a wider to a narrower real round once to nearest even; a wider
+ * integer keeps its low bits; anything to bool is x != 0, so a NaN is true; bool is 0 or 1. */
 #include "determinism/bits.h"
 #include "kernels/ref/functions/map.h"
 
 /* In the source's own type, so that a loop converts as many at once as it can. `limit` is 2^31 or 2^63. */
-#define TO_INT(x, limit, least, most, to) ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))
+#define TO_INT(x, limit, least, most, to) \
+    ((x) != (x) ? 0 : (x) >= (limit) ? (most) : (x) <= -(limit) ? (least) : (to)(x))
 
-#define CAST(from, FROM, to, TO, value)                                       \
-    static void from##_to_##to(const rp_walk *walk)                           \
-    {                                                                         \
-        TO *y = walk->at[0];                                                  \
-        const FROM *source = walk->at[1];                                     \
-        const ptrdiff_t sy = walk->step[0], sx = walk->step[1];               \
-                                                                              \
-        if (sy == 1 && sx == 1)                                               \
-            RP_EACH(i, walk->run) {                                           \
-                const FROM x = source[i];                                     \
-                                                                              \
-                y[i] = (TO)(value);                                           \
-            }                                                                 \
-        else                                                                  \
-            RP_EACH(i, walk->run) {                                           \
-                const FROM x = source[i * sx];                                \
-                                                                              \
-                y[i * sy] = (TO)(value);                                      \
-            }                                                                 \
+#define CAST(from, FROM, to, TO, value) \
+    static void from##_to_##to(const rp_walk *walk) \
+    { \
+        TO *y = walk->at[0]; \
+        const FROM *source = walk->at[1]; \
+        const ptrdiff_t sy = walk->step[0], sx = walk->step[1]; \
+\
+        if (sy == 1 && sx == 1) \
+            RP_EACH(i, walk->run) \
+            { \
+                const FROM x = source[i]; \
+\
+                y[i] = (TO)(value); \
+            } \
+        else \
+            RP_EACH(i, walk->run) \
+            { \
+                const FROM x = source[i * sx]; \
+\
+                y[i * sy] = (TO)(value); \
+            } \
     }
 
 #define CASTS_TO_REAL_AND_BOOL(from, FROM) \
-    CAST(from, FROM, f32, float, x)       \
-    CAST(from, FROM, f64, double, x)      \
+    CAST(from, FROM, f32, float, x) \
+    CAST(from, FROM, f64, double, x) \
     CAST(from, FROM, bool, uint8_t, x != 0)
 
 CASTS_TO_REAL_AND_BOOL(f32, float)
@@ -65,11 +68,13 @@ CAST(i64, int64_t, bf16, uint16_t, rp_bf16_of_i64(x))
 CAST(bool, uint8_t, bf16, uint16_t, x != 0 ? 0x3F80 : 0)
 
 #define CASTS_FROM(from) \
-    {from##_to_f32, from##_to_f64, from##_to_i32, from##_to_i64, from##_to_bool, from##_to_bf16}
+    { \
+        from##_to_f32, from##_to_f64, from##_to_i32, from##_to_i64, from##_to_bool, from##_to_bf16 \
+    }
 
 static void cast_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    static rp_map *const casts[RP_DTYPE_COUNT][RP_DTYPE_COUNT] = {CASTS_FROM(f32), CASTS_FROM(f64), CASTS_FROM(i32),
+    static rp_map *const casts[RP_DTYPE_COUNT][RP_DTYPE_COUNT] = {CASTS_FROM(f32), CASTS_FROM(f64),  CASTS_FROM(i32),
                                                                   CASTS_FROM(i64), CASTS_FROM(bool), CASTS_FROM(bf16)};
 
     map_items(args, 1, begin, end, casts[args->in[0].dtype][args->out[0].dtype]);

@@ -14,9 +14,18 @@
 #include "kernels/ref/compare_type.inc.h"
 
 /* A byte other than 0 counts as true, so that a stray value cannot spread. */
-static inline uint8_t logical_not_bool(uint8_t a) { return !a; }
-static inline uint8_t logical_and_bool(uint8_t a, uint8_t b) { return (a != 0) & (b != 0); }
-static inline uint8_t logical_or_bool(uint8_t a, uint8_t b) { return (a != 0) | (b != 0); }
+static inline uint8_t logical_not_bool(uint8_t a)
+{
+    return !a;
+}
+static inline uint8_t logical_and_bool(uint8_t a, uint8_t b)
+{
+    return (a != 0) & (b != 0);
+}
+static inline uint8_t logical_or_bool(uint8_t a, uint8_t b)
+{
+    return (a != 0) | (b != 0);
+}
 
 RP_MAP1(logical_not, uint8_t)
 RP_MAP2(logical_and, uint8_t)

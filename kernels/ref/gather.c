@@ -120,10 +120,17 @@ static void one_hot_run(const rp_kernel_args *args, size_t begin, size_t end)
         void *row = address(&rows, item);
 
         switch (out->dtype) {
-        case RP_F32: mark_f32(row, stride, depth, label); break;
-        case RP_F64: mark_f64(row, stride, depth, label); break;
-        case RP_I32: mark_i32(row, stride, depth, label); break;
-        default: mark_i64(row, stride, depth, label);
+        case RP_F32:
+            mark_f32(row, stride, depth, label);
+            break;
+        case RP_F64:
+            mark_f64(row, stride, depth, label);
+            break;
+        case RP_I32:
+            mark_i32(row, stride, depth, label);
+            break;
+        default:
+            mark_i64(row, stride, depth, label);
         }
     }
 }

@@ -6,7 +6,7 @@ static void FN(accumulate)(const rp_walk *walk)
     const T *x = walk->at[1];
 
     RP_EACH(i, walk->run)
-        y[i * walk->step[0]] = (T)((WIDE)y[i * walk->step[0]] + (WIDE)x[i * walk->step[1]]);
+    y[i * walk->step[0]] = (T)((WIDE)y[i * walk->step[0]] + (WIDE)x[i * walk->step[1]]);
 }
 
 static void FN(mark)(T *row, ptrdiff_t stride, size_t depth, int64_t label)

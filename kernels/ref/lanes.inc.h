@@ -12,21 +12,21 @@ typedef struct FN(lanes) {
     int levels; /* that have begun */
 } FN(lanes);
 
-static inline void FN(lanes_clear)(FN(lanes) *s, int level)
+static inline void FN(lanes_clear)(FN(lanes) * s, int level)
 {
     for (int l = 0; l < RP_LANES; l++)
         s->lane[level][l] = 0;
     s->count[level] = 0;
 }
 
-static inline void FN(lanes_begin)(FN(lanes) *s)
+static inline void FN(lanes_begin)(FN(lanes) * s)
 {
     s->levels = 1;
     FN(lanes_clear)(s, 0);
 }
 
 /* Adds x to `level`; a chunk that is full folds and joins the level above. */
-static inline void FN(lanes_push)(FN(lanes) *s, int level, T x)
+static inline void FN(lanes_push)(FN(lanes) * s, int level, T x)
 {
     for (;; level++) {
         if (level == s->levels)
@@ -39,13 +39,13 @@ static inline void FN(lanes_push)(FN(lanes) *s, int level, T x)
     }
 }
 
-static inline void FN(lanes_add)(FN(lanes) *s, T x)
+static inline void FN(lanes_add)(FN(lanes) * s, T x)
 {
     FN(lanes_push)(s, 0, x);
 }
 
 /* The sum. An unfinished chunk is a chunk too; a lone chunk sum at the top is not changed by one more fold. */
-static inline T FN(lanes_total)(FN(lanes) *s)
+static inline T FN(lanes_total)(FN(lanes) * s)
 {
     for (int level = 0; level < s->levels - 1; level++)
         if (s->count[level] > 0)

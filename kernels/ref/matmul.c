@@ -19,10 +19,15 @@ rp_matmul rp_matmul_of(const rp_kernel_args *args, size_t batch)
 {
     const rp_view *a = &args->in[0], *b = &args->in[1], *y = &args->out[0];
     const int r = y->rank - 2;
-    rp_matmul p = {.m = y->shape[r], .k = a->shape[r + 1], .n = y->shape[r + 1],
-                   .a_row = a->stride[r], .a_col = a->stride[r + 1],
-                   .b_row = b->stride[r], .b_col = b->stride[r + 1],
-                   .y_row = y->stride[r], .y_col = y->stride[r + 1]};
+    rp_matmul p = {.m = y->shape[r],
+                   .k = a->shape[r + 1],
+                   .n = y->shape[r + 1],
+                   .a_row = a->stride[r],
+                   .a_col = a->stride[r + 1],
+                   .b_row = b->stride[r],
+                   .b_col = b->stride[r + 1],
+                   .y_row = y->stride[r],
+                   .y_col = y->stride[r + 1]};
     ptrdiff_t at_a = 0, at_b = 0, at_y = 0;
 
     for (int d = r - 1; d >= 0; d--) {

@@ -36,12 +36,23 @@ void rp_set_elements(const rp_view *out, const rp_attr *value, size_t begin, siz
     rp_walk_begin(&walk, &out, 1, begin, end);
     while (rp_walk_next(&walk))
         switch (out->dtype) {
-        case RP_F32: set_f32(&walk, (float)value->r); break;
-        case RP_F64: set_f64(&walk, value->r); break;
-        case RP_I32: set_i32(&walk, (int32_t)value->i); break;
-        case RP_I64: set_i64(&walk, value->i); break;
-        case RP_BF16: set_bf16(&walk, rp_bf16_of_f64(value->r)); break;
-        default: set_bool(&walk, value->i != 0);
+        case RP_F32:
+            set_f32(&walk, (float)value->r);
+            break;
+        case RP_F64:
+            set_f64(&walk, value->r);
+            break;
+        case RP_I32:
+            set_i32(&walk, (int32_t)value->i);
+            break;
+        case RP_I64:
+            set_i64(&walk, value->i);
+            break;
+        case RP_BF16:
+            set_bf16(&walk, rp_bf16_of_f64(value->r));
+            break;
+        default:
+            set_bool(&walk, value->i != 0);
         }
 }
 
@@ -133,10 +144,17 @@ static void iota_run(const rp_kernel_args *args, size_t begin, size_t end)
         void *at = rp_view_at(out, (ptrdiff_t)i * out->stride[0]);
 
         switch (out->dtype) {
-        case RP_F32: *(float *)at = (float)(int64_t)i; break;
-        case RP_F64: *(double *)at = (double)(int64_t)i; break;
-        case RP_I32: *(int32_t *)at = (int32_t)i; break;
-        default: *(int64_t *)at = (int64_t)i;
+        case RP_F32:
+            *(float *)at = (float)(int64_t)i;
+            break;
+        case RP_F64:
+            *(double *)at = (double)(int64_t)i;
+            break;
+        case RP_I32:
+            *(int32_t *)at = (int32_t)i;
+            break;
+        default:
+            *(int64_t *)at = (int64_t)i;
         }
     }
 }

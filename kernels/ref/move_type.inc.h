@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Moving elements of one type. */
-static inline T FN(same)(T x) { return x; }
+static inline T FN(same)(T x)
+{
+    return x;
+}
 
 RP_MAP1(same, T)
 

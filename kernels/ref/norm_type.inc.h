@@ -2,8 +2,8 @@
  * Layer norm of one row and its gradient with respect to x (CONTRACT 7). */
 #include "kernels/ref/lanes.inc.h"
 
-#define AT(v, i) (((const T *)row->at[v])[(ptrdiff_t)(i) * row->step[v]])
-#define OUT(i) (((T *)row->at[0])[(ptrdiff_t)(i) * row->step[0]])
+#define AT(v, i) (((const T *)row->at[v])[(ptrdiff_t)(i)*row->step[v]])
+#define OUT(i) (((T *)row->at[0])[(ptrdiff_t)(i)*row->step[0]])
 
 /* mean = sum(x)/n, then r = 1 / sqrt(sum((x - mean)^2)/n + eps) */
 static void FN(row_moments)(const rp_row *row, int x, T *mean, T *r)

@@ -13,7 +13,8 @@ RP_INLINE void FN(sgd_map)(const rp_walk *walk, const rp_kernel_args *args, bool
     const T lr = SCALAR(3), momentum = (T)args->attr[0].r, decay = (T)args->attr[2].r;
     const bool has_momentum = momentum != 0, nesterov = args->attr[1].i != 0, has_decay = decay != 0;
 
-    RP_EACH(i, walk->run) {
+    RP_EACH(i, walk->run)
+    {
         const T p = AT(2, i), m = AT(3, i), g = has_decay ? AT(4, i) + decay * p : AT(4, i);
         const T m1 = has_momentum ? momentum * m + g : m;
         const T d = !has_momentum ? g : nesterov ? g + momentum * m1 : m1;
@@ -32,7 +33,8 @@ RP_INLINE void FN(adam_step)(const rp_walk *walk, const rp_kernel_args *args, bo
     const T step = lr / c1, root2 = SQRT(c2), keep = (T)1 - lr * decay;
     const bool shrink = decoupled && decay != 0, add = !decoupled && decay != 0;
 
-    RP_EACH(i, walk->run) {
+    RP_EACH(i, walk->run)
+    {
         const T p = shrink ? AT(3, i) * keep : AT(3, i);
         const T g = add ? AT(6, i) + decay * p : AT(6, i);
         const T m = beta1 * AT(4, i) + rest1 * g;
@@ -61,7 +63,8 @@ RP_INLINE void FN(rmsprop_map)(const rp_walk *walk, const rp_kernel_args *args, 
     const T eps = (T)args->attr[1].r, momentum = (T)args->attr[2].r, decay = (T)args->attr[3].r;
     const bool has_momentum = momentum != 0, has_decay = decay != 0;
 
-    RP_EACH(i, walk->run) {
+    RP_EACH(i, walk->run)
+    {
         const T p = AT(3, i), m = AT(5, i), g = has_decay ? AT(6, i) + decay * p : AT(6, i);
         const T v = alpha * AT(4, i) + (rest * g) * g;
         const T d = g / (SQRT(v) + eps);

@@ -45,10 +45,8 @@ static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin
     rp_walk_begin(&inner, &walked, 1, 0, count);
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
-            inner.next[0] = (char *)walk.at[1] +
-                            (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
-            reduce((char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)rp_dtype_size(kept_out.dtype),
-                   &inner);
+            inner.next[0] = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
+            reduce((char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)rp_dtype_size(kept_out.dtype), &inner);
         }
 }
 
@@ -59,13 +57,13 @@ static size_t reduce_cost(const rp_kernel_args *args)
     return 1 + (out > 0 ? rp_view_count(&args->in[0]) / out : 0);
 }
 
-#define REDUCTION(name, mask, ...)                                                                         \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                           \
-    {                                                                                                      \
-        static reduce_one *const reduce[RP_DTYPE_COUNT] = {__VA_ARGS__};                                   \
-                                                                                                           \
-        reduce_items(args, mask, begin, end, reduce[args->in[0].dtype]);                                   \
-    }                                                                                                      \
+#define REDUCTION(name, mask, ...) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        static reduce_one *const reduce[RP_DTYPE_COUNT] = {__VA_ARGS__}; \
+\
+        reduce_items(args, mask, begin, end, reduce[args->in[0].dtype]); \
+    } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
 
 REDUCTION(sum, axes_mask(&args->attr[0]), sum_one_f32, sum_one_f64, sum_one_i32, sum_one_i64);

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Integer sums wrap, so they need no order. */
-static T FN(maximum)(T a, T b) { return a > b ? a : b; }
-static T FN(lowest)(void) { return (T)((WIDE)1 << (sizeof(T) * 8 - 1)); }
+static T FN(maximum)(T a, T b)
+{
+    return a > b ? a : b;
+}
+static T FN(lowest)(void)
+{
+    return (T)((WIDE)1 << (sizeof(T) * 8 - 1));
+}
 
-static bool FN(better)(T x, T best) { return x > best; }
+static bool FN(better)(T x, T best)
+{
+    return x > best;
+}
 
 static void FN(sum_one)(void *out, const rp_walk *start)
 {

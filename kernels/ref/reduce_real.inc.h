@@ -3,10 +3,16 @@
 #include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 
-static T FN(lowest)(void) { return (T)-__builtin_inf(); }
+static T FN(lowest)(void)
+{
+    return (T)-__builtin_inf();
+}
 
 /* Whether x takes the place of the maximum so far. */
-static bool FN(better)(T x, T best) { return x > best || (x != x && best == best); }
+static bool FN(better)(T x, T best)
+{
+    return x > best || (x != x && best == best);
+}
 
 static T FN(sum_over)(rp_walk walk)
 {

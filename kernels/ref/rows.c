@@ -22,8 +22,7 @@ void rp_rows_run(const rp_kernel_args *args, size_t n_in, unsigned single, size_
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             for (size_t v = 0; v <= n_in; v++)
-                row.at[v] = (char *)walk.at[v] +
-                            (ptrdiff_t)i * walk.step[v] * (ptrdiff_t)rp_dtype_size(rows[v].dtype);
+                row.at[v] = (char *)walk.at[v] + (ptrdiff_t)i * walk.step[v] * (ptrdiff_t)rp_dtype_size(rows[v].dtype);
             work(&row);
         }
 }

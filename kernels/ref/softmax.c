@@ -8,8 +8,8 @@
 
 static size_t label_of(const rp_row *row, int v)
 {
-    return row->args->in[v - 1].dtype == RP_I32 ? (size_t)*(const int32_t *)row->at[v]
-                                                : (size_t)*(const int64_t *)row->at[v];
+    return row->args->in[v - 1].dtype == RP_I32 ? (size_t) * (const int32_t *)row->at[v]
+                                                : (size_t) * (const int64_t *)row->at[v];
 }
 
 #include "kernels/type_f32.h"
@@ -17,12 +17,12 @@ static size_t label_of(const rp_row *row, int v)
 #include "kernels/type_f64.h"
 #include "kernels/ref/softmax_type.inc.h"
 
-#define ROWS(name, items, n_in, single, length_of)                                                     \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                       \
-    {                                                                                                  \
-        rp_rows_run(args, n_in, single, length_of, begin, end,                                         \
-                    args->out[0].dtype == RP_F32 ? name##_row_f32 : name##_row_f64);                   \
-    }                                                                                                  \
+#define ROWS(name, items, n_in, single, length_of) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        rp_rows_run(args, n_in, single, length_of, begin, end, \
+                    args->out[0].dtype == RP_F32 ? name##_row_f32 : name##_row_f64); \
+    } \
     RP_DEFINE_KERNEL(name, items, name##_run, rp_cost_row)
 
 ROWS(softmax, rp_items_rows, 1, 0, 0);

@@ -4,7 +4,7 @@
 #include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
 
-#define AT(v, i) (((T *)row->at[v])[(ptrdiff_t)(i) * row->step[v]])
+#define AT(v, i) (((T *)row->at[v])[(ptrdiff_t)(i)*row->step[v]])
 
 static T FN(row_max)(const rp_row *row, int x)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Threads of the application around the library's own: pools used nested and by several threads at once, runs side by side,
- * a process that forks after using the library, and a program that uses OpenMP. Bits are those of one thread alone. */
+ * Threads of the application around the library's own: pools used nested and by several threads at once, runs side by
+ * side, a process that forks after using the library, and a program that uses OpenMP. Bits are those of one thread
+ * alone. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +77,8 @@ static const char *read_run(rp_run *run, float *state)
 {
     return rp_run_get_state(run, "w1", state, IN * HIDDEN * sizeof *state, NULL) == RP_OK &&
                    rp_run_get_state(run, "w2", state + IN * HIDDEN, HIDDEN * OUT * sizeof *state, NULL) == RP_OK
-               ? NULL : "no state";
+               ? NULL
+               : "no state";
 }
 
 /* The states after all steps, in memory of STATE floats. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives every hostile archive to every command that takes one: it must be refused with the right exit code and the member's
- * name, in the memory that an honest archive takes and a stated amount more, and leave no file anywhere.
- * Usage: hostile REPRISE [long | table | NAME]: long adds the archives of gigabytes, table prints one row an archive. */
+ * Gives every hostile archive to every command that takes one: it must be refused with the right exit code and the
+ * member's name, in the memory that an honest archive takes and a stated amount more, and leave no file anywhere.
+ * Usage: hostile REPRISE [long | table | NAME]: long adds the archives of gigabytes, table prints one row an archive.
+ */
 #define _DEFAULT_SOURCE   /* wait4 */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include <fcntl.h>
@@ -30,10 +31,10 @@
 enum { ARGUMENTS = 12, SECONDS = 120, EXTRA_KIB = 64 << 10 };
 
 typedef struct command {
-    const char *text;  /* %A: the archive */
-    bool structure;    /* only given archives that are refused: it would take others */
-    bool accepts;      /* takes archives whose content alone is wrong: exit 0 */
-    bool replays;      /* ends in an error that names the member, whatever is wrong */
+    const char *text; /* %A: the archive */
+    bool structure;   /* only given archives that are refused: it would take others */
+    bool accepts;     /* takes archives whose content alone is wrong: exit 0 */
+    bool replays;     /* ends in an error that names the member, whatever is wrong */
 } command;
 
 static const command commands[] = {
@@ -159,7 +160,8 @@ static int forget(const char *path, const struct stat *info, int type, struct FT
 static void complain(const hostile_case *c, const command *what, const outcome *o, const char *why)
 {
     failures++;
-    (void)fprintf(stderr, "FAIL: %s: %s: %s (exit %d, %ld KiB): %.300s\n", c->name, what->text, why, o->code, o->kib, o->text);
+    (void)fprintf(stderr, "FAIL: %s: %s: %s (exit %d, %ld KiB): %.300s\n", c->name, what->text, why, o->code, o->kib,
+                  o->text);
 }
 
 /* What is wrong with the outcome, or NULL. */
@@ -251,14 +253,17 @@ static void prepare(void)
 
     must(mkdtemp(scratch) != NULL && chdir(scratch) == 0, scratch);
     must(mkdir("tmp", 0700) == 0 && mkdir("a", 0700) == 0 && mkdir("a/work", 0700) == 0 && chdir("a/work") == 0 &&
-         mkdir("out", 0700) == 0, "folders");
+             mkdir("out", 0700) == 0,
+         "folders");
     (void)snprintf(folder, sizeof folder, "%s/tmp", scratch);
     must(setenv("TMPDIR", folder, 1) == 0, "TMPDIR");
     for (int i = 0; i < 60; i++)
-        (void)snprintf(rows + strlen(rows), 40, "%d,%d.%d,%c,%s\n", i, i * 7 % 30, i % 10, 'a' + i % 3, i * 7 % 30 > 14 ? "yes" : "no");
+        (void)snprintf(rows + strlen(rows), 40, "%d,%d.%d,%c,%s\n", i, i * 7 % 30, i % 10, 'a' + i % 3,
+                       i * 7 % 30 > 14 ? "yes" : "no");
     text_file("data.csv", rows);
-    text_file("recipe.yaml", "reprise: 1\nseed: 3\ndata: {csv: data.csv, target: y, positive: \"yes\", columns: {id: ignore}}\n"
-                             "model: {hidden: [4]}\ntrain: {epochs: 1, batch: 16}\n");
+    text_file("recipe.yaml",
+              "reprise: 1\nseed: 3\ndata: {csv: data.csv, target: y, positive: \"yes\", columns: {id: ignore}}\n"
+              "model: {hidden: [4]}\ntrain: {epochs: 1, batch: 16}\n");
     honest_run("keygen me");
     honest_run("run recipe.yaml -o %A --key me.pem --threads 1");
     honest_run("log init models.log --origin example.com/models --key me.pem");

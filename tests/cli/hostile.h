@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hostile archives: how each is made from an honest one, what must be said of it. Made by hostile_archives.c, given to every
- * command by hostile.c. */
+ * Hostile archives: how each is made from an honest one, what must be said of it. Made by hostile_archives.c, given to
+ * every command by hostile.c. */
 #ifndef TESTS_CLI_HOSTILE_H
 #define TESTS_CLI_HOSTILE_H
 
@@ -11,7 +11,8 @@
 /* What commands do with it. */
 typedef enum hostile_kind {
     HOSTILE_REFUSED, /* every command ends with 4 (5: of another format) and names the member */
-    HOSTILE_CONTENT  /* structure and hashes are right; replay ends in an error that names the member, no command crashes */
+    HOSTILE_CONTENT /* structure and hashes are right; replay ends in an error that names the member, no command crashes
+                     */
 } hostile_kind;
 
 typedef struct hostile_case {

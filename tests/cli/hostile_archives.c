@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The makers of hostile archives. Those of wrong structure are written block by block, with whatever headers they need; those
- * of wrong content have every hash right, since a reader may not rely on nobody having signed nonsense. */
+ * The makers of hostile archives. Those of wrong structure are written block by block, with whatever headers they need;
+ * those of wrong content have every hash right, since a reader may not rely on nobody having signed nonsense. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCK = 512, HONEST_MAX = 64 };
 
-static rp_buffer bytes;          /* of the honest archive */
+static rp_buffer bytes; /* of the honest archive */
 static rp_archive *honest;
 
 static void must(bool fine, const char *what)
@@ -147,60 +147,204 @@ static void with_header(FILE *out, size_t offset, const void *data, size_t size,
 
 /* ---- names ---- */
 
-static void escape(FILE *out) { with_entry(out, "../escaped", '0', "", "x"); }
-static void escape_inside(FILE *out) { with_entry(out, "outputs/../../escaped", '0', "", "x"); }
-static void escape_at_end(FILE *out) { with_entry(out, "outputs/..", '0', "", "x"); }
-static void absolute(FILE *out) { with_entry(out, "/tmp/rp-hostile-escaped", '0', "", "x"); }
-static void dot(FILE *out) { with_entry(out, "outputs/./x", '0', "", "x"); }
-static void double_slash(FILE *out) { with_entry(out, "outputs//x", '0', "", "x"); }
-static void slash_at_end(FILE *out) { with_entry(out, "outputs/x/", '0', "", ""); }
-static void backslash(FILE *out) { with_entry(out, "outputs\\..\\..\\escaped", '0', "", "x"); }
-static void drive(FILE *out) { with_entry(out, "C:/escaped", '0', "", "x"); }
-static void empty_name(FILE *out) { with_entry(out, "", '0', "", "x"); }
-static void not_utf8(FILE *out) { with_entry(out, "outputs/\xff\xfe\xc0\x80", '0', "", "x"); }
-static void overlong_dots(FILE *out) { with_entry(out, "outputs/\xc0\xae\xc0\xae/x", '0', "", "x"); }
-static void control_name(FILE *out) { with_entry(out, "outputs/\x1b[2Jx", '0', "", "x"); }
-static void case_clone(FILE *out) { with_entry(out, "outputs/PREDICTIONS.CSV", '0', "", "x"); }
-static void nul_name(FILE *out) { with_header(out, 0, "run/journal.bin\0x", 17, true); }
-static void prefix_field(FILE *out) { with_header(out, 345, "../../tmp", 9, true); }
+static void escape(FILE *out)
+{
+    with_entry(out, "../escaped", '0', "", "x");
+}
+static void escape_inside(FILE *out)
+{
+    with_entry(out, "outputs/../../escaped", '0', "", "x");
+}
+static void escape_at_end(FILE *out)
+{
+    with_entry(out, "outputs/..", '0', "", "x");
+}
+static void absolute(FILE *out)
+{
+    with_entry(out, "/tmp/rp-hostile-escaped", '0', "", "x");
+}
+static void dot(FILE *out)
+{
+    with_entry(out, "outputs/./x", '0', "", "x");
+}
+static void double_slash(FILE *out)
+{
+    with_entry(out, "outputs//x", '0', "", "x");
+}
+static void slash_at_end(FILE *out)
+{
+    with_entry(out, "outputs/x/", '0', "", "");
+}
+static void backslash(FILE *out)
+{
+    with_entry(out, "outputs\\..\\..\\escaped", '0', "", "x");
+}
+static void drive(FILE *out)
+{
+    with_entry(out, "C:/escaped", '0', "", "x");
+}
+static void empty_name(FILE *out)
+{
+    with_entry(out, "", '0', "", "x");
+}
+static void not_utf8(FILE *out)
+{
+    with_entry(out, "outputs/\xff\xfe\xc0\x80", '0', "", "x");
+}
+static void overlong_dots(FILE *out)
+{
+    with_entry(out, "outputs/\xc0\xae\xc0\xae/x", '0', "", "x");
+}
+static void control_name(FILE *out)
+{
+    with_entry(out, "outputs/\x1b[2Jx", '0', "", "x");
+}
+static void case_clone(FILE *out)
+{
+    with_entry(out, "outputs/PREDICTIONS.CSV", '0', "", "x");
+}
+static void nul_name(FILE *out)
+{
+    with_header(out, 0, "run/journal.bin\0x", 17, true);
+}
+static void prefix_field(FILE *out)
+{
+    with_header(out, 345, "../../tmp", 9, true);
+}
 
 /* ---- kinds of entry ---- */
 
-static void symbolic_link(FILE *out) { with_entry(out, "outputs/link", '2', "/etc/passwd", ""); }
-static void hard_link(FILE *out) { with_entry(out, "outputs/link", '1', "manifest.json", ""); }
-static void device(FILE *out) { with_entry(out, "outputs/null", '3', "", ""); }
-static void block_device(FILE *out) { with_entry(out, "outputs/disk", '4', "", ""); }
-static void directory(FILE *out) { with_entry(out, "outputs/folder/", '5', "", ""); }
-static void fifo(FILE *out) { with_entry(out, "outputs/fifo", '6', "", ""); }
-static void contiguous(FILE *out) { with_entry(out, "outputs/x", '7', "", "x"); }
-static void old_regular(FILE *out) { with_entry(out, "outputs/x", '\0', "", "x"); }
-static void pax(FILE *out) { with_entry(out, "PaxHeader/x", 'x', "", "19 path=../escaped\n"); }
-static void pax_size(FILE *out) { with_entry(out, "PaxHeader/x", 'x', "", "28 size=9223372036854775807\n"); }
-static void pax_global(FILE *out) { with_entry(out, "pax_global_header", 'g', "", "19 path=../escaped\n"); }
-static void gnu_long_name(FILE *out) { with_entry(out, "././@LongLink", 'L', "", "../escaped"); }
-static void gnu_long_link(FILE *out) { with_entry(out, "././@LongLink", 'K', "", "../escaped"); }
-static void gnu_sparse(FILE *out) { with_entry(out, "outputs/sparse", 'S', "", "x"); }
-static void gnu_multivolume(FILE *out) { with_entry(out, "outputs/x", 'M', "", "x"); }
-static void vendor_type(FILE *out) { with_entry(out, "outputs/x", 'Z', "", "x"); }
-static void gnu_magic(FILE *out) { with_header(out, 257, "ustar  \0", 8, true); }
-static void v7_magic(FILE *out) { with_header(out, 257, "\0\0\0\0\0\0\0\0", 8, true); }
-static void setuid(FILE *out) { with_header(out, 100, "004755 ", 7, true); }
-static void owner(FILE *out) { with_header(out, 265, "root", 4, true); }
-static void time_set(FILE *out) { with_header(out, 136, "77777777777 ", 12, true); }
+static void symbolic_link(FILE *out)
+{
+    with_entry(out, "outputs/link", '2', "/etc/passwd", "");
+}
+static void hard_link(FILE *out)
+{
+    with_entry(out, "outputs/link", '1', "manifest.json", "");
+}
+static void device(FILE *out)
+{
+    with_entry(out, "outputs/null", '3', "", "");
+}
+static void block_device(FILE *out)
+{
+    with_entry(out, "outputs/disk", '4', "", "");
+}
+static void directory(FILE *out)
+{
+    with_entry(out, "outputs/folder/", '5', "", "");
+}
+static void fifo(FILE *out)
+{
+    with_entry(out, "outputs/fifo", '6', "", "");
+}
+static void contiguous(FILE *out)
+{
+    with_entry(out, "outputs/x", '7', "", "x");
+}
+static void old_regular(FILE *out)
+{
+    with_entry(out, "outputs/x", '\0', "", "x");
+}
+static void pax(FILE *out)
+{
+    with_entry(out, "PaxHeader/x", 'x', "", "19 path=../escaped\n");
+}
+static void pax_size(FILE *out)
+{
+    with_entry(out, "PaxHeader/x", 'x', "", "28 size=9223372036854775807\n");
+}
+static void pax_global(FILE *out)
+{
+    with_entry(out, "pax_global_header", 'g', "", "19 path=../escaped\n");
+}
+static void gnu_long_name(FILE *out)
+{
+    with_entry(out, "././@LongLink", 'L', "", "../escaped");
+}
+static void gnu_long_link(FILE *out)
+{
+    with_entry(out, "././@LongLink", 'K', "", "../escaped");
+}
+static void gnu_sparse(FILE *out)
+{
+    with_entry(out, "outputs/sparse", 'S', "", "x");
+}
+static void gnu_multivolume(FILE *out)
+{
+    with_entry(out, "outputs/x", 'M', "", "x");
+}
+static void vendor_type(FILE *out)
+{
+    with_entry(out, "outputs/x", 'Z', "", "x");
+}
+static void gnu_magic(FILE *out)
+{
+    with_header(out, 257, "ustar  \0", 8, true);
+}
+static void v7_magic(FILE *out)
+{
+    with_header(out, 257, "\0\0\0\0\0\0\0\0", 8, true);
+}
+static void setuid(FILE *out)
+{
+    with_header(out, 100, "004755 ", 7, true);
+}
+static void owner(FILE *out)
+{
+    with_header(out, 265, "root", 4, true);
+}
+static void time_set(FILE *out)
+{
+    with_header(out, 136, "77777777777 ", 12, true);
+}
 
 /* ---- sizes and checksums ---- */
 
-static void base_256(FILE *out) { with_header(out, 124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12, true); }
-static void base_256_small(FILE *out) { with_header(out, 124, "\x80\0\0\0\0\0\0\0\0\0\0\x80", 12, true); }
-static void base_256_negative(FILE *out) { with_header(out, 124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, true); }
-static void octal_largest(FILE *out) { with_header(out, 124, "77777777777 ", 12, true); }
-static void octal_no_end(FILE *out) { with_header(out, 124, "777777777777", 12, true); }
-static void octal_sign(FILE *out) { with_header(out, 124, "-0000000001 ", 12, true); }
-static void octal_digit(FILE *out) { with_header(out, 124, "00000000900 ", 12, true); }
-static void octal_spaces(FILE *out) { with_header(out, 124, "        200 ", 12, true); }
-static void size_zero(FILE *out) { with_header(out, 124, "00000000000 ", 12, true); }
-static void checksum_wrong(FILE *out) { with_header(out, 148, "000000\0 ", 8, false); }
-static void checksum_blank(FILE *out) { with_header(out, 148, "        ", 8, false); }
+static void base_256(FILE *out)
+{
+    with_header(out, 124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12, true);
+}
+static void base_256_small(FILE *out)
+{
+    with_header(out, 124, "\x80\0\0\0\0\0\0\0\0\0\0\x80", 12, true);
+}
+static void base_256_negative(FILE *out)
+{
+    with_header(out, 124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, true);
+}
+static void octal_largest(FILE *out)
+{
+    with_header(out, 124, "77777777777 ", 12, true);
+}
+static void octal_no_end(FILE *out)
+{
+    with_header(out, 124, "777777777777", 12, true);
+}
+static void octal_sign(FILE *out)
+{
+    with_header(out, 124, "-0000000001 ", 12, true);
+}
+static void octal_digit(FILE *out)
+{
+    with_header(out, 124, "00000000900 ", 12, true);
+}
+static void octal_spaces(FILE *out)
+{
+    with_header(out, 124, "        200 ", 12, true);
+}
+static void size_zero(FILE *out)
+{
+    with_header(out, 124, "00000000000 ", 12, true);
+}
+static void checksum_wrong(FILE *out)
+{
+    with_header(out, 148, "000000\0 ", 8, false);
+}
+static void checksum_blank(FILE *out)
+{
+    with_header(out, 148, "        ", 8, false);
+}
 
 /* As old tar programs sum: bytes as signed. */
 static void checksum_signed(FILE *out)
@@ -277,8 +421,14 @@ static void left_out(FILE *out)
     put_end(out);
 }
 
-static void unlisted(FILE *out) { with_entry(out, "outputs/z", '0', "", "x"); }
-static void unknown_place(FILE *out) { with_entry(out, "bin/sh", '0', "", "x"); }
+static void unlisted(FILE *out)
+{
+    with_entry(out, "outputs/z", '0', "", "x");
+}
+static void unknown_place(FILE *out)
+{
+    with_entry(out, "bin/sh", '0', "", "x");
+}
 
 /* Both are on disk in no extraction. */
 static void folder_and_file(FILE *out)
@@ -293,7 +443,8 @@ static void folder_and_file(FILE *out)
 }
 
 /* Behind all members: one of signatures/ with a body of so many bytes that a pattern fills. */
-static void put_large(FILE *out, const char *name, const char *before, const char *unit, size_t count, const char *after)
+static void put_large(FILE *out, const char *name, const char *before, const char *unit, size_t count,
+                      const char *after)
 {
     unsigned char header[BLOCK];
     size_t size = strlen(before) + count * strlen(unit) + strlen(after);
@@ -314,8 +465,9 @@ static void many_certificates(FILE *out)
         char name[RP_MEMBER_NAME];
 
         (void)snprintf(name, sizeof name, "signatures/%016x.x509.pem", i);
-        put_large(out, name, "-----BEGIN CERTIFICATE-----\n", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n",
-                  900, "-----END CERTIFICATE-----\n");
+        put_large(out, name, "-----BEGIN CERTIFICATE-----\n",
+                  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n", 900,
+                  "-----END CERTIFICATE-----\n");
     }
     put_end(out);
 }
@@ -357,13 +509,37 @@ static void record_of_zeros(FILE *out)
         put_end(out);
 }
 
-static void one_end_block(FILE *out) { put(out, bytes.data, bytes.size - BLOCK); }
-static void no_end(FILE *out) { put(out, bytes.data, bytes.size - 2 * BLOCK); }
-static void only_end(FILE *out) { put_end(out); }
-static void nothing(FILE *out) { (void)out; }
-static void one_byte(FILE *out) { put(out, "m", 1); }
-static void gzip(FILE *out) { put(out, "\x1f\x8b\x08\0\0\0\0\0\0\x03\xed\xc1\x01\x0d\0\0\0\xc2\xa0\xf7\x4f\x6d\x0e\x37\xa0\0\0", 28); }
-static void xz(FILE *out) { put(out, "\xfd" "7zXZ\0\0\x04\xe6\xd6\xb4\x46", 12); }
+static void one_end_block(FILE *out)
+{
+    put(out, bytes.data, bytes.size - BLOCK);
+}
+static void no_end(FILE *out)
+{
+    put(out, bytes.data, bytes.size - 2 * BLOCK);
+}
+static void only_end(FILE *out)
+{
+    put_end(out);
+}
+static void nothing(FILE *out)
+{
+    (void)out;
+}
+static void one_byte(FILE *out)
+{
+    put(out, "m", 1);
+}
+static void gzip(FILE *out)
+{
+    put(out, "\x1f\x8b\x08\0\0\0\0\0\0\x03\xed\xc1\x01\x0d\0\0\0\xc2\xa0\xf7\x4f\x6d\x0e\x37\xa0\0\0", 28);
+}
+static void xz(FILE *out)
+{
+    put(out,
+        "\xfd"
+        "7zXZ\0\0\x04\xe6\xd6\xb4\x46",
+        12);
+}
 
 static void zip(FILE *out)
 {
@@ -391,8 +567,14 @@ static void many(FILE *out, size_t count)
     put_end(out);
 }
 
-static void many_members(FILE *out) { many(out, 70 * 1024); }
-static void million_members(FILE *out) { many(out, 1024 * 1024); }
+static void many_members(FILE *out)
+{
+    many(out, 70 * 1024);
+}
+static void million_members(FILE *out)
+{
+    many(out, 1024 * 1024);
+}
 
 /* A hole in the file: the disk holds next to nothing, its size is what the header says. */
 static void hole(FILE *out)
@@ -407,8 +589,14 @@ static void hole(FILE *out)
     put_end(out);
 }
 
-static void cut_in_body(FILE *out) { put(out, bytes.data, (size_t)nth(place("run/journal.bin"))->offset + 100); }
-static void cut_in_header(FILE *out) { put(out, bytes.data, (size_t)nth(place("run/journal.bin"))->offset - 200); }
+static void cut_in_body(FILE *out)
+{
+    put(out, bytes.data, (size_t)nth(place("run/journal.bin"))->offset + 100);
+}
+static void cut_in_header(FILE *out)
+{
+    put(out, bytes.data, (size_t)nth(place("run/journal.bin"))->offset - 200);
+}
 
 /* ---- manifests ---- */
 
@@ -442,29 +630,68 @@ static void repeated(FILE *out, const char *before, const char *unit, size_t cou
 #define MANIFEST_END "],\"profile\":\"portable\",\"run\":{}}"
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
-static void deep_manifest(FILE *out) { repeated(out, "", "[", 100000, ""); }
-static void deep_run(FILE *out) { repeated(out, MANIFEST_START "],\"profile\":\"portable\",\"run\":{\"a\":", "[", 100000, ""); }
-static void many_values(FILE *out) { repeated(out, MANIFEST_START "],\"profile\":\"portable\",\"run\":{\"a\":[0", ",0", 8000000, "]}}"); }
-static void many_objects(FILE *out) { repeated(out, MANIFEST_START "{}", ",{}", 5000000, MANIFEST_END); }
-static void long_string(FILE *out) { repeated(out, "{\"contract\":\"", "xxxxxxxxxxxxxxxx", 1000000, "\"}"); }
-static void manifest_too_large(FILE *out) { repeated(out, "{\"contract\":\"", "xxxxxxxxxxxxxxxx", 1100000, "\"}"); }
+static void deep_manifest(FILE *out)
+{
+    repeated(out, "", "[", 100000, "");
+}
+static void deep_run(FILE *out)
+{
+    repeated(out, MANIFEST_START "],\"profile\":\"portable\",\"run\":{\"a\":", "[", 100000, "");
+}
+static void many_values(FILE *out)
+{
+    repeated(out, MANIFEST_START "],\"profile\":\"portable\",\"run\":{\"a\":[0", ",0", 8000000, "]}}");
+}
+static void many_objects(FILE *out)
+{
+    repeated(out, MANIFEST_START "{}", ",{}", 5000000, MANIFEST_END);
+}
+static void long_string(FILE *out)
+{
+    repeated(out, "{\"contract\":\"", "xxxxxxxxxxxxxxxx", 1000000, "\"}");
+}
+static void manifest_too_large(FILE *out)
+{
+    repeated(out, "{\"contract\":\"", "xxxxxxxxxxxxxxxx", 1100000, "\"}");
+}
 
 static void one_listed(FILE *out, const char *path, const char *size)
 {
     char text[400];
 
-    (void)snprintf(text, sizeof text, MANIFEST_START "{\"path\":\"%s\",\"sha256\":\"" ZEROS "\",\"size\":%s}" MANIFEST_END, path,
-                   size);
+    (void)snprintf(text, sizeof text,
+                   MANIFEST_START "{\"path\":\"%s\",\"sha256\":\"" ZEROS "\",\"size\":%s}" MANIFEST_END, path, size);
     with_manifest(out, text, strlen(text));
 }
 
-static void listed_escape(FILE *out) { one_listed(out, "../escaped", "1"); }
-static void listed_absolute(FILE *out) { one_listed(out, "/etc/passwd", "1"); }
-static void listed_8_eib(FILE *out) { one_listed(out, "run/recipe.json", "9223372036854775807"); }
-static void listed_over_8_eib(FILE *out) { one_listed(out, "run/recipe.json", "9223372036854775808"); }
-static void listed_2_to_53(FILE *out) { one_listed(out, "run/recipe.json", "9007199254740991"); }
-static void listed_negative(FILE *out) { one_listed(out, "run/recipe.json", "-1"); }
-static void listed_nul(FILE *out) { one_listed(out, "run/recipe.json\\u0000x", "1"); }
+static void listed_escape(FILE *out)
+{
+    one_listed(out, "../escaped", "1");
+}
+static void listed_absolute(FILE *out)
+{
+    one_listed(out, "/etc/passwd", "1");
+}
+static void listed_8_eib(FILE *out)
+{
+    one_listed(out, "run/recipe.json", "9223372036854775807");
+}
+static void listed_over_8_eib(FILE *out)
+{
+    one_listed(out, "run/recipe.json", "9223372036854775808");
+}
+static void listed_2_to_53(FILE *out)
+{
+    one_listed(out, "run/recipe.json", "9007199254740991");
+}
+static void listed_negative(FILE *out)
+{
+    one_listed(out, "run/recipe.json", "-1");
+}
+static void listed_nul(FILE *out)
+{
+    one_listed(out, "run/recipe.json\\u0000x", "1");
+}
 
 /* ---- content: all hashes are right ---- */
 
@@ -478,23 +705,27 @@ static void with_content(FILE *out, const char *name, const void *data, size_t s
     size_t end = place("outputs/predictions.csv") + 1;
 
     must(rp_json_parse(&manifest, bytes.data + nth(0)->offset, (size_t)nth(0)->size, true, "manifest", &err) == RP_OK &&
-         rp_archive_writer_new(&writer, NULL, &err) == RP_OK, err.text);
+             rp_archive_writer_new(&writer, NULL, &err) == RP_OK,
+         err.text);
     run = json_object_get(manifest, "run");
     for (size_t i = 1; i < end; i++) {
         bool other = strcmp(nth(i)->name, name) == 0;
 
         must(rp_archive_writer_add(writer, nth(i)->name, other ? data : bytes.data + nth(i)->offset,
-                                   other ? size : (size_t)nth(i)->size, &err) == RP_OK, err.text);
+                                   other ? size : (size_t)nth(i)->size, &err) == RP_OK,
+             err.text);
     }
     must(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err) == RP_OK &&
-         rp_archive_writer_append(writer, &made, &err) == RP_OK, err.text);
+             rp_archive_writer_append(writer, &made, &err) == RP_OK,
+         err.text);
     put(out, made.data, made.size);
     rp_archive_writer_free(writer);
     rp_buffer_free(&made);
     json_decref(manifest);
 }
 
-static void content_repeated(FILE *out, const char *name, const char *before, const char *unit, size_t count, const char *after)
+static void content_repeated(FILE *out, const char *name, const char *before, const char *unit, size_t count,
+                             const char *after)
 {
     rp_buffer text = {0};
 
@@ -507,18 +738,54 @@ static void content_repeated(FILE *out, const char *name, const char *before, co
     rp_buffer_free(&text);
 }
 
-static void deep_recipe(FILE *out) { content_repeated(out, "run/recipe.json", "", "[", 100000, ""); }
-static void wide_recipe(FILE *out) { content_repeated(out, "run/recipe.json", "[0", ",0", 500000, "]"); }
-static void large_recipe(FILE *out) { content_repeated(out, "run/recipe.json", "[0", ",0", 5000000, "]"); }
-static void recipe_not_utf8(FILE *out) { content_repeated(out, "run/recipe.json", "{\"a\":\"\xff\xfe", "\xc0", 10, "\"}"); }
-static void empty_recipe(FILE *out) { with_content(out, "run/recipe.json", "", 0); }
-static void empty_csv(FILE *out) { with_content(out, "data/raw.csv", "", 0); }
-static void wide_csv(FILE *out) { content_repeated(out, "data/raw.csv", "id", ",x", 1000000, "\n"); }
-static void quoted_csv(FILE *out) { content_repeated(out, "data/raw.csv", "id,x,kind,y\n\"", "\n", 1000000, ""); }
-static void short_journal(FILE *out) { with_content(out, "run/journal.bin", "x", 1); }
-static void empty_journal(FILE *out) { with_content(out, "run/journal.bin", "", 0); }
-static void journal_of_ff(FILE *out) { content_repeated(out, "run/journal.bin", "", "\xff\xff\xff\xff\xff\xff\xff\xff", 32, ""); }
-static void deep_program(FILE *out) { content_repeated(out, "run/programs/0000.json", "", "[", 100000, ""); }
+static void deep_recipe(FILE *out)
+{
+    content_repeated(out, "run/recipe.json", "", "[", 100000, "");
+}
+static void wide_recipe(FILE *out)
+{
+    content_repeated(out, "run/recipe.json", "[0", ",0", 500000, "]");
+}
+static void large_recipe(FILE *out)
+{
+    content_repeated(out, "run/recipe.json", "[0", ",0", 5000000, "]");
+}
+static void recipe_not_utf8(FILE *out)
+{
+    content_repeated(out, "run/recipe.json", "{\"a\":\"\xff\xfe", "\xc0", 10, "\"}");
+}
+static void empty_recipe(FILE *out)
+{
+    with_content(out, "run/recipe.json", "", 0);
+}
+static void empty_csv(FILE *out)
+{
+    with_content(out, "data/raw.csv", "", 0);
+}
+static void wide_csv(FILE *out)
+{
+    content_repeated(out, "data/raw.csv", "id", ",x", 1000000, "\n");
+}
+static void quoted_csv(FILE *out)
+{
+    content_repeated(out, "data/raw.csv", "id,x,kind,y\n\"", "\n", 1000000, "");
+}
+static void short_journal(FILE *out)
+{
+    with_content(out, "run/journal.bin", "x", 1);
+}
+static void empty_journal(FILE *out)
+{
+    with_content(out, "run/journal.bin", "", 0);
+}
+static void journal_of_ff(FILE *out)
+{
+    content_repeated(out, "run/journal.bin", "", "\xff\xff\xff\xff\xff\xff\xff\xff", 32, "");
+}
+static void deep_program(FILE *out)
+{
+    content_repeated(out, "run/programs/0000.json", "", "[", 100000, "");
+}
 
 static void tensors(FILE *out, uint64_t length, const char *header, size_t data)
 {
@@ -535,12 +802,20 @@ static void tensors(FILE *out, uint64_t length, const char *header, size_t data)
 
 static void tensors_overlap(FILE *out)
 {
-    tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
-                    "\"data_offsets\":[4,12]}}", 12);
+    tensors(out, 0,
+            "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
+            "\"data_offsets\":[4,12]}}",
+            12);
 }
 
-static void tensors_gap(FILE *out) { tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8); }
-static void tensors_outside(FILE *out) { tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 8); }
+static void tensors_gap(FILE *out)
+{
+    tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8);
+}
+static void tensors_outside(FILE *out)
+{
+    tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}", 8);
+}
 
 static void tensors_overflow(FILE *out)
 {
@@ -549,11 +824,18 @@ static void tensors_overflow(FILE *out)
 
 static void tensors_8_eib(FILE *out)
 {
-    tensors(out, 0, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2305843009213693951],\"data_offsets\":[0,9223372036854775804]}}", 0);
+    tensors(out, 0,
+            "{\"a\":{\"dtype\":\"F32\",\"shape\":[2305843009213693951],\"data_offsets\":[0,9223372036854775804]}}", 0);
 }
 
-static void tensors_length(FILE *out) { tensors(out, UINT64_MAX, "{}", 0); }
-static void tensors_large_header(FILE *out) { tensors(out, (uint64_t)48 << 20, "{", (size_t)48 << 20); }
+static void tensors_length(FILE *out)
+{
+    tensors(out, UINT64_MAX, "{}", 0);
+}
+static void tensors_large_header(FILE *out)
+{
+    tensors(out, (uint64_t)48 << 20, "{", (size_t)48 << 20);
+}
 
 static void tensors_many_values(FILE *out)
 {

@@ -25,17 +25,17 @@
 #endif
 
 enum {
-    DEGREE = 10,       /* of the Taylor polynomials */
-    BLOCK = 1 << 13,   /* inputs that share one polynomial, at most */
-    SMALL = 16,        /* where a polynomial does not fit even so few, each input goes to MPFR */
-    GROUP = 1 << 16,   /* tested for being constant before it is cut in blocks */
-    CHUNK = 1 << 20,   /* what a thread takes at a time */
+    DEGREE = 10,     /* of the Taylor polynomials */
+    BLOCK = 1 << 13, /* inputs that share one polynomial, at most */
+    SMALL = 16,      /* where a polynomial does not fit even so few, each input goes to MPFR */
+    GROUP = 1 << 16, /* tested for being constant before it is cut in blocks */
+    CHUNK = 1 << 20, /* what a thread takes at a time */
     PRECISION = 200
 };
 
-/* f(c + h) = (high + low) + a[1] t + ... + a[DEGREE] t^DEGREE + rest, t = h * unit, unit a power of two (so that no power
- * leaves the range of binary64). For i >= 1, |a_i| <= bound / radius^i: for the coefficients kept and, being Cauchy's
- * estimate on the disk |t| <= radius, for those left out. */
+/* f(c + h) = (high + low) + a[1] t + ... + a[DEGREE] t^DEGREE + rest, t = h * unit, unit a power of two (so that no
+ * power leaves the range of binary64). For i >= 1, |a_i| <= bound / radius^i: for the coefficients kept and, being
+ * Cauchy's estimate on the disk |t| <= radius, for those left out. */
 typedef struct series {
     double high, low, a[DEGREE + 1], bound, radius, unit;
 } series;
@@ -232,9 +232,9 @@ static void expand_erf(mpfr_t *a, double c, double *bound, double *radius)
 }
 
 static const function functions[] = {
-    {"exp", mpfr_exp, RP_K_exp, expand_exp},         {"expm1", mpfr_expm1, RP_K_expm1, expand_expm1},
-    {"log", mpfr_log, RP_K_log, expand_log},         {"log1p", mpfr_log1p, RP_K_log1p, expand_log1p},
-    {"tanh", mpfr_tanh, RP_K_tanh, expand_tanh},     {"sigmoid", oracle_sigmoid, RP_K_sigmoid, expand_sigmoid},
+    {"exp", mpfr_exp, RP_K_exp, expand_exp},     {"expm1", mpfr_expm1, RP_K_expm1, expand_expm1},
+    {"log", mpfr_log, RP_K_log, expand_log},     {"log1p", mpfr_log1p, RP_K_log1p, expand_log1p},
+    {"tanh", mpfr_tanh, RP_K_tanh, expand_tanh}, {"sigmoid", oracle_sigmoid, RP_K_sigmoid, expand_sigmoid},
     {"erf", mpfr_erf, RP_K_erf, expand_erf},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -295,9 +295,9 @@ CLONES static void find_doubtful(unsigned char *doubtful, const float *y, uint32
  *   rest        bound * q^(DEGREE+1) / (1 - q), q = reach / radius
  *   MPFR        each a_i is right to within 2^-100 of |a_i| + bound / radius^i: the recurrences are ten steps long with
  *               200 bits, and no partial sum exceeds (i + 1) bound^2 / radius^i; high + low holds 106 bits of a_0
- *   arithmetic  each a_i rounded to binary64, then Horner's rule of 2 DEGREE + 1 operations, and the final additions: the
- *               factors (1 + d), |d| <= 2^-53, on any term number at most 2 DEGREE + 6. 2^-48 covers 32 of them.
- * The factor 1.01 covers the rounding of this computation itself. */
+ *   arithmetic  each a_i rounded to binary64, then Horner's rule of 2 DEGREE + 1 operations, and the final additions:
+ * the factors (1 + d), |d| <= 2^-53, on any term number at most 2 DEGREE + 6. 2^-48 covers 32 of them. The factor 1.01
+ * covers the rounding of this computation itself. */
 static double error_of(const series *s, double reach)
 {
     double q = reach / s->radius, sum = 0.0, power = 1.0, rest = s->bound;
@@ -483,8 +483,9 @@ static bool prove(const function *f, unsigned threads, uint64_t first, uint64_t 
 
 static int usage(void)
 {
-    fputs("usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range FIRST COUNT]\n",
-          stderr);
+    fputs(
+        "usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range FIRST COUNT]\n",
+        stderr);
     return 2;
 }
 

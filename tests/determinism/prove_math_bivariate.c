@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checks pow, atan2 and hypot in binary32 against MPFR, through the kernels of one level.
  *   prove_math_bivariate [short | all] [--level LEVEL] [--seconds N] [--seed N]
- * Parts (docs/math-proof.md says what they prove): the error before rounding, sampled; exact and midway powers with their neighbours; every x of a binade for
- * a list of y; all pairs of short significands; pairs built to lie near midpoints; the path of 288 bits alone; random
- * pairs for N seconds. Exit 1 when a result is wrong. */
+ * Parts (docs/math-proof.md says what they prove): the error before rounding, sampled; exact and midway powers with
+ * their neighbours; every x of a binade for a list of y; all pairs of short significands; pairs built to lie near
+ * midpoints; the path of 288 bits alone; random pairs for N seconds. Exit 1 when a result is wrong. */
 #include <math.h>
 #include <mpfr.h>
 #include <stdbool.h>
@@ -27,7 +27,10 @@ typedef struct function {
     float (*decide)(float, float);
 } function;
 
-static float decide_atan2(float y, float x) { return rp_atan2_f32_decide(y, x, rp_atan2_f32(y, x)); }
+static float decide_atan2(float y, float x)
+{
+    return rp_atan2_f32_decide(y, x, rp_atan2_f32(y, x));
+}
 
 static const function functions[] = {
     {"pow", RP_K_pow, mpfr_pow, rp_pow_f64, rp_pow_f32_decide},
@@ -67,7 +70,8 @@ static float judged(const function *f, float a, float b)
     return result;
 }
 
-/* The binary64 function is within 2^-50 of the value (tests/determinism/test_math_bivariate.c); 2^-46 is allowed here. */
+/* The binary64 function is within 2^-50 of the value (tests/determinism/test_math_bivariate.c); 2^-46 is allowed here.
+ */
 static float expected(const function *f, float a, float b)
 {
     double wide = settling ? f->wide((double)a, (double)b) : (double)NAN;
@@ -144,8 +148,26 @@ static void exact_powers(bool quick)
 
 static void listed_exponents(bool quick)
 {
-    static const float list[] = {2, 3, 0.5f, -0.5f, -1, -2, 1.5f, 4, 5, 0.25f, 0x1.555556p-2f, 0x1.99999ap-4f, 7.5f, -13,
-                                 100, 0x1p-20f, 0x1.fffffep+0f, 0x1.8p-3f, 0x1p+20f, -0x1.921fb6p+1f};
+    static const float list[] = {2,
+                                 3,
+                                 0.5f,
+                                 -0.5f,
+                                 -1,
+                                 -2,
+                                 1.5f,
+                                 4,
+                                 5,
+                                 0.25f,
+                                 0x1.555556p-2f,
+                                 0x1.99999ap-4f,
+                                 7.5f,
+                                 -13,
+                                 100,
+                                 0x1p-20f,
+                                 0x1.fffffep+0f,
+                                 0x1.8p-3f,
+                                 0x1p+20f,
+                                 -0x1.921fb6p+1f};
     const size_t n = quick ? 4 : sizeof list / sizeof *list;
 
     settling = true;
@@ -180,7 +202,8 @@ static void near_hypot(size_t n)
 /* Convergents y/x of odd M / 2^24: quotients as near to midpoints as can be; at small scales their arc tangents too. */
 static void near_atan2(size_t n)
 {
-    static const int scales[] = {0, -3, -8, -10, -11, -12, -13, -14, -18, -20, -23, -24, -25, -26, -27, -28, -29, -40, -100, -125};
+    static const int scales[] = {0,   -3,  -8,  -10, -11, -12, -13, -14, -18,  -20,
+                                 -23, -24, -25, -26, -27, -28, -29, -40, -100, -125};
 
     for (size_t i = 0; i < n; i++) {
         uint64_t a = 0x1000001u | (random64() >> 40 << 1), b = 0x1000000u; /* M, and what it is divided by */
@@ -208,7 +231,8 @@ static void near_pow(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         double m = ldexp((double)(0x1000001u | (random64() >> 40 << 1)), (int)(random64() % 200) - 120);
-        float y = (float)(i % 2 ? (double)(int)(random64() % 4001 - 2000) / 16 : ldexp((double)(random64() >> 40), (int)(random64() % 20) - 30));
+        float y = (float)(i % 2 ? (double)(int)(random64() % 4001 - 2000) / 16
+                                : ldexp((double)(random64() >> 40), (int)(random64() % 20) - 30));
 
         if (y != 0.0f)
             put_around((float)pow(m, 1 / (double)y), y);
@@ -252,7 +276,8 @@ static void wide_path(size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned kind = (unsigned)(random64() >> 32) % 25;
-        float a = any_number(kind / 5), b = any_number(kind % 5), found = current->decide(a, b), wanted = judged(current, a, b);
+        float a = any_number(kind / 5), b = any_number(kind % 5), found = current->decide(a, b),
+              wanted = judged(current, a, b);
 
         pairs++;
         direct++;
@@ -328,8 +353,8 @@ static bool part(const char *name, int f, bool quick, double seconds)
         random_pairs(seconds);
     flush();
     clock_gettime(CLOCK_MONOTONIC, &to);
-    printf("%-6s %-7s pairs %llu, by MPFR directly %llu, wrong %llu, %.0f s\n", current->name, name, pairs, direct, wrong,
-           (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+    printf("%-6s %-7s pairs %llu, by MPFR directly %llu, wrong %llu, %.0f s\n", current->name, name, pairs, direct,
+           wrong, (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
     fflush(stdout);
     return wrong == 0;
 }

@@ -32,7 +32,8 @@ typedef struct function {
     rp_kernel_id id;
     oracle_function *exact;
     void (*fill)(double *y, const float *x);
-    double slack; /* of the reduced argument, far above its error: slack (1 + y^2) is that of sin, cos and tan at most */
+    double
+        slack; /* of the reduced argument, far above its error: slack (1 + y^2) is that of sin, cos and tan at most */
 } function;
 
 typedef struct tally {
@@ -49,36 +50,46 @@ typedef struct job {
     tally total;
 } job;
 
-#define FILL(name)                                           \
+#define FILL(name) \
     CLONES static void fill_##name(double *y, const float *x) \
-    {                                                        \
-        for (int i = 0; i < BLOCK; i++)                      \
-            y[i] = rp_##name##_f64_inline((double)x[i]);     \
+    { \
+        for (int i = 0; i < BLOCK; i++) \
+            y[i] = rp_##name##_f64_inline((double)x[i]); \
     }
-FILL(expm1) FILL(exp2) FILL(log2) FILL(log10) FILL(sinh) FILL(cosh)
-FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
+FILL(expm1)
+FILL(exp2)
+FILL(log2)
+FILL(log10)
+FILL(sinh) FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
 
 /* The values that rp_sin_f32_inline and its kin round; rp_sin_f64_inline would not vectorise. */
-#define FILL_TURNED(name, even, odd, sign)                                                  \
-    CLONES static void fill_##name(double *y, const float *x)                                \
-    {                                                                                       \
-        for (int i = 0; i < BLOCK; i++) {                                                   \
-            rp_narrow_quarter q = rp_narrow_quarter_of(x[i]);                               \
-            double z = rp_select_f64((q.n & 1) != 0, odd, even);                            \
-            uint64_t turned = rp_bits_f64(z) ^ (uint64_t)(sign) << 63;                      \
-                                                                                            \
+#define FILL_TURNED(name, even, odd, sign) \
+    CLONES static void fill_##name(double *y, const float *x) \
+    { \
+        for (int i = 0; i < BLOCK; i++) { \
+            rp_narrow_quarter q = rp_narrow_quarter_of(x[i]); \
+            double z = rp_select_f64((q.n & 1) != 0, odd, even); \
+            uint64_t turned = rp_bits_f64(z) ^ (uint64_t)(sign) << 63; \
+\
             y[i] = rp_abs_f32(x[i]) < (float)HUGE_VAL ? rp_from_bits_f64(turned) : (double)NAN; \
-        }                                                                                   \
+        } \
     }
-FILL_TURNED(sin, q.s, q.c, (q.n >> 1 & 1) ^ rp_bits_f32(x[i]) >> 31)
-FILL_TURNED(cos, q.c, q.s, (q.n + 1) >> 1 & 1)
-FILL_TURNED(tan, q.s / q.c, q.c / q.s, (q.n & 1) ^ rp_bits_f32(x[i]) >> 31)
+    FILL_TURNED(sin, q.s, q.c, (q.n >> 1 & 1) ^ rp_bits_f32(x[i]) >> 31) FILL_TURNED(cos, q.c, q.s, (q.n + 1) >> 1 & 1)
+        FILL_TURNED(tan, q.s / q.c, q.c / q.s, (q.n & 1) ^ rp_bits_f32(x[i]) >> 31)
 
-#define F(name) {#name, RP_K_##name, mpfr_##name, fill_##name, 0.0}
-#define G(name) {#name, RP_K_##name, mpfr_##name, fill_##name, 0x1p-54}
-static const function functions[] = {
-    F(expm1), F(exp2), F(log2), F(log10), G(sin),  G(cos), G(tan), F(sinh),
-    F(cosh),  F(asin), F(acos), F(atan),  F(erfc), {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0}, F(cbrt),
+#define F(name) \
+    { \
+#name, RP_K_##name, mpfr_##name, fill_##name, 0.0 \
+    }
+#define G(name) \
+    { \
+#name, RP_K_##name, mpfr_##name, fill_##name, 0x1p-54 \
+    }
+            static const function
+    functions[] = {
+        F(expm1), F(exp2), F(log2), F(log10), G(sin),  G(cos),  G(tan),
+        F(sinh),  F(cosh), F(asin), F(acos),  F(atan), F(erfc), {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0},
+        F(cbrt),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
@@ -106,7 +117,8 @@ static bool core_holds(const function *f, float x, double core)
     else if (mpfr_get_d(out, MPFR_RNDN) != core && rp_abs_f64(core) > 0x1p-1000 && rp_abs_f64(core) < 0x1p1000) {
         mpfr_sub_d(in, out, core, MPFR_RNDN);
         mpfr_div(in, in, out, MPFR_RNDN);
-        holds = rp_abs_f64(mpfr_get_d(in, MPFR_RNDN)) < 0x1p-48 + f->slack * 0x1p-5 * (rp_abs_f64(core) + 1.0 / rp_abs_f64(core));
+        holds = rp_abs_f64(mpfr_get_d(in, MPFR_RNDN)) <
+                0x1p-48 + f->slack * 0x1p-5 * (rp_abs_f64(core) + 1.0 / rp_abs_f64(core));
     }
     mpfr_clear(in);
     mpfr_clear(out);
@@ -120,7 +132,9 @@ CLONES static void settle(unsigned char *doubtful, float *expected, const double
         double margin = rp_abs_f64(core[i]) * 0x1p-40 + slack * (1.0 + core[i] * core[i]);
         float a = (float)(core[i] - margin), b = (float)(core[i] + margin);
 
-        expected[i] = core[i] != core[i] ? rp_from_bits_f32(0x7FC00000u) : rp_abs_f64(core[i]) < HUGE_VAL ? a : (float)core[i];
+        expected[i] = core[i] != core[i]               ? rp_from_bits_f32(0x7FC00000u)
+                      : rp_abs_f64(core[i]) < HUGE_VAL ? a
+                                                       : (float)core[i];
         doubtful[i] = !(a == b) & (core[i] == core[i]) & (rp_abs_f64(core[i]) < HUGE_VAL);
     }
 }
@@ -211,8 +225,8 @@ static bool prove(job *j, unsigned threads)
     while (started > 0)
         pthread_join(id[--started], NULL);
     clock_gettime(CLOCK_MONOTONIC, &b);
-    printf("%-6s inputs %llu, levels %zu, by MPFR directly %llu, binary64 sampled %llu, wrong %llu, %lld s\n", j->f->name,
-           (unsigned long long)j->total.inputs, j->levels, (unsigned long long)j->total.direct,
+    printf("%-6s inputs %llu, levels %zu, by MPFR directly %llu, binary64 sampled %llu, wrong %llu, %lld s\n",
+           j->f->name, (unsigned long long)j->total.inputs, j->levels, (unsigned long long)j->total.direct,
            (unsigned long long)j->total.sampled, (unsigned long long)j->total.wrong, (long long)(b.tv_sec - a.tv_sec));
     fflush(stdout);
     return j->total.wrong == 0 && j->total.inputs == j->end - j->first;
@@ -245,7 +259,8 @@ int main(int argc, char **argv)
             if (strcmp(argv[i], functions[f].name) == 0)
                 chosen[f] = any = known = true;
         if (!known || threads < 1 || threads > 64) {
-            fputs("usage: prove_math_more [NAME ...] [--level LEVEL ...] [--threads N] [--range FIRST COUNT]\n", stderr);
+            fputs("usage: prove_math_more [NAME ...] [--level LEVEL ...] [--threads N] [--range FIRST COUNT]\n",
+                  stderr);
             return 2;
         }
     }

@@ -17,10 +17,19 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define HAVE_FLUSH 1
-static uint64_t get_control(void) { return _mm_getcsr() & 0xFFC0; }
-static void set_control(uint64_t v) { _mm_setcsr((unsigned)v); }
+static uint64_t get_control(void)
+{
+    return _mm_getcsr() & 0xFFC0;
+}
+static void set_control(uint64_t v)
+{
+    _mm_setcsr((unsigned)v);
+}
 enum { CLEAN = 0x1F80, FLUSH = 0x8040, UPWARD = 0x4000, TRAP_DIVIDE = 0x0200 };
-static uint64_t dirty(unsigned bits) { return bits == TRAP_DIVIDE ? CLEAN & ~TRAP_DIVIDE : CLEAN | bits; }
+static uint64_t dirty(unsigned bits)
+{
+    return bits == TRAP_DIVIDE ? CLEAN & ~TRAP_DIVIDE : CLEAN | bits;
+}
 #elif defined(__aarch64__)
 #define HAVE_FLUSH 1
 static uint64_t get_control(void)
@@ -30,16 +39,31 @@ static uint64_t get_control(void)
     __asm__ volatile("mrs %0, fpcr" : "=r"(v) : : "memory");
     return v;
 }
-static void set_control(uint64_t v) { __asm__ volatile("msr fpcr, %0" : : "r"(v) : "memory"); }
+static void set_control(uint64_t v)
+{
+    __asm__ volatile("msr fpcr, %0" : : "r"(v) : "memory");
+}
 enum { CLEAN = 0, FLUSH = 1 << 24, UPWARD = 1 << 22, TRAP_DIVIDE = 0 };
-static uint64_t dirty(unsigned bits) { return bits; }
+static uint64_t dirty(unsigned bits)
+{
+    return bits;
+}
 #else
 #include <fenv.h>
 #define HAVE_FLUSH 0
-static uint64_t get_control(void) { return (uint64_t)fegetround(); }
-static void set_control(uint64_t v) { fesetround((int)v); }
+static uint64_t get_control(void)
+{
+    return (uint64_t)fegetround();
+}
+static void set_control(uint64_t v)
+{
+    fesetround((int)v);
+}
 enum { CLEAN = FE_TONEAREST, FLUSH = FE_UPWARD, UPWARD = FE_UPWARD, TRAP_DIVIDE = FE_TONEAREST };
-static uint64_t dirty(unsigned bits) { return bits; }
+static uint64_t dirty(unsigned bits)
+{
+    return bits;
+}
 #endif
 
 /* volatile: the product and sum must be made at run time, in the environment of that moment. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Elementary functions: binary32 against MPFR on a dense sample and on every known hard case (tests/determinism/prove_math.c does
- * all inputs), binary64 against its stated error bounds and its golden bits, software fma, powers, special values. */
+ * Elementary functions: binary32 against MPFR on a dense sample and on every known hard case
+ * (tests/determinism/prove_math.c does all inputs), binary64 against its stated error bounds and its golden bits,
+ * software fma, powers, special values. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,25 +29,43 @@ typedef float function32(float);
 typedef double function64(double);
 
 /* The inline forms, compiled with this file's flags: a compiler may vectorise or inline them differently. */
-static float inline_exp(float x) { return rp_exp_f32_inline(x); }
-static float inline_expm1(float x) { return rp_expm1_f32_inline(x); }
-static float inline_log(float x) { return rp_log_f32_inline(x); }
-static float inline_log1p(float x) { return rp_log1p_f32_inline(x); }
-static float inline_tanh(float x) { return rp_tanh_f32_inline(x); }
-static float inline_sigmoid(float x) { return rp_sigmoid_f32_inline(x); }
-static float inline_erf(float x) { return rp_erf_f32_inline(x); }
+static float inline_exp(float x)
+{
+    return rp_exp_f32_inline(x);
+}
+static float inline_expm1(float x)
+{
+    return rp_expm1_f32_inline(x);
+}
+static float inline_log(float x)
+{
+    return rp_log_f32_inline(x);
+}
+static float inline_log1p(float x)
+{
+    return rp_log1p_f32_inline(x);
+}
+static float inline_tanh(float x)
+{
+    return rp_tanh_f32_inline(x);
+}
+static float inline_sigmoid(float x)
+{
+    return rp_sigmoid_f32_inline(x);
+}
+static float inline_erf(float x)
+{
+    return rp_erf_f32_inline(x);
+}
 
 static const struct {
     const char *name;
     function32 *f, *inlined;
     oracle_function *exact;
 } narrow[] = {
-    {"exp", rp_exp_f32, inline_exp, mpfr_exp},
-    {"expm1", rp_expm1_f32, inline_expm1, mpfr_expm1},
-    {"log", rp_log_f32, inline_log, mpfr_log},
-    {"log1p", rp_log1p_f32, inline_log1p, mpfr_log1p},
-    {"tanh", rp_tanh_f32, inline_tanh, mpfr_tanh},
-    {"sigmoid", rp_sigmoid_f32, inline_sigmoid, oracle_sigmoid},
+    {"exp", rp_exp_f32, inline_exp, mpfr_exp},     {"expm1", rp_expm1_f32, inline_expm1, mpfr_expm1},
+    {"log", rp_log_f32, inline_log, mpfr_log},     {"log1p", rp_log1p_f32, inline_log1p, mpfr_log1p},
+    {"tanh", rp_tanh_f32, inline_tanh, mpfr_tanh}, {"sigmoid", rp_sigmoid_f32, inline_sigmoid, oracle_sigmoid},
     {"erf", rp_erf_f32, inline_erf, mpfr_erf},
 };
 
@@ -102,7 +121,8 @@ static void f32_inline_and_out_of_line_forms_agree(void **state)
         for (uint64_t x = f; x <= UINT32_MAX; x += 4999) {
             float value = rp_from_bits_f32((uint32_t)x);
 
-            assert_true(same_f32(narrow[f].name, (uint32_t)x, narrow[f].inlined(value), rp_bits_f32(narrow[f].f(value))));
+            assert_true(
+                same_f32(narrow[f].name, (uint32_t)x, narrow[f].inlined(value), rp_bits_f32(narrow[f].f(value))));
         }
 }
 
@@ -110,10 +130,11 @@ static void f32_functions_round_correctly_at_known_hard_inputs(void **state)
 {
     /* The exceptions of math_inline.h, and inputs on which a binary64 evaluation rounded once went wrong in trials. */
     static const uint32_t hard[] = {
-        0x3C413D3A, 0x41178FEB, 0x4C5D65A5, 0x65D890D3, 0x6F31A8EC, /* log */
+        0x3C413D3A, 0x41178FEB, 0x4C5D65A5, 0x65D890D3, 0x6F31A8EC,                         /* log */
         0x35400003, 0x3710001B, 0x3EFD81AD, 0x41078FEB, 0xB53FFFFD, 0xB70FFFE5, 0xBB0EC8C4, /* log1p */
-        0x3940EAD6, 0xB940EAD6, /* erf */
-        0xBA928601, 0x34C00000, 0x35600000, 0x35B00000, 0x36180000, 0xB4400000, 0xB5980000, 0xB6EA0000, 0xB7730000, /* sigmoid */
+        0x3940EAD6, 0xB940EAD6,                                                             /* erf */
+        0xBA928601, 0x34C00000, 0x35600000, 0x35B00000, 0x36180000, 0xB4400000, 0xB5980000,
+        0xB6EA0000, 0xB7730000, /* sigmoid */
     };
 
     (void)state;
@@ -149,13 +170,13 @@ static void f32_functions_take_special_values_as_the_contract_says(void **state)
 {
     static const uint32_t inputs[] = {0x00000000, 0x80000000, INF32, 0xFF800000, 0x7F800001, 0xFFC12345};
     static const uint32_t expected[COUNT(narrow)][COUNT(inputs)] = {
-        {0x3F800000, 0x3F800000, INF32, 0, NAN32, NAN32},               /* exp */
-        {0, 0x80000000, INF32, 0xBF800000, NAN32, NAN32},               /* expm1 */
-        {0xFF800000, 0xFF800000, INF32, NAN32, NAN32, NAN32},           /* log */
-        {0, 0x80000000, INF32, NAN32, NAN32, NAN32},                    /* log1p */
-        {0, 0x80000000, 0x3F800000, 0xBF800000, NAN32, NAN32},          /* tanh */
-        {0x3F000000, 0x3F000000, 0x3F800000, 0, NAN32, NAN32},          /* sigmoid */
-        {0, 0x80000000, 0x3F800000, 0xBF800000, NAN32, NAN32},          /* erf */
+        {0x3F800000, 0x3F800000, INF32, 0, NAN32, NAN32},      /* exp */
+        {0, 0x80000000, INF32, 0xBF800000, NAN32, NAN32},      /* expm1 */
+        {0xFF800000, 0xFF800000, INF32, NAN32, NAN32, NAN32},  /* log */
+        {0, 0x80000000, INF32, NAN32, NAN32, NAN32},           /* log1p */
+        {0, 0x80000000, 0x3F800000, 0xBF800000, NAN32, NAN32}, /* tanh */
+        {0x3F000000, 0x3F000000, 0x3F800000, 0, NAN32, NAN32}, /* sigmoid */
+        {0, 0x80000000, 0x3F800000, 0xBF800000, NAN32, NAN32}, /* erf */
     };
 
     (void)state;
@@ -193,10 +214,17 @@ static int oracle_pi(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding, bool cosine)
     return 0;
 }
 
-static int oracle_sinpi(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding) { return oracle_pi(y, x, rounding, false); }
-static int oracle_cospi(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding) { return oracle_pi(y, x, rounding, true); }
+static int oracle_sinpi(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
+{
+    return oracle_pi(y, x, rounding, false);
+}
+static int oracle_cospi(mpfr_t y, const mpfr_t x, mpfr_rnd_t rounding)
+{
+    return oracle_pi(y, x, rounding, true);
+}
 
-/* bound: the error CONTRACT 5 states, in units in the last place of the true value. golden: see the test of that name. */
+/* bound: the error CONTRACT 5 states, in units in the last place of the true value. golden: see the test of that name.
+ */
 static const struct {
     const char *name;
     function64 *f;
@@ -320,15 +348,15 @@ static void f64_functions_take_special_values_as_the_contract_says(void **state)
     static const uint64_t inputs[] = {0, NEGATIVE64, INF64, INF64 | NEGATIVE64, 0x7FF0000000000001, 0xFFF8000000012345};
     static const uint64_t nan = RP_NAN_F64, minus_inf = INF64 | NEGATIVE64, minus_one = ONE64 | NEGATIVE64;
     const uint64_t expected[COUNT(wide)][COUNT(inputs)] = {
-        {ONE64, ONE64, INF64, 0, nan, nan},                                    /* exp */
-        {0, NEGATIVE64, INF64, minus_one, nan, nan},                           /* expm1 */
-        {minus_inf, minus_inf, INF64, nan, nan, nan},                          /* log */
-        {0, NEGATIVE64, INF64, nan, nan, nan},                                 /* log1p */
-        {0, NEGATIVE64, ONE64, minus_one, nan, nan},                           /* tanh */
-        {0x3FE0000000000000, 0x3FE0000000000000, ONE64, 0, nan, nan},          /* sigmoid */
-        {0, NEGATIVE64, ONE64, minus_one, nan, nan},                           /* erf */
-        {0, NEGATIVE64, nan, nan, nan, nan},                                   /* sinpi */
-        {ONE64, ONE64, nan, nan, nan, nan},                                    /* cospi */
+        {ONE64, ONE64, INF64, 0, nan, nan},                           /* exp */
+        {0, NEGATIVE64, INF64, minus_one, nan, nan},                  /* expm1 */
+        {minus_inf, minus_inf, INF64, nan, nan, nan},                 /* log */
+        {0, NEGATIVE64, INF64, nan, nan, nan},                        /* log1p */
+        {0, NEGATIVE64, ONE64, minus_one, nan, nan},                  /* tanh */
+        {0x3FE0000000000000, 0x3FE0000000000000, ONE64, 0, nan, nan}, /* sigmoid */
+        {0, NEGATIVE64, ONE64, minus_one, nan, nan},                  /* erf */
+        {0, NEGATIVE64, nan, nan, nan, nan},                          /* sinpi */
+        {ONE64, ONE64, nan, nan, nan, nan},                           /* cospi */
     };
 
     (void)state;
@@ -366,11 +394,23 @@ static void sinpi_and_cospi_are_exact_at_multiples_of_a_half(void **state)
 /* --- fma and powers --------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("fma"))) static float hardware_fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-static bool has_hardware_fma(void) { return __builtin_cpu_supports("fma") != 0; }
+__attribute__((target("fma"))) static float hardware_fmaf(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+static bool has_hardware_fma(void)
+{
+    return __builtin_cpu_supports("fma") != 0;
+}
 #else
-static float hardware_fmaf(float a, float b, float c) { return fmaf(a, b, c); }
-static bool has_hardware_fma(void) { return true; }
+static float hardware_fmaf(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+static bool has_hardware_fma(void)
+{
+    return true;
+}
 #endif
 
 /* a b + c rounded once, by MPFR. */
@@ -442,7 +482,8 @@ static void fma_f32_software_agrees_with_hardware_on_random_inputs(void **state)
         float c = rp_from_bits_f32((uint32_t)more);
 
         if (more >> 63)
-            c = -(a * b) * rp_from_bits_f32(0x3F800000u ^ (uint32_t)(more >> 40 & 3) ^ (uint32_t)(more >> 38 & 0xF800000u));
+            c = -(a * b) *
+                rp_from_bits_f32(0x3F800000u ^ (uint32_t)(more >> 40 & 3) ^ (uint32_t)(more >> 38 & 0xF800000u));
         if (more >> 62 & 1) /* few bits: ties */
             a = rp_from_bits_f32(rp_bits_f32(a) & 0xFFFF0000u);
         assert_true(fma_agrees(a, b, c, false));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pow, atan2 and hypot: special values in both formats, binary64 against its stated bounds and golden bits, binary32 where
- * results lie midway or next to it (prove_math_bivariate.c compares many more pairs with MPFR). */
+ * pow, atan2 and hypot: special values in both formats, binary64 against its stated bounds and golden bits, binary32
+ * where results lie midway or next to it (prove_math_bivariate.c compares many more pairs with MPFR). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,28 +41,49 @@ typedef struct special {
 
 /* IEEE 754-2019 9.2.1 and C11 F.10.4.4, F.10.1.4, F.10.4.3, line by line. */
 static const special powers[] = {
-    {0.0, -3, INF},     {-0.0, -3, -INF},  {0.0, -2, INF},     {-0.0, -2, INF},   {-0.0, -2.5, INF},  {0.0, -INF, INF},
-    {-0.0, -INF, INF},  {0.0, 3, 0.0},     {-0.0, 3, -0.0},    {0.0, 0.5, 0.0},   {-0.0, 0.5, 0.0},   {-0.0, 2, 0.0},
-    {-0.0, 0.1, 0.0},   {0.0, -0.1, INF},  {-1, INF, 1},       {-1, -INF, 1},     {1, NOT, 1},        {1, INF, 1},
-    {1, -INF, 1},       {1, -7.5, 1},      {NOT, 0.0, 1},      {NOT, -0.0, 1},    {INF, 0.0, 1},      {-INF, -0.0, 1},
-    {0.0, 0.0, 1},      {-0.0, -0.0, 1},   {-2, 0.5, NOT},     {-0.5, -1.5, NOT}, {0.5, -INF, INF},   {-0.5, -INF, INF},
-    {2, -INF, 0.0},     {-2, -INF, 0.0},   {0.5, INF, 0.0},    {-0.5, INF, 0.0},  {2, INF, INF},      {-2, INF, INF},
-    {-INF, -3, -0.0},   {-INF, -2, 0.0},   {-INF, -2.5, 0.0},  {-INF, 3, -INF},   {-INF, 2, INF},     {-INF, 0.5, INF},
-    {INF, -0.1, 0.0},   {INF, 0.1, INF},   {NOT, 1, NOT},      {2, NOT, NOT},     {NOT, NOT, NOT},    {-INF, NOT, NOT},
-    {-2, 3, -8},        {-2, -1, -0.5},    {-2, 4, 16},        {-3, 2, 9},        {9, 0.5, 3},        {-8, 16777216, INF},
-    {-1, 16777215, -1}, {-1, 16777216, 1}, {-1, 8388609, -1},  {0x1p-149, 1, 0x1p-149},
+    {0.0, -3, INF},     {-0.0, -3, -INF},
+    {0.0, -2, INF},     {-0.0, -2, INF},
+    {-0.0, -2.5, INF},  {0.0, -INF, INF},
+    {-0.0, -INF, INF},  {0.0, 3, 0.0},
+    {-0.0, 3, -0.0},    {0.0, 0.5, 0.0},
+    {-0.0, 0.5, 0.0},   {-0.0, 2, 0.0},
+    {-0.0, 0.1, 0.0},   {0.0, -0.1, INF},
+    {-1, INF, 1},       {-1, -INF, 1},
+    {1, NOT, 1},        {1, INF, 1},
+    {1, -INF, 1},       {1, -7.5, 1},
+    {NOT, 0.0, 1},      {NOT, -0.0, 1},
+    {INF, 0.0, 1},      {-INF, -0.0, 1},
+    {0.0, 0.0, 1},      {-0.0, -0.0, 1},
+    {-2, 0.5, NOT},     {-0.5, -1.5, NOT},
+    {0.5, -INF, INF},   {-0.5, -INF, INF},
+    {2, -INF, 0.0},     {-2, -INF, 0.0},
+    {0.5, INF, 0.0},    {-0.5, INF, 0.0},
+    {2, INF, INF},      {-2, INF, INF},
+    {-INF, -3, -0.0},   {-INF, -2, 0.0},
+    {-INF, -2.5, 0.0},  {-INF, 3, -INF},
+    {-INF, 2, INF},     {-INF, 0.5, INF},
+    {INF, -0.1, 0.0},   {INF, 0.1, INF},
+    {NOT, 1, NOT},      {2, NOT, NOT},
+    {NOT, NOT, NOT},    {-INF, NOT, NOT},
+    {-2, 3, -8},        {-2, -1, -0.5},
+    {-2, 4, 16},        {-3, 2, 9},
+    {9, 0.5, 3},        {-8, 16777216, INF},
+    {-1, 16777215, -1}, {-1, 16777216, 1},
+    {-1, 8388609, -1},  {0x1p-149, 1, 0x1p-149},
 };
 static const special angles[] = {
-    {0.0, 1, 0.0},           {-0.0, 1, -0.0},          {0.0, 0.0, 0.0},       {-0.0, 0.0, -0.0},       {0.0, -0.0, PI},
-    {-0.0, -0.0, -PI},       {0.0, -2, PI},            {-0.0, -2, -PI},       {3, 0.0, PI / 2},        {3, -0.0, PI / 2},
-    {-3, 0.0, -PI / 2},      {-3, -0.0, -PI / 2},      {5, -INF, PI},         {-5, -INF, -PI},         {5, INF, 0.0},
-    {-5, INF, -0.0},         {INF, 7, PI / 2},         {-INF, -7, -PI / 2},   {INF, -INF, 3 * PI / 4}, {-INF, -INF, -3 * PI / 4},
-    {INF, INF, PI / 4},      {-INF, INF, -PI / 4},     {0.0, INF, 0.0},       {0.0, -INF, PI},         {INF, 0.0, PI / 2},
-    {NOT, 1, NOT},           {1, NOT, NOT},            {NOT, INF, NOT},       {INF, NOT, NOT},         {1, 1, PI / 4},
-    {0x1p-149, 1, 0x1p-149}, {0x1p-149, -1, PI},    {1, 0x1p-149, PI / 2},
+    {0.0, 1, 0.0},         {-0.0, 1, -0.0},      {0.0, 0.0, 0.0},         {-0.0, 0.0, -0.0},
+    {0.0, -0.0, PI},       {-0.0, -0.0, -PI},    {0.0, -2, PI},           {-0.0, -2, -PI},
+    {3, 0.0, PI / 2},      {3, -0.0, PI / 2},    {-3, 0.0, -PI / 2},      {-3, -0.0, -PI / 2},
+    {5, -INF, PI},         {-5, -INF, -PI},      {5, INF, 0.0},           {-5, INF, -0.0},
+    {INF, 7, PI / 2},      {-INF, -7, -PI / 2},  {INF, -INF, 3 * PI / 4}, {-INF, -INF, -3 * PI / 4},
+    {INF, INF, PI / 4},    {-INF, INF, -PI / 4}, {0.0, INF, 0.0},         {0.0, -INF, PI},
+    {INF, 0.0, PI / 2},    {NOT, 1, NOT},        {1, NOT, NOT},           {NOT, INF, NOT},
+    {INF, NOT, NOT},       {1, 1, PI / 4},       {0x1p-149, 1, 0x1p-149}, {0x1p-149, -1, PI},
+    {1, 0x1p-149, PI / 2},
 };
 static const special lengths[] = {
-    {INF, NOT, INF}, {NOT, -INF, INF}, {-INF, 3, INF}, {0.0, -0.0, 0.0},     {-0.0, -0.0, 0.0}, {-0.0, -3, 3},
+    {INF, NOT, INF}, {NOT, -INF, INF}, {-INF, 3, INF}, {0.0, -0.0, 0.0},         {-0.0, -0.0, 0.0},     {-0.0, -3, 3},
     {NOT, 1, NOT},   {0.0, NOT, NOT},  {3, 4, 5},      {-0x1p-149, 0, 0x1p-149}, {0x1p100, 1, 0x1p100},
 };
 

@@ -30,7 +30,10 @@ static const struct {
     double bound, low, high;
     uint64_t golden;
 } functions[] = {
-#define F(name, exact, bound, low, high, golden) {#name, rp_##name##_f32, rp_##name##_f64, exact, bound, low, high, golden}
+#define F(name, exact, bound, low, high, golden) \
+    { \
+#name, rp_##name##_f32, rp_##name##_f64, exact, bound, low, high, golden \
+    }
     F(exp2, mpfr_exp2, 1.0, -1076.0, 1025.0, 0xB85D5FCEBD9BCAC1),
     F(log2, mpfr_log2, 2.0, 0.0, 4.0, 0xD00B6D05DB277A9B),
     F(log10, mpfr_log10, 2.0, 0.0, 4.0, 0x95DED8A5B2F7E214),
@@ -59,7 +62,8 @@ static uint64_t next_random(uint64_t *state)
 
 static bool rounds_correctly(size_t f, uint32_t x)
 {
-    uint32_t found = rp_bits_f32(functions[f].narrow(rp_from_bits_f32(x))), expected = oracle_f32(functions[f].exact, x);
+    uint32_t found = rp_bits_f32(functions[f].narrow(rp_from_bits_f32(x))),
+             expected = oracle_f32(functions[f].exact, x);
 
     if (found != expected)
         print_error("%s(0x%08X): found 0x%08X, expected 0x%08X\n", functions[f].name, x, found, expected);
@@ -78,11 +82,11 @@ static void f32_functions_round_correctly_at_hard_inputs(void **state)
 {
     /* The exceptions of the inline forms, ends of ranges, and arguments nearest to multiples of pi/2. */
     static const uint32_t hard[] = {
-        0x00000000, 0x00000001, 0x00800000, 0x32000000, 0x39800000, 0x3A400000, 0x3F490FDB, 0x3F800000, 0x3F000000,
-        0x40490FDB, 0x3FC90FDB, 0x3ED413CD, 0x401A827A, 0x7F800000, 0x7F7FFFFF, 0x7FC00000, 0x43000000, 0x43150000,
-        0x42B2D4FC, 0x41200000, 0x4121A4A0, 0x6F5F0D0F, 0x6A1976F1, 0x5922AA80, 0x5F18B878, 0x4B000000, 0x7E8B8B8B,
-        0x3B429D37, 0x3CF3A937, 0x0EFEEE7A, 0x3A1285FF, 0x328885A3, 0x39826222, 0x3D8D6B23, 0x376C9F62, 0x46199998,
-        0x6115CB11,
+        0x00000000, 0x00000001, 0x00800000, 0x32000000, 0x39800000, 0x3A400000, 0x3F490FDB, 0x3F800000,
+        0x3F000000, 0x40490FDB, 0x3FC90FDB, 0x3ED413CD, 0x401A827A, 0x7F800000, 0x7F7FFFFF, 0x7FC00000,
+        0x43000000, 0x43150000, 0x42B2D4FC, 0x41200000, 0x4121A4A0, 0x6F5F0D0F, 0x6A1976F1, 0x5922AA80,
+        0x5F18B878, 0x4B000000, 0x7E8B8B8B, 0x3B429D37, 0x3CF3A937, 0x0EFEEE7A, 0x3A1285FF, 0x328885A3,
+        0x39826222, 0x3D8D6B23, 0x376C9F62, 0x46199998, 0x6115CB11,
     };
 
     (void)state;
@@ -182,8 +186,8 @@ static void f64_functions_keep_their_golden_bits(void **state)
                 hash = (hash ^ (bits >> shift & 0xFF)) * 0x100000001B3u;
         }
         if (hash != functions[f].golden)
-            print_error("%s: hash of results 0x%016llX, golden 0x%016llX\n", functions[f].name, (unsigned long long)hash,
-                        (unsigned long long)functions[f].golden);
+            print_error("%s: hash of results 0x%016llX, golden 0x%016llX\n", functions[f].name,
+                        (unsigned long long)hash, (unsigned long long)functions[f].golden);
         same &= hash == functions[f].golden;
     }
     assert_true(same);
@@ -194,20 +198,20 @@ static void functions_take_special_values_as_the_contract_says(void **state)
     static const uint32_t inputs[] = {0x00000000, 0x80000000, INF32, 0xFF800000, 0x3F800000, 0xBF800000, 0x7F800001};
     const uint32_t one = 0x3F800000, inf = INF32, minus = 0xFF800000, nan = NAN32, half_pi = 0x3FC90FDB;
     const uint32_t expected[COUNT(functions)][COUNT(inputs)] = {
-        {one, one, inf, 0, 0x40000000, 0x3F000000, nan},                              /* exp2 */
-        {minus, minus, inf, nan, 0, nan, nan},                                        /* log2 */
-        {minus, minus, inf, nan, 0, nan, nan},                                        /* log10 */
-        {0, 0x80000000, nan, nan, 0x3F576AA4, 0xBF576AA4, nan},                       /* sin */
-        {one, one, nan, nan, 0x3F0A5140, 0x3F0A5140, nan},                            /* cos */
-        {0, 0x80000000, nan, nan, 0x3FC75923, 0xBFC75923, nan},                       /* tan */
-        {0, 0x80000000, inf, minus, 0x3F966CFE, 0xBF966CFE, nan},                     /* sinh */
-        {one, one, inf, inf, 0x3FC583AB, 0x3FC583AB, nan},                            /* cosh */
-        {0, 0x80000000, nan, nan, half_pi, half_pi | 0x80000000, nan},                /* asin */
-        {half_pi, half_pi, nan, nan, 0, 0x40490FDB, nan},                             /* acos */
-        {0, 0x80000000, half_pi, half_pi | 0x80000000, 0x3F490FDB, 0xBF490FDB, nan},  /* atan */
-        {one, one, 0, 0x40000000, 0x3E21130B, 0x3FEBDD9F, nan},                       /* erfc */
-        {inf, minus, 0, nan, one, nan, nan},                                          /* rsqrt */
-        {0, 0x80000000, inf, minus, one, 0xBF800000, nan},                            /* cbrt */
+        {one, one, inf, 0, 0x40000000, 0x3F000000, nan},                             /* exp2 */
+        {minus, minus, inf, nan, 0, nan, nan},                                       /* log2 */
+        {minus, minus, inf, nan, 0, nan, nan},                                       /* log10 */
+        {0, 0x80000000, nan, nan, 0x3F576AA4, 0xBF576AA4, nan},                      /* sin */
+        {one, one, nan, nan, 0x3F0A5140, 0x3F0A5140, nan},                           /* cos */
+        {0, 0x80000000, nan, nan, 0x3FC75923, 0xBFC75923, nan},                      /* tan */
+        {0, 0x80000000, inf, minus, 0x3F966CFE, 0xBF966CFE, nan},                    /* sinh */
+        {one, one, inf, inf, 0x3FC583AB, 0x3FC583AB, nan},                           /* cosh */
+        {0, 0x80000000, nan, nan, half_pi, half_pi | 0x80000000, nan},               /* asin */
+        {half_pi, half_pi, nan, nan, 0, 0x40490FDB, nan},                            /* acos */
+        {0, 0x80000000, half_pi, half_pi | 0x80000000, 0x3F490FDB, 0xBF490FDB, nan}, /* atan */
+        {one, one, 0, 0x40000000, 0x3E21130B, 0x3FEBDD9F, nan},                      /* erfc */
+        {inf, minus, 0, nan, one, nan, nan},                                         /* rsqrt */
+        {0, 0x80000000, inf, minus, one, 0xBF800000, nan},                           /* cbrt */
     };
     bool good = true;
 
@@ -219,8 +223,8 @@ static void functions_take_special_values_as_the_contract_says(void **state)
             uint32_t narrow = rp_bits_f32(functions[f].narrow(x)), wide = rp_bits_f32((float)y);
 
             if (narrow != expected[f][i] || wide != expected[f][i] || (y != y && rp_bits_f64(y) != NAN64)) {
-                print_error("%s(0x%08X): binary32 0x%08X, binary64 rounded 0x%08X, expected 0x%08X\n", functions[f].name,
-                            inputs[i], narrow, wide, expected[f][i]);
+                print_error("%s(0x%08X): binary32 0x%08X, binary64 rounded 0x%08X, expected 0x%08X\n",
+                            functions[f].name, inputs[i], narrow, wide, expected[f][i]);
                 good = false;
             }
         }

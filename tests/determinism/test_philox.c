@@ -25,8 +25,7 @@ static void philox_gives_the_published_known_answers(void **state)
     assert_block((uint32_t[4]){0}, (uint32_t[2]){0}, (uint32_t[4]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     assert_block((uint32_t[4]){~0u, ~0u, ~0u, ~0u}, (uint32_t[2]){~0u, ~0u},
                  (uint32_t[4]){0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-    assert_block((uint32_t[4]){0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-                 (uint32_t[2]){0xa4093822, 0x299f31d0},
+    assert_block((uint32_t[4]){0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, (uint32_t[2]){0xa4093822, 0x299f31d0},
                  (uint32_t[4]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 

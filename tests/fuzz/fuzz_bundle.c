@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: bundles of OpenSSF Model Signing about the archive of FORMAT.md 8, by a key made for the corpus; then the
- * same input as a payload that a trusted key really signs, since no fuzzer gets behind a signature otherwise. */
+ * Fuzz target: bundles of OpenSSF Model Signing about the archive of FORMAT.md 8, by a key made for the corpus; then
+ * the same input as a payload that a trusted key really signs, since no fuzzer gets behind a signature otherwise. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

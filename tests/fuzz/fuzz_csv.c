@@ -14,7 +14,7 @@ static const char *const yaml[] = {
     "reprise: 1\ndata: {csv: a, target: y, train_on_all: true}\ntrain: {batch: 1}\n",
     "reprise: 1\ndata: {csv: a, target: 1, delimiter: ;, folds: 2}\ntrain: {batch: 1}\n",
     ("{reprise: 1, data: {csv: a, target: 0, header: false, folds: 2, standardize: false},"
-    " train: {batch: 1, task: regression}}"),
+     " train: {batch: 1, task: regression}}"),
 };
 
 static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: statements of trusted keys and of strangers, predicates of every kind, and PEM texts as keys. The trusted key is that of the example in audit/FORMAT.md. */
+ * Fuzz target: statements of trusted keys and of strangers, predicates of every kind, and PEM texts as keys. The
+ * trusted key is that of the example in audit/FORMAT.md. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ static void read_predicates(const uint8_t *data, size_t size)
         (verdict.scope.steps > verdict.scope.steps_total || verdict.identical != (verdict.difference[0] == '\0')))
         abort();
     if (rp_approval_read(&approval, json, "input", &err) == RP_OK) {
-        if (rp_approval_write(&again, &approval, 0, &err) != RP_OK || rp_approval_read(&back, again, "again", &err) != RP_OK ||
-            strcmp(back.reason, approval.reason) != 0)
+        if (rp_approval_write(&again, &approval, 0, &err) != RP_OK ||
+            rp_approval_read(&back, again, "again", &err) != RP_OK || strcmp(back.reason, approval.reason) != 0)
             abort();
         json_decref(again);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: two archives of one small run whose journals were edited and hashed anew, compared, and the first replayed.
- * The input is a list of edits of four bytes: what to do (its lowest bit: to A or B), a position (u16), a value. Comparing
- * never fails for another reason than a malformed archive, and only the journal that was recorded can be replayed. */
+ * Fuzz target: two archives of one small run whose journals were edited and hashed anew, compared, and the first
+ * replayed. The input is a list of edits of four bytes: what to do (its lowest bit: to A or B), a position (u16), a
+ * value. Comparing never fails for another reason than a malformed archive, and only the journal that was recorded can
+ * be replayed. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

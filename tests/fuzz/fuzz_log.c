@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: the texts of logs, as checkpoint, as inclusion proof and as consistency proof. The trusted key is that of the
- * example in docs/log.md. What is read must be bounded and is never believed without the key; what is a checkpoint of ours
- * alone is what would be written for it. */
+ * Fuzz target: the texts of logs, as checkpoint, as inclusion proof and as consistency proof. The trusted key is that
+ * of the example in docs/log.md. What is read must be bounded and is never believed without the key; what is a
+ * checkpoint of ours alone is what would be written for it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

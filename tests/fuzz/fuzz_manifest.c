@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: canonical JSON, and manifests. What is read as JSON has one canonical form, which reads back as itself; what
- * the strict reader takes is that form already; a manifest that is taken is what would be written for its parts. */
+ * Fuzz target: canonical JSON, and manifests. What is read as JSON has one canonical form, which reads back as itself;
+ * what the strict reader takes is that form already; a manifest that is taken is what would be written for its parts.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     for (size_t i = 1; i < manifest->members; i++)
         expect(rp_member_compare(&manifest->member[i - 1], &manifest->member[i]) < 0);
-    expect(rp_manifest_write(&text, manifest->kind, manifest->run, manifest->member, manifest->members, manifest->withheld,
-                             manifest->n_withheld, &err) == RP_OK);
+    expect(rp_manifest_write(&text, manifest->kind, manifest->run, manifest->member, manifest->members,
+                             manifest->withheld, manifest->n_withheld, &err) == RP_OK);
     expect(same(&text, data, size));
     rp_buffer_free(&text);
     rp_manifest_free(manifest);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libFuzzer entry: any bytes as a program. What is accepted must be written back as itself; if it is small, the eager tape
- * and the plan must both run it and agree, or both refuse. */
+ * libFuzzer entry: any bytes as a program. What is accepted must be written back as itself; if it is small, the eager
+ * tape and the plan must both run it and agree, or both refuse. */
 #include <stdlib.h>
 #include <string.h>
 

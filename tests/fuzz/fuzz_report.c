@@ -11,8 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const names[] = {
-    "run/recipe.json", "run/programs/0000.json", "run/journal.bin", "data/raw.csv", "data/schema.json",
-    "weights/final.safetensors", "outputs/metrics.json", "data/feeds.safetensors",
+    "run/recipe.json",  "run/programs/0000.json",    "run/journal.bin",      "data/raw.csv",
+    "data/schema.json", "weights/final.safetensors", "outputs/metrics.json", "data/feeds.safetensors",
 };
 enum { NAMES = sizeof names / sizeof *names };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of many calls to let fail where failing each of them takes too long: of those that come from one and the same chain of
- * callers the first, the second and the last. Passes through the same code differ in what was there before it: nothing yet,
- * something, all of it. */
+ * Which of many calls to let fail where failing each of them takes too long: of those that come from one and the same
+ * chain of callers the first, the second and the last. Passes through the same code differ in what was there before it:
+ * nothing yet, something, all of it. */
 #ifndef TESTS_HOUSE_CALL_STACKS_H
 #define TESTS_HOUSE_CALL_STACKS_H
 
@@ -14,7 +14,7 @@
 enum { STACK_FRAMES = 96, STACK_SLOTS = 1 << 15 };
 
 typedef struct call_stack {
-    uint64_t hash; /* 0: free */
+    uint64_t hash;              /* 0: free */
     size_t first, second, last; /* numbers of calls, from 1; 0: none */
 } call_stack;
 

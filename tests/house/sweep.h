@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs a small job (tests/audit/record/small_job.h) with the n-th call failing, for n = 1, 2, ... until the job gets through, or for those n
- * alone that tests/house/call_stacks.h chooses. After each failure: a clear error, nothing under the final name, no temporary, no
- * descriptor and no block left. */
+ * Runs a small job (tests/audit/record/small_job.h) with the n-th call failing, for n = 1, 2, ... until the job gets
+ * through, or for those n alone that tests/house/call_stacks.h chooses. After each failure: a clear error, nothing
+ * under the final name, no temporary, no descriptor and no block left. */
 #ifndef TESTS_HOUSE_SWEEP_H
 #define TESTS_HOUSE_SWEEP_H
 
@@ -9,20 +9,20 @@
 #include "tests/audit/record/small_job.h"
 
 typedef struct sweep {
-    void (*arm)(size_t n);        /* the n-th call from now on fails */
-    bool (*disarm)(void);         /* whether it came to that */
-    size_t (*calls)(void);        /* since arming */
-    long (*live)(void);           /* blocks the library holds; NULL: not counted */
-    bool (*expected)(rp_status);  /* statuses that may come of it */
-    size_t points;                /* at most so many, evenly spread; 0: all */
-    bool may_be_none;             /* a job without such calls is fine */
-    bool by_stack;                /* one of each kind: the calls come to stacks_note */
-    bool may_refuse;              /* a job that judges certificates may refuse one: what fails does not always say so */
+    void (*arm)(size_t n);       /* the n-th call from now on fails */
+    bool (*disarm)(void);        /* whether it came to that */
+    size_t (*calls)(void);       /* since arming */
+    long (*live)(void);          /* blocks the library holds; NULL: not counted */
+    bool (*expected)(rp_status); /* statuses that may come of it */
+    size_t points;               /* at most so many, evenly spread; 0: all */
+    bool may_be_none;            /* a job without such calls is fine */
+    bool by_stack;               /* one of each kind: the calls come to stacks_note */
+    bool may_refuse;             /* a job that judges certificates may refuse one: what fails does not always say so */
 } sweep;
 
 /* What is wrong after a pass, or NULL. */
-static const char *sweep_fault(const sweep *s, const small_job *job, rp_status status, const rp_error *err, bool failed, size_t entries,
-                               size_t descriptors, long live)
+static const char *sweep_fault(const sweep *s, const small_job *job, rp_status status, const rp_error *err, bool failed,
+                               size_t entries, size_t descriptors, long live)
 {
     if (status != RP_OK && !failed)
         return "an error without a reason";
@@ -99,7 +99,8 @@ static inline size_t sweep_job(const sweep *s, const small_job *job)
         }
         fault = sweep_fault(s, job, status, &err, failed, entries, descriptors, live);
         if (fault)
-            print_error("%s: call %zu failing gives %s \"%s\": %s\n", job->name, list[i], rp_status_name(status), err.text, fault);
+            print_error("%s: call %zu failing gives %s \"%s\": %s\n", job->name, list[i], rp_status_name(status),
+                        err.text, fault);
         faults += fault != NULL;
         failures += failed;
     }
@@ -107,7 +108,8 @@ static inline size_t sweep_job(const sweep *s, const small_job *job)
     if (faults)
         fail_msg("%s: %zu faults", job->name, faults);
     assert_true(failures > 0 || s->may_be_none);
-    print_message("%-12s %zu of %zu calls failed in turn, %zu of them made good\n", job->name, failures, calls, overcome);
+    print_message("%-12s %zu of %zu calls failed in turn, %zu of them made good\n", job->name, failures, calls,
+                  overcome);
     return failures;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocations of the library, and of the JSON library on its behalf, fail in turn on each whole job, from every chain of callers
- * that allocates: out of memory is said, nothing leaks, nothing is left on disk. Allocations of OpenSSL, libarchive and libyaml
- * themselves: test_allocations_process.c. With the argument "all" every allocation fails, not some of each chain. */
+ * Allocations of the library, and of the JSON library on its behalf, fail in turn on each whole job, from every chain
+ * of callers that allocates: out of memory is said, nothing leaks, nothing is left on disk. Allocations of OpenSSL,
+ * libarchive and libyaml themselves: test_allocations_process.c. With the argument "all" every allocation fails, not
+ * some of each chain. */
 #include "tests/house/sweep.h"
 
 static long blocks;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocations that OpenSSL, libyaml and the C library make on behalf of a whole job fail in turn, from every chain of callers
- * that allocates; with the argument "all", every one; with "trust", in the jobs of certificates and timestamps, which are left out
- * otherwise. The program's own malloc family takes the place of libc's for the whole process; the library's hooks go round it,
- * for those are swept by test_allocations.c. Sanitizers bring a malloc of their own: there the test says that it is skipped.
+ * Allocations that OpenSSL, libyaml and the C library make on behalf of a whole job fail in turn, from every chain of
+ * callers that allocates; with the argument "all", every one; with "trust", in the jobs of certificates and timestamps,
+ * which are left out otherwise. The program's own malloc family takes the place of libc's for the whole process; the
+ * library's hooks go round it, for those are swept by test_allocations.c. Sanitizers bring a malloc of their own: there
+ * the test says that it is skipped.
  *
  * What other libraries leak or report when memory runs out inside them is theirs; that a job is then never taken for
- * done, accuses nobody, and leaves no file and no block of ours, is checked here. libarchive itself is left out: it ends
- * the process where it has no memory to copy a name (__archive_errx), whoever calls it. */
+ * done, accuses nobody, and leaves no file and no block of ours, is checked here. libarchive itself is left out: it
+ * ends the process where it has no memory to copy a name (__archive_errx), whoever calls it. */
 #undef _POSIX_C_SOURCE
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include <errno.h>
@@ -148,8 +149,8 @@ static long live(void)
     return blocks;
 }
 
-/* OpenSSL does not always say that it was memory: a key may then seem to be no key, or too weak a one for a certificate, which is then
- * refused. Never a wrong signature. */
+/* OpenSSL does not always say that it was memory: a key may then seem to be no key, or too weak a one for a
+ * certificate, which is then refused. Never a wrong signature. */
 static bool out_of_memory(rp_status status)
 {
     return status == RP_ENOMEM || status == RP_EARG || status == RP_EIO;

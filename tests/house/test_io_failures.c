@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every system call on a file fails in turn on each whole job: an error that says so, nothing under the final name, no
- * temporary and no descriptor left. Then the same in runs that make resume points and in resumed ones, after which the run must
- * go on to the same bytes. Then reads and writes that do less than asked, or are interrupted; then a full disk.
- * Linked with --wrap for each call below, so all of the library's own calls come through here. */
+ * temporary and no descriptor left. Then the same in runs that make resume points and in resumed ones, after which the
+ * run must go on to the same bytes. Then reads and writes that do less than asked, or are interrupted; then a full
+ * disk. Linked with --wrap for each call below, so all of the library's own calls come through here. */
 #include "tests/house/sweep.h"
 
 #include <errno.h>
@@ -35,21 +35,21 @@ static size_t part_of_it(size_t size)
     return manner == SHORT && size > 7 ? 7 : size;
 }
 
-#define WRAP_TRANSFER(name, number, parameters, arguments)                          \
-    ssize_t __real_##name parameters;                                               \
-    ssize_t __wrap_##name parameters;                                               \
-    ssize_t __wrap_##name parameters                                                \
-    {                                                                               \
-        size_t part = part_of_it(size);                                             \
+#define WRAP_TRANSFER(name, number, parameters, arguments) \
+    ssize_t __real_##name parameters; \
+    ssize_t __wrap_##name parameters; \
+    ssize_t __wrap_##name parameters \
+    { \
+        size_t part = part_of_it(size); \
         return fails_now(number) || (size && !part) ? -1 : __real_##name arguments; \
     }
 
-#define WRAP(name, number, parameters, arguments)                       \
-    int __real_##name parameters;                                       \
-    int __wrap_##name parameters;                                       \
-    int __wrap_##name parameters                                        \
-    {                                                                   \
-        return fails_now(number) ? -1 : __real_##name arguments;        \
+#define WRAP(name, number, parameters, arguments) \
+    int __real_##name parameters; \
+    int __wrap_##name parameters; \
+    int __wrap_##name parameters \
+    { \
+        return fails_now(number) ? -1 : __real_##name arguments; \
     }
 
 WRAP_TRANSFER(read, EIO, (int fd, void *to, size_t size), (fd, to, part))
@@ -180,8 +180,8 @@ static bool stop_here(void *self, const rp_progress *progress)
 
 static rp_status run_with_points(const char *path, uint64_t stop, bool resume, rp_error *err)
 {
-    rp_job_options options = {.threads = 1, .level = "ref", .progress = stop_here, .self = &stop, .save_every = 1e-9,
-                              .resume = resume};
+    rp_job_options options = {
+        .threads = 1, .level = "ref", .progress = stop_here, .self = &stop, .save_every = 1e-9, .resume = resume};
     rp_job *job;
     rp_status status = rp_train_recipe(job_recipe, path, NULL, false, &options, &job, err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The whole matrix of bits: every kernel and element type x every level of this host x threads 1, 2, 3 and 7 and cuts
- * anywhere x random shapes (empty, one element, primes, long) x memory layouts x kinds of data, all against the reference
- * with memcmp. Usage: bit_matrix [SEEDS [FIRST_SEED]]: SEEDS rounds over every kernel and type (1,000 by default: about
- * twenty minutes). test_kernels.c is the reduced form. */
+ * anywhere x random shapes (empty, one element, primes, long) x memory layouts x kinds of data, all against the
+ * reference with memcmp. Usage: bit_matrix [SEEDS [FIRST_SEED]]: SEEDS rounds over every kernel and type (1,000 by
+ * default: about twenty minutes). test_kernels.c is the reduced form. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -32,8 +32,8 @@ static uint64_t next(uint64_t *state)
 
 static size_t pick_length(uint64_t *state, size_t most)
 {
-    static const size_t edge[] = {0, 1, 1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 31, 32, 33, 61, 63, 64, 65, 127, 128, 129, 251, 257,
-                                  509, 511, 512, 513, 1021, 1025, 4093, 4096, 4099};
+    static const size_t edge[] = {0,  1,  1,   2,   3,   5,   7,   8,   13,  15,  16,  17,   31,   32,   33,   61,  63,
+                                  64, 65, 127, 128, 129, 251, 257, 509, 511, 512, 513, 1021, 1025, 4093, 4096, 4099};
     size_t n = next(state) % 3 ? edge[next(state) % (sizeof edge / sizeof *edge)] : next(state) % (most + 1);
 
     return n > most ? n % (most + 1) : n;
@@ -46,7 +46,9 @@ static void pick_shape(uint64_t *state, size_t shape[3])
     const unsigned longest = (unsigned)(next(state) % 4);
 
     for (unsigned d = 0; d < 3; d++)
-        shape[d] = pick_length(state, d == longest ? most[next(state) % 2] : longest == 3 ? most[3] : most[next(state) % 3 + 2] / 4);
+        shape[d] = pick_length(state, d == longest   ? most[next(state) % 2]
+                                      : longest == 3 ? most[3]
+                                                     : most[next(state) % 3 + 2] / 4);
 }
 
 static rp_specimen_plan pick_plan(uint64_t *state, rp_kernel_id kernel, rp_dtype dtype)
@@ -135,7 +137,8 @@ static bool open_levels(matrix *m)
 
 int main(int argc, char **argv)
 {
-    const unsigned long seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000, first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    const unsigned long seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000,
+                        first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     const time_t start = time(NULL);
     static matrix m;
     rp_fpenv saved;
@@ -156,7 +159,8 @@ int main(int argc, char **argv)
         for (size_t t = 0; t < THREADS; t++)
             rp_device_free(m.device[l][t]);
     rp_fpenv_leave(&saved);
-    printf("seeds %lu to %lu: %llu comparisons over %zu levels, %llu differ, %lld s%s\n", first, first + seeds - 1, m.compared,
-           m.levels, m.failed, (long long)(time(NULL) - start), fine ? "" : "; stopped: out of memory or no such level");
+    printf("seeds %lu to %lu: %llu comparisons over %zu levels, %llu differ, %lld s%s\n", first, first + seeds - 1,
+           m.compared, m.levels, m.failed, (long long)(time(NULL) - start),
+           fine ? "" : "; stopped: out of memory or no such level");
     return fine && m.failed == 0 && m.compared > 0 ? 0 : 1;
 }

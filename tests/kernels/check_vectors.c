@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs the conformance vectors at every level of this host: the part of `reprise doctor` that needs nothing but base,
- * determinism and kernels, for processors to which only a C compiler has come so far. Exit 0 when all levels conform. */
+ * determinism and kernels, for processors to which only a C compiler has come so far. Exit 0 when all levels conform.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef struct conv_shape {
-    int n, h, w, c, k;  /* c and k of all groups */
+    int n, h, w, c, k; /* c and k of all groups */
     int r, s, groups;
     int stride[2], pad[4], dilation[2];
 } conv_shape;
@@ -71,7 +71,8 @@ static inline float oracle_forward(const conv_shape *p, const float *x, const fl
         for (int s = 0; s < p->s; s++)
             for (int c = 0; c < depth; c++)
                 if (meets(p, oh, ow, r, s, &h, &v))
-                    add_term(&t, (size_t)((r * p->s + s) * depth + c), x[X_AT(n, h, v, first + c)], w[W_AT(r, s, c, k)]);
+                    add_term(&t, (size_t)((r * p->s + s) * depth + c), x[X_AT(n, h, v, first + c)],
+                             w[W_AT(r, s, c, k)]);
     return sum_terms(&t);
 }
 

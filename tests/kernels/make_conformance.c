@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints kernels/conformance/conformance_table.h from the reference kernels. The table is a golden: it is made anew only with a
- * change of the contract, or when a kernel is added.
- *   make_conformance > kernels/conformance/conformance_table.h */
+ * Prints kernels/conformance/conformance_table.h from the reference kernels. The table is a golden: it is made anew
+ * only with a change of the contract, or when a kernel is added. make_conformance >
+ * kernels/conformance/conformance_table.h */
 #include <stdio.h>
 
 #include "determinism/fpenv.h"

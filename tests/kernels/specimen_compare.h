@@ -58,7 +58,8 @@ static inline void run_cut(const rp_kernel *kernel, const rp_kernel_args *args, 
         kernel->run(args, items * i / parts, items * (i + 1) / parts);
 }
 
-static inline void describe_plan(char *out, size_t size, const rp_specimen_plan *plan, const char *level, const char *how)
+static inline void describe_plan(char *out, size_t size, const rp_specimen_plan *plan, const char *level,
+                                 const char *how)
 {
     static const char *const layouts[] = {"plain", "unaligned", "strided", "broadcast", "gaps"};
     static const char *const data[] = {"normal", "wide", "subnormal", "special"};
@@ -97,8 +98,8 @@ static inline bool same_outputs(char *out, size_t size, const outcome *want, con
             rp_describe_element(expected, sizeof expected, a + at * item, dtype);
             rp_describe_element(found, sizeof found, b + at * item, dtype);
             describe_plan(where, sizeof where, plan, level, how);
-            snprintf(out, size, "%s: output %zu, block element %zu: expected %s, found %s, %llu ulps apart", where, i, at,
-                     expected, found, (unsigned long long)rp_ulps(a + at * item, b + at * item, dtype));
+            snprintf(out, size, "%s: output %zu, block element %zu: expected %s, found %s, %llu ulps apart", where, i,
+                     at, expected, found, (unsigned long long)rp_ulps(a + at * item, b + at * item, dtype));
         }
         rp_free(stored_a);
         rp_free(stored_b);

@@ -40,8 +40,8 @@ static void convert(void *to, rp_dtype to_dtype, void *from, rp_dtype from_dtype
         convert_at(levels[l], to, to_dtype, from, from_dtype, n);
         rp_to_stored(l == 0 ? first : other, to, to_dtype, (size_t)n);
         if (l > 0 && memcmp(first, other, bytes) != 0)
-            fail_msg("%s to %s: level %s has other bits than %s", rp_dtype_name(from_dtype), rp_dtype_name(to_dtype), levels[l],
-                     levels[0]);
+            fail_msg("%s to %s: level %s has other bits than %s", rp_dtype_name(from_dtype), rp_dtype_name(to_dtype),
+                     levels[l], levels[0]);
     }
     free(first);
 }
@@ -71,7 +71,8 @@ static void every_bf16_widens_exactly_and_comes_back(void **state)
     for (int i = 0; i < N; i++) {
         const bool nan = (i & 0x7FFF) > 0x7F80;
 
-        assert_true(nan ? f[i] != f[i] && d[i] != d[i] : rp_bits_f32(f[i]) == (uint32_t)i << 16 && d[i] == (double)f[i]);
+        assert_true(nan ? f[i] != f[i] && d[i] != d[i]
+                        : rp_bits_f32(f[i]) == (uint32_t)i << 16 && d[i] == (double)f[i]);
         assert_int_equal(truth[i], (i & 0x7FFF) != 0);
         if (nan)
             x[i] = 0x7FC0;
@@ -82,8 +83,8 @@ static void every_bf16_widens_exactly_and_comes_back(void **state)
     assert_memory_equal(back, x, sizeof x);
 }
 
-/* The neighbour of u below in magnitude is its upper half; which is nearer follows from the lower half. All of them at the
- * level that is chosen by itself, and a sample with all NaNs at the others. */
+/* The neighbour of u below in magnitude is its upper half; which is nearer follows from the lower half. All of them at
+ * the level that is chosen by itself, and a sample with all NaNs at the others. */
 static void every_f32_goes_to_the_nearest_bf16(void **state)
 {
     enum { N = 1 << 16 };
@@ -123,7 +124,8 @@ static void f64_is_rounded_once(void **state)
         const double high = u == 0x7F7F ? 0x1p128 : (double)rp_f32_of_bf16((uint16_t)(u + 1)), half = (low + high) / 2;
         double x[6] = {half, nextafter(half, 0), nextafter(half, INFINITY)};
         const uint16_t even = (uint16_t)(u + u % 2), sign = 0x8000;
-        const uint16_t want[6] = {even, (uint16_t)u, (uint16_t)(u + 1), even | sign, (uint16_t)u | sign, (uint16_t)(u + 1) | sign};
+        const uint16_t want[6] = {even,        (uint16_t)u,        (uint16_t)(u + 1),
+                                  even | sign, (uint16_t)u | sign, (uint16_t)(u + 1) | sign};
         uint16_t found[6];
 
         for (int i = 0; i < 3; i++)
@@ -135,10 +137,24 @@ static void f64_is_rounded_once(void **state)
 
 static void integers_are_rounded_once(void **state)
 {
-    int64_t x[] = {0, 1, -1, 255, 256, 257, 258, 259, -259, INT64_MAX, INT64_MIN, (257ll << 40) + 1, 257ll << 40, (257ll << 40) - 1,
-                   (259ll << 40) - 1, 259ll << 40};
-    const uint16_t want[] = {0,      0x3F80, 0xBF80, 0x437F, 0x4380, 0x4380, 0x4381, 0x4382, 0xC382, 0x5F00, 0xDF00, 0x5781,
-                             0x5780, 0x5780, 0x5781, 0x5782};
+    int64_t x[] = {0,
+                   1,
+                   -1,
+                   255,
+                   256,
+                   257,
+                   258,
+                   259,
+                   -259,
+                   INT64_MAX,
+                   INT64_MIN,
+                   (257ll << 40) + 1,
+                   257ll << 40,
+                   (257ll << 40) - 1,
+                   (259ll << 40) - 1,
+                   259ll << 40};
+    const uint16_t want[] = {0,      0x3F80, 0xBF80, 0x437F, 0x4380, 0x4380, 0x4381, 0x4382,
+                             0xC382, 0x5F00, 0xDF00, 0x5781, 0x5780, 0x5780, 0x5781, 0x5782};
     uint16_t found[sizeof want / sizeof want[0]];
 
     (void)state;
@@ -208,7 +224,7 @@ static void transpose(rp_view *v)
 static void a_product_has_the_bits_of_the_widened_operands(void **state)
 {
     static const int sizes[][3] = {{1, 700, 90}, {3, 40, 64}, {2, 1030, 1100}, {13, 1030, 33}, {70, 513, 130},
-                                   {100, 61, 1}, {30, 0, 17}, {4, 0, 17}, {25, 512, 32}};
+                                   {100, 61, 1}, {30, 0, 17}, {4, 0, 17},      {25, 512, 32}};
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
@@ -288,7 +304,8 @@ static void gradients_of_bf16_weights_are_binary32(void **state)
             float sum = 0;
 
             for (int l = 0; l < 2; l++)
-                sum = fmaf(rp_f32_of_bf16(rp_bf16_of_f32(x[2 * i + l])), rp_f32_of_bf16(rp_bf16_of_f32(w[2 * l + j])), sum);
+                sum = fmaf(rp_f32_of_bf16(rp_bf16_of_f32(x[2 * i + l])), rp_f32_of_bf16(rp_bf16_of_f32(w[2 * l + j])),
+                           sum);
             want_y[2 * i + j] = sum;
         }
     assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, &err), RP_OK);
@@ -300,11 +317,13 @@ static void gradients_of_bf16_weights_are_binary32(void **state)
     wrt[0] = tw;
     wrt[1] = half;
     rp_gradients(rp_sum(y, (int[]){0, 1}, 2, false), wrt, 2, grad);
-    if (rp_read(run, y, found_y, sizeof found_y, &err) != RP_OK || rp_read(run, grad[0], found, sizeof found, &err) != RP_OK ||
+    if (rp_read(run, y, found_y, sizeof found_y, &err) != RP_OK ||
+        rp_read(run, grad[0], found, sizeof found, &err) != RP_OK ||
         rp_read(run, grad[1], found_half, sizeof found_half, &err) != RP_OK)
         fail_msg("%s", err.text);
     assert_memory_equal(found_y, want_y, sizeof want_y);
-    assert_memory_equal(found, ((float[]){4, 4, 3, 3}), sizeof found); /* 1.00390625 is halfway to 1.0078125, even is 1 */
+    assert_memory_equal(found, ((float[]){4, 4, 3, 3}),
+                        sizeof found); /* 1.00390625 is halfway to 1.0078125, even is 1 */
     assert_memory_equal(found_half, found, sizeof found);
     rp_run_free(run);
 }

@@ -23,7 +23,8 @@ static rp_view vector(float *data, size_t count, ptrdiff_t stride)
     return (rp_view){data, RP_F32, 1, {count}, {stride}};
 }
 
-/* ((x * c0 - x) ...): step i works on the value before it and, by turns, x or a constant; the last two are abs and relu. */
+/* ((x * c0 - x) ...): step i works on the value before it and, by turns, x or a constant; the last two are abs and
+ * relu. */
 static const rp_kernel_id operation[STEPS] = {RP_K_mul, RP_K_sub, RP_K_maximum, RP_K_add, RP_K_abs, RP_K_relu};
 
 static rp_view operand(size_t step, size_t count)
@@ -53,7 +54,8 @@ static void add_view(rp_chain *c, rp_view view, size_t slot, void *stream)
     c->view[c->n_views++] = view;
 }
 
-/* Steps [0, steps) with the last output streamed; early: that of step 2 as well, which is used further and keeps its slot. */
+/* Steps [0, steps) with the last output streamed; early: that of step 2 as well, which is used further and keeps its
+ * slot. */
 static rp_chain chain_of(size_t count, size_t steps, bool early)
 {
     rp_chain c = {.count = count, .slots = 2, .size = sizeof(float)};

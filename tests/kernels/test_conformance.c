@@ -55,8 +55,10 @@ static void cached_values_are_the_values(void **state)
                     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
                         unsigned char found[301 * 8], expected[301 * 8];
 
-                        rp_specimen_fill(&cache, found, (rp_dtype)dtype, counts[i], (rp_specimen_data)data, seed, stream);
-                        rp_specimen_fill(NULL, expected, (rp_dtype)dtype, counts[i], (rp_specimen_data)data, seed, stream);
+                        rp_specimen_fill(&cache, found, (rp_dtype)dtype, counts[i], (rp_specimen_data)data, seed,
+                                         stream);
+                        rp_specimen_fill(NULL, expected, (rp_dtype)dtype, counts[i], (rp_specimen_data)data, seed,
+                                         stream);
                         assert_memory_equal(found, expected, counts[i] * rp_dtype_size((rp_dtype)dtype));
                     }
     rp_specimen_cache_free(&cache);

@@ -34,31 +34,31 @@ static const conv_shape shapes[] = {
     {2, 8, 9, 6, 8, 3, 3, 2, {1, 2}, {0, 1, 1, 0}, {1, 1}},
     {2, 7, 10, 37, 37, 3, 3, 37, {1, 1}, {1, 1, 1, 1}, {1, 1}},
     {1, 9, 9, 64, 64, 5, 3, 64, {2, 2}, {2, 1, 2, 1}, {1, 1}},
-    {1, 6, 6, 4, 12, 3, 3, 4, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* depthwise with a multiplier */
-    {3, 1, 257, 2, 4, 1, 5, 1, {1, 1}, {0, 4, 0, 4}, {1, 2}},  /* a row of samples; many pixels */
-    {1, 4, 4, 60, 70, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* two chunks of taps */
-    {1, 3, 3, 600, 2, 2, 2, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},  /* a tap longer than a chunk */
-    {1, 5, 4, 3, 520, 3, 3, 1, {2, 3}, {1, 1, 1, 1}, {1, 1}},  /* whole chunks without a tap */
-    {2, 23, 25, 3, 3, 2, 2, 1, {1, 1}, {0, 0, 1, 1}, {1, 1}},  /* more pixels than a block of rows */
-    {1, 5, 6, 2, 3, 3, 3, 1, {4, 5}, {1, 2, 3, 3}, {2, 1}},    /* inputs that no output reads */
-    {1, 2, 2, 3, 4, 1, 1, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},    /* outputs that read nothing */
-    {1, 6, 5, 2, 2, 2, 3, 1, {2, 2}, {1, 0, 1, 1}, {4, 2}},    /* dilation and stride share a factor */
-    {3, 15, 17, 3, 64, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}}, /* few channels: taps beside one another */
-    {1, 4, 4, 2, 64, 3, 3, 1, {5, 5}, {1, 1, 1, 1}, {1, 1}},   /* the same where some taps never exist */
-    {1, 5, 5, 70, 250, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* few pixels, many columns: strips */
-    {1, 16, 15, 64, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* rows read in place; several blocks of them */
-    {1, 7, 6, 96, 96, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* the same under several panels */
+    {1, 6, 6, 4, 12, 3, 3, 4, {1, 1}, {1, 1, 1, 1}, {1, 1}},     /* depthwise with a multiplier */
+    {3, 1, 257, 2, 4, 1, 5, 1, {1, 1}, {0, 4, 0, 4}, {1, 2}},    /* a row of samples; many pixels */
+    {1, 4, 4, 60, 70, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},    /* two chunks of taps */
+    {1, 3, 3, 600, 2, 2, 2, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},    /* a tap longer than a chunk */
+    {1, 5, 4, 3, 520, 3, 3, 1, {2, 3}, {1, 1, 1, 1}, {1, 1}},    /* whole chunks without a tap */
+    {2, 23, 25, 3, 3, 2, 2, 1, {1, 1}, {0, 0, 1, 1}, {1, 1}},    /* more pixels than a block of rows */
+    {1, 5, 6, 2, 3, 3, 3, 1, {4, 5}, {1, 2, 3, 3}, {2, 1}},      /* inputs that no output reads */
+    {1, 2, 2, 3, 4, 1, 1, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},      /* outputs that read nothing */
+    {1, 6, 5, 2, 2, 2, 3, 1, {2, 2}, {1, 0, 1, 1}, {4, 2}},      /* dilation and stride share a factor */
+    {3, 15, 17, 3, 64, 5, 5, 1, {1, 1}, {2, 2, 2, 2}, {1, 1}},   /* few channels: taps beside one another */
+    {1, 4, 4, 2, 64, 3, 3, 1, {5, 5}, {1, 1, 1, 1}, {1, 1}},     /* the same where some taps never exist */
+    {1, 5, 5, 70, 250, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* few pixels, many columns: strips */
+    {1, 16, 15, 64, 64, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},  /* rows read in place; several blocks of them */
+    {1, 7, 6, 96, 96, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},    /* the same under several panels */
     {2, 17, 16, 130, 96, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}, /* channels and pixels fetched for the next block */
-    {1, 6, 6, 40, 600, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}, /* taps of the gradient longer than a chunk */
-    {2, 7, 6, 96, 160, 1, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}}, /* inputs that no output reads, in whole panels */
-    {1, 5, 5, 2, 3, 7, 7, 1, {1, 1}, {5, 5, 5, 5}, {1, 1}},    /* every pixel has taps of its own */
+    {1, 6, 6, 40, 600, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}},   /* taps of the gradient longer than a chunk */
+    {2, 7, 6, 96, 160, 1, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}},   /* inputs that no output reads, in whole panels */
+    {1, 5, 5, 2, 3, 7, 7, 1, {1, 1}, {5, 5, 5, 5}, {1, 1}},      /* every pixel has taps of its own */
     {0, 4, 4, 2, 3, 3, 3, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}}};
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 typedef struct operands {
     rp_attr attr[RP_MAX_ATTR];
-    void *data[3];  /* x, weight, y */
+    void *data[3]; /* x, weight, y */
     size_t count[3];
     rp_view view[3], in[2], out;
 } operands;
@@ -234,9 +234,17 @@ static void random_shapes_have_the_bits_of_the_reference(void **state)
     for (uint64_t seed = 0; seed < 120; seed++) {
 #define PICK(i, n) (int)(rp_random_u32(seed, 5, 0, i) % (n))
         const int groups = PICK(0, 3) == 0 ? 1 + PICK(1, 5) : 1;
-        const conv_shape p = {PICK(2, 3), PICK(3, 12), PICK(4, 30), groups * (1 + PICK(5, 9)), groups * (1 + PICK(6, 40)),
-                              1 + PICK(7, 4), 1 + PICK(8, 4), groups, {1 + PICK(9, 3), 1 + PICK(10, 3)},
-                              {PICK(11, 3), PICK(12, 3), PICK(13, 3), PICK(14, 3)}, {1 + PICK(15, 3), 1 + PICK(16, 3)}};
+        const conv_shape p = {PICK(2, 3),
+                              PICK(3, 12),
+                              PICK(4, 30),
+                              groups * (1 + PICK(5, 9)),
+                              groups * (1 + PICK(6, 40)),
+                              1 + PICK(7, 4),
+                              1 + PICK(8, 4),
+                              groups,
+                              {1 + PICK(9, 3), 1 + PICK(10, 3)},
+                              {PICK(11, 3), PICK(12, 3), PICK(13, 3), PICK(14, 3)},
+                              {1 + PICK(15, 3), 1 + PICK(16, 3)}};
 #undef PICK
 
         compare(&p, seed % 4 == 3 ? RP_F64 : RP_F32, (int)(seed % 3), seed % 5 == 4);
@@ -347,7 +355,8 @@ static void convolution_gradients_agree_with_finite_differences(void **state)
                 down = dot(f.data[2], g, f.count[2]);
                 v[i] = at;
                 if (!(fabs(up - down - found) < 1e-10))
-                    fail_msg("shape %d, operand %d, element %zu: slope %g, gradient %g", n, operand, i, up - down, found);
+                    fail_msg("shape %d, operand %d, element %zu: slope %g, gradient %g", n, operand, i, up - down,
+                             found);
             }
             drop(&f);
             drop(&b);

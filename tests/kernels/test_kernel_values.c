@@ -51,9 +51,14 @@ static void maximum_and_minimum_order_zeros_and_keep_nan(void **state)
 {
     const struct {
         float a, b, most, least;
-    } cases[] = {{1, 2, 2, 1},          {0.0f, -0.0f, 0.0f, -0.0f}, {-0.0f, 0.0f, 0.0f, -0.0f},
-                 {-0.0f, -0.0f, -0.0f, -0.0f}, {NAN32, 1, NAN32, NAN32},   {1, NAN32, NAN32, NAN32},
-                 {INF32, NAN32, NAN32, NAN32}, {-INF32, 3, 3, -INF32}};
+    } cases[] = {{1, 2, 2, 1},
+                 {0.0f, -0.0f, 0.0f, -0.0f},
+                 {-0.0f, 0.0f, 0.0f, -0.0f},
+                 {-0.0f, -0.0f, -0.0f, -0.0f},
+                 {NAN32, 1, NAN32, NAN32},
+                 {1, NAN32, NAN32, NAN32},
+                 {INF32, NAN32, NAN32, NAN32},
+                 {-INF32, 3, 3, -INF32}};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -159,7 +164,10 @@ static void casts_truncate_saturate_and_wrap(void **state)
 
 static void argmax_takes_the_first_and_nan_is_greatest(void **state)
 {
-    float x[5][4] = {{1, 3, 3, 2}, {-0.0f, 0.0f, -1, -2}, {1, NAN32, INF32, NAN32}, {-INF32, -INF32, -INF32, -INF32},
+    float x[5][4] = {{1, 3, 3, 2},
+                     {-0.0f, 0.0f, -1, -2},
+                     {1, NAN32, INF32, NAN32},
+                     {-INF32, -INF32, -INF32, -INF32},
                      {-3, -2, -1, -1}};
     const int64_t want[] = {1, 0, 1, 0, 2};
     const rp_attr attr[RP_MAX_ATTR] = {{.i = 1, .n = 1, .list = {1}}};
@@ -375,7 +383,6 @@ static void random_fills_follow_the_contract(void **state)
         assert_bits("normal", i, y[i], (float)(-0.3 + 1.7 * rp_normal_f64(rp_random_block(99, 5, 4, i))));
 }
 
-
 /* One element through an optimizer: in p, s1, (s2), g, scalars; out p, s1, (s2). */
 static void optimize(rp_kernel_id id, float *p, float *s1, float *s2, float grad, const float *scalars,
                      const rp_attr *attr)
@@ -465,8 +472,9 @@ static int enter(void **state)
     return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
 }
 
-/* Where the fast way of wide levels adds terms that nearly cancel, or has only the first: every input there, at every level,
- * against the reference. sin and tan just beyond pi/32, where the table's sine is up to twice the result; logarithms beside 1. */
+/* Where the fast way of wide levels adds terms that nearly cancel, or has only the first: every input there, at every
+ * level, against the reference. sin and tan just beyond pi/32, where the table's sine is up to twice the result;
+ * logarithms beside 1. */
 static void functions_where_terms_cancel_are_those_of_the_reference(void **state)
 {
     enum { PART = 1 << 14 };
@@ -474,8 +482,10 @@ static void functions_where_terms_cancel_are_those_of_the_reference(void **state
         rp_kernel_id id;
         const char *name;
         uint32_t begin, end;
-    } ranges[] = {{RP_K_sin, "sin", 0x3DC90000, 0x3DE60000},   {RP_K_cos, "cos", 0x3FBC0000, 0x3FBE0000},
-                  {RP_K_tan, "tan", 0x3DC90000, 0x3DE60000},   {RP_K_log2, "log2", 0x3F7C0000, 0x3F860000},
+    } ranges[] = {{RP_K_sin, "sin", 0x3DC90000, 0x3DE60000},
+                  {RP_K_cos, "cos", 0x3FBC0000, 0x3FBE0000},
+                  {RP_K_tan, "tan", 0x3DC90000, 0x3DE60000},
+                  {RP_K_log2, "log2", 0x3F7C0000, 0x3F860000},
                   {RP_K_log10, "log10", 0x3F7C0000, 0x3F860000}};
     static float from[PART], want[PART], found[PART];
     rp_view in = view_of(from, RP_F32, (int)PART, -1), expected = view_of(want, RP_F32, (int)PART, -1);

@@ -115,12 +115,14 @@ static void long_rows_and_columns_have_the_bits_of_the_reference(void **state)
 }
 
 /* Kernels that change how they write when an output is larger than the caches. The reference is slow where it calls a
- * function for each element, so those functions are left to the smaller shapes: they share their loops with the rest. */
+ * function for each element, so those functions are left to the smaller shapes: they share their loops with the rest.
+ */
 static void check_large(const rp_specimen_plan *plan)
 {
-    static const rp_kernel_id ids[] = {RP_K_cast,    RP_K_add,     RP_K_dropout,      RP_K_copy,       RP_K_fill,
-                                       RP_K_concat,  RP_K_pad,     RP_K_gather,       RP_K_one_hot,    RP_K_iota,
-                                       RP_K_uniform, RP_K_softmax, RP_K_softmax_grad, RP_K_layer_norm, RP_K_cross_entropy_grad};
+    static const rp_kernel_id ids[] = {
+        RP_K_cast,    RP_K_add,     RP_K_dropout,      RP_K_copy,       RP_K_fill,
+        RP_K_concat,  RP_K_pad,     RP_K_gather,       RP_K_one_hot,    RP_K_iota,
+        RP_K_uniform, RP_K_softmax, RP_K_softmax_grad, RP_K_layer_norm, RP_K_cross_entropy_grad};
 
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         if (plan->kernel == ids[i] && plan->dtype == RP_F32 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Limits of readers that recording keeps to: a step whose program nobody could parse is refused when it is made. The real limit
- * is a million instructions; here it is lowered. */
+ * Limits of readers that recording keeps to: a step whose program nobody could parse is refused when it is made. The
+ * real limit is a million instructions; here it is lowered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ways a matrix product can take: packed, in place, thin, transposed, merged batches, without a borrowed block. Each
- * has the bits of the reference at every level and for every cut of the items. */
+ * The ways a matrix product can take: packed, in place, thin, transposed, merged batches, without a borrowed block.
+ * Each has the bits of the reference at every level and for every cut of the items. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,10 +90,10 @@ static void check(const problem *p, rp_dtype dtype)
 }
 
 static const size_t sizes[][4] = {
-    {1, 1, 700, 1100}, {1, 3, 519, 70},  {1, 4, 64, 2100},  {1, 2, 17, 33},   {1, 900, 530, 1}, {1, 130, 1030, 4},
-    {1, 70, 600, 96},  {1, 13, 40, 64},  {1, 100, 61, 47},  {1, 25, 513, 33}, {3, 5, 20, 64},   {2, 40, 70, 130},
-    {1, 220, 15, 40},  {1, 5, 530, 95},  {1, 33, 16, 1090}, {1, 64, 1, 64},   {1, 30, 0, 70},   {4, 7, 514, 2},
-    {1, 1, 18, 8300},  {1, 3, 515, 3000}, {1, 2, 1041, 37}, {1, 215, 515, 36}, {1, 60, 1024, 70},
+    {1, 1, 700, 1100}, {1, 3, 519, 70},   {1, 4, 64, 2100},  {1, 2, 17, 33},    {1, 900, 530, 1},  {1, 130, 1030, 4},
+    {1, 70, 600, 96},  {1, 13, 40, 64},   {1, 100, 61, 47},  {1, 25, 513, 33},  {3, 5, 20, 64},    {2, 40, 70, 130},
+    {1, 220, 15, 40},  {1, 5, 530, 95},   {1, 33, 16, 1090}, {1, 64, 1, 64},    {1, 30, 0, 70},    {4, 7, 514, 2},
+    {1, 1, 18, 8300},  {1, 3, 515, 3000}, {1, 2, 1041, 37},  {1, 215, 515, 36}, {1, 60, 1024, 70},
 };
 
 static void every_path_has_the_bits_of_the_reference_whatever_the_layout(void **state)

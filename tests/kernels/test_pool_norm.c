@@ -26,15 +26,18 @@ typedef struct window {
     int h, w, taps[2], stride[2], pad[4], dilation[2];
 } window;
 
-static const window windows[] = {{6, 7, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}}, {5, 8, {2, 2}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
-                                 {4, 9, {2, 3}, {1, 2}, {0, 2, 1, 2}, {1, 2}}, {3, 3, {3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+static const window windows[] = {{6, 7, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}},
+                                 {5, 8, {2, 2}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+                                 {4, 9, {2, 3}, {1, 2}, {0, 2, 1, 2}, {1, 2}},
+                                 {3, 3, {3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
                                  {3, 4, {1, 1}, {1, 1}, {1, 0, 0, 1}, {1, 1}}};
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], IMAGES = 2, CHANNELS = 3, MOST = 1000 };
 
 static int outputs(const window *p, int d)
 {
-    return ((d == 0 ? p->h : p->w) + p->pad[d] + p->pad[d + 2] - p->dilation[d] * (p->taps[d] - 1) - 1) / p->stride[d] + 1;
+    return ((d == 0 ? p->h : p->w) + p->pad[d] + p->pad[d + 2] - p->dilation[d] * (p->taps[d] - 1) - 1) / p->stride[d] +
+           1;
 }
 
 static void set_attr(rp_attr *attr, const window *p)
@@ -71,7 +74,8 @@ static int elements(const window *p, int n, int oh, int ow, int c, size_t *at)
             const int w = ow * p->stride[1] + s * p->dilation[1] - p->pad[1];
 
             if (h >= 0 && h < p->h && w >= 0 && w < p->w)
-                at[count++] = (((size_t)n * (size_t)p->h + (size_t)h) * (size_t)p->w + (size_t)w) * CHANNELS + (size_t)c;
+                at[count++] =
+                    (((size_t)n * (size_t)p->h + (size_t)h) * (size_t)p->w + (size_t)w) * CHANNELS + (size_t)c;
         }
     return count;
 }
@@ -113,7 +117,8 @@ static void assert_same(const char *what, int shape, const float *want, const fl
 {
     for (size_t i = 0; i < n; i++)
         if (rp_bits_f32(rp_canonical_f32(want[i])) != rp_bits_f32(rp_canonical_f32(found[i])))
-            fail_msg("%s, window %d, element %zu: expected %a, found %a", what, shape, i, (double)want[i], (double)found[i]);
+            fail_msg("%s, window %d, element %zu: expected %a, found %a", what, shape, i, (double)want[i],
+                     (double)found[i]);
 }
 
 static void pooling_and_its_gradients_follow_the_contracts_text(void **state)
@@ -124,7 +129,8 @@ static void pooling_and_its_gradients_follow_the_contracts_text(void **state)
         const int oh = outputs(p, 0), ow = outputs(p, 1);
         const size_t inputs = (size_t)(IMAGES * p->h * p->w * CHANNELS), outs = (size_t)(IMAGES * oh * ow * CHANNELS);
         static float x[MOST], g[MOST], most[MOST], mean[MOST], most_grad[MOST], mean_grad[MOST], y[MOST], dx[MOST];
-        rp_view in[2] = {view_of(g, RP_F32, IMAGES, oh, ow, CHANNELS, -1), view_of(x, RP_F32, IMAGES, p->h, p->w, CHANNELS, -1)};
+        rp_view in[2] = {view_of(g, RP_F32, IMAGES, oh, ow, CHANNELS, -1),
+                         view_of(x, RP_F32, IMAGES, p->h, p->w, CHANNELS, -1)};
         rp_view to_y = view_of(y, RP_F32, IMAGES, oh, ow, CHANNELS, -1);
         rp_view to_x = view_of(dx, RP_F32, IMAGES, p->h, p->w, CHANNELS, -1);
         rp_attr attr[RP_MAX_ATTR];
@@ -154,7 +160,8 @@ static void the_contracts_pooling_examples_hold(void **state)
     static const window three = {1, 3, {1, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}};
     float zeros[3] = {-1.0f, -0.0f, 0.0f}, nans[3] = {1, NAN, NAN}, big[3] = {0x1p24f, 1, 1}, g = 5, y, dx[3];
     const rp_view in[2] = {view_of(&g, RP_F32, 1, 1, 1, 1, -1), view_of(zeros, RP_F32, 1, 1, 3, 1, -1)};
-    const rp_view in_nan[2] = {in[0], view_of(nans, RP_F32, 1, 1, 3, 1, -1)}, in_big = view_of(big, RP_F32, 1, 1, 3, 1, -1);
+    const rp_view in_nan[2] = {in[0], view_of(nans, RP_F32, 1, 1, 3, 1, -1)},
+                  in_big = view_of(big, RP_F32, 1, 1, 3, 1, -1);
     const rp_view to_y = view_of(&y, RP_F32, 1, 1, 1, 1, -1), to_x = view_of(dx, RP_F32, 1, 1, 3, 1, -1);
     rp_attr attr[RP_MAX_ATTR];
 
@@ -176,7 +183,8 @@ static void the_contracts_pooling_examples_hold(void **state)
 static void batch_norm_follows_the_contracts_text(void **state)
 {
     enum { ROWS = 5000, WIDE = 37, N = ROWS * WIDE };
-    float *x = malloc(4 * N * sizeof *x), *g = x + N, *y = x + 2 * N, *dx = x + 3 * N, *d = malloc(3 * ROWS * sizeof *d);
+    float *x = malloc(4 * N * sizeof *x), *g = x + N, *y = x + 2 * N, *dx = x + 3 * N,
+          *d = malloc(3 * ROWS * sizeof *d);
     float gamma[WIDE], beta[WIDE], mean[WIDE], var[WIDE], dgamma[WIDE], dbeta[WIDE];
     const rp_attr attr[RP_MAX_ATTR] = {{.r = 1e-5}};
     const rp_view v_x = view_of(x, RP_F32, 50, 100, WIDE, -1), v_g = view_of(g, RP_F32, 50, 100, WIDE, -1);
@@ -252,8 +260,9 @@ static void the_contracts_batch_norm_example_holds(void **state)
 }
 
 /* Slopes of f(x) = sum of out 0 times g, by central differences in binary64. */
-static void check_slopes(rp_kernel_id id, const rp_view *in, size_t n_in, size_t operand, const rp_view *out, size_t n_out,
-                         const rp_attr *attr, const double *g, size_t n_g, const double *gradient, double tolerance)
+static void check_slopes(rp_kernel_id id, const rp_view *in, size_t n_in, size_t operand, const rp_view *out,
+                         size_t n_out, const rp_attr *attr, const double *g, size_t n_g, const double *gradient,
+                         double tolerance)
 {
     double *v = in[operand].data;
     const double *y = out[0].data;
@@ -280,12 +289,14 @@ static void check_slopes(rp_kernel_id id, const rp_view *in, size_t n_in, size_t
 static void gradients_agree_with_finite_differences(void **state)
 {
     enum { N = 2 * 6 * 7 * 3, OUT = 2 * 3 * 4 * 3 };
-    static double x[N], g[N], y[N], dx[N], gamma[3] = {1, 2, -3}, beta[3] = {0, 1, 2}, mean[3], var[3], dgamma[3], dbeta[3];
+    static double x[N], g[N], y[N], dx[N], gamma[3] = {1, 2, -3}, beta[3] = {0, 1, 2}, mean[3], var[3], dgamma[3],
+                                           dbeta[3];
     const rp_view v_x = view_of(x, RP_F64, 2, 6, 7, 3, -1), v_dx = view_of(dx, RP_F64, 2, 6, 7, 3, -1);
     const rp_view v_g = view_of(g, RP_F64, 2, 6, 7, 3, -1), g_small = view_of(g, RP_F64, 2, 3, 4, 3, -1);
     const rp_view y_small = view_of(y, RP_F64, 2, 3, 4, 3, -1), v_gamma = view_of(gamma, RP_F64, 3, -1);
     const rp_view v_beta = view_of(beta, RP_F64, 3, -1);
-    const rp_view out[3] = {view_of(y, RP_F64, 2, 6, 7, 3, -1), view_of(mean, RP_F64, 3, -1), view_of(var, RP_F64, 3, -1)};
+    const rp_view out[3] = {view_of(y, RP_F64, 2, 6, 7, 3, -1), view_of(mean, RP_F64, 3, -1),
+                            view_of(var, RP_F64, 3, -1)};
     const rp_view grad[3] = {v_dx, view_of(dgamma, RP_F64, 3, -1), view_of(dbeta, RP_F64, 3, -1)};
     const rp_view norm[3] = {v_x, v_gamma, v_beta}, norm_grad[5] = {v_g, v_x, v_gamma, out[1], out[2]};
     const rp_attr eps[RP_MAX_ATTR] = {{.r = 1e-3}};
@@ -338,8 +349,9 @@ static void compare_levels(rp_kernel_id id, const rp_kernel_args *args)
             for (size_t o = 0; o < args->n_out; o++) {
                 rp_to_stored(found[o], args->out[o].data, args->out[o].dtype, count[o]);
                 if (memcmp(want[o], found[o], count[o] * rp_dtype_size(args->out[o].dtype)) != 0)
-                    fail_msg("kernel %d, level %s, %zu parts, output %zu differs from element %zu on", (int)id, levels[l],
-                             cuts[c], o, rp_first_difference(want[o], found[o], args->out[o].dtype, count[o]));
+                    fail_msg("kernel %d, level %s, %zu parts, output %zu differs from element %zu on", (int)id,
+                             levels[l], cuts[c], o,
+                             rp_first_difference(want[o], found[o], args->out[o].dtype, count[o]));
             }
         }
     for (size_t o = 0; o < args->n_out; o++) {
@@ -376,8 +388,8 @@ static void pooling_many_channels_has_the_bits_of_the_reference(void **state)
         for (int form = 0; form < 8; form++) {
             const window *p = &windows[w];
             const rp_dtype dtype = form % 2 == 0 ? RP_F32 : RP_F64;
-            rp_view x = filled(dtype, IMAGES, p->h, p->w, WIDE, 1), y = filled(dtype, IMAGES, outputs(p, 0), outputs(p, 1),
-                                                                               WIDE, 2);
+            rp_view x = filled(dtype, IMAGES, p->h, p->w, WIDE, 1),
+                    y = filled(dtype, IMAGES, outputs(p, 0), outputs(p, 1), WIDE, 2);
             rp_view same = filled(dtype, IMAGES, p->h, p->w, WIDE, 3), in[2] = {form < 4 ? x : y, same};
             rp_attr attr[RP_MAX_ATTR];
 
@@ -416,13 +428,12 @@ static void norm_of_many_rows_has_the_bits_of_the_reference(void **state)
                 else
                     ((double *)row[i].data)[j] = (double)rp_uniform_f32(rp_random_u32(8, 0, (uint32_t)i, j));
         }
-        compare_levels(RP_K_batch_norm, &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1], row[2], row[3]}, 5,
-                                                          &image[2], 1, attr});
+        compare_levels(RP_K_batch_norm,
+                       &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1], row[2], row[3]}, 5, &image[2], 1, attr});
         compare_levels(RP_K_batch_norm_train, &(rp_kernel_args){(rp_view[]){image[0], row[0], row[1]}, 3,
                                                                 (rp_view[]){image[2], row[4], row[5]}, 3, attr});
-        compare_levels(RP_K_batch_norm_grad,
-                       &(rp_kernel_args){(rp_view[]){image[0], image[1], row[0], row[1], row[2]}, 5,
-                                         (rp_view[]){image[2], row[4], row[5]}, 3, attr});
+        compare_levels(RP_K_batch_norm_grad, &(rp_kernel_args){(rp_view[]){image[0], image[1], row[0], row[1], row[2]},
+                                                               5, (rp_view[]){image[2], row[4], row[5]}, 3, attr});
         for (int i = 0; i < 3; i++)
             free(image[i].data);
         for (int i = 0; i < 6; i++)

@@ -25,8 +25,8 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {2, 8, 8, 3, 5, {1, 1, 1, 1}},    {1, 7, 9, 16, 32, {1, 1, 1, 1}},  {1, 3, 3, 1, 1, {0, 0, 0, 0}},
-    {1, 1, 1, 4, 7, {1, 1, 1, 1}},    {2, 5, 13, 17, 33, {2, 0, 1, 2}}, {1, 6, 6, 513, 3, {1, 1, 1, 1}},
+    {2, 8, 8, 3, 5, {1, 1, 1, 1}},     {1, 7, 9, 16, 32, {1, 1, 1, 1}},   {1, 3, 3, 1, 1, {0, 0, 0, 0}},
+    {1, 1, 1, 4, 7, {1, 1, 1, 1}},     {2, 5, 13, 17, 33, {2, 0, 1, 2}},  {1, 6, 6, 513, 3, {1, 1, 1, 1}},
     {1, 9, 5, 1030, 40, {0, 2, 2, 0}}, {3, 17, 18, 24, 70, {1, 1, 1, 1}}, {1, 4, 4, 64, 300, {1, 1, 1, 1}},
     {4, 14, 14, 64, 64, {1, 1, 1, 1}}, {1, 70, 66, 8, 8, {2, 2, 2, 2}},   {0, 4, 4, 3, 3, {1, 1, 1, 1}}};
 
@@ -105,15 +105,22 @@ static void turn(char kind, const float *v, float *to)
         const float p = fmaf(-2.25f, v[2], v[4]), q = fmaf(-2.25f, v[1], v[3]);
         const float t = fmaf(-0.390625f, v[2], v[4]), e = fmaf(-0.390625f, v[1], v[3]);
         const float found[6] = {fmaf(0.87890625f, v[0], fmaf(-2.640625f, v[2], v[4])),
-                                fmaf(0.625f, q, p), fmaf(-0.625f, q, p), fmaf(1.5f, e, t), fmaf(-1.5f, e, t),
+                                fmaf(0.625f, q, p),
+                                fmaf(-0.625f, q, p),
+                                fmaf(1.5f, e, t),
+                                fmaf(-1.5f, e, t),
                                 fmaf(0.87890625f, v[1], fmaf(-2.640625f, v[3], v[5]))};
 
         memcpy(to, found, sizeof found);
     } else if (kind == 'g') {
         const float s = fmaf(0.390625f, v[2], v[0]), t = fmaf(2.25f, v[2], v[0]);
         const float zero = 0x1.234568p+0f, near = -0x1.607668p-1f, far = 0x1.e98802p-4f;
-        const float found[6] = {zero * v[0], near * fmaf(0.625f, v[1], s), near * fmaf(-0.625f, v[1], s),
-                                far * fmaf(1.5f, v[1], t), far * fmaf(-1.5f, v[1], t), v[2]};
+        const float found[6] = {zero * v[0],
+                                near * fmaf(0.625f, v[1], s),
+                                near * fmaf(-0.625f, v[1], s),
+                                far * fmaf(1.5f, v[1], t),
+                                far * fmaf(-1.5f, v[1], t),
+                                v[2]};
 
         memcpy(to, found, sizeof found);
     } else {
@@ -226,8 +233,8 @@ static void compare(const shape *p, rp_dtype dtype, bool odd, int spread)
 
                 rp_describe_element(a, sizeof a, want + at * size, dtype);
                 rp_describe_element(b, sizeof b, found + at * size, dtype);
-                fail_msg("%d x %d, %d to %d, %s, level %s, %u parts, element %zu: expected %s, found %s", p->h, p->w, p->c,
-                         p->k, rp_dtype_name(dtype), levels[l], cuts[c], at, a, b);
+                fail_msg("%d x %d, %d to %d, %s, level %s, %u parts, element %zu: expected %s, found %s", p->h, p->w,
+                         p->c, p->k, rp_dtype_name(dtype), levels[l], cuts[c], at, a, b);
             }
         }
     free(want);

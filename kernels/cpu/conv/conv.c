@@ -26,17 +26,21 @@
 #define WIDEST 64
 #endif
 
-/* Packed rows stay in the second cache, 1 MiB or more with AVX-512, from 256 KiB elsewhere; a chunk of the weight lies in
- * the third, each panel fetched once for all of them. */
+/* Packed rows stay in the second cache, 1 MiB or more with AVX-512, from 256 KiB elsewhere; a chunk of the weight lies
+ * in the third, each panel fetched once for all of them. */
 #define B_BYTES ((size_t)2048 * 1024)
 #define A_BYTES ((size_t)(WIDEST == 64 ? 416 : 100) * 1024)
 _Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
 enum {
     MOST_ROWS = 96,
     IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
-    APART_PANELS = WIDEST == 64 ? 16 : 2, TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
-    BESIDE_PIXELS = 4, SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
-    NARROW = 4, NARROW_SLOTS = 16, NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
+    APART_PANELS = WIDEST == 64 ? 16 : 2,
+    TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
+    BESIDE_PIXELS = 4,
+    SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
+    NARROW = 4,
+    NARROW_SLOTS = 16,
+    NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
 };
 #define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
 
@@ -101,7 +105,9 @@ static bool as_rows(const rp_view *image, rp_view *rows)
     for (int d = 0; d < 2; d++)
         if (image->stride[d] != image->stride[d + 1] * (ptrdiff_t)image->shape[d + 1])
             return false;
-    *rows = (rp_view){.data = image->data, .dtype = image->dtype, .rank = 2,
+    *rows = (rp_view){.data = image->data,
+                      .dtype = image->dtype,
+                      .rank = 2,
                       .shape = {image->shape[0] * image->shape[1] * image->shape[2], image->shape[3]},
                       .stride = {image->stride[2], image->stride[3]}};
     return rows->shape[0] > 0 && rows->shape[1] > 0;
@@ -150,8 +156,8 @@ static bool as_product(const rp_kernel_args *args, bool back, product *p)
     return true;
 }
 
-/* How pixels are cut into items: strips of columns, each of all pixels, an item being one pixel of one strip. So threads
- * share large weights and few pixels by columns, and many pixels by pixels. */
+/* How pixels are cut into items: strips of columns, each of all pixels, an item being one pixel of one strip. So
+ * threads share large weights and few pixels by columns, and many pixels by pixels. */
 typedef struct strips {
     size_t pixels, columns, panel, panels, n;
 } strips;
@@ -160,7 +166,9 @@ static strips strips_of(const rp_view *to, const rp_conv *conv, size_t columns)
 {
     const size_t panel = 2 * WIDEST / rp_dtype_size(to->dtype);
     const bool apart = conv->groups > 1; /* narrow groups: by pixels only */
-    strips s = {.pixels = to->shape[0] * to->shape[1] * to->shape[2], .columns = columns, .panel = panel,
+    strips s = {.pixels = to->shape[0] * to->shape[1] * to->shape[2],
+                .columns = columns,
+                .panel = panel,
                 .panels = (columns + panel - 1) / panel};
     size_t wide = panel;
 
@@ -204,10 +212,18 @@ static void run_conv(const rp_conv *conv, bool back, size_t begin, size_t end)
     const rp_view *to = back ? conv->x : conv->y, *from = back ? conv->y : conv->x, *weight = conv->weight;
     const size_t columns = back ? conv->c : conv->k, size = rp_dtype_size(to->dtype);
     const strips s = strips_of(to, conv, columns);
-    plan p = {.conv = conv, .to = *to, .from = *from, .weight = *weight, .depth = back ? conv->k : conv->c,
-                .columns = columns, .a_step = from->stride[3], .b_step = weight->stride[back ? 3 : 2],
-                .b_col = weight->stride[back ? 2 : 3], .y_col = to->stride[3],
-                .h = side_of(&conv->h, back), .w = side_of(&conv->w, back)};
+    plan p = {.conv = conv,
+              .to = *to,
+              .from = *from,
+              .weight = *weight,
+              .depth = back ? conv->k : conv->c,
+              .columns = columns,
+              .a_step = from->stride[3],
+              .b_step = weight->stride[back ? 3 : 2],
+              .b_col = weight->stride[back ? 2 : 3],
+              .y_col = to->stride[3],
+              .h = side_of(&conv->h, back),
+              .w = side_of(&conv->w, back)};
 
     if (begin == end)
         return;
@@ -231,31 +247,31 @@ static strips strips_for(const rp_kernel_args *args, bool back)
     return strips_of(back ? conv.x : conv.y, &conv, back ? conv.c : conv.k);
 }
 
-#define PIXEL_KERNEL(name, operands, back)                                                                 \
-    static size_t name##_items(const rp_kernel_args *args)                                                 \
-    {                                                                                                      \
-        const strips s = strips_for(args, back);                                                           \
-        product p;                                                                                         \
-                                                                                                           \
-        return as_product(args, back, &p) ? RP_KERNEL(matmul).items(&p.args) : s.pixels * s.n;             \
-    }                                                                                                      \
-    static size_t name##_cost(const rp_kernel_args *args)                                                  \
-    {                                                                                                      \
-        product p;                                                                                         \
-                                                                                                           \
-        return as_product(args, back, &p) ? RP_KERNEL(matmul).cost(&p.args)                                \
-                                          : 1 + operands##_cost(args) / strips_for(args, back).n;          \
-    }                                                                                                      \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                           \
-    {                                                                                                      \
-        const rp_conv conv = operands(args);                                                               \
-        product p;                                                                                         \
-                                                                                                           \
-        if (as_product(args, back, &p))                                                                    \
-            RP_KERNEL(matmul).run(&p.args, begin, end);                                                    \
-        else                                                                                               \
-            run_conv(&conv, back, begin, end);                                                             \
-    }                                                                                                      \
+#define PIXEL_KERNEL(name, operands, back) \
+    static size_t name##_items(const rp_kernel_args *args) \
+    { \
+        const strips s = strips_for(args, back); \
+        product p; \
+\
+        return as_product(args, back, &p) ? RP_KERNEL(matmul).items(&p.args) : s.pixels * s.n; \
+    } \
+    static size_t name##_cost(const rp_kernel_args *args) \
+    { \
+        product p; \
+\
+        return as_product(args, back, &p) ? RP_KERNEL(matmul).cost(&p.args) \
+                                          : 1 + operands##_cost(args) / strips_for(args, back).n; \
+    } \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        const rp_conv conv = operands(args); \
+        product p; \
+\
+        if (as_product(args, back, &p)) \
+            RP_KERNEL(matmul).run(&p.args, begin, end); \
+        else \
+            run_conv(&conv, back, begin, end); \
+    } \
     RP_DEFINE_KERNEL(name, name##_items, name##_run, name##_cost)
 
 PIXEL_KERNEL(conv2d, rp_conv_forward, false);
@@ -269,9 +285,11 @@ static bool can_lie_beside(const rp_conv *conv, tap_line *b)
     const side across = side_of(&conv->w, false);
 
     if (conv->groups != 1 || conv->c >= CONV_ROWS || conv->w.taps * conv->c > MOST_BESIDE || conv->k % panel != 0 ||
-        x->stride[3] != 1 || conv->w.dilation * x->stride[2] != (int64_t)conv->c || w->stride[3] != 1 || y->stride[3] != 1)
+        x->stride[3] != 1 || conv->w.dilation * x->stride[2] != (int64_t)conv->c || w->stride[3] != 1 ||
+        y->stride[3] != 1)
         return false;
-    *b = (tap_line){.c = conv->c, .x_step = x->stride[2], .x_move = conv->w.stride * x->stride[2], .y_step = y->stride[2]};
+    *b = (tap_line){
+        .c = conv->c, .x_step = x->stride[2], .x_move = conv->w.stride * x->stride[2], .y_step = y->stride[2]};
     for (same_taps run = {0}; next_same(&across, &run);) {
         if (b->runs == MOST_RUNS)
             return false;

@@ -21,7 +21,7 @@ static void FN(wake)(T *const *at, bool *awake, size_t n)
 }
 
 /* The end of a chunk: chains that had a term join their totals. */
-static void FN(settle)(FN(tap_row) *p)
+static void FN(settle)(FN(tap_row) * p)
 {
     for (size_t i = 0; i < p->rows; i++) {
         if (!p->touched[i])
@@ -34,7 +34,7 @@ static void FN(settle)(FN(tap_row) *p)
 }
 
 /* The rows in tiles as equal as they can be. */
-static void FN(resume_rows)(size_t rows, const FN(strip) *s)
+static void FN(resume_rows)(size_t rows, const FN(strip) * s)
 {
     const size_t tiles = (rows + CONV_ROWS - 1) / CONV_ROWS;
 
@@ -49,7 +49,7 @@ static void FN(resume_rows)(size_t rows, const FN(strip) *s)
 }
 
 /* The pixels of one run in one row of y, which starts at term `index`; x and y are that row's. */
-static void FN(run_terms)(FN(tap_row) *p, const same_taps *run, size_t index, const T *x, const T *y)
+static void FN(run_terms)(FN(tap_row) * p, const same_taps *run, size_t index, const T *x, const T *y)
 {
     const tap_line *b = p->beside;
     const size_t low = run->taps.first * b->c, high = low + run->taps.count * b->c;
@@ -64,14 +64,19 @@ static void FN(run_terms)(FN(tap_row) *p, const same_taps *run, size_t index, co
             FN(settle)(p);
         p->chunk = at / RP_CONV_CHUNK;
         FN(wake)(p->at + (from - b->begin), p->touched + (from - b->begin), to - from);
-        FN(resume_rows)(to - from, &(FN(strip)){.a = a, .a_col = b->x_move,
-                                                .b = y + (ptrdiff_t)(run->start + done) * b->y_step, .b_step = b->y_step,
-                                                .run = &terms, .runs = 1, .y = p->at + (from - b->begin)});
+        FN(resume_rows)
+        (to - from, &(FN(strip)){.a = a,
+                                 .a_col = b->x_move,
+                                 .b = y + (ptrdiff_t)(run->start + done) * b->y_step,
+                                 .b_step = b->y_step,
+                                 .run = &terms,
+                                 .runs = 1,
+                                 .y = p->at + (from - b->begin)});
         done += terms.n;
     }
 }
 
-static void FN(tap_row_panel)(FN(tap_row) *p, const rp_conv *conv, size_t r)
+static void FN(tap_row_panel)(FN(tap_row) * p, const rp_conv *conv, size_t r)
 {
     const rp_view *x = conv->x, *y = conv->y;
     size_t top, bottom;
@@ -114,7 +119,6 @@ static void FN(taps_beside)(const rp_conv *conv, const tap_line *b, size_t r)
         FN(tap_row_panel)(&p, conv, r);
     }
 }
-
 
 #undef CAN_BE_IN_PLACE
 #undef ROW_STEP

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution of channels that do not mix, for one type: vectors lie across channels. Forward and input gradient; all taps
- * lie in one chunk, so a pixel's channel is one chain over the taps that exist. */
+ * Convolution of channels that do not mix, for one type: vectors lie across channels. Forward and input gradient; all
+ * taps lie in one chunk, so a pixel's channel is one chain over the taps that exist. */
 enum { FN(LANES) = 128 / sizeof(T) };
 
 /* Neighbouring pixels with the same taps. Steps are in elements; a and b point at the first tap's. */
@@ -13,7 +13,7 @@ typedef struct FN(line) {
 } FN(line);
 
 /* n channels of `pixels` pixels. */
-RP_INLINE void FN(line_part)(const FN(line) *l, size_t pixel, size_t pixels, size_t channel, size_t n)
+RP_INLINE void FN(line_part)(const FN(line) * l, size_t pixel, size_t pixels, size_t channel, size_t n)
 {
     T chain[BESIDE_PIXELS][FN(LANES)] = {{0}};
     const T *a = l->a + (ptrdiff_t)pixel * l->a_pixel + (ptrdiff_t)channel, *b = l->b + (ptrdiff_t)channel;
@@ -35,7 +35,7 @@ RP_INLINE void FN(line_part)(const FN(line) *l, size_t pixel, size_t pixels, siz
 
 #ifdef VEC_BYTES
 /* The same with vectors: `pixels` times two vectors of channels. */
-RP_INLINE void FN(line_vectors)(const FN(line) *l, size_t pixel, size_t pixels, size_t channel, size_t vecs)
+RP_INLINE void FN(line_vectors)(const FN(line) * l, size_t pixel, size_t pixels, size_t channel, size_t vecs)
 {
     const T *a = l->a + (ptrdiff_t)pixel * l->a_pixel + (ptrdiff_t)channel, *b = l->b + (ptrdiff_t)channel;
     T *y = l->y + (ptrdiff_t)pixel * l->y_pixel + (ptrdiff_t)channel;
@@ -72,7 +72,8 @@ RP_INLINE void FN(line_vectors)(const FN(line) *l, size_t pixel, size_t pixels, 
 #ifdef VEC_BYTES
 /* The same for pixels whose `columns` taps overlap: what several of them read is loaded once. One vector of channels;
  * stride: between neighbouring pixels, in taps; back: taps go to the left. */
-RP_INLINE void FN(line_shared)(const FN(line) *l, size_t pixel, size_t columns, size_t stride, bool back, size_t channel)
+RP_INLINE void FN(line_shared)(const FN(line) * l, size_t pixel, size_t columns, size_t stride, bool back,
+                               size_t channel)
 {
     const T *a = l->a + (ptrdiff_t)pixel * l->a_pixel + (ptrdiff_t)channel, *b = l->b + (ptrdiff_t)channel;
     T *y = l->y + (ptrdiff_t)pixel * l->y_pixel + (ptrdiff_t)channel;
@@ -106,8 +107,9 @@ RP_INLINE void FN(line_shared)(const FN(line) *l, size_t pixel, size_t columns, 
         FN(vec_store)(y + (ptrdiff_t)i * l->y_pixel, chain[i]);
 }
 
-/* SHARED_PIXELS of a line with three taps in a row, the whole vectors of n channels. False where taps do not overlap so. */
-static bool FN(line_overlap)(const FN(line) *l, size_t pixel, size_t n)
+/* SHARED_PIXELS of a line with three taps in a row, the whole vectors of n channels. False where taps do not overlap
+ * so. */
+static bool FN(line_overlap)(const FN(line) * l, size_t pixel, size_t n)
 {
     if (l->columns != 3 || (l->a_pixel != l->a_col && l->a_pixel != 2 * l->a_col && l->a_pixel != -l->a_col))
         return false;
@@ -123,7 +125,7 @@ static bool FN(line_overlap)(const FN(line) *l, size_t pixel, size_t n)
 #endif
 
 /* `pixels` of the line from `pixel` on, channels [channel, n). */
-RP_INLINE void FN(line_pixels)(const FN(line) *l, size_t pixel, size_t pixels, size_t channel, size_t n)
+RP_INLINE void FN(line_pixels)(const FN(line) * l, size_t pixel, size_t pixels, size_t channel, size_t n)
 {
 
 #ifdef VEC_BYTES
@@ -148,17 +150,21 @@ static void FN(class_line)(const plan *p, const pixel_class *k, size_t image, si
     const size_t row = k->h.start + i * p->h.step, tap = k->h.taps.first * p->conv->w.taps + k->w.taps.first;
     const ptrdiff_t h = (ptrdiff_t)(i * p->h.move), v = (ptrdiff_t)(first * p->w.move);
     const ptrdiff_t origin = k->h.taps.count > 0 && k->w.taps.count > 0 ? tap_offset(p, k, tap) : 0;
-    FN(line) l = {.a = (const T *)from->data + ((ptrdiff_t)image * from->stride[0] + h * from->stride[1] +
-                                                v * from->stride[2] + origin),
-                  .b = (const T *)weight->data + (ptrdiff_t)k->h.taps.first * weight->stride[0] +
-                       (ptrdiff_t)k->w.taps.first * weight->stride[1],
-                  .y = (T *)to->data + (ptrdiff_t)image * to->stride[0] + (ptrdiff_t)row * to->stride[1] +
-                       (ptrdiff_t)(k->w.start + first * p->w.step) * to->stride[2],
-                  .a_pixel = (ptrdiff_t)p->w.move * from->stride[2], .y_pixel = (ptrdiff_t)p->w.step * to->stride[2],
-                  .a_row = k->h.taps.move * from->stride[1], .a_col = k->w.taps.move * from->stride[2],
-                  .b_row = (ptrdiff_t)k->h.taps.step * weight->stride[0],
-                  .b_col = (ptrdiff_t)k->w.taps.step * weight->stride[1],
-                  .rows = k->h.taps.count, .columns = k->w.taps.count};
+    FN(line)
+    l = {.a = (const T *)from->data +
+              ((ptrdiff_t)image * from->stride[0] + h * from->stride[1] + v * from->stride[2] + origin),
+         .b = (const T *)weight->data + (ptrdiff_t)k->h.taps.first * weight->stride[0] +
+              (ptrdiff_t)k->w.taps.first * weight->stride[1],
+         .y = (T *)to->data + (ptrdiff_t)image * to->stride[0] + (ptrdiff_t)row * to->stride[1] +
+              (ptrdiff_t)(k->w.start + first * p->w.step) * to->stride[2],
+         .a_pixel = (ptrdiff_t)p->w.move * from->stride[2],
+         .y_pixel = (ptrdiff_t)p->w.step * to->stride[2],
+         .a_row = k->h.taps.move * from->stride[1],
+         .a_col = k->w.taps.move * from->stride[2],
+         .b_row = (ptrdiff_t)k->h.taps.step * weight->stride[0],
+         .b_col = (ptrdiff_t)k->w.taps.step * weight->stride[1],
+         .rows = k->h.taps.count,
+         .columns = k->w.taps.count};
     const size_t channels = p->conv->groups;
     size_t pixel = 0;
 

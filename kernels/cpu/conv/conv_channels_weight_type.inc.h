@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The weight gradient of channels that do not mix, for one type: vectors lie across channels, and all taps of a window share
- * what they read of a pixel. Items are vectors of channels. */
+ * The weight gradient of channels that do not mix, for one type: vectors lie across channels, and all taps of a window
+ * share what they read of a pixel. Items are vectors of channels. */
 #ifdef VEC_BYTES
 /* Up to 3 x 3 taps [row, column + ...) of one or two vectors of channels. */
 typedef struct FN(window) {
     const rp_conv *conv;
     size_t row, rows, column, columns, vecs;
     size_t runs;
-    same_taps run[MOST_RUNS]; /* of a row of y, the taps within this window */
+    same_taps run[MOST_RUNS];             /* of a row of y, the taps within this window */
     T chain[9 * PANEL], total[9 * PANEL]; /* 3 x 3 times two vectors */
-    bool touched[9], begun[9]; /* has a term in this chunk; has had a chunk */
+    bool touched[9], begun[9];            /* has a term in this chunk; has had a chunk */
 } FN(window);
 
 /* n pixels that have `rows` x `columns` taps; steps are in elements. */
@@ -40,18 +40,23 @@ RP_INLINE void FN(window_terms)(size_t rows, size_t columns, size_t vecs, const 
     }
     RP_UNROLL
     for (size_t i = 0; i < rows * columns * vecs; i++)
-        FN(vec_store)(chain + (i / vecs / columns * 3 + i / vecs % columns) * PANEL + i % vecs * WIDTH,
-                      sum[i / vecs / columns][i / vecs % columns][i % vecs]);
+        FN(vec_store)
+    (chain + (i / vecs / columns * 3 + i / vecs % columns) * PANEL + i % vecs * WIDTH,
+     sum[i / vecs / columns][i / vecs % columns][i % vecs]);
 }
 
 #define SIZES_CASE(r, s) \
-    case 3 * (r) + (s): FN(window_terms)(r, s, vecs, x, x_row, x_col, x_step, y, y_step, n, chain); break;
+    case 3 * (r) + (s): \
+        FN(window_terms)(r, s, vecs, x, x_row, x_col, x_step, y, y_step, n, chain); \
+        break;
 RP_INLINE void FN(window_sizes)(size_t rows, size_t columns, size_t vecs, const T *x, ptrdiff_t x_row, ptrdiff_t x_col,
                                 ptrdiff_t x_step, const T *y, ptrdiff_t y_step, size_t n, T *chain)
 {
     switch (3 * rows + columns) {
-        SIZES_CASE(1, 1) SIZES_CASE(1, 2) SIZES_CASE(1, 3) SIZES_CASE(2, 1) SIZES_CASE(2, 2) SIZES_CASE(2, 3)
-        SIZES_CASE(3, 1) SIZES_CASE(3, 2) SIZES_CASE(3, 3)
+        SIZES_CASE(1, 1)
+        SIZES_CASE(1, 2)
+        SIZES_CASE(1, 3)
+        SIZES_CASE(2, 1) SIZES_CASE(2, 2) SIZES_CASE(2, 3) SIZES_CASE(3, 1) SIZES_CASE(3, 2) SIZES_CASE(3, 3)
     }
 }
 #undef SIZES_CASE
@@ -68,7 +73,7 @@ static size_t FN(cut)(const rp_taps *t, size_t begin, size_t most, size_t *skip,
 }
 
 /* Pixels [low, high) of one row of y, which lies at term `index`; x is its image. */
-static void FN(window_line)(FN(window) *w, const T *x, const T *y, size_t row, size_t low, size_t high)
+static void FN(window_line)(FN(window) * w, const T *x, const T *y, size_t row, size_t low, size_t high)
 {
     const rp_conv *conv = w->conv;
     const rp_taps h = rp_conv_taps(&conv->h, row);
@@ -83,23 +88,24 @@ static void FN(window_line)(FN(window) *w, const T *x, const T *y, size_t row, s
         size_t past, columns;
         const size_t column = FN(cut)(&run->taps, w->column, w->columns, &past, &columns);
         const T *at = x + (run->taps.at + (ptrdiff_t)past * run->taps.move +
-                           ((ptrdiff_t)from - (ptrdiff_t)run->start) * conv->w.stride) * across;
+                           ((ptrdiff_t)from - (ptrdiff_t)run->start) * conv->w.stride) *
+                              across;
 
         if (from >= to || columns == 0)
             continue;
         for (size_t i = 0; i < rows * columns; i++)
             w->touched[(first + i / columns) * 3 + column + i % columns] = true;
         if (w->vecs == 2)
-            FN(window_sizes)(rows, columns, 2, at, h.move * down, run->taps.move * across, conv->w.stride * across,
-                             y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
-        else
-            FN(window_sizes)(rows, columns, 1, at, h.move * down, run->taps.move * across, conv->w.stride * across,
-                             y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
+            FN(window_sizes)
+        (rows, columns, 2, at, h.move * down, run->taps.move * across, conv->w.stride * across,
+         y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
+        else FN(window_sizes)(rows, columns, 1, at, h.move * down, run->taps.move * across, conv->w.stride * across,
+                              y + (ptrdiff_t)from * y_step, y_step, to - from, w->chain + (first * 3 + column) * PANEL);
     }
 }
 
 /* The end of a chunk: chains that had a term join their totals. */
-static void FN(window_settle)(FN(window) *w)
+static void FN(window_settle)(FN(window) * w)
 {
     for (size_t i = 0; i < 9; i++) {
         const T *chain = w->chain + i * PANEL;
@@ -115,7 +121,7 @@ static void FN(window_settle)(FN(window) *w)
     memset(w->touched, 0, sizeof w->touched);
 }
 
-static void FN(run_window)(FN(window) *w, size_t channel)
+static void FN(run_window)(FN(window) * w, size_t channel)
 {
     const rp_conv *conv = w->conv;
     const rp_view *weight = conv->weight;
@@ -173,7 +179,7 @@ static void FN(run_windows)(const rp_conv *conv, size_t channel, size_t end)
 #endif
 
 /* n < WIDTH channels, and all for levels without vectors: the runs of one tap in one chunk. */
-RP_INLINE void FN(channel_few)(const FN(taps) *w, size_t n, size_t channel, T *total, bool fresh)
+RP_INLINE void FN(channel_few)(const FN(taps) * w, size_t n, size_t channel, T *total, bool fresh)
 {
     const ptrdiff_t x_step = w->conv->w.stride * w->conv->x->stride[2], y_step = w->conv->y->stride[2];
     T chain[WIDTH] = {0};
@@ -189,7 +195,7 @@ RP_INLINE void FN(channel_few)(const FN(taps) *w, size_t n, size_t channel, T *t
 }
 
 /* Channels [channel, end) of a tap; a tap without any term is +0. */
-static void FN(channel_tap)(FN(taps) *w, size_t tap, size_t channel, size_t end)
+static void FN(channel_tap)(FN(taps) * w, size_t tap, size_t channel, size_t end)
 {
     T *total = FN(weight_row)(w, tap, 0);
     size_t top, bottom, left, right;

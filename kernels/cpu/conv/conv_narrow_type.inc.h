@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Convolution to few channels (an input gradient down to the colours of a picture) for one type: the channels of a pixel
- * would fill a small part of a vector, so vectors lie across neighbouring pixels. Rows of the other side are turned for
- * that, channel by channel, and kept for as long as rows of outputs meet them. */
+ * Convolution to few channels (an input gradient down to the colours of a picture) for one type: the channels of a
+ * pixel would fill a small part of a vector, so vectors lie across neighbouring pixels. Rows of the other side are
+ * turned for that, channel by channel, and kept for as long as rows of outputs meet them. */
 #ifdef VEC_BYTES
 typedef struct FN(narrow) {
     const plan *p;
-    T *turned;   /* [slots][depth][line]: behind a row's end lies anything, for lanes that nobody stores */
+    T *turned; /* [slots][depth][line]: behind a row's end lies anything, for lanes that nobody stores */
     size_t line;
     size_t held[NARROW_SLOTS]; /* which row of which image, plus one */
     size_t runs;
@@ -13,7 +13,7 @@ typedef struct FN(narrow) {
 } FN(narrow);
 
 /* A row of the other side, turned. */
-static const T *FN(turned_row)(FN(narrow) *w, size_t image, size_t row)
+static const T *FN(turned_row)(FN(narrow) * w, size_t image, size_t row)
 {
     const plan *p = w->p;
     const rp_view *from = &p->from;
@@ -29,8 +29,8 @@ static const T *FN(turned_row)(FN(narrow) *w, size_t image, size_t row)
 
         n = width - i < WIDTH ? width - i : WIDTH;
         for (; n == WIDTH && p->a_step == 1 && l + WIDTH <= p->depth; l += WIDTH)
-            FN(turn_square)(to + l * w->line + i, (ptrdiff_t)w->line, at + (ptrdiff_t)i * from->stride[2] + l,
-                            from->stride[2]);
+            FN(turn_square)
+        (to + l * w->line + i, (ptrdiff_t)w->line, at + (ptrdiff_t)i * from->stride[2] + l, from->stride[2]);
         for (; l < p->depth; l++)
             for (size_t j = 0; j < n; j++)
                 to[l * w->line + i + j] = at[(ptrdiff_t)(i + j) * from->stride[2] + (ptrdiff_t)l * p->a_step];
@@ -39,7 +39,7 @@ static const T *FN(turned_row)(FN(narrow) *w, size_t image, size_t row)
 }
 
 /* The chains of n terms of one tap: `outs` channels of `vecs` vectors of pixels. */
-RP_INLINE void FN(narrow_terms)(size_t outs, size_t vecs, const FN(narrow) *w, const T *a, const T *b, size_t n,
+RP_INLINE void FN(narrow_terms)(size_t outs, size_t vecs, const FN(narrow) * w, const T *a, const T *b, size_t n,
                                 FN(vec) sum[NARROW][NARROW_VECTORS])
 {
     const ptrdiff_t b_step = w->p->b_step, b_col = w->p->b_col;
@@ -65,7 +65,7 @@ RP_INLINE void FN(narrow_terms)(size_t outs, size_t vecs, const FN(narrow) *w, c
 
 /* The pixels of a run from the first on, in lanes: total[c] gets those of channel c. Lanes past the run's end hold
  * anything. rows: of the row's taps, turned. */
-RP_INLINE void FN(narrow_tile)(size_t outs, size_t vecs, const FN(narrow) *w, const rp_taps *h, const T *const *rows,
+RP_INLINE void FN(narrow_tile)(size_t outs, size_t vecs, const FN(narrow) * w, const rp_taps *h, const T *const *rows,
                                const same_taps *run, size_t first, T total[NARROW][NARROW_VECTORS * WIDTH])
 {
     const plan *p = w->p;
@@ -113,8 +113,11 @@ RP_INLINE void FN(narrow_tile)(size_t outs, size_t vecs, const FN(narrow) *w, co
     }
 }
 
-#define OUTS_CASE(n) case n: FN(narrow_tile)(n, vecs, w, h, rows, run, first, total); break;
-RP_INLINE void FN(narrow_outs)(size_t vecs, const FN(narrow) *w, const rp_taps *h, const T *const *rows,
+#define OUTS_CASE(n) \
+    case n: \
+        FN(narrow_tile)(n, vecs, w, h, rows, run, first, total); \
+        break;
+RP_INLINE void FN(narrow_outs)(size_t vecs, const FN(narrow) * w, const rp_taps *h, const T *const *rows,
                                const same_taps *run, size_t first, T total[NARROW][NARROW_VECTORS * WIDTH])
 {
     _Static_assert(NARROW == 4, "the cases below");
@@ -125,8 +128,8 @@ RP_INLINE void FN(narrow_outs)(size_t vecs, const FN(narrow) *w, const rp_taps *
 #undef OUTS_CASE
 
 /* Pixels [first, last) of a run in one row of outputs, y being the run's first. */
-static void FN(narrow_run)(const FN(narrow) *w, const rp_taps *h, const T *const *rows, const same_taps *run, size_t first,
-                           size_t last, T *y)
+static void FN(narrow_run)(const FN(narrow) * w, const rp_taps *h, const T *const *rows, const same_taps *run,
+                           size_t first, size_t last, T *y)
 {
     const plan *p = w->p;
     const ptrdiff_t step = (ptrdiff_t)run->step * p->to.stride[2];
@@ -152,7 +155,7 @@ static void FN(narrow_run)(const FN(narrow) *w, const rp_taps *h, const T *const
 
 /* Whether few channels may be computed so: rows of the other side do not crowd each other out of their slots, and
  * neighbouring pixels meet neighbouring ones there. */
-static bool FN(is_narrow)(FN(narrow) *w, const plan *p)
+static bool FN(is_narrow)(FN(narrow) * w, const plan *p)
 {
     same_taps run = {0};
 
@@ -194,8 +197,9 @@ static bool FN(narrow_pixels)(const plan *p, size_t begin, size_t end)
             const size_t first = low > run->start ? (low - run->start + run->step - 1) / run->step : 0;
             const size_t last = high > run->start ? (high - run->start + run->step - 1) / run->step : 0;
 
-            FN(narrow_run)(&w, &h, rows, run, first, last < run->count ? last : run->count,
-                           y + (ptrdiff_t)run->start * to->stride[2]);
+            FN(narrow_run)
+            (&w, &h, rows, run, first, last < run->count ? last : run->count,
+             y + (ptrdiff_t)run->start * to->stride[2]);
         }
     }
     rp_scratch_return(w.turned);

@@ -149,14 +149,15 @@ static ptrdiff_t place(const same_taps *run, size_t t)
 /* The offset in elements, from the start of `from`, of the pixel that tap t of the class's first pixel meets. */
 static ptrdiff_t tap_offset(const plan *p, const pixel_class *k, size_t t)
 {
-    return place(&k->h, t / p->conv->w.taps) * p->from.stride[1] + place(&k->w, t % p->conv->w.taps) * p->from.stride[2];
+    return place(&k->h, t / p->conv->w.taps) * p->from.stride[1] +
+           place(&k->w, t % p->conv->w.taps) * p->from.stride[2];
 }
 
-/* How a chunk's listed taps lie: `a` in memory from the first one's pixel on, `b` in the chunk. Neighbours join, in each
- * of the two apart. */
+/* How a chunk's listed taps lie: `a` in memory from the first one's pixel on, `b` in the chunk. Neighbours join, in
+ * each of the two apart. */
 typedef struct layout {
     segment a[RP_CONV_CHUNK + 1], b[RP_CONV_CHUNK + 1]; /* b[].a: where its terms lie in a packed row */
-    segment both[RP_CONV_CHUNK + 1]; /* where they join in both */
+    segment both[RP_CONV_CHUNK + 1];                    /* where they join in both */
     size_t a_runs, b_runs, runs, n;
 } layout;
 

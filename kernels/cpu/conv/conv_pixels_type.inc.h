@@ -3,23 +3,23 @@
  * once, then blocks of pixels whose taps of the chunk are the same are packed and go through register tiles. */
 typedef struct FN(work) {
     const plan *p;
-    size_t begin, end;       /* pixels */
-    size_t column, columns;  /* of the weight that is packed */
+    size_t begin, end;      /* pixels */
+    size_t column, columns; /* of the weight that is packed */
     T *packed_a, *packed_b;
-    size_t room_a, room_b;   /* rows, columns */
+    size_t room_a, room_b; /* rows, columns */
     chunk chunk;
-    bool packed;             /* the weight's part of the chunk is */
+    bool packed; /* the weight's part of the chunk is */
     tap_list list, other;
     layout terms;
     segment split[RP_CONV_CHUNK]; /* its only run, in parts */
-    size_t rows, most;       /* now, and at which a block is computed */
+    size_t rows, most;            /* now, and at which a block is computed */
     T *y[MOST_ROWS];
     const T *a[MOST_ROWS];
     bool fresh[MOST_ROWS];
     pixel_class class[MOST_CLASSES];
 } FN(work);
 
-static void FN(pack_rows)(const FN(work) *w, size_t row, size_t end)
+static void FN(pack_rows)(const FN(work) * w, size_t row, size_t end)
 {
     const ptrdiff_t step = w->p->a_step;
 
@@ -41,7 +41,7 @@ static void FN(pack_rows)(const FN(work) *w, size_t row, size_t end)
 }
 
 /* One panel of the chunk: every tap, whether or not some pixels lack it. */
-static void FN(pack_weight)(const FN(work) *w, size_t column, size_t columns, T *packed)
+static void FN(pack_weight)(const FN(work) * w, size_t column, size_t columns, T *packed)
 {
     const plan *p = w->p;
     const chunk *c = &w->chunk;
@@ -59,7 +59,7 @@ static void FN(pack_weight)(const FN(work) *w, size_t column, size_t columns, T 
 }
 
 /* The chunk's terms of the weight where they lie at one step and this block has them all; else NULL. */
-static const T *FN(weight_in_place)(const FN(work) *w)
+static const T *FN(weight_in_place)(const FN(work) * w)
 {
     const plan *p = w->p;
     const ptrdiff_t tap = (ptrdiff_t)p->depth * p->b_step;
@@ -70,9 +70,9 @@ static const T *FN(weight_in_place)(const FN(work) *w)
     return (const T *)p->weight.data + (ptrdiff_t)w->chunk.start * p->b_step + (ptrdiff_t)w->column;
 }
 
-/* The first tiles fetch the next panel of a weight that is to be packed by turning it, whose columns lie in order: columns
- * of a chunk's length each for a part of the terms, shorter ones as they follow one another. */
-static void FN(fetch_weight)(FN(work) *w, size_t j, size_t tile, FN(strip) *s)
+/* The first tiles fetch the next panel of a weight that is to be packed by turning it, whose columns lie in order:
+ * columns of a chunk's length each for a part of the terms, shorter ones as they follow one another. */
+static void FN(fetch_weight)(FN(work) * w, size_t j, size_t tile, FN(strip) * s)
 {
     const plan *p = w->p;
     const bool last = j + PANEL >= w->columns, whole = p->depth >= RP_CONV_CHUNK;
@@ -99,8 +99,9 @@ static void FN(fetch_weight)(FN(work) *w, size_t j, size_t tile, FN(strip) *s)
     }
 }
 
-/* What a tile fetches for later, a line a term: the weight, or the images as they go on behind the block's last pixel. */
-static void FN(look_ahead)(FN(work) *w, size_t j, size_t tile, FN(strip) *s)
+/* What a tile fetches for later, a line a term: the weight, or the images as they go on behind the block's last pixel.
+ */
+static void FN(look_ahead)(FN(work) * w, size_t j, size_t tile, FN(strip) * s)
 {
     s->ahead = s->a;
     if (!w->packed && w->p->b_step == 1)
@@ -111,9 +112,10 @@ static void FN(look_ahead)(FN(work) *w, size_t j, size_t tile, FN(strip) *s)
     }
 }
 
-/* Whether packing the rows would cost more than it saves: few columns meet them, and they do not drive each other out of
- * the first cache. Tiles that read in place fetch nothing ahead, which counts where large panels are packed by turning. */
-static bool FN(rows_in_place)(const FN(work) *w)
+/* Whether packing the rows would cost more than it saves: few columns meet them, and they do not drive each other out
+ * of the first cache. Tiles that read in place fetch nothing ahead, which counts where large panels are packed by
+ * turning. */
+static bool FN(rows_in_place)(const FN(work) * w)
 {
     const plan *p = w->p;
     const bool apart = (ptrdiff_t)p->w.move * p->from.stride[2] % (ptrdiff_t)(4096 / sizeof(T)) != 0;
@@ -124,7 +126,7 @@ static bool FN(rows_in_place)(const FN(work) *w)
 
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
  * the panel if it can. */
-static void FN(flush)(FN(work) *w)
+static void FN(flush)(FN(work) * w)
 {
     const size_t tiles = (w->rows + CONV_ROWS - 1) / CONV_ROWS;
     const T *weight = w->packed || w->rows == 0 ? NULL : FN(weight_in_place)(w);
@@ -139,9 +141,15 @@ static void FN(flush)(FN(work) *w)
             FN(pack_weight)(w, w->column + j, columns, panel);
         for (size_t tile = 0; tile < tiles; tile++) {
             const size_t row = w->rows * tile / tiles, end = w->rows * (tile + 1) / tiles;
-            FN(strip) s = {.a = w->packed_a + row * ROW_STEP, .b = panel, .b_step = PANEL, .run = w->terms.b,
-                           .runs = w->terms.b_runs, .y = w->y + row, .fresh = w->fresh + row,
-                           .column = (ptrdiff_t)(w->column + j) * w->p->y_col};
+            FN(strip)
+            s = {.a = w->packed_a + row * ROW_STEP,
+                 .b = panel,
+                 .b_step = PANEL,
+                 .run = w->terms.b,
+                 .runs = w->terms.b_runs,
+                 .y = w->y + row,
+                 .fresh = w->fresh + row,
+                 .column = (ptrdiff_t)(w->column + j) * w->p->y_col};
 
             if (fuse && tile == 0) {
                 s.b = weight + j;
@@ -166,7 +174,7 @@ static void FN(flush)(FN(work) *w)
 }
 
 /* Adds one pixel; without a tap it is +0. */
-static void FN(add_pixel)(FN(work) *w, T *y, const T *a, bool fresh)
+static void FN(add_pixel)(FN(work) * w, T *y, const T *a, bool fresh)
 {
     if (w->list.n == 0) {
         for (size_t j = 0; j < w->columns; j++)
@@ -181,14 +189,14 @@ static void FN(add_pixel)(FN(work) *w, T *y, const T *a, bool fresh)
 }
 
 /* The class's pixels of one row of one image. */
-static void FN(add_row)(FN(work) *w, const pixel_class *k, size_t image, size_t i, bool fresh, ptrdiff_t origin)
+static void FN(add_row)(FN(work) * w, const pixel_class *k, size_t image, size_t i, bool fresh, ptrdiff_t origin)
 {
     const plan *p = w->p;
     const size_t row = k->h.start + i * k->h.step, item = (image * p->h.length + row) * p->w.length;
     const ptrdiff_t move = (ptrdiff_t)p->w.move * p->from.stride[2];
     T *y = (T *)p->to.data + (ptrdiff_t)image * p->to.stride[0] + (ptrdiff_t)row * p->to.stride[1];
-    const T *a = (const T *)p->from.data + ((ptrdiff_t)image * p->from.stride[0] +
-                                            (ptrdiff_t)(i * p->h.move) * p->from.stride[1] + origin);
+    const T *a = (const T *)p->from.data +
+                 ((ptrdiff_t)image * p->from.stride[0] + (ptrdiff_t)(i * p->h.move) * p->from.stride[1] + origin);
 
     if (item >= w->end || item + p->w.length <= w->begin)
         return;
@@ -200,7 +208,7 @@ static void FN(add_row)(FN(work) *w, const pixel_class *k, size_t image, size_t 
     }
 }
 
-static void FN(add_class)(FN(work) *w, const pixel_class *k)
+static void FN(add_class)(FN(work) * w, const pixel_class *k)
 {
     const size_t plane = w->p->h.length * w->p->w.length;
     const bool fresh = is_fresh(w->p, &w->chunk, k);
@@ -212,7 +220,7 @@ static void FN(add_class)(FN(work) *w, const pixel_class *k)
 }
 
 /* Whether the chunk's taps are the same for two classes; the first one's are listed. */
-static bool FN(alike)(FN(work) *w, const pixel_class *a, const pixel_class *b)
+static bool FN(alike)(FN(work) * w, const pixel_class *a, const pixel_class *b)
 {
     if (a->n != b->n || a->first != b->first || a->last != b->last)
         return false;
@@ -221,7 +229,7 @@ static bool FN(alike)(FN(work) *w, const pixel_class *a, const pixel_class *b)
 }
 
 /* All pixels that have this chunk's taps as class k has them, in blocks about as large as one another. */
-static void FN(run_alike)(FN(work) *w, const pixel_class *k, pixel_class *class, size_t n)
+static void FN(run_alike)(FN(work) * w, const pixel_class *k, pixel_class *class, size_t n)
 {
     const size_t plane = w->p->h.length * w->p->w.length;
     size_t total = 0, blocks;
@@ -245,7 +253,7 @@ static void FN(run_alike)(FN(work) *w, const pixel_class *k, pixel_class *class,
     FN(flush)(w);
 }
 
-static void FN(run_chunk)(FN(work) *w)
+static void FN(run_chunk)(FN(work) * w)
 {
     same_taps h = {0}, v = {0};
     bool more = true;
@@ -276,9 +284,9 @@ static void FN(run_chunk)(FN(work) *w)
     }
 }
 
-/* Pixels [begin, end) and columns [column, column_end), a number of pixels at a time whose outputs stay in the cache from
- * chunk to chunk. */
-static void FN(run_blocks)(FN(work) *w, size_t begin, size_t end, size_t column, size_t column_end)
+/* Pixels [begin, end) and columns [column, column_end), a number of pixels at a time whose outputs stay in the cache
+ * from chunk to chunk. */
+static void FN(run_blocks)(FN(work) * w, size_t begin, size_t end, size_t column, size_t column_end)
 {
     const size_t terms = w->p->conv->h.taps * w->p->conv->w.taps * w->p->depth;
 

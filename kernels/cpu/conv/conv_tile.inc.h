@@ -17,11 +17,12 @@ typedef struct FN(strip) {
     size_t runs;
     T *const *y; /* the rows, at column `column` of each */
     ptrdiff_t column;
-    const bool *fresh; /* of a row: no chunk has joined it yet */
-    T *copy;           /* NULL, or where the panel is left in packed form; of a single run */
-    const T *ahead;    /* where the terms of a later tile lie: fetched into the second cache, a line a term */
+    const bool *fresh;    /* of a row: no chunk has joined it yet */
+    T *copy;              /* NULL, or where the panel is left in packed form; of a single run */
+    const T *ahead;       /* where the terms of a later tile lie: fetched into the second cache, a line a term */
     const T *const *rows; /* of a, where they are not packed */
-    ptrdiff_t ahead_step, ahead_run; /* from term to term; from the start of a run to that of the next, or 0: it goes on */
+    ptrdiff_t ahead_step,
+        ahead_run;           /* from term to term; from the start of a run to that of the next, or 0: it goes on */
     const segment *ahead_of; /* NULL, or where the runs start there: run r from `a` of its element r on */
 } FN(strip);
 
@@ -29,7 +30,7 @@ typedef struct FN(strip) {
 /* y = or += the chains of rows x vecs vectors of outputs. beside: the rows of a lie beside one another, else ROW_STEP
  * apart with their terms in order. copy: the panel is packed on the way, which hides the wait for memory behind the
  * arithmetic. resume: y holds the chains so far, and they go on. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
 {
     const ptrdiff_t a_row = beside ? 1 : ROW_STEP, a_col = beside ? s->a_col : 1, b_step = s->b_step;
     const T *ahead = s->ahead;
@@ -91,7 +92,7 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
 }
 
 /* The same for whole panels and rows of a that lie anywhere: row i's terms of run r from rows[i] + r.a on. */
-RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) *s)
+RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) * s)
 {
     FN(vec) sum[CONV_ROWS][2];
 
@@ -130,7 +131,7 @@ RP_INLINE void FN(tile_in_place)(size_t rows, const FN(strip) *s)
 }
 #else
 /* Without a fused instruction: the exact software fma, a panel of neighbouring chains at a time. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
 {
     const size_t columns = vecs * WIDTH;
 
@@ -140,7 +141,8 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
         for (size_t j = 0; j < columns; j++)
             chain[j] = resume ? y[j] : 0;
         for (size_t r = 0; r < s->runs; r++) {
-            const T *a = s->a + s->run[r].a + (ptrdiff_t)i * (beside ? 1 : ROW_STEP), *b = s->b + s->run[r].b * s->b_step;
+            const T *a = s->a + s->run[r].a + (ptrdiff_t)i * (beside ? 1 : ROW_STEP),
+                    *b = s->b + s->run[r].b * s->b_step;
 
             for (size_t l = 0; copy && i == 0 && l < s->run[r].n; l++)
                 memcpy(s->copy + l * PANEL, b + (ptrdiff_t)l * s->b_step, PANEL * sizeof(T));
@@ -156,51 +158,61 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
 /* A function for every number of rows, so that none is wasted on padding. */
 #ifdef VEC_BYTES
 #if CONV_ROWS > 6
-#define ROWS_CASES                                                                                               \
-    ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8)      \
-    ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+#define ROWS_CASES \
+    ROWS_CASE(1) \
+    ROWS_CASE(2) \
+    ROWS_CASE(3) \
+    ROWS_CASE(4) ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
 #else
 #define ROWS_CASES ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
 #endif
 
 #define ROWS_CASE(n) \
-    case n: FN(tile)(n, vecs, beside, copy, resume, s); break;
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+    case n: \
+        FN(tile)(n, vecs, beside, copy, resume, s); \
+        break;
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
 {
     switch (rows) {
         ROWS_CASES
-    default: FN(tile)(CONV_ROWS, vecs, beside, copy, resume, s); break;
+    default:
+        FN(tile)(CONV_ROWS, vecs, beside, copy, resume, s);
+        break;
     }
 }
 #undef ROWS_CASE
 
 #define CAN_BE_IN_PLACE true
 #define ROWS_CASE(n) \
-    case n: FN(tile_in_place)(n, s); break;
-static void FN(tile_rows_in_place)(size_t rows, const FN(strip) *s)
+    case n: \
+        FN(tile_in_place)(n, s); \
+        break;
+static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
 {
     switch (rows) {
         ROWS_CASES
-    default: FN(tile_in_place)(CONV_ROWS, s); break;
+    default:
+        FN(tile_in_place)(CONV_ROWS, s);
+        break;
     }
 }
 #undef ROWS_CASE
 #undef ROWS_CASES
 #else
 #define CAN_BE_IN_PLACE false
-static void FN(tile_rows_in_place)(size_t rows, const FN(strip) *s)
+static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
 {
     (void)rows, (void)s;
 }
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) *s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, bool resume, const FN(strip) * s)
 {
     FN(tile)(rows, vecs, beside, copy, resume, s);
 }
 #endif
 
 /* vecs is 1 or 2. */
-static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) *s)
+static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
         FN(tile_rows)(rows, 1, false, false, false, s);
@@ -210,7 +222,7 @@ static void FN(tile_apart)(size_t rows, size_t vecs, const FN(strip) *s)
         FN(tile_rows)(rows, 2, false, false, false, s);
 }
 
-static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) *s)
+static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     if (vecs == 1)
         FN(tile_rows)(rows, 1, true, false, false, s);
@@ -220,13 +232,13 @@ static void FN(tile_beside)(size_t rows, size_t vecs, const FN(strip) *s)
         FN(tile_rows)(rows, 2, true, false, false, s);
 }
 
-static void FN(tile_resume)(size_t rows, const FN(strip) *s)
+static void FN(tile_resume)(size_t rows, const FN(strip) * s)
 {
     FN(tile_rows)(rows, 2, true, false, true, s);
 }
 
 /* A tile that does not fill its vectors, or has a stride in y, is computed beside y and copied. */
-static void FN(tile_aside)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) *s)
+static void FN(tile_aside)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) * s)
 {
     static const bool fresh[CONV_ROWS] = {[0 ... CONV_ROWS - 1] = true};
     T chain[CONV_ROWS][PANEL], *y[CONV_ROWS];
@@ -247,7 +259,7 @@ static void FN(tile_aside)(size_t rows, size_t columns, bool beside, ptrdiff_t y
 }
 
 /* A tile of `columns` outputs a row. */
-static void FN(tile_any)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) *s)
+static void FN(tile_any)(size_t rows, size_t columns, bool beside, ptrdiff_t y_col, const FN(strip) * s)
 {
     if (columns % WIDTH != 0 || y_col != 1)
         FN(tile_aside)(rows, columns, beside, y_col, s);

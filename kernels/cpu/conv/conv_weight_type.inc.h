@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The weight gradient of convolution for one type: rows are the input channels of a tap, terms the pixels of y. A chunk of
- * pixels of y is packed once for all taps. */
+ * The weight gradient of convolution for one type: rows are the input channels of a tap, terms the pixels of y. A chunk
+ * of pixels of y is packed once for all taps. */
 typedef struct FN(taps) {
     const rp_conv *conv;
-    const T *x, *y;   /* of one group */
+    const T *x, *y; /* of one group */
     T *weight;
     size_t column, columns;
     T *packed_a, *packed_b;
@@ -16,7 +16,7 @@ typedef struct FN(taps) {
 } FN(taps);
 
 /* The panel at column j of the chunk's pixels of y, row of the image by row. */
-static void FN(pack_pixels)(const FN(taps) *w, size_t j, size_t columns)
+static void FN(pack_pixels)(const FN(taps) * w, size_t j, size_t columns)
 {
     const rp_view *y = w->conv->y;
     const size_t width = w->conv->w.out, height = w->conv->h.out;
@@ -33,7 +33,7 @@ static void FN(pack_pixels)(const FN(taps) *w, size_t j, size_t columns)
 }
 
 /* The runs of pixels of the chunk for which the tap exists. */
-static void FN(find_runs)(FN(taps) *w, size_t tap)
+static void FN(find_runs)(FN(taps) * w, size_t tap)
 {
     const rp_conv *conv = w->conv;
     const rp_view *x = conv->x;
@@ -63,24 +63,27 @@ static void FN(find_runs)(FN(taps) *w, size_t tap)
 }
 
 _Static_assert(CONV_ROWS <= 12, "the cases below");
-#define ROWS_CASE(n)                                                                           \
-    case n:                                                                                    \
-        for (size_t l = 0; l < count; l++, to += to_step, from += step)                        \
-            memcpy(to, from, n * sizeof(T));                                                   \
+#define ROWS_CASE(n) \
+    case n: \
+        for (size_t l = 0; l < count; l++, to += to_step, from += step) \
+            memcpy(to, from, n * sizeof(T)); \
         break;
 
 /* rows <= 12 elements from each of count pixels; of constant sizes, for speed. */
 static void FN(gather_beside)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t step, size_t rows, size_t count)
 {
     switch (rows) {
-        ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5) ROWS_CASE(6)
-        ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11) ROWS_CASE(12)
+        ROWS_CASE(1)
+        ROWS_CASE(2)
+        ROWS_CASE(3)
+        ROWS_CASE(4)
+        ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11) ROWS_CASE(12)
     }
 }
 #undef ROWS_CASE
 
 /* A tile's rows of x from channel `row` on, those of a pixel together. `packed` gets the runs as they lie then. */
-static void FN(pack_beside)(const FN(taps) *w, size_t row, size_t rows, ptrdiff_t a_col, T *to, segment *packed)
+static void FN(pack_beside)(const FN(taps) * w, size_t row, size_t rows, ptrdiff_t a_col, T *to, segment *packed)
 {
     const rp_view *x = w->conv->x;
     const ptrdiff_t step = w->conv->w.stride * x->stride[2], channel = x->stride[3];
@@ -102,7 +105,7 @@ static void FN(pack_beside)(const FN(taps) *w, size_t row, size_t rows, ptrdiff_
 }
 
 /* The chunk's pixels of y where they lie at one step and this tap has them all; else NULL. */
-static const T *FN(pixels_in_place)(const FN(taps) *w)
+static const T *FN(pixels_in_place)(const FN(taps) * w)
 {
     const rp_view *y = w->conv->y;
     const size_t width = w->conv->w.out, row = w->start / width, height = w->conv->h.out;
@@ -114,9 +117,9 @@ static const T *FN(pixels_in_place)(const FN(taps) *w)
     return w->y + (ptrdiff_t)(row * width + w->start % width) * y->stride[2] + (ptrdiff_t)w->column;
 }
 
-/* A tile fetches the part'th line of each pixel that the next block of rows needs: of this chunk, or, for the one tap of a
- * 1 x 1 convolution, of the next one. */
-static void FN(fetch_pixels)(const FN(taps) *w, size_t row, size_t rows, size_t part, FN(strip) *s)
+/* A tile fetches the part'th line of each pixel that the next block of rows needs: of this chunk, or, for the one tap
+ * of a 1 x 1 convolution, of the next one. */
+static void FN(fetch_pixels)(const FN(taps) * w, size_t row, size_t rows, size_t part, FN(strip) * s)
 {
     const rp_conv *conv = w->conv;
     const ptrdiff_t step = conv->w.stride * conv->x->stride[2];
@@ -132,7 +135,7 @@ static void FN(fetch_pixels)(const FN(taps) *w, size_t row, size_t rows, size_t 
 }
 
 /* Channels [row, row + rows) of a tap. */
-static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, const bool *fresh)
+static void FN(tap_block)(FN(taps) * w, size_t row, size_t rows, T *const *y, const bool *fresh)
 {
     const rp_view *x = w->conv->x;
     const size_t tiles = (rows + CONV_ROWS - 1) / CONV_ROWS, highest = (rows + tiles - 1) / tiles;
@@ -155,12 +158,16 @@ static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, con
             FN(pack_pixels)(w, j, columns);
         for (size_t tile = 0; tile < tiles; tile++) {
             const size_t first = rows * tile / tiles, count = rows * (tile + 1) / tiles - first;
-            FN(strip) s = {.a = in_place ? w->x + row + first : w->packed_a + tile * highest * RP_CONV_CHUNK,
-                                 .a_col = in_place ? w->conv->w.stride * x->stride[2] : (ptrdiff_t)highest,
-                                 .b = w->packed_b + j * RP_CONV_CHUNK, .b_step = PANEL,
-                                 .run = in_place ? w->run : run, .runs = w->runs, .y = y + first,
-                                 .column = (ptrdiff_t)(w->column + j) * w->conv->weight->stride[3],
-                                 .fresh = fresh + first};
+            FN(strip)
+            s = {.a = in_place ? w->x + row + first : w->packed_a + tile * highest * RP_CONV_CHUNK,
+                 .a_col = in_place ? w->conv->w.stride * x->stride[2] : (ptrdiff_t)highest,
+                 .b = w->packed_b + j * RP_CONV_CHUNK,
+                 .b_step = PANEL,
+                 .run = in_place ? w->run : run,
+                 .runs = w->runs,
+                 .y = y + first,
+                 .column = (ptrdiff_t)(w->column + j) * w->conv->weight->stride[3],
+                 .fresh = fresh + first};
 
             s.ahead = s.a;
             if (fuse && tile == 0) {
@@ -175,7 +182,7 @@ static void FN(tap_block)(FN(taps) *w, size_t row, size_t rows, T *const *y, con
     w->packed = true;
 }
 
-static T *FN(weight_row)(const FN(taps) *w, size_t tap, size_t row)
+static T *FN(weight_row)(const FN(taps) * w, size_t tap, size_t row)
 {
     const rp_view *weight = w->conv->weight;
 
@@ -184,7 +191,7 @@ static T *FN(weight_row)(const FN(taps) *w, size_t tap, size_t row)
 }
 
 /* Channels [row, end) of a tap that has a term in the first chunk that is run for it. */
-static void FN(tap_chunk)(FN(taps) *w, size_t tap, size_t row, size_t end)
+static void FN(tap_chunk)(FN(taps) * w, size_t tap, size_t row, size_t end)
 {
     size_t top, bottom, left, right, first;
 
@@ -214,7 +221,7 @@ static void FN(tap_chunk)(FN(taps) *w, size_t tap, size_t row, size_t end)
 }
 
 /* Rows [begin, end) of the weight, tap by tap, in one group. */
-static void FN(tap_rows)(FN(taps) *w, size_t begin, size_t end)
+static void FN(tap_rows)(FN(taps) * w, size_t begin, size_t end)
 {
     const rp_conv *conv = w->conv;
     const size_t pixels = conv->images * conv->h.out * conv->w.out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 3 x 3 convolution by minimal filtering for one instruction set (CONTRACT 4.6). A thread does with one block of scratch
- * memory; where none is left it runs the reference's code. */
+ * 3 x 3 convolution by minimal filtering for one instruction set (CONTRACT 4.6). A thread does with one block of
+ * scratch memory; where none is left it runs the reference's code. */
 #include <string.h>
 
 #include "kernels/cpu/functions/inline_math.h"
@@ -32,8 +32,10 @@ typedef struct strips {
 static strips strips_of(const rp_conv *conv)
 {
     const size_t panel = PANEL(float) * sizeof(float) / rp_dtype_size(conv->y->dtype);
-    strips s = {.tiles = conv->images * rp_winograd_tiles(&conv->h) * rp_winograd_tiles(&conv->w), .filters = conv->k,
-                .panel = panel, .panels = (conv->k + panel - 1) / panel};
+    strips s = {.tiles = conv->images * rp_winograd_tiles(&conv->h) * rp_winograd_tiles(&conv->w),
+                .filters = conv->k,
+                .panel = panel,
+                .panels = (conv->k + panel - 1) / panel};
     size_t wide = panel;
 
     while (wide * 2 <= 512 && wide * 2 <= s.tiles)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conv2d_winograd for one type. A block of tiles is transformed once; then come the panels of filters, and for each, six
- * points at a time, so that the transformed weight never leaves the second cache: it is larger than the weight, and would
- * be written and read at the speed of memory. Transforms have vectors of channels or filters; the products are the matrix
- * product's kernel, six in a batch. */
+ * conv2d_winograd for one type. A block of tiles is transformed once; then come the panels of filters, and for each,
+ * six points at a time, so that the transformed weight never leaves the second cache: it is larger than the weight, and
+ * would be written and read at the speed of memory. Transforms have vectors of channels or filters; the products are
+ * the matrix product's kernel, six in a batch. */
 #include "kernels/cpu/conv/winograd_vec.inc.h"
 
-/* Where everything lies: u [point][channel][PANEL] of six points, v [point][tile][room], m [point][tile][PANEL]. Points lie an odd
- * number of cache lines apart, or the 36 values that a transform writes would meet in one set of the cache. */
+/* Where everything lies: u [point][channel][PANEL] of six points, v [point][tile][room], m [point][tile][PANEL]. Points
+ * lie an odd number of cache lines apart, or the 36 values that a transform writes would meet in one set of the cache.
+ */
 typedef struct FN(work) {
     const rp_conv *conv;
-    size_t tile, tiles;      /* of the block */
-    size_t channel, depth;   /* the chunk of channels */
-    size_t room;             /* from tile to tile of v */
+    size_t tile, tiles;    /* of the block */
+    size_t channel, depth; /* the chunk of channels */
+    size_t room;           /* from tile to tile of v */
     size_t u_point, v_point, m_point;
     T *raw, *u, *v, *m, *more;
 } FN(work);
@@ -63,7 +64,7 @@ static FN(place) FN(place_of)(const rp_conv *conv, size_t tile)
     return (FN(place)){tile / across / down, tile / across % down * OUT, tile % across * OUT};
 }
 
-static void FN(inputs)(const FN(work) *w)
+static void FN(inputs)(const FN(work) * w)
 {
     const rp_conv *conv = w->conv;
     const rp_view *x = conv->x;
@@ -85,8 +86,9 @@ static void FN(inputs)(const FN(work) *w)
     }
 }
 
-/* A panel of the weight for one chunk of channels, [channel][tap][PANEL]: all six passes read it from the second cache. */
-static void FN(gather_weights)(const FN(work) *w, size_t column)
+/* A panel of the weight for one chunk of channels, [channel][tap][PANEL]: all six passes read it from the second cache.
+ */
+static void FN(gather_weights)(const FN(work) * w, size_t column)
 {
     const rp_view *weight = w->conv->weight;
     const ptrdiff_t along = weight->stride[2], ahead = AHEAD * along;
@@ -101,8 +103,9 @@ static void FN(gather_weights)(const FN(work) *w, size_t column)
             __builtin_prefetch(at + ahead, 0, 2);
             __builtin_prefetch(at + ahead + 64 / sizeof(T), 0, 2);
             for (size_t j = 0; j < PANEL(T); j += LANES)
-                FN(lanes_store)(to + j, FN(fetch)(at + (ptrdiff_t)j * weight->stride[3], weight->stride[3],
-                                                  j < columns ? columns - j : 0));
+                FN(lanes_store)
+            (to + j,
+             FN(fetch)(at + (ptrdiff_t)j * weight->stride[3], weight->stride[3], j < columns ? columns - j : 0));
         }
 }
 
@@ -125,7 +128,7 @@ RP_INLINE void FN(weight_lanes)(size_t i, T *u, size_t point_step, const T *raw)
         FN(lanes_store)(u + j * point_step, out[j]);
 }
 
-RP_INLINE void FN(weights_at)(size_t i, const FN(work) *w)
+RP_INLINE void FN(weights_at)(size_t i, const FN(work) * w)
 {
     for (size_t c = 0; c < w->depth; c++)
         for (size_t j = 0; j < PANEL(T); j += LANES)
@@ -133,20 +136,32 @@ RP_INLINE void FN(weights_at)(size_t i, const FN(work) *w)
 }
 
 /* A constant i leaves of the first transform only what is needed. */
-static void FN(weights)(const FN(work) *w, size_t i)
+static void FN(weights)(const FN(work) * w, size_t i)
 {
     switch (i) {
-    case 0: FN(weights_at)(0, w); break;
-    case 1: FN(weights_at)(1, w); break;
-    case 2: FN(weights_at)(2, w); break;
-    case 3: FN(weights_at)(3, w); break;
-    case 4: FN(weights_at)(4, w); break;
-    default: FN(weights_at)(5, w); break;
+    case 0:
+        FN(weights_at)(0, w);
+        break;
+    case 1:
+        FN(weights_at)(1, w);
+        break;
+    case 2:
+        FN(weights_at)(2, w);
+        break;
+    case 3:
+        FN(weights_at)(3, w);
+        break;
+    case 4:
+        FN(weights_at)(4, w);
+        break;
+    default:
+        FN(weights_at)(5, w);
+        break;
     }
 }
 
 /* m = v u at points i * 6 .. i * 6 + 5; of a later chunk of channels, m = m + v u. */
-static void FN(products)(const FN(work) *w, size_t i)
+static void FN(products)(const FN(work) * w, size_t i)
 {
     const ptrdiff_t tile = (ptrdiff_t)w->room, filter = (ptrdiff_t)PANEL(T);
     const rp_dtype dtype = w->conv->x->dtype;
@@ -193,7 +208,7 @@ static void FN(output_lanes)(const T *m, size_t point_step, T *y, const rp_view 
     }
 }
 
-static void FN(outputs)(const FN(work) *w, size_t first)
+static void FN(outputs)(const FN(work) * w, size_t first)
 {
     const rp_conv *conv = w->conv;
     const rp_view *y = conv->y;
@@ -205,15 +220,16 @@ static void FN(outputs)(const FN(work) *w, size_t first)
         const size_t columns = conv->w.out - at.w < OUT ? conv->w.out - at.w : OUT;
 
         for (size_t k = first; k < last; k += LANES)
-            FN(output_lanes)(w->m + t * PANEL(T) + (k - first), w->m_point,
-                             (T *)y->data + (ptrdiff_t)at.n * y->stride[0] + (ptrdiff_t)at.h * y->stride[1] +
-                                 (ptrdiff_t)at.w * y->stride[2] + (ptrdiff_t)k * y->stride[3],
-                             y, rows, columns, last - k);
+            FN(output_lanes)
+        (w->m + t * PANEL(T) + (k - first), w->m_point,
+         (T *)y->data + (ptrdiff_t)at.n * y->stride[0] + (ptrdiff_t)at.h * y->stride[1] +
+             (ptrdiff_t)at.w * y->stride[2] + (ptrdiff_t)k * y->stride[3],
+         y, rows, columns, last - k);
     }
 }
 
 /* One block of tiles for one panel of filters. */
-static void FN(panel)(FN(work) *w, size_t column, bool first, size_t chunk)
+static void FN(panel)(FN(work) * w, size_t column, bool first, size_t chunk)
 {
     const size_t c = w->conv->c;
 
@@ -243,7 +259,8 @@ static void FN(block)(const rp_conv *conv, size_t tile, size_t tile_end, size_t 
 {
     const size_t chunk = conv->c < RP_CONV_CHUNK ? conv->c : RP_CONV_CHUNK;
     FN(work) w = {.conv = conv, .room = FN(odd_lines)(chunk), .u_point = FN(odd_lines)(chunk * PANEL(T))};
-    const size_t values = RP_SCRATCH_CACHED / sizeof(T) - TAPS * PANEL(T) * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
+    const size_t values =
+        RP_SCRATCH_CACHED / sizeof(T) - TAPS * PANEL(T) * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
     const size_t most = values / (POINTS * w.room + (POINTS + IN) * PANEL(T)), tiles = tile_end - tile;
     const size_t blocks = (tiles + most - 1) / most;
     T *memory = rp_scratch_borrow();

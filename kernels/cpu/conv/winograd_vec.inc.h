@@ -1,23 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The three one-dimensional transforms of CONTRACT 4.6 on values of type FN(lanes): a vector of channels or filters, or one
- * number at a level without vectors. */
+ * The three one-dimensional transforms of CONTRACT 4.6 on values of type FN(lanes): a vector of channels or filters, or
+ * one number at a level without vectors. */
 #ifdef VEC_BYTES
 typedef FN(vec) FN(lanes);
 #define LANES (VEC_BYTES / sizeof(T))
-RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c) { return FN(vec_fma)(FN(vec_all)(a), b, c); }
-RP_INLINE FN(lanes) FN(lanes_scale)(T a, FN(lanes) b) { return FN(vec_all)(a) * b; }
-RP_INLINE FN(lanes) FN(lanes_load)(const T *p) { return FN(vec_load)(p); }
-RP_INLINE void FN(lanes_store)(T *p, FN(lanes) v) { FN(vec_store)(p, v); }
+RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c)
+{
+    return FN(vec_fma)(FN(vec_all)(a), b, c);
+}
+RP_INLINE FN(lanes) FN(lanes_scale)(T a, FN(lanes) b)
+{
+    return FN(vec_all)(a) * b;
+}
+RP_INLINE FN(lanes) FN(lanes_load)(const T *p)
+{
+    return FN(vec_load)(p);
+}
+RP_INLINE void FN(lanes_store)(T *p, FN(lanes) v)
+{
+    FN(vec_store)(p, v);
+}
 #else
 typedef T FN(lanes);
 #define LANES ((size_t)1)
-RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c) { return FN(rp_fma)(a, b, c); }
-RP_INLINE FN(lanes) FN(lanes_scale)(T a, FN(lanes) b) { return a * b; }
-RP_INLINE FN(lanes) FN(lanes_load)(const T *p) { return *p; }
-RP_INLINE void FN(lanes_store)(T *p, FN(lanes) v) { *p = v; }
+RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c)
+{
+    return FN(rp_fma)(a, b, c);
+}
+RP_INLINE FN(lanes) FN(lanes_scale)(T a, FN(lanes) b)
+{
+    return a * b;
+}
+RP_INLINE FN(lanes) FN(lanes_load)(const T *p)
+{
+    return *p;
+}
+RP_INLINE void FN(lanes_store)(T *p, FN(lanes) v)
+{
+    *p = v;
+}
 #endif
 
-RP_INLINE void FN(turn_input)(FN(lanes) *to, const FN(lanes) *d)
+RP_INLINE void FN(turn_input)(FN(lanes) * to, const FN(lanes) * d)
 {
     const FN(lanes) d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3], d4 = d[4], d5 = d[5];
     const FN(lanes) p = FN(lanes_fma)((T)-2.25, d2, d4), q = FN(lanes_fma)((T)-2.25, d1, d3);
@@ -31,7 +55,7 @@ RP_INLINE void FN(turn_input)(FN(lanes) *to, const FN(lanes) *d)
     to[5] = FN(lanes_fma)((T)0.87890625, d1, FN(lanes_fma)((T)-2.640625, d3, d5));
 }
 
-RP_INLINE void FN(turn_weight)(FN(lanes) *to, const FN(lanes) *g)
+RP_INLINE void FN(turn_weight)(FN(lanes) * to, const FN(lanes) * g)
 {
     const FN(lanes) g0 = g[0], g1 = g[1], g2 = g[2];
     const FN(lanes) s = FN(lanes_fma)((T)0.390625, g2, g0), t = FN(lanes_fma)((T)2.25, g2, g0);
@@ -44,7 +68,7 @@ RP_INLINE void FN(turn_weight)(FN(lanes) *to, const FN(lanes) *g)
     to[5] = g2;
 }
 
-RP_INLINE void FN(turn_output)(FN(lanes) *to, const FN(lanes) *m)
+RP_INLINE void FN(turn_output)(FN(lanes) * to, const FN(lanes) * m)
 {
     const FN(lanes) m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3], m4 = m[4], m5 = m[5];
     const FN(lanes) s = m1 + m2, e = m1 - m2, p = m3 + m4, q = m3 - m4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pow, atan2 and hypot for one instruction set. In binary32 pow and atan2 go by blocks: a loop that vectorises tries all
- * elements and notes which are in doubt, some in 10^7 of them; those are decided one by one. */
+ * pow, atan2 and hypot for one instruction set. In binary32 pow and atan2 go by blocks: a loop that vectorises tries
+ * all elements and notes which are in doubt, some in 10^7 of them; those are decided one by one. */
 #include <string.h>
 
 #include "determinism/math_bivariate_f32_inline.h"
@@ -74,12 +74,21 @@ static void atan2_map_f32(const rp_walk *walk)
 }
 
 #include "kernels/type_f32.h"
-static inline float hypot_f32(float x, float y) { return rp_hypot_f32_inline(x, y); }
+static inline float hypot_f32(float x, float y)
+{
+    return rp_hypot_f32_inline(x, y);
+}
 RP_MAP2(hypot, T)
 
 #include "kernels/type_f64.h"
-static inline double atan2_f64(double y, double x) { return rp_atan2_f64_inline(y, x); }
-static inline double hypot_f64(double x, double y) { return rp_hypot_f64_inline(x, y); }
+static inline double atan2_f64(double y, double x)
+{
+    return rp_atan2_f64_inline(y, x);
+}
+static inline double hypot_f64(double x, double y)
+{
+    return rp_hypot_f64_inline(x, y);
+}
 RP_MAP2(atan2, T)
 RP_MAP2(hypot, T)
 

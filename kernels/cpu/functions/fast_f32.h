@@ -2,8 +2,8 @@
  * The binary32 elementary functions, most of the time: each works on a vector in sums of two binary32 (about 34 bits)
  * and says whether every lane is certain, that is, whether an error bound below and above round to the same binary32.
  * Where one is not (a percent of the vectors, and special values) the caller takes the whole vector the exact way,
- * determinism/math_f32_inline.h. Error bounds stand beside the tests; tests/determinism/prove_math.c proves the outcome over all
- * inputs. As table look-ups are by permutation, only levels with fast_vec.h have these. */
+ * determinism/math_f32_inline.h. Error bounds stand beside the tests; tests/determinism/prove_math.c proves the outcome
+ * over all inputs. As table look-ups are by permutation, only levels with fast_vec.h have these. */
 #ifndef KERNELS_CPU_FUNCTIONS_FAST_F32_H
 #define KERNELS_CPU_FUNCTIONS_FAST_F32_H
 
@@ -145,9 +145,9 @@ RP_INLINE fast_curve fast_near(const float (*table)[32], fast_f a, fast_f i)
     fast_f slope = fast_of_32(table[2], i), value = fast_of_32(table[1], i), c5 = fast_of_32(table[5], i);
     fast_f c4 = fast_of_32(table[4], i), c3 = fast_of_32(table[3], i), h, high, low;
 
-    FAST_FIRST(node) FAST_FIRST(slope) FAST_FIRST(value) FAST_FIRST(q)
-    FAST_FIRST(c6) FAST_FIRST(c5) FAST_FIRST(c4) FAST_FIRST(c3)
-    h = a - node;
+    FAST_FIRST(node)
+    FAST_FIRST(slope)
+    FAST_FIRST(value) FAST_FIRST(q) FAST_FIRST(c6) FAST_FIRST(c5) FAST_FIRST(c4) FAST_FIRST(c3) h = a - node;
     q = fast_fma(q, h, c6);
     high = fast_fma(slope, h, value);
     q = fast_fma(q, h, c5);

@@ -55,13 +55,13 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
     }
 }
 
-#define FAST_FORMULA(name, last)                                                                      \
-    static void name##_fast_f32(const rp_walk *walk)                                                  \
-    {                                                                                                 \
-        if (walk->step[0] == 1 && walk->step[1] == 1 && walk->step[last] == 1)                        \
-            formula_run(walk, name##_block);                                                          \
-        else                                                                                          \
-            name##_map_f32(walk);                                                                     \
+#define FAST_FORMULA(name, last) \
+    static void name##_fast_f32(const rp_walk *walk) \
+    { \
+        if (walk->step[0] == 1 && walk->step[1] == 1 && walk->step[last] == 1) \
+            formula_run(walk, name##_block); \
+        else \
+            name##_map_f32(walk); \
     }
 
 FAST_FORMULA(gelu, 1)

@@ -17,8 +17,10 @@ typedef fast_mask fast_way(fast_f *y, fast_f x);
 typedef void fast_exact(float *y); /* FAST_LANES elements in place */
 
 /* The uncertain lanes of y (bitmaps of vectors, in groups of 64) hold their inputs. They are gathered, computed exactly
- * side by side, and put back. The loop turns once for each vector that has any: a branch for each lane would cost more. */
-static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *uncertain, size_t vectors, fast_exact *exact)
+ * side by side, and put back. The loop turns once for each vector that has any: a branch for each lane would cost more.
+ */
+static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *uncertain, size_t vectors,
+                                                fast_exact *exact)
 {
     float some[FAST_BLOCK + FAST_LANES];
     uint32_t where[FAST_BLOCK + FAST_LANES];
@@ -28,7 +30,8 @@ static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *unce
         for (uint64_t which = fast_nonzero(uncertain + first); which != 0; which &= which - 1) {
             size_t v = first + (size_t)__builtin_ctzll(which);
 
-            count += fast_pick(some + count, where + count, y + v * FAST_LANES, (uint32_t)(v * FAST_LANES), uncertain[v]);
+            count +=
+                fast_pick(some + count, where + count, y + v * FAST_LANES, (uint32_t)(v * FAST_LANES), uncertain[v]);
         }
     fast_store(some + count, fast_all(0.5f)); /* an easy input of every function */
     for (size_t i = 0; i < count; i += FAST_LANES)
@@ -37,9 +40,9 @@ static __attribute__((noinline)) void fast_mend(float *y, const fast_lanes *unce
         y[where[i]] = some[i];
 }
 
-/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so two are woven
- * into each other, by a compiler that schedules before it allocates registers: GCC with -fschedule-insns, as kernels/CMakeLists.txt
- * has it for this level. Without that, and with clang, one by one is as fast or faster. */
+/* Vectors a turn of the loop. The chain of operations of one vector is longer than the processor looks ahead, so two
+ * are woven into each other, by a compiler that schedules before it allocates registers: GCC with -fschedule-insns, as
+ * kernels/CMakeLists.txt has it for this level. Without that, and with clang, one by one is as fast or faster. */
 #if FAST_LANES == 16 && defined(__GNUC__) && !defined(__clang__)
 enum { FAST_TURN = 2 };
 #else
@@ -106,18 +109,18 @@ RP_INLINE void fast_run(float *y, const float *x, size_t n, fast_way *fast, fast
         fast_rest(y + whole, x + whole, n - whole, fast, exact);
 }
 
-#define FAST_MAP(name)                                                              \
-    RP_FLAT static void name##_exact(float *y)                                      \
-    {                                                                               \
-        RP_EACH(i, FAST_LANES) y[i] = rp_##name##_f32(y[i]);                        \
-    }                                                                               \
-                                                                                    \
-    static void name##_fast_f32(const rp_walk *walk)                                \
-    {                                                                               \
-        if (walk->step[0] == 1 && walk->step[1] == 1)                               \
+#define FAST_MAP(name) \
+    RP_FLAT static void name##_exact(float *y) \
+    { \
+        RP_EACH(i, FAST_LANES) y[i] = rp_##name##_f32(y[i]); \
+    } \
+\
+    static void name##_fast_f32(const rp_walk *walk) \
+    { \
+        if (walk->step[0] == 1 && walk->step[1] == 1) \
             fast_run(walk->at[0], walk->at[1], walk->run, fast_##name, name##_exact); \
-        else                                                                        \
-            name##_map_f32(walk);                                                   \
+        else \
+            name##_map_f32(walk); \
     }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * More functions by the method of fast_f32.h: exp2, expm1, log2, log10, log1p, sin, cos and tan. As there, each says which
- * lanes are certain, the rest goes the exact way, and tests/determinism/prove_math.c and prove_math_more.c prove the outcome. */
+ * More functions by the method of fast_f32.h: exp2, expm1, log2, log10, log1p, sin, cos and tan. As there, each says
+ * which lanes are certain, the rest goes the exact way, and tests/determinism/prove_math.c and prove_math_more.c prove
+ * the outcome. */
 #ifndef KERNELS_CPU_FUNCTIONS_FAST_MORE_F32_H
 #define KERNELS_CPU_FUNCTIONS_FAST_MORE_F32_H
 
@@ -43,7 +44,8 @@ RP_INLINE fast_mask fast_expm1(fast_f *y, fast_f x)
     fast_power e = fast_exp_reduce(fast_least(fast_all(-32.0f), x), 0);
     fast_pair base = fast_sum_any(e.scale, fast_all(-1.0f)), p = fast_scaled(e, base.high);
     fast_f few = fast_most(e.scale * fast_all(0x1p-35f), fast_abs(base.high) * fast_all(0x1p-30f));
-    fast_f bound = fast_fma(fast_abs(p.high), fast_all(0x1p-46f), fast_fma(e.scale * e.r * e.r, fast_all(0x1p-23f), few));
+    fast_f bound =
+        fast_fma(fast_abs(p.high), fast_all(0x1p-46f), fast_fma(e.scale * e.r * e.r, fast_all(0x1p-23f), few));
 
     p.low = p.low + base.low;
     fast_mask certain = fast_settle(y, p, bound);
@@ -62,8 +64,8 @@ RP_INLINE fast_split fast_split_of(fast_f x)
 {
     fast_f u = fast_bits_sub(x, fast_bits(0x3F360000));
 
-    return (fast_split){fast_from_int(fast_int_right(u, 23)), fast_bits_sub(x, fast_bits_and(u, fast_bits((int)0xFF800000u))),
-                        fast_bits_right(u, 18), u};
+    return (fast_split){fast_from_int(fast_int_right(u, 23)),
+                        fast_bits_sub(x, fast_bits_and(u, fast_bits((int)0xFF800000u))), fast_bits_right(u, 18), u};
 }
 
 RP_INLINE fast_mask fast_positive(fast_f x)
@@ -88,7 +90,8 @@ RP_INLINE fast_mask fast_log_to(fast_f *y, fast_f r, fast_f head, fast_f tail, f
 
 RP_INLINE fast_mask fast_log2(fast_f *y, fast_f x)
 {
-    const fast_base base = {0x1.715476p+0f, 0x1.4ae0cp-26f, -0x1.715476p-1f, 0x1.ec709cp-2f, -0x1.71816cp-2f, 0x1.279d4ep-2f};
+    const fast_base base = {0x1.715476p+0f, 0x1.4ae0cp-26f,  -0x1.715476p-1f,
+                            0x1.ec709cp-2f, -0x1.71816cp-2f, 0x1.279d4ep-2f};
     fast_split s = fast_split_of(x);
     fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
     fast_f head = s.k + fast_of_32(log2_high, s.i);
@@ -99,7 +102,7 @@ RP_INLINE fast_mask fast_log2(fast_f *y, fast_f x)
 RP_INLINE fast_mask fast_log10(fast_f *y, fast_f x)
 {
     const fast_base base = {0x1.bcb7b2p-2f, -0x1.5b235ep-27f, -0x1.bcb7b2p-3f,
-                            0x1.287a76p-3f, -0x1.bcedd4p-4f, 0x1.63f48ep-4f};
+                            0x1.287a76p-3f, -0x1.bcedd4p-4f,  0x1.63f48ep-4f};
     fast_split s = fast_split_of(x);
     fast_f r = fast_fma(s.m, fast_of_32(log_over, s.i), fast_all(-1.0f));
     fast_f head = fast_fma(s.k, fast_all(0x1.344p-2f), fast_of_32(log10_high, s.i));
@@ -133,8 +136,8 @@ RP_INLINE fast_mask fast_log1p(fast_f *y, fast_f x)
 
 /* --- sin, cos and tan ------------------------------------------------------------------------------------------- */
 
-/* x = k pi/16 + r + rest for |x| < 2^17: k times the first part of pi/16 from x is exact. k is in the low bits of t; the
- * error is below lost. */
+/* x = k pi/16 + r + rest for |x| < 2^17: k times the first part of pi/16 from x is exact. k is in the low bits of t;
+ * the error is below lost. */
 typedef struct fast_angle {
     fast_f t, r, rest, lost, w, sine;
 } fast_angle;
@@ -151,7 +154,8 @@ RP_INLINE fast_angle fast_angle_of(fast_f x)
     return (fast_angle){t, r, rest, fast_abs(k) * fast_all(0x1.8p-52f), w, sine};
 }
 
-/* s cos r + c sin r, s and c with their low parts; cosine is cos r - 1, and sine with r sin r. |s| > |c r| or s is 0. */
+/* s cos r + c sin r, s and c with their low parts; cosine is cos r - 1, and sine with r sin r. |s| > |c r| or s is 0.
+ */
 RP_INLINE fast_pair fast_turn(fast_pair s, fast_pair c, fast_angle a, fast_f cosine)
 {
     fast_f high = fast_fma(c.high, a.r, s.high), low = fast_fma(c.high, a.r, s.high - high);

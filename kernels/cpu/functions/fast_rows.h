@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * e^(x - m) of a piece of a row, for the row kernels: in binary32 the fast way of fast_f32.h where the level has it, the
- * uncertain lanes exactly; else the exact way. The result may not overlap x. */
+ * e^(x - m) of a piece of a row, for the row kernels: in binary32 the fast way of fast_f32.h where the level has it,
+ * the uncertain lanes exactly; else the exact way. The result may not overlap x. */
 #ifndef KERNELS_CPU_FUNCTIONS_FAST_ROWS_H
 #define KERNELS_CPU_FUNCTIONS_FAST_ROWS_H
 
@@ -20,8 +20,8 @@ RP_FLAT static void exp_lanes(float *y)
     RP_EACH(i, FAST_LANES) y[i] = rp_exp_f32(y[i]);
 }
 
-/* Lanes that e^x takes from `fast` for certain, and those where it is 0 after rounding: below -104 it is less than half the
- * least binary32. Masks add such numbers, and the exact way would take a whole row of them. */
+/* Lanes that e^x takes from `fast` for certain, and those where it is 0 after rounding: below -104 it is less than half
+ * the least binary32. Masks add such numbers, and the exact way would take a whole row of them. */
 RP_INLINE fast_mask exp_certain(fast_f *result, fast_f x)
 {
     const fast_mask certain = fast_exp(result, x), nothing = fast_less(x, fast_all(-104.0f));

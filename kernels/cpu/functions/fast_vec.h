@@ -13,34 +13,91 @@
 typedef __m512 fast_f;
 typedef __mmask16 fast_mask;
 typedef uint16_t fast_lanes; /* a bit a lane */
-/* Has a look-up done before what follows, not where its value is used: the processor then finds more to do at once. With
- * the 16 registers of AVX2 it would not pay. */
+/* Has a look-up done before what follows, not where its value is used: the processor then finds more to do at once.
+ * With the 16 registers of AVX2 it would not pay. */
 #define FAST_FIRST(v) __asm__("" : "+v"(v));
-static inline fast_f fast_load(const float *p) { return _mm512_loadu_ps(p); }
-static inline void fast_store(float *p, fast_f v) { _mm512_storeu_ps(p, v); }
-static inline fast_f fast_all(float x) { return _mm512_set1_ps(x); }
-static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c) { return _mm512_fmadd_ps(a, b, c); }
-static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c) { return _mm512_fnmadd_ps(a, b, c); }
-static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c) { return _mm512_fnmsub_ps(a, b, c); }
-static inline fast_f fast_abs(fast_f x) { return _mm512_andnot_ps(fast_all(-0.0f), x); }
+static inline fast_f fast_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+static inline void fast_store(float *p, fast_f v)
+{
+    _mm512_storeu_ps(p, v);
+}
+static inline fast_f fast_all(float x)
+{
+    return _mm512_set1_ps(x);
+}
+static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c)
+{
+    return _mm512_fnmsub_ps(a, b, c);
+}
+static inline fast_f fast_abs(fast_f x)
+{
+    return _mm512_andnot_ps(fast_all(-0.0f), x);
+}
 /* The magnitude of x >= 0 with the sign of s. */
-static inline fast_f fast_signed(fast_f x, fast_f s) { return _mm512_or_ps(x, _mm512_and_ps(fast_all(-0.0f), s)); }
+static inline fast_f fast_signed(fast_f x, fast_f s)
+{
+    return _mm512_or_ps(x, _mm512_and_ps(fast_all(-0.0f), s));
+}
 /* x, at most or at least the limit; a NaN x stays. */
-static inline fast_f fast_most(fast_f limit, fast_f x) { return _mm512_min_ps(limit, x); }
-static inline fast_f fast_least(fast_f limit, fast_f x) { return _mm512_max_ps(limit, x); }
+static inline fast_f fast_most(fast_f limit, fast_f x)
+{
+    return _mm512_min_ps(limit, x);
+}
+static inline fast_f fast_least(fast_f limit, fast_f x)
+{
+    return _mm512_max_ps(limit, x);
+}
 /* An approximation of 1/x to a relative 2^-11 at least. */
-static inline fast_f fast_over(fast_f x) { return _mm512_rcp14_ps(x); }
+static inline fast_f fast_over(fast_f x)
+{
+    return _mm512_rcp14_ps(x);
+}
 /* The same to 2^-14 at least. */
-static inline fast_f fast_over_14(fast_f x) { return _mm512_rcp14_ps(x); }
+static inline fast_f fast_over_14(fast_f x)
+{
+    return _mm512_rcp14_ps(x);
+}
 /* a b + c where the mask is set, else c. */
-static inline fast_f fast_fma_where(fast_mask m, fast_f a, fast_f b, fast_f c) { return _mm512_mask3_fmadd_ps(a, b, c, m); }
-static inline fast_mask fast_equal(fast_f a, fast_f b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
-static inline fast_mask fast_less(fast_f a, fast_f b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-static inline fast_mask fast_both(fast_mask a, fast_mask b) { return (fast_mask)(a & b); }
-static inline fast_mask fast_either(fast_mask a, fast_mask b) { return (fast_mask)(a | b); }
+static inline fast_f fast_fma_where(fast_mask m, fast_f a, fast_f b, fast_f c)
+{
+    return _mm512_mask3_fmadd_ps(a, b, c, m);
+}
+static inline fast_mask fast_equal(fast_f a, fast_f b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+static inline fast_mask fast_less(fast_f a, fast_f b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+static inline fast_mask fast_both(fast_mask a, fast_mask b)
+{
+    return (fast_mask)(a & b);
+}
+static inline fast_mask fast_either(fast_mask a, fast_mask b)
+{
+    return (fast_mask)(a | b);
+}
 /* Bit i for lane i where the mask is not set. */
-static inline fast_lanes fast_others(fast_mask m) { return (fast_mask)~m; }
-static inline fast_f fast_select(fast_mask m, fast_f yes, fast_f no) { return _mm512_mask_blend_ps(m, no, yes); }
+static inline fast_lanes fast_others(fast_mask m)
+{
+    return (fast_mask)~m;
+}
+static inline fast_f fast_select(fast_mask m, fast_f yes, fast_f no)
+{
+    return _mm512_mask_blend_ps(m, no, yes);
+}
 /* Entry (bits of i) mod 16 or 32 of the table. */
 static inline fast_f fast_of_16(const float *table, fast_f i)
 {
@@ -51,8 +108,14 @@ static inline fast_f fast_of_32(const float *table, fast_f i)
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(i), _mm512_load_ps(table + 16));
 }
 /* Integer operations on the bits. */
-static inline fast_f fast_bits(int u) { return _mm512_castsi512_ps(_mm512_set1_epi32(u)); }
-static inline fast_f fast_bits_and(fast_f a, fast_f b) { return _mm512_and_ps(a, b); }
+static inline fast_f fast_bits(int u)
+{
+    return _mm512_castsi512_ps(_mm512_set1_epi32(u));
+}
+static inline fast_f fast_bits_and(fast_f a, fast_f b)
+{
+    return _mm512_and_ps(a, b);
+}
 static inline fast_f fast_bits_add(fast_f a, fast_f b)
 {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
@@ -65,7 +128,10 @@ static inline fast_f fast_bits_sub(fast_f a, fast_f b)
 #define fast_bits_right(a, n) _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_castps_si512(a), n))
 /* Bits as a signed integer: shifted right, and as a number. */
 #define fast_int_right(a, n) _mm512_castsi512_ps(_mm512_srai_epi32(_mm512_castps_si512(a), n))
-static inline fast_f fast_from_int(fast_f a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
+static inline fast_f fast_from_int(fast_f a)
+{
+    return _mm512_cvtepi32_ps(_mm512_castps_si512(a));
+}
 static inline fast_mask fast_int_less(fast_f a, fast_f b)
 {
     return _mm512_cmplt_epi32_mask(_mm512_castps_si512(a), _mm512_castps_si512(b));
@@ -77,7 +143,8 @@ static inline uint64_t fast_nonzero(const fast_lanes *lanes)
 
     return (uint64_t)_mm512_test_epi16_mask(low, low) | (uint64_t)_mm512_test_epi16_mask(high, high) << 32;
 }
-/* The given lanes of the vector at p side by side, their numbers from base, and how many they are. Writes a whole vector. */
+/* The given lanes of the vector at p side by side, their numbers from base, and how many they are. Writes a whole
+ * vector. */
 static inline size_t fast_pick(float *to, uint32_t *number, const float *p, uint32_t base, fast_lanes lanes)
 {
     __m512i each = _mm512_add_epi32(_mm512_set1_epi32((int)base),
@@ -94,32 +161,92 @@ typedef __m256 fast_f;
 typedef __m256 fast_mask;
 typedef uint8_t fast_lanes;
 #define FAST_FIRST(v)
-static inline fast_f fast_load(const float *p) { return _mm256_loadu_ps(p); }
-static inline void fast_store(float *p, fast_f v) { _mm256_storeu_ps(p, v); }
-static inline fast_f fast_all(float x) { return _mm256_set1_ps(x); }
-static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c) { return _mm256_fmadd_ps(a, b, c); }
-static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c) { return _mm256_fnmadd_ps(a, b, c); }
-static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c) { return _mm256_fnmsub_ps(a, b, c); }
-static inline fast_f fast_abs(fast_f x) { return _mm256_andnot_ps(fast_all(-0.0f), x); }
-static inline fast_f fast_signed(fast_f x, fast_f s) { return _mm256_or_ps(x, _mm256_and_ps(fast_all(-0.0f), s)); }
-static inline fast_f fast_most(fast_f limit, fast_f x) { return _mm256_min_ps(limit, x); }
-static inline fast_f fast_least(fast_f limit, fast_f x) { return _mm256_max_ps(limit, x); }
-static inline fast_f fast_over(fast_f x) { return _mm256_rcp_ps(x); }
+static inline fast_f fast_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+static inline void fast_store(float *p, fast_f v)
+{
+    _mm256_storeu_ps(p, v);
+}
+static inline fast_f fast_all(float x)
+{
+    return _mm256_set1_ps(x);
+}
+static inline fast_f fast_fma(fast_f a, fast_f b, fast_f c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+static inline fast_f fast_fnma(fast_f a, fast_f b, fast_f c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+static inline fast_f fast_fnms(fast_f a, fast_f b, fast_f c)
+{
+    return _mm256_fnmsub_ps(a, b, c);
+}
+static inline fast_f fast_abs(fast_f x)
+{
+    return _mm256_andnot_ps(fast_all(-0.0f), x);
+}
+static inline fast_f fast_signed(fast_f x, fast_f s)
+{
+    return _mm256_or_ps(x, _mm256_and_ps(fast_all(-0.0f), s));
+}
+static inline fast_f fast_most(fast_f limit, fast_f x)
+{
+    return _mm256_min_ps(limit, x);
+}
+static inline fast_f fast_least(fast_f limit, fast_f x)
+{
+    return _mm256_max_ps(limit, x);
+}
+static inline fast_f fast_over(fast_f x)
+{
+    return _mm256_rcp_ps(x);
+}
 static inline fast_f fast_over_14(fast_f x)
 {
     fast_f over = _mm256_rcp_ps(x);
 
     return fast_fma(fast_fnma(x, over, fast_all(1.0f)), over, over);
 }
-static inline fast_f fast_fma_where(fast_mask m, fast_f a, fast_f b, fast_f c) { return fast_fma(_mm256_and_ps(m, a), b, c); }
-static inline fast_mask fast_equal(fast_f a, fast_f b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
-static inline fast_mask fast_less(fast_f a, fast_f b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-static inline fast_mask fast_both(fast_mask a, fast_mask b) { return _mm256_and_ps(a, b); }
-static inline fast_mask fast_either(fast_mask a, fast_mask b) { return _mm256_or_ps(a, b); }
-static inline fast_lanes fast_others(fast_mask m) { return (fast_lanes)~_mm256_movemask_ps(m); }
-static inline fast_f fast_select(fast_mask m, fast_f yes, fast_f no) { return _mm256_blendv_ps(no, yes, m); }
-static inline fast_f fast_bits(int u) { return _mm256_castsi256_ps(_mm256_set1_epi32(u)); }
-static inline fast_f fast_bits_and(fast_f a, fast_f b) { return _mm256_and_ps(a, b); }
+static inline fast_f fast_fma_where(fast_mask m, fast_f a, fast_f b, fast_f c)
+{
+    return fast_fma(_mm256_and_ps(m, a), b, c);
+}
+static inline fast_mask fast_equal(fast_f a, fast_f b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+static inline fast_mask fast_less(fast_f a, fast_f b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+static inline fast_mask fast_both(fast_mask a, fast_mask b)
+{
+    return _mm256_and_ps(a, b);
+}
+static inline fast_mask fast_either(fast_mask a, fast_mask b)
+{
+    return _mm256_or_ps(a, b);
+}
+static inline fast_lanes fast_others(fast_mask m)
+{
+    return (fast_lanes)~_mm256_movemask_ps(m);
+}
+static inline fast_f fast_select(fast_mask m, fast_f yes, fast_f no)
+{
+    return _mm256_blendv_ps(no, yes, m);
+}
+static inline fast_f fast_bits(int u)
+{
+    return _mm256_castsi256_ps(_mm256_set1_epi32(u));
+}
+static inline fast_f fast_bits_and(fast_f a, fast_f b)
+{
+    return _mm256_and_ps(a, b);
+}
 static inline fast_f fast_bits_add(fast_f a, fast_f b)
 {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
@@ -131,7 +258,10 @@ static inline fast_f fast_bits_sub(fast_f a, fast_f b)
 #define fast_bits_left(a, n) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), n))
 #define fast_bits_right(a, n) _mm256_castsi256_ps(_mm256_srli_epi32(_mm256_castps_si256(a), n))
 #define fast_int_right(a, n) _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(a), n))
-static inline fast_f fast_from_int(fast_f a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
+static inline fast_f fast_from_int(fast_f a)
+{
+    return _mm256_cvtepi32_ps(_mm256_castps_si256(a));
+}
 static inline fast_mask fast_int_less(fast_f a, fast_f b)
 {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_castps_si256(b), _mm256_castps_si256(a)));

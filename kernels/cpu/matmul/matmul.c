@@ -14,8 +14,8 @@
 
 #include "kernels/cpu/matmul/matmul_zip.h"
 
-/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed b
- * lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
+/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed
+ * b lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
  * half of what a block of b has room for: together they would fill the third cache. */
 #define B_BYTES ((size_t)4096 * 1024)
 #define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
@@ -25,7 +25,7 @@ enum {
     THIN_ROWS = 4,       /* up to here b is not worth packing */
     IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
     APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
-    Y_AHEAD = 128        /* steps of k before its end at which a tile fetches its outputs */
+    Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
 };
 
 #include "kernels/type_f32.h"

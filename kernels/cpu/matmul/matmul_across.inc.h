@@ -6,7 +6,7 @@ enum { FN(ACROSS_AHEAD) = 1024 / sizeof(T) }; /* how far before its use a line i
 
 /* Chains over the first k of the `left` values that b still has; the last of them may be less than a square. Lines are
  * fetched in the order of reading: behind the end of these rows lie the next ones. */
-RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) *chain, const T *a, ptrdiff_t a_row, ptrdiff_t a_col, const T *b,
+RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) * chain, const T *a, ptrdiff_t a_row, ptrdiff_t a_col, const T *b,
                                 ptrdiff_t b_col, size_t k, size_t left)
 {
     size_t l = 0;
@@ -26,8 +26,8 @@ RP_INLINE void FN(across_chunk)(size_t rows, FN(vec) *chain, const T *a, ptrdiff
         for (size_t s = 0; s < WIDTH; s++) {
             RP_UNROLL
             for (size_t i = 0; i < rows; i++)
-                chain[i] = FN(vec_fma)(FN(vec_all)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)(l + s) * a_col]), square[s],
-                                       chain[i]);
+                chain[i] =
+                    FN(vec_fma)(FN(vec_all)(a[(ptrdiff_t)i * a_row + (ptrdiff_t)(l + s) * a_col]), square[s], chain[i]);
         }
     }
     if (l < k) {
@@ -56,8 +56,8 @@ RP_INLINE void FN(across_group)(size_t rows, const rp_matmul *p, const T *a, con
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             chain[i] = FN(vec_all)(0);
-        FN(across_chunk)(rows, chain, a + (ptrdiff_t)start * p->a_col, p->a_row, p->a_col, b + start, p->b_col, k,
-                         p->k - start);
+        FN(across_chunk)
+        (rows, chain, a + (ptrdiff_t)start * p->a_col, p->a_row, p->a_col, b + start, p->b_col, k, p->k - start);
         RP_UNROLL
         for (size_t i = 0; i < rows; i++)
             sum[i] = start == 0 ? chain[i] : FN(vec_add)(sum[i], chain[i]);
@@ -97,10 +97,18 @@ static void FN(across)(const rp_matmul *p, size_t row, size_t row_end, size_t co
 
     for (; column + WIDTH <= column_end; column += WIDTH) {
         switch (row_end - row) {
-        case 1: FN(across_group)(1, p, a, b, y); break;
-        case 2: FN(across_group)(2, p, a, b, y); break;
-        case 3: FN(across_group)(3, p, a, b, y); break;
-        default: FN(across_group)(4, p, a, b, y); break;
+        case 1:
+            FN(across_group)(1, p, a, b, y);
+            break;
+        case 2:
+            FN(across_group)(2, p, a, b, y);
+            break;
+        case 3:
+            FN(across_group)(3, p, a, b, y);
+            break;
+        default:
+            FN(across_group)(4, p, a, b, y);
+            break;
         }
         b += (ptrdiff_t)WIDTH * p->b_col;
         y += (ptrdiff_t)WIDTH * p->y_col;

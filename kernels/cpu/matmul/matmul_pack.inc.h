@@ -2,8 +2,9 @@
  * Packing for one type: operands laid out as the tile reads them, one k after the other. Where the source runs along k
  * this is a transposition, done in registers on squares of vectors. */
 
-/* Transposes WIDTH vectors: log2(WIDTH) perfect shuffles, each interleaving the first half of the rows with the second. */
-RP_INLINE void FN(transpose_square)(FN(vec) *rows)
+/* Transposes WIDTH vectors: log2(WIDTH) perfect shuffles, each interleaving the first half of the rows with the second.
+ */
+RP_INLINE void FN(transpose_square)(FN(vec) * rows)
 {
     RP_UNROLL
     for (size_t stage = 1; stage < WIDTH; stage *= 2) {

@@ -12,9 +12,9 @@ static bool merge_batch(rp_matmul_plan *plan)
     rp_view *a = &plan->in[0], *b = &plan->in[1], *y = &plan->out;
     const int d = y->rank - 3;
 
-    if (d < 0 || (y->shape[d] != 1 && (b->stride[d] != 0 ||
-                                       a->stride[d] != a->stride[d + 1] * (ptrdiff_t)a->shape[d + 1] ||
-                                       y->stride[d] != y->stride[d + 1] * (ptrdiff_t)y->shape[d + 1])))
+    if (d < 0 ||
+        (y->shape[d] != 1 && (b->stride[d] != 0 || a->stride[d] != a->stride[d + 1] * (ptrdiff_t)a->shape[d + 1] ||
+                              y->stride[d] != y->stride[d + 1] * (ptrdiff_t)y->shape[d + 1])))
         return false;
     a->shape[d + 1] *= y->shape[d];
     y->shape[d + 1] *= y->shape[d];

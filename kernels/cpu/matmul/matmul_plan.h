@@ -11,7 +11,8 @@ typedef struct rp_matmul_plan {
     rp_view in[2], out; /* batch axes that are rows of one larger product are merged into them */
     bool swapped;       /* the transposed product is computed: y^T = b^T a^T */
     size_t batches, m, n, strips;
-    size_t panel, panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
+    size_t panel,
+        panels; /* strips are whole panels: strip s is panels [panels * s / strips, panels * (s + 1) / strips) */
 } rp_matmul_plan;
 
 /* Columns come in panels; a strip has at most `widest` columns. */

@@ -15,8 +15,8 @@ enum {
 
 /* A block of RP_SCRATCH_BYTES, aligned to a page; NULL when all are lent. */
 void *rp_scratch_borrow(void);
-/* For who is about to fill megabytes of a block: pages first touched from here on are large where the system has them, which
- * saves address translation. Not for small work, as clearing a large page takes a tenth of a millisecond. */
+/* For who is about to fill megabytes of a block: pages first touched from here on are large where the system has them,
+ * which saves address translation. Not for small work, as clearing a large page takes a tenth of a millisecond. */
 void rp_scratch_prefer_huge(void);
 void rp_scratch_return(void *block); /* NULL is fine */
 

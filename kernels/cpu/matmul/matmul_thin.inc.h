@@ -50,11 +50,12 @@ RP_INLINE void FN(thin_chunk)(size_t rows, T *sum, size_t width, const T *a, ptr
 
     memset(sum, 0, rows * width * sizeof *sum);
     for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
-        FN(thin_steps)(rows, FN(THIN_STEPS), sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col,
-                       b + (ptrdiff_t)l * b_row, b_row, columns);
+        FN(thin_steps)
+    (rows, FN(THIN_STEPS), sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row,
+     columns);
     for (; l < k; l++)
-        FN(thin_steps)(rows, 1, sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row,
-                       columns);
+        FN(thin_steps)
+    (rows, 1, sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row, columns);
 }
 
 /* One chunk of k: y = or += its chains. */
@@ -68,10 +69,18 @@ static void FN(thin_part)(const rp_matmul *p, size_t row, size_t rows, size_t co
     const size_t width = FN(THIN_SUMS) / rows;
 
     switch (rows) {
-    case 1: FN(thin_chunk)(1, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
-    case 2: FN(thin_chunk)(2, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
-    case 3: FN(thin_chunk)(3, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
-    default: FN(thin_chunk)(4, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns); break;
+    case 1:
+        FN(thin_chunk)(1, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
+        break;
+    case 2:
+        FN(thin_chunk)(2, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
+        break;
+    case 3:
+        FN(thin_chunk)(3, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
+        break;
+    default:
+        FN(thin_chunk)(4, sum, width, a, p->a_row, p->a_col, b, p->b_row, k, columns);
+        break;
     }
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
@@ -122,10 +131,10 @@ static void FN(thin_part_bf16)(const rp_matmul *p, size_t row, size_t rows, size
         }
         for (size_t i = 0; i < rows; i++)
             if (steps == FN(THIN_STEPS))
-                FN(thin_steps)(1, FN(THIN_STEPS), sum + i * COLUMNS, COLUMNS, wide_a[i], 0, 1, wide_b[0], COLUMNS, columns);
-            else
-                for (size_t s = 0; s < steps; s++)
-                    FN(thin_steps)(1, 1, sum + i * COLUMNS, COLUMNS, &wide_a[i][s], 0, 1, wide_b[s], COLUMNS, columns);
+                FN(thin_steps)
+        (1, FN(THIN_STEPS), sum + i * COLUMNS, COLUMNS, wide_a[i], 0, 1, wide_b[0], COLUMNS, columns);
+        else for (size_t s = 0; s < steps; s++)
+            FN(thin_steps)(1, 1, sum + i * COLUMNS, COLUMNS, &wide_a[i][s], 0, 1, wide_b[s], COLUMNS, columns);
     }
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
@@ -141,6 +150,7 @@ static void FN(thin_bf16)(const rp_matmul *p, size_t row, size_t row_end, size_t
 
     for (; column < column_end; column += width)
         for (size_t start = 0; start == 0 || start < p->k; start += RP_MATMUL_CHUNK)
-            FN(thin_part_bf16)(p, row, row_end - row, column, column_end - column < width ? column_end - column : width,
-                               start, p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK);
+            FN(thin_part_bf16)
+    (p, row, row_end - row, column, column_end - column < width ? column_end - column : width, start,
+     p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK);
 }

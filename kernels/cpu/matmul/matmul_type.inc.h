@@ -26,7 +26,7 @@ typedef struct FN(strip) {
 
 /* y = or += the chains of rows x vecs vectors of outputs. unit: the rows of a lie beside one another, as if packed.
  * copy: the panel is packed on the way, which hides the wait for memory behind the arithmetic. */
-RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
+RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
 {
     const T *a = s->a, *b = s->b, *ahead = s->ahead;
     const ptrdiff_t a_row = unit ? 1 : s->a_row, a_col = unit ? s->a_col : 1, b_step = s->b_step;
@@ -65,7 +65,8 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
         if (step == 0)
             break;
         RP_UNROLL /* late, or the operands drive the outputs out of the first cache again */
-        for (size_t i = 0; i < rows; i++) {
+            for (size_t i = 0; i < rows; i++)
+        {
             __builtin_prefetch(y + (ptrdiff_t)i * s->y_row, 1);
             if (vecs == 2)
                 __builtin_prefetch(y + (ptrdiff_t)i * s->y_row + WIDTH, 1);
@@ -83,21 +84,28 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool unit, bool copy, const FN
 
 /* A function for every number of rows, so that none is wasted on padding. */
 #define ROWS_CASE(n) \
-    case n: FN(tile)(n, vecs, unit, copy, s); break;
+    case n: \
+        FN(tile)(n, vecs, unit, copy, s); \
+        break;
 
-RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) *s)
+RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, const FN(strip) * s)
 {
     switch (rows) {
-        ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
+        ROWS_CASE(1)
+        ROWS_CASE(2)
+        ROWS_CASE(3)
+        ROWS_CASE(4)
+        ROWS_CASE(5)
 #if TILE_ROWS == 12
-        ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+            ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
 #endif
-    default: FN(tile)(TILE_ROWS, vecs, unit, copy, s); break;
+                default : FN(tile)(TILE_ROWS, vecs, unit, copy, s);
+        break;
     }
 }
 #undef ROWS_CASE
 
-static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) *s)
+static void FN(tile_any)(size_t rows, size_t vecs, const FN(strip) * s)
 {
     const bool unit = s->a_row == 1;
 
@@ -123,17 +131,17 @@ typedef struct FN(part) {
     bool bf16;       /* the operands are, and are widened while they are packed */
     T *packed_b, *packed_a;
     size_t room_b, room_a; /* columns; elements */
-    bool in_place; /* rows of a are read where they lie */
-    size_t column; /* the first of those that meet them */
+    bool in_place;         /* rows of a are read where they lie */
+    size_t column;         /* the first of those that meet them */
 } FN(part);
 
-static size_t FN(tile_start)(const FN(part) *w, size_t tile)
+static size_t FN(tile_start)(const FN(part) * w, size_t tile)
 {
     return w->row + tile * w->base + (tile < w->extra ? tile : w->extra);
 }
 
 /* A tile whose columns are fewer than its vectors, or have a stride in y, is computed beside y and copied. */
-static void FN(tile_aside)(const FN(part) *w, size_t row, size_t rows, size_t column, size_t columns, FN(strip) *s)
+static void FN(tile_aside)(const FN(part) * w, size_t row, size_t rows, size_t column, size_t columns, FN(strip) * s)
 {
     const ptrdiff_t y_row = w->p->y_row, y_col = w->p->y_col;
     T *y = (T *)w->p->y + (ptrdiff_t)row * y_row + (ptrdiff_t)column * y_col;
@@ -161,7 +169,7 @@ typedef enum FN(supply) {
     FN(APART)     /* they are packed first */
 } FN(supply);
 
-static FN(supply) FN(supply_of)(const FN(part) *w, size_t columns)
+static FN(supply) FN(supply_of)(const FN(part) * w, size_t columns)
 {
     const ptrdiff_t b_row = w->p->b_row;
 
@@ -174,7 +182,7 @@ static FN(supply) FN(supply_of)(const FN(part) *w, size_t columns)
 }
 
 /* FN(pack) of an operand, from element `from` on. */
-static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const void *operand, ptrdiff_t from,
+static void FN(pack_operand)(const FN(part) * w, T *to, size_t to_step, const void *operand, ptrdiff_t from,
                              ptrdiff_t across, ptrdiff_t along, size_t count)
 {
     if (w->bf16)
@@ -184,7 +192,7 @@ static void FN(pack_operand)(const FN(part) *w, T *to, size_t to_step, const voi
 }
 
 /* Tiles [tile, tile_end) of one panel. */
-static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed)
+static void FN(panel)(const FN(part) * w, size_t tile, size_t tile_end, size_t column, size_t columns, T *packed)
 {
     const rp_matmul *p = w->p;
     const FN(supply) supply = FN(supply_of)(w, columns);
@@ -201,19 +209,20 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
         const T *a = w->bf16 ? NULL : (const T *)p->a + (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col;
         const T *next_panel = packed + PANEL * RP_MATMUL_CHUNK + (tile_end - tile) % 2 * WIDTH * w->k;
         const T *ahead = w->in_place && column == w->column ? a + (ptrdiff_t)rows * p->a_row
-                         : supply == FN(IN_PLACE) ? a + (ptrdiff_t)p->m * p->a_row
-                                                  : next_panel;
-        FN(strip) s = {.a = w->in_place ? a : packed_a,
-                       .b = as_it_lies ? b : packed,
-                       .ahead = ahead,
-                       .a_row = w->in_place ? p->a_row : 1,
-                       .a_col = w->in_place ? p->a_col : (ptrdiff_t)rows,
-                       .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
-                       .copy = fuse ? packed : NULL,
-                       .k = w->k,
-                       .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
-                       .y_row = p->y_row,
-                       .first = w->start == 0};
+                         : supply == FN(IN_PLACE)           ? a + (ptrdiff_t)p->m * p->a_row
+                                                            : next_panel;
+        FN(strip)
+        s = {.a = w->in_place ? a : packed_a,
+             .b = as_it_lies ? b : packed,
+             .ahead = ahead,
+             .a_row = w->in_place ? p->a_row : 1,
+             .a_col = w->in_place ? p->a_col : (ptrdiff_t)rows,
+             .b_step = as_it_lies ? p->b_row : (ptrdiff_t)PANEL,
+             .copy = fuse ? packed : NULL,
+             .k = w->k,
+             .y = (T *)p->y + (ptrdiff_t)row * p->y_row + (ptrdiff_t)column,
+             .y_row = p->y_row,
+             .first = w->start == 0};
 
         if (aside)
             FN(tile_aside)(w, row, rows, column, columns, &s);
@@ -223,7 +232,7 @@ static void FN(panel)(const FN(part) *w, size_t tile, size_t tile_end, size_t co
     }
 }
 
-static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
+static void FN(pack_rows)(const FN(part) * w, size_t tile, size_t tile_end)
 {
     const rp_matmul *p = w->p;
     T *to = w->packed_a;
@@ -231,15 +240,15 @@ static void FN(pack_rows)(const FN(part) *w, size_t tile, size_t tile_end)
     for (; tile < tile_end; tile++) {
         const size_t row = FN(tile_start)(w, tile), rows = FN(tile_start)(w, tile + 1) - row;
 
-        FN(pack_operand)(w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row,
-                         p->a_col, rows);
+        FN(pack_operand)
+        (w, to, rows, p->a, (ptrdiff_t)row * p->a_row + (ptrdiff_t)w->start * p->a_col, p->a_row, p->a_col, rows);
         to += rows * w->k;
     }
 }
 
-/* Whether rows of a that meet so many columns are read in place: packing them would cost more than it saves. Of more than
- * a few panels only rows that do not drive each other out of the first cache. */
-static bool FN(reads_in_place)(const FN(part) *w, size_t columns)
+/* Whether rows of a that meet so many columns are read in place: packing them would cost more than it saves. Of more
+ * than a few panels only rows that do not drive each other out of the first cache. */
+static bool FN(reads_in_place)(const FN(part) * w, size_t columns)
 {
     const bool apart = w->p->a_row % (ptrdiff_t)(4096 / sizeof(T)) != 0;
 
@@ -250,9 +259,9 @@ static bool FN(reads_in_place)(const FN(part) *w, size_t columns)
     return w->p->a_col == 1 && columns <= (apart ? (size_t)APART_PANELS : (size_t)IN_PLACE_PANELS) * PANEL;
 }
 
-/* One chunk of k for at most room_b columns. Where one block of rows is all, a panel of b is used up before the next one is
- * packed, in the same place. */
-static void FN(chunk)(FN(part) *w, size_t column, size_t columns)
+/* One chunk of k for at most room_b columns. Where one block of rows is all, a panel of b is used up before the next
+ * one is packed, in the same place. */
+static void FN(chunk)(FN(part) * w, size_t column, size_t columns)
 {
     const size_t room = w->room_a / (TILE_ROWS * (w->k > 0 ? w->k : 1));
     const size_t next = w->tiles > room ? RP_MATMUL_CHUNK : 0;
@@ -269,7 +278,7 @@ static void FN(chunk)(FN(part) *w, size_t column, size_t columns)
     }
 }
 
-static void FN(packed)(FN(part) *w, size_t column, size_t column_end)
+static void FN(packed)(FN(part) * w, size_t column, size_t column_end)
 {
     for (; column < column_end; column += w->room_b) {
         const size_t columns = column_end - column < w->room_b ? column_end - column : w->room_b;
@@ -284,7 +293,7 @@ static void FN(packed)(FN(part) *w, size_t column, size_t column_end)
 }
 
 /* Without a borrowed block: one panel and one tile at a time. */
-static void FN(packed_on_stack)(FN(part) *w, size_t column, size_t column_end)
+static void FN(packed_on_stack)(FN(part) * w, size_t column, size_t column_end)
 {
     _Alignas(64) T b[RP_MATMUL_CHUNK * PANEL];
     _Alignas(64) T a[RP_MATMUL_CHUNK * TILE_ROWS + WIDTH];

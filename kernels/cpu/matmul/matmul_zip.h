@@ -27,9 +27,21 @@
 #endif
 #define ZIP(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
-static inline vec_f32 vec_zip_low_f32(vec_f32 a, vec_f32 b) { return ZIP(a, b, ZIP_F32(LOW)); }
-static inline vec_f32 vec_zip_high_f32(vec_f32 a, vec_f32 b) { return ZIP(a, b, ZIP_F32(HIGH)); }
-static inline vec_f64 vec_zip_low_f64(vec_f64 a, vec_f64 b) { return ZIP(a, b, ZIP_F64(LOW)); }
-static inline vec_f64 vec_zip_high_f64(vec_f64 a, vec_f64 b) { return ZIP(a, b, ZIP_F64(HIGH)); }
+static inline vec_f32 vec_zip_low_f32(vec_f32 a, vec_f32 b)
+{
+    return ZIP(a, b, ZIP_F32(LOW));
+}
+static inline vec_f32 vec_zip_high_f32(vec_f32 a, vec_f32 b)
+{
+    return ZIP(a, b, ZIP_F32(HIGH));
+}
+static inline vec_f64 vec_zip_low_f64(vec_f64 a, vec_f64 b)
+{
+    return ZIP(a, b, ZIP_F64(LOW));
+}
+static inline vec_f64 vec_zip_high_f64(vec_f64 a, vec_f64 b)
+{
+    return ZIP(a, b, ZIP_F64(HIGH));
+}
 
 #endif

@@ -23,15 +23,15 @@ static size_t channel_cost(const rp_kernel_args *args)
     return 1 + 12 * rp_view_count(&rows);
 }
 
-#define BATCH_NORM(name)                                                                                 \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                         \
-    {                                                                                                    \
-        for (size_t c = begin; c < end; c++)                                                             \
-            if (args->out[0].dtype == RP_F32)                                                            \
-                name##_f32(args, (ptrdiff_t)c);                                                          \
-            else                                                                                         \
-                name##_f64(args, (ptrdiff_t)c);                                                          \
-    }                                                                                                    \
+#define BATCH_NORM(name) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        for (size_t c = begin; c < end; c++) \
+            if (args->out[0].dtype == RP_F32) \
+                name##_f32(args, (ptrdiff_t)c); \
+            else \
+                name##_f64(args, (ptrdiff_t)c); \
+    } \
     RP_DEFINE_KERNEL(name, channel_items, name##_run, channel_cost)
 
 BATCH_NORM(batch_norm);

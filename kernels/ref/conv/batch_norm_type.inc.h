@@ -44,8 +44,9 @@ static void FN(normalise)(const rp_kernel_args *args, ptrdiff_t c, T mean, T r)
 /* in: x, gamma, beta, mean, var; out: y */
 static void FN(batch_norm)(const rp_kernel_args *args, ptrdiff_t c)
 {
-    FN(normalise)(args, c, *FN(of_channel)(&args->in[3], c),
-                  FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &args->attr[0]));
+    FN(normalise)
+    (args, c, *FN(of_channel)(&args->in[3], c),
+     FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &args->attr[0]));
 }
 
 /* in: x, gamma, beta; out: y, mean, var: mean = sum(x) / N, var = sum((x - mean)^2) / N */

@@ -74,9 +74,13 @@ rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, co
 
     return (rp_conv){.h = rp_conv_axis_of(attr, 0, x->shape[1], y->shape[1], weight->shape[0]),
                      .w = rp_conv_axis_of(attr, 1, x->shape[2], y->shape[2], weight->shape[1]),
-                     .images = x->shape[0], .groups = groups,
-                     .c = weight->shape[2], .k = weight->shape[3] / groups,
-                     .x = x, .weight = weight, .y = y};
+                     .images = x->shape[0],
+                     .groups = groups,
+                     .c = weight->shape[2],
+                     .k = weight->shape[3] / groups,
+                     .x = x,
+                     .weight = weight,
+                     .y = y};
 }
 
 rp_conv rp_conv_forward(const rp_kernel_args *args)
@@ -128,21 +132,21 @@ static void coordinates(const rp_view *view, size_t item, size_t at[3])
 #include "kernels/ref/conv/conv_type.inc.h"
 
 /* A kernel whose item is the last axis of its output at the first three coordinates. */
-#define CONVOLUTION(name, operands)                                                                         \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                            \
-    {                                                                                                       \
-        const rp_conv conv = operands(args);                                                                \
-                                                                                                            \
-        for (size_t item = begin; item < end; item++) {                                                     \
-            size_t at[3];                                                                                   \
-                                                                                                            \
-            coordinates(&args->out[0], item, at);                                                           \
-            if (args->out[0].dtype == RP_F32)                                                               \
-                name##_f32(&conv, at[0], at[1], at[2]);                                                     \
-            else                                                                                            \
-                name##_f64(&conv, at[0], at[1], at[2]);                                                     \
-        }                                                                                                   \
-    }                                                                                                       \
+#define CONVOLUTION(name, operands) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        const rp_conv conv = operands(args); \
+\
+        for (size_t item = begin; item < end; item++) { \
+            size_t at[3]; \
+\
+            coordinates(&args->out[0], item, at); \
+            if (args->out[0].dtype == RP_F32) \
+                name##_f32(&conv, at[0], at[1], at[2]); \
+            else \
+                name##_f64(&conv, at[0], at[1], at[2]); \
+        } \
+    } \
     RP_DEFINE_KERNEL(name, rp_items_rows, name##_run, operands##_cost)
 
 CONVOLUTION(conv2d, rp_conv_forward);

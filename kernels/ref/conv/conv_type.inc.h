@@ -8,7 +8,7 @@ typedef struct FN(chain) {
     size_t chunk, chunks; /* the current chunk, and how many have had a term */
 } FN(chain);
 
-static void FN(chain_add)(FN(chain) *s, size_t index, T a, T b)
+static void FN(chain_add)(FN(chain) * s, size_t index, T a, T b)
 {
     if (s->chunks == 0 || index / RP_CONV_CHUNK != s->chunk) {
         if (s->chunks > 0)
@@ -20,7 +20,7 @@ static void FN(chain_add)(FN(chain) *s, size_t index, T a, T b)
     s->sum = FN(rp_fma)(a, b, s->sum);
 }
 
-static T FN(chain_total)(const FN(chain) *s)
+static T FN(chain_total)(const FN(chain) * s)
 {
     return s->chunks > 1 ? s->total + s->sum : s->sum;
 }
@@ -43,8 +43,8 @@ static void FN(conv2d)(const rp_conv *p, size_t n, size_t oh, size_t ow)
             for (size_t s = 0; s < p->w.taps; s++)
                 for (size_t c = 0; c < p->c; c++)
                     if (input_of(&p->h, oh, r, &h) && input_of(&p->w, ow, s, &w))
-                        FN(chain_add)(&chain, (r * p->w.taps + s) * p->c + c, *FN(at)(p->x, n, h, w, first + c),
-                                      *FN(at)(p->weight, r, s, c, k));
+                        FN(chain_add)
+        (&chain, (r * p->w.taps + s) * p->c + c, *FN(at)(p->x, n, h, w, first + c), *FN(at)(p->weight, r, s, c, k));
         *FN(at)(p->y, n, oh, ow, k) = FN(chain_total)(&chain);
     }
 }
@@ -61,8 +61,9 @@ static void FN(conv2d_grad_input)(const rp_conv *p, size_t n, size_t h, size_t w
             for (size_t s = 0; s < p->w.taps; s++)
                 for (size_t k = 0; k < p->k; k++)
                     if (output_of(&p->h, h, r, &oh) && output_of(&p->w, w, s, &ow))
-                        FN(chain_add)(&chain, (r * p->w.taps + s) * p->k + k, *FN(at)(p->y, n, oh, ow, first + k),
-                                      *FN(at)(p->weight, r, s, c % p->c, first + k));
+                        FN(chain_add)
+        (&chain, (r * p->w.taps + s) * p->k + k, *FN(at)(p->y, n, oh, ow, first + k),
+         *FN(at)(p->weight, r, s, c % p->c, first + k));
         *FN(at)(p->x, n, h, w, c) = FN(chain_total)(&chain);
     }
 }
@@ -79,8 +80,8 @@ static void FN(conv2d_grad_weight)(const rp_conv *p, size_t r, size_t s, size_t 
             for (size_t oh = 0; oh < p->h.out; oh++)
                 for (size_t ow = 0; ow < p->w.out; ow++)
                     if (input_of(&p->h, oh, r, &h) && input_of(&p->w, ow, s, &w))
-                        FN(chain_add)(&chain, (n * p->h.out + oh) * p->w.out + ow, *FN(at)(p->x, n, h, w, channel),
-                                      *FN(at)(p->y, n, oh, ow, k));
+                        FN(chain_add)
+        (&chain, (n * p->h.out + oh) * p->w.out + ow, *FN(at)(p->x, n, h, w, channel), *FN(at)(p->y, n, oh, ow, k));
         *FN(at)(p->weight, r, s, c, k) = FN(chain_total)(&chain);
     }
 }

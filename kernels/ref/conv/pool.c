@@ -63,11 +63,11 @@ static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, poo
         work(&p, args->n_in > 1 ? &args->in[1] : NULL, item / channels, item % channels);
 }
 
-#define POOL(name, items, run, cost)                                                                     \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)                         \
-    {                                                                                                    \
-        run(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64);                   \
-    }                                                                                                    \
+#define POOL(name, items, run, cost) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        run(args, begin, end, args->out[0].dtype == RP_F32 ? name##_f32 : name##_f64); \
+    } \
     RP_DEFINE_KERNEL(name, items, name##_run, cost)
 
 POOL(max_pool, rp_items_rows, run_pixels, pool_cost);

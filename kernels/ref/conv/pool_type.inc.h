@@ -17,8 +17,8 @@ static void FN(max_pool)(const pool *p, size_t n, size_t oh, size_t ow)
 
         for (size_t i = 0; i < r.count; i++)
             for (size_t j = 0; j < s.count; j++)
-                most = FN(maximum)(most, *FN(pixel)(p->x, n, r.at + (ptrdiff_t)i * r.move,
-                                                    s.at + (ptrdiff_t)j * s.move, c));
+                most = FN(maximum)(most,
+                                   *FN(pixel)(p->x, n, r.at + (ptrdiff_t)i * r.move, s.at + (ptrdiff_t)j * s.move, c));
         *FN(pixel)(p->y, n, (ptrdiff_t)oh, (ptrdiff_t)ow, c) = most;
     }
 }

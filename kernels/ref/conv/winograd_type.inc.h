@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CONTRACT 4.6 for one type: transforms of a tile's inputs and of a filter, 36 chains over the channels, the transform of
- * their results. A transform goes down the columns first, then along the rows. Values lie `step` apart. */
+ * CONTRACT 4.6 for one type: transforms of a tile's inputs and of a filter, 36 chains over the channels, the transform
+ * of their results. A transform goes down the columns first, then along the rows. Values lie `step` apart. */
 static void FN(turn_input)(T *to, size_t to_step, const T *d, size_t step)
 {
     const T d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];

@@ -26,43 +26,43 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
 #endif
 
 /* FN(name_map): out OUT, in T, through FN(name). */
-#define RP_MAP1(name, OUT)                                                          \
-    RP_FLAT static void FN(name##_map)(const rp_walk *walk)                         \
-    {                                                                               \
-        OUT *y = walk->at[0];                                                       \
-        const T *x = walk->at[1];                                                   \
-        const ptrdiff_t sy = walk->step[0], sx = walk->step[1];                     \
-                                                                                    \
-        if (sy == 1 && sx == 1)                                                     \
-            RP_EACH(i, walk->run) y[i] = FN(name)(x[i]);                            \
-        else                                                                        \
-            RP_EACH(i, walk->run) y[i * sy] = FN(name)(x[i * sx]);                  \
+#define RP_MAP1(name, OUT) \
+    RP_FLAT static void FN(name##_map)(const rp_walk *walk) \
+    { \
+        OUT *y = walk->at[0]; \
+        const T *x = walk->at[1]; \
+        const ptrdiff_t sy = walk->step[0], sx = walk->step[1]; \
+\
+        if (sy == 1 && sx == 1) \
+            RP_EACH(i, walk->run) y[i] = FN(name)(x[i]); \
+        else \
+            RP_EACH(i, walk->run) y[i * sy] = FN(name)(x[i * sx]); \
     }
 
-#define RP_MAP2(name, OUT)                                                          \
-    RP_FLAT static void FN(name##_map)(const rp_walk *walk)                         \
-    {                                                                               \
-        OUT *y = walk->at[0];                                                       \
-        const T *a = walk->at[1], *b = walk->at[2];                                 \
+#define RP_MAP2(name, OUT) \
+    RP_FLAT static void FN(name##_map)(const rp_walk *walk) \
+    { \
+        OUT *y = walk->at[0]; \
+        const T *a = walk->at[1], *b = walk->at[2]; \
         const ptrdiff_t sy = walk->step[0], sa = walk->step[1], sb = walk->step[2]; \
-        const T b0 = *b;                                                            \
-                                                                                    \
-        if (sy == 1 && sa == 1 && sb == 1)                                          \
-            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b[i]);                      \
-        else if (sy == 1 && sa == 1 && sb == 0)                                     \
-            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b0);                        \
-        else                                                                        \
-            RP_EACH(i, walk->run) y[i * sy] = FN(name)(a[i * sa], b[i * sb]);       \
+        const T b0 = *b; \
+\
+        if (sy == 1 && sa == 1 && sb == 1) \
+            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b[i]); \
+        else if (sy == 1 && sa == 1 && sb == 0) \
+            RP_EACH(i, walk->run) y[i] = FN(name)(a[i], b0); \
+        else \
+            RP_EACH(i, walk->run) y[i * sy] = FN(name)(a[i * sa], b[i * sb]); \
     }
 
 /* The kernel `name` over elements: runs the map of the dtype of input `by`; cost light or function. */
-#define RP_ELEMENTWISE(name, n_in, by, cost, ...)                                   \
-    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end)    \
-    {                                                                               \
-        static rp_map *const maps[RP_DTYPE_COUNT] = {__VA_ARGS__};                  \
-                                                                                    \
-        map_items(args, n_in, begin, end, maps[args->in[by].dtype]);                \
-    }                                                                               \
+#define RP_ELEMENTWISE(name, n_in, by, cost, ...) \
+    static void name##_run(const rp_kernel_args *args, size_t begin, size_t end) \
+    { \
+        static rp_map *const maps[RP_DTYPE_COUNT] = {__VA_ARGS__}; \
+\
+        map_items(args, n_in, begin, end, maps[args->in[by].dtype]); \
+    } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, rp_cost_##cost)
 
 #define RP_REALS(name) [RP_F32] = name##_map_f32, [RP_F64] = name##_map_f64

@@ -16,11 +16,11 @@
 #include "audit/archive/safetensors.h"
 
 /* Shows the error's text when a call that must succeed does not. */
-#define assert_ok(call)                                                                                               \
-    do {                                                                                                              \
-        rp_status status_ = (call);                                                                                   \
-        if (status_ != RP_OK)                                                                                         \
-            fail_msg("%s: %s: %s", #call, rp_status_name(status_), err.text);                                         \
+#define assert_ok(call) \
+    do { \
+        rp_status status_ = (call); \
+        if (status_ != RP_OK) \
+            fail_msg("%s: %s: %s", #call, rp_status_name(status_), err.text); \
     } while (0)
 
 typedef struct sample_member {

@@ -118,11 +118,9 @@ static void large_members_pass_through_bounded_windows(void **state)
 
 static void names_are_strict(void **state)
 {
-    static const char *const good[] = {"a", "a/b", "A-Z._/0", "...", ".a", "a..b",
-                                       (BYTES_100)};
-    static const char *const bad[] = {"", "/", "a/", "/a", "a//b", ".", "..", "a/..", "../a", "a/./b", "a b", "a\\b",
-                                      "a:b", "\xc3\xa4", "a\n",
-                                      (BYTES_100 "0")};
+    static const char *const good[] = {"a", "a/b", "A-Z._/0", "...", ".a", "a..b", (BYTES_100)};
+    static const char *const bad[] = {"",     "/",     "a/",  "/a",   "a//b", ".",        "..",  "a/..",
+                                      "../a", "a/./b", "a b", "a\\b", "a:b",  "\xc3\xa4", "a\n", (BYTES_100 "0")};
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -135,8 +133,9 @@ static void names_are_strict(void **state)
 
 static void writer_refuses_what_no_archive_may_hold(void **state)
 {
-    static const char *const bad[] = {"data/../x", "manifest.json", "signatures/run.dsse.json", "other/x",
-                                      "run/recipe.json/x", "run/journal.bin2", "data", "data/"};
+    static const char *const bad[] = {
+        "data/../x", "manifest.json", "signatures/run.dsse.json", "other/x", "run/recipe.json/x", "run/journal.bin2",
+        "data",      "data/"};
     json_t *run = json_object();
     rp_archive_writer *writer;
     rp_buffer bytes = {0};

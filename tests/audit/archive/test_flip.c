@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The signatures of an archive that has one of each kind (the run's statement, the bundle, a log's proof): every bit of them and
- * of the manifest flipped, each stripped, swapped with that of another archive, replayed there, renamed, cut. And every member cut, and renamed to
- * every name that its place allows. test_verify.c does the same to the members of the run. */
+ * The signatures of an archive that has one of each kind (the run's statement, the bundle, a log's proof): every bit of
+ * them and of the manifest flipped, each stripped, swapped with that of another archive, replayed there, renamed, cut.
+ * And every member cut, and renamed to every name that its place allows. test_verify.c does the same to the members of
+ * the run. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -238,7 +239,8 @@ static void signatures_of_another_archive_are_refused(void **state)
 /* Under a name of its own, beside the archive's own. */
 static void a_replayed_statement_is_refused_under_any_name(void **state)
 {
-    static const char *const name[] = {"signatures/a.dsse.json", "signatures/s.dsse.json", "signatures/approval.dsse.json"};
+    static const char *const name[] = {"signatures/a.dsse.json", "signatures/s.dsse.json",
+                                       "signatures/approval.dsse.json"};
     rp_error err;
 
     (void)state;
@@ -278,10 +280,10 @@ static void every_cut_member_is_named(void **state)
 static void every_renamed_member_is_refused(void **state)
 {
     static const char *const name[][2] = {
-        {"run/journal.bin", "run/programs/x"},    {"data/rows.csv", "data/roxs.csv"},
-        {"data/rows.csv", "weights/rows.csv"},      {"outputs/numbers.json", "outputs/numbers.jsoo"},
-        {"outputs/numbers.json", "checkpoints/x"}, {RP_OMS_BUNDLE, "signatures/model.sigstore.jsoo"},
-        {RP_OMS_BUNDLE, "signatures/model.dsse.json"}, {RP_RUN_STATEMENT, "signatures/ruo.dsse.json"},
+        {"run/journal.bin", "run/programs/x"},          {"data/rows.csv", "data/roxs.csv"},
+        {"data/rows.csv", "weights/rows.csv"},          {"outputs/numbers.json", "outputs/numbers.jsoo"},
+        {"outputs/numbers.json", "checkpoints/x"},      {RP_OMS_BUNDLE, "signatures/model.sigstore.jsoo"},
+        {RP_OMS_BUNDLE, "signatures/model.dsse.json"},  {RP_RUN_STATEMENT, "signatures/ruo.dsse.json"},
         {RP_RUN_STATEMENT, "signatures/run.dsse.jsoo"},
     };
     rp_error err;
@@ -296,8 +298,10 @@ static void every_renamed_member_is_refused(void **state)
                 continue;
             strcpy(p.at[i].name, name[k][1]);
             status = verify_parts(&p, true, &err);
-            if ((rp_exit_code(status) != 4 && status != RP_EUNSUPPORTED) || (!names(&err, name[k][0]) && !names(&err, name[k][1])))
-                fail_msg("%s as %s: %s: %s", name[k][0], name[k][1], rp_status_name(status), status ? err.text : "accepted");
+            if ((rp_exit_code(status) != 4 && status != RP_EUNSUPPORTED) ||
+                (!names(&err, name[k][0]) && !names(&err, name[k][1])))
+                fail_msg("%s as %s: %s: %s", name[k][0], name[k][1], rp_status_name(status),
+                         status ? err.text : "accepted");
         }
     for (size_t i = 0; i < one.count; i++) /* a proof under the name of another log's */
         if (rp_log_member_valid(one.at[i].name)) {

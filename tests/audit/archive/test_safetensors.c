@@ -21,11 +21,10 @@ static const unsigned char flags[3] = {1, 0, 1};
 
 static void written_bytes_are_exact_and_aligned(void **state)
 {
-    static const char header[] =
-        "{\"__metadata__\":{\"format\":\"pt\"},"
-        "\"a\":{\"data_offsets\":[16,19],\"dtype\":\"BOOL\",\"shape\":[3]},"
-        "\"b\":{\"data_offsets\":[8,16],\"dtype\":\"F32\",\"shape\":[2,1]},"
-        "\"c\":{\"data_offsets\":[0,8],\"dtype\":\"F64\",\"shape\":[]}}";
+    static const char header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
+                                 "\"a\":{\"data_offsets\":[16,19],\"dtype\":\"BOOL\",\"shape\":[3]},"
+                                 "\"b\":{\"data_offsets\":[8,16],\"dtype\":\"F32\",\"shape\":[2,1]},"
+                                 "\"c\":{\"data_offsets\":[0,8],\"dtype\":\"F64\",\"shape\":[]}}";
     rp_safetensor tensor[] = {
         {.name = "a", .dtype = RP_BOOL, .rank = 1, .shape = {3}, .data = flags},
         {.name = "b", .dtype = RP_F32, .rank = 2, .shape = {2, 1}, .data = w},
@@ -131,7 +130,7 @@ static rp_status parse(const char *header, uint64_t length, size_t data)
     return status;
 }
 
-#define T(name, dtype, shape, begin, end)                                                                             \
+#define T(name, dtype, shape, begin, end) \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":[" shape "],\"data_offsets\":[" begin "," end "]}"
 
 static void every_flaw_is_refused(void **state)
@@ -150,13 +149,13 @@ static void every_flaw_is_refused(void **state)
         {"{" T("a", "F32", "2", "0", "4") "}", 4, RP_EDATA},
         {"{" T("a", "F32", "2", "8", "0") "}", 8, RP_EDATA},
         {"{" T("a", "F32", "2", "-8", "0") "}", 8, RP_EDATA},
-        {"{" T("a", "F32", "1", "4", "8") "}", 8, RP_EDATA},                                     /* gap */
-        {"{" T("a", "F32", "1", "0", "4") "," T("b", "F32", "1", "8", "12") "}", 12, RP_EDATA},  /* gap */
-        {"{" T("a", "F32", "2", "0", "8") "," T("b", "F32", "2", "4", "12") "}", 12, RP_EDATA},  /* overlap */
-        {"{" T("a", "F32", "2", "0", "8") "," T("b", "F32", "2", "4", "12") "}", 16, RP_EDATA},  /* overlap and rest */
-        {"{" T("a", "F32", "1", "0", "4") "," T("b", "F32", "1", "0", "4") "}", 4, RP_EDATA},    /* the same bytes */
-        {"{" T("a", "F32", "1", "0", "4") "," T("a", "F32", "1", "4", "8") "}", 8, RP_EDATA},    /* the same name */
-        {"{" T("a", "F32", "4611686018427387904", "0", "0") "}", 0, RP_EDATA},                   /* overflows to 0 */
+        {"{" T("a", "F32", "1", "4", "8") "}", 8, RP_EDATA},                                    /* gap */
+        {"{" T("a", "F32", "1", "0", "4") "," T("b", "F32", "1", "8", "12") "}", 12, RP_EDATA}, /* gap */
+        {"{" T("a", "F32", "2", "0", "8") "," T("b", "F32", "2", "4", "12") "}", 12, RP_EDATA}, /* overlap */
+        {"{" T("a", "F32", "2", "0", "8") "," T("b", "F32", "2", "4", "12") "}", 16, RP_EDATA}, /* overlap and rest */
+        {"{" T("a", "F32", "1", "0", "4") "," T("b", "F32", "1", "0", "4") "}", 4, RP_EDATA},   /* the same bytes */
+        {"{" T("a", "F32", "1", "0", "4") "," T("a", "F32", "1", "4", "8") "}", 8, RP_EDATA},   /* the same name */
+        {"{" T("a", "F32", "4611686018427387904", "0", "0") "}", 0, RP_EDATA},                  /* overflows to 0 */
         {"{" T("a", "F32", "4294967296,4294967296", "0", "0") "}", 0, RP_EDATA},
         {"{" T("a", "F32", "-1", "0", "0") "}", 0, RP_EDATA},
         {"{" T("a", "F32", "1.0", "0", "4") "}", 4, RP_EDATA},
@@ -210,10 +209,8 @@ static void header_over_the_limit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_bytes_are_exact_and_aligned),
-        cmocka_unit_test(what_is_written_reads_back),
-        cmocka_unit_test(bad_names_are_not_written),
-        cmocka_unit_test(every_flaw_is_refused),
+        cmocka_unit_test(written_bytes_are_exact_and_aligned), cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(bad_names_are_not_written),           cmocka_unit_test(every_flaw_is_refused),
         cmocka_unit_test(header_over_the_limit_is_refused),
     };
 

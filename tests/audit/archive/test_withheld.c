@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs whose data stays at home: nothing of it is in the archive, not even a digest that could be guessed; the archive is
- * verified without it, and replayed with it once every file given has been compared with its salted digest. */
+ * Runs whose data stays at home: nothing of it is in the archive, not even a digest that could be guessed; the archive
+ * is verified without it, and replayed with it once every file given has been compared with its salted digest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,8 @@ static int setup(void **state)
                               "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n");
     return train("a.reprise", "home", false, &err) == RP_OK && train("b.reprise", "home", false, &err) == RP_OK &&
                    train("c.reprise", "elsewhere", false, &err) == RP_OK
-               ? 0 : -1;
+               ? 0
+               : -1;
 }
 
 static int teardown(void **state)
@@ -176,7 +177,8 @@ static void another_salt_is_not_taken_for_other_inputs(void **state)
     assert_int_equal(rp_archive_disclose(a, in_folder("home"), &err), RP_OK);
     assert_int_equal(rp_archive_disclose(c, in_folder("elsewhere"), &err), RP_OK);
     text = difference(a, c);
-    assert_non_null(strstr(text, "inputs    of A and B are bound with different salts: their digests are not compared\n"));
+    assert_non_null(
+        strstr(text, "inputs    of A and B are bound with different salts: their digests are not compared\n"));
     assert_non_null(strstr(text, "records are equal, digests of inputs aside\n"));
     assert_null(strstr(text, "first that differs"));
     rp_text_free(text);
@@ -209,7 +211,8 @@ static bool holds(const rp_buffer *bytes, const void *part, size_t size)
 
 static void nothing_of_the_data_is_in_the_archive(void **state)
 {
-    static const char *const left_out[] = {"data/prepared.json", "data/raw.csv", "data/schema.json", "outputs/predictions.csv"};
+    static const char *const left_out[] = {"data/prepared.json", "data/raw.csv", "data/schema.json",
+                                           "outputs/predictions.csv"};
     rp_buffer archive = bytes_of("a.reprise");
     rp_archive *a = opened("a.reprise");
 
@@ -238,7 +241,8 @@ static void nothing_of_the_data_is_in_the_archive(void **state)
 }
 
 /* Worked by hand from FORMAT.md 13, with OpenSSL's command:
- * printf '05 0c00 <name> <SHA-256 of "hello\n">' as bytes | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102...1f */
+ * printf '05 0c00 <name> <SHA-256 of "hello\n">' as bytes | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102...1f
+ */
 static void the_salted_digest_is_that_of_the_format(void **state)
 {
     rp_salt salt;
@@ -264,8 +268,9 @@ static void without_the_data_it_is_verified_but_not_replayed(void **state)
     rp_archive *a = opened("a.reprise");
 
     (void)state;
-    assert_int_equal(rp_verify(in_folder("a.reprise"), NULL, 0, &(rp_verify_options){.allow_unsigned = true}, &result, NULL,
-                               &err), RP_OK);
+    assert_int_equal(
+        rp_verify(in_folder("a.reprise"), NULL, 0, &(rp_verify_options){.allow_unsigned = true}, &result, NULL, &err),
+        RP_OK);
     rp_verification_free(result);
     assert_int_equal(replay(a, &err), RP_EARG);
     assert_non_null(strstr(err.text, "data/raw.csv"));
@@ -328,7 +333,8 @@ static void other_data_and_other_salts_are_refused_first(void **state)
     assert_int_equal(rp_file_save(in_folder("wrong/salt"), salt.data, salt.size, true, 0600, &err), RP_OK);
     for (size_t bit = 0; bit < 8 * table.size; bit += 509) {
         table.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        assert_int_equal(rp_file_save(in_folder("wrong/data/raw.csv"), table.data, table.size, true, 0600, &err), RP_OK);
+        assert_int_equal(rp_file_save(in_folder("wrong/data/raw.csv"), table.data, table.size, true, 0600, &err),
+                         RP_OK);
         refused("wrong", RP_EHASH, "data/raw.csv");
         table.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
@@ -343,7 +349,8 @@ static void other_data_and_other_salts_are_refused_first(void **state)
     rp_buffer_free(&salt);
 }
 
-/* A name taken by another member, by the same one: no two runs of other data share a folder by accident, nor by force. */
+/* A name taken by another member, by the same one: no two runs of other data share a folder by accident, nor by force.
+ */
 static void a_folder_of_another_run_is_not_written_over(void **state)
 {
     rp_error err = {0};
@@ -351,7 +358,9 @@ static void a_folder_of_another_run_is_not_written_over(void **state)
 
     (void)state;
     write_text("table2.csv", "income,city,default\n1,a,yes\n2,b,no\n3,a,yes\n4,b,no\n5,a,no\n6,a,yes\n");
-    write_text("recipe.yaml", "reprise: 1\nseed: 7\ndata: {csv: table2.csv, target: default, folds: 2}\nmodel: {hidden: []}\ntrain: {epochs: 1, batch: 2}\n");
+    write_text(
+        "recipe.yaml",
+        "reprise: 1\nseed: 7\ndata: {csv: table2.csv, target: default, folds: 2}\nmodel: {hidden: []}\ntrain: {epochs: 1, batch: 2}\n");
     for (int force = 0; force <= 1; force++) {
         if (train("d.reprise", "home", force, &err) != RP_EEXIST)
             fail_msg("%s", err.text);
@@ -375,7 +384,8 @@ static bool no_step(void *self, const rp_progress *progress)
 /* The table is the same; split or scores are not: found before the training, not after it. */
 static void a_folder_of_another_recipe_is_refused_before_the_first_step(void **state)
 {
-    static const char *const change[] = {"seed: 7\nname: other", "seed: 8"}, *const word[] = {"another recipe", "prepared.json"};
+    static const char *const change[] = {"seed: 7\nname: other", "seed: 8"}, *const word[] = {"another recipe",
+                                                                                              "prepared.json"};
     char text[300];
     bool stepped = false;
     rp_error err = {0};
@@ -385,10 +395,13 @@ static void a_folder_of_another_recipe_is_refused_before_the_first_step(void **s
         rp_job_options options = {.threads = 1, .withhold = in_folder("home"), .progress = no_step, .self = &stepped};
         rp_job *job = NULL;
 
-        (void)snprintf(text, sizeof text, "reprise: 1\n%s\ndata: {csv: table.csv, target: default, folds: 2, fold: 1}\n"
-                       "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n", change[i]);
+        (void)snprintf(text, sizeof text,
+                       "reprise: 1\n%s\ndata: {csv: table.csv, target: default, folds: 2, fold: 1}\n"
+                       "model: {hidden: [3]}\ntrain: {epochs: 2, batch: 8}\n",
+                       change[i]);
         write_text("again.yaml", text);
-        assert_int_equal(rp_train_recipe(in_folder("again.yaml"), in_folder("e.reprise"), NULL, i, &options, &job, &err), RP_EEXIST);
+        assert_int_equal(
+            rp_train_recipe(in_folder("again.yaml"), in_folder("e.reprise"), NULL, i, &options, &job, &err), RP_EEXIST);
         if (!strstr(err.text, word[i]))
             fail_msg("%s", err.text);
         assert_false(stepped);
@@ -410,7 +423,9 @@ static rp_status api_run(const char *out, const char *withhold, rp_error *err)
     assert_int_equal(rp_recorder_new(&recorder, run, err), RP_OK);
     assert_int_equal(rp_recorder_withhold(recorder, in_folder(withhold), err), RP_OK);
     assert_int_equal(rp_step_begin(run, err), RP_OK);
-    rp_set_state(run, "w", rp_matmul(rp_feed(run, "x", RP_F32, 2, shape, batch), rp_add(rp_state(run, "w"), rp_data(run, "table"))));
+    rp_set_state(
+        run, "w",
+        rp_matmul(rp_feed(run, "x", RP_F32, 2, shape, batch), rp_add(rp_state(run, "w"), rp_data(run, "table"))));
     assert_int_equal(rp_step_end(run, err), RP_OK);
     assert_int_equal(rp_recorder_withhold(recorder, in_folder(withhold), err), RP_EARG);
     status = rp_recorder_save(recorder, in_folder(out), NULL, false, NULL, err);
@@ -437,8 +452,10 @@ static void runs_of_the_api_withhold_tensors_and_feeds(void **state)
 
 static void a_manifest_may_leave_out_inputs_only(void **state)
 {
-#define HEAD "{\"contract\":1,\"format\":1,\"kind\":\"recipe\",\"members\":[" IN("run/recipe.json") "," IN("data/b") "]," \
-             "\"profile\":\"portable\",\"run\":{}"
+#define HEAD \
+    "{\"contract\":1,\"format\":1,\"kind\":\"recipe\",\"members\":[" IN("run/recipe.json") "," IN( \
+        "data/b") "]," \
+                  "\"profile\":\"portable\",\"run\":{}"
 #define HEX "00000000000000000000000000000000000000000000000000000000000000ff"
 #define KIND(kind, members) \
     "{\"contract\":1,\"format\":1,\"kind\":\"" kind "\",\"members\":[" members "],\"profile\":\"portable\",\"run\":{}}"

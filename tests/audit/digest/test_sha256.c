@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SHA-256 by the processor's instructions against the published vectors (FIPS 180-4 examples, NIST CAVP short messages)
- * and against OpenSSL: every length around the block and check limits, random lengths, prefixes, alignments, counts, and
- * host elements with NaNs. */
+ * and against OpenSSL: every length around the block and check limits, random lengths, prefixes, alignments, counts,
+ * and host elements with NaNs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -55,18 +55,17 @@ static rp_digest digest_of(const char *hex)
 /* The eight leaves, and their roots, of the tests of certificate-transparency's implementations. */
 static void published_trees_have_their_roots(void **state)
 {
-    static const char *const leaves[] = {"", "00", "10", "2021", "3031", "40414243", "5051525354555657",
-                                         "606162636465666768696a6b6c6d6e6f"};
-    static const char *const roots[] = {
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-        "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
-        "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
-        "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
-        "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
-        "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
-        "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
-        "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
-        "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"};
+    static const char *const leaves[] = {
+        "", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"};
+    static const char *const roots[] = {"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                                        "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+                                        "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+                                        "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+                                        "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+                                        "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+                                        "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+                                        "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+                                        "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"};
     rp_digest leaf[8], root, path[RP_LOG_PATH_MAX], expected;
     size_t length;
     rp_error err;
@@ -229,8 +228,8 @@ static void every_consistency_proof_holds_and_every_wrong_one_does_not(void **st
                 assert_int_equal(growth_holds(path, length, m, n, &root[m], &bad), m == 0 && n != 0);
             }
             for (size_t k = 0; k <= n; k++)
-                assert_true(k == m || !growth_holds(path, length, k, n, &root[k], &root[n]) || (length == 0 && k == n) ||
-                            (length == 0 && k == 0));
+                assert_true(k == m || !growth_holds(path, length, k, n, &root[k], &root[n]) ||
+                            (length == 0 && k == n) || (length == 0 && k == 0));
             assert_false(growth_holds(path, length + 1, m, n, &root[m], &root[n]));
             assert_false(length > 0 && growth_holds(path, length - 1, m, n, &root[m], &root[n]));
             assert_false(m < n && growth_holds(path, length, n, m, &root[n], &root[m]));
@@ -263,8 +262,11 @@ static void checkpoints_are_read_as_written_by_every_kind_of_key(void **state)
         unsigned char id[4];
 
         checkpoint_text(&text, keys[i], 12345);
-        assert_memory_equal(text.data, "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models ",
-                            strlen("example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models "));
+        assert_memory_equal(
+            text.data,
+            "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models ",
+            strlen(
+                "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models "));
         assert_ok(rp_log_note_parse(&note, (char *)text.data, text.size, "text", &err));
         assert_int_equal(note.head.size, 12345);
         assert_ok(rp_log_note_check(&note, keys, 2, &by, "text", &err));
@@ -275,7 +277,8 @@ static void checkpoints_are_read_as_written_by_every_kind_of_key(void **state)
     }
 }
 
-/* The note of C2SP's signed-note page: its key's id follows from the key and name (golang.org/x/mod/sumdb/note's too). */
+/* The note of C2SP's signed-note page: its key's id follows from the key and name (golang.org/x/mod/sumdb/note's too).
+ */
 static void note_ids_follow_the_specification(void **state)
 {
     unsigned char id[4];
@@ -300,8 +303,8 @@ static void note_ids_follow_the_specification(void **state)
     rp_key_free(public_key);
 }
 
-/* The texts of docs/log.md, made by another program (Python, and OpenSSL's command) with the key of RFC 8032 7.1 test 1:
- * Ed25519 has one signature for a text, so the bytes must be the same. */
+/* The texts of docs/log.md, made by another program (Python, and OpenSSL's command) with the key of RFC 8032 7.1 test
+ * 1: Ed25519 has one signature for a text, so the bytes must be the same. */
 static void worked_example_of_the_page_is_exact(void **state)
 {
     static const char pem[] = "-----BEGIN PRIVATE KEY-----\n"
@@ -410,7 +413,8 @@ static void signatures_of_others_are_stepped_over_but_wrong_ones_are_not(void **
 
 static void texts_with_one_thing_wrong_are_refused(void **state)
 {
-    static const char root[] = "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n", sign[] = "\n\xe2\x80\x94 a QUJDREVGR0g=\n";
+    static const char root[] = "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n",
+                      sign[] = "\n\xe2\x80\x94 a QUJDREVGR0g=\n";
     static const struct {
         const char *start, *root, *end;
     } bad[] = {

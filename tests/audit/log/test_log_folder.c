@@ -146,11 +146,12 @@ static void a_log_grows_and_proves_what_it_holds(void **state)
 
         assert_true(rp_log_find(log, rp_archive_id(archive), &index) && index == i);
         assert_ok(rp_log_prove(log, i, &proof, &err));
-        assert_ok(rp_log_check(&found, proof, strlen(proof), "proof", rp_archive_id(archive), (const rp_key *const *)&key, 1,
-                               &err));
+        assert_ok(rp_log_check(&found, proof, strlen(proof), "proof", rp_archive_id(archive),
+                               (const rp_key *const *)&key, 1, &err));
         assert_int_equal(found.index, i);
         assert_int_equal(rp_log_check(&found, proof, strlen(proof), "proof", rp_archive_id(archive),
-                                      (const rp_key *const *)&other, 1, &err), RP_ESIGN);
+                                      (const rp_key *const *)&other, 1, &err),
+                         RP_ESIGN);
         rp_text_free(proof);
         rp_archive_close(archive);
     }
@@ -163,11 +164,13 @@ static void a_log_grows_and_proves_what_it_holds(void **state)
         assert_ok(rp_log_check_consistency(&was, &is, proof, strlen(proof), "proof", (char *)old[i].data, old[i].size,
                                            "old", (const rp_key *const *)&key, 1, &err));
         assert_true(was.size == i && is.size == N);
-        assert_int_equal(rp_log_check_consistency(NULL, NULL, proof, strlen(proof), "proof", (char *)old[(i + 1) % N].data,
-                                                  old[(i + 1) % N].size, "old", (const rp_key *const *)&key, 1, &err),
+        assert_int_equal(rp_log_check_consistency(NULL, NULL, proof, strlen(proof), "proof",
+                                                  (char *)old[(i + 1) % N].data, old[(i + 1) % N].size, "old",
+                                                  (const rp_key *const *)&key, 1, &err),
                          RP_EHASH);
         assert_int_equal(rp_log_check_consistency(NULL, NULL, proof, strlen(proof), "proof", (char *)old[i].data,
-                                                  old[i].size, "old", (const rp_key *const *)&other, 1, &err), RP_ESIGN);
+                                                  old[i].size, "old", (const rp_key *const *)&other, 1, &err),
+                         RP_ESIGN);
         rp_text_free(proof);
     }
     for (unsigned i = 0; i <= N; i++)
@@ -211,7 +214,7 @@ static void a_log_that_was_changed_is_refused(void **state)
         {"rm log/checkpoint", RP_EIO},
         {"sed -i 2s/./x/ log/entries", RP_EFORMAT},
         {"sed -i 2s/./A/ log/entries", RP_EFORMAT},
-        {"sed -i '2{h;d};3{G}' log/entries", RP_EHASH},             /* two entries swapped */
+        {"sed -i '2{h;d};3{G}' log/entries", RP_EHASH},                         /* two entries swapped */
         {"sed -i 2d log/entries; printf '%064d\\n' 0 >>log/entries", RP_EHASH}, /* one dropped, another put in */
         {"sed -i 2s/5/4/ log/checkpoint", RP_ESIGN},
         {"sed -i 1s/e/f/ log/checkpoint", RP_ESIGN},
@@ -257,14 +260,16 @@ static void a_log_written_again_without_a_run_does_not_fit_its_older_checkpoints
         if (i != 1)
             assert_ok(add_nth(i, NULL, NULL, &err));
     assert_ok(rp_log_open(&log, log_folder, (const rp_key *const *)&key, 1, &err));
-    assert_int_equal(rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1, &proof,
-                                              &err), RP_EHASH);
+    assert_int_equal(
+        rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1, &proof, &err),
+        RP_EHASH);
     assert_null(proof);
     rp_log_close(log);
     fresh_log(2);
     assert_ok(rp_log_open(&log, log_folder, (const rp_key *const *)&key, 1, &err));
-    assert_int_equal(rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1, &proof,
-                                              &err), RP_EHASH);
+    assert_int_equal(
+        rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1, &proof, &err),
+        RP_EHASH);
     rp_log_close(log);
     rp_buffer_free(&old);
 }
@@ -320,8 +325,8 @@ static void a_killed_add_loses_nothing_and_corrupts_nothing(void **state)
         assert_true(size >= last);
         last = size;
         assert_ok(rp_log_open(&log, log_folder, (const rp_key *const *)&key, 1, &err));
-        assert_ok(rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1, &proof,
-                                           &err));
+        assert_ok(rp_log_prove_consistency(log, (char *)old.data, old.size, "old", (const rp_key *const *)&key, 1,
+                                           &proof, &err));
         rp_text_free(proof);
         rp_log_close(log);
         rp_buffer_free(&old);
@@ -513,8 +518,13 @@ static void a_wrong_proof_in_an_archive_is_refused(void **state)
 
 static void only_known_kinds_are_added_and_a_failure_changes_nothing(void **state)
 {
-    static const char *const names[] = {"run/recipe.json", "manifest.json", "signatures/x", "signatures/a/b.dsse.json", "",
-                                        "signatures/log-0123456789abcdeF.tlog-proof", "/signatures/run.dsse.json"};
+    static const char *const names[] = {"run/recipe.json",
+                                        "manifest.json",
+                                        "signatures/x",
+                                        "signatures/a/b.dsse.json",
+                                        "",
+                                        "signatures/log-0123456789abcdeF.tlog-proof",
+                                        "/signatures/run.dsse.json"};
     char path[80], link_path[80];
     rp_buffer text = {0};
     rp_error err;

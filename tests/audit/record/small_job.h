@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The smallest jobs that walk every path of the library, as functions, for tests that let something fail at every point in
- * turn (tests/house/sweep.h). */
+ * The smallest jobs that walk every path of the library, as functions, for tests that let something fail at every point
+ * in turn (tests/house/sweep.h). */
 #ifndef TESTS_AUDIT_RECORD_SMALL_JOB_H
 #define TESTS_AUDIT_RECORD_SMALL_JOB_H
 
@@ -96,7 +96,8 @@ static bool job_two_steps(void *self, const rp_progress *progress)
 static rp_status job_resume(rp_error *err)
 {
     bool stop = true;
-    rp_job_options options = {.threads = 1, .level = "ref", .progress = job_two_steps, .self = &stop, .save_every = 1e-9};
+    rp_job_options options = {
+        .threads = 1, .level = "ref", .progress = job_two_steps, .self = &stop, .save_every = 1e-9};
     rp_job *job = NULL;
     rp_status status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
 
@@ -208,7 +209,8 @@ static rp_status job_policy(rp_error *err)
 
     options.policy = policy;
     if (status == RP_OK)
-        status = rp_verify(RP_SOURCE_DIR "/tests/fuzz/corpus/x509/certified.reprise", NULL, 0, &options, &result, NULL, err);
+        status =
+            rp_verify(RP_SOURCE_DIR "/tests/fuzz/corpus/x509/certified.reprise", NULL, 0, &options, &result, NULL, err);
     if (status == RP_OK && result->policy->unmet != 0)
         status = rp_fail(err, RP_ESIGN, "a met policy is unmet");
     rp_verification_free(result);
@@ -403,8 +405,9 @@ static rp_status job_log(rp_error *err)
 /* A run that leaves its data out, and its replay. The folder goes again. */
 static rp_status job_withheld(rp_error *err)
 {
-    static const char *const made[] = {"salt", "recipe", "data/prepared.json", "data/raw.csv", "data/schema.json",
-                                       "outputs/predictions.csv", "data", "outputs", ""};
+    static const char *const made[] = {"salt",         "recipe",           "data/prepared.json",
+                                       "data/raw.csv", "data/schema.json", "outputs/predictions.csv",
+                                       "data",         "outputs",          ""};
     char folder[110], path[160];
     rp_job_options options = job_options;
     rp_archive *archive = NULL;
@@ -438,8 +441,11 @@ static rp_status job_withheld(rp_error *err)
 
 static rp_status job_state_on(const char *path, const rp_key *key, const char *id, rp_error *err)
 {
-    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1,
-                                                  .segments_total = 1}, "ref", 1}, .members = 9};
+    const rp_replay_outcome outcome = {
+        .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
+                  "ref",
+                  1},
+        .members = 9};
     const rp_approval approval = {.role = "risk", .decision = RP_APPROVE, .reason = "r"};
     rp_status status = rp_archive_attest(path, id, &outcome, key, NULL, err);
 
@@ -455,8 +461,10 @@ static rp_status job_check_policy(const char *path, const rp_key *key, rp_error 
     rp_verify_options options = {.tell_unmet = false};
     rp_status status;
 
-    (void)snprintf(text, sizeof text, "policy: 1\ngroups:\n  a: [%s]\n  b: [key.pub.pem]\nbuilder: {of: a}\n"
-                   "replay: {at_least: 0.2, by: b}\napprovals: {of: b}\n", rp_key_id(key));
+    (void)snprintf(text, sizeof text,
+                   "policy: 1\ngroups:\n  a: [%s]\n  b: [key.pub.pem]\nbuilder: {of: a}\n"
+                   "replay: {at_least: 0.2, by: b}\napprovals: {of: b}\n",
+                   rp_key_id(key));
     status = rp_policy_from_text(&policy, text, strlen(text), "policy", job_folder, err);
     options.policy = policy;
     if (status == RP_OK)
@@ -510,12 +518,28 @@ typedef struct small_job {
 } small_job;
 
 static const small_job small_jobs[] = {
-    {"run", job_run, false},         {"eager run", job_eager, false},           {"verify", job_verify, false},   {"policy", job_policy, true},   {"replay", job_replay, false},
-    {"predict", job_predict, false}, {"replay eager", job_replay_eager, false}, {"diff", job_diff, false},       {"keys", job_keys, false},
-    {"doctor", job_doctor, false},   {"report", job_report, false},
-    {"log", job_log, false},         {"statements", job_statements, false},       {"withheld", job_withheld, false}, {"resume", job_resume, false},
-    {"replay part", job_replay_part, false}, {"lineage", job_lineage, false},    {"eager resume", job_eager_resume, false},
-    {"certify", job_certify, true},          {"certified", job_certified, true},        {"revoked", job_revoked, true},     {"hand-over", job_hand_over, true},
+    {"run", job_run, false},
+    {"eager run", job_eager, false},
+    {"verify", job_verify, false},
+    {"policy", job_policy, true},
+    {"replay", job_replay, false},
+    {"predict", job_predict, false},
+    {"replay eager", job_replay_eager, false},
+    {"diff", job_diff, false},
+    {"keys", job_keys, false},
+    {"doctor", job_doctor, false},
+    {"report", job_report, false},
+    {"log", job_log, false},
+    {"statements", job_statements, false},
+    {"withheld", job_withheld, false},
+    {"resume", job_resume, false},
+    {"replay part", job_replay_part, false},
+    {"lineage", job_lineage, false},
+    {"eager resume", job_eager_resume, false},
+    {"certify", job_certify, true},
+    {"certified", job_certified, true},
+    {"revoked", job_revoked, true},
+    {"hand-over", job_hand_over, true},
 };
 enum { SMALL_JOBS = sizeof small_jobs / sizeof small_jobs[0], TRUST_JOBS = 4 /* the last ones */ };
 
@@ -528,14 +552,16 @@ static void job_recipe_write(int seed)
     (void)snprintf(text, sizeof text,
                    "reprise: 1\nseed: %d\ndata: {csv: table.csv, target: y, folds: 2, fold: 1}\n"
                    "model: {hidden: [2], activation: gelu, dropout: 0.2}\n"
-                   "train: {epochs: 1, batch: 8, clip_norm: 0.5}\n", seed);
+                   "train: {epochs: 1, batch: 8, clip_norm: 0.5}\n",
+                   seed);
     job_text(job_recipe, text);
 }
 
 /* 8 training rows in batches of 4: steps 0 to 4, a checkpoint after 3; and the recipe of a child. */
 static rp_status job_parent_make(rp_error *err)
 {
-    static const char text[] = "reprise: 1\ndata: {csv: table.csv, target: y, folds: 2}\ntrain: {epochs: 1, batch: 4}\n";
+    static const char text[] =
+        "reprise: 1\ndata: {csv: table.csv, target: y, folds: 2}\ntrain: {epochs: 1, batch: 4}\n";
     char recipe[300];
     rp_job *job = NULL;
     rp_status status;
@@ -556,7 +582,8 @@ static int job_setup(void **state)
     rp_key *key;
 
     (void)state;
-    /* in memory where there is such a place: jobs are done thousands of times, and the disk would take most of the time */
+    /* in memory where there is such a place: jobs are done thousands of times, and the disk would take most of the time
+     */
     strcpy(job_folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/rp-small-XXXXXX" : "/tmp/rp-small-XXXXXX");
     if (!mkdtemp(job_folder) || setenv("TMPDIR", job_folder, 1) != 0)
         return -1;

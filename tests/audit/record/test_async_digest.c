@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hashing states beside the next step: the archive is the same byte for byte, whatever the steps do with the states and
- * whenever the recorder is asked. The states are so large, and written so early in a step, that a writer who did not wait would
- * be seen. */
+ * whenever the recorder is asked. The states are so large, and written so early in a step, that a writer who did not
+ * wait would be seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,9 +23,9 @@ enum { COUNT = 1 << 20, STEPS = 6 };
 static char folder[] = "/tmp/reprise-beside-XXXXXX";
 static rp_error err;
 
-#define OK(call)                                                            \
-    do {                                                                    \
-        if ((call) != RP_OK)                                                \
+#define OK(call) \
+    do { \
+        if ((call) != RP_OK) \
             fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, err.text); \
     } while (0)
 
@@ -53,8 +53,8 @@ static rp_run *new_run(unsigned threads)
     return run;
 }
 
-/* w is overwritten where it lies by the first instruction; v gets a value made elsewhere, copied at the end. Step 3 writes no
- * state. */
+/* w is overwritten where it lies by the first instruction; v gets a value made elsewhere, copied at the end. Step 3
+ * writes no state. */
 static rp_status step_eagerly(rp_run *run, unsigned step)
 {
     const size_t middle[] = {COUNT / 2}, end[] = {COUNT};

@@ -36,8 +36,9 @@ static void forge(const char *member, size_t at, unsigned char flip)
             body.data[at < body.size ? at : body.size - 1] ^= flip;
         assert_int_equal(rp_archive_writer_add(writer, m->name, body.data, body.size, NULL), RP_OK);
     }
-    assert_int_equal(rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind,
-                                              rp_archive_manifest(archive)->run, NULL), RP_OK);
+    assert_int_equal(
+        rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind, rp_archive_manifest(archive)->run, NULL),
+        RP_OK);
     assert_int_equal(rp_file_create(&file, job_out, true, 0644, NULL), RP_OK);
     assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
     assert_int_equal(rp_file_commit(file, NULL), RP_OK);
@@ -52,7 +53,8 @@ static void expect_refused(rp_status expected, const char *says)
     rp_status status = job_replay_of(job_out, &err);
 
     if (status != expected || !strstr(err.text, says))
-        fail_msg("found %s \"%s\", expected %s \"%s\"", rp_status_name(status), err.text, rp_status_name(expected), says);
+        fail_msg("found %s \"%s\", expected %s \"%s\"", rp_status_name(status), err.text, rp_status_name(expected),
+                 says);
     assert_int_equal(unlink(job_out), 0);
 }
 

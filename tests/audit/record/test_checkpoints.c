@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints in archives: where they are and what they hold, that the journal goes on from each of them bit by bit, in runs of
- * recipes and of the API, that replay makes them again, and that what is not one is refused. */
+ * Checkpoints in archives: where they are and what they hold, that the journal goes on from each of them bit by bit, in
+ * runs of recipes and of the API, that replay makes them again, and that what is not one is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,9 +59,11 @@ static rp_archive *run_recipe(const char *name, const char *record)
     rp_archive *archive;
     rp_job *job;
 
-    (void)snprintf(text, sizeof text,
-                   "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
-                   "train: {epochs: 2, batch: 7, schedule: {kind: cosine, warmup_steps: 2}}\n%s", record);
+    (void)snprintf(
+        text, sizeof text,
+        "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
+        "train: {epochs: 2, batch: 7, schedule: {kind: cosine, warmup_steps: 2}}\n%s",
+        record);
     put_file(path_of("recipe.yaml"), text);
     OK(rp_train_recipe(path_of("recipe.yaml"), path_of(name), NULL, true, NULL, &job, &err));
     assert_int_equal(job->steps, RECIPE_STEPS);
@@ -186,7 +188,8 @@ static void api_run_keeps_them_and_saving_in_between_changes_nothing(void **stat
 
     (void)state;
     for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
-        rp_archive *straight = run_api("straight", every[i], 1, 8, 0), *saved = run_api("saved", every[i], 1, 8, 4), *between;
+        rp_archive *straight = run_api("straight", every[i], 1, 8, 0), *saved = run_api("saved", every[i], 1, 8, 4),
+                   *between;
 
         OK(rp_archive_open(&between, path_of("between"), &err));
         expect_checkpoints(straight, every[i], 8);
@@ -282,8 +285,8 @@ static void know_programs(rp_recorder *recorder, const rp_archive *archive)
     rp_buffer_free(&text);
 }
 
-/* One driver goes through all checkpoints, last one first; from each of them every further record is that of the archive,
- * and so are the last states and the outputs. */
+/* One driver goes through all checkpoints, last one first; from each of them every further record is that of the
+ * archive, and so are the last states and the outputs. */
 static void goes_on_from_each(const rp_archive *archive, uint64_t period, const rp_run_options *options)
 {
     rp_driver *driver;
@@ -331,7 +334,8 @@ static void goes_on_from_each(const rp_archive *archive, uint64_t period, const 
 
 static void every_checkpoint_of_a_recipe_leads_to_the_same_end(void **state)
 {
-    static const char *const record[] = {"record: {checkpoint_every: 1}\n", "record: {checkpoint_every: 3, state_period: 2}\n"};
+    static const char *const record[] = {"record: {checkpoint_every: 1}\n",
+                                         "record: {checkpoint_every: 3, state_period: 2}\n"};
     static const uint64_t period[] = {1, 3};
 
     (void)state;
@@ -504,7 +508,8 @@ static void what_is_no_checkpoint_of_this_run_is_refused(void **state)
     rp_archive_close(archive);
 }
 
-/* The archive again, consistent in its hashes, with another checkpoint_every (NULL: none) or another byte of a state. */
+/* The archive again, consistent in its hashes, with another checkpoint_every (NULL: none) or another byte of a state.
+ */
 static void forge(const rp_archive *from, bool change_key, json_t *value, const char *member, const char *rename_to)
 {
     json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
@@ -513,7 +518,8 @@ static void forge(const rp_archive *from, bool change_key, json_t *value, const 
     rp_buffer bytes = {0};
 
     if (change_key)
-        assert_int_equal(value ? json_object_set_new(run, "checkpoint_every", value) : json_object_del(run, "checkpoint_every"), 0);
+        assert_int_equal(
+            value ? json_object_set_new(run, "checkpoint_every", value) : json_object_del(run, "checkpoint_every"), 0);
     OK(rp_archive_writer_new(&writer, NULL, &err));
     for (size_t i = 1; i < rp_archive_member_count(from); i++) {
         const char *name = rp_archive_member(from, i)->name;
@@ -579,7 +585,8 @@ static int setup(void **state)
     if (!mkdtemp(folder))
         return -1;
     for (int i = 0; i < 32; i++)
-        (void)snprintf(rows + strlen(rows), 32, "%d.5,%s,%s\n", i * 7 % 11, i % 3 ? "red" : "blue", i * 7 % 11 > 4 ? "yes" : "no");
+        (void)snprintf(rows + strlen(rows), 32, "%d.5,%s,%s\n", i * 7 % 11, i % 3 ? "red" : "blue",
+                       i * 7 % 11 > 4 ? "yes" : "no");
     put_file(path_of("table.csv"), rows);
     return 0;
 }

@@ -209,8 +209,9 @@ static void forge_text(const char *from, const char *to, const char *member, con
         assert_int_equal(rp_archive_writer_add(writer, m->name, changed.data, changed.size, NULL), RP_OK);
         rp_buffer_free(&changed);
     }
-    assert_int_equal(rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind,
-                                              rp_archive_manifest(archive)->run, NULL), RP_OK);
+    assert_int_equal(
+        rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind, rp_archive_manifest(archive)->run, NULL),
+        RP_OK);
     assert_int_equal(rp_file_create(&file, in_folder(to), true, 0644, NULL), RP_OK);
     assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
     assert_int_equal(rp_file_commit(file, NULL), RP_OK);
@@ -237,8 +238,9 @@ static void forge(const char *from, const char *to, const char *member, size_t a
             body.data[at < body.size ? at : body.size - 1] ^= flip;
         assert_int_equal(rp_archive_writer_add(writer, m->name, body.data, body.size, NULL), RP_OK);
     }
-    assert_int_equal(rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind,
-                                              rp_archive_manifest(archive)->run, NULL), RP_OK);
+    assert_int_equal(
+        rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind, rp_archive_manifest(archive)->run, NULL),
+        RP_OK);
     assert_int_equal(rp_file_create(&file, in_folder(to), true, 0644, NULL), RP_OK);
     assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
     assert_int_equal(rp_file_commit(file, NULL), RP_OK);
@@ -255,7 +257,8 @@ static void expect_replay(const char *name, rp_status expected, const char *says
     rp_status status = rp_replay(archive, NULL, &job, &err);
 
     if (status != expected || !strstr(err.text, says))
-        fail_msg("found %s \"%s\", expected %s \"%s\"", rp_status_name(status), err.text, rp_status_name(expected), says);
+        fail_msg("found %s \"%s\", expected %s \"%s\"", rp_status_name(status), err.text, rp_status_name(expected),
+                 says);
     assert_null(job);
     rp_archive_close(archive);
 }
@@ -318,8 +321,8 @@ static void a_run_of_no_steps_is_not_replayed(void **state)
     expect_replay("empty.reprise", RP_EFORMAT, "run/journal.bin: no step is recorded");
 }
 
-/* Every step is another program with memory of its own; replay holds only some of them at once. A bool byte of 2 is true
- * in the run as in the archive. */
+/* Every step is another program with memory of its own; replay holds only some of them at once. A bool byte of 2 is
+ * true in the run as in the archive. */
 static void runs_of_many_programs_and_odd_bools_replay(void **state)
 {
     rp_run *run = NULL;
@@ -561,7 +564,8 @@ static void a_canceled_run_leaves_nothing(void **state)
 
     (void)state;
     assert_int_equal(rp_train_recipe(in_folder("a.yaml"), in_folder("canceled.reprise"), NULL, false,
-                                     &(rp_job_options){.progress = stop_at_three}, &job, &err), RP_ECANCELED);
+                                     &(rp_job_options){.progress = stop_at_three}, &job, &err),
+                     RP_ECANCELED);
     assert_null(job);
     assert_false(rp_file_exists(in_folder("canceled.reprise")));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs that start from another archive: chains, what is taken over, what is computed from it, and that a wrong parent, another
- * parent's id and states that are not the parent's are seen. */
+ * Runs that start from another archive: chains, what is taken over, what is computed from it, and that a wrong parent,
+ * another parent's id and states that are not the parent's are seen. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,9 +72,11 @@ static rp_status try_run(const char *name, const char *optimizer, const char *hi
     rp_job *job;
     rp_status status;
 
-    (void)snprintf(text, sizeof text,
-                   "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [%s], dropout: 0.25}\n"
-                   "train: {epochs: 2, batch: 7, optimizer: {%s}}\n%s\n", hidden, optimizer, rest);
+    (void)snprintf(
+        text, sizeof text,
+        "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [%s], dropout: 0.25}\n"
+        "train: {epochs: 2, batch: 7, optimizer: {%s}}\n%s\n",
+        hidden, optimizer, rest);
     OK(rp_file_save(path_of("recipe.yaml"), text, strlen(text), true, 0644, &err));
     err.text[0] = '\0';
     status = rp_train_recipe(path_of("recipe.yaml"), path_of(name), NULL, true, NULL, &job, &err);
@@ -186,7 +188,8 @@ static rp_safetensors *tensors_of(const rp_archive *archive, const char *member,
 /* What the child starts from is what the parent has there: parameters, and moments unless it retrains. */
 static void the_states_are_the_parents(void **state)
 {
-    static const char *const how[] = {"weights: final, mode: retrain", "weights: 4, mode: retrain", "weights: 4", "weights: 10"};
+    static const char *const how[] = {"weights: final, mode: retrain", "weights: 4, mode: retrain", "weights: 4",
+                                      "weights: 10"};
     static const char *const from[] = {"weights/final.safetensors", "checkpoints/000000000004.safetensors",
                                        "checkpoints/000000000004.safetensors", "checkpoints/000000000010.safetensors"};
     static const int updates[] = {-1, -1, 3, 8};
@@ -230,9 +233,11 @@ static void going_on_is_what_the_parent_would_have_done(void **state)
     rp_archive *whole, *half, *rest;
 
     (void)state;
-    /* every batch is all rows in order, no dropout, a constant rate: step s is a function of states and updates alone */
-    static const char text[] = "reprise: 1\ndata: {csv: table.csv, target: y, train_on_all: true}\nmodel: {hidden: [9]}\n"
-                               "train: {epochs: %d, batch: 32, shuffle: false, optimizer: {kind: adamw}}\n%s\n";
+    /* every batch is all rows in order, no dropout, a constant rate: step s is a function of states and updates alone
+     */
+    static const char text[] =
+        "reprise: 1\ndata: {csv: table.csv, target: y, train_on_all: true}\nmodel: {hidden: [9]}\n"
+        "train: {epochs: %d, batch: 32, shuffle: false, optimizer: {kind: adamw}}\n%s\n";
     const int epochs[] = {12, 5, 7};
     const char *const more[] = {"", "", "parent: {archive: half}"};
     const char *const name[] = {"whole", "half", "rest"};
@@ -290,13 +295,16 @@ static void what_does_not_fit_is_refused_before_training(void **state)
 
     (void)state;
     refuses("kind: adam", "13", "parent: {archive: a}", RP_EDATA, "layer0.weight f32[3,13] of this recipe's model");
-    refuses("kind: adam", "12, 5", "parent: {archive: a, mode: retrain}", RP_EDATA, "layer2.weight of this recipe's model");
+    refuses("kind: adam", "12, 5", "parent: {archive: a, mode: retrain}", RP_EDATA,
+            "layer2.weight of this recipe's model");
     refuses("kind: sgd", "12", "parent: {archive: a, weights: 4}", RP_EDATA, "12 states to start from, but");
-    refuses("kind: adam", "12", "parent: {archive: a, weights: 5}", RP_EARG, "the parent has no checkpoint after 5 steps");
+    refuses("kind: adam", "12", "parent: {archive: a, weights: 5}", RP_EARG,
+            "the parent has no checkpoint after 5 steps");
     refuses("kind: adam", "12", "parent: {archive: none}", RP_EIO, "none");
     refuses("kind: adam", "12", "parent: {archive: table.csv}", RP_EFORMAT, "table.csv");
     refuses("kind: adam", "12", "parent: {weights: final}", RP_EARG, "key parent.archive: required");
-    refuses("kind: adam", "12", "parent: {archive: a, weights: 0}", RP_EARG, "key parent.weights: expected final, or the number");
+    refuses("kind: adam", "12", "parent: {archive: a, weights: 0}", RP_EARG,
+            "key parent.weights: expected final, or the number");
     refuses("kind: adam", "12", "parent: {archive: a, mode: go}", RP_EARG, "key parent.mode");
     refuses("kind: adam", "12", "parent: {archive: a, updates: 3}", RP_EARG, "unknown key");
     rp_archive_close(a);
@@ -305,7 +313,8 @@ static void what_does_not_fit_is_refused_before_training(void **state)
 /* ---- forgeries, every hash of which is right ---- */
 
 /* The child with the parent's id replaced in recipe and manifest, or one member's last byte flipped. */
-static rp_archive *forge(const rp_archive *child, const char *new_id, bool in_recipe, bool in_manifest, const char *member)
+static rp_archive *forge(const rp_archive *child, const char *new_id, bool in_recipe, bool in_manifest,
+                         const char *member)
 {
     rp_archive_writer *writer;
     rp_archive *archive;
@@ -350,7 +359,8 @@ static void does_not_replay(const rp_archive *archive, const char *says)
 
 static void forged_parents_are_seen(void **state)
 {
-    rp_archive *a = run("a", "record: {checkpoint_every: 4}"), *other = run("another", ""), *b = run("b", "parent: {archive: a}"), *forged;
+    rp_archive *a = run("a", "record: {checkpoint_every: 4}"), *other = run("another", ""),
+               *b = run("b", "parent: {archive: a}"), *forged;
 
     (void)state;
     /* the id alone, in one place: replay sees it without any parent */
@@ -362,7 +372,8 @@ static void forged_parents_are_seen(void **state)
     wrong(forged, other, "run.parent is ");
     does_not_replay(forged, "manifest.json");
     rp_archive_close(forged);
-    /* in both: neither archive is then its parent. (Another run with the same last states is one with the same weights.) */
+    /* in both: neither archive is then its parent. (Another run with the same last states is one with the same
+     * weights.) */
     forged = forge(b, rp_archive_id(b), true, true, NULL);
     wrong(forged, a, "parent: recorded archive id ");
     wrong(forged, b, "run/recipe.json: parent.updates is 8");
@@ -548,10 +559,16 @@ static void a_run_of_the_api_names_its_parent(void **state)
     said = json_object_get(rp_archive_manifest(b)->run, "parent");
     for (int k = 0; k < 6; k++) {
         static const char *const key[] = {"states", "archive_id", "tensors", "tensors", "weights", "more"};
-        static const char *const replay[] = {"digest of the states that it names", NULL, "is none of the first states", "expected exactly",
-                                             NULL, "expected exactly"};
-        json_t *changed = json_deep_copy(said), *value = k < 2 ? json_string(rp_archive_id(b)) : k == 2 ? json_pack("[s]", "v")
-                          : k == 3 ? json_array() : json_string("final");
+        static const char *const replay[] = {"digest of the states that it names",
+                                             NULL,
+                                             "is none of the first states",
+                                             "expected exactly",
+                                             NULL,
+                                             "expected exactly"};
+        json_t *changed = json_deep_copy(said), *value = k < 2    ? json_string(rp_archive_id(b))
+                                                         : k == 2 ? json_pack("[s]", "v")
+                                                         : k == 3 ? json_array()
+                                                                  : json_string("final");
         rp_job *job = NULL;
 
         assert_int_equal(json_object_set_new(changed, key[k], value), 0);

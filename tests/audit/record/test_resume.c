@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs that stop and go on: after any step, from points torn or rotten in any place, with another recipe or other data, and with
- * the archive already under its name. Whatever happens, the archive is the one of a run that was never stopped, or there is
- * none. Kills are tests/cli/kill_resume.sh, failing calls test_io_failures.c. */
+ * Runs that stop and go on: after any step, from points torn or rotten in any place, with another recipe or other data,
+ * and with the archive already under its name. Whatever happens, the archive is the one of a run that was never
+ * stopped, or there is none. Kills are tests/cli/kill_resume.sh, failing calls test_io_failures.c. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 static rp_error err;
 static char folder[] = "/dev/shm/rp-resume-XXXXXX"; /* in memory where that can be had: fsync is no concern here */
-static rp_buffer right; /* the archive of a run that was never stopped */
+static rp_buffer right;                             /* the archive of a run that was never stopped */
 
 #define OK(call) need((call), #call)
 
@@ -70,7 +70,8 @@ static void write_recipe(const char *name, int seed, const char *csv)
 
     (void)snprintf(text, sizeof text,
                    "reprise: 1\nseed: %d\ndata: {csv: %s, target: y, folds: 4}\nmodel: {hidden: [6], dropout: 0.25}\n"
-                   "train: {epochs: 2, batch: 7}\nrecord: {checkpoint_every: 2}\n", seed, csv);
+                   "train: {epochs: 2, batch: 7}\nrecord: {checkpoint_every: 2}\n",
+                   seed, csv);
     put_file(path_of(name), text);
 }
 
@@ -82,8 +83,8 @@ static bool stop_at(void *self, const rp_progress *progress)
 /* Stops after `stop` steps (0: never); a point at every chance, or only when stopped. */
 static rp_status train(const char *recipe, uint64_t stop, bool resume, bool force, bool often, rp_job *what)
 {
-    rp_job_options options = {.threads = 1, .progress = stop_at, .self = &stop, .save_every = often ? 1e-9 : 1e6,
-                              .resume = resume};
+    rp_job_options options = {
+        .threads = 1, .progress = stop_at, .self = &stop, .save_every = often ? 1e-9 : 1e6, .resume = resume};
     rp_job *job;
     rp_status status = rp_train_recipe(path_of(recipe), path_of("out.reprise"), NULL, force, &options, &job, &err);
 
@@ -167,7 +168,8 @@ static void without_an_interval_nothing_is_left(void **state)
     rp_job *job;
 
     (void)state;
-    assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), NULL, false, &options, &job, &err), RP_ECANCELED);
+    assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), NULL, false, &options, &job, &err),
+                     RP_ECANCELED);
     assert_null(job);
     assert_false(exists("out.reprise.resume"));
 }
@@ -294,7 +296,8 @@ static void a_point_of_very_many_members_is_read_again_or_not_written(void **sta
     static const unsigned char records[2 * 128];
     static const rp_resume_identity identity = {.recipe = {{1}}, .data = {{2}}};
     rp_bytes program = {"{}", 2};
-    rp_resume_point point = {.step = 2, .journal = {records, sizeof records}, .states = {"s", 1}, .program = &program, .programs = 1};
+    rp_resume_point point = {
+        .step = 2, .journal = {records, sizeof records}, .states = {"s", 1}, .program = &program, .programs = 1};
     rp_resume_point again;
 
     (void)state;
@@ -319,8 +322,8 @@ static void a_point_of_very_many_members_is_read_again_or_not_written(void **sta
     remove_all("/many");
 }
 
-/* The spool holds the first weights and the checkpoints after 2 and 4 steps: what lies behind step 4 is of no use to a point,
- * what lies before it no point can do without. */
+/* The spool holds the first weights and the checkpoints after 2 and 4 steps: what lies behind step 4 is of no use to a
+ * point, what lies before it no point can do without. */
 static void a_damaged_spool_is_seen(void **state)
 {
     rp_buffer spool = {0};
@@ -387,7 +390,8 @@ static void an_archive_of_the_same_id_that_is_signed_otherwise_is_not_this_one(v
     put_bytes("out.reprise", right.data, right.size);
     stop = 0;
     options.resume = true;
-    for (int i = 0; i < 4; i++) { /* unsigned, but a key is given; signed by it; by another; signed, and no key is given */
+    for (int i = 0; i < 4;
+         i++) { /* unsigned, but a key is given; signed by it; by another; signed, and no key is given */
         const bool found = i == 1;
         const rp_status expected = found ? RP_OK : RP_EEXIST;
 
@@ -406,8 +410,9 @@ static void an_archive_of_the_same_id_that_is_signed_otherwise_is_not_this_one(v
             put_bytes("out.reprise", signed_one.data, signed_one.size);
             rp_buffer_free(&signed_one);
         }
-        assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), i == 3 ? NULL : key[i == 2], false,
-                                         &options, &job, &err), expected);
+        assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), i == 3 ? NULL : key[i == 2],
+                                         false, &options, &job, &err),
+                         expected);
         rp_job_free(job);
         if (!found)
             assert_non_null(strstr(err.text, i == 3 ? "it is signed" : "not by this key"));
@@ -467,7 +472,8 @@ static void provenance_tells_of_the_interruption(void **state)
 
     (void)state;
     OK(rp_key_generate(&key, &err));
-    assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), key, false, &options, &job, &err), RP_ECANCELED);
+    assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), key, false, &options, &job, &err),
+                     RP_ECANCELED);
     stop = 0;
     options.resume = true;
     OK(rp_train_recipe(path_of("recipe.yaml"), path_of("out.reprise"), key, false, &options, &job, &err));
@@ -481,7 +487,9 @@ static void provenance_tells_of_the_interruption(void **state)
 
         assert_non_null(payload);
         put_bytes("envelope.json", text.data, text.size);
-        (void)snprintf(command, sizeof command, "sed 's/.*\"payload\":\"//; s/\".*//' %s/envelope.json | base64 -d | grep -q '\"resumes\":1'", folder);
+        (void)snprintf(command, sizeof command,
+                       "sed 's/.*\"payload\":\"//; s/\".*//' %s/envelope.json | base64 -d | grep -q '\"resumes\":1'",
+                       folder);
         assert_int_equal(system(command), 0);
     }
     rp_buffer_free(&text);
@@ -501,7 +509,8 @@ static int setup(void **state)
             return -1;
     }
     for (int i = 0; i < 32; i++)
-        (void)snprintf(rows + strlen(rows), 32, "%d.5,%s,%s\n", i * 7 % 11, i % 3 ? "red" : "blue", i * 7 % 11 > 4 ? "yes" : "no");
+        (void)snprintf(rows + strlen(rows), 32, "%d.5,%s,%s\n", i * 7 % 11, i % 3 ? "red" : "blue",
+                       i * 7 % 11 > 4 ? "yes" : "no");
     put_file(path_of("table.csv"), rows);
     put_file(path_of("copy.csv"), rows);
     (void)snprintf(other, sizeof other, "%s9.25,red,yes\n", rows);

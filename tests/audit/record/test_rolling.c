@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rolling state digests: the bytes FORMAT.md 10 says, a forged leaf found within a period and by nothing else, replay and
- * diff of runs so recorded, and what the last steps leave open bound by the manifest. */
+ * Rolling state digests: the bytes FORMAT.md 10 says, a forged leaf found within a period and by nothing else, replay
+ * and diff of runs so recorded, and what the last steps leave open bound by the manifest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -410,7 +410,8 @@ static rp_archive *run_recipe(const char *name, const char *tail)
 
     (void)snprintf(text, sizeof text,
                    "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 2}\nmodel: {hidden: [40]}\n"
-                   "train: {epochs: 2, batch: 8}\n%s", tail);
+                   "train: {epochs: 2, batch: 8}\n%s",
+                   tail);
     put_file(path_of("recipe.yaml"), text);
     OK(rp_train_recipe(path_of("recipe.yaml"), path_of(name), NULL, true, NULL, &job, &err));
     rp_job_free(job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bisecting two journals through their Merkle trees: the first record that differs, with one pair of digests a level; and that
- * of two archives no more is computed again than the steps from the last checkpoint on. */
+ * Bisecting two journals through their Merkle trees: the first record that differs, with one pair of digests a level;
+ * and that of two archives no more is computed again than the steps from the last checkpoint on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void the_first_of_many_differences_is_found_in_log_n_comparisons(void **s
 
     (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        for (size_t first = 0; first < sizes[k]; first += sizes[k] > 40 ? 3 : 1) {
+        for (size_t first = 0; first<sizes[k]; first += sizes[k]> 40 ? 3 : 1) {
             for (size_t i = first; i < sizes[k]; i += 1 + first % 5)
                 right[i * RP_RECORD_SIZE + i % RP_RECORD_SIZE] ^= 0x10;
             assert_int_equal(bisect(sizes[k], &compared), first);
@@ -127,17 +127,19 @@ static void path_of(char out[96], const char *name)
     (void)snprintf(out, 96, "%s/%s", folder, name);
 }
 
-/* 24 training rows in batches of 7, 4 epochs: 19 steps; the learning rate falls at training step `drop`, to gamma of it. */
+/* 24 training rows in batches of 7, 4 epochs: 19 steps; the learning rate falls at training step `drop`, to gamma of
+ * it. */
 static rp_archive *run(const char *record, int drop, const char *gamma)
 {
     char text[512], path[96], out[96];
     rp_archive *archive;
     rp_job *job;
 
-    (void)snprintf(text, sizeof text,
-                   "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
-                   "train: {epochs: 4, batch: 7, schedule: {kind: step, step_every: %d, gamma: %s}}\nrecord: {%s}\n", drop,
-                   gamma, record);
+    (void)snprintf(
+        text, sizeof text,
+        "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
+        "train: {epochs: 4, batch: 7, schedule: {kind: step, step_every: %d, gamma: %s}}\nrecord: {%s}\n",
+        drop, gamma, record);
     path_of(path, "recipe.yaml");
     path_of(out, "archive");
     OK(rp_file_save(path, text, strlen(text), true, 0644, &err));
@@ -209,7 +211,8 @@ static void only_the_steps_from_the_last_checkpoint_are_computed_again(void **st
     }
 }
 
-/* With rolling digests both are computed side by side, from the last checkpoint that they share, and then the step itself. */
+/* With rolling digests both are computed side by side, from the last checkpoint that they share, and then the step
+ * itself. */
 static void rolling_runs_begin_at_the_last_checkpoint_that_is_common(void **state)
 {
     (void)state;
@@ -264,14 +267,15 @@ static void a_record_has_one_form(void **state)
     static const struct {
         int32_t dtype;
         bool good;
-    } types[] = {{RP_LOSS_NONE, true}, {RP_F32, true}, {RP_F64, true}, {RP_I32, false}, {RP_I64, false}, {RP_BF16, false},
-                 {-2, false},          {1000, false}};
+    } types[] = {{RP_LOSS_NONE, true}, {RP_F32, true},   {RP_F64, true}, {RP_I32, false},
+                 {RP_I64, false},      {RP_BF16, false}, {-2, false},    {1000, false}};
     unsigned char bytes[RP_RECORD_SIZE], again[RP_RECORD_SIZE];
     rp_record record, read;
 
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        record = (rp_record){.step = UINT64_C(0x123456789A), .program = 7, .loss = UINT64_C(0x3F800000), .loss_dtype = types[i].dtype};
+        record = (rp_record){
+            .step = UINT64_C(0x123456789A), .program = 7, .loss = UINT64_C(0x3F800000), .loss_dtype = types[i].dtype};
         memset(&record.states, 0xAB, sizeof record.states);
         rp_record_write(bytes, &record);
         assert_int_equal(rp_record_read(&read, bytes), types[i].good);

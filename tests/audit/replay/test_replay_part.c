@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replaying a part of a run: ranges, samples and several segments at a time; what a forged segment is caught by, and by what
- * not. */
+ * Replaying a part of a run: ranges, samples and several segments at a time; what a forged segment is caught by, and by
+ * what not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,9 +80,11 @@ static rp_archive *run_recipe(const char *name, const char *record)
     rp_archive *archive;
     rp_job *job;
 
-    (void)snprintf(text, sizeof text,
-                   "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
-                   "train: {epochs: 4, batch: 7, schedule: {kind: cosine, warmup_steps: 2}}\nrecord: {%s}\n", record);
+    (void)snprintf(
+        text, sizeof text,
+        "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [40], dropout: 0.25}\n"
+        "train: {epochs: 4, batch: 7, schedule: {kind: cosine, warmup_steps: 2}}\nrecord: {%s}\n",
+        record);
     put_file("recipe.yaml", text);
     OK(rp_train_recipe(path_of("recipe.yaml"), path_of(name), NULL, true, NULL, &job, &err));
     assert_int_equal(job->steps, STEPS);
@@ -151,7 +153,8 @@ static void range_is_fine(const rp_archive *archive, uint64_t first, uint64_t la
     assert_int_equal(job->steps, job->scope.steps);
     assert_int_equal(job->scope.steps_total, total);
     assert_int_equal(job->scope.segments_total, (total - 1) / period + 1);
-    assert_int_equal(job->scope.segments, (last + 1 == total ? (total - 1) / period + 1 : (last + 1) / period) - from / period);
+    assert_int_equal(job->scope.segments,
+                     (last + 1 == total ? (total - 1) / period + 1 : (last + 1) / period) - from / period);
     rp_job_free(job);
 }
 
@@ -235,7 +238,8 @@ static void sample_replays_what_was_drawn(void **state)
     (void)state;
     for (size_t i = 0; i < 4; i++)
         for (unsigned parallel = 0; parallel <= 3; parallel += 3) {
-            const rp_replay_choice choice = {.mode = RP_REPLAY_SAMPLE, .share = shares[i], .seed = "a b", .parallel = parallel};
+            const rp_replay_choice choice = {
+                .mode = RP_REPLAY_SAMPLE, .share = shares[i], .seed = "a b", .parallel = parallel};
             const size_t count = rp_sample_count(10, shares[i]);
             size_t drawn[10];
             uint64_t steps = 0;
@@ -296,8 +300,9 @@ static void replay_of_a_part_can_be_stopped(void **state)
     rp_job *job;
 
     (void)state;
-    assert_int_equal(rp_replay(archive, &(rp_job_options){.threads = 1, .choice = &choice, .progress = stop_at_three}, &job,
-                               &err), RP_ECANCELED);
+    assert_int_equal(
+        rp_replay(archive, &(rp_job_options){.threads = 1, .choice = &choice, .progress = stop_at_three}, &job, &err),
+        RP_ECANCELED);
     assert_null(job);
     rp_archive_close(archive);
 }
@@ -354,8 +359,8 @@ static void range_says(const rp_archive *archive, uint64_t first, uint64_t last,
     err.text[0] = '\0';
     status = part(archive, &choice, 1, &job);
     if (status != expected || (says && !strstr(err.text, says)))
-        fail_msg("steps %d to %d: found %s \"%s\", expected %s \"%s\"", (int)first, (int)last, rp_status_name(status), err.text,
-                 rp_status_name(expected), says ? says : "");
+        fail_msg("steps %d to %d: found %s \"%s\", expected %s \"%s\"", (int)first, (int)last, rp_status_name(status),
+                 err.text, rp_status_name(expected), says ? says : "");
     rp_job_free(job);
 }
 
@@ -367,7 +372,8 @@ static void false_members_are_named(void **state)
     (void)state;
     /* a checkpoint alone: it is not what the journal's record says, nor what its segment leads to */
     forged = forge_member(honest, eighth, 1);
-    range_says(forged, 8, 11, RP_EBITS, "checkpoints/000000000008.safetensors: digest of the states: the journal's record 7");
+    range_says(forged, 8, 11, RP_EBITS,
+               "checkpoints/000000000008.safetensors: digest of the states: the journal's record 7");
     range_says(forged, 4, 7, RP_EBITS, "checkpoints/000000000008.safetensors: SHA-256 recorded");
     range_says(forged, 0, 3, RP_OK, NULL);
     range_says(forged, 12, 15, RP_OK, NULL);
@@ -413,10 +419,11 @@ static const rp_named *state_named(const rp_run *run, const char *name)
     return NULL;
 }
 
-/* The run goes its way honestly to step `at`, after which a weight is made a little larger; journal and checkpoint say so,
- * and everything behind it is honestly computed from there. Hashes, journal root and signature are right: only that the
- * forged step leads from the state before to the state after is a lie. */
-static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64_t at, const char *what, const rp_key *key)
+/* The run goes its way honestly to step `at`, after which a weight is made a little larger; journal and checkpoint say
+ * so, and everything behind it is honestly computed from there. Hashes, journal root and signature are right: only that
+ * the forged step leads from the state before to the state after is a lie. */
+static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64_t at, const char *what,
+                              const rp_key *key)
 {
     rp_driver *driver;
     rp_recorder *recorder;
@@ -427,7 +434,8 @@ static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64
     OK(rp_archive_writer_new(&writer, folder, &err));
     OK(rp_recorder_attach(&recorder, rp_driver_run(driver), false, &err));
     OK(rp_recorder_set_state_period(recorder, rp_driver_state_period(driver), &err));
-    OK(rp_recorder_checkpoints_into(recorder, rp_driver_checkpoint_period(driver), rp_driver_total(driver), writer, &err));
+    OK(rp_recorder_checkpoints_into(recorder, rp_driver_checkpoint_period(driver), rp_driver_total(driver), writer,
+                                    &err));
     for (uint64_t i = 0; i < rp_driver_total(driver); i++) {
         OK(rp_driver_step(driver, &err));
         if (i == 0)
@@ -459,7 +467,8 @@ static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64
 }
 
 /* Segments of 3 steps; the lie is in one of them. */
-static void forged_segment_is_caught_by_its_own_replay_alone(const char *record, uint64_t at, const char *what, const char *says)
+static void forged_segment_is_caught_by_its_own_replay_alone(const char *record, uint64_t at, const char *what,
+                                                             const char *says)
 {
     rp_archive *honest = run_recipe("honest", record), *forged;
     rp_verification *result;
@@ -485,8 +494,10 @@ static void forged_segments(void **state)
 {
     (void)state;
     /* at the checkpoint, and within a segment; a weight, and a moment that only the optimizer sees */
-    forged_segment_is_caught_by_its_own_replay_alone("checkpoint_every: 3", 9, "layer0.weight", "step 8: digest of the state");
-    forged_segment_is_caught_by_its_own_replay_alone("checkpoint_every: 3", 8, "layer0.weight", "step 7: digest of the state");
+    forged_segment_is_caught_by_its_own_replay_alone("checkpoint_every: 3", 9, "layer0.weight",
+                                                     "step 8: digest of the state");
+    forged_segment_is_caught_by_its_own_replay_alone("checkpoint_every: 3", 8, "layer0.weight",
+                                                     "step 7: digest of the state");
     forged_segment_is_caught_by_its_own_replay_alone("checkpoint_every: 3", 12, "optim.v.layer1.bias",
                                                      "step 11: digest of the state");
     /* a rolling digest may not look at the forged leaf: the checkpoint's bytes are compared in any case */
@@ -565,7 +576,8 @@ static void what_no_run_makes_is_refused_by_every_replay(void **state)
         lie = add_to(i % 2 ? api : recipe, member, key);
         for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
             if (part(lie, choices[c], 1, &job) == RP_OK)
-                fail_msg("%s %s: choice %zu found every bit the same", member ? "member" : "key", member ? member : key, c);
+                fail_msg("%s %s: choice %zu found every bit the same", member ? "member" : "key", member ? member : key,
+                         c);
             if (!strstr(err.text, member ? member : c ? key : "manifest.json"))
                 fail_msg("%s is not named: %s", member ? member : key, err.text);
         }
@@ -632,7 +644,8 @@ static void many_at_a_time_over_a_run_of_the_api(void **state)
 
 static void samples_that_hold_the_lie_catch_it(void **state)
 {
-    rp_archive *honest = run_recipe("honest", "checkpoint_every: 2"), *forged = forge_step(honest, "lie", 10, "layer0.bias", NULL);
+    rp_archive *honest = run_recipe("honest", "checkpoint_every: 2"),
+               *forged = forge_step(honest, "lie", 10, "layer0.bias", NULL);
     size_t caught = 0, expected = 0;
 
     (void)state;

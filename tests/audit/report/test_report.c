@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reports: well formed whatever the archive says, the same bytes each time, every section there, and nothing of an archive
- * reaches the page as markup. */
+ * Reports: well formed whatever the archive says, the same bytes each time, every section there, and nothing of an
+ * archive reaches the page as markup. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ static bool is_void(const char *name)
     return strcmp(name, "meta") == 0 || strcmp(name, "br") == 0;
 }
 
-/* Tags balance, attributes are quoted, no raw markup characters: what an XML parser would insist on. Returns NULL, or where
- * it goes wrong. */
+/* Tags balance, attributes are quoted, no raw markup characters: what an XML parser would insist on. Returns NULL, or
+ * where it goes wrong. */
 static const char *unbalanced(const char *html)
 {
     char open[64][16], name[16];
@@ -97,7 +97,8 @@ static void assert_has_not(const char *html, const char *text)
 
 static void assert_sections(const char *html)
 {
-    static const char *const id[] = {"verdict", "data", "model", "training", "metrics", "environment", "digests", "verify"};
+    static const char *const id[] = {"verdict", "data",        "model",   "training",
+                                     "metrics", "environment", "digests", "verify"};
     const char *at = html;
 
     for (size_t i = 0; i < sizeof id / sizeof *id; i++) {
@@ -171,10 +172,22 @@ static void numbers_have_four_digits_and_separators(void **state)
         double x;
         const char *text;
     } want[] = {
-        {0, "0"}, {-0.0, "0"}, {1, "1.000"}, {9.99951, "10.00"}, {0.99996, "1.000"}, {0.76666, "0.7667"}, {12.345, "12.35"},
-        {52547.77, "52,548"}, {1234567, "1,234,567"}, {0.012345, "0.01235"}, {0.0001, "0.0001000"},
-        {0.00001234, "1.234 \xC3\x97 10\xE2\x81\xBB\xE2\x81\xB5"}, {-2.5, "\xE2\x88\x92" "2.500"},
-        {1e15, "1.000 \xC3\x97 10\xC2\xB9\xE2\x81\xB5"}, {1e308 * 10, "infinite"},
+        {0, "0"},
+        {-0.0, "0"},
+        {1, "1.000"},
+        {9.99951, "10.00"},
+        {0.99996, "1.000"},
+        {0.76666, "0.7667"},
+        {12.345, "12.35"},
+        {52547.77, "52,548"},
+        {1234567, "1,234,567"},
+        {0.012345, "0.01235"},
+        {0.0001, "0.0001000"},
+        {0.00001234, "1.234 \xC3\x97 10\xE2\x81\xBB\xE2\x81\xB5"},
+        {-2.5, "\xE2\x88\x92"
+               "2.500"},
+        {1e15, "1.000 \xC3\x97 10\xC2\xB9\xE2\x81\xB5"},
+        {1e308 * 10, "infinite"},
     };
 
     (void)state;
@@ -208,8 +221,8 @@ static void add_journal(rp_archive_writer *writer, const uint32_t *loss, size_t 
     rp_buffer_free(&bytes);
 }
 
-/* An archive whose every text is an attack and whose losses are NaN, infinite, huge and tiny; signed by key, with a further
- * statement of another kind. */
+/* An archive whose every text is an attack and whose losses are NaN, infinite, huge and tiny; signed by key, with a
+ * further statement of another kind. */
 static void hostile_archive(rp_buffer *out, const rp_key *key)
 {
     static const uint32_t loss[] = {0x7FC00000, 0x7F800000, 0x7F7FFFFF, 1, 0x3F800000, 0xFF7FFFFF};
@@ -226,22 +239,26 @@ static void hostile_archive(rp_buffer *out, const rp_key *key)
         "{\"data\":{\"columns\":[],\"csv\":\"data/raw.csv\",\"delimiter\":\",\",\"fold\":0,\"folds\":2,\"header\":true,\"missing\":[\"\"],"
         "\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\",\"positive\":null,\"standardize\":true,\"stratify\":false,"
         "\"target\":\"y\",\"train_on_all\":false},\"model\":{\"activation\":\"relu\",\"dropout\":\"0\",\"hidden\":[3],"
-        "\"layer_norm\":false},\"name\":\"" HOSTILE_JSON "\",\"reprise\":1,\"seed\":1,\"train\":{\"accumulate\":1,\"batch\":2,"
+        "\"layer_norm\":false},\"name\":\"" HOSTILE_JSON
+        "\",\"reprise\":1,\"seed\":1,\"train\":{\"accumulate\":1,\"batch\":2,"
         "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":2,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\",\"beta2\":\"0.999\","
         "\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.01\",\"weight_decay\":\"0.01\"},\"schedule\":{\"kind\":\"constant\","
         "\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,\"task\":\"classification\"}}");
     add(writer, "data/schema.json",
-        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"columns\":[{\"categories\":[\"" HOSTILE_JSON "\"],\"kind\":\"categorical\","
+        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"columns\":[{\"categories\":[\"" HOSTILE_JSON
+        "\"],\"kind\":\"categorical\","
         "\"name\":\"" HOSTILE_JSON "\",\"unseen\":0},{\"kind\":\"target\",\"name\":\"y\"}],\"features\":1}");
-    add(writer, "data/raw.csv", "\"" HOSTILE_CSV "\",y\n\"" HOSTILE_CSV "\",b\n,\"" HOSTILE_CSV "\"\nq,b\nq,\"" HOSTILE_CSV "\"\n");
+    add(writer, "data/raw.csv",
+        "\"" HOSTILE_CSV "\",y\n\"" HOSTILE_CSV "\",b\n,\"" HOSTILE_CSV "\"\nq,b\nq,\"" HOSTILE_CSV "\"\n");
     add(writer, "outputs/metrics.json",
-        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"training\":{\"accuracy\":\"" HOSTILE_JSON "\",\"confusion\":[[1,0],[0,1]],"
+        "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"training\":{\"accuracy\":\"" HOSTILE_JSON
+        "\",\"confusion\":[[1,0],[0,1]],"
         "\"loss\":\"nan\",\"rows\":-5},\"validation\":{\"accuracy\":7,\"confusion\":[[1,9007199254740991],[0,1]]}}");
     add_journal(writer, loss, sizeof loss / sizeof *loss);
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
     assert_ok(rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, &err));
-    assert_ok(rp_archive_writer_sign(writer, "signatures/approval.dsse.json", key, "https://example.com/<b>approval", predicate,
-                                     &err));
+    assert_ok(rp_archive_writer_sign(writer, "signatures/approval.dsse.json", key, "https://example.com/<b>approval",
+                                     predicate, &err));
     assert_ok(rp_archive_writer_append(writer, out, &err));
     rp_archive_writer_free(writer);
     json_decref(run);
@@ -266,7 +283,8 @@ static void hostile_texts_are_escaped_everywhere(void **state)
         assert_has_not(html, "<b>");
         assert_has_not(html, "\x01");
         assert_has_not(html, "\xE2\x80\xAE");
-        for (const char *at = html; (at = strstr(at, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\xEF\xBF\xBD\xEF\xBF\xBD")); at++)
+        for (const char *at = html;
+             (at = strstr(at, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\xEF\xBF\xBD\xEF\xBF\xBD")); at++)
             seen++;
         /* title, h1, classes, folds, columns, confusion twice and by class, environment, journal root */
         assert_true(seen >= 15);
@@ -321,8 +339,15 @@ static void members_without_sense_are_named_in_the_report(void **state)
 /* The sample's archive with a replay's verdict and two decisions, all by one key. */
 static void stated_archive(rp_buffer *bytes, const rp_key *key)
 {
-    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_SAMPLE, .last = 1, .steps = 1, .steps_total = 2, .segments = 1,
-                                                  .segments_total = 2, .seed = "<s>"}, "ref", 1}};
+    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_SAMPLE,
+                                                  .last = 1,
+                                                  .steps = 1,
+                                                  .steps_total = 2,
+                                                  .segments = 1,
+                                                  .segments_total = 2,
+                                                  .seed = "<s>"},
+                                                 "ref",
+                                                 1}};
     rp_approval approval = {.role = "risk & co", .decision = RP_APPROVE, .reason = HOSTILE_LINE};
     char path[] = "/tmp/reprise-test-XXXXXX";
     int file = mkstemp(path);
@@ -351,7 +376,8 @@ static char *report_by_policy(const rp_buffer *bytes, const rp_key *key, const c
     rp_policy *policy;
     size_t length;
 
-    (void)snprintf(text, sizeof text, "policy: 1\nname: <b>models</b>\ngroups: {a: [%s]}\nbuilder: {of: a}\n%s", rp_key_id(key), clauses);
+    (void)snprintf(text, sizeof text, "policy: 1\nname: <b>models</b>\ngroups: {a: [%s]}\nbuilder: {of: a}\n%s",
+                   rp_key_id(key), clauses);
     assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
     options.policy = policy;
     assert_ok(rp_verify_memory(bytes->data, bytes->size, "test", &key, 1, &options, &verified, &archive, &err));
@@ -377,7 +403,9 @@ static void replays_decisions_and_policies_are_told_only_when_checked(void **sta
     assert_ok(rp_key_generate(&key, &err));
     stated_archive(&bytes, key);
     html = report(&bytes, key);
-    assert_has(html, "Replay: every bit the same; 1 of 2 steps (50.0\xC2\xA0%), drawn by the seed <bdi>&lt;s&gt;</bdi>, kernels ref");
+    assert_has(
+        html,
+        "Replay: every bit the same; 1 of 2 steps (50.0\xC2\xA0%), drawn by the seed <bdi>&lt;s&gt;</bdi>, kernels ref");
     assert_has(html, "Approved as <bdi>risk &amp; co</bdi>: <bdi>&lt;script&gt;");
     assert_has(html, "<strong>Rejected</strong> as ");
     assert_has(html, "Verified: signed by a trusted key");
@@ -403,7 +431,8 @@ static void replays_decisions_and_policies_are_told_only_when_checked(void **sta
     rp_buffer_free(&bytes);
 }
 
-/* Whoever has the file can add statements: none that counts is pushed off the page by them, least of all a rejection. */
+/* Whoever has the file can add statements: none that counts is pushed off the page by them, least of all a rejection.
+ */
 static void a_rejection_is_told_among_many_statements(void **state)
 {
     rp_approval approval = {.role = "risk", .decision = RP_REJECT, .reason = "leaks the target"};
@@ -431,7 +460,9 @@ static void a_rejection_is_told_among_many_statements(void **state)
     assert_ok(rp_file_read(path, 1 << 24, &bytes, &err));
     unlink(path);
     html = report(&bytes, key);
-    row = strstr(html, "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the target</bdi>");
+    row = strstr(
+        html,
+        "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the target</bdi>");
     assert_non_null(row);
     assert_has(html, "The first 16 of 21 decisions; all are listed below.");
     assert_has(html, "Provenance: this run was made");

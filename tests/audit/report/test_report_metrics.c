@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a report makes of metrics: matrices, the most frequent mistakes where there are too many classes for one, and nothing of
- * what is no matrix of counts. */
+ * What a report makes of metrics: matrices, the most frequent mistakes where there are too many classes for one, and
+ * nothing of what is no matrix of counts. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -70,11 +70,13 @@ static char *metrics_of(size_t n, const unsigned (*cell)[3], size_t cells)
 /* By falling count, then by class; the twelfth is the last. */
 static void many_classes_are_told_by_their_most_frequent_mistakes(void **state)
 {
-    static const unsigned cell[][3] = {{3, 5, 40}, {2, 9, 50}, {5, 3, 40}, {0, 1, 1}, {0, 2, 1}, {0, 3, 1},  {0, 4, 1},
-                                       {0, 5, 1},  {0, 6, 1},  {0, 7, 1},  {0, 8, 1}, {0, 9, 1}, {0, 10, 1}, {0, 11, 1}};
+    static const unsigned cell[][3] = {{3, 5, 40}, {2, 9, 50}, {5, 3, 40}, {0, 1, 1}, {0, 2, 1},
+                                       {0, 3, 1},  {0, 4, 1},  {0, 5, 1},  {0, 6, 1}, {0, 7, 1},
+                                       {0, 8, 1},  {0, 9, 1},  {0, 10, 1}, {0, 11, 1}};
     char *metrics = metrics_of(17, cell, sizeof cell / sizeof *cell), *html = report(metrics);
     const char *table = strstr(html, "the most frequent mistakes among 17 classes"), *at = table, *end;
-    static const char *const order[] = {"k02", "k09", "50", "k03", "k05", "40", "k05", "k03", "40", "k00", "k01", "k00", "k09"};
+    static const char *const order[] = {"k02", "k09", "50",  "k03", "k05", "40", "k05",
+                                        "k03", "40",  "k00", "k01", "k00", "k09"};
 
     (void)state;
     assert_non_null(table);
@@ -110,7 +112,8 @@ static void a_table_by_class_ends_at_fifty(void **state)
 
 static void cells_are_shaded_by_their_share_of_the_row(void **state)
 {
-    static const unsigned cell[][3] = {{0, 0, 100}, {0, 1, 9}, {0, 2, 40}, {1, 0, 0}, {1, 1, 0}, {1, 2, 0}, {2, 0, 1}, {2, 1, 1}, {2, 2, 98}};
+    static const unsigned cell[][3] = {{0, 0, 100}, {0, 1, 9}, {0, 2, 40}, {1, 0, 0}, {1, 1, 0},
+                                       {1, 2, 0},   {2, 0, 1}, {2, 1, 1},  {2, 2, 98}};
     char *metrics = metrics_of(3, cell, sizeof cell / sizeof *cell);
 
     (void)state;
@@ -147,10 +150,12 @@ static void what_is_no_matrix_of_counts_is_not_shown(void **state)
 static void both_parts_have_their_matrices(void **state)
 {
     (void)state;
-    expect("{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0,1]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
-           "Training rows", NULL);
-    expect("{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
-           "<td class=\"q4 hit\">2</td>", "Training rows");
+    expect(
+        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0,1]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
+        "Training rows", NULL);
+    expect(
+        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
+        "<td class=\"q4 hit\">2</td>", "Training rows");
     expect("{\"training\":{\"mse\":\"0.25\",\"r2\":\"0.5\"},\"validation\":7}", "Mean squared error", "#Validation");
     expect("{\"validation\":{\"mse\":\"0.25\"}}", "The archive records no metrics", "Mean squared error");
     expect("[1]", "Metrics", "Mean squared error");

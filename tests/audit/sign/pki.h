@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Authorities, certificates, revocation lists and timestamps made on the spot, of whatever kind a test wants. All keys are
- * ECDSA P-256, what is not said is as it should be, and a failure ends the test. */
+ * Authorities, certificates, revocation lists and timestamps made on the spot, of whatever kind a test wants. All keys
+ * are ECDSA P-256, what is not said is as it should be, and a failure ends the test. */
 #ifndef TESTS_AUDIT_SIGN_PKI_H
 #define TESTS_AUDIT_SIGN_PKI_H
 
@@ -32,10 +32,11 @@ typedef struct pki_form {
     const EVP_MD *digest; /* NULL: SHA-256 */
 } pki_form;
 
-static const pki_form pki_authority = {"critical,CA:TRUE", "critical,keyCertSign,cRLSign", NULL, PKI_FROM, PKI_UNTIL, NULL},
-                      pki_signer = {"critical,CA:FALSE", "critical,digitalSignature", NULL, PKI_FROM, PKI_UNTIL, NULL},
-                      pki_stamper = {"critical,CA:FALSE", "critical,digitalSignature", "critical,timeStamping", PKI_FROM,
-                                     PKI_UNTIL, NULL};
+static const pki_form
+    pki_authority = {"critical,CA:TRUE", "critical,keyCertSign,cRLSign", NULL, PKI_FROM, PKI_UNTIL, NULL},
+    pki_signer = {"critical,CA:FALSE", "critical,digitalSignature", NULL, PKI_FROM, PKI_UNTIL, NULL},
+    pki_stamper = {
+        "critical,CA:FALSE", "critical,digitalSignature", "critical,timeStamping", PKI_FROM, PKI_UNTIL, NULL};
 
 static inline void pki_extension(X509 *to, X509V3_CTX *context, int nid, const char *value)
 {
@@ -61,7 +62,8 @@ static inline X509 *pki_certify(const char *name, EVP_PKEY *key, const pki_party
     assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(one), ++serial), 1);
     assert_int_equal(ASN1_TIME_set_string_X509(X509_getm_notBefore(one), form->from), 1);
     assert_int_equal(ASN1_TIME_set_string_X509(X509_getm_notAfter(one), form->until), 1);
-    assert_int_equal(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0), 1);
+    assert_int_equal(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0),
+                     1);
     assert_int_equal(X509_set_issuer_name(one, by ? X509_get_subject_name(by->certificate) : subject), 1);
     assert_int_equal(X509_set_pubkey(one, key), 1);
     X509V3_set_ctx(&context, by ? by->certificate : one, one, NULL, NULL, 0);
@@ -93,9 +95,9 @@ static inline void pki_free(pki_party *party)
 /* ---- revocation ---- */
 
 typedef struct pki_revocation {
-    X509 *certificate; /* NULL: none is revoked */
+    X509 *certificate;               /* NULL: none is revoked */
     const char *date, *invalid_from; /* NULL: no invalidity date */
-    int reason; /* -1: none given */
+    int reason;                      /* -1: none given */
 } pki_revocation;
 
 static inline void pki_revoke(X509_CRL *list, const pki_revocation *revocation)
@@ -122,7 +124,8 @@ static inline void pki_revoke(X509_CRL *list, const pki_revocation *revocation)
     ASN1_ENUMERATED_free(reason);
 }
 
-static inline X509_CRL *pki_list(const pki_party *by, const pki_revocation *revocation, const char *from, const char *until)
+static inline X509_CRL *pki_list(const pki_party *by, const pki_revocation *revocation, const char *from,
+                                 const char *until)
 {
     X509_CRL *list = X509_CRL_new();
     ASN1_TIME *time = ASN1_TIME_new();
@@ -153,7 +156,8 @@ static inline int pki_clock(TS_RESP_CTX *context, void *seconds, long *sec, long
 }
 
 /* The authority's response to a request, at that second; *response is freed with OPENSSL_free. */
-static inline size_t pki_stamp(unsigned char **response, const pki_party *by, const void *request, size_t size, long seconds)
+static inline size_t pki_stamp(unsigned char **response, const pki_party *by, const void *request, size_t size,
+                               long seconds)
 {
     TS_RESP_CTX *context = TS_RESP_CTX_new();
     ASN1_OBJECT *policy = OBJ_txt2obj("1.3.6.1.4.1.13762.3", 1);

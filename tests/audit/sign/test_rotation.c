@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hand-overs of keys: one text, one signer, nothing else that passes for one. What they decide: tests/cli/cli_rotation.sh. */
+ * Hand-overs of keys: one text, one signer, nothing else that passes for one. What they decide:
+ * tests/cli/cli_rotation.sh. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include "audit/sign/rotation.h"
@@ -87,7 +88,8 @@ static void a_statement_about_an_archive_is_no_hand_over(void **state)
     assert_int_equal(rp_statement_check(&checked, text, strlen(text), "text", trusted, 1, &err), RP_ESIGN);
     predicate = json_pack("{s:s, s:s}", "from", "2030-01-01T00:00:00Z", "key", "");
     assert_ok(rp_statement_write(&statement, old, id, RP_ROTATION_TYPE, predicate, &err));
-    assert_int_equal(rp_rotation_read(&read, &by, statement.data, statement.size, "statement", trusted, 1, &err), RP_ESIGN);
+    assert_int_equal(rp_rotation_read(&read, &by, statement.data, statement.size, "statement", trusted, 1, &err),
+                     RP_ESIGN);
     rp_rotation_clear(&read);
     json_decref(predicate);
     rp_buffer_free(&statement);
@@ -102,8 +104,8 @@ static void a_statement_about_an_archive_is_no_hand_over(void **state)
 static json_t *payload_of(const rp_key *successor, const char *pem)
 {
     return json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", "from",
-                     "2030-01-01T00:00:00Z", "key", pem, "predicateType", RP_ROTATION_TYPE, "subject", "digest", "sha256",
-                     rp_key_id(successor), "name", "key");
+                     "2030-01-01T00:00:00Z", "key", pem, "predicateType", RP_ROTATION_TYPE, "subject", "digest",
+                     "sha256", rp_key_id(successor), "name", "key");
 }
 
 static rp_status read_signed(const rp_key *old, const json_t *payload)
@@ -126,7 +128,8 @@ static rp_status read_signed(const rp_key *old, const json_t *payload)
 }
 
 /* value NULL: the member is taken away. */
-static void expect_forged(const rp_key *old, json_t *payload, json_t *object, const char *member, json_t *value, const char *says)
+static void expect_forged(const rp_key *old, json_t *payload, json_t *object, const char *member, json_t *value,
+                          const char *says)
 {
     if (value)
         assert_int_equal(json_object_set_new(object, member, value), 0);
@@ -145,8 +148,8 @@ static void a_signed_text_of_another_form_is_no_hand_over(void **state)
     char *text;
     json_t *p;
 
-#define FORGE(object, member, value, says) (p = payload_of(successor, (char *)pem.data), \
-    expect_forged(old, p, object, member, value, says))
+#define FORGE(object, member, value, says) \
+    (p = payload_of(successor, (char *)pem.data), expect_forged(old, p, object, member, value, says))
 #define SUBJECT json_array_get(json_object_get(p, "subject"), 0)
 #define DIGEST json_object_get(SUBJECT, "digest")
 #define PREDICATE json_object_get(p, "predicate")

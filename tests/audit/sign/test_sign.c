@@ -115,8 +115,11 @@ static void what_is_too_large_or_no_key_is_refused_by_name(void **state)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"", "empty, expected a key in PEM"}, {"-----BEGIN ", "found no PEM block"}, {"-----BEGIN PRIVATE", "found no PEM block"},
-        {"-----BEGIN X\x01Y-----\n", "found X"}, {"x-----BEGIN CERTIFICATE-----\n", "found CERTIFICATE"},
+        {"", "empty, expected a key in PEM"},
+        {"-----BEGIN ", "found no PEM block"},
+        {"-----BEGIN PRIVATE", "found no PEM block"},
+        {"-----BEGIN X\x01Y-----\n", "found X"},
+        {"x-----BEGIN CERTIFICATE-----\n", "found CERTIFICATE"},
         {"-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n", "found PRIVATE KEY"},
         {"-----BEGIN PUBLIC KEY-----\nMAA=\n-----END PUBLIC KEY-----\n", "found PUBLIC KEY"},
     };
@@ -129,8 +132,9 @@ static void what_is_too_large_or_no_key_is_refused_by_name(void **state)
     memset(large, '\n', 69999);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         for (int is_private = 0; is_private < 2; is_private++) {
-            rp_status status = is_private ? rp_key_private_from_pem(&none, bad[i].text, strlen(bad[i].text), NULL, "text", &err)
-                                          : rp_key_public_from_pem(&none, bad[i].text, strlen(bad[i].text), "text", &err);
+            rp_status status =
+                is_private ? rp_key_private_from_pem(&none, bad[i].text, strlen(bad[i].text), NULL, "text", &err)
+                           : rp_key_public_from_pem(&none, bad[i].text, strlen(bad[i].text), "text", &err);
 
             assert_int_equal(status, RP_EARG);
             assert_null(none);
@@ -171,7 +175,8 @@ static void make_pem(rp_buffer *out, EVP_PKEY *pkey, bool is_private)
 
     assert_non_null(pkey);
     assert_int_equal(is_private ? PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL)
-                                : PEM_write_bio_PUBKEY(bio, pkey), 1);
+                                : PEM_write_bio_PUBKEY(bio, pkey),
+                     1);
     size = BIO_get_mem_data(bio, &text);
     out->size = 0;
     rp_buffer_append(out, text, (size_t)size);
@@ -185,8 +190,8 @@ static void keys_of_every_allowed_kind_sign_and_others_are_named(void **state)
         const char *curve; /* NULL: Ed25519 */
         const char *type;  /* NULL: refused */
     } kind[] = {
-        {"P-256", "ECDSA P-256"}, {"P-384", "ECDSA P-384"}, {"P-521", "ECDSA P-521"}, {NULL, "Ed25519"},
-        {"secp256k1", NULL}, {"P-224", NULL},
+        {"P-256", "ECDSA P-256"}, {"P-384", "ECDSA P-384"}, {"P-521", "ECDSA P-521"},
+        {NULL, "Ed25519"},        {"secp256k1", NULL},      {"P-224", NULL},
     };
     rp_buffer pem = {0};
     rp_key *found;
@@ -195,8 +200,7 @@ static void keys_of_every_allowed_kind_sign_and_others_are_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         make_pem(&pem, kind[i].curve ? EVP_EC_gen(kind[i].curve) : EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), true);
-        rp_status status =
-            rp_key_private_from_pem(&found, (const char *)pem.data, pem.size, NULL, "key.pem", &err);
+        rp_status status = rp_key_private_from_pem(&found, (const char *)pem.data, pem.size, NULL, "key.pem", &err);
         if (kind[i].type == NULL) {
             assert_int_equal(status, RP_EARG);
             assert_non_null(strstr(err.text, "key.pem: an EC key on curve"));
@@ -271,14 +275,15 @@ static void envelope(rp_buffer *out, const char *payload, const char *type)
     EVP_EncodeBlock(payload64, (const unsigned char *)payload, (int)strlen(payload));
     EVP_EncodeBlock(signature64, signature.data, (int)signature.size);
     out->size = 0;
-    rp_buffer_printf(out, "{\"payload\":\"%s\",\"payloadType\":\"%s\",\"signatures\":[{\"keyid\":\"%s\",\"sig\":\"%s\"}]}",
+    rp_buffer_printf(out,
+                     "{\"payload\":\"%s\",\"payloadType\":\"%s\",\"signatures\":[{\"keyid\":\"%s\",\"sig\":\"%s\"}]}",
                      (char *)payload64, type, rp_key_id(key), (char *)signature64);
     rp_buffer_free(&message);
     rp_buffer_free(&signature);
 }
 
-#define STATEMENT(type, predicate, name, hash)                                                                        \
-    "{\"_type\":\"" type "\",\"predicate\":" predicate ",\"predicateType\":\"t\",\"subject\":[{\"digest\":{"          \
+#define STATEMENT(type, predicate, name, hash) \
+    "{\"_type\":\"" type "\",\"predicate\":" predicate ",\"predicateType\":\"t\",\"subject\":[{\"digest\":{" \
     "\"sha256\":\"" hash "\"},\"name\":\"" name "\"}]}"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -331,14 +336,14 @@ static void envelopes_with_another_text_are_refused(void **state)
 {
     static const char good[] = STATEMENT(RP_STATEMENT_TYPE, "{}", "manifest.json", HASH);
     static const char *const change[][2] = {
-        {"{\"payload\":\"", "{ \"payload\":\""},               /* not canonical */
-        {"{\"payload\":\"", "{\"payload\":\" "},               /* base64 with a space */
-        {"{\"payload\":\"ey", "{\"payload\":\"e\\u0079"},     /* the same string, otherwise escaped */
+        {"{\"payload\":\"", "{ \"payload\":\""},          /* not canonical */
+        {"{\"payload\":\"", "{\"payload\":\" "},          /* base64 with a space */
+        {"{\"payload\":\"ey", "{\"payload\":\"e\\u0079"}, /* the same string, otherwise escaped */
         {"\"signatures\":[", "\"signatures\":[{\"keyid\":\"a\",\"sig\":\"AAAA\"},"},
-        {"}]}", "},{\"keyid\":\"a\",\"sig\":\"AAAA\"}]}"},     /* a second signature */
+        {"}]}", "},{\"keyid\":\"a\",\"sig\":\"AAAA\"}]}"}, /* a second signature */
         {"\"keyid\"", "\"keyie\""},
         {"\"signatures\"", "\"more\":1,\"signatures\""},
-        {"\"sig\":\"M", "\"sig\":\"N"},                        /* a SEQUENCE no more */
+        {"\"sig\":\"M", "\"sig\":\"N"}, /* a SEQUENCE no more */
         {"\"sig\":\"", "\"sig\":\"MA=="},
         {"]}", "]}\n"},
     };
@@ -374,7 +379,7 @@ static void base64_with_unused_bits_is_refused(void **state)
         assert_ok(check(text.data, text.size, &err));
         unsigned char *padding = memchr(text.data, '=', text.size);
         if (padding == NULL || padding > (unsigned char *)strstr((char *)text.data, "payloadType"))
-            continue; /* a payload of full threes has no such bits */
+            continue;  /* a payload of full threes has no such bits */
         padding[-1]++; /* the digits of '}' with its zeros end in 0 or Q: the next one differs in an unused bit */
         assert_int_equal(check(text.data, text.size, &err), RP_ESIGN);
         assert_non_null(strstr(err.text, "base64"));

@@ -28,16 +28,16 @@ static void wycheproof_vectors_get_their_verdicts(void **state)
     (void)state;
     assert_ok(rp_file_read(vectors, 1 << 24, &text, &err));
     assert_ok(rp_json_parse(&file, text.data, text.size, false, "wycheproof", &err));
-    json_array_foreach(json_object_get(file, "testGroups"), i, group) {
+    json_array_foreach (json_object_get(file, "testGroups"), i, group) {
         const char *pem = json_string_value(json_object_get(group, "publicKeyPem"));
         rp_key *public_key;
         assert_ok(rp_key_public_from_pem(&public_key, pem, strlen(pem), "vector", &err));
-        json_array_foreach(json_object_get(group, "tests"), j, test) {
+        json_array_foreach (json_object_get(group, "tests"), j, test) {
             const char *verdict = json_string_value(json_object_get(test, "result"));
             unhex(&message, json_string_value(json_object_get(test, "msg")));
             unhex(&signature, json_string_value(json_object_get(test, "sig")));
-            bool good = rp_key_check(public_key, message.data, message.size, signature.data, signature.size, &err) ==
-                        RP_OK;
+            bool good =
+                rp_key_check(public_key, message.data, message.size, signature.data, signature.size, &err) == RP_OK;
             if (strcmp(verdict, "acceptable") == 0) {
                 print_message("acceptable %d: %s\n", (int)json_integer_value(json_object_get(test, "tcId")),
                               good ? "accepted" : "refused");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Certificates of signers: what of them is read, and what chains, times and revocation lists decide. The certificates are those
- * of tests/fuzz/corpus/x509, valid from 2025 to 2044; tests/cli/cli_x509.sh makes many more with OpenSSL. */
+ * Certificates of signers: what of them is read, and what chains, times and revocation lists decide. The certificates
+ * are those of tests/fuzz/corpus/x509, valid from 2025 to 2044; tests/cli/cli_x509.sh makes many more with OpenSSL. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include "audit/sign/certificate.h"
@@ -40,7 +40,10 @@ static rp_status judge(const rp_buffer *pem, const rp_trust_store *store, int64_
     rp_status status = rp_certificate_parse(&certificate, pem->data, pem->size, true, "chain", RP_ESIGN, &err);
 
     if (status == RP_OK) {
-        const rp_chain_rules rules = {.anchors = store->ca, .untrusted = certificate.chain, .crls = store->crls, .time = time,
+        const rp_chain_rules rules = {.anchors = store->ca,
+                                      .untrusted = certificate.chain,
+                                      .crls = store->crls,
+                                      .time = time,
                                       .require_crl = store->require_crl};
         status = rp_chain_judge(verdict, sk_X509_value(certificate.chain, 0), &rules, &err);
     }
@@ -64,9 +67,15 @@ static void only_strong_keys_in_one_text_are_read(void **state)
     static const struct {
         const char *name, *says;
     } bad[] = {
-        {"bad-rsa.pem", "an RSA key"},         {"bad-brainpool.pem", "a curve other than"}, {"bad-explicit-curve.pem", "a curve other than"},
-        {"bad-twice.pem", "there twice"},      {"bad-order.pem", "not in order"},           {"bad-text.pem", "not the one text"},
-        {"bad-short.pem", "a broken PEM block"}, {"bad-trailing.pem", "something follows"}, {"bad-label.pem", "found TRUSTED"},
+        {"bad-rsa.pem", "an RSA key"},
+        {"bad-brainpool.pem", "a curve other than"},
+        {"bad-explicit-curve.pem", "a curve other than"},
+        {"bad-twice.pem", "there twice"},
+        {"bad-order.pem", "not in order"},
+        {"bad-text.pem", "not the one text"},
+        {"bad-short.pem", "a broken PEM block"},
+        {"bad-trailing.pem", "something follows"},
+        {"bad-label.pem", "found TRUSTED"},
         {"middle.crl", "found X509 CRL"},
     };
     rp_trust_store *store = store_of(NULL, 0);

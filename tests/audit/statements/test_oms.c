@@ -73,7 +73,9 @@ typedef struct forgery {
 /* What an honest signer says: sorted by name, which for these names is the order by component too. */
 static forgery truth(void)
 {
-    forgery f = {.serialization = honest, .name = rp_archive_id(archive), .predicate_type = RP_OMS_TYPE,
+    forgery f = {.serialization = honest,
+                 .name = rp_archive_id(archive),
+                 .predicate_type = RP_OMS_TYPE,
                  .type = RP_STATEMENT_TYPE};
 
     for (size_t i = 0; i < rp_archive_member_count(archive); i++) {
@@ -111,8 +113,10 @@ static void payload_of(rp_buffer *out, const forgery *f)
     }
     assert_int_equal(rp_sha256(&root, raw.data, raw.size, NULL), RP_OK);
     rp_digest_hex(hex, &root);
-    rp_buffer_printf(out, "],\"serialization\":%s},\"predicateType\":\"%s\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},"
-                     "\"name\":\"%s\"}]}", f->serialization, f->predicate_type, hex, f->name);
+    rp_buffer_printf(out,
+                     "],\"serialization\":%s},\"predicateType\":\"%s\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},"
+                     "\"name\":\"%s\"}]}",
+                     f->serialization, f->predicate_type, hex, f->name);
     rp_buffer_free(&raw);
     assert_false(out->failed);
 }
@@ -128,11 +132,12 @@ static void bundle_of(rp_buffer *out, const rp_buffer *payload, const rp_key *si
     assert_ok(rp_key_sign(signer, message.data, message.size, &signature, &err));
     EVP_EncodeBlock(payload64, payload->data, (int)payload->size);
     EVP_EncodeBlock(signature64, signature.data, (int)signature.size);
-    rp_buffer_printf(out, "{\"dsseEnvelope\":{\"payload\":\"%s\",\"payloadType\":\"application/vnd.in-toto+json\","
+    rp_buffer_printf(out,
+                     "{\"dsseEnvelope\":{\"payload\":\"%s\",\"payloadType\":\"application/vnd.in-toto+json\","
                      "\"signatures\":[{\"keyid\":\"%s\",\"sig\":\"%s\"}]},"
                      "\"mediaType\":\"application/vnd.dev.sigstore.bundle.v0.3+json\","
-                     "\"verificationMaterial\":{\"publicKey\":{\"hint\":\"%s\"},\"tlogEntries\":[]}}", (char *)payload64,
-                     rp_key_id(signer), (char *)signature64, rp_key_id(signer));
+                     "\"verificationMaterial\":{\"publicKey\":{\"hint\":\"%s\"},\"tlogEntries\":[]}}",
+                     (char *)payload64, rp_key_id(signer), (char *)signature64, rp_key_id(signer));
     rp_buffer_free(&message);
     rp_buffer_free(&signature);
 }
@@ -247,8 +252,8 @@ static void second_writer_agrees_with_the_first(void **state)
     bundle_of(&bundle, &payload, key);
     assert_ok(verify(&bundle, &err));
     assert_ok(rp_oms_write(&written, key, archive->id, archive->member, archive->members, &err));
-    assert_ok(rp_oms_check(&signer, written.data, written.size, "bundle", archive->id, archive->member, archive->members,
-                           trusted, 1, &err));
+    assert_ok(rp_oms_check(&signer, written.data, written.size, "bundle", archive->id, archive->member,
+                           archive->members, trusted, 1, &err));
     assert_ptr_equal(signer, key);
     char *end = strstr((char *)bundle.data, "\"signatures\""); /* ECDSA signatures differ from each other */
     assert_memory_equal(bundle.data, written.data, (size_t)(end - (char *)bundle.data));
@@ -288,8 +293,8 @@ static void every_curve_signs_a_bundle_and_ed25519_none(void **state)
 /* By a writer in another language, with another library: the fuzz target's corpus, about the archive of FORMAT.md 8. */
 static void bundles_written_elsewhere_get_the_same_verdicts(void **state)
 {
-    static const char *const name[] = {"good", "bad-base64", "bad-exclusion", "bad-hint", "bad-key-twice", "bad-order",
-                                       "bad-two-signatures"};
+    static const char *const name[] = {"good",          "bad-base64", "bad-exclusion",     "bad-hint",
+                                       "bad-key-twice", "bad-order",  "bad-two-signatures"};
     static const char id[] = "91e31f5ee1647d803ed8a9b134cd2436c2d20ff0bafb631c7c99291d1054b7a5";
     rp_member member[2] = {{.name = RP_MANIFEST_NAME}, {.name = "data/hello.txt"}};
     rp_key *trusted;
@@ -428,8 +433,12 @@ static void hint_of_another_key_or_none_is_refused(void **state)
 static void signed_exclusions_are_refused(void **state)
 {
     static const char *const excluding[] = {
-        SERIALIZATION("[\"data\",\"signatures\"]"), SERIALIZATION("[\"signatures\",\"data\"]"), SERIALIZATION("[\"\"]"),
-        SERIALIZATION("[\".\"]"), SERIALIZATION("[]"), SERIALIZATION("[\"signatures\",\"signatures\"]"),
+        SERIALIZATION("[\"data\",\"signatures\"]"),
+        SERIALIZATION("[\"signatures\",\"data\"]"),
+        SERIALIZATION("[\"\"]"),
+        SERIALIZATION("[\".\"]"),
+        SERIALIZATION("[]"),
+        SERIALIZATION("[\"signatures\",\"signatures\"]"),
         "{\"allow_symlinks\":true,\"hash_type\":\"sha256\",\"ignore_paths\":[\"signatures\"],\"method\":\"files\"}",
         "{\"allow_symlinks\":false,\"hash_type\":\"sha256\",\"method\":\"files\"}",
         "{\"allow_symlinks\":false,\"hash_type\":\"blake2b\",\"ignore_paths\":[\"signatures\"],\"method\":\"files\"}",
@@ -504,7 +513,8 @@ static void wrong_digest_is_refused(void **state)
         assert_forgery_refused(&f, f.resource[i].name);
     }
     assert_signed_change_refused("\"algorithm\":\"sha256\"", "\"algorithm\":\"blake2b\"", "resource 0");
-    assert_signed_change_refused("\"algorithm\":\"sha256\"", "\"algorithm\":\"sha256\",\"annotations\":{}", "resource 0");
+    assert_signed_change_refused("\"algorithm\":\"sha256\"", "\"algorithm\":\"sha256\",\"annotations\":{}",
+                                 "resource 0");
     assert_signed_change_refused("\"sha256\":\"", "\"sha256\":\"0", "subject");
 }
 
@@ -557,8 +567,9 @@ static void bundles_of_another_size_are_refused(void **state)
     (void)state;
     assert_non_null(text);
     memset(text, '[', size);
-    assert_int_equal(rp_oms_check(&signer, text, size, "bundle", archive->id, archive->member, archive->members, list, 1, &err),
-                     RP_ESIGN);
+    assert_int_equal(
+        rp_oms_check(&signer, text, size, "bundle", archive->id, archive->member, archive->members, list, 1, &err),
+        RP_ESIGN);
     assert_non_null(strstr(err.text, "1048576 bytes, but a bundle about these members has at most"));
     free(text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements that are added later: of every kind one is moved to another archive, renamed, has each of its bits flipped, comes
- * from a stranger; predicates with one thing wrong at a time; adding at the same time, and to the wrong archive. */
+ * Statements that are added later: of every kind one is moved to another archive, renamed, has each of its bits
+ * flipped, comes from a stranger; predicates with one thing wrong at a time; adding at the same time, and to the wrong
+ * archive. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -54,9 +55,14 @@ static const char *in_folder(const char *name)
 
 static rp_replay_outcome outcome(const char *difference)
 {
-    return (rp_replay_outcome){.begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1,
-                                          .segments_total = 1}, "ref", 1},
-                               .difference = difference, .members = 9, .started = 1700000000, .finished = 1700000009};
+    return (rp_replay_outcome){
+        .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
+                  "ref",
+                  1},
+        .difference = difference,
+        .members = 9,
+        .started = 1700000000,
+        .finished = 1700000009};
 }
 
 /* The sample, or one that differs from it in a member; signed by the builder unless bare. */
@@ -185,7 +191,8 @@ static rp_status verify(const rp_buffer *bytes, bool trust_all, rp_verification 
 {
     const rp_key *trusted[KINDS + 1] = {builder, signer[0], signer[1], signer[2], signer[3]};
 
-    return rp_verify_memory(bytes->data, bytes->size, "copy", trusted, trust_all ? KINDS + 1 : 1, NULL, result, NULL, &err);
+    return rp_verify_memory(bytes->data, bytes->size, "copy", trusted, trust_all ? KINDS + 1 : 1, NULL, result, NULL,
+                            &err);
 }
 
 static void assert_refused(const rp_buffer *bytes, bool trust_all, const char *member)
@@ -195,7 +202,8 @@ static void assert_refused(const rp_buffer *bytes, bool trust_all, const char *m
 
     (void)snprintf(start, sizeof start, "copy: %s:", member);
     if (rp_exit_code(status) != 4 || strncmp(err.text, start, strlen(start)) != 0)
-        fail_msg("expected a refusal that names %s, found %s %s", member, rp_status_name(status), status ? err.text : "");
+        fail_msg("expected a refusal that names %s, found %s %s", member, rp_status_name(status),
+                 status ? err.text : "");
 }
 
 static void every_kind_is_added_counted_and_read_back(void **state)
@@ -358,18 +366,20 @@ static void every_flipped_bit_is_refused_whoever_signed(void **state)
         end = begin + (size_t)member->size;
         rp_archive_close(archive);
         (void)snprintf(start, sizeof start, "copy: %s:", name);
-        /* of the first kind every bit; of the others every seventh, so that each byte has its turn and each place in one */
+        /* of the first kind every bit; of the others every seventh, so that each byte has its turn and each place in
+         * one */
         for (size_t bit = 8 * begin; bit < 8 * end; bit += k == 0 ? 1 : 7) {
             bool trusted = bit % 8 == 3; /* by a key that is known, too */
             const rp_key *key = signer[k];
 
             bytes.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
             for (int both = 0; both < 1 + trusted; both++) {
-                rp_status status = rp_verify_memory(bytes.data, bytes.size, "copy", &key, (size_t)both, &unsigned_too, NULL,
-                                                    NULL, &err);
+                rp_status status = rp_verify_memory(bytes.data, bytes.size, "copy", &key, (size_t)both, &unsigned_too,
+                                                    NULL, NULL, &err);
 
                 if (rp_exit_code(status) != 4 || strncmp(err.text, start, strlen(start)) != 0)
-                    fail_msg("bit %zu of %s: %s %s", bit - 8 * begin, name, rp_status_name(status), status ? err.text : "");
+                    fail_msg("bit %zu of %s: %s %s", bit - 8 * begin, name, rp_status_name(status),
+                             status ? err.text : "");
             }
             bytes.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         }
@@ -426,9 +436,10 @@ static void a_policy_notices_each_statement_that_was_removed(void **state)
     unpack(&x, path);
     unlink(path);
     strcpy(member[2], RP_RUN_STATEMENT);
-    (void)snprintf(text, sizeof text, "policy: 1\ngroups: {b: [%s], r: [%s], c: [%s]}\nbuilder: {of: b}\n"
-                   "replay: {mode: full, by: r}\napprovals: {of: c}\n", rp_key_id(builder), rp_key_id(signer[0]),
-                   rp_key_id(signer[1]));
+    (void)snprintf(text, sizeof text,
+                   "policy: 1\ngroups: {b: [%s], r: [%s], c: [%s]}\nbuilder: {of: b}\n"
+                   "replay: {mode: full, by: r}\napprovals: {of: c}\n",
+                   rp_key_id(builder), rp_key_id(signer[0]), rp_key_id(signer[1]));
     assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
     options.policy = policy;
     for (int k = -1; k < 3; k++) {
@@ -473,24 +484,65 @@ static void verdicts_are_refused_for_every_flaw(void **state)
         const char *path;
         json_t *value;
     } flaw[] = {
-        {"doctor", NULL}, {"finished", NULL}, {"host", NULL}, {"result", NULL}, {"scope", NULL}, {"started", NULL}, {"tool", NULL},
-        {"more", json_true()}, {"scope.more", json_true()}, {"host.more", json_true()}, {"doctor.more", json_true()},
-        {"result.more", json_true()}, {"tool.more", json_true()}, {"host", json_array()}, {"doctor", json_null()},
-        {"doctor.healthy", json_integer(1)}, {"doctor.conforms", json_false()}, {"doctor.conforms", NULL},
-        {"doctor.conformance", json_string("differs")}, {"doctor.conformance", json_string("")}, {"finished", json_string("yesterday")},
-        {"finished", json_string("2023-02-29T00:00:00Z")}, {"finished", json_string("2023-11-14T24:00:00Z")},
-        {"started", json_string("2023-11-14T22:13:20+00:00")}, {"started", json_integer(1700000000)},
-        {"host.cpu", json_string(" x")}, {"host.cpu", json_string("a\nb")}, {"host.cpu", json_string("\xC3\xB6")},
-        {"host.level", json_string("sixteen letters!")}, {"host.threads", json_integer(0)}, {"host.threads", json_integer(-1)},
-        {"host.threads", json_string("2")}, {"result.verdict", json_string("Identical")}, {"result.verdict", json_true()},
-        {"result.verdict", json_string("differs")}, {"result.difference", json_string("step 0")}, {"result.members", json_integer(-1)},
-        {"result.members", json_integer(65537)}, {"scope.mode", json_string("most")}, {"scope.mode", json_string("sample")},
-        {"scope.seed", json_string("x")}, {"scope.seed", NULL}, {"scope.steps", json_integer(1)}, {"scope.steps", json_integer(3)},
-        {"scope.steps", json_integer(0)}, {"scope.steps_total", json_integer(3)}, {"scope.steps_total", json_integer(0)},
-        {"scope.first", json_integer(1)}, {"scope.last", json_integer(2)}, {"scope.last", json_integer(0)},
-        {"scope.segments", json_integer(0)}, {"scope.segments", json_integer(2)}, {"scope.segments_total", json_integer(2)},
-        {"scope.segments_total", json_integer(3)}, {"scope.steps", json_integer(INT64_MAX)}, {"tool.name", json_null()},
-        {"tool.contract", json_integer(0)}, {"tool.libraries", json_array()}, {"tool.libraries.x", json_integer(3)},
+        {"doctor", NULL},
+        {"finished", NULL},
+        {"host", NULL},
+        {"result", NULL},
+        {"scope", NULL},
+        {"started", NULL},
+        {"tool", NULL},
+        {"more", json_true()},
+        {"scope.more", json_true()},
+        {"host.more", json_true()},
+        {"doctor.more", json_true()},
+        {"result.more", json_true()},
+        {"tool.more", json_true()},
+        {"host", json_array()},
+        {"doctor", json_null()},
+        {"doctor.healthy", json_integer(1)},
+        {"doctor.conforms", json_false()},
+        {"doctor.conforms", NULL},
+        {"doctor.conformance", json_string("differs")},
+        {"doctor.conformance", json_string("")},
+        {"finished", json_string("yesterday")},
+        {"finished", json_string("2023-02-29T00:00:00Z")},
+        {"finished", json_string("2023-11-14T24:00:00Z")},
+        {"started", json_string("2023-11-14T22:13:20+00:00")},
+        {"started", json_integer(1700000000)},
+        {"host.cpu", json_string(" x")},
+        {"host.cpu", json_string("a\nb")},
+        {"host.cpu", json_string("\xC3\xB6")},
+        {"host.level", json_string("sixteen letters!")},
+        {"host.threads", json_integer(0)},
+        {"host.threads", json_integer(-1)},
+        {"host.threads", json_string("2")},
+        {"result.verdict", json_string("Identical")},
+        {"result.verdict", json_true()},
+        {"result.verdict", json_string("differs")},
+        {"result.difference", json_string("step 0")},
+        {"result.members", json_integer(-1)},
+        {"result.members", json_integer(65537)},
+        {"scope.mode", json_string("most")},
+        {"scope.mode", json_string("sample")},
+        {"scope.seed", json_string("x")},
+        {"scope.seed", NULL},
+        {"scope.steps", json_integer(1)},
+        {"scope.steps", json_integer(3)},
+        {"scope.steps", json_integer(0)},
+        {"scope.steps_total", json_integer(3)},
+        {"scope.steps_total", json_integer(0)},
+        {"scope.first", json_integer(1)},
+        {"scope.last", json_integer(2)},
+        {"scope.last", json_integer(0)},
+        {"scope.segments", json_integer(0)},
+        {"scope.segments", json_integer(2)},
+        {"scope.segments_total", json_integer(2)},
+        {"scope.segments_total", json_integer(3)},
+        {"scope.steps", json_integer(INT64_MAX)},
+        {"tool.name", json_null()},
+        {"tool.contract", json_integer(0)},
+        {"tool.libraries", json_array()},
+        {"tool.libraries.x", json_integer(3)},
         {"tool.version", json_string("\x7F")},
     };
     rp_verdict out;

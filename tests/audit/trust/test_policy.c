@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Policies: every key refused when wrong, and every clause met, and unmet for each of its reasons, alone and together. */
+ * Policies: every key refused when wrong, and every clause met, and unmet for each of its reasons, alone and together.
+ */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -33,41 +34,71 @@ static void policies_are_refused_for_every_flaw(void **state)
     static const struct {
         const char *text, *says;
     } flaw[] = {
-        {"", "empty"}, {"policy: 2\n", "version 1"}, {"a list\n", "version 1"}, {"[policy]\n", "version 1"}, {"policy: \"1\"\n", "version 1"},
-        {"policy: 1\n", "groups"}, {HEAD, "builder: is missing"}, {"policy: 1\ngroups: {}\nbuilder: {of: a}\n", "groups"},
+        {"", "empty"},
+        {"policy: 2\n", "version 1"},
+        {"a list\n", "version 1"},
+        {"[policy]\n", "version 1"},
+        {"policy: \"1\"\n", "version 1"},
+        {"policy: 1\n", "groups"},
+        {HEAD, "builder: is missing"},
+        {"policy: 1\ngroups: {}\nbuilder: {of: a}\n", "groups"},
         {"policy: 1\ngroups: {a: []}\nbuilder: {of: a}\n", "list of 1 to 64"},
         {"policy: 1\ngroups: {a: [x.pem]}\nbuilder: {of: a}\n", "key id of 64"},
         {"policy: 1\ngroups: {a: [" ID("F") "]}\nbuilder: {of: a}\n", "key id of 64"},
         {"policy: 1\ngroups: {a: [" ID("0") ", " ID("0") "]}\nbuilder: {of: a}\n", "same key twice"},
         {"policy: 1\ngroups: {a: [[" ID("0") "]]}\nbuilder: {of: a}\n", "PEM file or a key id"},
         {"policy: 1\ngroups: {\"\": [" ID("0") "]}\nbuilder: {of: \"\"}\n", "group's name"},
-        {BUILDER "more: 1\n", "unknown key"}, {BUILDER "aprovals: {of: a}\n", "did you mean \"approvals\""},
-        {HEAD "builder: {of: c}\n", "name of one of the groups"}, {HEAD "builder: {}\n", "builder.of: is missing"},
-        {HEAD "builder: a\n", "a mapping"}, {HEAD "builder: [{of: a}]\n", "a mapping"}, {HEAD "builder: {of: [a]}\n", "one of the groups"},
-        {HEAD "builder: {of: a, endorsement: maybe}\n", "true or false"}, {HEAD "builder: {of: a, count: 1}\n", "unknown key"},
-        {BUILDER "replay: {by: a}\n", "either mode: full"}, {BUILDER "replay: {mode: full, at_least: 0.1, by: a}\n", "either mode: full"},
-        {BUILDER "replay: {mode: sample, by: a}\n", "one of full"}, {BUILDER "replay: {mode: full}\n", "by: is missing"},
-        {BUILDER "replay: []\n", "demands nothing"}, {BUILDER "replay: [{mode: full, by: a}, 3]\n", "replay[1]"},
-        {BUILDER "replay: {at_least: 0, by: a}\n", "share"}, {BUILDER "replay: {at_least: 1.000001, by: a}\n", "share"},
-        {BUILDER "replay: {at_least: 0.0000001, by: a}\n", "share"}, {BUILDER "replay: {at_least: -0.2, by: a}\n", "share"},
-        {BUILDER "replay: {at_least: .2, by: a}\n", "share"}, {BUILDER "replay: {at_least: 1., by: a}\n", "share"},
-        {BUILDER "replay: {at_least: 2e-1, by: a}\n", "share"}, {BUILDER "replay: {at_least: \"0.2\", by: a}\n", "share"},
-        {BUILDER "replay: {at_least: 20 %, by: a}\n", "share"}, {BUILDER "replay: {at_least: 99999999999999999999, by: a}\n", "share"},
-        {BUILDER "replay: {mode: full, by: a, count: 0}\n", "from 1 to 64"}, {BUILDER "replay: {mode: full, by: a, count: 3}\n", "never be met"},
-        {BUILDER "replay: {mode: full, by: a, isa: []}\n", "1 to 8"}, {BUILDER "replay: {mode: full, by: a, isa: [1,2,3,4,5,6,7,8,9]}\n", "1 to 8"},
-        {BUILDER "replay: {mode: full, by: a, isa: [[avx2]]}\n", "printable"}, {BUILDER "replay: {mode: full, by: a, differences: superseded}\n", "one of fail, ignore"},
-        {BUILDER "replay: {mode: full, by: a, seed: \"\"}\n", "printable"}, {BUILDER "approvals: {of: a, rejections: no}\n", "one of fail, superseded, ignore"},
-        {BUILDER "approvals: {of: a, role: ''}\n", "printable"}, {BUILDER "approvals: {of: b, count: 2}\n", "never be met"},
-        {BUILDER "approvals: {of: a, of: b}\n", "given twice"}, {BUILDER "log: {of: a, key: b}\n", "unknown key"},
-        {BUILDER "name: [x]\n", "one line"}, {BUILDER "name: \"a\\nb\"\n", "one line"}, {BUILDER "name: &x y\n", "anchors"},
+        {BUILDER "more: 1\n", "unknown key"},
+        {BUILDER "aprovals: {of: a}\n", "did you mean \"approvals\""},
+        {HEAD "builder: {of: c}\n", "name of one of the groups"},
+        {HEAD "builder: {}\n", "builder.of: is missing"},
+        {HEAD "builder: a\n", "a mapping"},
+        {HEAD "builder: [{of: a}]\n", "a mapping"},
+        {HEAD "builder: {of: [a]}\n", "one of the groups"},
+        {HEAD "builder: {of: a, endorsement: maybe}\n", "true or false"},
+        {HEAD "builder: {of: a, count: 1}\n", "unknown key"},
+        {BUILDER "replay: {by: a}\n", "either mode: full"},
+        {BUILDER "replay: {mode: full, at_least: 0.1, by: a}\n", "either mode: full"},
+        {BUILDER "replay: {mode: sample, by: a}\n", "one of full"},
+        {BUILDER "replay: {mode: full}\n", "by: is missing"},
+        {BUILDER "replay: []\n", "demands nothing"},
+        {BUILDER "replay: [{mode: full, by: a}, 3]\n", "replay[1]"},
+        {BUILDER "replay: {at_least: 0, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 1.000001, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 0.0000001, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: -0.2, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: .2, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 1., by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 2e-1, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: \"0.2\", by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 20 %, by: a}\n", "share"},
+        {BUILDER "replay: {at_least: 99999999999999999999, by: a}\n", "share"},
+        {BUILDER "replay: {mode: full, by: a, count: 0}\n", "from 1 to 64"},
+        {BUILDER "replay: {mode: full, by: a, count: 3}\n", "never be met"},
+        {BUILDER "replay: {mode: full, by: a, isa: []}\n", "1 to 8"},
+        {BUILDER "replay: {mode: full, by: a, isa: [1,2,3,4,5,6,7,8,9]}\n", "1 to 8"},
+        {BUILDER "replay: {mode: full, by: a, isa: [[avx2]]}\n", "printable"},
+        {BUILDER "replay: {mode: full, by: a, differences: superseded}\n", "one of fail, ignore"},
+        {BUILDER "replay: {mode: full, by: a, seed: \"\"}\n", "printable"},
+        {BUILDER "approvals: {of: a, rejections: no}\n", "one of fail, superseded, ignore"},
+        {BUILDER "approvals: {of: a, role: ''}\n", "printable"},
+        {BUILDER "approvals: {of: b, count: 2}\n", "never be met"},
+        {BUILDER "approvals: {of: a, of: b}\n", "given twice"},
+        {BUILDER "log: {of: a, key: b}\n", "unknown key"},
+        {BUILDER "name: [x]\n", "one line"},
+        {BUILDER "name: \"a\\nb\"\n", "one line"},
+        {BUILDER "name: &x y\n", "anchors"},
         {BUILDER "---\npolicy: 1\n", "second YAML document"},
     };
 
     (void)state;
     assert_int_equal(read_text(BUILDER), RP_OK);
-    assert_int_equal(read_text(BUILDER "name: x\nreplay: [{at_least: 1, by: a, isa: avx2, seed: s, independent: true, differences: ignore}, "
-                                       "{mode: full, by: a, count: 2}]\napprovals: {of: a, role: x, rejections: superseded}\nlog: {of: b}\n"),
-                     RP_OK);
+    assert_int_equal(
+        read_text(
+            BUILDER
+            "name: x\nreplay: [{at_least: 1, by: a, isa: avx2, seed: s, independent: true, differences: ignore}, "
+            "{mode: full, by: a, count: 2}]\napprovals: {of: a, role: x, rejections: superseded}\nlog: {of: b}\n"),
+        RP_OK);
     for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++)
         if (read_text(flaw[i].text) != RP_EARG || !strstr(err.text, flaw[i].says))
             fail_msg("flaw %zu: expected \"%s\", found: %s", i, flaw[i].says, err.text);
@@ -140,9 +171,11 @@ static rp_verdict *replay_by(char by, rp_replay_mode mode, uint64_t steps, uint6
     rp_verified_statement *one = state_by(by, RP_STATEMENT_VERDICT);
 
     one->verdict = made;
-    *made = (rp_verdict){.scope = {.mode = mode, .steps = steps, .steps_total = total, .segments = steps, .segments_total = total},
-                         .identical = true, .conforms = true,
-                         .level = "avx2"};
+    *made = (rp_verdict){
+        .scope = {.mode = mode, .steps = steps, .steps_total = total, .segments = steps, .segments_total = total},
+        .identical = true,
+        .conforms = true,
+        .level = "avx2"};
     strcpy(made->scope.seed, mode == RP_REPLAY_SAMPLE ? "s" : "");
     return made;
 }
@@ -166,13 +199,16 @@ static void expect_of(const char *builder, const char *clauses, bool met, const 
     rp_policy_result *result;
     const rp_policy_clause *last;
 
-    (void)snprintf(text, sizeof text, "policy: 1\ngroups:\n  b: [%s]\n  r: [%s, %s]\n  c: [%s, %s, %s]\n  l: [%s]\n"
-                   "builder: {%s}\n%s", key('0'), key('1'), key('2'), key('3'), key('4'), key('5'), key('6'), builder, clauses);
+    (void)snprintf(text, sizeof text,
+                   "policy: 1\ngroups:\n  b: [%s]\n  r: [%s, %s]\n  c: [%s, %s, %s]\n  l: [%s]\n"
+                   "builder: {%s}\n%s",
+                   key('0'), key('1'), key('2'), key('3'), key('4'), key('5'), key('6'), builder, clauses);
     assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
     assert_ok(rp_policy_check(policy, &v, &result, &err));
     last = &result->clause[result->clauses - 1];
     if (last->met != met || !strstr(last->text, says))
-        fail_msg("%s: expected %smet, \"%s\"; found %smet, %s", clauses, met ? "" : "un", says, last->met ? "" : "un", last->text);
+        fail_msg("%s: expected %smet, \"%s\"; found %smet, %s", clauses, met ? "" : "un", says, last->met ? "" : "un",
+                 last->text);
     assert_int_equal(result->unmet == 0, met);
     rp_policy_result_free(result);
     rp_policy_free(policy);
@@ -265,7 +301,8 @@ static void a_verdict_by_who_made_the_run_may_not_count(void **state)
 /* Leaving the provenance out, or putting another's in its place, makes nobody independent. */
 static void who_may_have_made_the_run_is_not_independent(void **state)
 {
-    static const char builder[] = "of: b, endorsement: true", replay[] = "replay: {mode: full, by: b, independent: true}\n";
+    static const char builder[] = "of: b, endorsement: true",
+                      replay[] = "replay: {mode: full, by: b, independent: true}\n";
 
     (void)state;
     begin();
@@ -365,7 +402,8 @@ static void decisions_of_a_time_to_come_supersede_nothing(void **state)
 
 static void approvals_are_held_to_the_policy(void **state)
 {
-    static const char two[] = "approvals: {of: c, count: 2}\n", later[] = "approvals: {of: c, count: 2, rejections: superseded}\n",
+    static const char two[] = "approvals: {of: c, count: 2}\n",
+                      later[] = "approvals: {of: c, count: 2, rejections: superseded}\n",
                       ignore[] = "approvals: {of: c, count: 2, rejections: ignore}\n";
 
     (void)state;
@@ -400,14 +438,16 @@ static void approvals_are_held_to_the_policy(void **state)
 static void of_very_many_statements_the_first_are_told(void **state)
 {
     static rp_verified_statement many[200];
-    static rp_verdict same = {.scope = {.mode = RP_REPLAY_RANGE, .steps = 1, .steps_total = 2}, .identical = true, .conforms = true};
+    static rp_verdict same = {
+        .scope = {.mode = RP_REPLAY_RANGE, .steps = 1, .steps_total = 2}, .identical = true, .conforms = true};
 
     (void)state;
     begin();
     v.statement = many;
     v.statements = 200;
     for (size_t i = 0; i < 200; i++) {
-        many[i] = (rp_verified_statement){.kind = i ? RP_STATEMENT_VERDICT : RP_STATEMENT_PROVENANCE, .verdict = i ? &same : NULL};
+        many[i] = (rp_verified_statement){.kind = i ? RP_STATEMENT_VERDICT : RP_STATEMENT_PROVENANCE,
+                                          .verdict = i ? &same : NULL};
         strcpy(many[i].key_id, key(i ? '1' : '0'));
     }
     expect("replay: {at_least: 0.1, by: r}\n", false, "own choice, and more");
@@ -476,7 +516,8 @@ static void verification_fails_unless_the_policy_is_met(void **state)
         rp_verification *found = NULL;
         rp_verify_options options = {.tell_unmet = false};
 
-        (void)snprintf(text, sizeof text, format, rp_key_id(i == 2 ? stranger : builder), i == 1 ? "approvals: {of: b}\n" : "");
+        (void)snprintf(text, sizeof text, format, rp_key_id(i == 2 ? stranger : builder),
+                       i == 1 ? "approvals: {of: b}\n" : "");
         assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
         options.policy = policy;
         assert_int_equal(rp_verify_memory(bytes.data, bytes.size, "copy", &trusted, 1, &options, &found, NULL, &err),
@@ -496,7 +537,9 @@ static void verification_fails_unless_the_policy_is_met(void **state)
         rp_verification_free(found);
         /* damage is damage, whatever a policy asks for */
         bytes.data[bytes.size / 2] ^= 1;
-        assert_int_equal(rp_exit_code(rp_verify_memory(bytes.data, bytes.size, "copy", &trusted, 1, &options, &found, NULL, &err)), 4);
+        assert_int_equal(
+            rp_exit_code(rp_verify_memory(bytes.data, bytes.size, "copy", &trusted, 1, &options, &found, NULL, &err)),
+            4);
         bytes.data[bytes.size / 2] ^= 1;
         rp_policy_free(policy);
     }
@@ -518,7 +561,8 @@ static void keys_are_read_from_beside_the_policy(void **state)
     (void)snprintf(pem, sizeof pem, "%s/k.pub.pem", folder);
     assert_ok(rp_key_generate(&one, &err));
     assert_ok(rp_key_save_public(one, pem, false, &err));
-    (void)snprintf(text, sizeof text, "policy: 1\ngroups:\n  a: [k.pub.pem]\n  b: [%s]\nbuilder: {of: a}\nlog: {of: b}\n", pem);
+    (void)snprintf(text, sizeof text,
+                   "policy: 1\ngroups:\n  a: [k.pub.pem]\n  b: [%s]\nbuilder: {of: a}\nlog: {of: b}\n", pem);
     assert_ok(rp_file_save(path, text, strlen(text), true, 0644, &err));
     assert_ok(rp_policy_load(&policy, path, &err));
     assert_string_equal(rp_key_id(rp_policy_keys(policy, &count)[0]), rp_key_id(one));

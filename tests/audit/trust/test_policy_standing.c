@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Policies that ask for certificates and timestamps: every key refused when wrong, who counts and when, by standings that are made
- * up here; and as verification judges them, on an archive that is in the corpus. tests/cli/cli_policy.sh has authorities of its own. */
+ * Policies that ask for certificates and timestamps: every key refused when wrong, who counts and when, by standings
+ * that are made up here; and as verification judges them, on an archive that is in the corpus. tests/cli/cli_policy.sh
+ * has authorities of its own. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -68,30 +69,49 @@ static void groups_and_dates_are_refused_for_every_flaw(void **state)
     static const struct {
         const char *groups, *clauses, *says;
     } flaw[] = {
-        {"  c: {}\n", "", "either ca: "}, {"  c: {ca: @, tsa: @}\n", "", "either ca: "}, {"  c: {subject: {OU: x}}\n", "", "either ca: "},
-        {"  c: {ca: root.pem}\n", "", "without a folder"}, {"  c: {ca: []}\n", "", "1 to 16"}, {"  c: {ca: null}\n", "", "PEM file"},
-        {"  c: {ca: ''}\n", "", "PEM file"}, {"  c: {ca: [[@]]}\n", "", "PEM file"}, {"  c: {ca: '-----BEGIN CERTIFICATE-----'}\n", "", "key groups.c.ca: PEM text"},
-        {"  c: {ca: @, crl: @}\n", "", "expected X509 CRL"}, {"  c: {ca: @, rsa: true}\n", "", "groups.c.rsa: unknown key"},
-        {"  c: {tsa: @, subject: {OU: x}}\n", "", "unknown key"}, {"  c: {tsa: @, rsa: yes}\n", "", "true or false"},
-        {"  c: {ca: @, revocation: no}\n", "", "one of required, optional"}, {"  c: {ca: @, subject: {}}\n", "", "such as {OU: Validation}"},
-        {"  c: {ca: @, subject: x}\n", "", "such as {OU: Validation}"}, {"  c: {ca: @, subject: {ou: x}}\n", "", "groups.c.subject.ou: unknown key"},
-        {"  c: {ca: @, subject: {OU: []}}\n", "", "never be met"}, {"  c: {ca: @, subject: {OU: ''}}\n", "", "one line of text"},
-        {"  c: {ca: @, subject: {OU: [[x]]}}\n", "", "one line of text"}, {"  c: {ca: @, subject: {OU: {x: y}}}\n", "", "one line of text"},
-        {GROUPS, "builder: {of: t}\n", "t is not a group of signers"}, {GROUPS, "builder: {of: k, timestamp: c}\n", "c is not a group of timestamp"},
+        {"  c: {}\n", "", "either ca: "},
+        {"  c: {ca: @, tsa: @}\n", "", "either ca: "},
+        {"  c: {subject: {OU: x}}\n", "", "either ca: "},
+        {"  c: {ca: root.pem}\n", "", "without a folder"},
+        {"  c: {ca: []}\n", "", "1 to 16"},
+        {"  c: {ca: null}\n", "", "PEM file"},
+        {"  c: {ca: ''}\n", "", "PEM file"},
+        {"  c: {ca: [[@]]}\n", "", "PEM file"},
+        {"  c: {ca: '-----BEGIN CERTIFICATE-----'}\n", "", "key groups.c.ca: PEM text"},
+        {"  c: {ca: @, crl: @}\n", "", "expected X509 CRL"},
+        {"  c: {ca: @, rsa: true}\n", "", "groups.c.rsa: unknown key"},
+        {"  c: {tsa: @, subject: {OU: x}}\n", "", "unknown key"},
+        {"  c: {tsa: @, rsa: yes}\n", "", "true or false"},
+        {"  c: {ca: @, revocation: no}\n", "", "one of required, optional"},
+        {"  c: {ca: @, subject: {}}\n", "", "such as {OU: Validation}"},
+        {"  c: {ca: @, subject: x}\n", "", "such as {OU: Validation}"},
+        {"  c: {ca: @, subject: {ou: x}}\n", "", "groups.c.subject.ou: unknown key"},
+        {"  c: {ca: @, subject: {OU: []}}\n", "", "never be met"},
+        {"  c: {ca: @, subject: {OU: ''}}\n", "", "one line of text"},
+        {"  c: {ca: @, subject: {OU: [[x]]}}\n", "", "one line of text"},
+        {"  c: {ca: @, subject: {OU: {x: y}}}\n", "", "one line of text"},
+        {GROUPS, "builder: {of: t}\n", "t is not a group of signers"},
+        {GROUPS, "builder: {of: k, timestamp: c}\n", "c is not a group of timestamp"},
         {GROUPS, "builder: {of: k, timestamp: x}\n", "name of one of the groups"},
         {GROUPS, "builder: {of: k, not_before: 2026-01-01T00:00:00Z}\n", "only with timestamp"},
         {GROUPS, "builder: {of: k, timestamp: t, not_before: 2026-01-01}\n", "a time in UTC"},
-        {GROUPS, "builder: {of: k, timestamp: t, not_before: 2026-01-02T00:00:00Z, not_after: 2026-01-01T00:00:00Z}\n", "is before not_before"},
-        {GROUPS, "builder: {of: k}\nlog: {of: c}\n", "c is not a group of keys"}, {GROUPS, "builder: {of: k}\nlog: {of: k, timestamp: t}\n", "unknown key"},
+        {GROUPS, "builder: {of: k, timestamp: t, not_before: 2026-01-02T00:00:00Z, not_after: 2026-01-01T00:00:00Z}\n",
+         "is before not_before"},
+        {GROUPS, "builder: {of: k}\nlog: {of: c}\n", "c is not a group of keys"},
+        {GROUPS, "builder: {of: k}\nlog: {of: k, timestamp: t}\n", "unknown key"},
         {GROUPS, "builder: {of: k}\napprovals: {of: c, count: 65}\n", "from 1 to 64"},
     };
 
     (void)state;
-    assert_int_equal(read_text(GROUPS "  d: {ca: [@, @], subject: {OU: [x, y], CN: z}, revocation: optional}\n",
-                               "builder: {of: c, timestamp: t, not_after: 2026-01-01T00:00:00Z}\nreplay: {mode: full, by: d, count: 64, "
-                               "timestamp: t}\napprovals: {of: d, timestamp: t, not_before: 1970-01-01T00:00:00Z}\n"), RP_OK);
+    assert_int_equal(
+        read_text(
+            GROUPS "  d: {ca: [@, @], subject: {OU: [x, y], CN: z}, revocation: optional}\n",
+            "builder: {of: c, timestamp: t, not_after: 2026-01-01T00:00:00Z}\nreplay: {mode: full, by: d, count: 64, "
+            "timestamp: t}\napprovals: {of: d, timestamp: t, not_before: 1970-01-01T00:00:00Z}\n"),
+        RP_OK);
     for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++)
-        if (read_text(flaw[i].groups, *flaw[i].clauses ? flaw[i].clauses : "builder: {of: c}\n") != RP_EARG || !strstr(err.text, flaw[i].says))
+        if (read_text(flaw[i].groups, *flaw[i].clauses ? flaw[i].clauses : "builder: {of: c}\n") != RP_EARG ||
+            !strstr(err.text, flaw[i].says))
             fail_msg("flaw %zu: expected \"%s\", found: %s", i, flaw[i].says, err.text);
 }
 
@@ -139,8 +159,8 @@ static rp_verified_standing *decide(char k, const char *name, rp_decision decisi
     made->dated = dated > 0;
     made->seconds = INT64_C(1767225600) + 3600 * dated; /* 2026-01-01 */
     (void)snprintf(made->time, sizeof made->time, "2026-01-01T%02u:00:00Z", (unsigned)dated % 24);
-    made->authority = dated ? (char *)(uintptr_t)"CN=tsa" : NULL;
-    made->timestamp_note = dated ? NULL : (char *)(uintptr_t)"no timestamp";
+    made->authority = dated ? (char *)(uintptr_t) "CN=tsa" : NULL;
+    made->timestamp_note = dated ? NULL : (char *)(uintptr_t) "no timestamp";
     return made;
 }
 
@@ -150,14 +170,16 @@ static void expect(const char *clause, bool met, const char *says)
     rp_policy *policy;
     rp_policy_result *result;
 
-    rp_buffer_printf(&text, "policy: 1\ngroups:\n  k: [" ID("0") "]\n  c: {ca: \"%s\"}\n  t: {tsa: \"%s\"}\nbuilder: {of: k}\napprovals: {of: c%s}\n",
+    rp_buffer_printf(&text,
+                     "policy: 1\ngroups:\n  k: [" ID(
+                         "0") "]\n  c: {ca: \"%s\"}\n  t: {tsa: \"%s\"}\nbuilder: {of: k}\napprovals: {of: c%s}\n",
                      root(), root(), clause);
     assert_ok(rp_policy_from_text(&policy, (char *)text.data, text.size, "p", NULL, &err));
     memcpy(v.judged_by, policy->digest, sizeof v.judged_by);
     assert_ok(rp_policy_check(policy, &v, &result, &err));
     if (result->clause[1].met != met || !strstr(result->clause[1].text, says))
-        fail_msg("%s: expected %smet, \"%s\"; found %smet, %s", clause, met ? "" : "un", says, result->clause[1].met ? "" : "un",
-                 result->clause[1].text);
+        fail_msg("%s: expected %smet, \"%s\"; found %smet, %s", clause, met ? "" : "un", says,
+                 result->clause[1].met ? "" : "un", result->clause[1].text);
     rp_policy_result_free(result);
     v.judged_by[0] ^= 1; /* what was judged for another policy is no evidence */
     assert_ok(rp_policy_check(policy, &v, &result, &err));
@@ -180,7 +202,7 @@ static void a_person_counts_once_by_key_and_by_subject(void **state)
     decide('2', "cn=Vera", RP_APPROVE, 2, 0); /* another key, the same name in other letters */
     expect(", count: 2", false, "has the subject of one who counts already");
     decide('3', "CN=victor", RP_APPROVE, 2, 0)->certified = false;
-    standing[3].certificate_note = (char *)(uintptr_t)"revoked";
+    standing[3].certificate_note = (char *)(uintptr_t) "revoked";
     expect(", count: 2", false, "(CN=victor) does not count: revoked");
     standing[3].certified = true;
     expect(", count: 2", true, "(CN=victor) approved (revoked)");
@@ -219,11 +241,13 @@ static void only_what_is_dated_as_asked_counts(void **state)
     decide('1', "CN=vera", RP_APPROVE, 5, 6);
     expect(", timestamp: t", true, "approved (dated 2026-01-01T06:00:00Z by CN=tsa)");
     expect(", timestamp: t, not_after: 2026-01-01T06:00:00Z", true, "");
-    expect(", timestamp: t, not_after: 2026-01-01T05:59:59Z", false, "is dated 2026-01-01T06:00:00Z, after 2026-01-01T05:59:59Z");
+    expect(", timestamp: t, not_after: 2026-01-01T05:59:59Z", false,
+           "is dated 2026-01-01T06:00:00Z, after 2026-01-01T05:59:59Z");
     expect(", timestamp: t, not_before: 2026-01-01T05:00:00Z", true, "not before 2026-01-01T05:00:00Z");
     expect(", timestamp: t, not_before: 2026-01-01T06:00:01Z", false, "is dated 2026-01-01T06:00:00Z, before");
     /* made before and dated anew */
-    expect(", timestamp: t, not_before: 2026-01-01T05:30:00Z", false, "but says of itself 2026-01-01T05:00:00Z, before");
+    expect(", timestamp: t, not_before: 2026-01-01T05:30:00Z", false,
+           "but says of itself 2026-01-01T05:00:00Z, before");
 }
 
 static void a_rejection_needs_no_date(void **state)
@@ -244,7 +268,7 @@ static void of_two_decisions_the_later_one_by_both_clocks_stands(void **state)
         bool met;
     } row[] = {
         {1, 1, 2, 2, true},  {2, 2, 1, 1, false}, {2, 2, 1, 3, false}, /* an old approval dated anew */
-        {1, 3, 2, 2, false}, {1, 0, 2, 2, false}, /* a rejection whose timestamp was taken away */
+        {1, 3, 2, 2, false}, {1, 0, 2, 2, false},                      /* a rejection whose timestamp was taken away */
         {1, 1, 2, 0, false}, {1, 1, 1, 2, false}, {1, 2, 2, 2, false},
     };
 
@@ -298,15 +322,17 @@ static void judged(const char *from, const char *to, const char *time, size_t un
     options.trust = store;
     assert_ok(rp_verify_memory(archive.data, archive.size, "archive", NULL, 0, &options, &found, NULL, &err));
     if (found->policy->unmet != unmet)
-        fail_msg("%s: expected %zu unmet, found %zu: %s; %s", to, unmet, found->policy->unmet, found->policy->clause[0].text,
-                 found->policy->clause[1].text);
+        fail_msg("%s: expected %zu unmet, found %zu: %s; %s", to, unmet, found->policy->unmet,
+                 found->policy->clause[0].text, found->policy->clause[1].text);
     for (size_t i = 0; unmet && i < found->policy->clauses; i++)
         if (!found->policy->clause[i].met && !strstr(found->policy->clause[i].text, says))
             fail_msg("%s: expected \"%s\", found %s", to, says, found->policy->clause[i].text);
     rp_verification_free(found);
     options.trust = NULL; /* and without any store, now */
     options.tell_unmet = false;
-    assert_int_equal(rp_verify_memory(archive.data, archive.size, "archive", NULL, 0, &options, &found, NULL, &err) == RP_OK, unmet == 0);
+    assert_int_equal(rp_verify_memory(archive.data, archive.size, "archive", NULL, 0, &options, &found, NULL, &err) ==
+                         RP_OK,
+                     unmet == 0);
     rp_verification_free(found);
     rp_trust_store_free(store);
     rp_policy_free(policy);
@@ -322,11 +348,14 @@ static void verification_judges_for_each_clause_apart(void **state)
     (void)state;
     judged("policy", "policy", now, 0, "");
     judged("policy", "policy", later, 0, ""); /* certificates and lists have expired; what was dated before counts */
-    judged("timestamp: authorities, independent", "count: 2, timestamp: authorities, independent", now, 1, "has the subject of one");
+    judged("timestamp: authorities, independent", "count: 2, timestamp: authorities, independent", now, 1,
+           "has the subject of one");
     judged("OU: Development", "OU: Develop", now, 1, "has not the OU");
-    judged("OU: Development", "OU: Validation", now, 1, "(CN=alice,OU=Development,O=Tests) does not count: its subject");
+    judged("OU: Development", "OU: Validation", now, 1,
+           "(CN=alice,OU=Development,O=Tests) does not count: its subject");
     judged("[Audit, Validation]", "Audit", now, 1, "(CN=vera,OU=Validation,O=Tests) does not count: its subject");
-    judged("{of: developers,", "{of: validators,", now, 1, "(CN=alice,OU=Development,O=Tests) does not count: its subject");
+    judged("{of: developers,", "{of: validators,", now, 1,
+           "(CN=alice,OU=Development,O=Tests) does not count: its subject");
     judged("    crl: |\n", "    revocation: optional\n    crl: |\n", now, 0, "");
     judged("not_after: 2040", "not_after: 2026", now, 1, "is dated 2026-11");
 }
@@ -350,7 +379,8 @@ static void a_policys_roots_count_for_its_clauses_alone(void **state)
         assert_null(found->timestamp[i].anchor);
     rp_verification_free(found);
     rp_policy_free(policy);
-    assert_int_equal(rp_verify_memory(archive.data, archive.size, "archive", NULL, 0, NULL, &found, NULL, &err), RP_ESIGN);
+    assert_int_equal(rp_verify_memory(archive.data, archive.size, "archive", NULL, 0, NULL, &found, NULL, &err),
+                     RP_ESIGN);
     rp_buffer_free(&text);
     rp_buffer_free(&archive);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Timestamps beside statements: what is accepted, and that nothing weaker, changed or moved is. The responses are those of
- * tests/fuzz/corpus/timestamp, made by `openssl ts` under the roots there; tests/cli/cli_timestamp.sh runs an authority of its own. */
+ * Timestamps beside statements: what is accepted, and that nothing weaker, changed or moved is. The responses are those
+ * of tests/fuzz/corpus/timestamp, made by `openssl ts` under the roots there; tests/cli/cli_timestamp.sh runs an
+ * authority of its own. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include "audit/sign/der.h"
@@ -51,31 +52,43 @@ static void der_has_one_form(void **state)
         bool good;
     } cases[] = {
         {"\x30\x03\x02\x01\x05", 5, true},
-        {"\x30\x03\x02\x01\x05\x00", 6, false},        /* followed by a byte */
-        {"\x30\x03\x02\x01", 4, false},                /* cut short */
-        {"\x30\x80\x02\x01\x05\x00\x00", 7, false},    /* indefinite length */
-        {"\x30\x81\x03\x02\x01\x05", 6, false},        /* longer length than need be */
+        {"\x30\x03\x02\x01\x05\x00", 6, false},     /* followed by a byte */
+        {"\x30\x03\x02\x01", 4, false},             /* cut short */
+        {"\x30\x80\x02\x01\x05\x00\x00", 7, false}, /* indefinite length */
+        {"\x30\x81\x03\x02\x01\x05", 6, false},     /* longer length than need be */
         {"\x30\x82\x00\x03\x02\x01\x05", 7, false},
-        {"\x30\x04\x02\x02\x00\x05", 6, false},        /* longer integer than need be */
+        {"\x30\x04\x02\x02\x00\x05", 6, false}, /* longer integer than need be */
         {"\x30\x04\x02\x02\xFF\x85", 6, false},
         {"\x30\x02\x02\x00", 4, false},
-        {"\x01\x01\x01", 3, false},                    /* true is FF */
+        {"\x01\x01\x01", 3, false}, /* true is FF */
         {"\x01\x01\xFF", 3, true},
         {"\x05\x01\x00", 3, false},
-        {"\x06\x02\x80\x01", 4, false},                /* identifier with a leading zero */
+        {"\x06\x02\x80\x01", 4, false}, /* identifier with a leading zero */
         {"\x06\x01\x81", 3, false},
-        {"\x03\x02\x01\x01", 4, false},                /* an unused bit is set */
+        {"\x03\x02\x01\x01", 4, false}, /* an unused bit is set */
         {"\x03\x01\x01", 3, false},
-        {"\x24\x03\x04\x01\x00", 5, false},            /* a string in pieces */
-        {"\x10\x00", 2, false},                        /* a sequence that is none */
-        {"\x1F\x01\x00", 3, false},                    /* high tag */
+        {"\x24\x03\x04\x01\x00", 5, false}, /* a string in pieces */
+        {"\x10\x00", 2, false},             /* a sequence that is none */
+        {"\x1F\x01\x00", 3, false},         /* high tag */
         {"\x00\x00", 2, false},
-        {"\x18\x0F" "20261121150405Z", 17, true},
-        {"\x18\x11" "20261121150405.5Z", 19, true},
-        {"\x18\x11" "20261121150405.0Z", 19, false},
-        {"\x18\x10" "20261121150405.Z", 18, false},
-        {"\x17\x0B" "2611211504Z", 13, false},
-        {"\x17\x11" "261121150405+0100", 19, false},
+        {"\x18\x0F"
+         "20261121150405Z",
+         17, true},
+        {"\x18\x11"
+         "20261121150405.5Z",
+         19, true},
+        {"\x18\x11"
+         "20261121150405.0Z",
+         19, false},
+        {"\x18\x10"
+         "20261121150405.Z",
+         18, false},
+        {"\x17\x0B"
+         "2611211504Z",
+         13, false},
+        {"\x17\x11"
+         "261121150405+0100",
+         19, false},
     };
     unsigned char deep[200];
 
@@ -93,15 +106,28 @@ static void der_has_one_form(void **state)
 
 static void times_have_one_text(void **state)
 {
-    static const char *const bad[] = {"", "2026-11-21 15:04:05Z", "2026-11-21T15:04:05", "2026-11-21T15:04:05+00:00",
-                                      "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z",
-                                      "2026-11-00T00:00:00Z", "2026-11-21T24:00:00Z", "2026-11-21T15:60:00Z",
-                                      "2026-11-21T15:04:60Z", "1969-12-31T23:59:59Z", "+026-11-21T15:04:05Z", "2026-11-21T15:04:05ZZ"};
+    static const char *const bad[] = {"",
+                                      "2026-11-21 15:04:05Z",
+                                      "2026-11-21T15:04:05",
+                                      "2026-11-21T15:04:05+00:00",
+                                      "2026-02-29T00:00:00Z",
+                                      "2026-13-01T00:00:00Z",
+                                      "2026-00-01T00:00:00Z",
+                                      "2026-11-00T00:00:00Z",
+                                      "2026-11-21T24:00:00Z",
+                                      "2026-11-21T15:60:00Z",
+                                      "2026-11-21T15:04:60Z",
+                                      "1969-12-31T23:59:59Z",
+                                      "+026-11-21T15:04:05Z",
+                                      "2026-11-21T15:04:05ZZ"};
     static const struct {
         const char *text;
         int64_t seconds;
-    } good[] = {{"1970-01-01T00:00:00Z", 0}, {"2000-02-29T12:00:00Z", 951825600}, {"2026-11-21T15:04:05Z", 1795273445},
-                {"2100-03-01T00:00:00Z", 4107542400}, {"9999-12-31T23:59:59Z", 253402300799}};
+    } good[] = {{"1970-01-01T00:00:00Z", 0},
+                {"2000-02-29T12:00:00Z", 951825600},
+                {"2026-11-21T15:04:05Z", 1795273445},
+                {"2100-03-01T00:00:00Z", 4107542400},
+                {"9999-12-31T23:59:59Z", 253402300799}};
     char text[RP_MOMENT_TEXT];
     int64_t at;
 
@@ -127,10 +153,15 @@ static void only_sha2_responses_in_strict_der_are_read(void **state)
     static const struct {
         const char *name, *says;
     } bad[] = {
-        {"bad-sha1.tsr", "a digest other than"},  {"bad-ess-sha1.tsr", "by a SHA-2 digest"},
-        {"bad-trailing.tsr", "something follows"}, {"bad-truncated.tsr", "cut short"},
-        {"bad-refused.tsr", "refused"},           {"bad-no-certificate.tsr", "certificate is not in it"},
-        {"bad-bare-token.tsr", "not a timestamp response"}, {"statement.json", "timestamp: "}, {"request.tsq", "timestamp: "},
+        {"bad-sha1.tsr", "a digest other than"},
+        {"bad-ess-sha1.tsr", "by a SHA-2 digest"},
+        {"bad-trailing.tsr", "something follows"},
+        {"bad-truncated.tsr", "cut short"},
+        {"bad-refused.tsr", "refused"},
+        {"bad-no-certificate.tsr", "certificate is not in it"},
+        {"bad-bare-token.tsr", "not a timestamp response"},
+        {"statement.json", "timestamp: "},
+        {"request.tsq", "timestamp: "},
     };
 
     (void)state;
@@ -163,8 +194,8 @@ static void rsa_authorities_count_only_where_they_are_admitted(void **state)
     rp_trust_store_free(store);
 }
 
-/* Some bits are in no signature: OpenSSL's CMS has version numbers and a list of hashes that say nothing. They change nothing
- * that is believed. */
+/* Some bits are in no signature: OpenSSL's CMS has version numbers and a list of hashes that say nothing. They change
+ * nothing that is believed. */
 static void no_flipped_bit_changes_what_a_timestamp_says(void **state)
 {
     rp_trust_store *store = store_of("root.pem");

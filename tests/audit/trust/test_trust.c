@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What trust refuses, by certificates and lists made for it on the spot: lists that say nothing, entries that decide by their
- * date and reason, certificates made for something else, files that are no certificates. tests/audit/sign/test_x509.c has the usual ones. */
+ * What trust refuses, by certificates and lists made for it on the spot: lists that say nothing, entries that decide by
+ * their date and reason, certificates made for something else, files that are no certificates.
+ * tests/audit/sign/test_x509.c has the usual ones. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 static rp_error err;
 static pki_party top, middle, signer;
-static STACK_OF(X509) *anchors, *between;
+static STACK_OF(X509) * anchors, *between;
 
 static int setup(void **state)
 {
@@ -28,8 +29,10 @@ static int setup(void **state)
     signer = pki_make("signer", &middle, &pki_signer);
     anchors = sk_X509_new_null();
     between = sk_X509_new_null();
-    return anchors && between && sk_X509_push(anchors, top.certificate) > 0 && sk_X509_push(between, middle.certificate) > 0 ? 0
-                                                                                                                            : -1;
+    return anchors && between && sk_X509_push(anchors, top.certificate) > 0 &&
+                   sk_X509_push(between, middle.certificate) > 0
+               ? 0
+               : -1;
 }
 
 static int teardown(void **state)
@@ -62,7 +65,8 @@ static void expect(X509 *leaf, X509_CRL *list, const char *says)
     rp_status status = judge(leaf, list, &verdict);
 
     if (status != (says ? RP_ESIGN : RP_OK) || (says && !strstr(err.text, says)))
-        fail_msg("found %s \"%s\", expected \"%s\"", rp_status_name(status), status ? err.text : "", says ? says : "accepted");
+        fail_msg("found %s \"%s\", expected \"%s\"", rp_status_name(status), status ? err.text : "",
+                 says ? says : "accepted");
 }
 
 /* ---- lists ---- */
@@ -77,7 +81,8 @@ static void expect_list(X509_CRL *list, const char *says)
 
 static void a_list_that_cannot_tell_is_no_list(void **state)
 {
-    pki_party other = pki_make("middle", NULL, &pki_authority), rsa = {.key = EVP_RSA_gen(2048), .certificate = middle.certificate};
+    pki_party other = pki_make("middle", NULL, &pki_authority),
+              rsa = {.key = EVP_RSA_gen(2048), .certificate = middle.certificate};
     X509_CRL *list;
     ISSUING_DIST_POINT *part = ISSUING_DIST_POINT_new();
 
@@ -87,7 +92,8 @@ static void a_list_that_cannot_tell_is_no_list(void **state)
     expect_list(pki_list(&rsa, &no_revocation, LISTED_FROM, LISTED_UNTIL), "a signature other than ECDSA");
     expect_list(pki_list(&middle, &no_revocation, LISTED_FROM, NULL), "without its times");
     expect_list(pki_list(&middle, &no_revocation, LISTED_FROM, "20291231000000Z"), "stale");
-    expect_list(pki_list(&middle, &no_revocation, "20460101000000Z", "20470101000000Z"), "issued after the certificate's end");
+    expect_list(pki_list(&middle, &no_revocation, "20460101000000Z", "20470101000000Z"),
+                "issued after the certificate's end");
     list = pki_list(&middle, &no_revocation, LISTED_FROM, LISTED_UNTIL);
     part->onlyattr = 0xFF;
     assert_int_equal(X509_CRL_add1_ext_i2d(list, NID_issuing_distribution_point, part, 1, 0), 1);
@@ -133,7 +139,8 @@ static void the_earlier_date_of_an_entry_decides(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const pki_revocation revoked = {signer.certificate, cases[i].date, cases[i].invalid_from, CRL_REASON_KEY_COMPROMISE};
+        const pki_revocation revoked = {signer.certificate, cases[i].date, cases[i].invalid_from,
+                                        CRL_REASON_KEY_COMPROMISE};
 
         expect_list(pki_list(&middle, &revoked, LISTED_FROM, LISTED_UNTIL), cases[i].says);
     }
@@ -163,9 +170,15 @@ static void a_lost_authority_leaves_nothing_of_before(void **state)
         int reason;
         bool in_order;
     } cases[] = {
-        {-1, false}, {CRL_REASON_UNSPECIFIED, true}, {CRL_REASON_KEY_COMPROMISE, false}, {CRL_REASON_CA_COMPROMISE, false},
-        {CRL_REASON_AFFILIATION_CHANGED, true}, {CRL_REASON_SUPERSEDED, true}, {CRL_REASON_CESSATION_OF_OPERATION, true},
-        {CRL_REASON_CERTIFICATE_HOLD, false}, {CRL_REASON_AA_COMPROMISE, false},
+        {-1, false},
+        {CRL_REASON_UNSPECIFIED, true},
+        {CRL_REASON_KEY_COMPROMISE, false},
+        {CRL_REASON_CA_COMPROMISE, false},
+        {CRL_REASON_AFFILIATION_CHANGED, true},
+        {CRL_REASON_SUPERSEDED, true},
+        {CRL_REASON_CESSATION_OF_OPERATION, true},
+        {CRL_REASON_CERTIFICATE_HOLD, false},
+        {CRL_REASON_AA_COMPROMISE, false},
     };
 
     (void)state;
@@ -190,7 +203,8 @@ static void a_certificate_is_for_signing_or_for_nothing(void **state)
         {"critical,CA:FALSE", "critical,digitalSignature", "codeSigning", NULL},
         {"critical,CA:FALSE", "critical,digitalSignature", "1.3.6.1.5.5.7.3.36", NULL},
         {"critical,CA:FALSE", "critical,digitalSignature", "serverAuth,codeSigning", NULL},
-        {"critical,CA:FALSE", "critical,digitalSignature", "serverAuth,clientAuth", "neither codeSigning nor documentSigning"},
+        {"critical,CA:FALSE", "critical,digitalSignature", "serverAuth,clientAuth",
+         "neither codeSigning nor documentSigning"},
         {"critical,CA:FALSE", "critical,digitalSignature", "timeStamping", "neither codeSigning nor documentSigning"},
         {"critical,CA:FALSE", "critical,keyAgreement", NULL, "not digitalSignature"},
         {"critical,CA:FALSE", NULL, NULL, "not digitalSignature"},
@@ -259,7 +273,8 @@ static void what_is_no_certificate_and_no_list_is_not_added(void **state)
 
         (void)snprintf(text, sizeof text, "-----BEGIN %s-----%s-----END %s-----\n", label, der, label);
         expect_text((rp_trust_kind)kind, text, "that OpenSSL cannot read");
-        (void)snprintf(text, sizeof text, "-----BEGIN %s-----\nProc-Type: 4,ENCRYPTED\n%s-----END %s-----\n", label, der, label);
+        (void)snprintf(text, sizeof text, "-----BEGIN %s-----\nProc-Type: 4,ENCRYPTED\n%s-----END %s-----\n", label,
+                       der, label);
         expect_text((rp_trust_kind)kind, text, "with PEM headers");
         (void)snprintf(text, sizeof text, "-----BEGIN %s-----\nBQD/\n-----END %s-----\n", label, label);
         expect_text((rp_trust_kind)kind, text, "that is not DER");
@@ -291,7 +306,8 @@ static void files_beyond_all_bounds_are_refused(void **state)
     assert_non_null(strstr(err.text, "too large for a hand-over"));
     assert_int_equal(rp_archive_add_certificates("none.reprise", path, false, NULL, &err), RP_EARG);
     assert_non_null(strstr(err.text, "too large for a chain"));
-    assert_int_equal(rp_certificate_parse(&certificate, big, RP_CERTIFICATE_LIMIT + 1, true, "big", RP_ESIGN, &err), RP_ESIGN);
+    assert_int_equal(rp_certificate_parse(&certificate, big, RP_CERTIFICATE_LIMIT + 1, true, "big", RP_ESIGN, &err),
+                     RP_ESIGN);
     rp_certificate_clear(&certificate);
     assert_int_equal(unlink(path), 0);
     rp_trust_store_free(store);

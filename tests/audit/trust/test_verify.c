@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verification of whole archives: every bit flipped, every truncation, and archives remade by an adversary who can write
- * headers and manifests but cannot sign. */
+ * Verification of whole archives: every bit flipped, every truncation, and archives remade by an adversary who can
+ * write headers and manifests but cannot sign. */
 #include "tests/audit/archive/archive_sample.h"
 
 #include <stdio.h>
@@ -39,8 +39,8 @@ static void assert_names(const rp_error *err, const char *name)
 {
     static const char where[] = "copy: ";
 
-    if (strncmp(err->text, where, strlen(where)) != 0 ||
-        strncmp(err->text + strlen(where), name, strlen(name)) != 0 || err->text[strlen(where) + strlen(name)] != ':')
+    if (strncmp(err->text, where, strlen(where)) != 0 || strncmp(err->text + strlen(where), name, strlen(name)) != 0 ||
+        err->text[strlen(where) + strlen(name)] != ':')
         fail_msg("expected an error about %s, found: %s", name, err->text);
 }
 
@@ -262,9 +262,7 @@ static void renamed_swapped_and_added_members_are_refused(void **state)
         put_end(&made);
         rp_status status = verify(&made, key, false, &err);
         assert_int_equal(status, change == 1 ? RP_EHASH : RP_EFORMAT);
-        assert_names(&err, change == 0   ? "data/table.csv"
-                           : change == 1 ? "outputs/metrics.json"
-                                         : "outputs/more.json");
+        assert_names(&err, change == 0 ? "data/table.csv" : change == 1 ? "outputs/metrics.json" : "outputs/more.json");
     }
     rp_archive_close(archive);
     rp_buffer_free(&bytes);
@@ -284,9 +282,9 @@ static rp_status open_manifest(const char *text, size_t size, rp_error *err)
     return status;
 }
 
-#define MANIFEST(contract, format, kind, members, profile, more)                                                      \
-    "{\"contract\":" contract ",\"format\":" format ",\"kind\":" kind ",\"members\":" members ",\"profile\":"        \
-    profile ",\"run\":{}" more "}"
+#define MANIFEST(contract, format, kind, members, profile, more) \
+    "{\"contract\":" contract ",\"format\":" format ",\"kind\":" kind ",\"members\":" members ",\"profile\":" profile \
+    ",\"run\":{}" more "}"
 
 static void manifests_are_refused_for_every_flaw(void **state)
 {
@@ -347,16 +345,18 @@ static void manifests_are_refused_for_every_flaw(void **state)
         rp_buffer one = {0};
         const char *at = strstr(entry[i], "%s");
         if (i == 8)
-            (void)snprintf(member, sizeof member,
-                           "{\"path\":\"data/x\",\"sha256\":%s,\"size\":1},{\"path\":\"data/x\",\"sha256\":%s,\"size\":1}",
-                           hash, hash);
+            (void)snprintf(
+                member, sizeof member,
+                "{\"path\":\"data/x\",\"sha256\":%s,\"size\":1},{\"path\":\"data/x\",\"sha256\":%s,\"size\":1}", hash,
+                hash);
         else if (at != NULL)
             (void)snprintf(member, sizeof member, "%.*s%s%s", (int)(at - entry[i]), entry[i], hash, at + 2);
         else
             (void)snprintf(member, sizeof member, "{\"path\":\"data/x\",\"sha256\":\"0123\",\"size\":1}");
-        (void)snprintf(text, sizeof text,
-                       "{\"contract\":1,\"format\":1,\"kind\":\"api\",\"members\":[%s],\"profile\":\"portable\",\"run\":{}}",
-                       member);
+        (void)snprintf(
+            text, sizeof text,
+            "{\"contract\":1,\"format\":1,\"kind\":\"api\",\"members\":[%s],\"profile\":\"portable\",\"run\":{}}",
+            member);
         if (open_manifest(text, strlen(text), &err) != RP_EFORMAT)
             fail_msg("accepted: %s", text);
         assert_names(&err, i + 1 < sizeof entry / sizeof *entry ? RP_MANIFEST_NAME : "data/x");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small jobs of what makes keys count: certificates with their lists, timestamps, hand-overs. Part of tests/audit/record/small_job.h. */
+ * Small jobs of what makes keys count: certificates with their lists, timestamps, hand-overs. Part of
+ * tests/audit/record/small_job.h. */
 #ifndef TESTS_AUDIT_TRUST_TRUST_JOBS_H
 #define TESTS_AUDIT_TRUST_TRUST_JOBS_H
 
 #include "tests/audit/sign/pki.h"
 
-static char trust_root[96], trust_authority[96], trust_chain[96], trust_lists[96], trust_revoked[96], trust_successor[96],
-    trust_dated[96], trust_succeeded[96];
+static char trust_root[96], trust_authority[96], trust_chain[96], trust_lists[96], trust_revoked[96],
+    trust_successor[96], trust_dated[96], trust_succeeded[96];
 static char trust_request[256];
 static unsigned char *trust_response;
 static size_t trust_request_size, trust_response_size;
@@ -27,8 +28,8 @@ static inline void trust_write_lists(const char *path, const pki_party *top, con
     X509_CRL_free(list[1]);
 }
 
-/* top has signed middle, middle the certificate of the key in job_private. It was revoked in 2035, which is after all that is asked
- * here, or in 2029, before it. */
+/* top has signed middle, middle the certificate of the key in job_private. It was revoked in 2035, which is after all
+ * that is asked here, or in 2029, before it. */
 static inline void trust_make_certificates(void)
 {
     pki_party top = pki_make("top", NULL, &pki_authority), middle = pki_make("middle", &top, &pki_authority);
@@ -69,7 +70,8 @@ static inline rp_status trust_make_dated(rp_error *err)
         assert_in_range(trust_request_size, 1, sizeof trust_request);
         memcpy(trust_request, request, trust_request_size);
         trust_response_size = pki_stamp(&trust_response, &tsa, trust_request, trust_request_size, TRUST_TIME);
-        status = rp_timestamp_attach(trust_dated, trust_response, trust_response_size, "response", NULL, 0, false, NULL, err);
+        status = rp_timestamp_attach(trust_dated, trust_response, trust_response_size, "response", NULL, 0, false, NULL,
+                                     err);
     }
     if (status == RP_OK)
         status = rp_archive_add_certificates(trust_dated, trust_chain, false, NULL, err);

@@ -66,10 +66,8 @@ static const char mixed[] = "a,c,e,y\n1,x,0.5,no\n2,,0.5,yes\nNA,z,0.5,no\n6,x,0
 static void columns_are_fitted_and_encoded_in_file_order(void **state)
 {
     /* a: 1 2 6, mean 3, population deviation sqrt(14/3); e: constant */
-    static const float expected[4][5] = {{-0.92582010f, 1, 0, 0, 0},
-                                         {-0.46291005f, 0, 0, 1, 0},
-                                         {0, 0, 1, 0, 0},
-                                         {1.38873015f, 1, 0, 0, 0}};
+    static const float expected[4][5] = {
+        {-0.92582010f, 1, 0, 0, 0}, {-0.46291005f, 0, 0, 1, 0}, {0, 0, 1, 0, 0}, {1.38873015f, 1, 0, 0, 0}};
     rp_dataset *d = prepare(ALL, mixed);
 
     (void)state;
@@ -104,8 +102,8 @@ static void a_constant_column_is_zero_even_where_its_average_would_round(void **
 
 static void without_standardising_numbers_are_rounded_once(void **state)
 {
-    rp_dataset *d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true, standardize: false}\n",
-                            "a,y\n0.1,0\n,1\n0.4,1\n");
+    rp_dataset *d =
+        prepare(HEAD "data: {csv: a, target: y, train_on_all: true, standardize: false}\n", "a,y\n0.1,0\n,1\n0.4,1\n");
 
     (void)state;
     assert_true(d->train_x[0] == 0.1f && d->train_x[1] == 0.25f && d->train_x[2] == 0.4f);
@@ -138,7 +136,8 @@ static void classes_are_ordered_as_numbers_or_as_bytes_and_positive_is_last(void
 static void a_regression_keeps_its_values(void **state)
 {
     rp_dataset *d = prepare("reprise: 1\ndata: {csv: a, target: 1, header: false, folds: 2}\n"
-                            "train: {batch: 1, task: regression}\n", "1,0.1\n2,0.2\n3,0.3\n4,-4e-1\n");
+                            "train: {batch: 1, task: regression}\n",
+                            "1,0.1\n2,0.2\n3,0.3\n4,-4e-1\n");
     static const float value[4] = {0.1f, 0.2f, 0.3f, -0.4f};
 
     (void)state;

@@ -27,7 +27,9 @@ static const reading readings[] = {
     {"a,b\n1,2", ',', true, 1, 2, "|a|b|1|2", 2},
     {"a,b\r\n1,2\r\n", ',', true, 1, 2, "|a|b|1|2", 2},
     {"1,2\n3,4\n", ',', false, 2, 2, "|1|2|3|4", 2},
-    {"\xEF\xBB\xBF" "a\n1\n", ',', true, 1, 1, "|a|1", 2},
+    {"\xEF\xBB\xBF"
+     "a\n1\n",
+     ',', true, 1, 1, "|a|1", 2},
     {",\n,\n", ',', false, 2, 2, "||||", 2},
     {"1,", ',', false, 1, 2, "|1|", 1},
     {"\n\n", ',', false, 2, 1, "||", 2},
@@ -113,8 +115,8 @@ static void each_mistake_gets_one_clear_error(void **state)
         const mistake *m = &mistakes[i];
         rp_table *table = (rp_table *)&table;
         rp_error err = {0};
-        rp_status status = rp_table_parse(&table, m->text, m->size != 0 ? m->size : strlen(m->text), ',', true, "t.csv",
-                                          &err);
+        rp_status status =
+            rp_table_parse(&table, m->text, m->size != 0 ? m->size : strlen(m->text), ',', true, "t.csv", &err);
 
         if (status != RP_EDATA)
             fail_msg("mistake %zu: expected RP_EDATA, found %s (%s)", i, rp_status_name(status), err.text);

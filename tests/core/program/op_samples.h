@@ -14,44 +14,150 @@ typedef struct op_sample {
     rp_attr attr[RP_MAX_ATTR];
 } op_sample;
 
-#define D(rank_, ...) {RP_F64, rank_, {__VA_ARGS__}}
-#define S {RP_F64, 0, {0}}
-#define I32(rank_, ...) {RP_I32, rank_, {__VA_ARGS__}}
-#define I64(rank_, ...) {RP_I64, rank_, {__VA_ARGS__}}
-#define B(rank_, ...) {RP_BOOL, rank_, {__VA_ARGS__}}
-#define RNG {RP_I64, 1, {2}}
-#define LIST(n_, ...) {.n = n_, .list = {__VA_ARGS__}}
+#define D(rank_, ...) \
+    { \
+        RP_F64, rank_, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define S \
+    { \
+        RP_F64, 0, \
+        { \
+            0 \
+        } \
+    }
+#define I32(rank_, ...) \
+    { \
+        RP_I32, rank_, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define I64(rank_, ...) \
+    { \
+        RP_I64, rank_, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define B(rank_, ...) \
+    { \
+        RP_BOOL, rank_, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+#define RNG \
+    { \
+        RP_I64, 1, \
+        { \
+            2 \
+        } \
+    }
+#define LIST(n_, ...) \
+    { \
+        .n = n_, .list = { __VA_ARGS__ } \
+    }
 
 #define MAP_SAMPLES(name) \
-    {RP_OP_##name, 1, {D(2, 3, 2)}, {{0}}}, {RP_OP_##name, 1, {S}, {{0}}}, {RP_OP_##name, 1, {D(3, 2, 1, 4)}, {{0}}}
+    {RP_OP_##name, 1, {D(2, 3, 2)}, {{0}}}, {RP_OP_##name, 1, {S}, {{0}}}, \
+    { \
+        RP_OP_##name, 1, {D(3, 2, 1, 4)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 /* equal shapes; a stretched row, column, scalar; higher rank on either side; both stretched at once; empty */
 #define PAIR_SAMPLES(name) \
     {RP_OP_##name, 2, {D(2, 3, 2), D(2, 3, 2)}, {{0}}}, {RP_OP_##name, 2, {D(2, 2, 3), D(1, 3)}, {{0}}}, \
-    {RP_OP_##name, 2, {D(2, 1, 3), D(3, 2, 2, 3)}, {{0}}}, {RP_OP_##name, 2, {D(2, 3, 1), D(2, 1, 4)}, {{0}}}, \
-    {RP_OP_##name, 2, {S, D(2, 2, 2)}, {{0}}}, {RP_OP_##name, 2, {D(3, 2, 1, 1), D(1, 1)}, {{0}}}, \
-    {RP_OP_##name, 2, {D(2, 2, 0), D(2, 2, 1)}, {{0}}}
+        {RP_OP_##name, 2, {D(2, 1, 3), D(3, 2, 2, 3)}, {{0}}}, {RP_OP_##name, 2, {D(2, 3, 1), D(2, 1, 4)}, {{0}}}, \
+        {RP_OP_##name, 2, {S, D(2, 2, 2)}, {{0}}}, {RP_OP_##name, 2, {D(3, 2, 1, 1), D(1, 1)}, {{0}}}, \
+    { \
+        RP_OP_##name, 2, {D(2, 2, 0), D(2, 2, 1)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 #define SAME_SAMPLES(name) \
     {RP_OP_##name, 2, {D(2, 3, 4), D(2, 3, 4)}, {{0}}}, {RP_OP_##name, 2, {D(1, 5), D(1, 5)}, {{0}}}, \
-    {RP_OP_##name, 2, {D(3, 2, 2, 3), D(3, 2, 2, 3)}, {{0}}}, {RP_OP_##name, 2, {D(2, 3, 1), D(2, 3, 1)}, {{0}}}
+        {RP_OP_##name, 2, {D(3, 2, 2, 3), D(3, 2, 2, 3)}, {{0}}}, \
+    { \
+        RP_OP_##name, 2, {D(2, 3, 1), D(2, 3, 1)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 #define ROW_SAMPLES(name) \
-    {RP_OP_##name, 1, {D(2, 3, 4)}, {{0}}}, {RP_OP_##name, 1, {D(1, 5)}, {{0}}}, {RP_OP_##name, 1, {D(3, 2, 2, 1)}, {{0}}}
+    {RP_OP_##name, 1, {D(2, 3, 4)}, {{0}}}, {RP_OP_##name, 1, {D(1, 5)}, {{0}}}, \
+    { \
+        RP_OP_##name, 1, {D(3, 2, 2, 1)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 #define REDUCE_SAMPLES(name) \
     {RP_OP_##name, 1, {D(2, 3, 4)}, {LIST(1, 1)}}, {RP_OP_##name, 1, {D(2, 3, 4)}, {LIST(1, 0)}}, \
-    {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(2, 0, 2)}}, {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(3, 0, 1, 2)}}, \
-    {RP_OP_##name, 1, {S}, {LIST(0, 0)}}, {RP_OP_##name, 1, {D(1, 3)}, {LIST(0, 0)}}
+        {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(2, 0, 2)}}, {RP_OP_##name, 1, {D(3, 2, 3, 2)}, {LIST(3, 0, 1, 2)}}, \
+        {RP_OP_##name, 1, {S}, {LIST(0, 0)}}, \
+    { \
+        RP_OP_##name, 1, {D(1, 3)}, \
+        { \
+            LIST(0, 0) \
+        } \
+    }
 /* stride, padding, dilation: height before width, top before left */
 #define PLACE(sh, sw, t, l, b, r, dh, dw) LIST(2, sh, sw), LIST(4, t, l, b, r), LIST(2, dh, dw)
 #define POOL_SAMPLES(name) \
     {RP_OP_##name, 1, {D(4, 1, 4, 4, 2)}, {PLACE(2, 2, 0, 0, 0, 0, 1, 1), LIST(2, 2, 2)}}, \
-    {RP_OP_##name, 1, {D(4, 2, 4, 3, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2)}}, \
-    {RP_OP_##name, 1, {D(4, 1, 3, 5, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2)}}, \
-    {RP_OP_##name, 1, {D(4, 1, 3, 3, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), LIST(2, 3, 3)}}
-#define COMPARE_SAMPLES(name) {RP_OP_##name, 2, {D(2, 2, 3), D(1, 3)}, {{0}}}
-#define LOGIC_SAMPLES(name) {RP_OP_##name, 2, {B(2, 2, 3), B(1, 3)}, {{0}}}
+        {RP_OP_##name, 1, {D(4, 2, 4, 3, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2)}}, \
+        {RP_OP_##name, 1, {D(4, 1, 3, 5, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2)}}, \
+    { \
+        RP_OP_##name, 1, {D(4, 1, 3, 3, 2)}, \
+        { \
+            PLACE(1, 1, 0, 0, 0, 0, 1, 1), LIST(2, 3, 3) \
+        } \
+    }
+#define COMPARE_SAMPLES(name) \
+    { \
+        RP_OP_##name, 2, {D(2, 2, 3), D(1, 3)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
+#define LOGIC_SAMPLES(name) \
+    { \
+        RP_OP_##name, 2, {B(2, 2, 3), B(1, 3)}, \
+        { \
+            { \
+                0 \
+            } \
+        } \
+    }
 
 static const op_sample op_samples[] = {
-    MAP_SAMPLES(neg), MAP_SAMPLES(exp), MAP_SAMPLES(log), MAP_SAMPLES(log1p), MAP_SAMPLES(sqrt), MAP_SAMPLES(tanh),
-    MAP_SAMPLES(sigmoid), MAP_SAMPLES(erf), MAP_SAMPLES(relu), MAP_SAMPLES(gelu), MAP_SAMPLES(abs),
+    MAP_SAMPLES(neg),
+    MAP_SAMPLES(exp),
+    MAP_SAMPLES(log),
+    MAP_SAMPLES(log1p),
+    MAP_SAMPLES(sqrt),
+    MAP_SAMPLES(tanh),
+    MAP_SAMPLES(sigmoid),
+    MAP_SAMPLES(erf),
+    MAP_SAMPLES(relu),
+    MAP_SAMPLES(gelu),
+    MAP_SAMPLES(abs),
     {RP_OP_pow_int, 1, {D(2, 3, 2)}, {{.i = 3}}},
     {RP_OP_pow_int, 1, {D(1, 4)}, {{.i = 2}}},
     {RP_OP_pow_int, 1, {D(1, 4)}, {{.i = 1}}},
@@ -61,14 +167,28 @@ static const op_sample op_samples[] = {
     /* to the same type: rounding to another would hide a finite difference (test_gradients looks at those apart) */
     {RP_OP_cast, 1, {D(2, 3, 2)}, {{.i = RP_F64}}},
     {RP_OP_logical_not, 1, {B(1, 3)}, {{0}}},
-    PAIR_SAMPLES(add), PAIR_SAMPLES(sub), PAIR_SAMPLES(mul), PAIR_SAMPLES(div), PAIR_SAMPLES(maximum),
-    PAIR_SAMPLES(minimum), COMPARE_SAMPLES(eq), COMPARE_SAMPLES(ne), COMPARE_SAMPLES(lt), COMPARE_SAMPLES(le),
-    COMPARE_SAMPLES(gt), COMPARE_SAMPLES(ge), LOGIC_SAMPLES(logical_and), LOGIC_SAMPLES(logical_or),
+    PAIR_SAMPLES(add),
+    PAIR_SAMPLES(sub),
+    PAIR_SAMPLES(mul),
+    PAIR_SAMPLES(div),
+    PAIR_SAMPLES(maximum),
+    PAIR_SAMPLES(minimum),
+    COMPARE_SAMPLES(eq),
+    COMPARE_SAMPLES(ne),
+    COMPARE_SAMPLES(lt),
+    COMPARE_SAMPLES(le),
+    COMPARE_SAMPLES(gt),
+    COMPARE_SAMPLES(ge),
+    LOGIC_SAMPLES(logical_and),
+    LOGIC_SAMPLES(logical_or),
     {RP_OP_where, 3, {B(2, 2, 3), D(2, 2, 3), D(2, 2, 3)}, {{0}}},
     {RP_OP_where, 3, {B(2, 2, 3), D(1, 3), D(2, 2, 1)}, {{0}}},
     {RP_OP_where, 3, {B(1, 4), D(2, 3, 1), S}, {{0}}},
     {RP_OP_where, 3, {{RP_BOOL, 0, {0}}, D(1, 3), D(2, 2, 1)}, {{0}}},
-    SAME_SAMPLES(relu_grad), SAME_SAMPLES(gelu_grad), SAME_SAMPLES(tanh_grad), SAME_SAMPLES(sigmoid_grad),
+    SAME_SAMPLES(relu_grad),
+    SAME_SAMPLES(gelu_grad),
+    SAME_SAMPLES(tanh_grad),
+    SAME_SAMPLES(sigmoid_grad),
     PAIR_SAMPLES(bce_logits),
     {RP_OP_dropout, 2, {D(2, 4, 3), RNG}, {{.r = 0.4}, {.i = 7}}},
     {RP_OP_dropout, 2, {S, RNG}, {{.r = 0}, {.i = 0}}},
@@ -101,9 +221,14 @@ static const op_sample op_samples[] = {
     {RP_OP_scatter_add, 2, {D(3, 2, 2, 3), I32(2, 2, 3)}, {{.i = 1}, {.i = 3}}},
     {RP_OP_scatter_add, 2, {D(1, 2), {RP_I64, 0, {0}}}, {{.i = 1}, {.i = 3}}},
     {RP_OP_one_hot, 1, {I64(1, 4)}, {{.i = 3}, {.i = RP_F64}}},
-    REDUCE_SAMPLES(sum), REDUCE_SAMPLES(mean), REDUCE_SAMPLES(max),
+    REDUCE_SAMPLES(sum),
+    REDUCE_SAMPLES(mean),
+    REDUCE_SAMPLES(max),
     {RP_OP_argmax, 1, {D(2, 3, 4)}, {{.i = 1}}},
-    ROW_SAMPLES(softmax), SAME_SAMPLES(softmax_grad), ROW_SAMPLES(log_softmax), SAME_SAMPLES(log_softmax_grad),
+    ROW_SAMPLES(softmax),
+    SAME_SAMPLES(softmax_grad),
+    ROW_SAMPLES(log_softmax),
+    SAME_SAMPLES(log_softmax_grad),
     {RP_OP_layer_norm, 3, {D(2, 2, 5), D(1, 5), D(1, 5)}, {{.r = 0.1}}},
     {RP_OP_layer_norm, 3, {D(1, 4), D(1, 4), D(1, 4)}, {{.r = 0.1}}},
     {RP_OP_layer_norm, 3, {D(3, 2, 2, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
@@ -127,7 +252,10 @@ static const op_sample op_samples[] = {
     {RP_OP_normal, 1, {RNG}, {{.r = 0}, {.r = 2}, {.i = 3}, LIST(1, 3), {.i = RP_F64}}},
     {RP_OP_sgd, 4, {D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.9}, {.i = 1}, {.r = 0.01}}},
     {RP_OP_adam, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
-    {RP_OP_adamw, 7, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S}, {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
+    {RP_OP_adamw,
+     7,
+     {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S, S, S},
+     {{.r = 0.9}, {.r = 0.999}, {.r = 1e-8}, {.r = 0.1}}},
     {RP_OP_rmsprop, 5, {D(1, 3), D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.99}, {.r = 1e-8}, {.r = 0.9}, {.r = 0}}},
     /* plain; strided and padded unevenly with a remainder; dilated groups; a row; depthwise; one tap; no image */
     {RP_OP_conv2d, 2, {D(4, 1, 3, 3, 2), D(4, 2, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
@@ -137,14 +265,36 @@ static const op_sample op_samples[] = {
     {RP_OP_conv2d, 2, {D(4, 1, 3, 3, 3), D(4, 2, 2, 1, 3)}, {PLACE(1, 1, 0, 0, 1, 1, 1, 1), {.i = 3}}},
     {RP_OP_conv2d, 2, {D(4, 2, 2, 2, 3), D(4, 1, 1, 3, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
     {RP_OP_conv2d, 2, {D(4, 0, 2, 2, 1), D(4, 1, 2, 1, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}}},
-    {RP_OP_conv2d_grad_input, 2, {D(4, 1, 2, 2, 3), D(4, 2, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 3, 3)}},
-    {RP_OP_conv2d_grad_input, 2, {D(4, 2, 3, 1, 2), D(4, 3, 2, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 4, 3)}},
-    {RP_OP_conv2d_grad_input, 2, {D(4, 1, 2, 2, 2), D(4, 2, 2, 2, 2)}, {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 3, 4)}},
-    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 3, 3, 2), D(4, 1, 2, 2, 3)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 2, 2)}},
-    {RP_OP_conv2d_grad_weight, 2, {D(4, 2, 4, 3, 1), D(4, 2, 3, 1, 2)}, {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 3, 2)}},
-    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 3, 4, 4), D(4, 1, 2, 2, 2)}, {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 2, 2)}},
-    {RP_OP_conv2d_grad_weight, 2, {D(4, 1, 2, 2, 2), D(4, 1, 2, 2, 2)}, {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 1, 1)}},
-    POOL_SAMPLES(max_pool), POOL_SAMPLES(avg_pool),
+    {RP_OP_conv2d_grad_input,
+     2,
+     {D(4, 1, 2, 2, 3), D(4, 2, 2, 2, 3)},
+     {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 3, 3)}},
+    {RP_OP_conv2d_grad_input,
+     2,
+     {D(4, 2, 3, 1, 2), D(4, 3, 2, 1, 2)},
+     {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 4, 3)}},
+    {RP_OP_conv2d_grad_input,
+     2,
+     {D(4, 1, 2, 2, 2), D(4, 2, 2, 2, 2)},
+     {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 3, 4)}},
+    {RP_OP_conv2d_grad_weight,
+     2,
+     {D(4, 1, 3, 3, 2), D(4, 1, 2, 2, 3)},
+     {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 2, 2)}},
+    {RP_OP_conv2d_grad_weight,
+     2,
+     {D(4, 2, 4, 3, 1), D(4, 2, 3, 1, 2)},
+     {PLACE(2, 3, 1, 0, 2, 1, 1, 1), {.i = 1}, LIST(2, 3, 2)}},
+    {RP_OP_conv2d_grad_weight,
+     2,
+     {D(4, 1, 3, 4, 4), D(4, 1, 2, 2, 2)},
+     {PLACE(1, 2, 1, 1, 0, 2, 2, 3), {.i = 2}, LIST(2, 2, 2)}},
+    {RP_OP_conv2d_grad_weight,
+     2,
+     {D(4, 1, 2, 2, 2), D(4, 1, 2, 2, 2)},
+     {PLACE(1, 1, 0, 0, 0, 0, 1, 1), {.i = 1}, LIST(2, 1, 1)}},
+    POOL_SAMPLES(max_pool),
+    POOL_SAMPLES(avg_pool),
     {RP_OP_max_pool_grad, 2, {D(4, 1, 2, 2, 2), D(4, 1, 4, 4, 2)}, {PLACE(2, 2, 0, 0, 0, 0, 1, 1), LIST(2, 2, 2)}},
     {RP_OP_max_pool_grad, 2, {D(4, 2, 4, 2, 1), D(4, 2, 4, 3, 1)}, {PLACE(1, 2, 1, 0, 1, 1, 1, 1), LIST(2, 3, 2)}},
     {RP_OP_max_pool_grad, 2, {D(4, 1, 2, 3, 2), D(4, 1, 3, 5, 2)}, {PLACE(2, 1, 1, 0, 1, 1, 2, 3), LIST(2, 2, 2)}},
@@ -162,10 +312,24 @@ static const op_sample op_samples[] = {
     {RP_OP_batch_norm_grad, 5, {D(2, 4, 2), D(2, 4, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
     {RP_OP_batch_norm_grad, 5, {D(4, 2, 1, 2, 3), D(4, 2, 1, 2, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
     {RP_OP_batch_norm_grad, 5, {D(1, 2), D(1, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
-    MAP_SAMPLES(expm1), MAP_SAMPLES(exp2), MAP_SAMPLES(log2), MAP_SAMPLES(log10), MAP_SAMPLES(sin), MAP_SAMPLES(cos),
-    MAP_SAMPLES(tan), MAP_SAMPLES(sinh), MAP_SAMPLES(cosh), MAP_SAMPLES(asin), MAP_SAMPLES(acos), MAP_SAMPLES(atan),
-    MAP_SAMPLES(erfc), MAP_SAMPLES(rsqrt), MAP_SAMPLES(cbrt),
-    PAIR_SAMPLES(pow), PAIR_SAMPLES(atan2), PAIR_SAMPLES(hypot),
+    MAP_SAMPLES(expm1),
+    MAP_SAMPLES(exp2),
+    MAP_SAMPLES(log2),
+    MAP_SAMPLES(log10),
+    MAP_SAMPLES(sin),
+    MAP_SAMPLES(cos),
+    MAP_SAMPLES(tan),
+    MAP_SAMPLES(sinh),
+    MAP_SAMPLES(cosh),
+    MAP_SAMPLES(asin),
+    MAP_SAMPLES(acos),
+    MAP_SAMPLES(atan),
+    MAP_SAMPLES(erfc),
+    MAP_SAMPLES(rsqrt),
+    MAP_SAMPLES(cbrt),
+    PAIR_SAMPLES(pow),
+    PAIR_SAMPLES(atan2),
+    PAIR_SAMPLES(hypot),
     {RP_OP_conv2d_winograd, 2, {D(4, 1, 3, 3, 2), D(4, 3, 3, 2, 3)}, {PLACE(1, 1, 1, 1, 1, 1, 1, 1), {.i = 1}}},
     {RP_OP_conv2d_winograd, 2, {D(4, 2, 5, 4, 1), D(4, 3, 3, 1, 2)}, {PLACE(1, 1, 2, 0, 1, 2, 1, 1), {.i = 1}}},
 };
@@ -205,8 +369,7 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
     bool narrow = s->op == RP_OP_asin || s->op == RP_OP_acos || s->op == RP_OP_tan; /* domain, pole */
     bool positive = s->op == RP_OP_log || s->op == RP_OP_log2 || s->op == RP_OP_log10 || s->op == RP_OP_sqrt ||
                     s->op == RP_OP_rsqrt || (s->op == RP_OP_batch_norm && input == 4) ||
-                    (s->op == RP_OP_batch_norm_grad && input == 4) ||
-                    (s->op == RP_OP_pow && input == 0) ||
+                    (s->op == RP_OP_batch_norm_grad && input == 4) || (s->op == RP_OP_pow && input == 0) ||
                     (s->op >= RP_OP_sgd && s->op <= RP_OP_rmsprop); /* second moments and corrections are */
 
     if (narrow)

@@ -185,11 +185,11 @@ static void check(rp_run *run, const op_sample *s, int order, bool twice)
     rp_compiled_free(c);
 }
 
-/* Planted faults seen here: without the rp_neg of vjp_sub, "sub f64[3,2] f64[3,2]: gradient of order 1, operand 1, element
- * 0: found 1.31.., difference quotient -1.31.."; with rp_add for rp_sub in vjp_softmax_grad, "softmax_grad f64[3,4]
- * f64[3,4]: gradient of order 1, operand 1", and "softmax f64[3,4]: gradient of order 2" in the next test. Of 103 such
- * edits of core/program/grads.c (signs, products for quotients, swapped operands) this program refuses all but one, which changes
- * nothing: relu_grad by y instead of x. */
+/* Planted faults seen here: without the rp_neg of vjp_sub, "sub f64[3,2] f64[3,2]: gradient of order 1, operand 1,
+ * element 0: found 1.31.., difference quotient -1.31.."; with rp_add for rp_sub in vjp_softmax_grad, "softmax_grad
+ * f64[3,4] f64[3,4]: gradient of order 1, operand 1", and "softmax f64[3,4]: gradient of order 2" in the next test. Of
+ * 103 such edits of core/program/grads.c (signs, products for quotients, swapped operands) this program refuses all but
+ * one, which changes nothing: relu_grad by y instead of x. */
 static void every_differentiable_row_agrees_with_finite_differences(void **state)
 {
     rp_run *run = run_new();
@@ -290,7 +290,8 @@ static void gradient_programs_are_the_same_from_every_compiler(void **state)
             rp_compiled_free(c);
         }
     if (digest != GRADIENT_PROGRAMS)
-        fail_msg("expected 0x%016llx, found 0x%016llx", (unsigned long long)GRADIENT_PROGRAMS, (unsigned long long)digest);
+        fail_msg("expected 0x%016llx, found 0x%016llx", (unsigned long long)GRADIENT_PROGRAMS,
+                 (unsigned long long)digest);
     rp_run_free(run);
 }
 
@@ -389,7 +390,8 @@ static void a_seed_that_is_the_operand_is_differentiated_once(void **state)
     rp_run_free(run);
 }
 
-/* relu and abs at 0, equal operands of maximum, equal maxima, x^0 at 0: where calculus has no answer the contract has. */
+/* relu and abs at 0, equal operands of maximum, equal maxima, x^0 at 0: where calculus has no answer the contract has.
+ */
 static void kinks_and_ties_have_written_gradients(void **state)
 {
     rp_run *run = step_new();

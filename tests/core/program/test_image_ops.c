@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operations on images: values worked out by hand, a small network against finite differences, and every attribute that a
- * kernel could not take, as a program from an archive would bring it. */
+ * Operations on images: values worked out by hand, a small network against finite differences, and every attribute that
+ * a kernel could not take, as a program from an archive would bring it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,11 @@
 #include "rp/rp.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define SHAPE(...) (int)COUNT(((size_t[]){__VA_ARGS__})), (size_t[]){__VA_ARGS__}
+#define SHAPE(...) \
+    (int)COUNT(((size_t[]){__VA_ARGS__})), (size_t[]) \
+    { \
+        __VA_ARGS__ \
+    }
 
 static const rp_tensor none;
 
@@ -79,16 +83,17 @@ static void convolutions_compute_their_formulas(void **state)
 
     (void)state;
     assert_image(run, rp_conv2d(x, w, none, 1, NULL), SHAPE(1, 2, 2, 1), (double[]){-4, -4, -4, -4});
-    assert_image(run, rp_conv2d(x, w, half, 1, &(rp_placement){0}), SHAPE(1, 2, 2, 1), (double[]){-3.5, -3.5, -3.5, -3.5});
-    assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.stride = {2, 2}, .padding = {0, 0, 1, 1}}), SHAPE(1, 2, 2, 1),
-                 (double[]){-4, 3, 7, 9});
+    assert_image(run, rp_conv2d(x, w, half, 1, &(rp_placement){0}), SHAPE(1, 2, 2, 1),
+                 (double[]){-3.5, -3.5, -3.5, -3.5});
+    assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.stride = {2, 2}, .padding = {0, 0, 1, 1}}),
+                 SHAPE(1, 2, 2, 1), (double[]){-4, 3, 7, 9});
     assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.dilation = {2, 2}}), SHAPE(1, 1, 1, 1), (double[]){-8});
-    assert_image(run, rp_conv2d(x, w, none, 1, &(rp_placement){.dilation = {1, 2}, .stride = {1, 5}, .padding = {1, 0, 0, 0}}),
-                 SHAPE(1, 3, 1, 1), (double[]){-3, 1 - 6, 4 - 9});
+    assert_image(
+        run, rp_conv2d(x, w, none, 1, &(rp_placement){.dilation = {1, 2}, .stride = {1, 5}, .padding = {1, 0, 0, 0}}),
+        SHAPE(1, 3, 1, 1), (double[]){-3, 1 - 6, 4 - 9});
     y = rp_conv2d_winograd(pulse, taps, half, &(rp_placement){.padding = {1, 1, 1, 1}});
     y = rp_cast(y, RP_F32); /* away with the rounding errors of minimal filtering */
-    assert_image(run, rp_cast(y, RP_F64), SHAPE(1, 3, 3, 1),
-                 (double[]){9.5, 8.5, 7.5, 6.5, 5.5, 4.5, 3.5, 2.5, 1.5});
+    assert_image(run, rp_cast(y, RP_F64), SHAPE(1, 3, 3, 1), (double[]){9.5, 8.5, 7.5, 6.5, 5.5, 4.5, 3.5, 2.5, 1.5});
     assert_image(run, rp_conv2d(pair, each, none, 2, NULL), SHAPE(1, 1, 1, 2), (double[]){301, 4020});
     y = rp_sum(rp_conv2d(nobody, w, half, 1, NULL), NULL, 0, false);
     rp_gradients(y, (rp_tensor[]){w, nobody}, 2, grad);
@@ -105,8 +110,8 @@ static void a_row_is_an_image_of_height_one(void **state)
 
     (void)state;
     assert_image(run, rp_conv1d(x, w, none, 1, NULL), SHAPE(1, 3, 1), (double[]){5, 8, 11});
-    assert_image(run, rp_conv1d(x, w, ten, 1, &(rp_placement){.stride = {0, 2}, .padding = {0, 1, 0, 0}}), SHAPE(1, 2, 1),
-                 (double[]){12, 18});
+    assert_image(run, rp_conv1d(x, w, ten, 1, &(rp_placement){.stride = {0, 2}, .padding = {0, 1, 0, 0}}),
+                 SHAPE(1, 2, 1), (double[]){12, 18});
     assert_image(run, rp_conv1d(x, w, none, 1, &(rp_placement){.dilation = {0, 3}}), SHAPE(1, 1, 1), (double[]){9});
     assert_int_equal(rp_step_end(run, NULL), RP_OK);
     rp_run_free(run);
@@ -145,7 +150,8 @@ static void the_gradient_of_max_pool_grad_reads_the_winners(void **state)
     static const double inf = __builtin_inf(), nan = __builtin_nan("");
     static const int64_t padding[] = {1, 1, 0, 1};
     const double x[] = {-inf, -inf, 3, -inf, 0, -0.0, nan, nan, -1, 0, 2, 2, -inf, -inf, -inf, 2};
-    rp_attr attr[RP_MAX_ATTR] = {{.n = 2, .list = {1, 2}}, {.n = 4}, {.n = 2, .list = {1, 1}}, {.n = 2, .list = {2, 2}}};
+    rp_attr attr[RP_MAX_ATTR] = {
+        {.n = 2, .list = {1, 2}}, {.n = 4}, {.n = 2, .list = {1, 1}}, {.n = 2, .list = {2, 2}}};
     rp_run *run = step_new();
     rp_tensor image = put(run, SHAPE(1, 4, 4, 1), x), g, h, dx, grad;
     double arriving[16], found[12], unit[12], landed[16];
@@ -217,7 +223,8 @@ static void each_output_of_batch_norm_has_a_gradient_alone(void **state)
     assert_image(run, grad[1], SHAPE(1), (double[]){0}); /* an output of the same instruction, not an operand */
     rp_vjp((rp_tensor[]){var, mean}, (rp_tensor[]){three, three}, 2, &x, 1, grad);
     assert_image(run, grad[0], SHAPE(2, 1), (double[]){-1.5, 4.5});
-    rp_emit(x.graph, RP_OP_batch_norm_grad, (rp_attr[RP_MAX_ATTR]){{.r = 0}}, (rp_tensor[]){g, x, one, mean, var}, 5, out);
+    rp_emit(x.graph, RP_OP_batch_norm_grad, (rp_attr[RP_MAX_ATTR]){{.r = 0}}, (rp_tensor[]){g, x, one, mean, var}, 5,
+            out);
     assert_image(run, out[1], SHAPE(1), (double[]){2});
     assert_image(run, out[2], SHAPE(1), (double[]){12});
     rp_vjp(&out[2], &three, 1, &g, 1, grad);
@@ -228,8 +235,8 @@ static void each_output_of_batch_norm_has_a_gradient_alone(void **state)
     rp_run_free(run);
 }
 
-/* A convolution, batch norm, a pool, a row convolution, an average: its loss and the squared norm of the loss's gradient by
- * the image, which takes every rule once more. */
+/* A convolution, batch norm, a pool, a row convolution, an average: its loss and the squared norm of the loss's
+ * gradient by the image, which takes every rule once more. */
 enum { PIXELS = 2 * 6 * 5 };
 
 static double penalty(const double *parameters, double *gradient)
@@ -424,7 +431,8 @@ static size_t program_text(char *text, size_t size, size_t k, const char *dtype)
     for (int i = 0; i < n; i++)
         used += (size_t)snprintf(text + used, size - used, "%s[%d,\"feed\",\"x%d\",\"%s\",%s]", i ? "," : "", i, i,
                                  i + 1 < n ? "f32" : dtype, programs[k].shape[i]);
-    used += (size_t)snprintf(text + used, size - used, "],\"instructions\":[[\"%s\",%s,[", op->name, programs[k].attributes);
+    used += (size_t)snprintf(text + used, size - used, "],\"instructions\":[[\"%s\",%s,[", op->name,
+                             programs[k].attributes);
     for (int i = 0; i < n; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%d", i ? "," : "", i);
     used += (size_t)snprintf(text + used, size - used, "],[");
@@ -463,23 +471,42 @@ static void wrong_calls_are_refused(void **state)
 
     (void)state;
     for (int k = 0; k < 9; k++) {
-        static const char *const fragments[] = {"[n, w, c]", "height", "height", "stride", "padding", "window", "groups",
-                                                "no tensor", "one value a channel"};
+        static const char *const fragments[] = {"[n, w, c]", "height",    "height",
+                                                "stride",    "padding",   "window",
+                                                "groups",    "no tensor", "one value a channel"};
         rp_run *run = step_new();
         rp_tensor x = put(run, SHAPE(1, 3, 3, 1), (double[9]){0}), w = put(run, SHAPE(2, 2, 1, 1), (double[4]){0});
-        rp_tensor row = put(run, SHAPE(1, 3, 1), (double[3]){0}), taps = put(run, SHAPE(2, 1, 1), (double[2]){0}), y = x;
+        rp_tensor row = put(run, SHAPE(1, 3, 1), (double[3]){0}), taps = put(run, SHAPE(2, 1, 1), (double[2]){0}),
+                  y = x;
         rp_error err = {0};
 
         switch (k) {
-        case 0: y = rp_conv1d(x, w, none, 1, NULL); break;
-        case 1: y = rp_conv1d(row, taps, none, 1, &(rp_placement){.stride = {1, 1}}); break;
-        case 2: y = rp_conv1d(row, taps, none, 1, &(rp_placement){.padding = {0, 0, 1, 0}}); break;
-        case 3: y = rp_conv2d(x, w, none, 1, &(rp_placement){.stride = {most, 1}}); break;
-        case 4: y = rp_max_pool2d(x, 2, 2, &(rp_placement){.padding = {0, most, 0, 0}}); break;
-        case 5: y = rp_avg_pool2d(x, 0, 2, &(rp_placement){.stride = {1, 1}}); break;
-        case 6: y = rp_conv2d(x, w, none, most, NULL); break;
-        case 7: y = rp_conv2d(none, w, none, 1, NULL); break;
-        default: y = rp_batch_norm_train(x, w, w, 0, NULL, NULL);
+        case 0:
+            y = rp_conv1d(x, w, none, 1, NULL);
+            break;
+        case 1:
+            y = rp_conv1d(row, taps, none, 1, &(rp_placement){.stride = {1, 1}});
+            break;
+        case 2:
+            y = rp_conv1d(row, taps, none, 1, &(rp_placement){.padding = {0, 0, 1, 0}});
+            break;
+        case 3:
+            y = rp_conv2d(x, w, none, 1, &(rp_placement){.stride = {most, 1}});
+            break;
+        case 4:
+            y = rp_max_pool2d(x, 2, 2, &(rp_placement){.padding = {0, most, 0, 0}});
+            break;
+        case 5:
+            y = rp_avg_pool2d(x, 0, 2, &(rp_placement){.stride = {1, 1}});
+            break;
+        case 6:
+            y = rp_conv2d(x, w, none, most, NULL);
+            break;
+        case 7:
+            y = rp_conv2d(none, w, none, 1, NULL);
+            break;
+        default:
+            y = rp_batch_norm_train(x, w, w, 0, NULL, NULL);
         }
         assert_null(y.graph);
         assert_true(rp_step_end(run, &err) != RP_OK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs come from archives, so an operation meets operands of every type: each row of the op table, with its operands
- * and its dtype attribute replaced by every type, is either computed or refused with RP_ESHAPE. What a shape rule lets
- * through and a kernel does not know is a crash here, and a stray write under the sanitizers. */
+ * Programs come from archives, so an operation meets operands of every type: each row of the op table, with its
+ * operands and its dtype attribute replaced by every type, is either computed or refused with RP_ESHAPE. What a shape
+ * rule lets through and a kernel does not know is a crash here, and a stray write under the sanitizers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,7 +16,11 @@
 #include "rp/rp.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define SHAPE(...) (int)COUNT(((size_t[]){__VA_ARGS__})), (size_t[]){__VA_ARGS__}
+#define SHAPE(...) \
+    (int)COUNT(((size_t[]){__VA_ARGS__})), (size_t[]) \
+    { \
+        __VA_ARGS__ \
+    }
 #define AXES(...) (int[]){__VA_ARGS__}, (int)COUNT(((int[]){__VA_ARGS__}))
 
 /* ---- a step in progress ---- */
@@ -96,7 +100,8 @@ static void assert_f32(rp_run *run, rp_tensor x, int rank, const size_t *shape, 
 static void operands_broadcast_from_the_right(void **state)
 {
     rp_run *run = step_new();
-    rp_tensor m = put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), row = put_f32(run, SHAPE(3), (float[]){10, 20, 30});
+    rp_tensor m = put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}),
+              row = put_f32(run, SHAPE(3), (float[]){10, 20, 30});
     rp_tensor column = put_f32(run, SHAPE(2, 1), (float[]){100, 200}), one = put_f32(run, 0, NULL, (float[]){-1});
     rp_tensor deep = put_f32(run, SHAPE(2, 1, 1), (float[]){0, 1});
 
@@ -117,9 +122,11 @@ static void operands_broadcast_from_the_right(void **state)
 static void elementwise_operations_compute_their_formulas(void **state)
 {
     rp_run *run = step_new();
-    rp_tensor x = put_f32(run, SHAPE(4), (float[]){-2, -0.5f, 0, 3}), y = put_f32(run, SHAPE(4), (float[]){4, 0.25f, 1, 9});
+    rp_tensor x = put_f32(run, SHAPE(4), (float[]){-2, -0.5f, 0, 3}),
+              y = put_f32(run, SHAPE(4), (float[]){4, 0.25f, 1, 9});
     rp_tensor i = put(run, RP_I32, SHAPE(3), (int32_t[]){INT32_MAX, INT32_MIN, -7});
-    rp_tensor p = put(run, RP_BOOL, SHAPE(2), (unsigned char[]){0, 1}), q = put(run, RP_BOOL, SHAPE(2), (unsigned char[]){1, 1});
+    rp_tensor p = put(run, RP_BOOL, SHAPE(2), (unsigned char[]){0, 1}),
+              q = put(run, RP_BOOL, SHAPE(2), (unsigned char[]){1, 1});
     rp_tensor one = put(run, RP_I32, 0, NULL, (int32_t[]){1});
 
     (void)state;
@@ -160,8 +167,8 @@ static void further_functions_are_the_operations_of_their_names(void **state)
         const char *name;
     } c[] = {
         {rp_expm1, "expm1"}, {rp_exp2, "exp2"}, {rp_log2, "log2"}, {rp_log10, "log10"}, {rp_sin, "sin"},
-        {rp_cos, "cos"}, {rp_tan, "tan"}, {rp_sinh, "sinh"}, {rp_cosh, "cosh"}, {rp_asin, "asin"},
-        {rp_acos, "acos"}, {rp_atan, "atan"}, {rp_erfc, "erfc"}, {rp_rsqrt, "rsqrt"}, {rp_cbrt, "cbrt"},
+        {rp_cos, "cos"},     {rp_tan, "tan"},   {rp_sinh, "sinh"}, {rp_cosh, "cosh"},   {rp_asin, "asin"},
+        {rp_acos, "acos"},   {rp_atan, "atan"}, {rp_erfc, "erfc"}, {rp_rsqrt, "rsqrt"}, {rp_cbrt, "cbrt"},
     };
     rp_run *run = step_new();
     rp_tensor x = put_f32(run, SHAPE(2), (float[]){0.25f, 0.5f});
@@ -192,7 +199,8 @@ static void fill_converts_like_cast(void **state)
             rp_tensor x = put(run, RP_F64, 0, NULL, &value[i]);
             char bytes[8];
 
-            assert_int_equal(rp_read(run, rp_cast(x, (rp_dtype)dtype), bytes, rp_dtype_size((rp_dtype)dtype), NULL), RP_OK);
+            assert_int_equal(rp_read(run, rp_cast(x, (rp_dtype)dtype), bytes, rp_dtype_size((rp_dtype)dtype), NULL),
+                             RP_OK);
             assert_values(run, rp_fill(g, (rp_dtype)dtype, 0, NULL, value[i]), (rp_dtype)dtype, 0, NULL, bytes);
         }
     assert_values(run, rp_iota(g, RP_I32, 4), RP_I32, SHAPE(4), (int32_t[]){0, 1, 2, 3});
@@ -204,7 +212,8 @@ static void data_moves_where_its_indices_say(void **state)
 {
     rp_run *run = step_new();
     rp_tensor x = put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), v = put_f32(run, SHAPE(2), (float[]){7, 8});
-    rp_tensor index = put(run, RP_I64, SHAPE(2, 2), (int64_t[]){2, 0, 0, 1}), rows = put(run, RP_I32, SHAPE(3), (int32_t[]){1, 0, 1});
+    rp_tensor index = put(run, RP_I64, SHAPE(2, 2), (int64_t[]){2, 0, 0, 1}),
+              rows = put(run, RP_I32, SHAPE(3), (int32_t[]){1, 0, 1});
 
     (void)state;
     assert_f32(run, rp_reshape(x, SHAPE(3, 2)), SHAPE(3, 2), (float[]){1, 2, 3, 4, 5, 6});
@@ -219,9 +228,11 @@ static void data_moves_where_its_indices_say(void **state)
                (float[]){1, 2, 3, 7, 4, 5, 6, 8});
     assert_f32(run, rp_gather(x, index, -1), SHAPE(2, 2, 2), (float[]){3, 1, 1, 2, 6, 4, 4, 5});
     assert_f32(run, rp_embedding(x, rows), SHAPE(3, 3), (float[]){4, 5, 6, 1, 2, 3, 4, 5, 6});
-    assert_f32(run, rp_scatter_add(rp_embedding(x, rows), rows, 0, 3), SHAPE(3, 3), (float[]){1, 2, 3, 8, 10, 12, 0, 0, 0});
+    assert_f32(run, rp_scatter_add(rp_embedding(x, rows), rows, 0, 3), SHAPE(3, 3),
+               (float[]){1, 2, 3, 8, 10, 12, 0, 0, 0});
     /* a negative axis counts from the end of the result, which has one axis fewer than g here */
-    assert_f32(run, rp_scatter_add(rp_gather(x, index, 1), index, -1, 4), SHAPE(2, 4), (float[]){2, 2, 3, 0, 8, 5, 6, 0});
+    assert_f32(run, rp_scatter_add(rp_gather(x, index, 1), index, -1, 4), SHAPE(2, 4),
+               (float[]){2, 2, 3, 0, 8, 5, 6, 0});
     assert_f32(run, rp_one_hot(rows, 2, RP_F32), SHAPE(3, 2), (float[]){0, 1, 1, 0, 0, 1});
     rp_run_free(run);
 }
@@ -250,8 +261,10 @@ static void reductions_take_any_axes(void **state)
 static void layers_and_losses_compute_their_formulas(void **state)
 {
     rp_run *run = step_new();
-    rp_tensor x = put_f32(run, SHAPE(2, 2), (float[]){1, 2, 3, 4}), w = put_f32(run, SHAPE(2, 3), (float[]){1, 0, 2, 0, 1, -1});
-    rp_tensor b = put_f32(run, SHAPE(3), (float[]){10, 20, 30}), flat = put_f32(run, SHAPE(2, 2), (float[]){5, 5, 0, 0});
+    rp_tensor x = put_f32(run, SHAPE(2, 2), (float[]){1, 2, 3, 4}),
+              w = put_f32(run, SHAPE(2, 3), (float[]){1, 0, 2, 0, 1, -1});
+    rp_tensor b = put_f32(run, SHAPE(3), (float[]){10, 20, 30}),
+              flat = put_f32(run, SHAPE(2, 2), (float[]){5, 5, 0, 0});
     rp_tensor batch = put_f32(run, SHAPE(2, 1, 2), (float[]){1, 1, 2, -1});
     rp_tensor label = put(run, RP_I32, SHAPE(2), (int32_t[]){1, 0});
     float ln2;
@@ -268,8 +281,9 @@ static void layers_and_losses_compute_their_formulas(void **state)
     assert_f32(run, rp_cross_entropy(flat, label), 0, NULL, &ln2);
     assert_f32(run, rp_bce_with_logits(rp_scale(flat, 0), flat), 0, NULL, &ln2);
     assert_f32(run, rp_mse(x, flat), 0, NULL, (float[]){(16 + 9 + 9 + 16) / 4.0f});
-    assert_f32(run, rp_layer_norm(put_f32(run, SHAPE(1, 2), (float[]){1, 3}), put_f32(run, SHAPE(2), (float[]){1, 2}),
-                                  put_f32(run, SHAPE(2), (float[]){0, 0.5f}), 0),
+    assert_f32(run,
+               rp_layer_norm(put_f32(run, SHAPE(1, 2), (float[]){1, 3}), put_f32(run, SHAPE(2), (float[]){1, 2}),
+                             put_f32(run, SHAPE(2), (float[]){0, 0.5f}), 0),
                SHAPE(1, 2), (float[]){-1, 2.5f});
     rp_run_free(run);
 }
@@ -350,8 +364,8 @@ static void empty_tensors_are_tensors(void **state)
     assert_f32(run, rp_matmul(rp_transpose(e, NULL), e), SHAPE(3, 3), (float[9]){0});
     assert_shape(rp_softmax(e), RP_F32, SHAPE(0, 3));
     assert_shape(rp_slice(x, (size_t[]){1, 3}, (size_t[]){2, 3}), RP_F32, SHAPE(1, 0));
-    assert_f32(run, rp_pad(rp_slice(x, (size_t[]){0, 3}, (size_t[]){1, 3}), (size_t[]){0, 1}, (size_t[]){0, 1}), SHAPE(1, 2),
-               (float[]){0, 0});
+    assert_f32(run, rp_pad(rp_slice(x, (size_t[]){0, 3}, (size_t[]){1, 3}), (size_t[]){0, 1}, (size_t[]){0, 1}),
+               SHAPE(1, 2), (float[]){0, 0});
     assert_shape(rp_max(e, AXES(1), false), RP_F32, SHAPE(0));
     rp_gradients(rp_sum(rp_mul(e, e), NULL, 0, false), &e, 1, &grad);
     assert_shape(grad, RP_F32, SHAPE(0, 3));
@@ -383,14 +397,46 @@ static void rank_eight_is_the_most(void **state)
 
 typedef void broken(rp_run *run, rp_tensor x, rp_tensor i); /* x f32[2,3], i i64[2] = {0, 9} */
 
-static void b_add_shape(rp_run *run, rp_tensor x, rp_tensor i) { (void)i; rp_add(x, put_f32(run, SHAPE(2), NULL)); }
-static void b_add_dtype(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_add(x, i); }
-static void b_exp_dtype(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)x; rp_exp(i); }
-static void b_reshape(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_reshape(x, SHAPE(5)); }
-static void b_rank(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_reshape(x, 9, (size_t[9]){0}); }
-static void b_transpose(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_transpose(x, (int[]){0, 0}); }
-static void b_transpose_one(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)x; rp_transpose(i, NULL); }
-static void b_stretch(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_broadcast_to(x, SHAPE(2, 4)); }
+static void b_add_shape(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)i;
+    rp_add(x, put_f32(run, SHAPE(2), NULL));
+}
+static void b_add_dtype(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_add(x, i);
+}
+static void b_exp_dtype(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)x;
+    rp_exp(i);
+}
+static void b_reshape(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_reshape(x, SHAPE(5));
+}
+static void b_rank(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_reshape(x, 9, (size_t[9]){0});
+}
+static void b_transpose(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_transpose(x, (int[]){0, 0});
+}
+static void b_transpose_one(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)x;
+    rp_transpose(i, NULL);
+}
+static void b_stretch(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_broadcast_to(x, SHAPE(2, 4));
+}
 static void b_slice(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
@@ -406,10 +452,26 @@ static void b_pad_huge(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_pad(x, (size_t[]){0, SIZE_MAX / 2}, (size_t[]){0, SIZE_MAX / 2});
 }
-static void b_concat(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_concat((rp_tensor[]){x, i}, 2, 0); }
-static void b_concat_axis(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_concat(&x, 1, -3); }
-static void b_axis(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_sum(x, AXES(2), false); }
-static void b_axis_twice(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_sum(x, AXES(1, -1), false); }
+static void b_concat(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_concat((rp_tensor[]){x, i}, 2, 0);
+}
+static void b_concat_axis(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_concat(&x, 1, -3);
+}
+static void b_axis(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_sum(x, AXES(2), false);
+}
+static void b_axis_twice(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_sum(x, AXES(1, -1), false);
+}
 static void b_max_empty(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)x, (void)i;
@@ -425,29 +487,61 @@ static void b_softmax_empty(rp_run *run, rp_tensor x, rp_tensor i)
     (void)x, (void)i;
     rp_softmax(put_f32(run, SHAPE(2, 0), NULL));
 }
-static void b_matmul(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_matmul(x, x); }
-static void b_gather(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_gather(x, i, 0); }
+static void b_matmul(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_matmul(x, x);
+}
+static void b_gather(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_gather(x, i, 0);
+}
 static void b_gather_negative(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)i;
     rp_gather(x, put(run, RP_I32, 0, NULL, (int32_t[]){-1}), 0);
 }
-static void b_gather_index(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_gather(x, x, 0); }
-static void b_scatter(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_scatter_add(x, i, 0, 9); }
+static void b_gather_index(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_gather(x, x, 0);
+}
+static void b_scatter(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_scatter_add(x, i, 0, 9);
+}
 static void b_scatter_rank(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)x, (void)i;
     rp_scatter_add(put_f32(run, SHAPE(1, 1, 1, 1, 1, 1, 1, 1), NULL), put(run, RP_I64, 0, NULL, NULL), 0, 2);
 }
-static void b_one_hot(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)x; rp_one_hot(i, 9, RP_F32); }
-static void b_labels(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_cross_entropy(x, i); }
+static void b_one_hot(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)x;
+    rp_one_hot(i, 9, RP_F32);
+}
+static void b_labels(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_cross_entropy(x, i);
+}
 static void b_layer_norm(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)i;
     rp_layer_norm(x, put_f32(run, SHAPE(2), NULL), put_f32(run, SHAPE(3), NULL), 0.1);
 }
-static void b_dropout_rate(rp_run *run, rp_tensor x, rp_tensor i) { (void)run; rp_dropout(x, 1, i, 0); }
-static void b_dropout_rng(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_dropout(x, 0.5, x, 0); }
+static void b_dropout_rate(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_dropout(x, 1, i, 0);
+}
+static void b_dropout_rng(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_dropout(x, 0.5, x, 0);
+}
 static void b_stream(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)x;
@@ -480,9 +574,21 @@ static void b_outer_huge(rp_run *run, rp_tensor x, rp_tensor i)
 
     rp_add(a, rp_transpose(a, NULL));
 }
-static void b_sgd(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_sgd(x, &x, x, x, 0, false, 0); }
-static void b_none_first(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_add((rp_tensor){0}, x); }
-static void b_none_second(rp_run *run, rp_tensor x, rp_tensor i) { (void)run, (void)i; rp_add(x, (rp_tensor){0}); }
+static void b_sgd(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_sgd(x, &x, x, x, 0, false, 0);
+}
+static void b_none_first(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_add((rp_tensor){0}, x);
+}
+static void b_none_second(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_add(x, (rp_tensor){0});
+}
 static void b_none_state(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)x, (void)i;
@@ -499,26 +605,46 @@ static const struct {
     rp_status status;
     const char *fragment;
 } mistakes[] = {
-    {b_add_shape, RP_ESHAPE, "add: found f32[2,3] and f32[2]"}, {b_add_dtype, RP_ESHAPE, "rp_cast"},
-    {b_exp_dtype, RP_ESHAPE, "exp: not defined for i64[2]"},    {b_reshape, RP_ESHAPE, "same number of elements"},
-    {b_rank, RP_ESHAPE, "rank 9"},                              {b_transpose, RP_ESHAPE, "permutation"},
-    {b_transpose_one, RP_ESHAPE, "rank 2 or more"},             {b_stretch, RP_ESHAPE, "stretches"},
-    {b_slice, RP_ESHAPE, "0 <= begin <= end"},                  {b_slice_huge, RP_ESHAPE, "0 <= begin <= end"},
-    {b_pad_huge, RP_ESHAPE, "pad"},                             {b_concat, RP_ESHAPE, "joined axis"},
-    {b_concat_axis, RP_ESHAPE, "an axis"},                      {b_axis, RP_ESHAPE, "axis 2"},
-    {b_axis_twice, RP_ESHAPE, "repeated"},                      {b_max_empty, RP_ESHAPE, "at least one element"},
-    {b_argmax_empty, RP_ESHAPE, "at least one element"},        {b_softmax_empty, RP_ESHAPE, "at least one element"},
-    {b_matmul, RP_ESHAPE, "[.., m, k]"},                        {b_gather, RP_EDATA, "gather: index 9 at position 1"},
-    {b_gather_negative, RP_EDATA, "index -1 at position 0"},    {b_gather_index, RP_ESHAPE, "i32 or i64 indices"},
-    {b_scatter, RP_EDATA, "scatter_add: index 9"},              {b_scatter_rank, RP_ESHAPE, "scatter_add"},
-    {b_one_hot, RP_EDATA, "one_hot: index 9"},                  {b_labels, RP_EDATA, "cross_entropy: index 9"},
-    {b_layer_norm, RP_ESHAPE, "gamma and beta"},                {b_dropout_rate, RP_ESHAPE, "rate < 1"},
-    {b_dropout_rng, RP_ESHAPE, "{seed, step}"},                 {b_stream, RP_ESHAPE, "stream"},
-    {b_fill_huge, RP_ESHAPE, "2^40"},                           {b_fill_wrap, RP_ESHAPE, "2^40"},
-    {b_fill_wrap_empty, RP_ESHAPE, "length"},                   {b_fill_dtype, RP_ESHAPE, "dtype 7"},
-    {b_outer_huge, RP_ESHAPE, "2^40"},                          {b_sgd, RP_ESHAPE, "rank-0 rates"},
-    {b_none_first, RP_EARG, "no tensor"},                       {b_none_second, RP_EARG, "no tensor"},
-    {b_none_state, RP_EARG, "no tensor"},                       {b_none_result, RP_EARG, "no tensor"},
+    {b_add_shape, RP_ESHAPE, "add: found f32[2,3] and f32[2]"},
+    {b_add_dtype, RP_ESHAPE, "rp_cast"},
+    {b_exp_dtype, RP_ESHAPE, "exp: not defined for i64[2]"},
+    {b_reshape, RP_ESHAPE, "same number of elements"},
+    {b_rank, RP_ESHAPE, "rank 9"},
+    {b_transpose, RP_ESHAPE, "permutation"},
+    {b_transpose_one, RP_ESHAPE, "rank 2 or more"},
+    {b_stretch, RP_ESHAPE, "stretches"},
+    {b_slice, RP_ESHAPE, "0 <= begin <= end"},
+    {b_slice_huge, RP_ESHAPE, "0 <= begin <= end"},
+    {b_pad_huge, RP_ESHAPE, "pad"},
+    {b_concat, RP_ESHAPE, "joined axis"},
+    {b_concat_axis, RP_ESHAPE, "an axis"},
+    {b_axis, RP_ESHAPE, "axis 2"},
+    {b_axis_twice, RP_ESHAPE, "repeated"},
+    {b_max_empty, RP_ESHAPE, "at least one element"},
+    {b_argmax_empty, RP_ESHAPE, "at least one element"},
+    {b_softmax_empty, RP_ESHAPE, "at least one element"},
+    {b_matmul, RP_ESHAPE, "[.., m, k]"},
+    {b_gather, RP_EDATA, "gather: index 9 at position 1"},
+    {b_gather_negative, RP_EDATA, "index -1 at position 0"},
+    {b_gather_index, RP_ESHAPE, "i32 or i64 indices"},
+    {b_scatter, RP_EDATA, "scatter_add: index 9"},
+    {b_scatter_rank, RP_ESHAPE, "scatter_add"},
+    {b_one_hot, RP_EDATA, "one_hot: index 9"},
+    {b_labels, RP_EDATA, "cross_entropy: index 9"},
+    {b_layer_norm, RP_ESHAPE, "gamma and beta"},
+    {b_dropout_rate, RP_ESHAPE, "rate < 1"},
+    {b_dropout_rng, RP_ESHAPE, "{seed, step}"},
+    {b_stream, RP_ESHAPE, "stream"},
+    {b_fill_huge, RP_ESHAPE, "2^40"},
+    {b_fill_wrap, RP_ESHAPE, "2^40"},
+    {b_fill_wrap_empty, RP_ESHAPE, "length"},
+    {b_fill_dtype, RP_ESHAPE, "dtype 7"},
+    {b_outer_huge, RP_ESHAPE, "2^40"},
+    {b_sgd, RP_ESHAPE, "rank-0 rates"},
+    {b_none_first, RP_EARG, "no tensor"},
+    {b_none_second, RP_EARG, "no tensor"},
+    {b_none_state, RP_EARG, "no tensor"},
+    {b_none_result, RP_EARG, "no tensor"},
 };
 
 static void each_mistake_is_one_clear_error_that_stays(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs as text: every operation survives it, one program has one spelling, and the parser refuses what is malformed. */
+ * Programs as text: every operation survives it, one program has one spelling, and the parser refuses what is
+ * malformed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +118,8 @@ static void odd_attributes_have_one_spelling(void **state)
 static void integers_and_reals_beyond_json_survive(void **state)
 {
     static const double reals[] = {1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, -0.0, 5e-324, 0.1, 1.7976931348623157e308};
-    static const int64_t exponents[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 53, -((int64_t)1 << 53), ((int64_t)1 << 53) - 1};
+    static const int64_t exponents[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 53, -((int64_t)1 << 53),
+                                        ((int64_t)1 << 53) - 1};
 
     (void)state;
     for (size_t i = 0; i < COUNT(reals); i++) {
@@ -127,7 +129,8 @@ static void integers_and_reals_beyond_json_survive(void **state)
 
         assert_int_equal(rp_program_parse(&again, text.data, text.size, "p", NULL), RP_OK);
         assert_true(rp_canonical_f64(again->instr[0].attr[0].r) == reals[i] || reals[i] != reals[i]);
-        assert_int_equal(rp_bits_f64(rp_canonical_f64(again->instr[0].attr[0].r)), rp_bits_f64(rp_canonical_f64(reals[i])));
+        assert_int_equal(rp_bits_f64(rp_canonical_f64(again->instr[0].attr[0].r)),
+                         rp_bits_f64(rp_canonical_f64(reals[i])));
         rp_program_free(p);
         rp_program_free(again);
         rp_buffer_free(&text);
@@ -142,7 +145,9 @@ static void integers_and_reals_beyond_json_survive(void **state)
 }
 
 #define INPUTS "\"inputs\":[[0,\"state\",\"w\",\"f32\",[2]],[2,\"feed\",\"x\",\"f32\",[2]]]"
-#define VALID "{\"contract\":1," INPUTS ",\"instructions\":[[\"neg\",{},[0],[1]],[\"add\",{},[1,2],[3]]],\"outputs\":[[\"state\",\"w\",3]]}"
+#define VALID \
+    "{\"contract\":1," INPUTS \
+    ",\"instructions\":[[\"neg\",{},[0],[1]],[\"add\",{},[1,2],[3]]],\"outputs\":[[\"state\",\"w\",3]]}"
 
 static void malformed_programs_are_refused(void **state)
 {
@@ -240,10 +245,8 @@ static void no_shape_rule_makes_a_rank_over_eight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_survives_its_text),
-        cmocka_unit_test(odd_attributes_have_one_spelling),
-        cmocka_unit_test(integers_and_reals_beyond_json_survive),
-        cmocka_unit_test(malformed_programs_are_refused),
+        cmocka_unit_test(every_operation_survives_its_text),      cmocka_unit_test(odd_attributes_have_one_spelling),
+        cmocka_unit_test(integers_and_reals_beyond_json_survive), cmocka_unit_test(malformed_programs_are_refused),
         cmocka_unit_test(no_shape_rule_makes_a_rank_over_eight),
     };
 

@@ -119,8 +119,9 @@ static void every_key_reaches_the_struct(void **state)
 
 static void convolution_layers_reach_the_struct(void **state)
 {
-    rp_recipe *r = parse(LEAST CONV "[{filters: 16}, {filters: 32, kernel: [1, 5], stride: 2, dilation: [3, 1], groups: 4,"
-                                    " padding: valid, pool: avg, pool_size: [2, 1]}], activation: tanh}\n");
+    rp_recipe *r =
+        parse(LEAST CONV "[{filters: 16}, {filters: 32, kernel: [1, 5], stride: 2, dilation: [3, 1], groups: 4,"
+                         " padding: valid, pool: avg, pool_size: [2, 1]}], activation: tanh}\n");
     const rp_conv_layer *a = &r->model.conv[0], *b = &r->model.conv[1];
 
     (void)state;

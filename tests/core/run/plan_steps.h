@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of a program, by the eager tape and by a compiled plan, as the bytes of all that they leave; memory that starts as
- * NaNs. For tests of plans. */
+ * Steps of a program, by the eager tape and by a compiled plan, as the bytes of all that they leave; memory that starts
+ * as NaNs. For tests of plans. */
 #ifndef TESTS_CORE_RUN_PLAN_STEPS_H
 #define TESTS_CORE_RUN_PLAN_STEPS_H
 
@@ -63,11 +63,20 @@ static void fill_input(void *memory, const rp_input *in, const rp_type *type, si
         float u = rp_uniform_f32(rp_random_u32(11, step, (uint32_t)in->value, i)) * 2 - 0.75f;
 
         switch (type->dtype) {
-        case RP_F32: ((float *)memory)[i] = u; break;
-        case RP_F64: ((double *)memory)[i] = (double)u * 1.1; break;
-        case RP_I64: ((int64_t *)memory)[i] = strcmp(in->name, "rng") == 0 ? (int64_t)(step + i) : (int64_t)((i + step) % 2); break;
-        case RP_I32: ((int32_t *)memory)[i] = (int32_t)(i % 2); break;
-        default: ((unsigned char *)memory)[i] = u > 0;
+        case RP_F32:
+            ((float *)memory)[i] = u;
+            break;
+        case RP_F64:
+            ((double *)memory)[i] = (double)u * 1.1;
+            break;
+        case RP_I64:
+            ((int64_t *)memory)[i] = strcmp(in->name, "rng") == 0 ? (int64_t)(step + i) : (int64_t)((i + step) % 2);
+            break;
+        case RP_I32:
+            ((int32_t *)memory)[i] = (int32_t)(i % 2);
+            break;
+        default:
+            ((unsigned char *)memory)[i] = u > 0;
         }
     }
 }

@@ -132,8 +132,7 @@ static inline bool append(random_program *r, rp_op_id id, const rp_attr *attr, c
     if ((n_in && !(op->dtypes & 1u << type[0].dtype)) || op->infer(op, attr, type, n_in, out, NULL) != RP_OK ||
         rp_type_count(&out[0]) > RANDOM_VALUE_MAX)
         return false;
-    if (op->flags & RP_OP_INDEXED &&
-        (in[rp_op_index_input(op)] != r->index || rp_op_index_bound(op, attr, type) < 2))
+    if (op->flags & RP_OP_INDEXED && (in[rp_op_index_input(op)] != r->index || rp_op_index_bound(op, attr, type) < 2))
         return false;
     return rp_program_add_instr(r->p, op, attr, in, n_in, values, NULL) == RP_OK;
 }
@@ -161,7 +160,8 @@ static inline bool append_any(random_program *r)
     return append(r, id, attr, in, n_in);
 }
 
-/* A matrix seen as an image: convolved with itself, pooled, or normalised, whose three outputs live for different times. */
+/* A matrix seen as an image: convolved with itself, pooled, or normalised, whose three outputs live for different
+ * times. */
 static inline bool append_image(random_program *r)
 {
     uint32_t matrix = draw_value(r), image;
@@ -195,7 +195,8 @@ static inline bool append_image(random_program *r)
         if (!append(r, RP_OP_slice, first, &matrix, 1) || !append(r, RP_OP_reshape, row, &last, 1))
             return false;
         last = image + 2;
-        return append(r, RP_OP_batch_norm_train, (rp_attr[RP_MAX_ATTR]){{.r = 0.5}}, (uint32_t[]){matrix, last, last}, 3) &&
+        return append(r, RP_OP_batch_norm_train, (rp_attr[RP_MAX_ATTR]){{.r = 0.5}}, (uint32_t[]){matrix, last, last},
+                      3) &&
                append(r, RP_OP_batch_norm_grad, (rp_attr[RP_MAX_ATTR]){{.r = 0.5}},
                       (uint32_t[]){last + 1, matrix, last, last + 2, last + 3}, 5);
     }
@@ -204,7 +205,7 @@ static inline bool append_image(random_program *r)
 /* An update that could overwrite a state: the state in front, other states as moments or operands. */
 static inline bool append_update(random_program *r)
 {
-    static const rp_op_id ops[] = {RP_OP_sgd, RP_OP_adam, RP_OP_adamw, RP_OP_rmsprop, RP_OP_add, RP_OP_sub,
+    static const rp_op_id ops[] = {RP_OP_sgd, RP_OP_adam, RP_OP_adamw, RP_OP_rmsprop,   RP_OP_add,    RP_OP_sub,
                                    RP_OP_mul, RP_OP_neg,  RP_OP_tanh,  RP_OP_tanh_grad, RP_OP_maximum};
     rp_op_id id = ops[draw(r, sizeof ops / sizeof *ops)];
     const rp_op *op = rp_op_get(id);
@@ -260,8 +261,7 @@ static inline void add_outputs(random_program *r)
         uint32_t chosen = UINT32_MAX;
 
         for (uint32_t v = 0; v < r->p->n_values; v++)
-            if (made_by_kernel(r->p, v, &maker, &at) &&
-                rp_type_equal(&r->p->value[v], &r->p->value[r->state[s]])) {
+            if (made_by_kernel(r->p, v, &maker, &at) && rp_type_equal(&r->p->value[v], &r->p->value[r->state[s]])) {
                 bool in_place = (size_t)at < maker->n_in && maker->in[at] == r->state[s];
 
                 if (chosen == UINT32_MAX || draw(r, in_place ? 2 : 6) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans: every operation runs the same compiled as eager, states keep their old values until the step ends, programs that
- * do not fit are refused. Random programs are in test_plan_random.c. */
+ * Plans: every operation runs the same compiled as eager, states keep their old values until the step ends, programs
+ * that do not fit are refused. Random programs are in test_plan_random.c. */
 #include "tests/core/run/plan_steps.h"
 
 /* y = relu(x + row) * x - x; nothing but y and the feed is stored. */
@@ -271,15 +271,18 @@ static void programs_that_do_not_fit_the_run_are_refused(void **state)
     (void)state;
     assert_plan_refused(W "[],\"outputs\":[[\"state\",\"w\",0]]}", "state itself");
     assert_plan_refused(W "[],\"outputs\":[[\"result\",\"r\",0]]}", "state itself");
-    assert_plan_refused(W "[[\"reshape\",{\"shape\":[6]},[0],[1]]],\"outputs\":[[\"result\",\"r\",1]]}", "state itself");
+    assert_plan_refused(W "[[\"reshape\",{\"shape\":[6]},[0],[1]]],\"outputs\":[[\"result\",\"r\",1]]}",
+                        "state itself");
     assert_plan_refused(W "[[\"neg\",{},[0],[1]],[\"transpose\",{\"permutation\":[1,0]},[1],[2]]],"
-                          "\"outputs\":[[\"result\",\"r\",2]]}", "not contiguous");
+                          "\"outputs\":[[\"result\",\"r\",2]]}",
+                        "not contiguous");
     assert_plan_refused(W "[[\"sum\",{\"axes\":[0]},[0],[1]]],\"outputs\":[[\"state\",\"w\",1]]}", "same type");
     assert_plan_refused(W "[[\"neg\",{},[0],[1]]],\"outputs\":[[\"state\",\"v\",1]]}", "same type");
-    assert_plan_refused("{\"contract\":1,\"inputs\":[[0,\"state\",\"w\",\"f32\",[3,2]]],\"instructions\":[],\"outputs\":[]}",
-                        "input w");
-    assert_plan_refused("{\"contract\":1,\"inputs\":[[0,\"data\",\"w\",\"f32\",[2,3]]],\"instructions\":[],\"outputs\":[]}",
-                        "input w");
+    assert_plan_refused(
+        "{\"contract\":1,\"inputs\":[[0,\"state\",\"w\",\"f32\",[3,2]]],\"instructions\":[],\"outputs\":[]}",
+        "input w");
+    assert_plan_refused(
+        "{\"contract\":1,\"inputs\":[[0,\"data\",\"w\",\"f32\",[2,3]]],\"instructions\":[],\"outputs\":[]}", "input w");
 #undef W
 }
 

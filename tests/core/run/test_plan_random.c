@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random programs: a compiled one gives the bits of the eager tape at every level and number of threads, whatever its memory
- * held before. The tests name the levels themselves. */
+ * Random programs: a compiled one gives the bits of the eager tape at every level and number of threads, whatever its
+ * memory held before. The tests name the levels themselves. */
 #include "tests/core/run/plan_steps.h"
 #include "tests/kernels/random_chain.h"
 

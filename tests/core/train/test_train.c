@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Training by recipe: logistic regression written out a second time here must give the same bits, for several numbers of
- * shards and micro-batches; threads and levels change nothing; schedules and everything fed are pure functions of the
- * step; metrics and predictions say what the scores say. */
+ * Training by recipe: logistic regression written out a second time here must give the same bits, for several numbers
+ * of shards and micro-batches; threads and levels change nothing; schedules and everything fed are pure functions of
+ * the step; metrics and predictions say what the scores say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,10 @@ static void write_csv(char *out, size_t size, int kind)
         if (kind == 0)
             used += (size_t)snprintf(out + used, size - used, "%d\n", y);
         else
-            used += (size_t)snprintf(out + used, size - used, "%s\n", y > 1 ? "yes" : kind == 2 && y < -2 ? "low" : "no");
+            used += (size_t)snprintf(out + used, size - used, "%s\n",
+                                     y > 1                 ? "yes"
+                                     : kind == 2 && y < -2 ? "low"
+                                                           : "no");
     }
 }
 
@@ -92,7 +95,8 @@ typedef struct logistic {
 } logistic;
 
 /* Gradients (3) and the loss of some rows, divided by the rows of the whole batch. */
-static void part_gradient(const logistic *l, const rp_dataset *d, const int64_t *row, size_t n, size_t count, float out[4])
+static void part_gradient(const logistic *l, const rp_dataset *d, const int64_t *row, size_t n, size_t count,
+                          float out[4])
 {
     float element[ROWS], g[ROWS], share = 1.0f / (float)count;
 
@@ -125,8 +129,8 @@ static float tree(float *v, size_t n)
     return v[0];
 }
 
-static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, size_t count, size_t shards, size_t micro,
-                          float lr)
+static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, size_t count, size_t shards,
+                          size_t micro, float lr)
 {
     float total[4] = {0};
     bool started = false;
@@ -136,7 +140,8 @@ static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, 
         size_t present = 0;
 
         for (size_t s = 0; s < shards; s++) {
-            size_t part = a * shards + s, begin = part * count / (shards * micro), end = (part + 1) * count / (shards * micro);
+            size_t part = a * shards + s, begin = part * count / (shards * micro),
+                   end = (part + 1) * count / (shards * micro);
 
             if (begin < end)
                 part_gradient(l, d, row + begin, end - begin, count, shard[present++]);
@@ -163,7 +168,8 @@ static void logistic_begin(logistic *l)
 
     *l = (logistic){.loss = 0};
     for (size_t j = 0; j < 3; j++) /* the bias is parameter 1, so stream 1 */
-        l->w[j] = (float)(-bound + (bound - -bound) * (double)rp_uniform_f32(rp_random_u32(5, 0, j == 2, j == 2 ? 0 : j)));
+        l->w[j] =
+            (float)(-bound + (bound - -bound) * (double)rp_uniform_f32(rp_random_u32(5, 0, j == 2, j == 2 ? 0 : j)));
 }
 
 static void assert_logistic(const logistic *l, const rp_trainer *t, uint64_t at)
@@ -172,8 +178,8 @@ static void assert_logistic(const logistic *l, const rp_trainer *t, uint64_t at)
     float found[6];
 
     for (size_t i = 0; i < 4; i++)
-        assert_int_equal(rp_run_get_state(rp_trainer_run(t), name[i], found + (i / 2 * 3 + i % 2 * 2), i % 2 ? 4 : 8, NULL),
-                         RP_OK);
+        assert_int_equal(
+            rp_run_get_state(rp_trainer_run(t), name[i], found + (i / 2 * 3 + i % 2 * 2), i % 2 ? 4 : 8, NULL), RP_OK);
     for (size_t j = 0; j < 3; j++) {
         assert_bits("weight", at, l->w[j], found[j]);
         assert_bits("momentum", at, l->m[j], found[3 + j]);
@@ -196,7 +202,8 @@ static float logistic_rate(int64_t s)
 
 static void logistic_regression_gives_the_bits_of_its_second_implementation(void **state)
 {
-    static const int shape[][3] = {{8, 1, 1}, {8, 2, 1}, {8, 1, 2}, {8, 2, 2}, {12, 3, 1}, {12, 3, 2}, {15, 5, 3}, {28, 7, 1}};
+    static const int shape[][3] = {{8, 1, 1},  {8, 2, 1},  {8, 1, 2},  {8, 2, 2},
+                                   {12, 3, 1}, {12, 3, 2}, {15, 5, 3}, {28, 7, 1}};
 
     (void)state;
     for (size_t k = 0; k < COUNT(shape); k++) {
@@ -237,7 +244,8 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
             for (size_t i = 0; i < ROWS; i++) {
                 const float *x = rp_trainer_dataset(t)->train_x + 2 * i;
 
-                assert_bits("score", i, rp_sigmoid_f32(rp_fma_f32(x[1], l.w[1], rp_fma_f32(x[0], l.w[0], 0.0f)) + l.w[2]),
+                assert_bits("score", i,
+                            rp_sigmoid_f32(rp_fma_f32(x[1], l.w[1], rp_fma_f32(x[0], l.w[0], 0.0f)) + l.w[2]),
                             score[i]);
             }
         }
@@ -323,13 +331,17 @@ static void threads_and_levels_change_no_bit_of_a_training(void **state)
 static void convolution_layers_have_the_same_bits_everywhere(void **state)
 {
     (void)state;
-    assert_same_everywhere(IMAGE "{filters: 6, kernel: [1, 2]}, {filters: 4, kernel: [3, 1], groups: 2, pool: max, "
-                                 "pool_size: [1, 2]}], hidden: [5], layer_norm: true, dropout: 0.25, activation: gelu}\n"
-                                 "train: {epochs: 2, batch: 6, shards: 2}\n", "convolutions", 2);
+    assert_same_everywhere(IMAGE
+                           "{filters: 6, kernel: [1, 2]}, {filters: 4, kernel: [3, 1], groups: 2, pool: max, "
+                           "pool_size: [1, 2]}], hidden: [5], layer_norm: true, dropout: 0.25, activation: gelu}\n"
+                           "train: {epochs: 2, batch: 6, shards: 2}\n",
+                           "convolutions", 2);
     assert_same_everywhere(IMAGE "{filters: 3, kernel: 1, pool: avg, pool_size: [1, 2], padding: valid}]}\n"
-                                 "train: {epochs: 2, batch: 7}\n", "convolution and average", 1);
+                                 "train: {epochs: 2, batch: 7}\n",
+                           "convolution and average", 1);
     assert_same_everywhere(IMAGE "{filters: 6, algorithm: winograd}, {filters: 9, algorithm: winograd}], hidden: [5]}\n"
-                           "train: {epochs: 2, batch: 6, shards: 2}\n", "minimal filtering", 2);
+                                 "train: {epochs: 2, batch: 6, shards: 2}\n",
+                           "minimal filtering", 2);
 }
 
 #define SMALL "train: {batch: 4}\n"
@@ -384,7 +396,8 @@ static rp_status check_feeds(void *self, const rp_step_event *event, rp_error *e
     fed *f = self;
     int64_t s = (int64_t)event->step, order[ROWS];
     const rp_named *rows = named(event->feed, event->n_feeds, "rows"), *rng = named(event->feed, event->n_feeds, "rng");
-    const rp_named *lr = named(event->feed, event->n_feeds, "lr"), *norm = named(event->result, event->n_results, "grad_norm");
+    const rp_named *lr = named(event->feed, event->n_feeds, "lr"),
+                   *norm = named(event->result, event->n_results, "grad_norm");
 
     (void)err;
     if (rng) {
@@ -398,7 +411,8 @@ static rp_status check_feeds(void *self, const rp_step_event *event, rp_error *e
         return RP_OK;
     }
     rp_permutation(order, f->rows, f->recipe->seed, (uint64_t)((s - 1) / f->per_epoch), 0x53000000);
-    assert_memory_equal(rows->data, order + (s - 1) % f->per_epoch * f->recipe->train.batch, rp_type_bytes(&rows->type));
+    assert_memory_equal(rows->data, order + (s - 1) % f->per_epoch * f->recipe->train.batch,
+                        rp_type_bytes(&rows->type));
     assert_bits("lr", event->step, (float)rp_learning_rate(f->recipe, s, f->training), *(const float *)lr->data);
     assert_bits("c1", event->step, (float)(1.0 - rp_powi_f64(0.9, s)),
                 *(const float *)named(event->feed, event->n_feeds, "c1")->data);
@@ -439,7 +453,8 @@ static rp_recipe *schedule_recipe(const char *schedule)
     char yaml[512];
 
     snprintf(yaml, sizeof yaml,
-             "reprise: 1\ndata: {csv: a, target: y}\ntrain: {batch: 10, optimizer: {lr: 0.1}, schedule: {%s}}\n", schedule);
+             "reprise: 1\ndata: {csv: a, target: y}\ntrain: {batch: 10, optimizer: {lr: 0.1}, schedule: {%s}}\n",
+             schedule);
     return recipe_of(yaml);
 }
 
@@ -465,7 +480,8 @@ static void schedules_have_their_written_values(void **state)
         {"kind: cosine", 6, 10, 0.0 + 0.5 * (0.1 - 0.0) * (1.0 + 0.0)},
         {"kind: cosine, min_lr: 0.02", 1, 10, 0.02 + 0.5 * (0.1 - 0.02) * 2.0},
         {"kind: cosine, min_lr: 0.02", 6, 10, 0.02 + 0.5 * (0.1 - 0.02)},
-        {"kind: cosine, min_lr: 0.02, warmup_steps: 4", 8, 10, /* half of six: cospi is +0 */ 0.02 + 0.5 * (0.1 - 0.02) * 1.0},
+        {"kind: cosine, min_lr: 0.02, warmup_steps: 4", 8, 10,
+         /* half of six: cospi is +0 */ 0.02 + 0.5 * (0.1 - 0.02) * 1.0},
         {"kind: cosine, warmup_steps: 10", 10, 10, 0.1},
     };
 
@@ -547,7 +563,8 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
                 best = score[i * outputs + k] > score[i * outputs + (size_t)best] ? (int64_t)k : best;
             right += (kind == 1 ? score[i] >= 0.5f : best) == d->valid_label[i];
         }
-        assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "validation"), "rows")), d->valid_rows);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "validation"), "rows")),
+                         d->valid_rows);
         if (kind) {
             const char *accuracy = text_at(json, "validation", "accuracy");
 
