@@ -22,15 +22,15 @@ log=build/coverage.log
 mkdir -p build
 skipped='^$'
 if [ "$layer" = audit ] && [ "$tests" = . ]; then # test programs that include nothing of it, by name or by a sample
-    skipped="^($(grep -LE '"(audit/|rp/(rp|archive|audit|log|policy|statement|trust)\.h|(tests/)?(small_job|sweep|archive_sample|log_sample)\.h)' \
-        tests/test_*.c | sed 's|.*/\(.*\)\.c$|\1|' | paste -sd '|'))(_[a-z0-9]+)?\$"
+    skipped="^($(grep -LE '"(audit/|rp/(rp|archive|audit|log|policy|statement|trust)\.h|tests/[a-z/]*(small_job|sweep|archive_sample|log_sample)\.h)' \
+        $(find tests -name "test_*.c") | sed 's|.*/\(.*\)\.c$|\1|' | paste -sd '|'))(_[a-z0-9]+)?\$"
 fi
 # All but the layer is built as it is released: a compiler cache has it already, and the tests of kernels take their usual time.
 cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DRP_COVERAGE="$layer" >$log 2>&1
 targets=all
 if [ "$tests" != . ]; then # of the tests that are chosen, and what the scripts among them run
     mapfile -t targets < <(ctest --test-dir build/coverage -N -R "$tests" -LE slow | sed -n 's/.*Test *#[0-9]*: //p' | sed 's/_corpus$//' |
-        while read -r name; do [ ! -f "tests/$name.c" ] || echo "$name"; done)
+        while read -r name; do [ -z "$(find tests -name "$name.c")" ] || echo "$name"; done)
     targets+=(reprise_cli)
 fi
 cmake --build build/coverage -j "$jobs" --target "${targets[@]}" >>$log 2>&1 || { tail -30 $log >&2; exit 2; }
@@ -57,8 +57,8 @@ for path in glob.glob(work + '/*.gcov.json.gz'):
             line[key] = line.get(key, 0) + l['count']
             for i, b in enumerate(l['branches']):
                 branch[key + (i,)] = branch.get(key + (i,), 0) + b['count']
-for path in sorted(glob.glob(layer + '*.c')): # a file that no test ran counts too
-    if not any(k[0] == os.path.basename(path) for k in line):
+for path in sorted(glob.glob(layer + '**/*.c', recursive=True)): # a file that no test ran counts too
+    if not any(k[0] == os.path.relpath(path, layer) for k in line):
         print('coverage: no counts of', os.path.basename(path), file=sys.stderr)
 def share(counts, name=None):
     mine = [c > 0 for k, c in counts.items() if name in (None, k[0])]

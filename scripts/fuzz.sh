@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the fuzz targets (clang: libFuzzer, address and undefined-behaviour sanitizers) and runs each, turn by turn, until it
 # has used so much CPU time. Usage: scripts/fuzz.sh [TARGET ...] [--cpu-seconds N] [--out FOLDER] [--jobs J] [--merge]
-#   TARGET         archive, manifest, ... (tests/fuzz_TARGET.c); all of them by default
+#   TARGET         archive, manifest, ... (tests/fuzz/fuzz_TARGET.c); all of them by default
 #   --cpu-seconds  of each target, 1200 by default; what earlier runs with the same FOLDER used is counted in
 #   --merge        afterwards replaces tests/fuzz/corpus/TARGET/fuzz-* by the smallest set of what was found that keeps the
 #                  coverage; seeds with names of their own stay. Findings go to FOLDER/TARGET/findings.
@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#targets[@]} -gt 0 ] || for source in tests/fuzz_*.c; do
+[ ${#targets[@]} -gt 0 ] || for source in tests/fuzz/fuzz_*.c; do
     name=$(basename "$source" .c); name=${name#fuzz_}
     [ "$name" = main ] || targets+=("$name")
 done

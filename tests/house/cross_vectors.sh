@@ -13,8 +13,9 @@ for header in jansson.h jansson_config.h; do # declarations only: nothing of jan
 done
 
 sources=()
-for file in "$source"/base/*.c "$source"/determinism/*.c "$source"/kernels/*.c "$source"/kernels/ref/*.c \
-    "$source"/kernels/cpu/matmul_plan.c "$source"/kernels/cpu/matmul_scratch.c "$source"/tests/kernels/check_vectors.c; do
+for file in "$source"/base/*.c "$source"/determinism/*.c "$source"/kernels/*.c "$source"/kernels/conformance/*.c \
+    "$source"/kernels/ref/*.c "$source"/kernels/ref/*/*.c "$source"/kernels/cpu/matmul/matmul_plan.c \
+    "$source"/kernels/cpu/matmul/matmul_scratch.c "$source"/tests/kernels/check_vectors.c; do
     case $file in */json.c | */pins.c) ;; *) sources+=("$file") ;; esac
 done
 
