@@ -162,6 +162,53 @@ void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_
         graph->status = rp_program_add_output(graph->program, kind, name, value.value, &graph->error);
 }
 
+rp_tensor rp_graph_known(rp_graph *graph, rp_input_kind kind, const char *name)
+{
+    const rp_program *p = graph->program;
+
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (p->input[i].kind == kind && strcmp(p->input[i].name, name) == 0)
+            return rp_graph_tensor(graph, p->input[i].value);
+    return rp_no_tensor();
+}
+
+rp_tensor rp_graph_own(rp_tensor x)
+{
+    rp_type type;
+    const rp_program *p;
+
+    if (!rp_tensor_ok(x))
+        return rp_no_tensor();
+    p = x.graph->program;
+    for (size_t k = p->n_instrs; k-- > 0;)
+        for (int i = 0; i < p->instr[k].op->n_out; i++)
+            if (p->instr[k].out[i] == x.value && !p->instr[k].op->alias)
+                return x;
+    type = *rp_tensor_type(x);
+    if (type.rank)
+        return rp_concat(&x, 1, 0);
+    x = rp_reshape(x, 1, (size_t[]){1});
+    return rp_reshape(rp_concat(&x, 1, 0), 0, NULL);
+}
+
+void rp_graph_set(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value)
+{
+    /* a foreign value is refused as it is: copying it would write to a graph that is not ours */
+    rp_graph_output(graph, kind, name, value.graph == graph ? rp_graph_own(value) : value);
+}
+
+rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
+{
+    rp_program *program = NULL;
+
+    if (rp_graph_status(graph, err) == RP_OK) {
+        program = graph->program;
+        graph->program = NULL;
+    }
+    rp_graph_free(graph);
+    return program;
+}
+
 static rp_status allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];

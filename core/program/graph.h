@@ -26,6 +26,15 @@ void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...) R
 /* A new input; eager: data is its memory on the device, borrowed until the reset. */
 rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type, void *data);
 void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value);
+/* The input of that kind and name; no tensor when there is none. */
+rp_tensor rp_graph_known(rp_graph *graph, rp_input_kind kind, const char *name);
+/* x itself when a kernel made it; else, for inputs and views, whose memory is another value's, a copy (a one-operand
+ * concat). */
+rp_tensor rp_graph_own(rp_tensor x);
+/* Marks outputs as rp_set_state and rp_result do: a value that is an input or a view is copied first. */
+void rp_graph_set(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value);
+/* Frees the graph and returns its program; NULL with err when the graph was in error. */
+rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err);
 /* The handle of a value of this epoch. */
 rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value);
 /* Whether x is a live handle of a graph without error; a dead one puts its graph in error. */

@@ -310,16 +310,6 @@ void rp_run_set_quiet(rp_run *run, bool quiet)
 
 /* ---- graphs of a run ---- */
 
-static rp_tensor known_input(rp_graph *graph, rp_input_kind kind, const char *name)
-{
-    const rp_program *p = graph->program;
-
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (p->input[i].kind == kind && strcmp(p->input[i].name, name) == 0)
-            return rp_graph_tensor(graph, p->input[i].value);
-    return rp_no_tensor();
-}
-
 static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind kind, const char *name)
 {
     const rp_named *slot;
@@ -327,7 +317,7 @@ static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind ki
 
     if (graph->status != RP_OK)
         return rp_no_tensor();
-    known = known_input(graph, kind, name);
+    known = rp_graph_known(graph, kind, name);
     if (known.graph)
         return known;
     slot = rp_slot_find(s, name);
@@ -346,44 +336,6 @@ rp_tensor rp_graph_state(rp_graph *graph, const rp_run *run, const char *name)
 rp_tensor rp_graph_data(rp_graph *graph, const rp_run *run, const char *name)
 {
     return slot_input(graph, &run->data, RP_INPUT_DATA, name);
-}
-
-/* A value made by a kernel has memory of its own; inputs and views share it and are copied (a one-operand concat). */
-static rp_tensor own_memory(rp_tensor x)
-{
-    rp_type type;
-    const rp_program *p;
-
-    if (!rp_tensor_ok(x))
-        return rp_no_tensor();
-    p = x.graph->program;
-    for (size_t k = p->n_instrs; k-- > 0;)
-        for (int i = 0; i < p->instr[k].op->n_out; i++)
-            if (p->instr[k].out[i] == x.value && !p->instr[k].op->alias)
-                return x;
-    type = *rp_tensor_type(x);
-    if (type.rank)
-        return rp_concat(&x, 1, 0);
-    x = rp_reshape(x, 1, (size_t[]){1});
-    return rp_reshape(rp_concat(&x, 1, 0), 0, NULL);
-}
-
-void rp_graph_set(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value)
-{
-    /* a foreign value is refused as it is: copying it would write to a graph that is not ours */
-    rp_graph_output(graph, kind, name, value.graph == graph ? own_memory(value) : value);
-}
-
-rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
-{
-    rp_program *program = NULL;
-
-    if (rp_graph_status(graph, err) == RP_OK) {
-        program = graph->program;
-        graph->program = NULL;
-    }
-    rp_graph_free(graph);
-    return program;
 }
 
 /* ---- eager steps ---- */
@@ -476,7 +428,7 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
 
     if (!stepping(run))
         return rp_graph_status(graph, err);
-    own = x.graph == graph ? own_memory(x) : x;
+    own = x.graph == graph ? rp_graph_own(x) : x;
     (void)snprintf(name, sizeof name, "read.%u", run->reads++);
     rp_graph_output(graph, RP_OUTPUT_RESULT, name, own);
     if (graph->status == RP_OK && size != rp_type_bytes(rp_tensor_type(own)))

@@ -65,9 +65,5 @@ const void *rp_compiled_result(const rp_compiled *compiled, const char *name);
  * given up by rp_graph_take_program. */
 rp_tensor rp_graph_state(rp_graph *graph, const rp_run *run, const char *name);
 rp_tensor rp_graph_data(rp_graph *graph, const rp_run *run, const char *name);
-/* Marks outputs as rp_set_state and rp_result do: a value that is an input or a view is copied first. */
-void rp_graph_set(rp_graph *graph, rp_output_kind kind, const char *name, rp_tensor value);
-/* Frees the graph and returns its program; NULL with err when the graph was in error. */
-rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err);
 
 #endif
