@@ -12,6 +12,7 @@
 #include "determinism/bits.h"
 
 enum { LEAF = 0, NODE = 1, TENSOR = 2, LIST = 3 };
+enum { NODES = 64 }; /* hashed at a time: in pairs, where the processor can */
 
 bool rp_digest_equal(const rp_digest *a, const rp_digest *b)
 {
@@ -24,15 +25,22 @@ void rp_digest_hex(char out[RP_DIGEST_HEX], const rp_digest *digest)
 }
 
 /* Pairing neighbours level by level, an odd last one moving up, gives RFC 6962's tree: the left part of a split is the
- * largest power of two below n, which is what full pairs make. */
+ * largest power of two below n, which is what full pairs make. A batch of nodes is hashed apart and then takes the
+ * place of its own children, which lie before all that later batches read. */
 static bool merkle_fold(rp_digest *leaves, size_t count)
 {
-    for (; count > 1; count = (count + 1) / 2) {
-        for (size_t i = 0; i + 1 < count; i += 2) {
-            rp_message node = {leaves[i].bytes, 2 * RP_DIGEST_SIZE, NODE, false, RP_F32, &leaves[i / 2]};
+    rp_message message[NODES];
+    rp_digest node[NODES];
 
-            if (!rp_sha256_many(&node, 1))
+    for (; count > 1; count = (count + 1) / 2) {
+        for (size_t at = 0, part; at < count / 2; at += part) {
+            part = count / 2 - at < NODES ? count / 2 - at : NODES;
+            for (size_t i = 0; i < part; i++)
+                message[i] =
+                    (rp_message){leaves[2 * (at + i)].bytes, 2 * RP_DIGEST_SIZE, NODE, false, RP_F32, &node[i]};
+            if (!rp_sha256_many(message, part))
                 return false;
+            memcpy(leaves + at, node, part * sizeof *node);
         }
         if (count % 2 == 1)
             leaves[count / 2] = leaves[count - 1];
@@ -96,7 +104,7 @@ static rp_status tree_root(rp_digest *out, const void *bytes, size_t size, size_
 
 rp_status rp_merkle_root(rp_digest *out, const void *bytes, size_t size, rp_pool *pool, rp_error *err)
 {
-    return tree_root(out, bytes, size, RP_CHUNK, pool, err);
+    return tree_root(out, bytes, size, RP_TENSOR_LEAF, pool, err);
 }
 
 rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_size, size_t count, rp_error *err)
@@ -172,7 +180,7 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
 
         if (status != RP_OK)
             return status;
-        work->leaves += leaf_count(work->size[i], RP_CHUNK);
+        work->leaves += leaf_count(work->size[i], RP_TENSOR_LEAF);
     }
     work->message =
         rp_reallocarray(NULL, work->leaves > work->count ? work->leaves : work->count, sizeof *work->message);
@@ -183,7 +191,7 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
     for (size_t i = 0; i < work->count; i++) {
         const rp_message all = {tensor[i].bytes, work->size[i], LEAF, tensor[i].host, tensor[i].dtype, NULL};
 
-        at += put_leaves(work->message + at, work->leaf + at, &all, RP_CHUNK);
+        at += put_leaves(work->message + at, work->leaf + at, &all, RP_TENSOR_LEAF);
     }
     return RP_OK;
 }
@@ -218,7 +226,7 @@ rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t n = leaf_count(work->size[i], RP_CHUNK), length;
+        size_t n = leaf_count(work->size[i], RP_TENSOR_LEAF), length;
         rp_digest root;
         rp_status status = rp_merkle_fold(&root, work->leaf + at, n, err);
 

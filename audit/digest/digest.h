@@ -11,7 +11,8 @@
 #include "rp/archive.h"
 #include "rp/dtype.h"
 
-enum { RP_CHUNK = 1 << 20 }; /* bytes of a Merkle leaf */
+/* Bytes of a Merkle leaf of a tensor: many leaves, so that a device hashes them side by side (docs/decisions/0040). */
+enum { RP_TENSOR_LEAF = 1 << 14 };
 
 rp_status rp_sha256(rp_digest *out, const void *bytes, size_t size, rp_error *err);
 bool rp_digest_equal(const rp_digest *a, const rp_digest *b);
@@ -25,7 +26,7 @@ rp_status rp_sha256_stream_finish(rp_sha256_stream *stream, rp_digest *out, rp_e
 
 /* Root over leaf digests by RFC 6962's split; leaves is overwritten. count 0: SHA-256(00), the empty leaf. */
 rp_status rp_merkle_fold(rp_digest *out, rp_digest *leaves, size_t count, rp_error *err);
-/* Root over bytes cut in RP_CHUNK chunks. pool may be NULL. */
+/* Root over bytes cut in leaves of RP_TENSOR_LEAF. pool may be NULL. */
 rp_status rp_merkle_root(rp_digest *out, const void *bytes, size_t size, rp_pool *pool, rp_error *err);
 /* Root over count records of record_size bytes, each a leaf. */
 rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_size, size_t count, rp_error *err);

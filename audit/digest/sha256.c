@@ -12,7 +12,7 @@
 #include "determinism/bits.h"
 
 enum { BLOCK = 16384 };            /* bytes brought to stored form at a time; a multiple of every element size */
-enum { AT_ONCE = 64 };             /* messages handed to the processor's instructions at a time */
+enum { AT_ONCE = 1024 };           /* messages handed to the processor's instructions at a time */
 enum { BYTES_A_THREAD = 1 << 16 }; /* below, a thread is not worth waking */
 
 struct rp_sha256_stream {

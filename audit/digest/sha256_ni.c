@@ -169,7 +169,15 @@ typedef struct lane {
     size_t taken;   /* bytes of the message that are in this run or an earlier one */
     size_t checked; /* host bytes known to be in stored form */
     bool ending, odd;
+    int side; /* of the queue: its own */
 } lane;
+
+/* Messages that wait. Each lane takes those of its own half, then what is left of the other's: leaves that follow one
+ * another in memory are so read as two streams, which the processor fetches ahead, and not by turns. */
+typedef struct queue {
+    const rp_message *message;
+    size_t next[2], end[2];
+} queue;
 
 /* Behind the last n bytes, which are in edge: a one bit, zeros, and the length of the message. Returns the blocks. */
 static size_t pad(unsigned char edge[2 * SHA_BLOCK], size_t n, uint64_t bytes)
@@ -221,13 +229,15 @@ static void next_run(lane *l)
     l->taken += whole * SHA_BLOCK;
 }
 
-static void start(lane *l, const rp_message *message, size_t count, size_t *next)
+static void start(lane *l, queue *q)
 {
+    const int side = q->next[l->side] < q->end[l->side] ? l->side : 1 - l->side;
+
     l->message = NULL;
-    if (*next == count)
+    if (q->next[side] == q->end[side])
         return;
-    l->index = *next;
-    l->message = &message[(*next)++];
+    l->index = q->next[side]++;
+    l->message = &q->message[l->index];
     memcpy(l->state, initial_state, sizeof l->state);
     l->taken = l->checked = 0;
     l->ending = l->odd = false;
@@ -266,7 +276,7 @@ static void finish(lane *l, bool *odd)
         put_digest(l->message->digest, l->state);
 }
 
-static void advance(lane *l, size_t blocks, const rp_message *message, size_t count, size_t *next, bool *odd)
+static void advance(lane *l, size_t blocks, queue *q, bool *odd)
 {
     l->at += blocks * SHA_BLOCK;
     l->blocks -= blocks;
@@ -277,30 +287,30 @@ static void advance(lane *l, size_t blocks, const rp_message *message, size_t co
         return;
     }
     finish(l, odd);
-    start(l, message, count, next);
+    start(l, q);
 }
 
 void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd)
 {
-    lane a, b;
-    size_t next = 0;
+    lane a = {.side = 0}, b = {.side = 1};
+    queue q = {message, {0, (count + 1) / 2}, {(count + 1) / 2, count}};
 
-    start(&a, message, count, &next);
-    start(&b, message, count, &next);
+    start(&a, &q);
+    start(&b, &q);
     while (a.message && b.message) {
         size_t blocks = a.blocks < b.blocks ? a.blocks : b.blocks;
 
         blocks = ready(&a, blocks);
         blocks = ready(&b, blocks);
         compress_two(a.state, a.at, b.state, b.at, blocks);
-        advance(&a, blocks, message, count, &next, odd);
-        advance(&b, blocks, message, count, &next, odd);
+        advance(&a, blocks, &q, odd);
+        advance(&b, blocks, &q, odd);
     }
     for (lane *l = a.message ? &a : &b; l->message;) {
         size_t blocks = ready(l, l->blocks);
 
         compress_one(l->state, l->at, blocks);
-        advance(l, blocks, message, count, &next, odd);
+        advance(l, blocks, &q, odd);
     }
 }
 

@@ -60,7 +60,8 @@ FILL(expm1)
 FILL(exp2)
 FILL(log2)
 FILL(log10)
-FILL(sinh) FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
+FILL(sinh)
+FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
 
 /* The values that rp_sin_f32_inline and its kin round; rp_sin_f64_inline would not vectorise. */
 #define FILL_TURNED(name, even, odd, sign) \

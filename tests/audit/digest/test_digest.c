@@ -106,19 +106,20 @@ static void records_root_is_the_recursive_tree_for_every_count(void **state)
 
 static void root_is_the_same_for_every_number_of_threads(void **state)
 {
-    static const size_t sizes[] = {0, 1, RP_CHUNK - 1, RP_CHUNK, RP_CHUNK + 1, 5 * RP_CHUNK + 17};
+    static const size_t sizes[] = {
+        0, 1, RP_TENSOR_LEAF - 1, RP_TENSOR_LEAF, RP_TENSOR_LEAF + 1, 5 * RP_TENSOR_LEAF + 17};
     static const unsigned threads[] = {1, 2, 3, 7};
-    unsigned char *bytes = malloc(5 * RP_CHUNK + 17);
+    unsigned char *bytes = malloc(5 * RP_TENSOR_LEAF + 17);
 
     (void)state;
     assert_non_null(bytes);
-    for (size_t i = 0; i < 5 * RP_CHUNK + 17; i++)
+    for (size_t i = 0; i < 5 * RP_TENSOR_LEAF + 17; i++)
         bytes[i] = (unsigned char)(i * i >> 3);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         rp_digest leaves[6], expected, found;
         size_t count = 0;
-        for (size_t at = 0; at < sizes[s] || count == 0; at += RP_CHUNK)
-            leaves[count++] = leaf(bytes + at, sizes[s] - at < RP_CHUNK ? sizes[s] - at : RP_CHUNK);
+        for (size_t at = 0; at < sizes[s] || count == 0; at += RP_TENSOR_LEAF)
+            leaves[count++] = leaf(bytes + at, sizes[s] - at < RP_TENSOR_LEAF ? sizes[s] - at : RP_TENSOR_LEAF);
         expected = recursive_root(leaves, count);
         assert_int_equal(rp_merkle_root(&found, bytes, sizes[s], NULL, &err), RP_OK);
         assert_same(&found, &expected);
