@@ -3,6 +3,7 @@
 #ifndef AUDIT_ARCHIVE_ARCHIVE_H
 #define AUDIT_ARCHIVE_ARCHIVE_H
 
+#include "audit/digest/digest.h"
 #include "audit/sign/key.h"
 #include "audit/archive/manifest.h"
 #include "base/file.h"
@@ -57,8 +58,8 @@ rp_status rp_archive_writer_append(rp_archive_writer *writer, rp_buffer *out, rp
 /* Replaces *out by the member's body, hashed again. Errors: RP_EFORMAT when absent or over limit; RP_EHASH, RP_EIO. */
 rp_status rp_archive_read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out,
                                  rp_error *err);
-/* Parses a member as canonical JSON; caller owns *out. */
-rp_status rp_archive_read_json(const rp_archive *archive, const char *name, size_t limit, json_t **out, rp_error *err);
+/* Parses a member, which may be as large as its kind says, as canonical JSON; caller owns *out. */
+rp_status rp_archive_read_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err);
 /* Reads size bytes at offset of a member, not hashed again: for members too large to hold. */
 rp_status rp_archive_read_at(const rp_archive *archive, const rp_member *member, uint64_t offset, void *out,
                              size_t size, rp_error *err);
@@ -66,8 +67,5 @@ const rp_manifest *rp_archive_manifest(const rp_archive *archive);
 
 /* FORMAT.md 2: the one header a name and size can have. False when name or size cannot be in an archive. */
 bool rp_ustar_header(unsigned char header[512], const char *name, uint64_t size);
-bool rp_member_name_valid(const char *name);
-/* FORMAT.md 5: whether a member of signatures/ is of a kind that format 1 has. */
-bool rp_signature_kind_known(const char *member);
 
 #endif

@@ -11,18 +11,10 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/sign/certificate.h"
-#include "audit/sign/dsse.h"
-#include "audit/log/log_note.h"
-#include "audit/trust/timestamp.h"
 #include "audit/archive/ustar.h"
+#include "rp/trust.h"
 
 enum { WINDOW = 65536 };
-
-bool rp_signature_kind_known(const char *member)
-{
-    return rp_statement_name_valid(member) || rp_log_member_valid(member) || rp_timestamp_member_valid(member) ||
-           rp_certificate_member_valid(member);
-}
 
 static rp_status write_padding(rp_file_writer *file, uint64_t size, rp_error *err)
 {
@@ -211,4 +203,23 @@ rp_status rp_archive_add_statement(const char *path, const char *member, const v
     memcpy(added.member.name, member, strlen(member) + 1);
     added.member.size = size;
     return rp_archive_add_members(path, NULL, &added, 1, force, err);
+}
+
+rp_status rp_archive_add_certificates(const char *archive, const char *path, bool force, char member[RP_MEMBER_NAME],
+                                      rp_error *err)
+{
+    rp_certificate certificate;
+    char name[RP_MEMBER_NAME];
+    rp_buffer text = {0};
+    rp_status status = rp_certificate_load(&certificate, &text, path, err);
+
+    if (status == RP_OK) {
+        rp_certificate_member(name, rp_key_id(certificate.key));
+        status = rp_archive_add_statement(archive, name, text.data, text.size, force, err);
+    }
+    if (status == RP_OK && member != NULL)
+        memcpy(member, name, sizeof name);
+    rp_certificate_clear(&certificate);
+    rp_buffer_free(&text);
+    return status;
 }

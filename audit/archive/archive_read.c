@@ -59,7 +59,7 @@ const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
     rp_member key;
     size_t low = 0, high = archive->members;
 
-    if (strlen(name) >= sizeof key.name || rp_member_rank(name) < 0)
+    if (strlen(name) >= sizeof key.name || rp_member_kind_of(name) == NULL)
         return NULL;
     memcpy(key.name, name, strlen(name) + 1);
     while (low < high) { /* members are in archive order */
@@ -166,16 +166,17 @@ rp_status rp_archive_read_member(const rp_archive *archive, const char *name, si
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
 
-rp_status rp_archive_read_json(const rp_archive *archive, const char *name, size_t limit, json_t **out, rp_error *err)
+rp_status rp_archive_read_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err)
 {
+    const rp_member_kind *kind = rp_member_kind_of(name);
     rp_buffer text = {0};
-    rp_status status = read_member(archive, name, limit, &text, err);
+    rp_status status = read_member(archive, name, kind != NULL ? (size_t)kind->held : 0, &text, err);
 
     *out = NULL;
     if (status == RP_OK)
         status = rp_json_parse_within(out, text.data, text.size,
-                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY,
-                                      true, name, err);
+                                      strcmp(name, RP_METRICS_MEMBER) ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true,
+                                      name, err);
     rp_buffer_free(&text);
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
@@ -213,7 +214,6 @@ static rp_status compare_member(const rp_member *listed, const rp_member *found,
 
 static rp_status compare_members(const rp_archive *archive, const rp_manifest *manifest, rp_error *err)
 {
-    int signatures = rp_member_rank(RP_RUN_STATEMENT);
     size_t found = 1;
     rp_status status = RP_OK;
 
@@ -221,7 +221,7 @@ static rp_status compare_members(const rp_archive *archive, const rp_manifest *m
         const rp_member *member = rp_archive_member(archive, found);
         const rp_member *listed = i < manifest->members ? &manifest->member[i] : NULL;
 
-        if (member != NULL && rp_member_rank(member->name) == signatures)
+        if (member != NULL && rp_member_rank_of(member->name) == RP_RANK_SIGNATURE)
             member = NULL;
         if (member == NULL && listed == NULL)
             break;

@@ -10,7 +10,6 @@
 #include "audit/archive/archive_private.h"
 #include "audit/sign/certificate.h"
 #include "audit/log/log_note.h"
-#include "audit/statements/oms.h"
 #include "audit/archive/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -114,14 +113,11 @@ static const rp_member *member_in_the_way(const rp_archive *archive, const char 
 
 static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
 {
-    int rank = rp_member_rank(member->name);
-    uint64_t limit = rank == 0                                  ? RP_MANIFEST_LIMIT
-                     : strcmp(member->name, RP_OMS_BUNDLE) == 0 ? RP_OMS_LIMIT
-                                                                : RP_STATEMENT_LIMIT;
+    const rp_member_kind *kind = rp_member_kind_of(member->name);
 
-    if (rank < 0)
+    if (kind == NULL)
         return unknown_member(archive, member->name, err);
-    if (archive->members == 0 && rank != 0)
+    if (archive->members == 0 && kind->rank != RP_RANK_MANIFEST)
         return rp_fail(err, RP_EFORMAT, "%s: is the first member, expected " RP_MANIFEST_NAME, member->name);
     if (archive->members > 0 && rp_member_compare(&archive->member[archive->members - 1], member) >= 0)
         return rp_fail(err, RP_EFORMAT, "%s: comes after %s: members are doubled or out of order", member->name,
@@ -129,10 +125,10 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
     if (member_in_the_way(archive, member->name) != NULL)
         return rp_fail(err, RP_EFORMAT, "%s: lies in a folder whose name the member %s has", member->name,
                        member_in_the_way(archive, member->name)->name);
-    if ((rank == 0 || rank == rp_member_rank(RP_RUN_STATEMENT)) && member->size > limit)
+    if (member->size > kind->limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %llu are allowed", member->name,
-                       (unsigned long long)member->size, (unsigned long long)limit);
-    if (rank == rp_member_rank(RP_RUN_STATEMENT) && archive->signatures == RP_SIGNATURE_LIMIT)
+                       (unsigned long long)member->size, (unsigned long long)kind->limit);
+    if (kind->rank == RP_RANK_SIGNATURE && archive->signatures == RP_SIGNATURE_LIMIT)
         return rp_fail(err, RP_EFORMAT, "%s: more than %d members in signatures/", member->name,
                        (int)RP_SIGNATURE_LIMIT);
     if (rp_certificate_member_valid(member->name) && member->size > RP_CERTIFICATES_LIMIT - archive->certificates)
@@ -279,7 +275,7 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_er
         (status = check_padding(archive, &member, err)) != RP_OK ||
         (status = append_member(archive, &member, err)) != RP_OK)
         return status;
-    archive->signatures += rp_member_rank(member.name) == rp_member_rank(RP_RUN_STATEMENT);
+    archive->signatures += rp_member_rank_of(member.name) == RP_RANK_SIGNATURE;
     archive->certificates += rp_certificate_member_valid(member.name) ? member.size : 0;
     /* the manifest's digest at once: errors of later members may have to ask it for names */
     if (archive->members == 1 && (status = rp_archive_hash(archive, 0, 1, err)) != RP_OK)

@@ -188,7 +188,7 @@ rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, con
     if (!rp_member_name_valid(name))
         return rp_fail(err, RP_EARG, "\"%s\" is not a member name: components of [A-Za-z0-9._-], 100 bytes at most",
                        shown);
-    if (rp_member_rank(name) <= 0 || rp_member_rank(name) == rp_member_rank(RP_RUN_STATEMENT))
+    if (rp_member_rank_of(name) <= RP_RANK_MANIFEST || rp_member_rank_of(name) == RP_RANK_SIGNATURE)
         return rp_fail(err, RP_EARG, "%s: not a member that format %d lets a run have", shown, (int)RP_ARCHIVE_FORMAT);
     return add_member(writer, name, bytes, size, err);
 }

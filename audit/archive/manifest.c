@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/archive/withheld.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "determinism/pins.h"
@@ -17,31 +16,6 @@ static const char *const top_keys[] = {"contract", "format", "kind", "members", 
 static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
 static const char *const member_keys[] = {"path", "sha256", "size"};
 static const char *const withheld_keys[] = {"path", "salted"};
-
-int rp_member_rank(const char *name)
-{
-    static const struct {
-        const char *prefix;
-        bool whole;
-    } place[] = {
-        {RP_MANIFEST_NAME, true},  {"run/recipe.json", true}, {"run/programs/", false},
-        {"run/journal.bin", true}, {"data/", false},          {"weights/", false},
-        {"checkpoints/", false},   {"outputs/", false},       {"signatures/", false},
-    };
-
-    for (size_t i = 0; i < COUNT(place); i++)
-        if (place[i].whole ? strcmp(name, place[i].prefix) == 0
-                           : strncmp(name, place[i].prefix, strlen(place[i].prefix)) == 0)
-            return (int)i;
-    return -1;
-}
-
-int rp_member_compare(const rp_member *a, const rp_member *b)
-{
-    int x = rp_member_rank(a->name), y = rp_member_rank(b->name);
-
-    return x != y ? (x > y) - (x < y) : strcmp(a->name, b->name);
-}
 
 static json_t *member_json(const rp_member *member, bool withheld)
 {
@@ -156,7 +130,7 @@ static rp_status parse_member(const json_t *json, size_t index, rp_member *membe
     if (path == NULL || !rp_member_name_valid(path))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: \"%s\" is not a member name", what,
                        path ? rp_printable(shown, sizeof shown, path, strlen(path)) : "(not a string)");
-    if (rp_member_rank(path) <= 0 || rp_member_rank(path) == rp_member_rank(RP_RUN_STATEMENT))
+    if (rp_member_rank_of(path) <= RP_RANK_MANIFEST || rp_member_rank_of(path) == RP_RANK_SIGNATURE)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: %s has no place in a manifest", what, path);
     if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: sha256 is not 64 lowercase hex digits", path);
@@ -258,24 +232,20 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
  * recipe's, whose recipe and metrics no replay of the program looks at. */
 static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
 {
-    static const char *const others[][7] = {
-        [RP_RUN_RECIPE] = {"data/feeds.bin", "data/feeds.safetensors", "data/tensors.safetensors"},
-        [RP_RUN_API] = {"run/recipe.json", "data/raw.csv", "data/schema.json", "data/prepared.json",
-                        "weights/start.safetensors", "outputs/metrics.json", "outputs/predictions.csv"}};
     bool recipe = false;
 
     for (size_t i = 0; i < manifest->members + manifest->n_withheld; i++) {
         const char *name =
             (i < manifest->members ? &manifest->member[i] : &manifest->withheld[i - manifest->members])->name;
+        const rp_member_kind *kind = rp_member_kind_of(name);
 
-        recipe = recipe || strcmp(name, "run/recipe.json") == 0;
-        for (size_t k = 0; k < COUNT(others[0]) && others[manifest->kind][k]; k++)
-            if (strcmp(name, others[manifest->kind][k]) == 0)
-                return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no place in a run of kind \"%s\"", name,
-                               manifest->kind == RP_RUN_RECIPE ? "recipe" : "api");
+        recipe = recipe || kind->rank == RP_RANK_RECIPE;
+        if ((kind->in & (1u << manifest->kind)) == 0)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no place in a run of kind \"%s\"", name,
+                           kind_name[manifest->kind]);
     }
     if (manifest->kind == RP_RUN_RECIPE && !recipe)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"recipe\" without run/recipe.json");
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": a run of kind \"recipe\" without " RP_RECIPE_MEMBER);
     return RP_OK;
 }
 

@@ -4,15 +4,10 @@
 #ifndef AUDIT_ARCHIVE_MANIFEST_H
 #define AUDIT_ARCHIVE_MANIFEST_H
 
-#include "audit/digest/digest.h"
+#include "audit/archive/member.h"
 #include "base/json.h"
 
-#define RP_MANIFEST_NAME "manifest.json"
-#define RP_RUN_STATEMENT "signatures/run.dsse.json"
-
 enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16, RP_SIGNATURE_LIMIT = 1 << 12 };
-
-typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
 
 typedef struct rp_manifest {
     rp_run_kind kind;
@@ -31,11 +26,5 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run,
  * RP_EUNSUPPORTED for a newer format or contract (both versions named) or another profile. */
 rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err);
 void rp_manifest_free(rp_manifest *manifest);
-
-/* Where a member belongs: 0 manifest.json, 1 run/recipe.json, 2 run/programs/, 3 run/journal.bin, 4 data/, 5 weights/,
- * 6 checkpoints/, 7 outputs/, 8 signatures/; -1 for a name that format 1 does not have. */
-int rp_member_rank(const char *name);
-/* Archive order: by rank, then by bytes of the name. */
-int rp_member_compare(const rp_member *a, const rp_member *b);
 
 #endif

@@ -21,33 +21,6 @@ enum {
 };
 enum { NAME_SIZE = 100, SIZE_DIGITS = 11, CHECKSUM_DIGITS = 6 };
 
-static bool name_byte(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-}
-
-/* Components of [A-Za-z0-9._-], none of them empty, "." or "..", 1 to 100 bytes in all. */
-bool rp_member_name_valid(const char *name)
-{
-    size_t length = strlen(name), begin = 0;
-
-    if (length == 0 || length > NAME_SIZE)
-        return false;
-    for (size_t i = 0; i <= length; i++) {
-        if (i < length && name[i] != '/') {
-            if (!name_byte(name[i]))
-                return false;
-            continue;
-        }
-        size_t part = i - begin;
-        if (part == 0 || (part == 1 && name[begin] == '.') || (part == 2 && !memcmp(name + begin, "..", 2)))
-            return false;
-        begin = i + 1;
-    }
-    return true;
-}
-
 static void put_octal(unsigned char *at, int digits, uint64_t v)
 {
     for (int i = digits - 1; i >= 0; i--, v >>= 3)

@@ -22,11 +22,6 @@ enum {
 };
 enum { KIND_MEMBER = 5, KIND_FEEDS = 6 }; /* FORMAT.md 3: a first byte keeps kinds of message apart */
 
-bool rp_member_is_input(const char *name)
-{
-    return strncmp(name, "data/", 5) == 0 || strcmp(name, "outputs/predictions.csv") == 0;
-}
-
 static rp_status hmac(rp_digest *out, const rp_salt *salt, const rp_buffer *message, rp_error *err)
 {
     size_t length = 0;
@@ -332,8 +327,7 @@ rp_status rp_archive_inputs_present(const rp_archive *archive, rp_error *err)
 
     for (size_t i = 0; status == RP_OK && i < manifest->n_withheld; i++) {
         const char *name = manifest->withheld[i].name;
-        bool needed =
-            manifest->kind == RP_RUN_RECIPE ? strcmp(name, "data/raw.csv") == 0 : strncmp(name, "data/", 5) == 0;
+        bool needed = (rp_member_kind_of(name)->needed & (1u << manifest->kind)) != 0;
 
         if (needed && !rp_archive_find(archive, name))
             status = rp_withheld_missing(archive, name, err);

@@ -12,9 +12,6 @@ typedef struct rp_salt {
     unsigned char bytes[RP_SALT_SIZE];
 } rp_salt;
 
-/* Whether a member holds inputs, or scores of single rows: what a withholding run leaves out. */
-bool rp_member_is_input(const char *name);
-
 /* HMAC-SHA-256 under the salt: of a member's name and plain digest; of the digest of a step's feeds, in place. */
 rp_status rp_salted_member(rp_digest *out, const rp_salt *salt, const char *name, const rp_digest *plain,
                            rp_error *err);

@@ -348,38 +348,3 @@ rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t s
 
     return parse_proof(&r, out, "old ", "\"old\" and the size of the older tree");
 }
-
-/* ---- the member of an archive ---- */
-
-static const char member_start[] = "signatures/log-", member_end[] = ".tlog-proof";
-enum { MEMBER_START = sizeof member_start - 1, MEMBER_END = sizeof member_end - 1, MEMBER_HEX = 16 };
-
-bool rp_log_member_valid(const char *member)
-{
-    unsigned char bytes[MEMBER_HEX / 2];
-    char hex[MEMBER_HEX + 1];
-
-    if (strlen(member) != MEMBER_START + MEMBER_HEX + MEMBER_END || memcmp(member, member_start, MEMBER_START) != 0 ||
-        strcmp(member + MEMBER_START + MEMBER_HEX, member_end) != 0)
-        return false;
-    memcpy(hex, member + MEMBER_START, MEMBER_HEX);
-    hex[MEMBER_HEX] = '\0';
-    return rp_unhex(bytes, sizeof bytes, hex);
-}
-
-rp_status rp_log_member(char out[RP_MEMBER_NAME], const char *origin, rp_error *err)
-{
-    rp_digest digest;
-    char hex[RP_DIGEST_HEX];
-    rp_status status = rp_log_origin_check(origin, err);
-
-    if (status == RP_OK)
-        status = rp_sha256(&digest, origin, strlen(origin), err);
-    if (status != RP_OK)
-        return status;
-    rp_digest_hex(hex, &digest);
-    memcpy(out, member_start, MEMBER_START);
-    memcpy(out + MEMBER_START, hex, MEMBER_HEX);
-    memcpy(out + MEMBER_START + MEMBER_HEX, member_end, sizeof member_end);
-    return RP_OK;
-}

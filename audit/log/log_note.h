@@ -54,7 +54,4 @@ rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t s
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err);
 
-/* signatures/log-HHHHHHHHHHHHHHHH.tlog-proof */
-bool rp_log_member_valid(const char *member);
-
 #endif

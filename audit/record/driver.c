@@ -65,7 +65,7 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
     }
     *d = (rp_driver){.kind = RP_RUN_RECIPE, .recipe = recipe, .csv_bytes = csv, .csv_size = size};
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
-    if (json_object_set_new(json_object_get(recipe->json, "data"), "csv", json_string("data/raw.csv")) != 0) {
+    if (json_object_set_new(json_object_get(recipe->json, "data"), "csv", json_string(RP_TABLE_MEMBER)) != 0) {
         rp_driver_free(d);
         return rp_no_memory(err);
     }
@@ -182,19 +182,19 @@ static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, co
                                      rp_error *err)
 {
     json_t *json = NULL;
-    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &json, err);
+    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
 
     if (status == RP_OK)
-        status = rp_recipe_from_json(&d->recipe, json, "run/recipe.json", err);
+        status = rp_recipe_from_json(&d->recipe, json, RP_RECIPE_MEMBER, err);
     json_decref(json);
-    if (status == RP_OK && strcmp(d->recipe->data.csv, "data/raw.csv") != 0)
-        status = rp_fail(err, RP_EFORMAT, "run/recipe.json: data.csv: expected data/raw.csv, found another path");
+    if (status == RP_OK && strcmp(d->recipe->data.csv, RP_TABLE_MEMBER) != 0)
+        status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected data/raw.csv, found another path");
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "data/raw.csv", SIZE_MAX / 2, &d->csv, err);
+        status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &d->csv, err);
     d->csv_bytes = d->csv.data;
     d->csv_size = d->csv.size;
     if (status == RP_OK)
-        status = rp_trainer_new(&d->trainer, d->recipe, d->csv_bytes, d->csv_size, "data/raw.csv", options, err);
+        status = rp_trainer_new(&d->trainer, d->recipe, d->csv_bytes, d->csv_size, RP_TABLE_MEMBER, options, err);
     return status == RP_OK && d->recipe->parent.archive ? start_from_archive(d, archive, err) : status;
 }
 
@@ -204,7 +204,7 @@ rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_e
     json_int_t value = period ? json_integer_value(period) : 1;
 
     if (period && (!json_is_integer(period) || value < 2 || value > RP_ROLLING_PERIOD_MAX))
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period: expected an integer from 2 to %d",
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.state_period: expected an integer from 2 to %d",
                        RP_ROLLING_PERIOD_MAX);
     *out = (uint64_t)value;
     return RP_OK;
@@ -217,7 +217,7 @@ rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out,
 
     if (period && (!json_is_integer(period) || value < 1 || value > 1000000000))
         return rp_fail(err, RP_EFORMAT,
-                       "manifest.json: run.checkpoint_every: expected an integer from 1 to 1000000000");
+                       RP_MANIFEST_NAME ": run.checkpoint_every: expected an integer from 1 to 1000000000");
     *out = (uint64_t)value;
     return RP_OK;
 }
@@ -228,10 +228,10 @@ static rp_status settle_periods(rp_driver *d, rp_error *err)
     const uint64_t said = d->checkpoint_period, meant = d->recipe ? (uint64_t)d->recipe->record.checkpoint_every : said;
 
     if (d->recipe && d->state_period != (uint64_t)d->recipe->record.state_period)
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.state_period is %llu, but the recipe says %lld",
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.state_period is %llu, but the recipe says %lld",
                        (unsigned long long)d->state_period, (long long)d->recipe->record.state_period);
     if (said && said != meant)
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.checkpoint_every is %llu, but the recipe says %llu",
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.checkpoint_every is %llu, but the recipe says %llu",
                        (unsigned long long)said, (unsigned long long)meant);
     d->checkpoint_period = meant;
     return RP_OK;
@@ -390,7 +390,7 @@ static rp_status with_zeros(const rp_run *run, const rp_safetensors *file, rp_na
 
 rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_error *err)
 {
-    static const char member[] = "weights/final.safetensors";
+    static const char member[] = RP_FINAL_MEMBER;
     rp_buffer bytes = {0};
     rp_safetensors *file = NULL;
     rp_named *state = NULL;
@@ -422,8 +422,7 @@ float rp_driver_loss(const rp_driver *d)
 
 rp_status rp_driver_add_init(rp_driver *d, rp_archive_writer *writer, rp_error *err)
 {
-    return d->trainer ? rp_recorder_add_states(writer, "weights/init.safetensors", rp_driver_run(d), false, err)
-                      : RP_OK;
+    return d->trainer ? rp_recorder_add_states(writer, RP_INIT_MEMBER, rp_driver_run(d), false, err) : RP_OK;
 }
 
 /* What the readers of a member take; the others have no readers that parse them. */
@@ -431,19 +430,19 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
 {
     static const struct {
         const char *member;
-        size_t size, memory;
+        size_t memory;
     } limits[] = {
-        {"run/recipe.json", RP_RECIPE_BYTES, RP_JSON_MEMORY},
-        {"data/schema.json", (size_t)64 << 20, RP_JSON_MEMORY},
-        {"outputs/metrics.json", (size_t)64 << 20, RP_JSON_METRICS_MEMORY},
+        {RP_RECIPE_MEMBER, RP_JSON_MEMORY},
+        {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
+        {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         if (strcmp(member, limits[i].member) != 0)
             continue;
-        if (text->size > limits[i].size)
+        if (text->size > rp_member_kind_of(member)->held)
             return rp_fail(err, RP_EARG, "%s: would take %zu bytes, archives have room for %zu", member, text->size,
-                           limits[i].size);
+                           (size_t)rp_member_kind_of(member)->held);
         if (rp_json_memory(text->data, text->size) > limits[i].memory)
             return rp_fail(err, RP_EARG,
                            "%s: its values would take more than the %zu MiB of memory that readers give them", member,
@@ -492,19 +491,19 @@ static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_
             status = rp_no_memory(err);
     }
     if (status == RP_OK)
-        status = add_json(writer, "data/prepared.json", json, err);
+        status = add_json(writer, RP_PREPARED_MEMBER, json, err);
     json_decref(json);
     return status;
 }
 
 rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
 {
-    rp_status status = add_json(writer, "run/recipe.json", d->recipe->json, err);
+    rp_status status = add_json(writer, RP_RECIPE_MEMBER, d->recipe->json, err);
 
     if (status == RP_OK)
-        status = add_json(writer, "data/schema.json", rp_trainer_dataset(d->trainer)->schema->json, err);
+        status = add_json(writer, RP_SCHEMA_MEMBER, rp_trainer_dataset(d->trainer)->schema->json, err);
     if (status == RP_OK && data)
-        status = rp_archive_writer_add(writer, "data/raw.csv", d->csv_bytes, d->csv_size, err);
+        status = rp_archive_writer_add(writer, RP_TABLE_MEMBER, d->csv_bytes, d->csv_size, err);
     return status == RP_OK && data ? add_prepared(d, writer, err) : status;
 }
 
@@ -515,15 +514,15 @@ static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, jso
     rp_status status = rp_driver_add_known(d, writer, true, err);
 
     if (status == RP_OK)
-        status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), false, err);
+        status = rp_recorder_add_states(writer, RP_FINAL_MEMBER, rp_driver_run(d), false, err);
     if (status == RP_OK)
         status = rp_trainer_metrics(d->trainer, &metrics, err);
     if (status == RP_OK)
-        status = add_json(writer, "outputs/metrics.json", metrics, err);
+        status = add_json(writer, RP_METRICS_MEMBER, metrics, err);
     if (status == RP_OK)
         status = rp_trainer_predictions(d->trainer, &predictions, err);
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "outputs/predictions.csv", predictions.data, predictions.size, err);
+        status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
     if (status == RP_OK && json_object_set_new(run, "training_steps",
                                                json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
         status = rp_no_memory(err);
@@ -542,7 +541,7 @@ rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, json_t 
         return add_recipe_members(d, writer, run, err);
     status = rp_add_data_tensors(writer, rp_driver_run(d), err);
     if (status == RP_OK)
-        status = rp_recorder_add_states(writer, "weights/final.safetensors", rp_driver_run(d), true, err);
+        status = rp_recorder_add_states(writer, RP_FINAL_MEMBER, rp_driver_run(d), true, err);
     if (status == RP_OK && d->parent && json_object_set(run, "parent", d->parent) != 0)
         status = rp_no_memory(err);
     return status;

@@ -142,7 +142,7 @@ static rp_status save_withheld(rp_archive_writer *writer, const char *folder, rp
     rp_status status = rp_withheld_save(writer, folder, err);
 
     for (size_t i = 0; i < rp_archive_writer_member_count(writer) && status == RP_OK; i++)
-        if (strcmp(rp_archive_writer_member(writer, i)->name, "run/recipe.json") == 0)
+        if (strcmp(rp_archive_writer_member(writer, i)->name, RP_RECIPE_MEMBER) == 0)
             status = rp_withheld_claim(folder, &rp_archive_writer_member(writer, i)->digest, err);
     return status;
 }
@@ -222,7 +222,7 @@ static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
 
         if (rp_member_is_input(member->name))
             status = rp_withheld_room(folder, member, err);
-        else if (strcmp(member->name, "run/recipe.json") == 0)
+        else if (strcmp(member->name, RP_RECIPE_MEMBER) == 0)
             recipe = member->digest;
     }
     if (status == RP_OK && folder)
@@ -400,7 +400,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_add_data_tensors(w.writer, run, err);
     if (status == RP_OK)
-        status = rp_recorder_add_states(w.writer, "weights/final.safetensors", run, true, err);
+        status = rp_recorder_add_states(w.writer, RP_FINAL_MEMBER, run, true, err);
     if (status == RP_OK)
         status = rp_recorder_describe(recorder, &root, json, err);
     if (status == RP_OK)

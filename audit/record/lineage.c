@@ -40,10 +40,10 @@ static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child,
                                rp_error *err)
 {
     if (child->parent.checkpoint == 0) {
-        (void)snprintf(out, RP_MEMBER_NAME, "weights/final.safetensors");
+        (void)snprintf(out, RP_MEMBER_NAME, RP_FINAL_MEMBER);
         return RP_OK;
     }
-    (void)snprintf(out, RP_MEMBER_NAME, "checkpoints/%012lld.safetensors", (long long)child->parent.checkpoint);
+    (void)rp_checkpoint_name(out, (uint64_t)child->parent.checkpoint);
     if (!rp_archive_find(parent, out))
         return rp_fail(err, RP_EARG, "parent.weights: the parent has no checkpoint after %lld steps",
                        (long long)child->parent.checkpoint);
@@ -53,11 +53,11 @@ static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child,
 static rp_status recipe_of(rp_recipe **out, const rp_archive *archive, rp_error *err)
 {
     json_t *json = NULL;
-    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &json, err);
+    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
 
     *out = NULL;
     if (status == RP_OK)
-        status = rp_recipe_from_json(out, json, "run/recipe.json", err);
+        status = rp_recipe_from_json(out, json, RP_RECIPE_MEMBER, err);
     json_decref(json);
     return status;
 }
@@ -79,7 +79,7 @@ static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp
                        "recipe could go on with: mode retrain takes its weights alone");
     status = recipe_of(&recipe, parent, err);
     if (status == RP_OK && !json_is_integer(training))
-        status = rp_fail(err, RP_EFORMAT, "manifest.json: run.training_steps: expected an integer");
+        status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.training_steps: expected an integer");
     if (status != RP_OK)
         return status;
     own = (int64_t)json_integer_value(training);
@@ -156,9 +156,9 @@ static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const
     const json_t *said = json_object_get(rp_archive_manifest(child)->run, "parent");
 
     if (!json_is_object(said) || !recipe->parent.archive)
-        return rp_fail(err, RP_EHASH, "manifest.json: the run has no parent: it started from fresh weights");
+        return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": the run has no parent: it started from fresh weights");
     if (strcmp(text_of(said, "archive_id"), recipe->parent.archive) != 0)
-        return rp_fail(err, RP_EHASH, "manifest.json: run.parent is %.64s, but the recipe says %s",
+        return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": run.parent is %.64s, but the recipe says %s",
                        text_of(said, "archive_id"), recipe->parent.archive);
     if (strcmp(recipe->parent.archive, rp_archive_id(parent)) != 0)
         return rp_fail(err, RP_EHASH, "parent: recorded archive id %s, found %s", recipe->parent.archive,
@@ -232,7 +232,7 @@ static rp_status compare_last_states(const states *start, const rp_archive *pare
 
     (void)snprintf(expected, sizeof expected, "%s", recorded);
     if (status == RP_OK && !*recorded)
-        status = rp_archive_read_member(parent, "run/journal.bin", SIZE_MAX / 2, &journal, err);
+        status = rp_archive_read_member(parent, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
     if (status == RP_OK && !*recorded) {
         if (journal.size < RP_RECORD_SIZE || journal.size % RP_RECORD_SIZE ||
             !rp_record_read(&last, journal.data + journal.size - RP_RECORD_SIZE))
@@ -297,7 +297,7 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
         status = count_updates(&updates, parent, recipe, err);
     if (status == RP_OK && updates != (uint64_t)recipe->parent.updates)
         status =
-            rp_fail(err, RP_EHASH, "run/recipe.json: parent.updates is %lld, but the parent's states have seen %llu",
+            rp_fail(err, RP_EHASH, RP_RECIPE_MEMBER ": parent.updates is %lld, but the parent's states have seen %llu",
                     (long long)recipe->parent.updates, (unsigned long long)updates);
     if (status == RP_OK)
         status = check_states(recipe, child, parent, err);

@@ -7,8 +7,6 @@
 #include "audit/record/driver.h"
 #include "audit/archive/safetensors.h"
 
-#define RP_START_MEMBER "weights/start.safetensors"
-
 /* Opens the parent at path and gives the driver of a recipe with a parent the states to start from. A run that goes on
  * from final weights needs the parent's last moments, which are in no member: the end of the parent is computed again
  * for them. */

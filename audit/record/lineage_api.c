@@ -9,7 +9,7 @@
 #include "audit/record/recorder_private.h"
 #include "base/memory.h"
 
-static const char init_member[] = "weights/init.safetensors";
+static const char init_member[] = RP_INIT_MEMBER;
 
 /* ---- what the manifest says ---- */
 
@@ -48,8 +48,8 @@ static rp_status said_by(const json_t **out, const rp_archive *archive, rp_error
     return !*out || well_formed(*out)
                ? RP_OK
                : rp_fail(err, RP_EFORMAT,
-                         "manifest.json: run.parent: expected exactly archive_id, states, "
-                         "tensors (names, ascending) and weights (\"final\" or a number of steps)");
+                         RP_MANIFEST_NAME ": run.parent: expected exactly archive_id, states, "
+                                          "tensors (names, ascending) and weights (\"final\" or a number of steps)");
 }
 
 static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_error *err)
@@ -60,7 +60,7 @@ static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_e
     return strcmp(hex, text_of(said, "states")) == 0
                ? RP_OK
                : rp_fail(err, RP_EHASH,
-                         "manifest.json: run.parent: digest of the states that it names: recorded %s, found %s",
+                         RP_MANIFEST_NAME ": run.parent: digest of the states that it names: recorded %s, found %s",
                          text_of(said, "states"), hex);
 }
 
@@ -88,7 +88,7 @@ rp_status rp_api_parent_read(json_t **out, const rp_archive *archive, const rp_r
             if (strcmp(state[k].name, name) == 0)
                 list[found++] = state[k];
         if (found == i)
-            status = rp_fail(err, RP_EFORMAT, "manifest.json: run.parent: %.96s is none of the first states", name);
+            status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.parent: %.96s is none of the first states", name);
     }
     if (status == RP_OK)
         status = rp_named_tensors_digest(&digest, list, count, NULL, err);
@@ -126,7 +126,7 @@ static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp
                              rp_error *err)
 {
     if (checkpoint == 0)
-        (void)snprintf(member, RP_MEMBER_NAME, "weights/final.safetensors");
+        (void)snprintf(member, RP_MEMBER_NAME, RP_FINAL_MEMBER);
     else if (!rp_archive_find(parent, rp_checkpoint_name(member, checkpoint)))
         return rp_fail(err, RP_EARG, "the parent has no checkpoint after %llu steps", (unsigned long long)checkpoint);
     return load(out, parent, member, err);
@@ -177,7 +177,7 @@ rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent,
     if (status != RP_OK)
         return status;
     if (!said)
-        return rp_fail(err, RP_EHASH, "manifest.json: the run names no parent");
+        return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": the run names no parent");
     if (strcmp(text_of(said, "archive_id"), rp_archive_id(parent)) != 0)
         return rp_fail(err, RP_EHASH, "parent: recorded archive id %s, found %s", text_of(said, "archive_id"),
                        rp_archive_id(parent));

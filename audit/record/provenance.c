@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "audit/archive/member.h"
 #include "determinism/decimal.h"
 #include "determinism/fpenv.h"
 #include "determinism/pins.h"
@@ -168,7 +169,7 @@ rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint6
         set(host, "healthy", json_boolean(healthy), &failed);
     utc(started, sizeof started, now - (time_t)took);
     utc(finished, sizeof finished, now);
-    set(parameters, "recipe", json_string("run/recipe.json"), &failed);
+    set(parameters, "recipe", json_string(RP_RECIPE_MEMBER), &failed);
     set(build, "buildType", json_string("https://reprise.invalid/run/v1"), &failed);
     set(build, "externalParameters", parameters, &failed);
     internal = json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads", (int)rp_run_threads(run),

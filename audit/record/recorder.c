@@ -163,7 +163,8 @@ static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error 
         return rp_fail(err, RP_EBITS, "step %llu: the journal has only %zu records", (unsigned long long)found->step,
                        r->expected.size / RP_RECORD_SIZE);
     if (!rp_record_read(&expected, r->expected.data + found->step * RP_RECORD_SIZE) || expected.step != found->step)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)found->step);
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed",
+                       (unsigned long long)found->step);
     if (expected.program != found->program)
         return rp_fail(err, RP_EBITS, "step %llu: program: recorded %04u, recomputed %04u",
                        (unsigned long long)found->step, expected.program, found->program);
@@ -372,12 +373,12 @@ void rp_recorder_free(rp_recorder *r)
 
 rp_status rp_recorder_expect(rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
-    const rp_member *member = rp_archive_find(archive, "run/journal.bin");
+    const rp_member *member = rp_archive_find(archive, RP_JOURNAL_MEMBER);
     rp_status status;
 
     if (!member || member->size % RP_RECORD_SIZE != 0)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: expected whole records of %d bytes", RP_RECORD_SIZE);
-    status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &r->expected, err);
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
+    status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &r->expected, err);
     r->comparing = status == RP_OK;
     return status;
 }

@@ -24,8 +24,6 @@ rp_status rp_recorder_continue(rp_recorder *recorder, const void *records, size_
 /* What would be given to these two: the records so far, and program i of the programs so far. */
 const rp_buffer *rp_recorder_journal(const rp_recorder *recorder);
 const rp_buffer *rp_recorder_program(const rp_recorder *recorder, size_t i, size_t *programs);
-/* "checkpoints/000000000100.safetensors": after 100 steps. */
-const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps);
 /* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
 rp_status rp_recorder_expect(rp_recorder *recorder, const rp_archive *archive, rp_error *err);
 /* Before the first step: salt the digests of feeds. */

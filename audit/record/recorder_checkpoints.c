@@ -10,12 +10,6 @@
 /* Well below the members that an archive can have, programs included. */
 enum { CHECKPOINTS_MAX = 50000 };
 
-const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps)
-{
-    (void)snprintf(out, RP_MEMBER_NAME, "checkpoints/%012" PRIu64 ".safetensors", steps);
-    return out;
-}
-
 static rp_status too_many(uint64_t period, rp_error *err)
 {
     return rp_fail(err, RP_EARG, "checkpoints every %" PRIu64 " steps: more than %d in one run: take fewer", period,

@@ -57,9 +57,9 @@ static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_e
     }
     status = rp_safetensors_write(&file, tensor, r->n_feeds, NULL, 0, err);
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/feeds.safetensors", file.data, file.size, err);
+        status = rp_archive_writer_add(writer, RP_FEEDS_MEMBER, file.data, file.size, err);
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/feeds.bin", r->feed_order.data, r->feed_order.size, err);
+        status = rp_archive_writer_add(writer, RP_FEED_ORDER_MEMBER, r->feed_order.data, r->feed_order.size, err);
     rp_buffer_free(&file);
     rp_free(tensor);
     return status;
@@ -75,15 +75,15 @@ rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_
     if (r->failed)
         return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
     for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
+        (void)rp_program_name(name, i);
         status = rp_archive_writer_add(writer, name, r->program[i].text.data, r->program[i].text.size, err);
     }
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, "run/journal.bin", r->journal.data, r->journal.size, err);
+        status = rp_archive_writer_add(writer, RP_JOURNAL_MEMBER, r->journal.data, r->journal.size, err);
     if (status == RP_OK && r->keep_feeds)
         status = add_feeds(r, writer, err);
     if (status == RP_OK && r->keep_feeds)
-        status = rp_archive_writer_add(writer, "weights/init.safetensors", r->init.data, r->init.size, err);
+        status = rp_archive_writer_add(writer, RP_INIT_MEMBER, r->init.data, r->init.size, err);
     if (status == RP_OK)
         status = rp_recorder_add_checkpoints(r, writer, err);
     if (status == RP_OK)

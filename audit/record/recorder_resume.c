@@ -25,8 +25,8 @@ static bool same_parent(const rp_recorder *r, const rp_archive *archive)
 /* The same first states, data and ways of recording. */
 static rp_status check_same_run(const rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
-    static const char data[] = "data/tensors.safetensors";
-    const rp_member *init = rp_archive_find(archive, "weights/init.safetensors"), *was, *is;
+    static const char data[] = RP_TENSORS_MEMBER;
+    const rp_member *init = rp_archive_find(archive, RP_INIT_MEMBER), *was, *is;
     uint64_t states, checkpoints;
     rp_archive_writer *writer;
     rp_digest digest;
@@ -62,7 +62,7 @@ static rp_status take_programs(rp_recorder *r, const rp_archive *archive, rp_buf
     rp_status status = RP_OK;
 
     for (size_t i = 0; status == RP_OK; i++) {
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
+        (void)rp_program_name(name, i);
         if (!rp_archive_find(archive, name))
             break;
         status = rp_archive_read_member(archive, name, (size_t)64 << 20, bytes, err);
@@ -109,7 +109,7 @@ static rp_status put_feeds(rp_recorder *r, rp_named *feed, size_t n, rp_error *e
         kept_feed *kept = &r->feed[i];
 
         if (strlen(feed[i].name) != RP_DIGEST_HEX - 1)
-            return rp_fail(err, RP_EFORMAT, "data/feeds.safetensors: a name is no digest");
+            return rp_fail(err, RP_EFORMAT, RP_FEEDS_MEMBER ": a name is no digest");
         memcpy(kept->name, feed[i].name, RP_DIGEST_HEX);
         kept->type = feed[i].type;
         kept->data = (void *)feed[i].data;
@@ -164,17 +164,17 @@ static rp_status take(rp_recorder *r, const rp_archive *archive, rp_error *err)
     rp_status status = take_programs(r, archive, &bytes, err);
 
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &bytes, err);
+        status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &bytes, err);
     if (status == RP_OK) {
         steps = bytes.size / RP_RECORD_SIZE;
         status = rp_recorder_continue(r, bytes.data, bytes.size, err);
     }
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "data/feeds.bin", SIZE_MAX / 2, &r->feed_order, err);
+        status = rp_archive_read_member(archive, RP_FEED_ORDER_MEMBER, SIZE_MAX / 2, &r->feed_order, err);
     if (status == RP_OK)
-        status = take_tensors(r, archive, "data/feeds.safetensors", true, steps, &bytes, err);
+        status = take_tensors(r, archive, RP_FEEDS_MEMBER, true, steps, &bytes, err);
     if (status == RP_OK)
-        status = take_tensors(r, archive, "weights/final.safetensors", false, steps, &bytes, err);
+        status = take_tensors(r, archive, RP_FINAL_MEMBER, false, steps, &bytes, err);
     if (status == RP_OK)
         status = take_checkpoints(r, archive, steps, &bytes, err);
     rp_buffer_free(&bytes);

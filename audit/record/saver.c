@@ -21,7 +21,7 @@ static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, c
     rp_buffer text = {0};
     rp_status status;
 
-    if (!json || json_object_set_new(json_object_get(json, "data"), "csv", json_string("data/raw.csv")) != 0) {
+    if (!json || json_object_set_new(json_object_get(json, "data"), "csv", json_string(RP_TABLE_MEMBER)) != 0) {
         json_decref(json);
         return rp_no_memory(err);
     }
@@ -50,7 +50,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
     if (status == RP_OK && options->withhold)
         status = rp_salt_open(&salt, options->withhold, err);
     if (status == RP_OK && options->withhold)
-        status = rp_salted_member(&identity.data, &salt, "data/raw.csv", &identity.data, err);
+        status = rp_salted_member(&identity.data, &salt, RP_TABLE_MEMBER, &identity.data, err);
     if (status == RP_OK)
         status = rp_resume_open(&s->resume, path, &identity, options->resume, force, err);
     if (status == RP_OK)

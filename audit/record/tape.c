@@ -84,7 +84,7 @@ static rp_status load_programs(rp_tape *tape, const rp_archive *archive, rp_erro
     rp_status status = RP_OK;
 
     while (tape->n_programs < 10000) {
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", tape->n_programs);
+        (void)rp_program_name(name, tape->n_programs);
         if (!rp_archive_find(archive, name))
             break;
         tape->n_programs++;
@@ -94,7 +94,7 @@ static rp_status load_programs(rp_tape *tape, const rp_archive *archive, rp_erro
     if (!tape->compiled || !tape->program)
         return rp_no_memory(err);
     for (size_t i = 0; i < tape->n_programs && status == RP_OK; i++) {
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
+        (void)rp_program_name(name, i);
         status = rp_archive_read_member(archive, name, (size_t)64 << 20, &bytes, err);
         if (status == RP_OK)
             status = rp_program_parse(&tape->program[i], bytes.data, bytes.size, name, err);
@@ -113,22 +113,21 @@ rp_status rp_tape_open(rp_tape **out, const rp_archive *archive, const rp_run_op
         return rp_no_memory(err);
     status = rp_run_new(&tape->run, options, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &tape->journal, err);
+        status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &tape->journal, err);
     if (status == RP_OK && tape->journal.size % RP_RECORD_SIZE != 0)
-        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: expected whole records of %d bytes", RP_RECORD_SIZE);
+        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
     if (status == RP_OK && tape->journal.size == 0)
-        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: no step is recorded");
+        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": no step is recorded");
     if (status == RP_OK)
-        status = load(tape, archive, "weights/init.safetensors", true, err);
-    if (status == RP_OK && rp_archive_find(archive, "data/tensors.safetensors"))
-        status = load(tape, archive, "data/tensors.safetensors", false, err);
+        status = load(tape, archive, RP_INIT_MEMBER, true, err);
+    if (status == RP_OK && rp_archive_find(archive, RP_TENSORS_MEMBER))
+        status = load(tape, archive, RP_TENSORS_MEMBER, false, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "data/feeds.bin", SIZE_MAX / 2, &tape->order, err);
+        status = rp_archive_read_member(archive, RP_FEED_ORDER_MEMBER, SIZE_MAX / 2, &tape->order, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, "data/feeds.safetensors", SIZE_MAX / 2, &tape->feed_bytes, err);
+        status = rp_archive_read_member(archive, RP_FEEDS_MEMBER, SIZE_MAX / 2, &tape->feed_bytes, err);
     if (status == RP_OK)
-        status = rp_safetensors_parse(&tape->feeds, tape->feed_bytes.data, tape->feed_bytes.size,
-                                      "data/feeds.safetensors", err);
+        status = rp_safetensors_parse(&tape->feeds, tape->feed_bytes.data, tape->feed_bytes.size, RP_FEEDS_MEMBER, err);
     if (status == RP_OK)
         status = load_programs(tape, archive, err);
     if (status != RP_OK)
@@ -163,7 +162,7 @@ static rp_status need_compiled(rp_tape *tape, uint32_t number, rp_error *err)
         return rp_no_memory(err);
     status = rp_run_compile(&tape->compiled[number], tape->run, copy, err);
     if (status == RP_EFORMAT || status == RP_ESHAPE)
-        return rp_fail_at(err, RP_EFORMAT, "run/programs/%04u.json", number);
+        return rp_fail_at(err, RP_EFORMAT, RP_PROGRAMS "%04u.json", number);
     if (status == RP_OK)
         tape->arena_bytes += rp_compiled_arena_bytes(tape->compiled[number]);
     return status;
@@ -177,19 +176,19 @@ static rp_status fill_feed(rp_tape *tape, rp_compiled *compiled, const rp_input 
     rp_type found;
 
     if (tape->order.size - tape->at < RP_DIGEST_SIZE)
-        return rp_fail(err, RP_EFORMAT, "data/feeds.bin: too short: feed %s of step %llu is missing", in->name,
+        return rp_fail(err, RP_EFORMAT, RP_FEED_ORDER_MEMBER ": too short: feed %s of step %llu is missing", in->name,
                        (unsigned long long)rp_run_steps(tape->run));
     rp_hex(name, tape->order.data + tape->at, RP_DIGEST_SIZE);
     tape->at += RP_DIGEST_SIZE;
     feed = rp_safetensors_find(tape->feeds, name);
     if (!feed)
-        return rp_fail(err, RP_EFORMAT, "data/feeds.safetensors: feed %s of step %llu, digest %s, is missing", in->name,
+        return rp_fail(err, RP_EFORMAT, RP_FEEDS_MEMBER ": feed %s of step %llu, digest %s, is missing", in->name,
                        (unsigned long long)rp_run_steps(tape->run), name);
     found = (rp_type){.dtype = feed->dtype, .rank = feed->rank};
     memcpy(found.shape, feed->shape, sizeof found.shape);
     if (!rp_type_equal(&found, type))
-        return rp_fail(err, RP_EFORMAT, "data/feeds.safetensors: feed %s of step %llu has another shape or dtype",
-                       in->name, (unsigned long long)rp_run_steps(tape->run));
+        return rp_fail(err, RP_EFORMAT, RP_FEEDS_MEMBER ": feed %s of step %llu has another shape or dtype", in->name,
+                       (unsigned long long)rp_run_steps(tape->run));
     rp_to_host(rp_compiled_feed(compiled, in->name), feed->data, feed->dtype, rp_type_count(type));
     return RP_OK;
 }
@@ -199,7 +198,7 @@ static rp_status record_of(const rp_tape *tape, uint64_t step, rp_record *record
 {
     if (!rp_record_read(record, tape->journal.data + step * RP_RECORD_SIZE) || record->step != step ||
         record->program >= tape->n_programs)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is malformed", (unsigned long long)step);
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed", (unsigned long long)step);
     return RP_OK;
 }
 
@@ -219,7 +218,7 @@ rp_status rp_tape_restore(rp_tape *tape, uint64_t step, const rp_named *state, s
             tape->at += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
     }
     if (status == RP_OK && tape->at > tape->order.size)
-        status = rp_fail(err, RP_EFORMAT, "data/feeds.bin: too short for %llu steps", (unsigned long long)step);
+        status = rp_fail(err, RP_EFORMAT, RP_FEED_ORDER_MEMBER ": too short for %llu steps", (unsigned long long)step);
     return status == RP_OK ? rp_run_restore(tape->run, step, state, n, err) : status;
 }
 
@@ -237,7 +236,8 @@ rp_status rp_tape_check_feeds(const rp_tape *tape, rp_error *err)
             wanted += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
     }
     if (status == RP_OK && wanted != tape->order.size)
-        status = rp_fail(err, RP_EBITS, "data/feeds.bin: %zu bytes, but the steps take %zu", tape->order.size, wanted);
+        status = rp_fail(err, RP_EBITS, RP_FEED_ORDER_MEMBER ": %zu bytes, but the steps take %zu", tape->order.size,
+                         wanted);
     for (size_t at = 0; status == RP_OK && at + RP_DIGEST_SIZE <= tape->order.size; at += RP_DIGEST_SIZE) {
         char name[RP_DIGEST_HEX];
         const rp_safetensor *feed;
@@ -249,9 +249,8 @@ rp_status rp_tape_check_feeds(const rp_tape *tape, rp_error *err)
     }
     for (size_t i = 0; i < tape->feeds->count && status == RP_OK; i++)
         if (!used[i])
-            status =
-                rp_fail(err, RP_EBITS, "data/feeds.safetensors: tensor %.64s: in the archive, but no step takes it",
-                        tape->feeds->tensor[i].name);
+            status = rp_fail(err, RP_EBITS, RP_FEEDS_MEMBER ": tensor %.64s: in the archive, but no step takes it",
+                             tape->feeds->tensor[i].name);
     rp_free(used);
     return status;
 }
@@ -299,7 +298,7 @@ rp_status rp_add_data_tensors(rp_archive_writer *writer, const rp_run *run, rp_e
     if (n)
         status = rp_safetensors_write(&file, tensor, n, NULL, 0, err);
     if (n && status == RP_OK)
-        status = rp_archive_writer_add(writer, "data/tensors.safetensors", file.data, file.size, err);
+        status = rp_archive_writer_add(writer, RP_TENSORS_MEMBER, file.data, file.size, err);
     rp_buffer_free(&file);
     rp_free(tensor);
     return status;

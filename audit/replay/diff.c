@@ -111,7 +111,7 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
     from = rp_run_steps(rp_driver_run(s->driver));
     status = rp_run_observe(rp_driver_run(s->driver), (rp_observer){on_step, s}, err);
     if (status == RP_OK && s->step >= rp_driver_total(s->driver))
-        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but the run ends before it",
+        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but the run ends before it",
                          (unsigned long long)s->step);
     state = rp_run_states(rp_driver_run(s->driver), &n);
     if (status == RP_OK && s->step == from)
@@ -142,7 +142,7 @@ static void compare_members(const side *s, const side *other, bool other_only, r
     for (size_t i = 1; i < rp_archive_member_count(s->archive); i++) {
         const char *name = rp_archive_member(s->archive, i)->name;
 
-        if (strcmp(name, "run/recipe.json") == 0 || strncmp(name, "signatures/", 11) == 0)
+        if (strcmp(name, RP_RECIPE_MEMBER) == 0 || (rp_member_rank_of(name) == RP_RANK_SIGNATURE))
             continue;
         if (!rp_archive_find(other->archive, name))
             rp_buffer_printf(out, "member    %s only in %s\n", name, s->label);
@@ -189,10 +189,10 @@ static void compare_json(const char *path, const json_t *a, const json_t *b, rp_
 static rp_status compare_recipes(const side *a, const side *b, rp_buffer *out, rp_error *err)
 {
     json_t *x = NULL, *y = NULL;
-    rp_status status = rp_archive_read_json(a->archive, "run/recipe.json", (size_t)1 << 20, &x, err);
+    rp_status status = rp_archive_read_json(a->archive, RP_RECIPE_MEMBER, &x, err);
 
     if (status == RP_OK)
-        status = rp_archive_read_json(b->archive, "run/recipe.json", (size_t)1 << 20, &y, err);
+        status = rp_archive_read_json(b->archive, RP_RECIPE_MEMBER, &y, err);
     if (status == RP_OK)
         compare_json("", x, y, out);
     json_decref(x);
@@ -364,15 +364,15 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
         rp_buffer_text(out, "kind      one is a run of a recipe, the other of the C API\n");
         return RP_OK;
     }
-    if (rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE && !same_member(a, b, "run/recipe.json"))
+    if (rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE && !same_member(a, b, RP_RECIPE_MEMBER))
         status = compare_recipes(a, b, out, err);
     compare_members(a, b, false, out);
     compare_members(b, a, true, out);
     compare_salts(a, b, out);
     if (status == RP_OK)
-        status = rp_archive_read_member(a->archive, "run/journal.bin", SIZE_MAX / 2, &a->journal, err);
+        status = rp_archive_read_member(a->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &a->journal, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(b->archive, "run/journal.bin", SIZE_MAX / 2, &b->journal, err);
+        status = rp_archive_read_member(b->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &b->journal, err);
     if (status == RP_OK)
         status = rp_diff_journals(a, b, options, out, &look, err);
     return status == RP_OK && look ? compare_step(a, b, options, out, err) : status;

@@ -52,7 +52,7 @@ static rp_status name_field(const side *a, const side *b, size_t at, bool states
 
     if (!rp_record_read(&x, a->journal.data + at * RP_RECORD_SIZE) ||
         !rp_record_read(&y, b->journal.data + at * RP_RECORD_SIZE) || x.step != at || y.step != at)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at);
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is malformed", at);
     *field = field_that_differs(&x, &y, !a->bound_apart, states);
     return RP_OK;
 }
@@ -199,7 +199,7 @@ static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_
         bool same = true;
 
         if (i >= rp_driver_total(a->driver) || i >= rp_driver_total(b->driver))
-            status = rp_fail(err, RP_EFORMAT, "run/journal.bin: has a record of step %llu, but a run ends before it",
+            status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but a run ends before it",
                              (unsigned long long)i);
         if (status == RP_OK)
             status = rp_driver_step(a->driver, err);

@@ -32,14 +32,14 @@ static void scorer_free(scorer *s)
 static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
 {
     json_t *recipe = NULL, *schema = NULL;
-    rp_status status = rp_archive_read_json(archive, "run/recipe.json", (size_t)1 << 20, &recipe, err);
+    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &recipe, err);
 
     if (status == RP_OK)
-        status = rp_recipe_from_json(&s->recipe, recipe, "run/recipe.json", err);
+        status = rp_recipe_from_json(&s->recipe, recipe, RP_RECIPE_MEMBER, err);
     if (status == RP_OK)
-        status = rp_archive_read_json(archive, "data/schema.json", (size_t)64 << 20, &schema, err);
+        status = rp_archive_read_json(archive, RP_SCHEMA_MEMBER, &schema, err);
     if (status == RP_OK)
-        status = rp_schema_from_json(&s->schema, schema, "data/schema.json", err);
+        status = rp_schema_from_json(&s->schema, schema, RP_SCHEMA_MEMBER, err);
     if (status == RP_OK)
         status = rp_model_init(&s->model, s->recipe, s->schema->features, s->schema->classes, err);
     json_decref(recipe);
@@ -49,7 +49,7 @@ static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
 
 static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *err)
 {
-    static const char member[] = "weights/final.safetensors";
+    static const char member[] = RP_FINAL_MEMBER;
     rp_status status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &s->weight_bytes, err);
 
     if (status == RP_OK)

@@ -41,7 +41,7 @@ rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *reco
     if (rp_driver_state_period(driver) == 1)
         return RP_OK;
     if (!recorded || strlen(recorded) != RP_DIGEST_HEX - 1)
-        return rp_fail(err, RP_EFORMAT, "manifest.json: run.final_state: expected 64 hex digits");
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.final_state: expected 64 hex digits");
     status = rp_recorder_final_state(recorder, &digest, err);
     if (status != RP_OK)
         return status;
@@ -77,7 +77,7 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
     for (size_t i = 1; i <= count && status == RP_OK; i++) {
         const rp_member *expected = rp_archive_member(archive, i % count), *found;
 
-        if (strncmp(expected->name, "signatures/", 11) == 0)
+        if (rp_member_rank_of(expected->name) == RP_RANK_SIGNATURE)
             continue;
         found = rp_archive_writer_find(writer, expected->name);
         if (!found)
@@ -100,7 +100,7 @@ static rp_replay_scope full_scope(const rp_driver *driver, const rp_archive *arc
         .mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
 
     for (size_t i = 0; i < rp_archive_member_count(archive); i++)
-        segments += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
+        segments += rp_member_rank_of(rp_archive_member(archive, i)->name) == RP_RANK_CHECKPOINT;
     scope.segments = scope.segments_total = segments;
     return scope;
 }
@@ -196,13 +196,13 @@ static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_err
     rp_buffer journal = {0};
     char found[RP_DIGEST_HEX];
     rp_digest root;
-    rp_status status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &journal, err);
+    rp_status status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
 
     if (status == RP_OK && journal.size % RP_RECORD_SIZE != 0)
-        status = rp_fail(err, RP_EFORMAT, "run/journal.bin: expected whole records of %d bytes", RP_RECORD_SIZE);
+        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
     if (status == RP_OK && (journal.size / RP_RECORD_SIZE != total ||
                             json_integer_value(json_object_get(run, "steps")) != (json_int_t)total))
-        status = rp_fail(err, RP_EBITS, "run/journal.bin: %zu records, manifest %lld, but the run has %llu steps",
+        status = rp_fail(err, RP_EBITS, RP_JOURNAL_MEMBER ": %zu records, manifest %lld, but the run has %llu steps",
                          journal.size / RP_RECORD_SIZE, (long long)json_integer_value(json_object_get(run, "steps")),
                          (unsigned long long)total);
     if (status == RP_OK)
@@ -212,7 +212,7 @@ static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_err
         return status;
     rp_digest_hex(found, &root);
     if (!recorded || strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, "manifest.json: run.journal_root is %.64s, but the records have %s",
+        return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.journal_root is %.64s, but the records have %s",
                        recorded ? recorded : "missing", found);
     return RP_OK;
 }
@@ -289,7 +289,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     for (size_t i = 0; status == RP_OK && i < rp_archive_writer_member_count(writer); i++) {
         const rp_member *made = rp_archive_writer_member(writer, i),
                         *expected = rp_archive_find(part->archive, made->name);
-        const bool final = strcmp(made->name, "weights/final.safetensors") == 0;
+        const bool final = strcmp(made->name, RP_FINAL_MEMBER) == 0;
 
         /* compared where the last step was made, by whichever worker; this driver's run may stand elsewhere */
         if (final) {

@@ -43,7 +43,7 @@ static rp_status add_programs(rp_recorder *recorder, const rp_archive *archive, 
     for (size_t i = 0; i < 10000 && status == RP_OK; i++) {
         char name[RP_MEMBER_NAME];
 
-        (void)snprintf(name, sizeof name, "run/programs/%04zu.json", i);
+        (void)rp_program_name(name, i);
         if (!rp_archive_find(archive, name))
             break;
         status = rp_archive_read_member(archive, name, (size_t)64 << 20, &text, err);
@@ -81,7 +81,7 @@ static rp_status compare_with_record(const worker *w, uint64_t steps, const char
         return RP_OK;
     if (steps > journal->size / RP_RECORD_SIZE ||
         !rp_record_read(&record, journal->data + (steps - 1) * RP_RECORD_SIZE) || record.step != steps - 1)
-        return rp_fail(err, RP_EFORMAT, "run/journal.bin: record %llu is missing or malformed",
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is missing or malformed",
                        (unsigned long long)steps - 1);
     status = rp_recorder_final_state(w->recorder, &digest, err);
     if (status != RP_OK || rp_digest_equal(&digest, &record.states))
@@ -140,11 +140,11 @@ static rp_status compare_at(const worker *w, uint64_t steps, rp_error *err)
     rp_status status = RP_OK;
 
     if (steps == 1 && recipe)
-        status = compare_states(part->archive, "weights/init.safetensors", run, false, err);
+        status = compare_states(part->archive, RP_INIT_MEMBER, run, false, err);
     if (status == RP_OK && steps == part->segments.total) {
         status = rp_replay_final_state(w->driver, w->recorder, part->archive, err);
         if (status == RP_OK)
-            status = compare_states(part->archive, "weights/final.safetensors", run, !recipe, err);
+            status = compare_states(part->archive, RP_FINAL_MEMBER, run, !recipe, err);
     } else if (status == RP_OK && steps % part->segments.period == 0) {
         status = compare_states(part->archive, rp_checkpoint_name(member, steps), run, true, err);
     }
@@ -231,7 +231,7 @@ static rp_status evaluate(worker *w, rp_error *err)
     rp_status status = rp_driver_restore_final(w->driver, archive, err);
 
     if (status == RP_OK)
-        status = compare_states(archive, "weights/final.safetensors", rp_driver_run(w->driver), false, err);
+        status = compare_states(archive, RP_FINAL_MEMBER, rp_driver_run(w->driver), false, err);
     rp_recorder_forget_states(w->recorder);
     while (status == RP_OK && rp_run_steps(rp_driver_run(w->driver)) < rp_driver_total(w->driver))
         status = rp_driver_step(w->driver, err);

@@ -14,12 +14,12 @@ static rp_status count_programs(size_t *programs, const rp_archive *archive, rp_
 {
     rp_buffer journal = {0};
     rp_record record;
-    rp_status status = rp_archive_read_member(archive, "run/journal.bin", SIZE_MAX / 2, &journal, err);
+    rp_status status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
 
     *programs = 0;
     for (size_t at = 0; status == RP_OK && at + RP_RECORD_SIZE <= journal.size; at += RP_RECORD_SIZE) {
         if (!rp_record_read(&record, journal.data + at))
-            status = rp_fail(err, RP_EFORMAT, "run/journal.bin: record %zu is malformed", at / RP_RECORD_SIZE);
+            status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is malformed", at / RP_RECORD_SIZE);
         else if (record.program >= *programs)
             *programs = (size_t)record.program + 1;
     }
@@ -30,20 +30,20 @@ static rp_status count_programs(size_t *programs, const rp_archive *archive, rp_
 /* Members that a recorder makes step by step. Checkpoints are those of the segments, which have been counted. */
 static bool is_recorders(const char *name, size_t programs, bool recipe)
 {
-    static const char *const api[] = {"data/feeds.safetensors", "data/feeds.bin"};
-    static const char folder[] = "run/programs/";
+    static const char *const api[] = {RP_FEEDS_MEMBER, RP_FEED_ORDER_MEMBER};
+    static const char folder[] = RP_PROGRAMS;
     char again[RP_MEMBER_NAME];
     size_t number;
 
-    if (strcmp(name, "run/journal.bin") == 0 || strcmp(name, "weights/init.safetensors") == 0 ||
-        strncmp(name, "checkpoints/", 12) == 0)
+    if (strcmp(name, RP_JOURNAL_MEMBER) == 0 || strcmp(name, RP_INIT_MEMBER) == 0 ||
+        rp_member_rank_of(name) == RP_RANK_CHECKPOINT)
         return true;
     for (size_t i = 0; i < sizeof api / sizeof *api && !recipe; i++)
         if (strcmp(name, api[i]) == 0)
             return true;
     if (strncmp(name, folder, sizeof folder - 1) != 0 || sscanf(name + sizeof folder - 1, "%zu", &number) != 1)
         return false;
-    (void)snprintf(again, sizeof again, "run/programs/%04zu.json", number);
+    (void)rp_program_name(again, number);
     return strcmp(again, name) == 0 && number < programs;
 }
 
@@ -60,7 +60,7 @@ static rp_status compare_names(const rp_archive *archive, const rp_driver *drive
         const char *name =
             i < members ? rp_archive_member(archive, i)->name : rp_archive_withheld(archive, i - members);
 
-        if (rp_member_rank(name) != rp_member_rank(RP_RUN_STATEMENT) && !is_recorders(name, programs, recipe) &&
+        if (rp_member_rank_of(name) != RP_RANK_SIGNATURE && !is_recorders(name, programs, recipe) &&
             !rp_archive_writer_find(writer, name))
             status = rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", name);
     }
@@ -88,10 +88,10 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
         return rp_no_memory(err);
     json_object_foreach (run, key, value)
         if (!json_equal(json_object_get(recorded, key), value))
-            return rp_fail(err, RP_EBITS, "manifest.json: run.%s is not what the replay makes", key);
+            return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s is not what the replay makes", key);
     json_object_foreach (recorded, key, value)
         if (!json_object_get(run, key))
-            return rp_fail(err, RP_EBITS, "manifest.json: run.%s: in the archive, but not made by the replay", key);
+            return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s: in the archive, but not made by the replay", key);
     return RP_OK;
 }
 

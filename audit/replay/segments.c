@@ -27,17 +27,17 @@ rp_status rp_segments_of(rp_segments *out, const rp_archive *archive, uint64_t t
     if (status != RP_OK)
         return status;
     for (size_t i = 0; i < rp_archive_member_count(archive); i++)
-        present += strncmp(rp_archive_member(archive, i)->name, "checkpoints/", 12) == 0;
+        present += rp_member_rank_of(rp_archive_member(archive, i)->name) == RP_RANK_CHECKPOINT;
     /* members are at most 65,536, so a run with more segments than that lacks a checkpoint */
     *out = (rp_segments){total, period ? period : total, present + 1};
     for (size_t i = 1; i < out->count; i++)
         if (i > (total - 1) / out->period || !rp_archive_find(archive, rp_checkpoint_name(name, i * out->period)))
             return rp_fail(err, RP_EFORMAT,
-                           "checkpoints/: %zu members, but they are not those after every %llu of %llu steps", present,
-                           (unsigned long long)out->period, (unsigned long long)total);
+                           RP_CHECKPOINTS ": %zu members, but they are not those after every %llu of %llu steps",
+                           present, (unsigned long long)out->period, (unsigned long long)total);
     if (period && (total - 1) / period != present)
-        return rp_fail(err, RP_EFORMAT, "checkpoints/: %zu members, expected %llu, one after every %llu of %llu steps",
-                       present, (unsigned long long)((total - 1) / period), (unsigned long long)period,
-                       (unsigned long long)total);
+        return rp_fail(
+            err, RP_EFORMAT, RP_CHECKPOINTS ": %zu members, expected %llu, one after every %llu of %llu steps", present,
+            (unsigned long long)((total - 1) / period), (unsigned long long)period, (unsigned long long)total);
     return RP_OK;
 }

@@ -10,8 +10,6 @@
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
 
-static const size_t recipe_limit = (size_t)1 << 20, json_limit = (size_t)64 << 20;
-
 bool rp_report_fatal(rp_status status)
 {
     return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH || status == RP_EFPENV;
@@ -33,11 +31,11 @@ static rp_status read_recipe(rp_report_view *r, rp_error *err)
     rp_error *problem = &r->problem.recipe;
     rp_status status;
 
-    if (!rp_archive_find(r->archive, "run/recipe.json"))
+    if (!rp_archive_find(r->archive, RP_RECIPE_MEMBER))
         return RP_OK;
-    status = rp_archive_read_json(r->archive, "run/recipe.json", recipe_limit, &json, problem);
+    status = rp_archive_read_json(r->archive, RP_RECIPE_MEMBER, &json, problem);
     if (status == RP_OK)
-        status = rp_recipe_from_json(&r->recipe, json, "run/recipe.json", problem);
+        status = rp_recipe_from_json(&r->recipe, json, RP_RECIPE_MEMBER, problem);
     json_decref(json);
     return settle(status, problem, err);
 }
@@ -48,11 +46,11 @@ static rp_status read_schema(rp_report_view *r, rp_error *err)
     rp_error *problem = &r->problem.schema;
     rp_status status;
 
-    if (!rp_archive_find(r->archive, "data/schema.json"))
+    if (!rp_archive_find(r->archive, RP_SCHEMA_MEMBER))
         return RP_OK;
-    status = rp_archive_read_json(r->archive, "data/schema.json", json_limit, &json, problem);
+    status = rp_archive_read_json(r->archive, RP_SCHEMA_MEMBER, &json, problem);
     if (status == RP_OK)
-        status = rp_schema_from_json(&r->schema, json, "data/schema.json", problem);
+        status = rp_schema_from_json(&r->schema, json, RP_SCHEMA_MEMBER, problem);
     json_decref(json);
     return settle(status, problem, err);
 }
@@ -78,9 +76,9 @@ static rp_status read_metrics(rp_report_view *r, rp_error *err)
 {
     rp_status status;
 
-    if (!rp_archive_find(r->archive, "outputs/metrics.json"))
+    if (!rp_archive_find(r->archive, RP_METRICS_MEMBER))
         return RP_OK;
-    status = rp_archive_read_json(r->archive, "outputs/metrics.json", json_limit, &r->metrics, &r->problem.metrics);
+    status = rp_archive_read_json(r->archive, RP_METRICS_MEMBER, &r->metrics, &r->problem.metrics);
     return settle(status, &r->problem.metrics, err);
 }
 
@@ -96,7 +94,7 @@ static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
     size_t n = bytes->size / RP_RECORD_SIZE;
 
     if (bytes->size % RP_RECORD_SIZE || n == 0)
-        return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: %zu bytes are not records of %d bytes",
+        return rp_fail(&r->problem.journal, RP_EFORMAT, RP_JOURNAL_MEMBER ": %zu bytes are not records of %d bytes",
                        bytes->size, (int)RP_RECORD_SIZE);
     r->loss = rp_reallocarray(NULL, n, sizeof *r->loss);
     r->program = rp_reallocarray(NULL, n, sizeof *r->program);
@@ -106,7 +104,7 @@ static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
         rp_record record;
 
         if (!rp_record_read(&record, bytes->data + i * RP_RECORD_SIZE) || record.step != i)
-            return rp_fail(&r->problem.journal, RP_EFORMAT, "run/journal.bin: record %zu is not well formed", i);
+            return rp_fail(&r->problem.journal, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is not well formed", i);
         r->loss[i] = loss_of(&record);
         r->program[i] = record.program;
     }
@@ -120,9 +118,9 @@ static rp_status read_journal(rp_report_view *r, rp_error *err)
     json_int_t training = json_integer_value(json_object_get(rp_archive_manifest(r->archive)->run, "training_steps"));
     rp_status status;
 
-    if (!rp_archive_find(r->archive, "run/journal.bin"))
+    if (!rp_archive_find(r->archive, RP_JOURNAL_MEMBER))
         return RP_OK;
-    status = rp_archive_read_member(r->archive, "run/journal.bin", SIZE_MAX / 2, &bytes, &r->problem.journal);
+    status = rp_archive_read_member(r->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &bytes, &r->problem.journal);
     if (status == RP_OK)
         status = take_records(r, &bytes);
     if (status == RP_OK && r->recipe && training > 0 && (uint64_t)training < r->steps)

@@ -56,7 +56,7 @@ static rp_status count_groups(rp_report_view *r, const rp_target *target, const 
 
 static rp_status count_classes(rp_report_view *r, rp_error *err)
 {
-    rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = "data/raw.csv", .err = err};
+    rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = RP_TABLE_MEMBER, .err = err};
     rp_target target = {0};
     int64_t *fold = rp_calloc(r->data.table->rows, sizeof *fold);
     rp_status status = fold ? rp_target_read(&cells, target_column(r->schema), &target) : rp_no_memory(err);
@@ -72,7 +72,7 @@ static rp_status count_classes(rp_report_view *r, rp_error *err)
 
 rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
 {
-    static const char member[] = "data/raw.csv";
+    static const char member[] = RP_TABLE_MEMBER;
     rp_buffer csv = {0};
     rp_status status;
 
@@ -329,13 +329,13 @@ static void put_split(rp_report_view *r)
 
 static void put_facts(rp_report_view *r)
 {
-    const rp_member *csv = rp_archive_find(r->archive, "data/raw.csv");
+    const rp_member *csv = rp_archive_find(r->archive, RP_TABLE_MEMBER);
     rp_buffer *out = r->out;
 
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     if (csv) {
         rp_html_row_open(out, "File");
-        rp_buffer_text(out, "data/raw.csv in the archive, ");
+        rp_buffer_text(out, RP_TABLE_MEMBER " in the archive, ");
         rp_html_count(out, csv->size);
         rp_buffer_text(out, " bytes");
         rp_html_row_close(out);
@@ -368,8 +368,8 @@ static void put_api_data(rp_report_view *r)
                    "members:</p>\n<table class=\"facts\">\n<tbody>\n");
     for (size_t i = 0; i < rp_archive_member_count(r->archive); i++) {
         const rp_member *member = rp_archive_member(r->archive, i);
-        bool bound = strcmp(member->name, "data/tensors.safetensors") == 0;
-        bool feeds = strcmp(member->name, "data/feeds.safetensors") == 0;
+        bool bound = strcmp(member->name, RP_TENSORS_MEMBER) == 0;
+        bool feeds = strcmp(member->name, RP_FEEDS_MEMBER) == 0;
 
         if (!bound && !feeds)
             continue;

@@ -177,7 +177,7 @@ void rp_report_digests(rp_report_view *r)
 /* By who made the run, or later by somebody who vouches for it: verify then wants a key. */
 static bool is_signed(const rp_report_view *r)
 {
-    static const char endorsement[] = "signatures/endorsement-";
+    static const char endorsement[] = RP_SIGNATURES "endorsement-";
     bool found = rp_archive_find(r->archive, RP_RUN_STATEMENT) != NULL;
 
     for (size_t i = 0; i < rp_archive_member_count(r->archive) && !found; i++)

@@ -175,7 +175,7 @@ static void put_tensors(rp_report_view *r, const rp_safetensors *file)
 
 static rp_status put_weights(rp_report_view *r, rp_error *err)
 {
-    static const char member[] = "weights/final.safetensors";
+    static const char member[] = RP_FINAL_MEMBER;
     rp_buffer bytes = {0};
     rp_safetensors *file = NULL;
     rp_error problem = {0};
@@ -201,7 +201,7 @@ static rp_status put_weights(rp_report_view *r, rp_error *err)
 
 static bool is_program(const rp_member *member)
 {
-    return strncmp(member->name, "run/programs/", 13) == 0;
+    return rp_member_rank_of(member->name) == RP_RANK_PROGRAM;
 }
 
 static uint64_t steps_of(const rp_report_view *r, size_t program)

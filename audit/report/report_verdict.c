@@ -168,8 +168,8 @@ static rp_status put_statements(rp_report_view *r, rp_error *err)
         for (size_t i = 0; i < n && status == RP_OK; i++) {
             const rp_member *member = rp_archive_member(r->archive, i);
 
-            if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) ||
-                is_counted(r, member) == (others != 0) || all[others]++ >= (others ? OTHERS_MAX : COUNTED_MAX))
+            if (rp_member_rank_of(member->name) != RP_RANK_SIGNATURE || is_counted(r, member) == (others != 0) ||
+                all[others]++ >= (others ? OTHERS_MAX : COUNTED_MAX))
                 continue;
             if (shown[0] + shown[1] == 0)
                 rp_html_table(r->out, "statements", NULL, "What it states|Signature");

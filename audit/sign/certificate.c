@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading and writing a signer's certificates, and putting them into archives. */
+ * Reading and writing a signer's certificates. */
 #include "audit/sign/certificate.h"
 
 #include <openssl/err.h>
@@ -7,26 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/archive/archive.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "rp/trust.h"
-
-enum { SHORT_ID = 16 };
-static const char prefix[] = "signatures/", suffix[] = ".x509.pem";
-
-void rp_certificate_member(char out[RP_MEMBER_NAME], const char *key_id)
-{
-    (void)snprintf(out, RP_MEMBER_NAME, "%s%.16s%s", prefix, key_id, suffix);
-}
-
-bool rp_certificate_member_valid(const char *member)
-{
-    const char *id = member + sizeof prefix - 1;
-
-    return strncmp(member, prefix, sizeof prefix - 1) == 0 && strspn(id, "0123456789abcdef") == SHORT_ID &&
-           strcmp(id + SHORT_ID, suffix) == 0;
-}
 
 /* Each is another than those before it, and the one before it names it as its issuer. */
 static const char *link_fault(const STACK_OF(X509) * chain, X509 *next)
@@ -137,7 +120,7 @@ rp_status rp_certificate_write(rp_buffer *out, const rp_certificate *certificate
 
 /* ---- from files ---- */
 
-static rp_status load(rp_certificate *out, rp_buffer *text, const char *path, rp_error *err)
+rp_status rp_certificate_load(rp_certificate *out, rp_buffer *text, const char *path, rp_error *err)
 {
     rp_buffer file = {0};
     rp_status status = rp_file_read(path, RP_CERTIFICATE_LIMIT, &file, err);
@@ -157,32 +140,13 @@ rp_status rp_key_load_certificates(rp_key *key, const char *path, rp_error *err)
 {
     rp_certificate certificate;
     rp_buffer text = {0};
-    rp_status status = load(&certificate, &text, path, err);
+    rp_status status = rp_certificate_load(&certificate, &text, path, err);
 
     if (status == RP_OK && strcmp(rp_key_id(certificate.key), rp_key_id(key)) != 0)
         status = rp_fail(err, RP_EARG, "%s: the first certificate is of key %s, the signing key is %s", path,
                          rp_key_id(certificate.key), rp_key_id(key));
     if (status == RP_OK)
         rp_key_set_certificates(key, &text);
-    rp_certificate_clear(&certificate);
-    rp_buffer_free(&text);
-    return status;
-}
-
-rp_status rp_archive_add_certificates(const char *archive, const char *path, bool force, char member[RP_MEMBER_NAME],
-                                      rp_error *err)
-{
-    rp_certificate certificate;
-    char name[RP_MEMBER_NAME];
-    rp_buffer text = {0};
-    rp_status status = load(&certificate, &text, path, err);
-
-    if (status == RP_OK) {
-        rp_certificate_member(name, rp_key_id(certificate.key));
-        status = rp_archive_add_statement(archive, name, text.data, text.size, force, err);
-    }
-    if (status == RP_OK && member != NULL)
-        memcpy(member, name, sizeof name);
     rp_certificate_clear(&certificate);
     rp_buffer_free(&text);
     return status;

@@ -6,20 +6,8 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "audit/archive/archive.h"
 #include "base/memory.h"
 #include "base/text.h"
-
-static const char prefix[] = "signatures/", suffix[] = ".dsse.json";
-enum { PREFIX = sizeof prefix - 1, SUFFIX = sizeof suffix - 1 };
-
-bool rp_statement_name_valid(const char *member)
-{
-    size_t length = strlen(member);
-
-    return rp_member_name_valid(member) && length > PREFIX + SUFFIX && strncmp(member, prefix, PREFIX) == 0 &&
-           strcmp(member + length - SUFFIX, suffix) == 0 && strchr(member + PREFIX, '/') == NULL;
-}
 
 /* DSSE v1: the bytes that are signed. */
 static rp_status pre_authentication(rp_buffer *out, const void *payload, size_t size, rp_error *err)
@@ -48,9 +36,9 @@ static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp
 static rp_status payload_write(rp_buffer *out, const char *archive_id, const char *predicate_type,
                                const json_t *predicate, rp_error *err)
 {
-    json_t *json =
-        json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", (json_t *)predicate,
-                  "predicateType", predicate_type, "subject", "digest", "sha256", archive_id, "name", RP_MANIFEST_NAME);
+    json_t *json = json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
+                             (json_t *)predicate, "predicateType", predicate_type, "subject", "digest", "sha256",
+                             archive_id, "name", RP_STATEMENT_SUBJECT);
     rp_status status;
 
     if (json == NULL)
@@ -225,8 +213,8 @@ static rp_status read_statement(rp_statement *out, const char *where, rp_error *
         strlen(out->predicate_type) > RP_PREDICATE_TYPE_LIMIT)
         return malformed(err, where, "the payload is not an in-toto Statement v1");
     if (json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1 || name == NULL ||
-        strcmp(name, RP_MANIFEST_NAME) != 0 || out->subject == NULL || !rp_unhex(bytes, sizeof bytes, out->subject))
-        return malformed(err, where, "its one subject is not " RP_MANIFEST_NAME " with a SHA-256");
+        strcmp(name, RP_STATEMENT_SUBJECT) != 0 || out->subject == NULL || !rp_unhex(bytes, sizeof bytes, out->subject))
+        return malformed(err, where, "its one subject is not " RP_STATEMENT_SUBJECT " with a SHA-256");
     return RP_OK;
 }
 

@@ -8,14 +8,12 @@
 #include "base/json.h"
 
 #define RP_PAYLOAD_TYPE "application/vnd.in-toto+json"
+#define RP_STATEMENT_SUBJECT "manifest.json" /* what every statement is about, by its SHA-256 */
 #define RP_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define RP_PROVENANCE_TYPE "https://slsa.dev/provenance/v1"
 
 /* An envelope's payload may be larger than a statement's: oms.h lists every member in one. */
 enum { RP_PREDICATE_TYPE_LIMIT = 1023, RP_STATEMENT_LIMIT = 1 << 20, RP_ENVELOPE_LIMIT = 24 << 20 };
-
-/* signatures/NAME.dsse.json, NAME without a further slash. */
-bool rp_statement_name_valid(const char *member);
 
 /* Appends the envelope. archive_id: 64 hex digits. predicate: an object, borrowed. */
 rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,

@@ -46,7 +46,7 @@ static rp_status read_statement(rp_claim *out, const rp_archive *archive, const 
 rp_status rp_archive_claim(const rp_archive *archive, const rp_member *member, rp_claim *out, rp_error *err)
 {
     *out = (rp_claim){.kind = NULL};
-    if (strncmp(member->name, "signatures/", strlen("signatures/")) != 0)
+    if (rp_member_rank_of(member->name) != RP_RANK_SIGNATURE)
         return RP_OK;
     out->kind = kind_by_name(member->name);
     return out->kind != NULL ? RP_OK : read_statement(out, archive, member, err);

@@ -38,7 +38,7 @@ static rp_status list_members(listing *out, const rp_member *member, size_t memb
     if (out->at == NULL)
         return rp_no_memory(err);
     for (size_t i = 0; i < members; i++)
-        if (rp_member_rank(member[i].name) != rp_member_rank(RP_OMS_BUNDLE))
+        if (rp_member_rank_of(member[i].name) != RP_RANK_SIGNATURE)
             out->at[out->count++] = &member[i];
     qsort(out->at, out->count, sizeof *out->at, by_path);
     return RP_OK;

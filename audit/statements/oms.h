@@ -8,7 +8,6 @@
 #include "audit/sign/dsse.h"
 #include "audit/archive/manifest.h"
 
-#define RP_OMS_BUNDLE "signatures/model.sigstore.json"
 #define RP_OMS_TYPE "https://model_signing/signature/v1.0"
 
 /* Above what a full archive needs: 65,536 members of 209 bytes each, in base64. */

@@ -39,13 +39,13 @@ void rp_statement_member(char out[RP_MEMBER_NAME], rp_statement_kind kind, const
         if (later[i].kind == kind)
             name = later[i].name;
     rp_digest_hex(hex, body);
-    (void)snprintf(out, RP_MEMBER_NAME, "signatures/%s-%.16s-%.16s.dsse.json", name, key_id, hex);
+    (void)snprintf(out, RP_MEMBER_NAME, RP_SIGNATURES "%s-%.16s-%.16s.dsse.json", name, key_id, hex);
 }
 
 /* Whether the name is one of a kind: signatures/KIND-... */
 static bool has_kind(const char *member, const char *kind)
 {
-    const char *name = member + strlen("signatures/");
+    const char *name = member + strlen(RP_SIGNATURES);
     size_t length = strlen(kind);
 
     return strncmp(name, kind, length) == 0 && name[length] == '-' &&

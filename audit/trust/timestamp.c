@@ -12,42 +12,6 @@
 #include "audit/sign/dsse.h"
 #include "base/memory.h"
 
-static const char suffix[] = ".dsse.tsr", statement_suffix[] = ".dsse.json";
-enum { SUFFIX = sizeof suffix - 1, STATEMENT_SUFFIX = sizeof statement_suffix - 1 };
-
-/* ---- names ---- */
-
-void rp_timestamp_statement(char out[RP_MEMBER_NAME], const char *member)
-{
-    size_t stem = strlen(member) - SUFFIX;
-
-    memcpy(out, member, stem);
-    memcpy(out + stem, statement_suffix, sizeof statement_suffix);
-}
-
-bool rp_timestamp_member_valid(const char *member)
-{
-    size_t length = strlen(member);
-    char statement[RP_MEMBER_NAME];
-
-    if (length <= SUFFIX || length + 1 >= RP_MEMBER_NAME || strcmp(member + length - SUFFIX, suffix) != 0)
-        return false;
-    rp_timestamp_statement(statement, member);
-    return rp_statement_name_valid(statement);
-}
-
-rp_status rp_timestamp_member(char out[RP_MEMBER_NAME], const char *statement, rp_error *err)
-{
-    size_t stem;
-
-    if (!rp_statement_name_valid(statement))
-        return rp_fail(err, RP_EARG, "%.100s: not a statement: expected signatures/NAME.dsse.json", statement);
-    stem = strlen(statement) - STATEMENT_SUFFIX;
-    memcpy(out, statement, stem);
-    memcpy(out + stem, suffix, sizeof suffix);
-    return RP_OK;
-}
-
 /* ---- algorithms ---- */
 
 /* The digest of a SHA-2 algorithm without parameters; NULL for all else. */

@@ -18,11 +18,6 @@ typedef struct rp_timestamp {
     int64_t time;
 } rp_timestamp;
 
-/* signatures/NAME.dsse.tsr */
-bool rp_timestamp_member_valid(const char *member);
-/* The statement that a timestamp's member dates. */
-void rp_timestamp_statement(char out[RP_MEMBER_NAME], const char *member);
-
 /* All that can be checked without trust: strict DER, granted, SHA-2 alone, one signature by the certificate that the
  * token holds and names. Whose that is, is not looked into. Errors: RP_ESIGN, RP_ENOMEM. Clear in any case. */
 rp_status rp_timestamp_parse(rp_timestamp *out, const void *bytes, size_t size, const char *where, rp_error *err);

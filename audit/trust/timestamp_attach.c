@@ -276,10 +276,10 @@ static rp_status check_dated(const rp_trust_store *store, const rp_verification 
         if (date != NULL)
             (void)rp_fail(err, RP_ESIGN, "%s: timestamp not accepted: %s", date->member, date->note);
         else
-            (void)rp_fail(err, RP_ESIGN, "signatures/: no timestamp of %s", result->statement[i].member);
+            (void)rp_fail(err, RP_ESIGN, RP_SIGNATURES ": no timestamp of %s", result->statement[i].member);
         wanted = NULL;
     }
-    return wanted == NULL ? RP_ESIGN : rp_fail(err, RP_ESIGN, "signatures/: no timestamp of %s", wanted);
+    return wanted == NULL ? RP_ESIGN : rp_fail(err, RP_ESIGN, RP_SIGNATURES ": no timestamp of %s", wanted);
 }
 
 rp_status rp_trust_timestamps(const rp_trust_store *store, const rp_archive *archive, rp_verification *result,

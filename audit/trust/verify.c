@@ -148,9 +148,9 @@ static rp_status check_statements(const rp_archive *archive, const rp_trust_view
         const rp_member *member = &archive->member[i % n];
         bool proof = rp_log_member_valid(member->name);
 
-        if (rp_member_rank(member->name) != rp_member_rank(RP_RUN_STATEMENT) ||
-            strcmp(member->name, RP_OMS_BUNDLE) == 0 || rp_timestamp_member_valid(member->name) ||
-            rp_certificate_member_valid(member->name) || member == run || proof != (i >= n))
+        if (rp_member_rank_of(member->name) != RP_RANK_SIGNATURE || strcmp(member->name, RP_OMS_BUNDLE) == 0 ||
+            rp_timestamp_member_valid(member->name) || rp_certificate_member_valid(member->name) || member == run ||
+            proof != (i >= n))
             continue;
         status = proof ? check_proof(archive, member, options, result, err)
                        : check_statement(archive, member, view, result, err);
@@ -168,7 +168,7 @@ static rp_status check_logged(const rp_verify_options *options, const rp_verific
             if (strcmp(result->proof[i].key_id, rp_key_id(options->log_key[k])) == 0)
                 return RP_OK;
     if (result->proofs == 0)
-        return rp_fail(err, RP_ESIGN, "signatures/: no log's proof: the archive does not show that it is in a log");
+        return rp_fail(err, RP_ESIGN, RP_SIGNATURES ": no log's proof: the archive does not show that it is in a log");
     return rp_fail(err, RP_ESIGN, "%s: not signed by a given log key%s", result->proof[0].member,
                    result->proofs > 1 ? ", and no other log's proof is" : "");
 }
@@ -240,7 +240,7 @@ static rp_status check_scopes(const rp_archive *archive, const rp_verification *
     uint64_t segments = 1;
 
     for (size_t i = 0; i < archive->members; i++)
-        segments += rp_member_rank(archive->member[i].name) == rp_member_rank("checkpoints/x");
+        segments += rp_member_rank_of(archive->member[i].name) == RP_RANK_CHECKPOINT;
     for (size_t i = 0; json_is_integer(steps) && i < result->statements; i++) {
         const rp_verdict *verdict = result->statement[i].verdict;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/archive/member.h"
 #include "audit/log/log_note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -109,7 +109,7 @@ static json_t *recipe_of(const rp_archive *archive)
 {
     json_t *json;
 
-    OK(rp_archive_read_json(archive, "run/recipe.json", 1 << 20, &json, &err));
+    OK(rp_archive_read_json(archive, "run/recipe.json", &json, &err));
     return json;
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What an archive may hold (FORMAT.md 2, 5, 9): the names of its members, and one table that says of every name where
+ * it stands, how large it may be, which kind of run has it, and whether it is an input. No other file knows that. */
+#ifndef AUDIT_ARCHIVE_MEMBER_H
+#define AUDIT_ARCHIVE_MEMBER_H
+
+#include <stdbool.h>
+
+#include "audit/sign/dsse.h"
+
+#define RP_MANIFEST_NAME RP_STATEMENT_SUBJECT
+#define RP_RECIPE_MEMBER "run/recipe.json"
+#define RP_JOURNAL_MEMBER "run/journal.bin"
+#define RP_TABLE_MEMBER "data/raw.csv"
+#define RP_SCHEMA_MEMBER "data/schema.json"
+#define RP_PREPARED_MEMBER "data/prepared.json"
+#define RP_TENSORS_MEMBER "data/tensors.safetensors"
+#define RP_FEEDS_MEMBER "data/feeds.safetensors"
+#define RP_FEED_ORDER_MEMBER "data/feeds.bin"
+#define RP_INIT_MEMBER "weights/init.safetensors"
+#define RP_START_MEMBER "weights/start.safetensors"
+#define RP_FINAL_MEMBER "weights/final.safetensors"
+#define RP_METRICS_MEMBER "outputs/metrics.json"
+#define RP_PREDICTIONS_MEMBER "outputs/predictions.csv"
+/* folders: what a name in them begins with */
+#define RP_PROGRAMS "run/programs/"
+#define RP_DATA "data/"
+#define RP_WEIGHTS "weights/"
+#define RP_CHECKPOINTS "checkpoints/"
+#define RP_OUTPUTS "outputs/"
+#define RP_SIGNATURES "signatures/"
+#define RP_RUN_STATEMENT RP_SIGNATURES "run.dsse.json"
+#define RP_OMS_BUNDLE RP_SIGNATURES "model.sigstore.json"
+
+/* The order of an archive: by rank, then by bytes of the name. */
+typedef enum rp_member_rank {
+    RP_RANK_NONE = -1, /* a name that format 1 does not have */
+    RP_RANK_MANIFEST,
+    RP_RANK_RECIPE,
+    RP_RANK_PROGRAM,
+    RP_RANK_JOURNAL,
+    RP_RANK_DATA,
+    RP_RANK_WEIGHTS,
+    RP_RANK_CHECKPOINT,
+    RP_RANK_OUTPUT,
+    RP_RANK_SIGNATURE
+} rp_member_rank;
+
+typedef enum rp_run_kind { RP_RUN_RECIPE, RP_RUN_API } rp_run_kind;
+enum { RP_IN_RECIPE = 1 << RP_RUN_RECIPE, RP_IN_API = 1 << RP_RUN_API, RP_IN_ALL = RP_IN_RECIPE | RP_IN_API };
+
+typedef struct rp_member_kind {
+    const char *name; /* whole, or what names begin with when it ends in '/' */
+    rp_member_rank rank;
+    unsigned in;     /* RP_IN_*: kinds of run that may have it */
+    unsigned needed; /* RP_IN_*: kinds of run that cannot be repeated without it where it was left out */
+    bool input;      /* what the run read, or scores of single rows: left out by a run that withholds */
+    uint64_t limit;  /* largest body in an archive; UINT64_MAX: the archive's own */
+    uint64_t held;   /* largest body that is read into memory and parsed; not above SIZE_MAX / 2 */
+} rp_member_kind;
+
+/* The row of a name, NULL for one that format 1 does not have. Names are not checked otherwise. */
+const rp_member_kind *rp_member_kind_of(const char *name);
+
+rp_member_rank rp_member_rank_of(const char *name);
+int rp_member_compare(const rp_member *a, const rp_member *b);
+/* Components of [A-Za-z0-9._-], none of them empty, "." or "..", 1 to 100 bytes in all. */
+bool rp_member_name_valid(const char *name);
+/* Whether a member holds inputs, or scores of single rows: what a withholding run leaves out. */
+bool rp_member_is_input(const char *name);
+
+/* run/programs/0007.json, checkpoints/000000000100.safetensors (after 100 steps). Both return out. */
+const char *rp_program_name(char out[RP_MEMBER_NAME], size_t index);
+const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps);
+
+/* ---- signatures/: rp_certificate_member, rp_timestamp_member and rp_log_member, which make names, are public ---- */
+
+bool rp_statement_name_valid(const char *member);     /* signatures/NAME.dsse.json, NAME without a further slash */
+bool rp_certificate_member_valid(const char *member); /* signatures/HHHHHHHHHHHHHHHH.x509.pem */
+bool rp_timestamp_member_valid(const char *member);   /* signatures/NAME.dsse.tsr */
+bool rp_log_member_valid(const char *member);         /* signatures/log-HHHHHHHHHHHHHHHH.tlog-proof */
+/* FORMAT.md 5: whether a member of signatures/ is of a kind that format 1 has. */
+bool rp_signature_kind_known(const char *member);
+/* The statement that a timestamp's member dates; member is a valid one of timestamps. */
+void rp_timestamp_statement(char out[RP_MEMBER_NAME], const char *member);
+
+#endif
