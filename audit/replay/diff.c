@@ -214,7 +214,7 @@ static void describe_value(const rp_program *p, uint32_t value, rp_buffer *out)
             return;
         }
     for (size_t k = 0; k < p->n_instrs; k++)
-        for (int i = 0; i < p->instr[k].op->n_out; i++)
+        for (int i = 0; i < p->instr[k].n_out; i++)
             if (p->instr[k].out[i] == value)
                 rp_buffer_printf(out, "instruction %zu, %s, output %d, %s", k, p->instr[k].op->name, i, type);
 }

@@ -43,7 +43,7 @@ static void mark(sweep *s, const rp_tensor *wrt, size_t n)
 
         for (size_t i = 0; i < instr->n_in && instr->op->vjp; i++)
             any = any || s->reaches[instr->in[i]];
-        for (int i = 0; i < instr->op->n_out; i++)
+        for (int i = 0; i < instr->n_out; i++)
             s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || any;
     }
 }
@@ -60,7 +60,7 @@ static void visit(sweep *s, size_t k)
     rp_tensor out[RP_MAX_OUT], grad_out[RP_MAX_OUT];
     bool any = false;
 
-    for (int i = 0; i < instr.op->n_out; i++) {
+    for (int i = 0; i < instr.n_out; i++) {
         out[i] = rp_graph_tensor(s->graph, instr.out[i]);
         grad_out[i] = s->grad[instr.out[i]];
     }
@@ -90,7 +90,7 @@ static bool is_visited(const sweep *s, const rp_instr *instr)
 {
     bool any = false;
 
-    for (int i = 0; i < instr->op->n_out; i++)
+    for (int i = 0; i < instr->n_out; i++)
         any = any || s->grad[instr->out[i]].graph;
     return any && instr->op->vjp && s->reaches[instr->out[0]];
 }

@@ -181,7 +181,7 @@ rp_tensor rp_graph_own(rp_tensor x)
         return rp_no_tensor();
     p = x.graph->program;
     for (size_t k = p->n_instrs; k-- > 0;)
-        for (int i = 0; i < p->instr[k].op->n_out; i++)
+        for (int i = 0; i < p->instr[k].n_out; i++)
             if (p->instr[k].out[i] == x.value && !p->instr[k].op->alias)
                 return x;
     type = *rp_tensor_type(x);
@@ -246,7 +246,7 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
 
     if (!in)
         return rp_no_memory(&graph->error);
-    for (int i = 0; i < instr->op->n_out && status == RP_OK; i++) {
+    for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
         status = allocate(graph, instr->out[i]);
         if (status == RP_OK)
             out[i] = graph->view[instr->out[i]];
@@ -255,7 +255,7 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
         for (size_t i = 0; i < instr->n_in; i++)
             in[i] = graph->view[instr->in[i]];
         rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
-        status = rp_execute(graph->device, instr->op, instr->attr, in, instr->n_in, out, (size_t)instr->op->n_out,
+        status = rp_execute(graph->device, instr->op, instr->attr, in, instr->n_in, out, (size_t)instr->n_out,
                             &graph->error);
     }
     if (in != few)

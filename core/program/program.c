@@ -145,7 +145,7 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     static const rp_attr none[RP_MAX_ATTR];
     void *array = p->instr;
     rp_type type[RP_MAX_OUT];
-    rp_instr instr = {.op = op, .n_in = (uint32_t)n_in};
+    rp_instr instr = {.op = op, .n_in = (uint32_t)n_in, .n_out = op->n_out};
     rp_status status = RP_OK;
 
     if (op->n_in == RP_MANY ? n_in < 1 : n_in != (size_t)op->n_in)
@@ -160,9 +160,10 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     if (!grow(&array, &p->cap_instrs, p->n_instrs, sizeof *p->instr))
         return rp_no_memory(err);
     p->instr = array;
-    instr.in = rp_malloc(n_in * sizeof *in);
+    instr.in = rp_malloc((n_in + (size_t)op->n_out) * sizeof *in);
     if (!instr.in)
         return rp_no_memory(err);
+    instr.out = instr.in + n_in;
     if (n_in)
         memcpy(instr.in, in, n_in * sizeof *in);
     memcpy(instr.attr, attr ? attr : none, sizeof instr.attr);

@@ -31,9 +31,9 @@ typedef struct rp_output {
 typedef struct rp_instr {
     const rp_op *op;
     rp_attr attr[RP_MAX_ATTR];
-    uint32_t *in; /* n_in value numbers, owned by the program */
+    uint32_t *in, *out; /* n_in and n_out value numbers, in one allocation that the program owns */
     uint32_t n_in;
-    uint32_t out[RP_MAX_OUT];
+    int n_out;
 } rp_instr;
 
 typedef struct rp_program {

@@ -154,7 +154,7 @@ rp_status rp_program_write(const rp_program *p, rp_buffer *out, rp_error *err)
         rp_buffer_u8(out, ',');
         put_values(out, instr->in, instr->n_in);
         rp_buffer_u8(out, ',');
-        put_values(out, instr->out, (size_t)instr->op->n_out);
+        put_values(out, instr->out, (size_t)instr->n_out);
         rp_buffer_u8(out, ']');
     }
     rp_buffer_text(out, "],\"outputs\":[");

@@ -42,7 +42,7 @@ static void bind_call(rp_plan *plan, const rp_instr *instr, call *c)
     c->n_in = instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         c->in[i] = plan->view[instr->in[i]];
-    for (int i = 0; i < instr->op->n_out; i++)
+    for (int i = 0; i < instr->n_out; i++)
         c->out[i] = plan->view[instr->out[i]];
     if (instr->op->alias) {
         rp_bind_copy(&c->in[0], &c->out[0]);
@@ -146,7 +146,7 @@ static void add_step(const rp_plan *plan, rp_chain *chain, slots *s, size_t k, s
         add_view(plan, chain, s, instr->in[i], false);
     rp_bind_operands(instr->op, &chain->view[step->in], step->n_in, &plan->view[instr->out[0]]);
     step->out = chain->n_views;
-    step->n_out = (size_t)instr->op->n_out;
+    step->n_out = (size_t)instr->n_out;
     for (size_t i = 0; i < step->n_out; i++) {
         if (plan->block[instr->out[i]].scratch || streamed(plan, instr->out[i]))
             take_slot(plan, s, k, end, i);
@@ -191,7 +191,7 @@ static bool overwrites(const rp_plan *plan, size_t k, size_t end)
     for (; k < end; k++) {
         const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
 
-        for (int i = 0; i < instr->op->n_out; i++)
+        for (int i = 0; i < instr->n_out; i++)
             if (plan->block[instr->out[i]].fixed)
                 return true;
     }

@@ -68,7 +68,7 @@ static int latest_operand(const gather *g, const rp_instr *instr)
 
 static void set_place(const gather *g, const rp_instr *instr, unsigned char place)
 {
-    for (int i = 0; i < instr->op->n_out; i++)
+    for (int i = 0; i < instr->n_out; i++)
         g->place[instr->out[i]] = place;
 }
 
@@ -78,8 +78,8 @@ static bool can_join(const gather *g, const rp_instr *instr)
 
     if (g->n_members == RP_CHAIN_STEPS || type->rank != group->rank ||
         memcmp(type->shape, group->shape, (size_t)type->rank * sizeof *type->shape) != 0 ||
-        g->n_views + instr->n_in + (size_t)instr->op->n_out > RP_CHAIN_VIEWS ||
-        g->n_outs + (size_t)instr->op->n_out > RP_CHAIN_SLOTS)
+        g->n_views + instr->n_in + (size_t)instr->n_out > RP_CHAIN_VIEWS ||
+        g->n_outs + (size_t)instr->n_out > RP_CHAIN_SLOTS)
         return false;
     for (size_t i = 0; i < instr->n_in; i++) /* a block's elements exist, others may not yet */
         if (g->place[g->root[instr->in[i]]] == INSIDE && !rp_view_is_whole(&g->view[instr->in[i]], type))
@@ -92,8 +92,8 @@ static void join(gather *g, uint32_t k)
     const rp_instr *instr = &g->p->instr[k];
 
     g->member[g->n_members++] = k;
-    g->n_views += instr->n_in + (size_t)instr->op->n_out;
-    g->n_outs += (size_t)instr->op->n_out;
+    g->n_views += instr->n_in + (size_t)instr->n_out;
+    g->n_outs += (size_t)instr->n_out;
     set_place(g, instr, INSIDE);
 }
 
@@ -111,7 +111,7 @@ static bool related(const gather *g, const rp_instr *a, const rp_instr *b)
 
         if (!large(&g->p->value[operand]))
             continue;
-        for (int k = 0; k < a->op->n_out; k++)
+        for (int k = 0; k < a->n_out; k++)
             if (a->out[k] == operand)
                 return true;
         for (size_t k = 0; k < a->n_in; k++)

@@ -73,7 +73,7 @@ static void lifetimes(rp_plan *plan)
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *instr = &p->instr[plan->order.instr[k]];
 
-        for (int i = 0; i < instr->op->n_out; i++) {
+        for (int i = 0; i < instr->n_out; i++) {
             block *b = &plan->block[instr->out[i]];
 
             b->first = b->last = k;
@@ -149,7 +149,7 @@ static void overwrite_states(rp_plan *plan)
             const rp_instr *instr = &p->instr[plan->order.instr[k]];
             int at = -1;
 
-            for (int i = 0; i < instr->op->n_out; i++)
+            for (int i = 0; i < instr->n_out; i++)
                 if (instr->out[i] == value)
                     at = i;
             if (at < 0)
@@ -216,7 +216,7 @@ static rp_status place(rp_plan *plan, rp_error *err)
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *instr = &p->instr[plan->order.instr[k]];
 
-        for (int i = 0; i < instr->op->n_out; i++)
+        for (int i = 0; i < instr->n_out; i++)
             if (!plan->block[instr->out[i]].fixed && !plan->block[instr->out[i]].scratch)
                 place_block(plan, &f, instr->out[i]);
     }

@@ -241,7 +241,7 @@ static inline bool append_update(random_program *r)
 static inline bool made_by_kernel(const rp_program *p, uint32_t value, const rp_instr **maker, int *at)
 {
     for (size_t k = 0; k < p->n_instrs; k++)
-        for (int i = 0; i < p->instr[k].op->n_out; i++)
+        for (int i = 0; i < p->instr[k].n_out; i++)
             if (p->instr[k].out[i] == value && !p->instr[k].op->alias) {
                 *maker = &p->instr[k];
                 *at = i;
