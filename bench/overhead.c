@@ -218,7 +218,7 @@ static void compiled_step(rp_compiled *compiled, const feeds *f)
 
 static rp_run *new_run(const network *net, unsigned threads)
 {
-    rp_run_options options = {threads, NULL};
+    rp_run_options options = {.threads = threads};
     rp_error err = {0};
     rp_run *run;
 

@@ -69,7 +69,7 @@ static void add_state(rp_run *run, const char *prefix, char kind, size_t layer, 
 
 static rp_run *new_run(const network *net, unsigned threads)
 {
-    const rp_run_options options = {threads, NULL};
+    const rp_run_options options = {.threads = threads};
     const size_t table[] = {ROWS, net->width[0]}, labels[] = {ROWS};
     float *x = calloc(table[0] * table[1], sizeof *x);
     int64_t *y = calloc(ROWS, sizeof *y);

@@ -1,152 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The device interface's callers' side, and the CPU device: work happens at once, items are cut over a thread pool
- * when there is enough of it to pay for waking the threads. */
+ * The callers' side of devices: choosing one by its name, and calls through its table. */
 #include "kernels/device.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "determinism/fpenv.h"
+#include "kernels/device_ops.h"
 
-struct rp_device {
-    const rp_device_ops *ops;
-    const rp_kernel_table *table;
-    rp_pool *pool; /* NULL with one thread */
-    unsigned threads;
-};
+enum { DEVICES_MAX = 8 };
 
-/* Elementary operations that a thread should have before it is worth waking. */
-enum { WORK_A_THREAD = 30000, ALIGNMENT = 64 };
+/* Those that were added; the CPU is always there. */
+static struct {
+    const char *name;
+    rp_device_opener *open;
+} added[DEVICES_MAX];
 
-static void cpu_free(rp_device *device)
+rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error *err)
 {
-    rp_pool_free(device->pool);
-    rp_free(device);
+    size_t i = 0;
+
+    while (i < DEVICES_MAX && added[i].name != NULL && strcmp(added[i].name, name) != 0)
+        i++;
+    if (i == DEVICES_MAX)
+        return rp_fail(err, RP_EARG, "device %s: more than %d devices", name, DEVICES_MAX);
+    if (added[i].name != NULL || strcmp(name, "cpu") == 0)
+        return rp_fail(err, RP_EARG, "device %s: the name is taken", name);
+    added[i].name = name;
+    added[i].open = open;
+    return RP_OK;
 }
 
-/* The allocator hooks promise malloc's alignment only, so the block keeps its start in front of the aligned part. */
-static rp_status cpu_allocate(rp_device *device, void **out, size_t bytes, rp_error *err)
+rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err)
 {
-    char *block, *aligned;
-
-    (void)device;
     *out = NULL;
-    if (bytes > SIZE_MAX - ALIGNMENT - sizeof block)
-        return rp_no_memory(err);
-    block = rp_malloc(bytes + ALIGNMENT + sizeof block);
-    if (block == NULL)
-        return rp_no_memory(err);
-    aligned = block + sizeof block;
-    aligned += (ALIGNMENT - (uintptr_t)aligned % ALIGNMENT) % ALIGNMENT;
-    memcpy(aligned - sizeof block, &block, sizeof block);
-    *out = aligned;
-    return RP_OK;
-}
-
-static void cpu_release(rp_device *device, void *memory)
-{
-    char *block;
-
-    (void)device;
-    memcpy(&block, (char *)memory - sizeof block, sizeof block);
-    rp_free(block);
-}
-
-/* The CPU has the default stream only: all are the same. */
-static rp_status cpu_stream_new(rp_device *device, rp_stream **out, rp_error *err)
-{
-    (void)device, (void)err;
-    *out = NULL;
-    return RP_OK;
-}
-
-static void cpu_stream_free(rp_device *device, rp_stream *stream)
-{
-    (void)device, (void)stream;
-}
-
-static rp_status cpu_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err)
-{
-    (void)device, (void)stream, (void)err;
-    if (bytes > 0)
-        memcpy(to, from, bytes);
-    return RP_OK;
-}
-
-typedef struct job {
-    const rp_kernel *kernel;
-    const rp_kernel_args *args;
-} job;
-
-static void run_job(void *arg, size_t begin, size_t end)
-{
-    const job *j = arg;
-
-    j->kernel->run(j->args, begin, end);
-}
-
-static rp_status cpu_launch(rp_device *device, rp_kernel_id id, const rp_kernel_args *args, rp_stream *stream,
-                            rp_error *err)
-{
-    job j = {device->table->kernel[id], args};
-    const size_t items = j.kernel->items(args);
-    size_t cost;
-
-    (void)stream, (void)err;
-    if (items == 0)
-        return RP_OK;
-    cost = device->pool != NULL ? j.kernel->cost(args) : 0;
-    if (device->pool == NULL || items <= WORK_A_THREAD / (cost > 0 ? cost : 1))
-        j.kernel->run(args, 0, items);
-    else
-        rp_pool_run(device->pool, items, 1 + WORK_A_THREAD / (cost > 0 ? cost : 1), run_job, &j);
-    return RP_OK;
-}
-
-static rp_status cpu_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
-{
-    (void)stream, (void)err;
-    rp_chain_run(chain, device->table, device->pool, WORK_A_THREAD);
-    return RP_OK;
-}
-
-static rp_status cpu_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
-{
-    (void)device, (void)stream, (void)err;
-    return RP_OK;
-}
-
-static const rp_device_ops cpu_ops = {"cpu",          cpu_free,         cpu_allocate,   cpu_release,
-                                      cpu_stream_new, cpu_stream_free,  cpu_copy,       cpu_copy,
-                                      cpu_launch,     cpu_launch_chain, cpu_synchronize};
-
-rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err)
-{
-    const rp_kernel_table *table;
-    rp_device *device;
-    rp_status status;
-
-    *out = NULL;
-    if (threads == 0)
-        return rp_fail(err, RP_EARG, "threads: expected at least 1, found 0");
-    status = rp_kernel_table_get(&table, level, err);
-    if (status != RP_OK)
-        return status;
-    device = rp_calloc(1, sizeof *device);
-    if (device == NULL)
-        return rp_no_memory(err);
-    device->ops = &cpu_ops;
-    device->table = table;
-    device->threads = threads;
-    if (threads > 1)
-        status = rp_pool_new(&device->pool, threads, rp_fpenv_worker, err);
-    if (status != RP_OK) {
-        rp_free(device);
-        return status;
-    }
-    *out = device;
-    return RP_OK;
+    if (name == NULL || *name == '\0' || strcmp(name, "cpu") == 0)
+        return rp_device_cpu_new(out, level, threads, err);
+    for (size_t i = 0; i < DEVICES_MAX && added[i].name != NULL; i++)
+        if (strcmp(added[i].name, name) == 0)
+            return added[i].open(out, level, threads, err);
+    return rp_fail(err, RP_EARG, "device: expected cpu, found %.64s", name);
 }
 
 void rp_device_free(rp_device *device)
@@ -154,6 +46,33 @@ void rp_device_free(rp_device *device)
     if (device != NULL)
         device->ops->free(device);
 }
+
+const char *rp_device_kind(const rp_device *device)
+{
+    return device->kind;
+}
+
+const char *rp_device_identity(const rp_device *device)
+{
+    return device->identity;
+}
+
+const char *rp_device_level(const rp_device *device)
+{
+    return device->level;
+}
+
+unsigned rp_device_threads(const rp_device *device)
+{
+    return device->threads;
+}
+
+rp_pool *rp_device_pool(const rp_device *device)
+{
+    return device->pool;
+}
+
+/* ---- memory ---- */
 
 rp_status rp_device_allocate(rp_device *device, void **out, size_t bytes, rp_error *err)
 {
@@ -164,6 +83,17 @@ void rp_device_release(rp_device *device, void *memory)
 {
     if (memory != NULL)
         device->ops->release(device, memory);
+}
+
+rp_status rp_device_pin(rp_device *device, void **out, size_t bytes, rp_error *err)
+{
+    return device->ops->pin(device, out, bytes, err);
+}
+
+void rp_device_unpin(rp_device *device, void *host)
+{
+    if (host != NULL)
+        device->ops->unpin(device, host);
 }
 
 rp_status rp_device_upload(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream,
@@ -178,6 +108,54 @@ rp_status rp_device_download(rp_device *device, void *host, const void *from, si
     return device->ops->download(device, host, from, bytes, stream, err);
 }
 
+rp_status rp_device_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err)
+{
+    return device->ops->copy(device, to, from, bytes, stream, err);
+}
+
+rp_status rp_device_read(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
+                         rp_error *err)
+{
+    rp_status status = device->ops->download(device, host, from, bytes, stream, err);
+
+    return status == RP_OK ? device->ops->synchronize(device, stream, err) : status;
+}
+
+bool rp_device_shares_memory(const rp_device *device)
+{
+    return device->shares_memory;
+}
+
+rp_status rp_device_map(rp_device *device, rp_mapping *out, const void *memory, size_t bytes, rp_error *err)
+{
+    rp_status status;
+
+    *out = (rp_mapping){NULL, NULL};
+    if (device->shares_memory) {
+        status = device->ops->synchronize(device, NULL, err);
+        out->bytes = status == RP_OK ? memory : NULL;
+        return status;
+    }
+    status = device->ops->pin(device, &out->copy, bytes, err);
+    if (status != RP_OK)
+        return status;
+    status = rp_device_read(device, out->copy, memory, bytes, NULL, err);
+    if (status != RP_OK)
+        rp_device_unmap(device, out);
+    else
+        out->bytes = out->copy;
+    return status;
+}
+
+void rp_device_unmap(rp_device *device, rp_mapping *mapping)
+{
+    if (mapping->copy != NULL)
+        device->ops->unpin(device, mapping->copy);
+    *mapping = (rp_mapping){NULL, NULL};
+}
+
+/* ---- work ---- */
+
 rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                            rp_error *err)
 {
@@ -187,6 +165,16 @@ rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kern
 rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
 {
     return device->ops->launch_chain(device, chain, stream, err);
+}
+
+rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
+{
+    return device->ops->check(device, check, stream, err);
+}
+
+bool rp_device_fault(rp_device *device, rp_index_fault *out)
+{
+    return device->ops->fault(device, out);
 }
 
 rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
@@ -205,24 +193,25 @@ void rp_stream_free(rp_device *device, rp_stream *stream)
         device->ops->stream_free(device, stream);
 }
 
-const char *rp_device_kind(const rp_device *device)
+rp_status rp_event_new(rp_device *device, rp_event **out, rp_error *err)
 {
-    return device->ops->kind;
+    return device->ops->event_new(device, out, err);
 }
 
-const char *rp_device_level(const rp_device *device)
+void rp_event_free(rp_device *device, rp_event *event)
 {
-    return device->table->level;
+    if (event != NULL)
+        device->ops->event_free(device, event);
 }
 
-unsigned rp_device_threads(const rp_device *device)
+rp_status rp_event_record(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
 {
-    return device->threads;
+    return device->ops->event_record(device, event, stream, err);
 }
 
-rp_pool *rp_device_pool(const rp_device *device)
+rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err)
 {
-    return device->pool;
+    return device->ops->event_wait(device, event, stream, err);
 }
 
 const char *rp_kernel_name(rp_kernel_id kernel)

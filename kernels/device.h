@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where kernels run. Core's executor knows only this interface: memory on a device, copies and kernel launches put in
- * order on a stream, and waiting for them. The CPU device does everything at once; a GPU adds a table of functions
- * and changes no caller. The device is circumstance: it never decides a bit. */
+ * Where kernels run, for those who have work done there: memory that the host may not touch, copies and launches put in
+ * order on streams, and waiting for them. Whatever is put on a stream may happen as late as rp_device_synchronize. A
+ * device is chosen by name; what one implements is in kernels/device_ops.h. It is circumstance: it never decides a bit.
+ */
 #ifndef KERNELS_DEVICE_H
 #define KERNELS_DEVICE_H
 
@@ -11,51 +12,88 @@
 typedef struct rp_device rp_device;
 /* A queue of work in order. NULL is every device's default stream. */
 typedef struct rp_stream rp_stream;
+/* A place in a stream. */
+typedef struct rp_event rp_event;
 
-typedef struct rp_device_ops {
-    const char *kind; /* "cpu" */
-    void (*free)(rp_device *device);
-    rp_status (*allocate)(rp_device *device, void **out, size_t bytes, rp_error *err);
-    void (*release)(rp_device *device, void *memory);
-    rp_status (*stream_new)(rp_device *device, rp_stream **out, rp_error *err);
-    void (*stream_free)(rp_device *device, rp_stream *stream);
-    rp_status (*upload)(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream, rp_error *err);
-    rp_status (*download)(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
-                          rp_error *err);
-    rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
-                        rp_error *err);
-    rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
-    rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);
-} rp_device_ops;
-
-/* The CPU with the kernels of a level (as rp_kernel_table_get) on threads >= 1 threads, the caller's included. The
- * caller of launch has entered the floating-point environment (determinism/fpenv.h); the workers do so themselves.
- * Errors: those of the level, RP_EARG for no threads, RP_EFPENV, RP_ENOMEM. */
+/* The device of a name (NULL or "": "cpu") with the kernels of a level (as rp_kernel_table_get) and threads >= 1
+ * threads for what runs on the host, the caller's included. One device belongs to one thread at a time, but for copies
+ * on a stream of their own. Errors: RP_EARG for an unknown name, no threads or an unknown level; RP_EUNSUPPORTED;
+ * RP_EFPENV; RP_ENOMEM. */
+rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err);
 void rp_device_free(rp_device *device); /* NULL is fine; all its memory has been released */
 
-/* Memory of the device. On the CPU it is ordinary memory, aligned to 64 bytes. */
-rp_status rp_device_allocate(rp_device *device, void **out, size_t bytes, rp_error *err);
-void rp_device_release(rp_device *device, void *memory); /* NULL is fine */
+const char *rp_device_kind(const rp_device *device);     /* its name: "cpu" */
+const char *rp_device_identity(const rp_device *device); /* what computes: "cpu-avx2"; a GPU adds chip and driver */
+const char *rp_device_level(const rp_device *device);    /* "ref", "avx2", ... */
+unsigned rp_device_threads(const rp_device *device);
+rp_pool *rp_device_pool(const rp_device *device); /* for host work beside kernels, e.g. hashing; may be NULL */
 
-/* Copies wait for what the stream was given before; host memory stays untouched until the stream is synchronized. */
+/* Memory of the device, aligned to 64 bytes. The host reads and writes it by the copies below, and by nothing else. */
+rp_status rp_device_allocate(rp_device *device, void **out, size_t bytes, rp_error *err);
+/* NULL is fine. Waits for what was put on streams before. */
+void rp_device_release(rp_device *device, void *memory);
+/* Memory of the host from which and to which copies are fastest. */
+rp_status rp_device_pin(rp_device *device, void **out, size_t bytes, rp_error *err);
+void rp_device_unpin(rp_device *device, void *host); /* NULL is fine */
+
+/* Copies wait for what the stream was given before. What an upload reads may be changed when it returns; what a
+ * download writes is there when the stream is synchronized. */
 rp_status rp_device_upload(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream,
                            rp_error *err);
 rp_status rp_device_download(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
                              rp_error *err);
+rp_status rp_device_copy(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
+/* A download that was waited for. */
+rp_status rp_device_read(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
+                         rp_error *err);
+
+/* The bytes of device memory for the host to read, as they are when all work on the default stream is done: the memory
+ * itself where the host shares it, else a copy. */
+typedef struct rp_mapping {
+    const void *bytes;
+    void *copy; /* NULL: the memory itself */
+} rp_mapping;
+
+rp_status rp_device_map(rp_device *device, rp_mapping *out, const void *memory, size_t bytes, rp_error *err);
+void rp_device_unmap(rp_device *device, rp_mapping *mapping); /* a mapping of zeros is fine */
+/* Whether mapping copies nothing. */
+bool rp_device_shares_memory(const rp_device *device);
+
 /* Runs a kernel over all its items. The views and attributes are read during the call; their data must stay. */
 rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                            rp_error *err);
 rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
-rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);
 
+/* Kernels cannot fail: that all indices are below a bound is looked at by a launch of its own, before. The first one
+ * that is not is kept, and nothing that was launched after it is executed (copies are) until rp_device_fault has told
+ * of it: no kernel ever follows a wrong index. */
+typedef struct rp_index_check {
+    rp_view index; /* of i32 or i64 */
+    uint64_t bound;
+    size_t where; /* the caller's own: which instruction this is for */
+} rp_index_check;
+
+typedef struct rp_index_fault {
+    size_t where;
+    uint64_t element; /* the first in row-major order, whatever the number of threads */
+    int64_t value;
+    uint64_t bound;
+} rp_index_fault;
+
+rp_status rp_device_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
+/* When the streams are synchronized: whether there was a fault, which is forgotten. */
+bool rp_device_fault(rp_device *device, rp_index_fault *out);
+
+/* Waits for a stream; its failures are told here at the latest. */
+rp_status rp_device_synchronize(rp_device *device, rp_stream *stream, rp_error *err);
 rp_status rp_stream_new(rp_device *device, rp_stream **out, rp_error *err);
 void rp_stream_free(rp_device *device, rp_stream *stream); /* NULL is fine; synchronized before */
-
-const char *rp_device_kind(const rp_device *device);
-const char *rp_device_level(const rp_device *device); /* "ref", "avx2", ... */
-unsigned rp_device_threads(const rp_device *device);
-rp_pool *rp_device_pool(const rp_device *device); /* for host work beside kernels, e.g. hashing; may be NULL */
+/* Notes the place after all that the stream was given so far; another stream then waits for that place. */
+rp_status rp_event_new(rp_device *device, rp_event **out, rp_error *err);
+void rp_event_free(rp_device *device, rp_event *event); /* NULL is fine */
+rp_status rp_event_record(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
 
 /* The kernel's name, e.g. "add"; NULL outside the enumeration. */
 const char *rp_kernel_name(rp_kernel_id kernel);

@@ -3,6 +3,7 @@
  * driver and a recorder, and compares it. */
 #include <string.h>
 
+#include "audit/record/job_options.h"
 #include "audit/record/run_archive.h"
 #include "audit/sign/dsse.h"
 #include "audit/record/lineage.h"
@@ -30,11 +31,6 @@ static void work_free(work *w)
     rp_driver_free(w->driver);
     rp_archive_writer_free(w->writer);
     rp_saver_free(&w->saver);
-}
-
-static rp_run_options run_options(const rp_job_options *options)
-{
-    return options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
 }
 
 /* What recipe or manifest say about the recording. */
@@ -305,7 +301,7 @@ static rp_status start_from_parent(work *w, const char *recipe_path, const rp_ru
 static rp_status run_recipe(work *w, const char *recipe_path, const char *path, const rp_key *key, bool force,
                             rp_buffer *csv, char **csv_path, rp_job **out, rp_error *err)
 {
-    rp_run_options options = run_options(w->options);
+    rp_run_options options = rp_job_run_options(w->options);
     rp_recipe *recipe = NULL;
     bool record = !(w->options && w->options->no_record);
     rp_status status = load_recipe(recipe_path, &recipe, csv, csv_path, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/replay/diff_private.h"
+#include "audit/record/job_options.h"
 #include "audit/record/recorder.h"
 #include "audit/archive/withheld.h"
 #include "base/memory.h"
@@ -387,7 +388,7 @@ rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options
 rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
                           char **text, rp_diff_work *work, rp_error *err)
 {
-    rp_run_options run = options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
+    rp_run_options run = rp_job_run_options(options);
     side left = {.label = "A", .archive = a}, right = {.label = "B", .archive = b};
     rp_buffer out = {0};
     rp_status status = compare(&left, &right, &run, &out, err);

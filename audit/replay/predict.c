@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/record/driver.h"
+#include "audit/record/job_options.h"
 #include "audit/archive/safetensors.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
@@ -76,7 +77,7 @@ static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *er
 rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
                      const rp_job_options *options, char **out, size_t *length, rp_error *err)
 {
-    rp_run_options run = options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
+    rp_run_options run = rp_job_run_options(options);
     scorer s = {0};
     rp_buffer text = {0};
     rp_status status;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/record/job_options.h"
 #include "audit/record/run_archive.h"
 #include "audit/archive/journal.h"
 #include "audit/record/recorder.h"
@@ -13,11 +14,6 @@
 #include "audit/replay/replay_part.h"
 #include "audit/replay/sample.h"
 #include "base/memory.h"
-
-static rp_run_options run_options(const rp_job_options *options)
-{
-    return options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
-}
 
 static void begin(const rp_job_options *options, const rp_driver *driver, const rp_replay_scope *scope)
 {
@@ -115,7 +111,7 @@ typedef struct work {
 
 static rp_status prepare(work *w, const rp_archive *archive, rp_error *err)
 {
-    const rp_run_options run = run_options(w->options);
+    const rp_run_options run = rp_job_run_options(w->options);
     rp_status status = rp_driver_from_archive(&w->driver, archive, &run, err);
 
     if (status == RP_OK)
@@ -311,7 +307,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
 
 static rp_status replay_part(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
 {
-    const rp_run_options run = run_options(options);
+    const rp_run_options run = rp_job_run_options(options);
     rp_part part = {.archive = archive, .options = options};
     rp_replay_scope scope = {.mode = RP_REPLAY_RANGE};
     rp_driver *driver = NULL;
@@ -362,7 +358,9 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
 
 rp_status rp_replay_last_states(rp_buffer *out, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
-    const rp_job_options job = {.threads = options ? options->threads : 0, .level = options ? options->level : NULL};
+    const rp_job_options job = {.threads = options ? options->threads : 0,
+                                .level = options ? options->level : NULL,
+                                .device = options ? options->device : NULL};
     size_t last = 0;
     rp_part part = {.archive = archive, .options = &job, .chosen = &last, .n_chosen = 1, .parallel = 1};
     rp_driver *driver = NULL;

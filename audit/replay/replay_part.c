@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/record/job_options.h"
 #include "audit/record/recorder_private.h"
 #include "audit/replay/replay.h"
 #include "base/memory.h"
@@ -241,7 +242,7 @@ static rp_status evaluate(worker *w, rp_error *err)
 static rp_status start_workers(shared *s, worker *w, size_t count, rp_driver *driver, rp_error *err)
 {
     const rp_job_options *options = s->part->options;
-    const rp_run_options run = options ? (rp_run_options){options->threads, options->level} : (rp_run_options){0, NULL};
+    const rp_run_options run = rp_job_run_options(options);
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < count && status == RP_OK; i++) {

@@ -39,60 +39,26 @@ void rp_bind_copy(const rp_view *in, rp_view *out)
     *out = rp_view_of(&shape, out->data);
 }
 
-static size_t count_of(const rp_view *view)
+/* Kernels cannot fail: the device looks at the indices before. */
+static rp_status check_indices(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where,
+                               rp_error *err)
 {
-    size_t count = 1;
-
-    for (int i = 0; i < view->rank; i++)
-        count *= view->shape[i];
-    return count;
-}
-
-static int64_t index_at(const rp_view *view, size_t linear)
-{
-    ptrdiff_t offset = 0;
-
-    for (int i = view->rank - 1; i >= 0; i--) {
-        offset += (ptrdiff_t)(linear % view->shape[i]) * view->stride[i];
-        linear /= view->shape[i];
-    }
-    return view->dtype == RP_I32 ? ((const int32_t *)view->data)[offset] : ((const int64_t *)view->data)[offset];
-}
-
-/* Kernels cannot fail, so indices are looked at before. On the CPU the data is at hand. */
-static rp_status check_indices(const rp_op *op, const rp_attr *attr, const rp_view *in, size_t n_in, rp_error *err)
-{
-    const rp_view *index = &in[rp_op_index_input(op)];
-    size_t count = count_of(index), bound;
+    rp_index_check check = {.index = args->in[rp_op_index_input(op)], .where = where};
     rp_type type[3];
 
-    for (size_t i = 0; i < n_in && i < 3; i++) {
-        type[i] = (rp_type){.dtype = in[i].dtype, .rank = in[i].rank};
-        memcpy(type[i].shape, in[i].shape, sizeof type[i].shape);
+    for (size_t i = 0; i < args->n_in && i < 3; i++) {
+        type[i] = (rp_type){.dtype = args->in[i].dtype, .rank = args->in[i].rank};
+        memcpy(type[i].shape, args->in[i].shape, sizeof type[i].shape);
     }
-    bound = rp_op_index_bound(op, attr, type);
-    for (size_t i = 0; i < count; i++) {
-        int64_t v = index_at(index, i);
-
-        if (v < 0 || (uint64_t)v >= bound)
-            return rp_fail(err, RP_EDATA, "%s: index %lld at position %zu is out of range, expected 0 to %zu", op->name,
-                           (long long)v, i, bound ? bound - 1 : 0);
-    }
-    return RP_OK;
+    check.bound = rp_op_index_bound(op, args->attr, type);
+    return rp_device_check(device, &check, NULL, err);
 }
 
-rp_status rp_execute(rp_device *device, const rp_op *op, const rp_attr *attr, const rp_view *in, size_t n_in,
-                     const rp_view *out, size_t n_out, rp_error *err)
+rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err)
 {
-    rp_kernel_args args = {in, n_in, out, n_out, attr};
+    rp_status status = op->flags & RP_OP_INDEXED ? check_indices(device, op, args, where, err) : RP_OK;
 
-    if (op->flags & RP_OP_INDEXED) {
-        rp_status status = check_indices(op, attr, in, n_in, err);
-
-        if (status != RP_OK)
-            return status;
-    }
-    return rp_device_launch(device, op->kernel, &args, NULL, err);
+    return status == RP_OK ? rp_device_launch(device, op->kernel, args, NULL, err) : status;
 }
 
 rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *out, rp_error *err)
@@ -100,4 +66,17 @@ rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *o
     rp_kernel_args args = {in, 1, out, 1, NULL};
 
     return rp_device_launch(device, RP_K_copy, &args, NULL, err);
+}
+
+rp_status rp_execute_settle(rp_device *device, const rp_program *program, rp_error *err)
+{
+    rp_status status = rp_device_synchronize(device, NULL, err);
+    rp_index_fault f;
+
+    if (!rp_device_fault(device, &f) || status != RP_OK)
+        return status;
+    return rp_fail(err, RP_EDATA,
+                   "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu", f.where,
+                   program->instr[f.where].op->name, (long long)f.value, (unsigned long long)f.element,
+                   (unsigned long long)(f.bound ? f.bound - 1 : 0));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executing one instruction on a device: operand views are broadcast, indices checked, the kernel launched. The eager
- * tape and the compiled plan both end here, which is why they have the same bits. */
+ * Executing one instruction on a device: operand views are broadcast, a look at indices and the kernel launched. The
+ * eager tape and the compiled plan both end here, which is why they have the same bits. */
 #ifndef CORE_PROGRAM_EXECUTE_H
 #define CORE_PROGRAM_EXECUTE_H
 
@@ -11,9 +11,11 @@
 void rp_bind_operands(const rp_op *op, rp_view *in, size_t n_in, const rp_view *out);
 /* A view operation that could not alias: the views for a copy kernel that fills out (contiguous) from in. */
 void rp_bind_copy(const rp_view *in, rp_view *out);
-/* Runs the kernel on bound views. Errors: RP_EDATA when an index is out of range (out is then untouched). */
-rp_status rp_execute(rp_device *device, const rp_op *op, const rp_attr *attr, const rp_view *in, size_t n_in,
-                     const rp_view *out, size_t n_out, rp_error *err);
+/* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program. */
+rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);
 rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *out, rp_error *err);
+/* Waits for what was launched. Errors: the device's; RP_EDATA for the first index that was out of range: nothing that
+ * was launched after it was executed. */
+rp_status rp_execute_settle(rp_device *device, const rp_program *program, rp_error *err);
 
 #endif

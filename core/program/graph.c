@@ -64,8 +64,22 @@ void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
     va_end(args);
 }
 
+/* A wrong index came before every other error: those of the host stop what follows them at once. */
+static void settle(rp_graph *graph)
+{
+    rp_error found = {0};
+    rp_status status = rp_execute_settle(graph->device, graph->program, &found);
+
+    if (status != RP_OK) {
+        graph->status = status;
+        graph->error = found;
+    }
+}
+
 rp_status rp_graph_status(const rp_graph *graph, rp_error *err)
 {
+    if (graph->device)
+        settle((rp_graph *)graph); /* what it waits for was begun before the question */
     if (graph->status != RP_OK && err)
         *err = graph->error;
     return graph->status;
@@ -255,8 +269,9 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
         for (size_t i = 0; i < instr->n_in; i++)
             in[i] = graph->view[instr->in[i]];
         rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
-        status = rp_execute(graph->device, instr->op, instr->attr, in, instr->n_in, out, (size_t)instr->n_out,
-                            &graph->error);
+        status = rp_execute(graph->device, instr->op,
+                            &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},
+                            graph->program->n_instrs - 1, &graph->error);
     }
     if (in != few)
         rp_free(in);

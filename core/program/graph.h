@@ -51,7 +51,7 @@ static inline rp_tensor rp_no_tensor(void)
 
 /* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks
  * inside a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it
- * then holds the values before it. */
+ * then holds the values before it, on the device as all values. */
 rp_status rp_graph_trace(rp_graph **out, const rp_program *program, rp_device *device, void *const *input_memory,
                          rp_error *err);
 

@@ -49,6 +49,7 @@ static void bind_call(rp_plan *plan, const rp_instr *instr, call *c)
     } else {
         c->op = instr->op;
         c->attr = instr->attr;
+        c->instr = (size_t)(instr - plan->program->instr);
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
     }
 }

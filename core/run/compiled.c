@@ -103,8 +103,6 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         return rp_run_given_up(err);
     status = rp_plan_run_settling(c->plan, rp_run_settle, c->run, err);
     if (status == RP_OK)
-        status = rp_device_synchronize(c->run->device, NULL, err);
-    if (status == RP_OK)
         status = rp_run_tell(c->run, c->program, c->serial, compiled_memory, c, err);
     if (status == RP_OK)
         c->run->steps++;

@@ -309,7 +309,7 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err)
 rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err)
 {
     rp_fpenv saved;
-    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+    rp_status status = rp_fpenv_enter(&saved, NULL, err), settled;
 
     if (status != RP_OK)
         return status;
@@ -323,11 +323,14 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
         if (c->chain)
             status = rp_device_launch_chain(plan->device, c->chain, NULL, err);
         else
-            status = c->op ? rp_execute(plan->device, c->op, c->attr, c->in, c->n_in, c->out, (size_t)c->op->n_out, err)
+            status = c->op ? rp_execute(plan->device, c->op,
+                                        &(rp_kernel_args){c->in, c->n_in, c->out, (size_t)c->op->n_out, c->attr},
+                                        c->instr, err)
                            : rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
     }
+    settled = rp_execute_settle(plan->device, plan->program, status == RP_OK ? err : NULL);
     rp_fpenv_leave(&saved);
-    return status;
+    return status == RP_OK ? settled : status;
 }
 
 const void *rp_plan_output(const rp_plan *plan, size_t output)

@@ -15,8 +15,8 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
 void rp_plan_free(rp_plan *plan);
 /* Memory of feed input i (program->input[i]), to be filled before each run. */
 void *rp_plan_feed(rp_plan *plan, size_t input);
-/* Executes; afterwards the states hold their new values. On an error (an index out of range) states may hold a mixture:
- * the caller abandons the run. */
+/* Executes, and waits for the device; afterwards the states hold their new values. On an error (an index out of range)
+ * states may hold a mixture: the caller abandons the run. */
 rp_status rp_plan_run(rp_plan *plan, rp_error *err);
 /* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
  * there. */

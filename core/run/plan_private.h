@@ -12,6 +12,7 @@ typedef struct call {
     rp_chain *chain; /* owned; NULL: one kernel */
     const rp_op *op; /* NULL: a copy */
     const rp_attr *attr;
+    size_t instr; /* the operation's place in the program */
     rp_view *in;
     size_t n_in;
     rp_view out[RP_MAX_OUT];

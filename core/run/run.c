@@ -121,8 +121,8 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
     status = rp_fpenv_enter(&saved, &run->repaired, err);
     if (status == RP_OK) {
         rp_fpenv_leave(&saved);
-        status = rp_device_cpu_new(&run->device, options ? options->level : NULL,
-                                   options && options->threads ? options->threads : rp_processors(64), err);
+        status = rp_device_open(&run->device, options ? options->device : NULL, options ? options->level : NULL,
+                                options && options->threads ? options->threads : rp_processors(64), err);
     }
     if (status == RP_OK) {
         run->graph = rp_graph_new(run->device);
@@ -252,9 +252,7 @@ rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, siz
     if (size != rp_type_bytes(&slot->type))
         return rp_fail(err, RP_EARG, "%.96s: expected room for exactly %zu bytes, found %zu", name,
                        rp_type_bytes(&slot->type), size);
-    status = rp_device_download(run->device, bytes, slot->data, size, NULL, err);
-    if (status == RP_OK)
-        status = rp_device_synchronize(run->device, NULL, err);
+    status = rp_device_read(run->device, bytes, slot->data, size, NULL, err);
     if (status == RP_OK)
         canonicalise(bytes, &slot->type);
     return status;
@@ -434,11 +432,9 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
     if (graph->status == RP_OK && size != rp_type_bytes(rp_tensor_type(own)))
         rp_graph_fail(graph, RP_EARG, "rp_read: expected room for exactly %zu bytes, found %zu",
                       rp_type_bytes(rp_tensor_type(own)), size);
-    if (graph->status != RP_OK)
-        return rp_graph_status(graph, err);
-    status = rp_device_download(run->device, bytes, graph->view[own.value].data, size, NULL, err);
-    if (status == RP_OK)
-        status = rp_device_synchronize(run->device, NULL, err);
+    if (rp_graph_status(graph, err) != RP_OK)
+        return graph->status;
+    status = rp_device_read(run->device, bytes, graph->view[own.value].data, size, NULL, err);
     if (status == RP_OK)
         canonicalise(bytes, rp_tensor_type(own));
     return status;
@@ -511,9 +507,7 @@ static rp_status commit_states(rp_run *run, rp_error *err)
 
             status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
         }
-    if (status == RP_OK)
-        status = rp_device_synchronize(run->device, NULL, err);
-    return status;
+    return status == RP_OK ? rp_execute_settle(run->device, p, err) : status;
 }
 
 rp_status rp_step_end(rp_run *run, rp_error *err)

@@ -89,6 +89,7 @@ typedef struct rp_replay_choice {
 typedef struct rp_job_options {
     unsigned threads; /* as rp_run_options */
     const char *level;
+    const char *device;
     bool no_record; /* rp_train_recipe: only compute (to measure what recording costs) */
     /* Called after each step, may be NULL; returning false stops the job with RP_ECANCELED. */
     bool (*progress)(void *self, const rp_progress *progress);

@@ -17,6 +17,7 @@ typedef struct rp_run_options {
     unsigned threads; /* 0: one for each CPU the process may use. Never changes a bit. */
     const char
         *level; /* kernel level; NULL: RP_ISA in the environment, else the best of the host. Never changes a bit. */
+    const char *device; /* where kernels run, by name; NULL: "cpu", the only one yet. Never changes a bit. */
 } rp_run_options;
 
 /* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free.

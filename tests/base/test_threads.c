@@ -38,7 +38,7 @@ enum { IN = 96, HIDDEN = 160, OUT = 40, BATCH = 48, STEPS = 4, STATE = IN * HIDD
 static const char *make_run(rp_run **run, unsigned threads)
 {
     static const size_t w1[] = {IN, HIDDEN}, w2[] = {HIDDEN, OUT};
-    const rp_run_options options = {threads, NULL};
+    const rp_run_options options = {.threads = threads};
     float *initial = malloc(IN * HIDDEN * sizeof *initial);
     bool made = false;
 

@@ -149,7 +149,7 @@ static rp_status job_api_steps(rp_run *run, rp_recorder *recorder, const char *f
 
 static rp_status job_api_as(const char *path, const char *from, rp_error *err)
 {
-    rp_run_options options = {1, "ref"};
+    rp_run_options options = {.threads = 1, .level = "ref"};
     size_t shape[] = {2, 2};
     float initial[4] = {1, 2, 3, -1};
     rp_key *key = NULL;

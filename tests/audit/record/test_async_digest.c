@@ -37,7 +37,7 @@ typedef struct recorded {
 
 static rp_run *new_run(unsigned threads)
 {
-    const rp_run_options options = {threads, NULL};
+    const rp_run_options options = {.threads = threads};
     const size_t shape[] = {COUNT}, none[] = {1};
     float *w = malloc(COUNT * sizeof *w);
     rp_run *run;

@@ -97,7 +97,7 @@ static void api_step(rp_run *run, int i)
 
 static rp_archive *run_api(const char *name, uint64_t period, uint64_t rolling, int steps, int saved_after)
 {
-    const rp_run_options options = {2, NULL};
+    const rp_run_options options = {.threads = 2};
     const size_t shape[] = {2048};
     rp_run *run;
     rp_recorder *recorder;
@@ -205,7 +205,7 @@ static void api_run_keeps_them_and_saving_in_between_changes_nothing(void **stat
 
 static void recorder_refuses_periods_out_of_range_or_too_late(void **state)
 {
-    const rp_run_options options = {1, NULL};
+    const rp_run_options options = {.threads = 1};
     const size_t shape[] = {2048};
     rp_run *run;
     rp_recorder *recorder;
@@ -342,8 +342,8 @@ static void every_checkpoint_of_a_recipe_leads_to_the_same_end(void **state)
     for (int i = 0; i < 2; i++) {
         rp_archive *archive = run_recipe("from", record[i]);
 
-        goes_on_from_each(archive, period[i], &(rp_run_options){1, "ref"});
-        goes_on_from_each(archive, period[i], &(rp_run_options){3, NULL});
+        goes_on_from_each(archive, period[i], &(rp_run_options){.threads = 1, .level = "ref"});
+        goes_on_from_each(archive, period[i], &(rp_run_options){.threads = 3});
         rp_archive_close(archive);
     }
 }
@@ -355,8 +355,8 @@ static void every_checkpoint_of_an_api_run_leads_to_the_same_end(void **state)
         for (uint64_t period = 1; period <= 3; period++) {
             rp_archive *archive = run_api("from", period, rolling, 8, 0);
 
-            goes_on_from_each(archive, period, &(rp_run_options){1, "ref"});
-            goes_on_from_each(archive, period, &(rp_run_options){2, NULL});
+            goes_on_from_each(archive, period, &(rp_run_options){.threads = 1, .level = "ref"});
+            goes_on_from_each(archive, period, &(rp_run_options){.threads = 2});
             rp_archive_close(archive);
         }
 }
@@ -365,7 +365,7 @@ static void every_checkpoint_of_an_api_run_leads_to_the_same_end(void **state)
 
 static rp_run *open_api(rp_recorder **recorder, float first, float datum, uint64_t period, uint64_t rolling)
 {
-    const rp_run_options options = {2, NULL};
+    const rp_run_options options = {.threads = 2};
     const size_t shape[] = {2048};
     float *w = calloc(2048, sizeof *w);
     rp_run *run;

@@ -177,7 +177,7 @@ typedef struct recorded {
 /* w, whose element `forged` (when not negative) starts otherwise; w <- 2 w, so that what differs stays in its leaf. */
 static recorded open_run(uint64_t period, int forged)
 {
-    const rp_run_options options = {1, NULL};
+    const rp_run_options options = {.threads = 1};
     const size_t shape[] = {COUNT};
     float *w = calloc(COUNT, sizeof *w);
     recorded r;

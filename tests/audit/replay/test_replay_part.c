@@ -114,7 +114,7 @@ static void api_step(rp_run *run, int i)
 
 static rp_archive *run_api(const char *name, uint64_t period, uint64_t rolling, int steps)
 {
-    const rp_run_options options = {2, NULL};
+    const rp_run_options options = {.threads = 2};
     const size_t shape[] = {2048};
     rp_run *run;
     rp_recorder *recorder;
@@ -430,7 +430,7 @@ static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64
     rp_archive_writer *writer;
     rp_archive *archive;
 
-    OK(rp_driver_from_archive(&driver, honest, &(rp_run_options){1, NULL}, &err));
+    OK(rp_driver_from_archive(&driver, honest, &(rp_run_options){.threads = 1}, &err));
     OK(rp_archive_writer_new(&writer, folder, &err));
     OK(rp_recorder_attach(&recorder, rp_driver_run(driver), false, &err));
     OK(rp_recorder_set_state_period(recorder, rp_driver_state_period(driver), &err));

@@ -51,7 +51,7 @@ static void forward(const char *level, unsigned threads, const float *x, size_t 
     rp_error err = {0};
     rp_tensor in;
 
-    if (rp_run_new(&run, &(rp_run_options){threads, level}, &err) != RP_OK)
+    if (rp_run_new(&run, &(rp_run_options){.threads = threads, .level = level}, &err) != RP_OK)
         fail_msg("%s", err.text);
     assert_int_equal(rp_step_begin(run, &err), RP_OK);
     in = rp_feed(run, "x", RP_F32, 2, (size_t[]){rows, WIDTH}, x);

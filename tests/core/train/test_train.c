@@ -63,7 +63,8 @@ static rp_trainer *trainer_of(const rp_recipe *recipe, int kind, const char *lev
     rp_error err = {0};
 
     write_csv(csv, sizeof csv, kind);
-    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){threads, level}, &err) != RP_OK)
+    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = threads, .level = level},
+                       &err) != RP_OK)
         fail_msg("%s", err.text);
     return t;
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a device implements: a table of functions behind kernels/device.h, whose callers' contracts hold here. A device
+ * is a file of its own, with a structure that begins with an rp_device. */
+#ifndef KERNELS_DEVICE_OPS_H
+#define KERNELS_DEVICE_OPS_H
+
+#include "kernels/device.h"
+
+typedef struct rp_device_ops {
+    void (*free)(rp_device *device);
+    rp_status (*allocate)(rp_device *device, void **out, size_t bytes, rp_error *err);
+    void (*release)(rp_device *device, void *memory);
+    rp_status (*pin)(rp_device *device, void **out, size_t bytes, rp_error *err);
+    void (*unpin)(rp_device *device, void *host);
+    rp_status (*upload)(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream, rp_error *err);
+    rp_status (*download)(rp_device *device, void *host, const void *from, size_t bytes, rp_stream *stream,
+                          rp_error *err);
+    rp_status (*copy)(rp_device *device, void *to, const void *from, size_t bytes, rp_stream *stream, rp_error *err);
+    rp_status (*launch)(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
+                        rp_error *err);
+    rp_status (*launch_chain)(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);
+    rp_status (*check)(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err);
+    bool (*fault)(rp_device *device, rp_index_fault *out);
+    rp_status (*synchronize)(rp_device *device, rp_stream *stream, rp_error *err);
+    rp_status (*stream_new)(rp_device *device, rp_stream **out, rp_error *err);
+    void (*stream_free)(rp_device *device, rp_stream *stream);
+    rp_status (*event_new)(rp_device *device, rp_event **out, rp_error *err);
+    void (*event_free)(rp_device *device, rp_event *event);
+    rp_status (*event_record)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+    rp_status (*event_wait)(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
+} rp_device_ops;
+
+struct rp_device {
+    const rp_device_ops *ops;
+    const char *kind;
+    char identity[96];
+    const char *level;
+    unsigned threads;
+    rp_pool *pool;      /* NULL with one thread */
+    bool shares_memory; /* the host may read device memory through rp_device_map: then it is ordinary memory */
+};
+
+typedef rp_status rp_device_opener(rp_device **out, const char *level, unsigned threads, rp_error *err);
+
+/* Adds a device to those that rp_device_open knows; the strings and the function stay. Before any other thread uses
+ * devices. Errors: RP_EARG when the name is taken or there are too many. */
+rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error *err);
+
+#endif
