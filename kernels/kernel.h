@@ -35,7 +35,7 @@ typedef struct rp_kernel_args {
     size_t n_in;
     const rp_view *out; /* never overlaps an input, except that elementwise kernels may run in place */
     size_t n_out;
-    const rp_attr *attr; /* RP_MAX_ATTR of them */
+    const rp_attr *attr; /* those that the operation has */
 } rp_kernel_args;
 
 typedef struct rp_kernel {

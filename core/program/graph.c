@@ -178,12 +178,9 @@ void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_
 
 rp_tensor rp_graph_known(rp_graph *graph, rp_input_kind kind, const char *name)
 {
-    const rp_program *p = graph->program;
+    const rp_input *known = rp_program_find_input(graph->program, kind, name);
 
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (p->input[i].kind == kind && strcmp(p->input[i].name, name) == 0)
-            return rp_graph_tensor(graph, p->input[i].value);
-    return rp_no_tensor();
+    return known ? rp_graph_tensor(graph, known->value) : rp_no_tensor();
 }
 
 rp_tensor rp_graph_own(rp_tensor x)
@@ -194,10 +191,8 @@ rp_tensor rp_graph_own(rp_tensor x)
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
     p = x.graph->program;
-    for (size_t k = p->n_instrs; k-- > 0;)
-        for (int i = 0; i < p->instr[k].n_out; i++)
-            if (p->instr[k].out[i] == x.value && !p->instr[k].op->alias)
-                return x;
+    if (p->maker[x.value] != RP_NO_INSTR && !p->instr[p->maker[x.value]].op->alias)
+        return x;
     type = *rp_tensor_type(x);
     if (type.rank)
         return rp_concat(&x, 1, 0);

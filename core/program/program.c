@@ -25,10 +25,18 @@ rp_program *rp_program_new(void)
     return rp_calloc(1, sizeof(rp_program));
 }
 
+/* An instruction's attributes and operands are one block, which begins with the attributes. */
+static void instr_free(rp_instr *instr)
+{
+    rp_free((void *)instr->attr);
+}
+
 void rp_program_clear(rp_program *p)
 {
     for (size_t i = 0; i < p->n_instrs; i++)
-        rp_free(p->instr[i].in);
+        instr_free(&p->instr[i]);
+    rp_index_clear(&p->input_index);
+    rp_index_clear(&p->output_index);
     p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = 0;
 }
 
@@ -38,9 +46,12 @@ void rp_program_free(rp_program *p)
         return;
     rp_program_clear(p);
     rp_free(p->value);
+    rp_free(p->maker);
     rp_free(p->input);
     rp_free(p->instr);
     rp_free(p->output);
+    rp_index_free(&p->input_index);
+    rp_index_free(&p->output_index);
     rp_free(p);
 }
 
@@ -60,45 +71,91 @@ static bool grow(void **array, size_t *capacity, size_t count, size_t size)
     return true;
 }
 
-static rp_status add_value(rp_program *p, const rp_type *type, uint32_t *value, rp_error *err)
+/* Room for n more values, so that adding them cannot fail. */
+static rp_status reserve_values(rp_program *p, size_t n, rp_error *err)
 {
-    void *array = p->value;
-
-    if (p->n_values >= RP_PROGRAM_MAX_VALUES)
+    if (p->n_values + n > RP_PROGRAM_MAX_VALUES)
         return rp_fail(err, RP_ESHAPE, "program: more than %d values", RP_PROGRAM_MAX_VALUES);
-    if (!grow(&array, &p->cap_values, p->n_values, sizeof *p->value))
-        return rp_no_memory(err);
-    p->value = array;
-    /* unused shape entries are zeroed so that types compare and copy as plain bytes */
-    p->value[p->n_values] = (rp_type){.dtype = type->dtype, .rank = type->rank};
-    memcpy(p->value[p->n_values].shape, type->shape, (size_t)type->rank * sizeof *type->shape);
-    *value = (uint32_t)p->n_values++;
+    while (p->cap_values < p->n_values + n) {
+        const size_t wanted = p->cap_values ? 2 * p->cap_values : 16;
+        rp_type *value = rp_reallocarray(p->value, wanted, sizeof *value);
+        uint32_t *maker;
+
+        if (!value)
+            return rp_no_memory(err);
+        p->value = value;
+        maker = rp_reallocarray(p->maker, wanted, sizeof *maker);
+        if (!maker)
+            return rp_no_memory(err);
+        p->maker = maker;
+        p->cap_values = wanted;
+    }
     return RP_OK;
+}
+
+static uint32_t add_value(rp_program *p, const rp_type *type, uint32_t maker)
+{
+    rp_type *value = &p->value[p->n_values];
+
+    /* unused shape entries are zeroed so that types compare and copy as plain bytes */
+    *value = (rp_type){.dtype = type->dtype, .rank = type->rank};
+    memcpy(value->shape, type->shape, (size_t)type->rank * sizeof *type->shape);
+    p->maker[p->n_values] = maker;
+    return (uint32_t)p->n_values++;
+}
+
+/* ---- names ---- */
+
+/* The place of (kind, name) among a program's inputs or outputs. */
+static uint64_t hash_of(const rp_index *index, int kind, const char *name)
+{
+    return rp_index_hash(index, name, strlen(name)) + (uint64_t)kind;
+}
+
+const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name)
+{
+    for (rp_index_walk w = rp_index_find(&p->input_index, hash_of(&p->input_index, kind, name)); rp_index_next(&w);)
+        if (p->input[w.at].kind == kind && strcmp(p->input[w.at].name, name) == 0)
+            return &p->input[w.at];
+    return NULL;
+}
+
+const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name)
+{
+    for (rp_index_walk w = rp_index_find(&p->output_index, hash_of(&p->output_index, kind, name)); rp_index_next(&w);)
+        if (p->output[w.at].kind == kind && strcmp(p->output[w.at].name, name) == 0)
+            return &p->output[w.at];
+    return NULL;
 }
 
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
                                uint32_t *value, rp_error *err)
 {
     void *array = p->input;
+    rp_input *input;
     rp_status status;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (p->input[i].kind == kind && strcmp(p->input[i].name, name) == 0)
-            return rp_fail(err, RP_EARG, "input %s is given twice in one step", name);
+    if (rp_program_find_input(p, kind, name))
+        return rp_fail(err, RP_EARG, "input %s is given twice in one step", name);
+    status = reserve_values(p, 1, err);
+    if (status != RP_OK)
+        return status;
     if (!grow(&array, &p->cap_inputs, p->n_inputs, sizeof *p->input))
         return rp_no_memory(err);
     p->input = array;
-    status = add_value(p, type, value, err);
-    if (status != RP_OK)
-        return status;
-    p->input[p->n_inputs].kind = kind;
-    p->input[p->n_inputs].value = *value;
-    strcpy(p->input[p->n_inputs].name, name);
-    p->n_inputs++;
+    if (!rp_index_reserve(&p->input_index))
+        return rp_no_memory(err);
+    *value = add_value(p, type, RP_NO_INSTR);
+    input = &p->input[p->n_inputs];
+    *input = (rp_input){.kind = kind, .value = *value};
+    strcpy(input->name, name);
+    rp_index_add(&p->input_index, hash_of(&p->input_index, kind, name), (uint32_t)p->n_inputs++);
     return RP_OK;
 }
+
+/* ---- instructions ---- */
 
 static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                        rp_type *out, rp_error *err)
@@ -139,43 +196,66 @@ static int64_t fill_integer(double value, rp_dtype dtype)
     return value < -end ? -most - 1 : (int64_t)value;
 }
 
+/* How many of the table's attributes the operation has: they come first. */
+static size_t attributes(const rp_op *op)
+{
+    size_t n = 0;
+
+    while (n < RP_MAX_ATTR && op->attr[n].kind != RP_ATTR_NONE)
+        n++;
+    return n;
+}
+
+/* Attributes, operands and outputs in one block of what there is: at 10^6 instructions, most of them without
+ * attributes, size counts. */
+static bool instr_hold(rp_instr *instr, const rp_attr *attr, const uint32_t *in)
+{
+    const size_t n = attributes(instr->op);
+    rp_attr *block = rp_malloc(n * sizeof *attr + (instr->n_in + (size_t)instr->n_out) * sizeof *in);
+
+    if (!block)
+        return false;
+    if (n)
+        memcpy(block, attr, n * sizeof *attr);
+    instr->attr = block;
+    instr->in = (uint32_t *)(void *)(block + n);
+    instr->out = instr->in + instr->n_in;
+    if (instr->n_in)
+        memcpy(instr->in, in, instr->n_in * sizeof *in);
+    return true;
+}
+
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err)
 {
-    static const rp_attr none[RP_MAX_ATTR];
     void *array = p->instr;
+    rp_attr held[RP_MAX_ATTR] = {{0}};
     rp_type type[RP_MAX_OUT];
     rp_instr instr = {.op = op, .n_in = (uint32_t)n_in, .n_out = op->n_out};
-    rp_status status = RP_OK;
+    rp_status status;
 
     if (op->n_in == RP_MANY ? n_in < 1 : n_in != (size_t)op->n_in)
         return rp_fail(err, RP_ESHAPE, "%s: found %zu operands, expected %d", op->name, n_in, op->n_in);
     for (size_t i = 0; i < n_in; i++)
         if (in[i] >= p->n_values)
             return rp_fail(err, RP_ESHAPE, "%s: operand %zu is not a value of the program", op->name, i);
+    if (attr)
+        memcpy(held, attr, attributes(op) * sizeof *attr);
     memset(type, 0, sizeof type);
-    status = infer(p, op, attr ? attr : none, in, n_in, type, err);
+    status = infer(p, op, held, in, n_in, type, err);
+    if (status == RP_OK)
+        status = reserve_values(p, (size_t)op->n_out, err);
     if (status != RP_OK)
         return status;
     if (!grow(&array, &p->cap_instrs, p->n_instrs, sizeof *p->instr))
         return rp_no_memory(err);
     p->instr = array;
-    instr.in = rp_malloc((n_in + (size_t)op->n_out) * sizeof *in);
-    if (!instr.in)
-        return rp_no_memory(err);
-    instr.out = instr.in + n_in;
-    if (n_in)
-        memcpy(instr.in, in, n_in * sizeof *in);
-    memcpy(instr.attr, attr ? attr : none, sizeof instr.attr);
     if (rp_op_index(op) == RP_OP_fill)
-        instr.attr[0].i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(instr.attr[0].r, type[0].dtype);
-    for (int i = 0; i < op->n_out && status == RP_OK; i++)
-        status = add_value(p, &type[i], &instr.out[i], err);
-    if (status != RP_OK) {
-        rp_free(instr.in);
-        return status;
-    }
-    memcpy(out, instr.out, (size_t)op->n_out * sizeof *out);
+        held[0].i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(held[0].r, type[0].dtype);
+    if (!instr_hold(&instr, held, in))
+        return rp_no_memory(err);
+    for (int i = 0; i < op->n_out; i++)
+        out[i] = instr.out[i] = add_value(p, &type[i], (uint32_t)p->n_instrs);
     p->instr[p->n_instrs++] = instr;
     return RP_OK;
 }
@@ -183,23 +263,27 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err)
 {
     void *array = p->output;
+    const rp_output *known;
+    rp_output *output;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
     if (value >= p->n_values)
         return rp_fail(err, RP_EARG, "output %s is not a value of the program", name);
-    for (size_t i = 0; i < p->n_outputs; i++)
-        if (p->output[i].kind == kind && strcmp(p->output[i].name, name) == 0) {
-            p->output[i].value = value;
-            return RP_OK;
-        }
+    known = rp_program_find_output(p, kind, name);
+    if (known) {
+        p->output[known - p->output].value = value;
+        return RP_OK;
+    }
     if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
         return rp_no_memory(err);
     p->output = array;
-    p->output[p->n_outputs].kind = kind;
-    p->output[p->n_outputs].value = value;
-    strcpy(p->output[p->n_outputs].name, name);
-    p->n_outputs++;
+    if (!rp_index_reserve(&p->output_index))
+        return rp_no_memory(err);
+    output = &p->output[p->n_outputs];
+    *output = (rp_output){.kind = kind, .value = value};
+    strcpy(output->name, name);
+    rp_index_add(&p->output_index, hash_of(&p->output_index, kind, name), (uint32_t)p->n_outputs++);
     return RP_OK;
 }
 

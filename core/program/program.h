@@ -5,6 +5,7 @@
 #define CORE_PROGRAM_PROGRAM_H
 
 #include "base/buffer.h"
+#include "base/index.h"
 #include "core/program/op.h"
 
 /* Where an input comes from: the run's state (changes from step to step), its data (bound once), or a feed of the step.
@@ -14,7 +15,7 @@ typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_i
 typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
 
 enum { RP_NAME_MAX = 96 }; /* names: [A-Za-z0-9._-], 1 to 95 bytes */
-enum { RP_PROGRAM_MAX_VALUES = 1 << 20 };
+enum { RP_PROGRAM_MAX_VALUES = 1 << 24 };
 
 typedef struct rp_input {
     rp_input_kind kind;
@@ -30,14 +31,17 @@ typedef struct rp_output {
 
 typedef struct rp_instr {
     const rp_op *op;
-    rp_attr attr[RP_MAX_ATTR];
-    uint32_t *in, *out; /* n_in and n_out value numbers, in one allocation that the program owns */
+    const rp_attr *attr; /* those that the operation has */
+    uint32_t *in, *out;  /* n_in and n_out value numbers, in one allocation with attr that the program owns */
     uint32_t n_in;
     int n_out;
 } rp_instr;
 
+enum { RP_NO_INSTR = UINT32_MAX };
+
 typedef struct rp_program {
-    rp_type *value; /* type of each value; inputs and instruction outputs, in order of appearance */
+    rp_type *value;  /* type of each value; inputs and instruction outputs, in order of appearance */
+    uint32_t *maker; /* the instruction that makes each value; RP_NO_INSTR: an input */
     size_t n_values, cap_values;
     rp_input *input;
     size_t n_inputs, cap_inputs;
@@ -45,6 +49,7 @@ typedef struct rp_program {
     size_t n_instrs, cap_instrs;
     rp_output *output;
     size_t n_outputs, cap_outputs;
+    rp_index input_index, output_index; /* by kind and name */
 } rp_program;
 
 bool rp_name_valid(const char *name);
@@ -60,6 +65,9 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
 /* A second output of the same kind and name replaces the first. */
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err);
 void rp_program_clear(rp_program *p);
+/* NULL when there is none; valid until the next is added. */
+const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);
+const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name);
 
 /* Canonical JSON (audit/FORMAT.md, "programs") and back; the parser trusts nothing: it rebuilds through the calls above
  * and so re-derives every type. Errors: RP_EFORMAT, RP_EUNSUPPORTED for an unknown operation, RP_ENOMEM. */

@@ -206,7 +206,8 @@ static void bind_outputs(rp_plan *plan, rp_view *in)
     const rp_program *p = plan->program;
 
     for (size_t o = 0; o < p->n_outputs; o++) {
-        const rp_input *state = p->output[o].kind == RP_OUTPUT_STATE ? rp_plan_state(p, p->output[o].name) : NULL;
+        const rp_input *state =
+            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
         const rp_view *from = &plan->view[p->output[o].value];
 
         plan->output[o] = from->data;

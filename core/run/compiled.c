@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiled steps: a program bound to a run's slots through a plan, executed any number of times. */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "core/run/run_private.h"
@@ -43,7 +42,7 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
 
         if (in->kind == RP_INPUT_FEED)
             continue;
-        slot = rp_slot_find(in->kind == RP_INPUT_STATE ? &run->states : &run->data, in->name);
+        slot = rp_slots_find(in->kind == RP_INPUT_STATE ? &run->states : &run->data, in->name);
         if (!slot || !rp_type_equal(&slot->type, &program->value[in->value]))
             status =
                 rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
@@ -72,18 +71,16 @@ const rp_program *rp_compiled_program(const rp_compiled *c)
 
 void *rp_compiled_feed(rp_compiled *c, const char *name)
 {
-    for (size_t i = 0; i < c->program->n_inputs; i++)
-        if (c->program->input[i].kind == RP_INPUT_FEED && strcmp(c->program->input[i].name, name) == 0)
-            return rp_plan_feed(c->plan, i);
-    return NULL;
+    const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, name);
+
+    return feed ? rp_plan_feed(c->plan, (size_t)(feed - c->program->input)) : NULL;
 }
 
 const void *rp_compiled_result(const rp_compiled *c, const char *name)
 {
-    for (size_t i = 0; i < c->program->n_outputs; i++)
-        if (c->program->output[i].kind == RP_OUTPUT_RESULT && strcmp(c->program->output[i].name, name) == 0)
-            return rp_plan_output(c->plan, i);
-    return NULL;
+    const rp_output *result = rp_program_find_output(c->program, RP_OUTPUT_RESULT, name);
+
+    return result ? rp_plan_output(c->plan, (size_t)(result - c->program->output)) : NULL;
 }
 
 static const void *compiled_memory(const void *arg, size_t index, bool output)

@@ -107,14 +107,6 @@ static void widen_lifetimes(rp_plan *plan)
     }
 }
 
-const rp_input *rp_plan_state(const rp_program *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (p->input[i].kind == RP_INPUT_STATE && strcmp(p->input[i].name, name) == 0)
-            return &p->input[i];
-    return NULL;
-}
-
 /* Whether an instruction before position k in the same chain reads the state by other than its own element: it would
  * find elements that k overwrote in an earlier block. */
 static bool read_across(const rp_plan *plan, size_t k, uint32_t state)
@@ -142,7 +134,7 @@ static void overwrite_states(rp_plan *plan)
 
         if (p->output[o].kind != RP_OUTPUT_STATE || plan->block[value].fixed)
             continue;
-        state = rp_plan_state(p, p->output[o].name);
+        state = rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name);
         if (!state)
             continue;
         for (size_t k = plan->order.n; k-- > 0;) {
@@ -234,7 +226,8 @@ static rp_status check_outputs(const rp_plan *plan, rp_error *err)
     for (size_t o = 0; o < p->n_outputs; o++) {
         uint32_t root = plan->root[p->output[o].value];
         bool is_input = plan->block[root].fixed != NULL && root < p->n_values && plan->block[root].first == 0;
-        const rp_input *state = p->output[o].kind == RP_OUTPUT_STATE ? rp_plan_state(p, p->output[o].name) : NULL;
+        const rp_input *state =
+            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
 
         if (p->output[o].kind == RP_OUTPUT_STATE &&
             (!state || !rp_type_equal(&p->value[state->value], &p->value[p->output[o].value])))

@@ -43,8 +43,6 @@ struct rp_plan {
     void **output;      /* contiguous memory of each output */
 };
 
-/* NULL when the program has no such state. */
-const rp_input *rp_plan_state(const rp_program *p, const char *name);
 /* Views on memory, calls in order, final copies. */
 rp_status rp_plan_bind(rp_plan *plan, rp_error *err);
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What eager steps (core/run/run.c) and compiled steps (core/run/compiled.c) share of a run. */
+ * What eager steps (core/run/step.c), compiled steps (core/run/compiled.c) and observers (core/run/observers.c) share
+ * of a run. */
 #ifndef CORE_RUN_RUN_PRIVATE_H
 #define CORE_RUN_RUN_PRIVATE_H
 
-#include "core/run/run.h"
+#include "core/run/slots.h"
 
 enum { OBSERVERS_MAX = 4 };
-
-/* Named tensors on the device. */
-typedef struct rp_slots {
-    rp_named *named; /* names and memory are owned */
-    size_t n, capacity;
-} rp_slots;
 
 struct rp_run {
     rp_device *device;
@@ -26,7 +21,6 @@ struct rp_run {
     size_t n_observers;
 };
 
-const rp_named *rp_slot_find(const rp_slots *s, const char *name); /* NULL when there is none */
 /* The error of a step on a run whose observer failed. */
 rp_status rp_run_given_up(rp_error *err);
 

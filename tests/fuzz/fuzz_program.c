@@ -22,7 +22,7 @@ static void expect(bool fine)
 /* A window of a million taps over padding alone is fine, but takes its time. */
 static bool is_short(const rp_instr *instr)
 {
-    for (int i = 0; i < RP_MAX_ATTR; i++)
+    for (int i = 0; i < RP_MAX_ATTR && instr->op->attr[i].kind != RP_ATTR_NONE; i++)
         for (int d = 0; d < instr->attr[i].n; d++)
             if (strcmp(instr->op->attr[i].name, "window") == 0 && instr->attr[i].list[d] > WINDOW_MAX)
                 return false;

@@ -29,8 +29,9 @@ static void assert_same_program(const rp_program *a, const rp_program *b, const 
     for (size_t v = 0; v < a->n_values; v++)
         assert_true(rp_type_equal(&a->value[v], &b->value[v]));
     for (size_t k = 0; k < a->n_instrs; k++)
-        if (memcmp(a->instr[k].attr, b->instr[k].attr, sizeof a->instr[k].attr) != 0)
-            fail_msg("%s: attributes of %s", what, a->instr[k].op->name);
+        for (size_t i = 0; i < RP_MAX_ATTR && a->instr[k].op->attr[i].kind != RP_ATTR_NONE; i++)
+            if (memcmp(&a->instr[k].attr[i], &b->instr[k].attr[i], sizeof(rp_attr)) != 0)
+                fail_msg("%s: attributes of %s", what, a->instr[k].op->name);
     rp_buffer_free(&ta);
     rp_buffer_free(&tb);
 }

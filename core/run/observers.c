@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Observers of a run: who they are, and what they are told of a completed step. */
+#include "base/memory.h"
+#include "core/run/run_private.h"
+
+rp_status rp_run_observe(rp_run *run, rp_observer observer, rp_error *err)
+{
+    return rp_run_observe_beside(run, observer, NULL, err);
+}
+
+rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err)
+{
+    if (run->n_observers == OBSERVERS_MAX)
+        return rp_fail(err, RP_EARG, "a run has at most %d observers", OBSERVERS_MAX);
+    run->settle[run->n_observers] = settle;
+    run->observer[run->n_observers++] = observer;
+    return RP_OK;
+}
+
+void rp_run_unobserve(rp_run *run, const void *self)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < run->n_observers; i++)
+        if (run->observer[i].self != self) {
+            run->settle[kept] = run->settle[i];
+            run->observer[kept++] = run->observer[i];
+        }
+    run->n_observers = kept;
+}
+
+void rp_run_set_quiet(rp_run *run, bool quiet)
+{
+    run->quiet = quiet;
+}
+
+rp_status rp_run_given_up(rp_error *err)
+{
+    return rp_fail(err, RP_EARG, "the run was given up: an observer (the recorder) failed at an earlier step");
+}
+
+rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
+                      rp_error *err)
+{
+    rp_named *named;
+    rp_step_event event = {
+        .step = run->steps, .program = p, .compiled = compiled, .state = run->states.named, .n_states = run->states.n};
+    rp_status status = RP_OK;
+    size_t n = 0;
+
+    if (run->n_observers == 0 || run->quiet)
+        return RP_OK;
+    named = rp_malloc((p->n_inputs + p->n_outputs) * sizeof *named);
+    if (!named)
+        return rp_no_memory(err);
+    event.feed = named;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (p->input[i].kind == RP_INPUT_FEED)
+            named[n++] = (rp_named){p->input[i].name, p->value[p->input[i].value], at(arg, i, false)};
+    event.n_feeds = n;
+    event.result = named + n;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (p->output[i].kind == RP_OUTPUT_RESULT)
+            named[n++] = (rp_named){p->output[i].name, p->value[p->output[i].value], at(arg, i, true)};
+    event.n_results = n - event.n_feeds;
+    for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
+        status = run->observer[i].step(run->observer[i].self, &event, err);
+    run->given_up = status != RP_OK;
+    rp_free(named);
+    return status;
+}
+
+rp_status rp_run_settle(void *self, rp_error *err)
+{
+    rp_run *run = self;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
+        if (run->settle[i])
+            status = run->settle[i](run->observer[i].self, err);
+    run->given_up = run->given_up || status != RP_OK;
+    return status;
+}

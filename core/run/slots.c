@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Slots, and the two ways over which tensors come into a run's memory and out of it. */
+#include "core/run/slots.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "determinism/bits.h"
+
+void rp_slots_clear(rp_slots *s, rp_device *device)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        rp_device_release(device, (void *)s->named[i].data);
+        rp_free((char *)s->named[i].name);
+    }
+    s->n = 0;
+    rp_index_clear(&s->index);
+}
+
+void rp_slots_free(rp_slots *s, rp_device *device)
+{
+    rp_slots_clear(s, device);
+    rp_free(s->named);
+    rp_index_free(&s->index);
+}
+
+static uint64_t hash_of(const rp_slots *s, const char *name)
+{
+    return rp_index_hash(&s->index, name, strlen(name));
+}
+
+const rp_named *rp_slots_find(const rp_slots *s, const char *name)
+{
+    for (rp_index_walk w = rp_index_find(&s->index, hash_of(s, name)); rp_index_next(&w);)
+        if (strcmp(s->named[w.at].name, name) == 0)
+            return &s->named[w.at];
+    return NULL;
+}
+
+rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *shape, rp_error *err)
+{
+    size_t bytes = rp_dtype_size(dtype);
+
+    *type = (rp_type){.dtype = dtype, .rank = rank};
+    if (bytes == 0 || rank < 0 || rank > RP_MAX_RANK)
+        return rp_fail(err, RP_EARG, "expected a dtype of rp/dtype.h and a rank of 0 to %d", RP_MAX_RANK);
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] && bytes > ((size_t)1 << 42) / shape[i])
+            return rp_fail(err, RP_EARG, "a tensor of more than 2^42 bytes");
+        type->shape[i] = shape[i];
+        bytes *= shape[i] ? shape[i] : 1;
+    }
+    return RP_OK;
+}
+
+/* CONTRACT 2: what comes in and what is read out has canonical NaNs and bools of 0 or 1, as the archive has them. */
+static void canonicalise(void *bytes, const rp_type *type)
+{
+    size_t count = rp_type_count(type);
+
+    if (type->dtype == RP_F32)
+        for (size_t i = 0; i < count; i++)
+            ((float *)bytes)[i] = rp_canonical_f32(((float *)bytes)[i]);
+    else if (type->dtype == RP_F64)
+        for (size_t i = 0; i < count; i++)
+            ((double *)bytes)[i] = rp_canonical_f64(((double *)bytes)[i]);
+    else if (type->dtype == RP_BF16)
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)bytes)[i] = rp_canonical_bf16(((uint16_t *)bytes)[i]);
+    else if (type->dtype == RP_BOOL)
+        for (size_t i = 0; i < count; i++)
+            ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
+}
+
+rp_status rp_read_out(rp_device *device, void *bytes, const void *memory, const rp_type *type, rp_error *err)
+{
+    rp_status status = rp_device_read(device, bytes, memory, rp_type_bytes(type), NULL, err);
+
+    if (status == RP_OK)
+        canonicalise(bytes, type);
+    return status;
+}
+
+rp_status rp_slot_read(const rp_named *slot, rp_device *device, void *bytes, rp_error *err)
+{
+    return rp_read_out(device, bytes, slot->data, &slot->type, err);
+}
+
+rp_status rp_slot_write(const rp_named *slot, rp_device *device, const void *bytes, rp_error *err)
+{
+    size_t size = rp_type_bytes(&slot->type);
+    void *settled = rp_malloc(size);
+    rp_status status;
+
+    if (!settled)
+        return rp_no_memory(err);
+    if (bytes && size)
+        memcpy(settled, bytes, size);
+    else
+        memset(settled, 0, size);
+    canonicalise(settled, &slot->type);
+    status = rp_device_upload(device, (void *)slot->data, settled, size, NULL, err);
+    if (status == RP_OK)
+        status = rp_device_synchronize(device, NULL, err);
+    rp_free(settled);
+    return status;
+}
+
+static rp_status hold_one_more(rp_slots *s, rp_error *err)
+{
+    if (s->n == s->capacity) {
+        size_t wanted = s->capacity ? 2 * s->capacity : 8;
+        rp_named *bigger = rp_reallocarray(s->named, wanted, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(err);
+        s->named = bigger;
+        s->capacity = wanted;
+    }
+    return rp_index_reserve(&s->index) ? RP_OK : rp_no_memory(err);
+}
+
+rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
+                       rp_error *err)
+{
+    size_t size = rp_type_bytes(type);
+    rp_named slot = {.type = *type};
+    void *memory = NULL;
+    rp_status status;
+
+    if (!rp_name_valid(name))
+        return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
+    if (rp_slots_find(s, name))
+        return rp_fail(err, RP_EARG, "%s is given twice", name);
+    status = hold_one_more(s, err);
+    if (status != RP_OK)
+        return status;
+    slot.name = rp_strdup(name);
+    if (!slot.name)
+        return rp_no_memory(err);
+    status = rp_device_allocate(device, &memory, size ? size : 1, err);
+    slot.data = memory;
+    if (status == RP_OK)
+        status = rp_slot_write(&slot, device, bytes, err);
+    if (status != RP_OK) {
+        rp_device_release(device, memory);
+        rp_free((char *)slot.name);
+        return status;
+    }
+    rp_index_add(&s->index, hash_of(s, name), (uint32_t)s->n);
+    s->named[s->n++] = slot;
+    return RP_OK;
+}
