@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing and strictly reading archives (FORMAT.md): uncompressed ustar through libarchive, every header re-derived. */
+ * Writing and strictly reading archives (FORMAT.md): uncompressed ustar, whose headers are functions of name and size.
+ */
 #ifndef AUDIT_ARCHIVE_ARCHIVE_H
 #define AUDIT_ARCHIVE_ARCHIVE_H
 

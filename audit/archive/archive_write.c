@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The archive writer. Members are hashed and spooled as they come; only at the end, when all digests are known, does
- * libarchive lay them out behind the manifest. Its headers are compared with ours: no library version may decide a
- * byte. */
-#include <archive.h>
-#include <archive_entry.h>
-#include <errno.h>
+ * The archive writer. Members are hashed and spooled as they come; only at the end, when all digests are known, are
+ * they laid out behind the manifest. Every byte is ours: no library decides one. */
 #include <string.h>
 
 #include "audit/archive/withheld.h"
@@ -168,7 +164,7 @@ static rp_status add_member(rp_archive_writer *writer, const char *name, const v
     rp_status status;
 
     if (!rp_ustar_header(header, name, size))
-        return rp_fail(err, RP_EARG, "%s: a member has at most 8 GiB - 1 bytes, not %zu", name, size);
+        return rp_fail(err, RP_EARG, "%s: a member has at most 2^53 - 1 bytes, not %zu", name, size);
     memcpy(member.name, name, strlen(name) + 1);
     if ((status = rp_sha256(&member.digest, bytes, size, err)) != RP_OK ||
         (status = rp_spool_append(writer->spool, bytes, size, err)) != RP_OK ||
@@ -349,130 +345,62 @@ rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, 
     return status;
 }
 
-/* Where libarchive's bytes go, and what its next write must be. */
+/* Where the archive's bytes go. */
 typedef struct sink {
     rp_file_writer *file; /* or else buffer */
     rp_buffer *buffer;
-    const char *member;
-    const unsigned char *header; /* not NULL: the next write must be these 512 bytes */
-    rp_status status;
-    rp_error *err;
 } sink;
 
-static la_ssize_t sink_write(struct archive *a, void *arg, const void *bytes, size_t size)
+static rp_status put(sink *to, const void *bytes, size_t size, rp_error *err)
 {
-    sink *to = arg;
-
-    if (to->status != RP_OK)
-        return -1; /* closing after a failure must not write the end */
-    if (to->header != NULL && (size != RP_BLOCK || memcmp(bytes, to->header, RP_BLOCK) != 0))
-        to->status = rp_fail(to->err, RP_EUNSUPPORTED, "%s: %s writes another ustar header than format %d has",
-                             to->member, archive_version_string(), (int)RP_ARCHIVE_FORMAT);
-    else if (to->file != NULL)
-        to->status = rp_file_write(to->file, bytes, size, to->err);
-    else
-        rp_buffer_append(to->buffer, bytes, size);
-    to->header = NULL;
-    if (to->status == RP_OK && to->file == NULL)
-        to->status = rp_buffer_status(to->buffer, to->err);
-    if (to->status != RP_OK) {
-        archive_set_error(a, EIO, "the writer gave up");
-        return -1;
-    }
-    return (la_ssize_t)size;
+    if (to->file != NULL)
+        return rp_file_write(to->file, bytes, size, err);
+    rp_buffer_append(to->buffer, bytes, size);
+    return rp_buffer_status(to->buffer, err);
 }
 
-/* The callback's own error is the better one; without it libarchive failed by itself. */
-static rp_status write_failed(struct archive *a, sink *to)
+static rp_status put_zeros(sink *to, size_t size, rp_error *err)
 {
-    const char *reason = archive_error_string(a);
+    static const unsigned char zeros[2 * RP_BLOCK];
 
-    if (to->status == RP_OK)
-        to->status = rp_fail(to->err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EIO, "%s: libarchive: %s", to->member,
-                             reason ? reason : "cannot write");
-    return to->status;
+    return put(to, zeros, size, err);
 }
 
-static rp_status put_header(struct archive *a, const rp_member *member, sink *to)
-{
-    unsigned char header[RP_BLOCK];
-    struct archive_entry *entry = archive_entry_new();
-    int result;
-
-    if (entry == NULL)
-        return rp_no_memory(to->err);
-    (void)rp_ustar_header(header, member->name, member->size); /* the name was checked when it was added */
-    to->header = header;
-    archive_entry_set_pathname(entry, member->name);
-    archive_entry_set_size(entry, (la_int64_t)member->size);
-    archive_entry_set_filetype(entry, AE_IFREG);
-    archive_entry_set_perm(entry, 0644);
-    archive_entry_set_mtime(entry, 0, 0);
-    result = archive_write_header(a, entry);
-    archive_entry_free(entry);
-    to->header = NULL;
-    return result == ARCHIVE_OK ? RP_OK : write_failed(a, to);
-}
-
-static rp_status put_member(struct archive *a, rp_archive_writer *writer, const rp_member *member, sink *to)
+static rp_status put_member(sink *to, rp_archive_writer *writer, const rp_member *member, rp_error *err)
 {
     unsigned char block[COPY];
     rp_status status;
 
-    to->member = member->name;
-    status = put_header(a, member, to);
+    (void)rp_ustar_header(block, member->name, member->size); /* name and size were checked when it was added */
+    status = put(to, block, RP_BLOCK, err);
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
-        status = rp_spool_read(writer->spool, member->offset + done, block, part, to->err);
-        if (status == RP_OK && archive_write_data(a, block, part) != (la_ssize_t)part)
-            status = write_failed(a, to);
+
+        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        if (status == RP_OK)
+            status = put(to, block, part, err);
         done += part;
     }
-    if (status == RP_OK && archive_write_finish_entry(a) != ARCHIVE_OK)
-        status = write_failed(a, to);
-    return status;
+    return status == RP_OK ? put_zeros(to, (size_t)(rp_ustar_padded(member->size) - member->size), err) : status;
 }
 
-static rp_status write_archive(rp_archive_writer *writer, sink *to)
+static rp_status save(rp_archive_writer *writer, sink to, rp_error *err)
 {
-    struct archive *a = archive_write_new();
     rp_status status = RP_OK;
-
-    to->member = "archive";
-    if (a == NULL)
-        return rp_no_memory(to->err);
-    /* Block size 0: every write comes through as it is, and nothing is added behind the two zero blocks. */
-    if (archive_write_set_format_ustar(a) != ARCHIVE_OK || archive_write_add_filter_none(a) != ARCHIVE_OK ||
-        archive_write_set_bytes_per_block(a, 0) != ARCHIVE_OK ||
-        archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK ||
-        archive_write_open(a, to, NULL, sink_write, NULL) != ARCHIVE_OK)
-        status = write_failed(a, to);
-    for (size_t i = 0; status == RP_OK && i < writer->members; i++)
-        status = put_member(a, writer, &writer->member[i], to);
-    to->member = "end of archive";
-    to->status = status;
-    /* Closed even after a failure: libarchive's free would skip it then, and leak. */
-    if (archive_write_close(a) != ARCHIVE_OK && status == RP_OK)
-        status = write_failed(a, to);
-    (void)archive_write_free(a);
-    return status;
-}
-
-static rp_status save(rp_archive_writer *writer, rp_file_writer *file, rp_buffer *buffer, rp_error *err)
-{
-    sink to = {.file = file, .buffer = buffer, .err = err};
 
     if (!writer->finished)
         return rp_fail(err, RP_EARG, "the manifest must be finished before the archive is saved");
-    return write_archive(writer, &to);
+    for (size_t i = 0; status == RP_OK && i < writer->members; i++)
+        status = put_member(&to, writer, &writer->member[i], err);
+    return status == RP_OK ? put_zeros(&to, 2 * RP_BLOCK, err) : status;
 }
 
 rp_status rp_archive_writer_save(rp_archive_writer *writer, rp_file_writer *file, rp_error *err)
 {
-    return save(writer, file, NULL, err);
+    return save(writer, (sink){.file = file}, err);
 }
 
 rp_status rp_archive_writer_append(rp_archive_writer *writer, rp_buffer *out, rp_error *err)
 {
-    return save(writer, NULL, out, err);
+    return save(writer, (sink){.buffer = out}, err);
 }

@@ -19,12 +19,27 @@ enum {
     MAJOR = 329,
     MINOR = 337
 };
-enum { NAME_SIZE = 100, SIZE_DIGITS = 11, CHECKSUM_DIGITS = 6 };
+enum { NAME_SIZE = 100, SIZE_DIGITS = 11, CHECKSUM_DIGITS = 6, SIZE_BINARY = 0x80 };
+#define SIZE_OCTAL ((uint64_t)1 << (3 * SIZE_DIGITS))
 
 static void put_octal(unsigned char *at, int digits, uint64_t v)
 {
     for (int i = digits - 1; i >= 0; i--, v >>= 3)
         at[i] = (unsigned char)('0' + (v & 7));
+}
+
+/* Eleven octal digits, or where they do not suffice what GNU tar, libarchive and others read there: a byte 0x80 and the
+ * number in eleven bytes, the highest first. A size has one form. */
+static void put_size(unsigned char *at, uint64_t size)
+{
+    if (size < SIZE_OCTAL) {
+        put_octal(at, SIZE_DIGITS, size);
+        at[SIZE_DIGITS] = ' ';
+        return;
+    }
+    at[0] = SIZE_BINARY;
+    for (int i = SIZE_DIGITS; i > 0; i--, size >>= 8)
+        at[i] = (unsigned char)size;
 }
 
 /* The sum of all bytes with the checksum field read as spaces. */
@@ -40,15 +55,14 @@ static uint32_t header_sum(const unsigned char *block)
 
 bool rp_ustar_header(unsigned char header[RP_BLOCK], const char *name, uint64_t size)
 {
-    if (!rp_member_name_valid(name) || size >> (3 * SIZE_DIGITS) != 0)
+    if (!rp_member_name_valid(name) || size > RP_MEMBER_SIZE_MAX)
         return false;
     memset(header, 0, RP_BLOCK);
     memcpy(header + NAME, name, strlen(name));
     memcpy(header + MODE, "000644 ", 7);
     memcpy(header + UID, "000000 ", 7);
     memcpy(header + GID, "000000 ", 7);
-    put_octal(header + SIZE, SIZE_DIGITS, size);
-    header[SIZE + SIZE_DIGITS] = ' ';
+    put_size(header + SIZE, size);
     memcpy(header + MTIME, "00000000000 ", 12);
     header[TYPE] = '0';
     memcpy(header + MAGIC,
@@ -77,7 +91,17 @@ static bool get_octal(const unsigned char *at, int digits, uint64_t *out)
 
 bool rp_ustar_size(const unsigned char block[RP_BLOCK], uint64_t *size)
 {
-    return get_octal(block + SIZE, SIZE_DIGITS, size);
+    uint64_t v = 0;
+
+    if (block[SIZE] != SIZE_BINARY)
+        return get_octal(block + SIZE, SIZE_DIGITS, size);
+    for (int i = 1; i <= SIZE_DIGITS; i++) {
+        if (v > RP_MEMBER_SIZE_MAX >> 8)
+            return false;
+        v = v << 8 | block[SIZE + i];
+    }
+    *size = v;
+    return v >= SIZE_OCTAL;
 }
 
 bool rp_ustar_parse(const unsigned char block[RP_BLOCK], char name[RP_MEMBER_NAME], uint64_t *size, size_t *at)

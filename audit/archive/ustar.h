@@ -6,6 +6,7 @@
 #include "audit/archive/archive.h"
 
 enum { RP_BLOCK = 512 };
+#define RP_MEMBER_SIZE_MAX (((uint64_t)1 << 53) - 1) /* an integer of canonical JSON */
 
 /* Reads a header block strictly: name and size out of it, the header derived from them, all 512 bytes compared. On
  * failure *at is the first byte that is not what it should be, and name what the block says, whatever that is. */

@@ -303,6 +303,38 @@ static void worked_example_of_the_format_is_exact(void **state)
     rp_buffer_free(&found);
 }
 
+static void sizes_of_8_gib_and_more_have_one_form(void **state)
+{
+    static const uint64_t size[] = {0,
+                                    ((uint64_t)1 << 33) - 1,
+                                    (uint64_t)1 << 33,
+                                    ((uint64_t)1 << 33) + 511,
+                                    (uint64_t)3 << 40,
+                                    RP_MEMBER_SIZE_MAX};
+    static const unsigned char eight_gib[12] = {0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0};
+    unsigned char header[RP_BLOCK];
+    char name[RP_MEMBER_NAME];
+    uint64_t found;
+    size_t at;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        assert_true(rp_ustar_header(header, "data/x", size[i]));
+        assert_int_equal(header[124] == 0x80, size[i] >> 33 != 0);
+        assert_true(rp_ustar_parse(header, name, &found, &at));
+        assert_true(found == size[i]);
+    }
+    assert_true(rp_ustar_header(header, "data/x", size[2]));
+    assert_memory_equal(header + 124, eight_gib, sizeof eight_gib);
+    assert_false(rp_ustar_header(header, "data/x", RP_MEMBER_SIZE_MAX + 1));
+    for (size_t byte = 1; byte < 12; byte++) { /* too large, or what eleven digits can say */
+        memset(header + 124, 0, 12);
+        header[124] = 0x80;
+        header[124 + byte] = 0xff;
+        assert_int_equal(rp_ustar_size(header, &found), byte == 6 || byte == 7);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +342,7 @@ int main(void)
         cmocka_unit_test(members_read_back_from_writer_and_archive),
         cmocka_unit_test(large_members_pass_through_bounded_windows),
         cmocka_unit_test(names_are_strict),
+        cmocka_unit_test(sizes_of_8_gib_and_more_have_one_form),
         cmocka_unit_test(writer_refuses_what_no_archive_may_hold),
         cmocka_unit_test(files_open_and_other_things_do_not),
         cmocka_unit_test(worked_example_of_the_format_is_exact),
