@@ -241,6 +241,21 @@ bool rp_parse_f64(double *out, const char *text, size_t length)
     return true;
 }
 
+bool rp_parse_printed_f64(double *out, const char *text, size_t length)
+{
+    static const struct {
+        const char *text;
+        uint64_t bits;
+    } others[] = {{"inf", 0x7ff0000000000000u}, {"-inf", 0xfff0000000000000u}, {"nan", 0x7ff8000000000000u}};
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i].text) == length && memcmp(others[i].text, text, length) == 0) {
+            memcpy(out, &others[i].bits, sizeof *out);
+            return true;
+        }
+    return rp_parse_f64(out, text, length);
+}
+
 bool rp_parse_f32(float *out, const char *text, size_t length)
 {
     decimal d;

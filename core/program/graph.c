@@ -183,15 +183,32 @@ rp_tensor rp_graph_known(rp_graph *graph, rp_input_kind kind, const char *name)
     return known ? rp_graph_tensor(graph, known->value) : rp_no_tensor();
 }
 
+/* The instruction that made a value; NULL for an input. */
+static const rp_instr *maker(const rp_program *p, uint32_t value)
+{
+    return p->maker[value] == RP_NO_INSTR ? NULL : &p->instr[p->maker[value]];
+}
+
+/* Whether the value is a copy that rp_graph_own made: of rank 0 that ends in a reshape. */
+static bool is_scalar_copy(const rp_program *p, const rp_instr *last)
+{
+    const rp_instr *copy;
+
+    if (last->op != rp_op_get(RP_OP_reshape) || p->value[last->out[0]].rank != 0)
+        return false;
+    copy = maker(p, last->in[0]);
+    return copy && copy->op == rp_op_get(RP_OP_concat) && copy->n_in == 1;
+}
+
 rp_tensor rp_graph_own(rp_tensor x)
 {
     rp_type type;
-    const rp_program *p;
+    const rp_instr *instr;
 
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
-    p = x.graph->program;
-    if (p->maker[x.value] != RP_NO_INSTR && !p->instr[p->maker[x.value]].op->alias)
+    instr = maker(x.graph->program, x.value);
+    if (instr && (!instr->op->alias || is_scalar_copy(x.graph->program, instr)))
         return x;
     type = *rp_tensor_type(x);
     if (type.rank)

@@ -7,15 +7,11 @@
 #include <stdbool.h>
 
 #include "kernels/kernel.h"
-#include "rp/tensor.h"
+#include "rp/program.h"
 
-/* A tensor's static description. */
-typedef struct rp_type {
-    rp_dtype dtype;
-    int rank;
-    size_t shape[RP_MAX_RANK];
-} rp_type;
-
+/* Whether a type is one: a known dtype, 0 to RP_MAX_RANK axes, at most 2^42 bytes (an axis of length 0 counted as 1).
+ */
+bool rp_type_valid(const rp_type *type);
 size_t rp_type_count(const rp_type *type); /* elements; rank 0 has one */
 size_t rp_type_bytes(const rp_type *type);
 bool rp_type_equal(const rp_type *a, const rp_type *b);
@@ -23,15 +19,6 @@ void rp_type_text(const rp_type *type, char *out, size_t size); /* "f32[3,4]"; s
 /* The contiguous row-major view of data. */
 rp_view rp_view_of(const rp_type *type, void *data);
 bool rp_view_contiguous(const rp_view *view);
-
-typedef enum rp_attr_kind {
-    RP_ATTR_NONE,
-    RP_ATTR_INT,
-    RP_ATTR_BOOL,
-    RP_ATTR_REAL,
-    RP_ATTR_LIST,
-    RP_ATTR_DTYPE
-} rp_attr_kind;
 
 typedef struct rp_attr_spec {
     const char *name;
@@ -88,6 +75,9 @@ struct rp_op {
     rp_attr_spec attr[RP_MAX_ATTR];
 };
 
+/* The outputs' types, after the number of operands and the first one's dtype were checked. Errors: RP_ESHAPE. */
+rp_status rp_op_types(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                      rp_error *err);
 /* For RP_OP_INDEXED rows: which input holds the indices, and the exclusive bound they must be under. */
 size_t rp_op_index_input(const rp_op *op);
 size_t rp_op_index_bound(const rp_op *op, const rp_attr *attr, const rp_type *in);

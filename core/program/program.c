@@ -157,6 +157,20 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
 
 /* ---- instructions ---- */
 
+rp_status rp_op_types(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    if (op->n_in == RP_MANY ? n_in < 1 : n_in != (size_t)op->n_in)
+        return rp_fail(err, RP_ESHAPE, "%s: found %zu operands, expected %d%s", op->name, n_in,
+                       op->n_in == RP_MANY ? 1 : op->n_in, op->n_in == RP_MANY ? " or more" : "");
+    if (n_in && !(op->dtypes & 1u << in[0].dtype)) {
+        char text[192];
+
+        rp_type_text(&in[0], text, sizeof text);
+        return rp_fail(err, RP_ESHAPE, "%s: not defined for %s", op->name, text);
+    }
+    return op->infer(op, attr, in, n_in, out, err);
+}
+
 static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                        rp_type *out, rp_error *err)
 {
@@ -165,16 +179,10 @@ static rp_status infer(rp_program *p, const rp_op *op, const rp_attr *attr, cons
 
     if (!types)
         return rp_no_memory(err);
+    few[0] = (rp_type){0};
     for (size_t i = 0; i < n_in; i++)
         types[i] = p->value[in[i]];
-    if (n_in && !(op->dtypes & 1u << types[0].dtype)) {
-        char text[192];
-
-        rp_type_text(&types[0], text, sizeof text);
-        status = rp_fail(err, RP_ESHAPE, "%s: not defined for %s", op->name, text);
-    } else {
-        status = op->infer(op, attr, types, n_in, out, err);
-    }
+    status = rp_op_types(op, attr, types, n_in, out, err);
     if (types != few)
         rp_free(types);
     return status;
@@ -234,8 +242,6 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     rp_instr instr = {.op = op, .n_in = (uint32_t)n_in, .n_out = op->n_out};
     rp_status status;
 
-    if (op->n_in == RP_MANY ? n_in < 1 : n_in != (size_t)op->n_in)
-        return rp_fail(err, RP_ESHAPE, "%s: found %zu operands, expected %d", op->name, n_in, op->n_in);
     for (size_t i = 0; i < n_in; i++)
         if (in[i] >= p->n_values)
             return rp_fail(err, RP_ESHAPE, "%s: operand %zu is not a value of the program", op->name, i);

@@ -8,12 +8,6 @@
 #include "base/index.h"
 #include "core/program/op.h"
 
-/* Where an input comes from: the run's state (changes from step to step), its data (bound once), or a feed of the step.
- */
-typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
-/* Where an output goes: the new value of a state, or a result of the step. */
-typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
-
 enum { RP_NAME_MAX = 96 }; /* names: [A-Za-z0-9._-], 1 to 95 bytes */
 enum { RP_PROGRAM_MAX_VALUES = 1 << 24 };
 
@@ -39,7 +33,7 @@ typedef struct rp_instr {
 
 enum { RP_NO_INSTR = UINT32_MAX };
 
-typedef struct rp_program {
+struct rp_program {
     rp_type *value;  /* type of each value; inputs and instruction outputs, in order of appearance */
     uint32_t *maker; /* the instruction that makes each value; RP_NO_INSTR: an input */
     size_t n_values, cap_values;
@@ -50,12 +44,11 @@ typedef struct rp_program {
     rp_output *output;
     size_t n_outputs, cap_outputs;
     rp_index input_index, output_index; /* by kind and name */
-} rp_program;
+};
 
 bool rp_name_valid(const char *name);
 
 rp_program *rp_program_new(void); /* NULL: out of memory */
-void rp_program_free(rp_program *program);
 rp_program *rp_program_copy(const rp_program *program);
 /* Appending; each checks names, ranges and types. */
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,

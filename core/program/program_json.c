@@ -211,15 +211,7 @@ static bool get_real(const json_t *json, double *out)
 {
     const char *text = json_string_value(json);
 
-    if (!text)
-        return false;
-    if (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 || strcmp(text, "nan") == 0) {
-        static const double zero = 0;
-
-        *out = text[0] == 'n' ? zero / zero : text[0] == '-' ? -1 / zero : 1 / zero;
-        return true;
-    }
-    return rp_parse_f64(out, text, strlen(text));
+    return text && rp_parse_printed_f64(out, text, strlen(text));
 }
 
 static bool get_attr(const json_t *json, rp_attr_kind kind, rp_attr *attr)

@@ -5,6 +5,20 @@
 
 #include "core/program/op.h"
 
+bool rp_type_valid(const rp_type *type)
+{
+    size_t bytes = rp_dtype_size(type->dtype);
+
+    if (bytes == 0 || type->rank < 0 || type->rank > RP_MAX_RANK)
+        return false;
+    for (int i = 0; i < type->rank; i++) {
+        if (type->shape[i] && bytes > ((size_t)1 << 42) / type->shape[i])
+            return false;
+        bytes *= type->shape[i] ? type->shape[i] : 1;
+    }
+    return true;
+}
+
 size_t rp_type_count(const rp_type *type)
 {
     size_t count = 1;

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program as an interface: what a binding, an importer or a generator of models needs, and nothing else.
+ *
+ * The table of operations can be asked (names, attributes, types), an operation is appended by its name, a symbolic graph
+ * becomes a program without computing anything, and a program is text (audit/FORMAT.md 9) and back. Programs built here, by rp/tensor.h or by a recipe are the
+ * same thing: equal instructions give equal bytes.
+ *
+ * A symbolic graph takes all operations of rp/tensor.h and rp/image.h, rp_gradients among them. Its errors are sticky, as
+ * there: the first one is kept, and rp_graph_finish reports it. A graph belongs to one thread at a time. */
+#ifndef RP_PROGRAM_H
+#define RP_PROGRAM_H
+
+#include "rp/run.h"
+
+typedef struct rp_program rp_program;
+
+/* A tensor's static description. Lengths beyond the rank are not looked at. */
+typedef struct rp_type {
+    rp_dtype dtype;
+    int rank;
+    size_t shape[RP_MAX_RANK];
+} rp_type;
+
+/* ---- operations, by reflection ---- */
+
+typedef enum rp_attr_kind {
+    RP_ATTR_NONE,
+    RP_ATTR_INT,
+    RP_ATTR_BOOL,
+    RP_ATTR_REAL,
+    RP_ATTR_LIST, /* at most RP_MAX_RANK integers */
+    RP_ATTR_DTYPE
+} rp_attr_kind;
+
+enum { RP_OP_ATTRIBUTES = 8, RP_OP_MANY = -1 };
+
+/* A row of the table. Texts live as long as the library. */
+typedef struct rp_op_info {
+    const char *name;
+    int inputs;          /* RP_OP_MANY: one or more */
+    int outputs;
+    unsigned dtypes;     /* bit 1 << dtype: what operand 0 (or, without operands, the output) may be */
+    bool elementwise;    /* element i of the outputs needs only element i of the operands */
+    bool broadcasts;     /* operands stretch to a common shape */
+    bool view;           /* computes nothing: other places of the same elements */
+    bool differentiable; /* false: a gradient ends here, or asking for one is an error (CONTRACT 11.4) */
+    int index_operand;   /* the operand that holds indices, whose range is checked when a step runs; -1: none */
+    int attributes;
+    struct {
+        const char *name;
+        rp_attr_kind kind;
+    } attribute[RP_OP_ATTRIBUTES]; /* in the order of the contract's clause */
+} rp_op_info;
+
+RP_API size_t rp_op_count(void);
+/* False when there is no such row; *info is then untouched. */
+RP_API bool rp_op_at(size_t index, rp_op_info *info);
+RP_API bool rp_op_named(const char *name, rp_op_info *info);
+
+/* An attribute by name. Which member counts is told by kind; RP_ATTR_BOOL and RP_ATTR_DTYPE use `integer`. */
+typedef struct rp_attribute {
+    const char *name;
+    rp_attr_kind kind;
+    int64_t integer;
+    double real;
+    const int64_t *list; /* borrowed */
+    size_t length;
+} rp_attribute;
+
+/* The types of an operation's outputs, without a graph. out has room for the row's outputs.
+ * Errors: RP_EARG (no such operation; an attribute missing, unknown, given twice or of another kind), RP_ESHAPE. */
+RP_API rp_status rp_op_infer(const char *op, const rp_attribute *attribute, size_t n_attribute, const rp_type *in, size_t n_in,
+                             rp_type *out, rp_error *err);
+
+/* ---- building ---- */
+
+/* A graph that computes nothing. Freed by rp_graph_finish or rp_graph_discard. */
+RP_API rp_status rp_graph_symbolic(rp_graph **out, rp_error *err);
+RP_API void rp_graph_discard(rp_graph *graph); /* NULL is fine */
+
+typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
+typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
+
+/* An input: a state of the run, data bound once, or a feed of each step. The same kind and name again, with the same type,
+ * is the same input; with another type an error. */
+RP_API rp_tensor rp_graph_declare(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type);
+/* Appends one instruction by the operation's name. Attributes in any order; every one of the row's must be there. out has room
+ * for n_out, which is the row's number of outputs. */
+RP_API void rp_append(rp_graph *graph, const char *op, const rp_attribute *attribute, size_t n_attribute,
+                      const rp_tensor *in, size_t n_in, rp_tensor *out, size_t n_out);
+/* The new value of a state (declared by this call when it was not; its type is then the value's), or a result of the step.
+ * A value that is an input or a view is copied first; the same name again replaces the former value. */
+RP_API void rp_graph_update(rp_graph *graph, const char *state, rp_tensor value);
+RP_API void rp_graph_result(rp_graph *graph, const char *name, rp_tensor value);
+/* The graph's program; the graph is freed, also on failure. Errors: the graph's first one. */
+RP_API rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err);
+
+/* ---- programs ---- */
+
+RP_API void rp_program_free(rp_program *program); /* NULL is fine */
+/* Reads the canonical text and nothing else; trusts nothing. where names it in errors.
+ * Errors: RP_EFORMAT, RP_EUNSUPPORTED (an operation or contract this build does not know), RP_ENOMEM. */
+RP_API rp_status rp_program_read(rp_program **out, const void *text, size_t size, const char *where, rp_error *err);
+/* The canonical text: copies at most `room` bytes to text (which may be NULL when room is 0) and sets *size to the whole
+ * length, without a terminator. */
+RP_API rp_status rp_program_text(const rp_program *program, void *text, size_t room, size_t *size, rp_error *err);
+
+typedef struct rp_program_sizes {
+    size_t values, inputs, instructions, outputs;
+} rp_program_sizes;
+RP_API rp_program_sizes rp_program_count(const rp_program *program);
+
+typedef struct rp_input_info {
+    rp_input_kind kind;
+    const char *name; /* borrowed from the program, as all texts and lists here */
+    uint32_t value;   /* values are numbered from 0 in order of appearance */
+    rp_type type;
+} rp_input_info;
+typedef struct rp_output_info {
+    rp_output_kind kind;
+    const char *name;
+    uint32_t value;
+    rp_type type;
+} rp_output_info;
+typedef struct rp_instruction_info {
+    const char *op;
+    rp_attribute attribute[RP_OP_ATTRIBUTES];
+    size_t attributes;
+    const uint32_t *in, *out;
+    size_t n_in, n_out;
+} rp_instruction_info;
+
+/* False when the index is past the end. */
+RP_API bool rp_program_value(const rp_program *program, size_t value, rp_type *type);
+RP_API bool rp_program_input(const rp_program *program, size_t index, rp_input_info *info);
+RP_API bool rp_program_output(const rp_program *program, size_t index, rp_output_info *info);
+RP_API bool rp_program_instruction(const rp_program *program, size_t index, rp_instruction_info *info);
+
+/* ---- reals as the texts write them ---- */
+
+enum { RP_REAL_SIZE = 32 };
+/* The shortest decimal that reads back as x ("-0", "inf", "-inf", "nan" too), terminated. Returns its length. */
+RP_API size_t rp_real_text(char out[RP_REAL_SIZE], double x);
+/* Reads exactly such a text, or any decimal, correctly rounded. False when it is none. */
+RP_API bool rp_real_read(double *out, const char *text);
+
+#endif
