@@ -248,6 +248,8 @@ static const struct {
     {RP_K_atan2, RP_F64, 0x9CD73B4E81C19B32u},
     {RP_K_hypot, RP_F32, 0xD8A1939782C15AB7u},
     {RP_K_hypot, RP_F64, 0x689927DB979417F5u},
+    {RP_K_conv2d_winograd, RP_F32, 0x4A93E2DDFED4284Cu},
+    {RP_K_conv2d_winograd, RP_F64, 0x6CCBD0BBFE9AA3E9u},
     {RP_K_cast, RP_BF16, 0xB1C59F4212B13559u},
     {RP_K_copy, RP_BF16, 0x8868CE1449F9A223u},
     {RP_K_fill, RP_BF16, 0xC341CFA2CC0657FCu},
@@ -255,8 +257,6 @@ static const struct {
     {RP_K_pad, RP_BF16, 0x5A75B9342B39167Bu},
     {RP_K_gather, RP_BF16, 0xAC7BD0CA1D50B2B4u},
     {RP_K_matmul, RP_BF16, 0xD348BD48554510E4u},
-    {RP_K_conv2d_winograd, RP_F32, 0x4A93E2DDFED4284Cu},
-    {RP_K_conv2d_winograd, RP_F64, 0x6CCBD0BBFE9AA3E9u},
 };
 
 #endif

@@ -35,7 +35,8 @@ int main(void)
     }
     printf("/* SPDX-License-Identifier: Apache-2.0\n"
            " * Golden digests of the reference kernels under contract 1, made by tests/kernels/make_conformance.c. */\n"
-           "#ifndef KERNELS_CONFORMANCE_TABLE_H\n#define KERNELS_CONFORMANCE_TABLE_H\n\n"
+           "#ifndef KERNELS_CONFORMANCE_CONFORMANCE_TABLE_H\n"
+           "#define KERNELS_CONFORMANCE_CONFORMANCE_TABLE_H\n\n"
            "#include \"kernels/kernel.h\"\n\n"
            "static const struct {\n    rp_kernel_id kernel;\n    rp_dtype dtype;\n    uint64_t digest;\n"
            "} conformance_table[] = {\n");
