@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a sampled replay costs beside the run itself: a signed run with 98 checkpoints, then samples of 5 % of its segments,
-# verification of hashes and signature included. Run and replays alternate, on one thread; each is a process of its own and its
-# time the wall clock's from start to end, and the processor's.
+# What a sampled replay costs beside the run itself: a signed run with 98 checkpoints, then samples of 5 % of its
+# segments, verification of hashes and signature included. Run and replays alternate, on one thread; each is a process
+# of its own and its time the wall clock's from start to end, and the processor's.
 #
 #   bench/replay.sh REPRISE [ROUNDS [ROWS [HIDDEN [EVERY [EPOCHS]]]]]
 set -eu
@@ -16,7 +16,8 @@ awk -v rows="$rows" 'BEGIN {
     print "y"
     for (r = 0; r < rows; r++) {
         t = 0
-        for (c = 0; c < 20; c++) { s = (s * 16807) % 2147483647; v = s % 20000 - 10000; t += c % 3 ? v : -v; printf "%.3f,", v / 1000 }
+        for (c = 0; c < 20; c++) { s = (s * 16807) % 2147483647; v = s % 20000 - 10000; t += c % 3 ? v : -v
+            printf "%.3f,", v / 1000 }
         print (t > 0 ? "yes" : "no")
     }
 }' > table.csv
@@ -31,7 +32,8 @@ RECIPE
 
 # prints wall and processor seconds of a command
 timed() {
-    { /usr/bin/env bash -c 'TIMEFORMAT="%R %U %S"; time "$@" > out.txt' bash "$@"; } 2>&1 | awk 'END {print $1, $2 + $3}'
+    { /usr/bin/env bash -c 'TIMEFORMAT="%R %U %S"; time "$@" > out.txt' bash "$@"; } 2>&1 |
+        awk 'END {print $1, $2 + $3}'
 }
 : > runs.txt
 : > samples.txt
@@ -40,7 +42,8 @@ timed() {
 for round in $(seq "$rounds"); do
     timed "$reprise" run recipe.yaml --threads 1 -o a.reprise --key key.pem --force >> runs.txt
     for draw in 1 2 3; do
-        timed "$reprise" replay a.reprise --threads 1 --trust key.pub.pem --sample 5% --seed "round $round draw $draw" >> samples.txt
+        timed "$reprise" replay a.reprise --threads 1 --trust key.pub.pem --sample 5% --seed "round $round draw $draw" \
+            >> samples.txt
         sed -n 's/^sample *//p' out.txt > drawn.txt
     done
     timed "$reprise" replay a.reprise --threads 1 --trust key.pub.pem --steps 0:0 >> ones.txt
@@ -54,7 +57,8 @@ cpu_sample=$(cut -d' ' -f2 samples.txt | middle)
 cpu_one=$(cut -d' ' -f2 ones.txt | middle)
 cpu_verify=$(cut -d' ' -f2 verifies.txt | middle)
 wall_verify=$(cut -d' ' -f1 verifies.txt | middle)
-echo "archive  $(wc -c < a.reprise) bytes, $(tar tf a.reprise | grep -c '^checkpoints/') checkpoints; sample: $(cat drawn.txt)"
+echo "archive  $(wc -c < a.reprise) bytes, $(tar tf a.reprise |
+    grep -c '^checkpoints/') checkpoints; sample: $(cat drawn.txt)"
 echo "run      $wall_run s wall, $cpu_run s processor (medians of $rounds)"
 echo "verify   $wall_verify s wall, $cpu_verify s processor"
 echo "one step $cpu_one s processor: opening, verifying, preparing the data, metrics from the final weights"

@@ -191,10 +191,10 @@ int main(int argc, char **argv)
     (void)unlink(path);
     printf("%zu MiB in %zu members: verify %.2f GB/s; SHA-256 on %d threads: OpenSSL's %.2f, ours %.2f\n", mib, members,
            median(rate[0], rounds) * 1e-9, THREADS, median(rate[1], rounds) * 1e-9, median(rate[2], rounds) * 1e-9);
-    printf(
-        "ratio of verify to OpenSSL %.2f, to ours %.2f (medians of %zu rounds); peak memory %ld KiB, of which %ld before it "
-        "begins\n",
-        median(ratio[0], rounds), median(ratio[1], rounds), rounds, used, empty);
+    printf("ratio of verify to OpenSSL %.2f, to ours %.2f (medians of %zu rounds); peak memory %ld KiB, of which %ld "
+           "before it "
+           "begins\n",
+           median(ratio[0], rounds), median(ratio[1], rounds), rounds, used, empty);
     rp_pool_free(pool);
     return 0;
 }

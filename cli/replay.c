@@ -34,7 +34,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
         "compares every step and every member. Of a C API run, initial state,\n"
         "data and feeds are taken as given. Exit 3 and the first difference where bits differ. With --attest the\n"
-        "verdict, whichever it is, is signed and added to the archive. A run with checkpoints can be replayed in part:\n"
+        "verdict, whichever it is, is signed and added to the archive. A run with checkpoints can be replayed in "
+        "part:\n"
         "--steps takes a range, --sample draws segments by words that you choose (docs/replay.md).",
         "  reprise replay loans.reprise --threads 3 --isa ref\n"
         "  reprise replay loans.reprise --sample 5% --seed \"audit 17 of 2026\" --parallel 4\n"

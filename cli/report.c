@@ -23,7 +23,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     };
     const rp_usage usage = {
         "report ARCHIVE -o REPORT.html [--trust PUB.pem ...] [options]",
-        "Writes one HTML page on data, model, training, metrics, environment and digests, and on what of it was checked.\n"
+        "Writes one HTML page on data, model, training, metrics, environment and digests, and on what of it was "
+        "checked.\n"
         "It needs no network and no scripts, and prints on A4. The same archive, keys and policy give the same bytes.\n"
         "Where the policy is not met the page is written, says so first, and the exit code is 4.",
         "  reprise report loans.reprise -o loans.html --trust me.pub.pem",

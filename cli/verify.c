@@ -28,7 +28,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
         "Checks that the archive was signed by a trusted key and that not a bit of it has changed since.\n"
-        "It does not compute anything again: that is `reprise replay`. With --policy also that the archive carries the replays\n"
+        "It does not compute anything again: that is `reprise replay`. With --policy also that the archive carries the "
+        "replays\n"
         "and approvals that the policy asks for; every clause that is not met is told, and the exit code is 4.",
         "  reprise verify loans.reprise --trust me.pub.pem\n"
         "  reprise verify loans.reprise --policy production.yaml",

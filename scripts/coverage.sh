@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Line and branch coverage of a layer by the tests, with gcc's own gcov: a row a file, and the sum. Exit 1 under 95 % of lines or
-# 85 % of branches. Usage: scripts/coverage.sh [LAYER] [--tests REGEX] [--jobs J] [--missed FILE]
+# Line and branch coverage of a layer by the tests, with gcc's own gcov: a row a file, and the sum. Exit 1 under 95 % of
+# lines or 85 % of branches. Usage: scripts/coverage.sh [LAYER] [--tests REGEX] [--jobs J] [--missed FILE]
 #   LAYER     audit by default; only it is compiled for counting, without optimisation (build/coverage)
-#   --tests   the tests of ctest to run; by default all quick ones but, for audit, the programs that know only layers below it
+#   --tests   the tests of ctest to run; by default all quick ones but, for audit, the programs that know only layers
+#             below it
 #   --missed  lists the lines and branches that nothing reached
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,14 +23,19 @@ log=build/coverage.log
 mkdir -p build
 skipped='^$'
 if [ "$layer" = audit ] && [ "$tests" = . ]; then # test programs that include nothing of it, by name or by a sample
-    skipped="^($(grep -LE '"(audit/|rp/(rp|archive|audit|log|policy|statement|trust)\.h|tests/[a-z/]*(small_job|sweep|archive_sample|log_sample)\.h)' \
-        $(find tests -name "test_*.c") | sed 's|.*/\(.*\)\.c$|\1|' | paste -sd '|'))(_[a-z0-9]+)?\$"
+    includes='"(audit/|rp/(rp|archive|audit|log|policy|statement|trust)\.h'
+    includes+='|tests/[a-z/]*(small_job|sweep|archive_sample|log_sample)\.h)'
+    skipped=$(grep -LE "$includes" $(find tests -name "test_*.c") | sed 's|.*/\(.*\)\.c$|\1|' | paste -sd '|')
+    skipped="^($skipped)(_[a-z0-9]+)?\$"
 fi
-# All but the layer is built as it is released: a compiler cache has it already, and the tests of kernels take their usual time.
-cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DRP_COVERAGE="$layer" >$log 2>&1
+# All but the layer is built as it is released: a compiler cache has it already, and the tests of kernels take their
+# usual time.
+cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc \
+    -DRP_COVERAGE="$layer" >$log 2>&1
 targets=all
 if [ "$tests" != . ]; then # of the tests that are chosen, and what the scripts among them run
-    mapfile -t targets < <(ctest --test-dir build/coverage -N -R "$tests" -LE slow | sed -n 's/.*Test *#[0-9]*: //p' | sed 's/_corpus$//' |
+    mapfile -t targets < <(ctest --test-dir build/coverage -N -R "$tests" -LE slow |
+        sed -n 's/.*Test *#[0-9]*: //p' | sed 's/_corpus$//' |
         while read -r name; do [ -z "$(find tests -name "$name.c")" ] || echo "$name"; done)
     targets+=(reprise_cli)
 fi
@@ -40,7 +46,8 @@ ctest --test-dir build/coverage -j "$jobs" -R "$tests" -E "$skipped" -LE slow >>
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 objects=$PWD/build/coverage/$layer/CMakeFiles/rp_$layer.dir
-(cd "$work" && find "$objects" -name '*.gcda' -exec gcov --json-format --branch-probabilities --object-directory "$objects" {} + >/dev/null 2>&1) || true
+(cd "$work" && find "$objects" -name '*.gcda' -exec gcov --json-format --branch-probabilities \
+    --object-directory "$objects" {} + >/dev/null 2>&1) || true
 python3 - "$work" "$PWD/$layer/" "$missed" <<'PY'
 import glob, gzip, json, os, sys
 work, layer, missed = sys.argv[1:]

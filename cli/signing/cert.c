@@ -13,7 +13,8 @@ rp_status rp_command_cert(rp_session *session, int argc, char **argv, rp_error *
     };
     const rp_usage usage = {
         "cert ARCHIVE CHAIN.pem [--force]",
-        "Puts the certificates of a signer's key into the archive: the key's own first, each one issued by the next. Then\n"
+        "Puts the certificates of a signer's key into the archive: the key's own first, each one issued by the next. "
+        "Then\n"
         "reprise verify --ca ROOT.pem needs no public key of the signer. The archive's id does not change.\n"
         "Signing commands do the same at once: --cert CHAIN.pem.",
         "  reprise cert loans.reprise me.chain.pem",

@@ -18,7 +18,8 @@ typedef struct action {
 static const action actions[] = {
     {"log init",
      "log init DIR --origin NAME --key KEY.pem",
-     "Begins a log: a folder that holds the ids of archives and a signed checkpoint. NAME is the log's name in the world,\n"
+     "Begins a log: a folder that holds the ids of archives and a signed checkpoint. NAME is the log's name in the "
+     "world,\n"
      "such as example.com/credit-models; it cannot be changed later, and neither can the key.",
      "  reprise log init models.log --origin example.com/models --key log.pem",
      {"DIR"},
@@ -26,7 +27,8 @@ static const action actions[] = {
      rp_log_command_init},
     {"log add",
      "log add DIR ARCHIVE --key KEY.pem [--trust PUB.pem]",
-     "Checks the archive, appends its id to the log and signs a new checkpoint. With --trust the archive's signature is\n"
+     "Checks the archive, appends its id to the log and signs a new checkpoint. With --trust the archive's signature "
+     "is\n"
      "checked too. An archive that is in the log already is not added again.",
      "  reprise log add models.log loans.reprise --key log.pem --trust me.pub.pem",
      {"DIR", "ARCHIVE"},
@@ -42,15 +44,18 @@ static const action actions[] = {
      rp_log_command_prove},
     {"log consistency",
      "log consistency DIR OLD_CHECKPOINT --trust PUB.pem [-o PROOF]",
-     "Writes the proof that the log still begins with all that it held when OLD_CHECKPOINT was signed: nothing was dropped,\n"
+     "Writes the proof that the log still begins with all that it held when OLD_CHECKPOINT was signed: nothing was "
+     "dropped,\n"
      "changed or put in between since. Exit 4 where that is not so.",
-     "  cp models.log/checkpoint january\n  reprise log consistency models.log january --trust log.pub.pem -o since-january",
+     "  cp models.log/checkpoint january\n  reprise log consistency models.log january --trust log.pub.pem -o "
+     "since-january",
      {"DIR", "OLD_CHECKPOINT"},
      "Tw",
      rp_log_command_consistency},
     {"log check",
      "log check ARCHIVE|ID|OLD_CHECKPOINT --proof PROOF --trust PUB.pem",
-     "Checks a proof without the log: that an archive (or an id) is in it, or that it still begins with what OLD_CHECKPOINT\n"
+     "Checks a proof without the log: that an archive (or an id) is in it, or that it still begins with what "
+     "OLD_CHECKPOINT\n"
      "covers, and that the log's key signed. Which of the two it is, the proof says.",
      "  reprise log check loans.reprise --proof loans.tlog-proof --trust log.pub.pem",
      {"ARCHIVE, ID or OLD_CHECKPOINT"},
@@ -66,7 +71,8 @@ static const action actions[] = {
      rp_log_command_attach},
     {"log verify",
      "log verify DIR --trust PUB.pem",
-     "Computes the whole log again and compares it with its signed checkpoint. Whether entries were dropped before that was\n"
+     "Computes the whole log again and compares it with its signed checkpoint. Whether entries were dropped before "
+     "that was\n"
      "signed only an older checkpoint can tell: reprise log consistency.",
      "  reprise log verify models.log --trust log.pub.pem",
      {"DIR"},
@@ -121,11 +127,15 @@ static rp_status overview(rp_session *session, int argc, char **argv, rp_error *
     static const char *const names[] = {"ACTION"};
     const rp_usage usage = {
         "log ACTION [operands] [options]        reprise log ACTION --help",
-        "Keeps a log of runs that cannot forget: an append-only Merkle tree of archive ids whose head is signed. Who keeps an\n"
+        "Keeps a log of runs that cannot forget: an append-only Merkle tree of archive ids whose head is signed. Who "
+        "keeps an\n"
         "old checkpoint can have it shown that no run has been dropped since. docs/log.md gives every byte.\n\n"
-        "  init         begin a log\n  add          append an archive\n  prove        prove that an archive is in the log\n"
-        "  consistency  prove that nothing was dropped since a checkpoint\n  check        check a proof without the log\n"
-        "  attach       put a proof into its archive\n  verify       compute the log again\n  list         list the ids",
+        "  init         begin a log\n  add          append an archive\n  prove        prove that an archive is in the "
+        "log\n"
+        "  consistency  prove that nothing was dropped since a checkpoint\n  check        check a proof without the "
+        "log\n"
+        "  attach       put a proof into its archive\n  verify       compute the log again\n  list         list the "
+        "ids",
         "  reprise log init models.log --origin example.com/models --key log.pem\n"
         "  reprise log add models.log loans.reprise --key log.pem\n"
         "  reprise log prove models.log loans.reprise -o loans.tlog-proof\n"

@@ -26,7 +26,8 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
     };
     const rp_usage usage = {
         "sign ARCHIVE --key KEY.pem [--trust PUB.pem ...]",
-        "Adds your endorsement: you vouch for the archive as it is, whoever made it. An archive that nobody has signed is then\n"
+        "Adds your endorsement: you vouch for the archive as it is, whoever made it. An archive that nobody has signed "
+        "is then\n"
         "a signed one; how and where it was made stays unsaid, as that can be stated only while it is being made\n"
         "(reprise run --key). Every hash is checked first, with --trust also the signature that is there.",
         "  reprise sign loans.reprise --key me.pem\n"
@@ -56,7 +57,8 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
     };
     const rp_usage usage = {
         "approve ARCHIVE --role ROLE --decision DECISION --reason TEXT --key KEY.pem --trust PUB.pem",
-        "Verifies the archive, then adds your signed decision about it. A decision cannot be taken back, only followed by\n"
+        "Verifies the archive, then adds your signed decision about it. A decision cannot be taken back, only followed "
+        "by\n"
         "another. What decisions an archive needs, a policy says: reprise verify --policy.",
         "  reprise approve loans.reprise --role model-risk --decision approve --reason 'validated 2026-11' \\\n"
         "      --key risk.pem --trust me.pub.pem",

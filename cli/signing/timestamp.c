@@ -86,10 +86,12 @@ static rp_status request_action(rp_session *session, int argc, char **argv, rp_e
     };
     const rp_usage usage = {
         "timestamp request ARCHIVE -o REQUEST.tsq [--statement MEMBER]",
-        "Writes a request (RFC 3161) to date a statement of the archive: its digest and a random number, nothing else.\n"
+        "Writes a request (RFC 3161) to date a statement of the archive: its digest and a random number, nothing "
+        "else.\n"
         "Any tool can send it to an authority.",
         "  reprise timestamp request loans.reprise -o loans.tsq\n"
-        "  curl -sSf -H 'Content-Type: application/timestamp-query' --data-binary @loans.tsq https://tsa.example -o loans.tsr",
+        "  curl -sSf -H 'Content-Type: application/timestamp-query' --data-binary @loans.tsq https://tsa.example -o "
+        "loans.tsr",
         names,
         1,
         options,
@@ -108,15 +110,15 @@ static rp_status attach_action(rp_session *session, int argc, char **argv, rp_er
          &r.asked, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace an older timestamp of the same statement", &r.force, false},
     };
-    const rp_usage usage = {
-        "timestamp attach ARCHIVE RESPONSE.tsr [--request REQUEST.tsq] [--force]",
-        "Puts an authority's response into the archive beside the statement that it dates, as signatures/NAME.dsse.tsr.\n"
-        "Nothing else of the archive changes, its id included.",
-        "  reprise timestamp attach loans.reprise loans.tsr --request loans.tsq",
-        names,
-        2,
-        options,
-        RP_COUNT(options)};
+    const rp_usage usage = {"timestamp attach ARCHIVE RESPONSE.tsr [--request REQUEST.tsq] [--force]",
+                            "Puts an authority's response into the archive beside the statement that it dates, as "
+                            "signatures/NAME.dsse.tsr.\n"
+                            "Nothing else of the archive changes, its id included.",
+                            "  reprise timestamp attach loans.reprise loans.tsr --request loans.tsq",
+                            names,
+                            2,
+                            options,
+                            RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, r.operand, err);
 
     return status == RP_OK && !session->helped ? attach(session, &r, err) : status;
@@ -128,7 +130,8 @@ rp_status rp_command_timestamp(rp_session *session, int argc, char **argv, rp_er
     static char asks[] = "timestamp request", attaches[] = "timestamp attach";
     const rp_usage usage = {
         "timestamp ACTION [operands] [options]        reprise timestamp ACTION --help",
-        "Dates signatures by a timestamp authority (RFC 3161), so that nobody has to take the signer's word for when.\n\n"
+        "Dates signatures by a timestamp authority (RFC 3161), so that nobody has to take the signer's word for when.\n"
+        "\n"
         "  request   write the request for an authority\n  attach    put its response into the archive",
         "  reprise timestamp request loans.reprise -o loans.tsq\n"
         "  reprise timestamp attach loans.reprise loans.tsr --request loans.tsq\n"

@@ -79,8 +79,8 @@ static rp_status convert(const rp_op *op, const rp_attribute *from, rp_attr *to,
         return RP_OK;
     case RP_ATTR_LIST:
         if (from->length > RP_MAX_RANK || (from->length && !from->list))
-            return rp_fail(err, RP_EARG, "%s: attribute %s: found %zu integers, expected a list of at most %d", op->name,
-                           from->name, from->length, RP_MAX_RANK);
+            return rp_fail(err, RP_EARG, "%s: attribute %s: found %zu integers, expected a list of at most %d",
+                           op->name, from->name, from->length, RP_MAX_RANK);
         to->n = (int)from->length;
         if (from->length)
             memcpy(to->list, from->list, from->length * sizeof *to->list);
@@ -92,7 +92,8 @@ static rp_status convert(const rp_op *op, const rp_attribute *from, rp_attr *to,
 }
 
 /* The row's attributes from a list of named ones, in any order: each of them once, and no other. */
-static rp_status take_attributes(const rp_op *op, const rp_attribute *given, size_t n, rp_attr attr[RP_MAX_ATTR], rp_error *err)
+static rp_status take_attributes(const rp_op *op, const rp_attribute *given, size_t n, rp_attr attr[RP_MAX_ATTR],
+                                 rp_error *err)
 {
     bool seen[RP_MAX_ATTR] = {false};
     rp_status status = RP_OK;
@@ -132,12 +133,12 @@ static rp_status check_type(const rp_type *type, const char *what, rp_error *err
 {
     return type && rp_type_valid(type)
                ? RP_OK
-               : rp_fail(err, RP_EARG, "%.96s: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^42 bytes", what,
-                         RP_MAX_RANK);
+               : rp_fail(err, RP_EARG, "%.96s: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^42 bytes",
+                         what, RP_MAX_RANK);
 }
 
-rp_status rp_op_infer(const char *name, const rp_attribute *attribute, size_t n_attribute, const rp_type *in, size_t n_in,
-                      rp_type *out, rp_error *err)
+rp_status rp_op_infer(const char *name, const rp_attribute *attribute, size_t n_attribute, const rp_type *in,
+                      size_t n_in, rp_type *out, rp_error *err)
 {
     const rp_op *op;
     rp_attr attr[RP_MAX_ATTR];
@@ -198,8 +199,8 @@ rp_tensor rp_graph_declare(rp_graph *graph, rp_input_kind kind, const char *name
     return known;
 }
 
-void rp_append(rp_graph *graph, const char *name, const rp_attribute *attribute, size_t n_attribute, const rp_tensor *in,
-               size_t n_in, rp_tensor *out, size_t n_out)
+void rp_append(rp_graph *graph, const char *name, const rp_attribute *attribute, size_t n_attribute,
+               const rp_tensor *in, size_t n_in, rp_tensor *out, size_t n_out)
 {
     const rp_op *op;
     rp_attr attr[RP_MAX_ATTR];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program as an interface: what a binding, an importer or a generator of models needs, and nothing else.
  *
- * The table of operations can be asked (names, attributes, types), an operation is appended by its name, a symbolic graph
- * becomes a program without computing anything, and a program is text (audit/FORMAT.md 9) and back. Programs built here, by rp/tensor.h or by a recipe are the
- * same thing: equal instructions give equal bytes.
+ * The table of operations can be asked (names, attributes, types), an operation is appended by its name, a symbolic
+ * graph becomes a program without computing anything, and a program is text (audit/FORMAT.md 9) and back. Programs
+ * built here, by rp/tensor.h or by a recipe are the same thing: equal instructions give equal bytes.
  *
- * A symbolic graph takes all operations of rp/tensor.h and rp/image.h, rp_gradients among them. Its errors are sticky, as
- * there: the first one is kept, and rp_graph_finish reports it. A graph belongs to one thread at a time. */
+ * A symbolic graph takes all operations of rp/tensor.h and rp/image.h, rp_gradients among them. Its errors are sticky,
+ * as there: the first one is kept, and rp_graph_finish reports it. A graph belongs to one thread at a time. */
 #ifndef RP_PROGRAM_H
 #define RP_PROGRAM_H
 
@@ -37,7 +37,7 @@ enum { RP_OP_ATTRIBUTES = 8, RP_OP_MANY = -1 };
 /* A row of the table. Texts live as long as the library. */
 typedef struct rp_op_info {
     const char *name;
-    int inputs;          /* RP_OP_MANY: one or more */
+    int inputs; /* RP_OP_MANY: one or more */
     int outputs;
     unsigned dtypes;     /* bit 1 << dtype: what operand 0 (or, without operands, the output) may be */
     bool elementwise;    /* element i of the outputs needs only element i of the operands */
@@ -69,8 +69,8 @@ typedef struct rp_attribute {
 
 /* The types of an operation's outputs, without a graph. out has room for the row's outputs.
  * Errors: RP_EARG (no such operation; an attribute missing, unknown, given twice or of another kind), RP_ESHAPE. */
-RP_API rp_status rp_op_infer(const char *op, const rp_attribute *attribute, size_t n_attribute, const rp_type *in, size_t n_in,
-                             rp_type *out, rp_error *err);
+RP_API rp_status rp_op_infer(const char *op, const rp_attribute *attribute, size_t n_attribute, const rp_type *in,
+                             size_t n_in, rp_type *out, rp_error *err);
 
 /* ---- building ---- */
 
@@ -81,15 +81,15 @@ RP_API void rp_graph_discard(rp_graph *graph); /* NULL is fine */
 typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
 typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
 
-/* An input: a state of the run, data bound once, or a feed of each step. The same kind and name again, with the same type,
- * is the same input; with another type an error. */
+/* An input: a state of the run, data bound once, or a feed of each step. The same kind and name again, with the same
+ * type, is the same input; with another type an error. */
 RP_API rp_tensor rp_graph_declare(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type);
-/* Appends one instruction by the operation's name. Attributes in any order; every one of the row's must be there. out has room
- * for n_out, which is the row's number of outputs. */
+/* Appends one instruction by the operation's name. Attributes in any order; every one of the row's must be there. out
+ * has room for n_out, which is the row's number of outputs. */
 RP_API void rp_append(rp_graph *graph, const char *op, const rp_attribute *attribute, size_t n_attribute,
                       const rp_tensor *in, size_t n_in, rp_tensor *out, size_t n_out);
-/* The new value of a state (declared by this call when it was not; its type is then the value's), or a result of the step.
- * A value that is an input or a view is copied first; the same name again replaces the former value. */
+/* The new value of a state (declared by this call when it was not; its type is then the value's), or a result of the
+ * step. A value that is an input or a view is copied first; the same name again replaces the former value. */
 RP_API void rp_graph_update(rp_graph *graph, const char *state, rp_tensor value);
 RP_API void rp_graph_result(rp_graph *graph, const char *name, rp_tensor value);
 /* The graph's program; the graph is freed, also on failure. Errors: the graph's first one. */
@@ -101,8 +101,8 @@ RP_API void rp_program_free(rp_program *program); /* NULL is fine */
 /* Reads the canonical text and nothing else; trusts nothing. where names it in errors.
  * Errors: RP_EFORMAT, RP_EUNSUPPORTED (an operation or contract this build does not know), RP_ENOMEM. */
 RP_API rp_status rp_program_read(rp_program **out, const void *text, size_t size, const char *where, rp_error *err);
-/* The canonical text: copies at most `room` bytes to text (which may be NULL when room is 0) and sets *size to the whole
- * length, without a terminator. */
+/* The canonical text: copies at most `room` bytes to text (which may be NULL when room is 0) and sets *size to the
+ * whole length, without a terminator. */
 RP_API rp_status rp_program_text(const rp_program *program, void *text, size_t room, size_t *size, rp_error *err);
 
 typedef struct rp_program_sizes {

@@ -42,9 +42,9 @@ RP_API const char *rp_decision_name(rp_decision decision);
 
 /* What a member of signatures/ claims: nothing of it is checked, and anyone can have written it. rp_verify checks. */
 typedef struct rp_claim {
-    const char
-        *kind;                  /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp",
-                                   "certificates",           "log proof", "unreadable"; NULL: not a member of signatures/. Static */
+    /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp", "certificates", "log proof",
+     * "unreadable"; NULL: not a member of signatures/. Static */
+    const char *kind;
     char key_id[RP_DIGEST_HEX]; /* that a statement names as its signer's; else "" */
 } rp_claim;
 

@@ -185,7 +185,8 @@ broken 4 'x.reprise: ' x.reprise
 
 # members two and three change places
 blocks() { echo $((1 + ($1 + 511) / 512)); }
-read -r first second third <<<"$("$reprise" inspect b.reprise | awk '/^ +[0-9]+  /{ printf "%s ", $1 }' | cut -d' ' -f1-3)"
+read -r first second third <<<"$("$reprise" inspect b.reprise | awk '/^ +[0-9]+  /{ printf "%s ", $1 }' |
+    cut -d' ' -f1-3)"
 n1=$(blocks "$first") n2=$(blocks "$second") n3=$(blocks "$third")
 part() { dd if=b.reprise bs=512 skip="$1" ${2:+count="$2"} 2>"$log/err"; }
 { part 0 "$n1"; part $((n1 + n2)) "$n3"; part "$n1" "$n2"; part $((n1 + n2 + n3)); } >x.reprise
@@ -229,9 +230,11 @@ recipe large.yaml large.csv
 mkdir l
 cp large.csv l
 recipe l/large.yaml large.csv
-fails 1 'large.reprise|File too large' bash -c "trap '' XFSZ; ulimit -f 32; exec '$reprise' run large.yaml -o large.reprise"
+fails 1 'large.reprise|File too large' bash -c \
+    "trap '' XFSZ; ulimit -f 32; exec '$reprise' run large.yaml -o large.reprise"
 fails 1 'File too large' bash -c "trap '' XFSZ; ulimit -f 1; exec '$reprise' predict a.reprise --csv large.csv -o p.csv"
-fails 1 'File too large' bash -c "trap '' XFSZ; ulimit -f 1; exec '$reprise' inspect b.reprise --member data/raw.csv -o raw"
+fails 1 'File too large' bash -c \
+    "trap '' XFSZ; ulimit -f 1; exec '$reprise' inspect b.reprise --member data/raw.csv -o raw"
 fails 1 'File too large' bash -c "trap '' XFSZ; ulimit -f 32; exec '$reprise' golden record l"
 mkdir disk
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=64k none disk 2>"$log/err"; then
@@ -257,18 +260,21 @@ fails 2 'out.pipe: is not a regular file' "$reprise" report a.reprise -o out.pip
 holds "the pipe is there still" test -p out.pipe
 rm out.pipe
 # a private key whose public half is another's: what it signs nobody could verify
-openssl ecparam -name prime256v1 -genkey -noout -out one.key && openssl ecparam -name prime256v1 -genkey -noout -out two.key
+openssl ecparam -name prime256v1 -genkey -noout -out one.key && openssl ecparam -name prime256v1 -genkey -noout \
+    -out two.key
 python3 - <<'PY' 2>"$log/err" && {
 import re, subprocess
 def der(path):
-    return bytearray(subprocess.run(['openssl', 'ec', '-in', path, '-outform', 'DER'], capture_output=True, check=True).stdout)
+    command = ['openssl', 'ec', '-in', path, '-outform', 'DER']
+    return bytearray(subprocess.run(command, capture_output=True, check=True).stdout)
 one, two = der('one.key'), der('two.key')
 one[-65:] = two[-65:]
 open('mixed.der', 'wb').write(one)
 subprocess.run(['openssl', 'asn1parse', '-inform', 'DER', '-in', 'mixed.der'], check=True, capture_output=True)
 import base64
 text = base64.b64encode(bytes(one)).decode()
-open('mixed.pem', 'w').write('-----BEGIN EC PRIVATE KEY-----\n' + '\n'.join(re.findall('.{1,64}', text)) + '\n-----END EC PRIVATE KEY-----\n')
+lines = ['-----BEGIN EC PRIVATE KEY-----'] + re.findall('.{1,64}', text) + ['-----END EC PRIVATE KEY-----', '']
+open('mixed.pem', 'w').write('\n'.join(lines))
 PY
     fails 2 'private half does not belong to its public half' "$reprise" sign a.reprise --key mixed.pem
 }

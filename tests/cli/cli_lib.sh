@@ -43,7 +43,8 @@ attempt() {
     timeout 120 "$@" >"$log/out" 2>"$log/err" </dev/null || code=$?
 }
 
-# fails CODE PATTERN COMMAND...: this exit code (a glob, such as [12]), one line on stderr that matches, nothing on stdout, no file touched.
+# fails CODE PATTERN COMMAND...: this exit code (a glob, such as [12]), one line on stderr that matches, nothing on
+# stdout, no file touched.
 fails() {
     local expected=$1 pattern=$2
     shift 2
@@ -104,7 +105,8 @@ rows() {
             s = (s * 1103515245 + 12345) % 2147483648; x = int(s / 65536) % 1000
             s = (s * 1103515245 + 12345) % 2147483648; k = int(s / 65536) % 3
             s = (s * 1103515245 + 12345) % 2147483648; e = int(s / 65536) % 600
-            printf "%d,%d.%d,%s,%s\n", i, x / 10, x % 10, substr("abc", k + 1, 1), (x + 200 * k + e > 1000 ? "yes" : "no")
+            y = x + 200 * k + e > 1000 ? "yes" : "no"
+            printf "%d,%d.%d,%s,%s\n", i, x / 10, x % 10, substr("abc", k + 1, 1), y
         }
     }'
 }

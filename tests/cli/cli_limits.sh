@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs at the limits of what archives may hold: whatever is written can be read by every command, and what could not be is
-# refused before the first step. Usage: tests/cli/cli_limits.sh BUILD_DIR
+# Runs at the limits of what archives may hold: whatever is written can be read by every command, and what could not be
+# is refused before the first step. Usage: tests/cli/cli_limits.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/cli_lib.sh"
 
@@ -9,7 +9,8 @@ holds "a key" "$reprise" keygen me
 
 # ---- as many classes as there may be: two matrices of a million numbers ----
 awk 'BEGIN { print "x,c"; for (i = 0; i < 2000; i++) printf "%d,k%d\n", i * 7 % 97, i % 1000 }' >classes.csv
-printf '%s\n' 'reprise: 1' 'data: {csv: classes.csv, target: c, folds: 2}' 'model: {hidden: []}' 'train: {epochs: 1, batch: 500}' >classes.yaml
+printf '%s\n' 'reprise: 1' 'data: {csv: classes.csv, target: c, folds: 2}' 'model: {hidden: []}' \
+    'train: {epochs: 1, batch: 500}' >classes.yaml
 works '^training +accuracy ' "$reprise" run classes.yaml -o classes.reprise --key me.pem
 works '^training +accuracy ' "$reprise" replay classes.reprise --attest --key me.pem
 works '^training +accuracy ' "$reprise" inspect classes.reprise
@@ -19,7 +20,8 @@ holds "the report shows the metrics" bash -c '! grep -q "metrics cannot be shown
 # ---- more members than a manifest parsed at once has room for ----
 mkdir g
 printf '%s\n' x,y 1,a 2,b 3,a 4,b >g/few.csv
-printf '%s\n' 'reprise: 1' 'data: {csv: few.csv, target: y, folds: 2}' 'model: {hidden: []}' 'train: {epochs: 36000, batch: 2}' \
+printf '%s\n' 'reprise: 1' 'data: {csv: few.csv, target: y, folds: 2}' 'model: {hidden: []}' \
+    'train: {epochs: 36000, batch: 2}' \
     'record: {checkpoint_every: 1}' >g/many.yaml
 works '^recorded ' "$reprise" golden record g
 works '^run +recipe, 3600[0-9] steps' "$reprise" inspect g/many.reprise
@@ -36,7 +38,8 @@ awk 'BEGIN {
     for (i = 0; i < n; i++) printf "%sc%04d%s: numeric", i ? "," : "", i, tail >"wide.yaml"
     printf "}\ntrain: {epochs: 1000000, batch: 2}\n" >"wide.yaml"
 }' >wide.csv
-fails 2 'run/recipe.json: would take 1[0-9]+ bytes, archives have room for 1048576' "$reprise" run wide.yaml -o wide.reprise
+fails 2 'run/recipe.json: would take 1[0-9]+ bytes, archives have room for 1048576' "$reprise" run wide.yaml \
+    -o wide.reprise
 
 # ---- a name that no file can have: told before the training, which would take hours ----
 rows 200 >data.csv

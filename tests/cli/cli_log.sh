@@ -61,7 +61,8 @@ holds "a proof on stdout is the proof" cmp "$log/out" 2.proof
 works '^index 0$' "$reprise" log prove l unsigned.reprise # the id does not depend on who signed
 fails 4 'is not in this log of 3 entries' "$reprise" log prove l "$(printf '%064d' 5)"
 works '^logged +2.reprise: entry 1 of 3' "$reprise" log check 2.reprise --proof 2.proof --trust log.pub.pem
-works '"kind":"inclusion".*"verified":true' "$reprise" log check "$(id 2.reprise)" --proof 2.proof --trust log.pub.pem --json
+works '"kind":"inclusion".*"verified":true' "$reprise" log check "$(id 2.reprise)" --proof 2.proof --trust log.pub.pem \
+    --json
 fails 4 'path does not lead' "$reprise" log check 1.reprise --proof 2.proof --trust log.pub.pem
 fails 4 'no trusted key signed' "$reprise" log check 2.reprise --proof 2.proof --trust me.pub.pem
 fails [14] 'expected' "$reprise" log check 2.reprise --proof data.csv --trust log.pub.pem
@@ -69,9 +70,11 @@ fails [14] 'expected' "$reprise" log check 2.reprise --proof data.csv --trust lo
 # ---- consistency ----
 for old in empty one; do
     works "^written" "$reprise" log consistency l $old.checkpoint --trust log.pub.pem -o $old.proof
-    works '^consistent +the log of 3 entries begins with' "$reprise" log check $old.checkpoint --proof $old.proof --trust log.pub.pem
+    works '^consistent +the log of 3 entries begins with' "$reprise" log check $old.checkpoint --proof $old.proof \
+        --trust log.pub.pem
 done
-works '"kind":"consistency","old_size":1' "$reprise" log check one.checkpoint --proof one.proof --trust log.pub.pem --json
+works '"kind":"consistency","old_size":1' "$reprise" log check one.checkpoint --proof one.proof --trust log.pub.pem \
+    --json
 fails 4 'begins at 1 entries' "$reprise" log check empty.checkpoint --proof one.proof --trust log.pub.pem
 fails 4 'no trusted key signed' "$reprise" log consistency l one.checkpoint --trust me.pub.pem
 # a firm that keeps a log beginning without its first run
@@ -88,10 +91,12 @@ works "^attached +2.reprise: signatures/log-[0-9a-f]{16}.tlog-proof" "$reprise" 
 holds "the id is as it was" test "$(id 2.reprise)" = "$(id plain.reprise)"
 fails 2 'give --force' "$reprise" log attach 2.reprise --proof 2.proof
 works '^attached' "$reprise" log attach 2.reprise --proof 2.proof --force
-works "^logged +entry 1 of 3 in example.com/models, signed by key $hex" "$reprise" verify 2.reprise --trust me.pub.pem --log-key log.pub.pem
+works "^logged +entry 1 of 3 in example.com/models, signed by key $hex" "$reprise" verify 2.reprise --trust me.pub.pem \
+    --log-key log.pub.pem
 works '^unchecked +entry 1 of 3 in example.com/models' "$reprise" verify 2.reprise --trust me.pub.pem
 works '"proofs":\[\{"index":1,"key_id":null,"log_size":3' "$reprise" verify 2.reprise --trust me.pub.pem --json
-fails 4 'signatures/log-[0-9a-f]*.tlog-proof: not signed by a given log key' "$reprise" verify 2.reprise --trust me.pub.pem --log-key other.pub.pem
+fails 4 'signatures/log-[0-9a-f]*.tlog-proof: not signed by a given log key' "$reprise" verify 2.reprise \
+    --trust me.pub.pem --log-key other.pub.pem
 works '^identical' "$reprise" replay 2.reprise --trust me.pub.pem
 member=$(tar tf 2.reprise | grep tlog-proof)
 works '^written' "$reprise" inspect 2.reprise --member "$member" -o taken.proof

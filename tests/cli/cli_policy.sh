@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Policies that ask for certificates and timestamps, with authorities made by `openssl`: who counts by which certificate, for which
-# clause, at what time; and that nothing taken away, moved or dated anew makes a policy met. Usage: tests/cli/cli_policy.sh BUILD_DIR
+# Policies that ask for certificates and timestamps, with authorities made by `openssl`: who counts by which
+# certificate, for which clause, at what time; and that nothing taken away, moved or dated anew makes a policy met.
+# Usage: tests/cli/cli_policy.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/cli_lib.sh"
 # shellcheck source=tests/cli/pki.sh
@@ -37,10 +38,12 @@ policy() { # FILE, clauses...
     local file=$1
     shift
     {
-        printf 'policy: 1\nname: Test\ngroups:\n  developers: {ca: firm.pem, crl: firm.crl, subject: {OU: Development}}\n'
+        printf 'policy: 1\nname: Test\ngroups:\n  developers: {ca: firm.pem, crl: firm.crl, subject: {OU: '\
+'Development}}\n'
         printf '  validators: {ca: [firm.pem], crl: firm.crl, subject: {O: Tests, OU: [Audit, Validation]}}\n'
         printf '  strangers: {ca: other.pem, revocation: optional}\n  keys: [plain.pub.pem]\n'
-        printf '  authorities: {tsa: dates.pem, crl: dates.crl}\n  lenient: {tsa: [elsewhere.pem], revocation: optional}\n'
+        printf '  authorities: {tsa: dates.pem, crl: dates.crl}\n  lenient: {tsa: [elsewhere.pem], revocation: '\
+'optional}\n'
         printf '%s\n' "$@"
     } >"$file"
 }
@@ -50,7 +53,8 @@ unmet() { # PATTERN, ARCHIVE, POLICY, [arguments]
     gives 4 "^unmet +$pattern" "$reprise" verify "$archive" --policy "$file" "$@"
 }
 met() { works '^verified' "$reprise" verify "$1" --policy "$2" "${@:3}"; }
-last() { tar tf "$1" | grep "signatures/$2-.*json" | while read -r m; do grep -qx "$m" seen 2>/dev/null || echo "$m"; done | tail -1; }
+last() { tar tf "$1" | grep "signatures/$2-.*json" | while read -r m; do grep -qx "$m" seen 2>/dev/null ||
+    echo "$m"; done | tail -1; }
 # dated ARCHIVE STATEMENT [TSA]
 dated() {
     rm -f d.tsq
@@ -78,16 +82,20 @@ PY
 }
 
 # ---- certificates ----
-run_by() { "$reprise" run small.yaml -o "$2" --key "$1.key" --cert "$1.pem" --force >/dev/null 2>"$log/err" || bad "run by $1"; }
+run_by() { "$reprise" run small.yaml -o "$2" --key "$1.key" --cert "$1.pem" --force >/dev/null 2>"$log/err" ||
+    bad "run by $1"; }
 run_by alice a.reprise
 member=$(tar tf a.reprise | grep x509)
 policy b.yaml 'builder: {of: developers}'
 met a.reprise b.yaml
-holds "who made it is told" grep -Eq '^met +builder: made by a key of developers: key [0-9a-f]{16} \(CN=alice,OU=Development,O=Tests\) signed$' "$log/out"
+holds "who made it is told" grep -Eq \
+    '^met +builder: made by a key of developers: key [0-9a-f]{16} \(CN=alice,OU=Development,O=Tests\) signed$' \
+    "$log/out"
 works '"certified":true,"clause":"builder","dated":false' "$reprise" verify a.reprise --policy b.yaml --json
 policy w.yaml 'builder: {of: validators}'
 unmet 'builder: .*alice.*does not count: its subject has not the OU that the group asks for' a.reprise w.yaml
-unmet 'builder: .*its subject has not the OU' a.reprise w.yaml --ca firm.pem # trusted by the verifier, not by the policy
+# trusted by the verifier, not by the policy
+unmet 'builder: .*its subject has not the OU' a.reprise w.yaml --ca firm.pem
 policy s.yaml 'builder: {of: strangers}'
 unmet 'builder: .*does not count: certificate of .*unable to get' a.reprise s.yaml
 unmet 'builder: .*does not count: certificate of .*unable to get' a.reprise s.yaml --ca firm.pem
@@ -99,7 +107,8 @@ unmet 'builder: .*CN=mallory.*unable to get' m.reprise b.yaml
 met m.reprise s.yaml
 holds "that revocation was not checked is told" grep -q 'revocation not checked' "$log/out"
 # a certificate of the policy makes no statement count that its clause is not about
-new_statement a.reprise approval "$reprise" approve a.reprise --role risk --decision approve --reason x --key vera.key --cert vera.pem --trust alice.pub.pem
+new_statement a.reprise approval "$reprise" approve a.reprise --role risk --decision approve --reason x --key vera.key \
+    --cert vera.pem --trust alice.pub.pem
 works '^not counted +signatures/approval-' "$reprise" verify a.reprise --policy b.yaml
 # stripped certificates
 "$reprise" run small.yaml -o bare.reprise --key alice.key >/dev/null
@@ -115,9 +124,11 @@ unmet 'builder: .*the revocation list is stale' a.reprise stale.yaml
 unmet 'builder: .*certificate has expired' a.reprise nolist.yaml --at 2046-01-01T00:00:00Z --crl firm.crl
 
 # ---- one person, many certificates ----
-approve() { "$reprise" approve "$1" --role "${3:-risk}" --decision "${4:-approve}" --reason x --key "$2.key" --cert "$2.pem" --trust alice.pub.pem; }
+approve() { "$reprise" approve "$1" --role "${3:-risk}" --decision "${4:-approve}" --reason x --key "$2.key" \
+    --cert "$2.pem" --trust alice.pub.pem; }
 policy two.yaml 'builder: {of: developers}' 'approvals: {of: validators, count: 2}'
-unmet 'approvals\[0\]: approved by 2 of validators: key [0-9a-f]{16} \(CN=vera,OU=Validation,O=Tests\) approved$' a.reprise two.yaml
+unmet 'approvals\[0\]: approved by 2 of validators: key [0-9a-f]{16} \(CN=vera,OU=Validation,O=Tests\) approved$' \
+    a.reprise two.yaml
 new_statement a.reprise approval approve a.reprise vera2
 unmet 'approvals\[0\]: .*CN=vera.* approved, .*CN=vera.* has the subject of one who counts already' a.reprise two.yaml
 new_statement a.reprise approval approve a.reprise alice
@@ -130,7 +141,8 @@ unmet 'approvals\[0\]: .*CN=victor.* rejected' a.reprise two.yaml
 policy ind.yaml 'builder: {of: developers}' 'approvals: {of: developers, independent: true}'
 unmet 'approvals\[0\]: .*CN=alice.* made the run itself' c.reprise ind.yaml
 new_statement c.reprise approval approve c.reprise alice3
-unmet 'approvals\[0\]: .*CN=alice.* made the run itself, .*CN=alice.* made the run itself' c.reprise ind.yaml # by another key
+# by another key
+unmet 'approvals\[0\]: .*CN=alice.* made the run itself, .*CN=alice.* made the run itself' c.reprise ind.yaml
 
 # ---- timestamps: of the run ----
 run_by alice t.reprise
@@ -155,11 +167,14 @@ if command -v python3 >/dev/null; then
     without t.reprise "$member" nocert.reprise
     unmet 'builder: .*no certificate of it in the archive' nocert.reprise t.yaml
 fi
-policy t3.yaml 'builder: {of: developers, timestamp: authorities, not_before: 2026-01-01T00:00:00Z, not_after: 2026-01-02T00:00:00Z}'
-unmet 'builder: .*not before 2026-01-01T00:00:00Z not after 2026-01-02T00:00:00Z: .*is dated 20.*, after 2026-01-02T00:00:00Z' t.reprise t3.yaml
+policy t3.yaml 'builder: {of: developers, timestamp: authorities, not_before: 2026-01-01T00:00:00Z, not_after: '\
+'2026-01-02T00:00:00Z}'
+unmet 'builder: .*not before 2026-01-01T00:00:00Z not after 2026-01-02T00:00:00Z: .*is dated 20.*, after '\
+'2026-01-02T00:00:00Z' t.reprise t3.yaml
 policy t4.yaml 'builder: {of: developers, timestamp: authorities, not_before: 2090-01-01T00:00:00Z}'
 unmet 'builder: .*is dated 20.*, before 2090-01-01T00:00:00Z' t.reprise t4.yaml
-policy t5.yaml 'builder: {of: developers, timestamp: authorities, not_before: 2020-01-01T00:00:00Z, not_after: 2090-01-02T00:00:00Z}'
+policy t5.yaml 'builder: {of: developers, timestamp: authorities, not_before: 2020-01-01T00:00:00Z, not_after: '\
+'2090-01-02T00:00:00Z}'
 met t.reprise t5.yaml
 
 # ---- the chain is judged when the statement was dated by the clause's own authority ----
@@ -172,7 +187,8 @@ openssl ca -config firm.cnf -cert firm.pem -keyfile firm.key -revoke alice.pem -
 crl firm firm2.crl
 met t.reprise t.yaml --crl firm2.crl                 # revoked since: dated before
 holds "it is told" grep -q 'revoked on 20.*, after this' "$log/out"
-unmet 'builder: .*revoked on 20.*, and it is judged at' a.reprise b.yaml --crl firm2.crl # nobody can tell when it was signed
+# nobody can tell when it was signed
+unmet 'builder: .*revoked on 20.*, and it is judged at' a.reprise b.yaml --crl firm2.crl
 sleep 1
 cp stripped.reprise late.reprise 2>/dev/null || run_by alice late.reprise
 dated late.reprise signatures/run.dsse.json
@@ -183,7 +199,8 @@ policy r.yaml 'builder: {of: developers}' 'replay: {mode: full, by: validators, 
 attest() { "$reprise" replay "$1" --attest --key "$2.key" --cert "$2.pem"; }
 new_statement t.reprise verdict attest t.reprise vera
 one=$added
-unmet 'replay\[0\]: .*by 2 of validators, dated by one of authorities: .*CN=vera.* is not dated as asked: no timestamp' t.reprise r.yaml
+unmet 'replay\[0\]: .*by 2 of validators, dated by one of authorities: .*CN=vera.* is not dated as asked: no '\
+'timestamp' t.reprise r.yaml
 dated t.reprise "$one"
 unmet 'replay\[0\]: .*CN=vera.*found every bit the same \(dated 20[^)]*\)$' t.reprise r.yaml
 new_statement t.reprise verdict attest t.reprise victor
@@ -205,11 +222,13 @@ while b[at]:
     end = at + 512 + (size + 511) // 512 * 512
     parts.append((name, b[at:end])); at = end
 body = dict(parts)[sys.argv[3]]
-signatures = [p for p in parts if p[0].startswith("signatures/")] + [(sys.argv[4], named(body[:512], sys.argv[4]) + body[512:])]
+signatures = [p for p in parts if p[0].startswith("signatures/")]
+signatures += [(sys.argv[4], named(body[:512], sys.argv[4]) + body[512:])]
 parts = [p for p in parts if not p[0].startswith("signatures/")] + sorted(signatures)
 open(sys.argv[2], "wb").write(b"".join(p[1] for p in parts) + b[at:])
 PY
-    fails 4 'timestamp: it dates other bytes than the statement beside it' "$reprise" verify moved.reprise --policy r.yaml
+    fails 4 'timestamp: it dates other bytes than the statement beside it' "$reprise" verify moved.reprise \
+        --policy r.yaml
 fi
 dated t.reprise "$two"
 met t.reprise r.yaml
@@ -245,9 +264,11 @@ says() { # PATTERN CLAUSE
 says 'builder.of: authorities is not a group of signers' 'builder: {of: authorities}'
 says 'builder.timestamp: keys is not a group of timestamp authorities' 'builder: {of: keys, timestamp: keys}'
 sed 's/firm.pem/middle.pem/' b.yaml >gone.yaml
-fails 1 'gone.yaml:4: key groups.developers.ca: ./middle.pem: cannot open' "$reprise" verify a.reprise --policy gone.yaml
+fails 1 'gone.yaml:4: key groups.developers.ca: ./middle.pem: cannot open' "$reprise" verify a.reprise \
+    --policy gone.yaml
 sed 's/firm.pem/alice.pem/' b.yaml >leaf.yaml
-fails 2 'leaf.yaml:4: key groups.developers.ca: ./alice.pem: .*not a root' "$reprise" verify a.reprise --policy leaf.yaml
+fails 2 'leaf.yaml:4: key groups.developers.ca: ./alice.pem: .*not a root' "$reprise" verify a.reprise \
+    --policy leaf.yaml
 
 # ---- a policy that holds its roots itself, in a report ----
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# reprise replay of a part and reprise verify --parent as a user has them: ranges, samples, several at a time, what is attested,
-# and what is refused. The draw is compared with the Python of docs/replay.md. Usage: cli_replay.sh BUILD_DIR
+# reprise replay of a part and reprise verify --parent as a user has them: ranges, samples, several at a time, what is
+# attested, and what is refused. The draw is compared with the Python of docs/replay.md. Usage: cli_replay.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 source "$(dirname "$0")/cli_lib.sh" "$1"
 
@@ -14,7 +14,8 @@ id=$(sed -n 's/^archive *//p' "$log/out")
 works '^identical +a.reprise: 6 of 63 steps' "$reprise" replay a.reprise --steps 7:11
 works '^range +steps 6 to 11; 2 of 21 segments' "$reprise" replay a.reprise --steps 7:11
 works '^range +steps 60 to 62; 1 of 21 segments' "$reprise" replay a.reprise --steps 62:62
-works '"scope":\{"first":6,"last":7,"mode":"range","seed":null,"segments":0,"segments_total":21,"steps":2,"steps_total":63\}' \
+works '"scope":\{"first":6,"last":7,"mode":"range","seed":null,"segments":0,"segments_total":21,"steps":2,'\
+'"steps_total":63\}' \
     "$reprise" replay a.reprise --steps 7:7 --json
 works '^range +steps 0 to 62; 21 of 21 segments' "$reprise" replay a.reprise --parallel 4 --threads 1
 works '"mode":"full"' "$reprise" replay a.reprise --json
@@ -24,7 +25,8 @@ for bad in 3 3: :3 3:2 a:b 3:4:5 -1:2 1:99999999999999999999 ''; do
 done
 
 # ---- samples ----
-works '^sample +5 of 21 segments, drawn by the seed "audit 17"' "$reprise" replay a.reprise --sample 20% --seed 'audit 17'
+works '^sample +5 of 21 segments, drawn by the seed "audit 17"' "$reprise" replay a.reprise --sample 20% \
+    --seed 'audit 17'
 works '^catches +one forged segment with a probability of 23.81 %; 1 % of them: 23.81 %' \
     "$reprise" replay a.reprise --sample 0.2 --seed 'audit 17' --parallel 3 --threads 1
 works '^sample +21 of 21 .*' "$reprise" replay a.reprise --sample 1 --seed x
@@ -53,12 +55,14 @@ works '^attested +signatures/verdict-' "$reprise" replay a.reprise --sample 10% 
 member=$(sed -n 's/^attested *//p' "$log/out")
 works . "$reprise" inspect a.reprise --member "$member"
 payload=$(sed 's/.*"payload":"//; s/".*//' "$log/out" | base64 -d)
-holds 'the verdict tells of the sample' grep -q '"mode":"sample","seed":"words","segments":3,"segments_total":21' <<<"$payload"
+holds 'the verdict tells of the sample' grep -q '"mode":"sample","seed":"words","segments":3,"segments_total":21' \
+    <<<"$payload"
 works '^attested' "$reprise" replay a.reprise --steps 4:4 --attest --key me.pem
 member=$(sed -n 's/^attested *//p' "$log/out")
 works . "$reprise" inspect a.reprise --member "$member"
 payload=$(sed 's/.*"payload":"//; s/".*//' "$log/out" | base64 -d)
-holds 'the verdict tells of the range' grep -q '"first":3,"last":4,"mode":"range","seed":null,"segments":0' <<<"$payload"
+holds 'the verdict tells of the range' grep -q '"first":3,"last":4,"mode":"range","seed":null,"segments":0' \
+    <<<"$payload"
 
 # ---- a run without checkpoints is one segment ----
 recipe plain.yaml data.csv 2

@@ -18,7 +18,8 @@ fails 2 'encrypted and no passphrase' "$reprise" keygen b --rotate a.pem
 fails 2 'of use only with --rotate' "$reprise" keygen b --from 2030-01-01T00:00:00Z
 fails 2 'not a time' "$reprise" keygen b --rotate a.pem --rotate-passphrase-file secret --from 2030-01-01
 fails 2 'leave out --force' "$reprise" keygen a --rotate a.pem --force
-works '^hand-over +b.rotation.json' "$reprise" keygen b --rotate a.pem --rotate-passphrase-file secret --from 2026-01-01T00:00:00Z
+works '^hand-over +b.rotation.json' "$reprise" keygen b --rotate a.pem --rotate-passphrase-file secret \
+    --from 2026-01-01T00:00:00Z
 fails 2 'already exists' "$reprise" keygen b --rotate a.pem --rotate-passphrase-file secret
 works '"rotation":"c.rotation.json"' "$reprise" keygen c --rotate b.pem --from 2026-06-01T00:00:00Z --json
 works '^hand-over' "$reprise" keygen late --rotate stranger.pem --from 2090-01-01T00:00:00Z
@@ -26,25 +27,33 @@ for key in b c late; do "$reprise" run small.yaml -o $key.reprise --key $key.pem
 
 # ---- the successor ----
 fails 4 'not among the 1 trusted' "$reprise" verify b.reprise --trust a.pub.pem
-works '^succession +successor of key [0-9a-f]{16}... at .*now' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json
+works '^succession +successor of key [0-9a-f]{16}... at .*now' "$reprise" verify b.reprise --trust a.pub.pem \
+    --rotation b.rotation.json
 works '"rotation":true' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json --json
-fails 4 'only from 2026-01-01T00:00:00Z on' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json --at 2025-12-31T23:59:59Z
+fails 4 'only from 2026-01-01T00:00:00Z on' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json \
+    --at 2025-12-31T23:59:59Z
 works '^succession' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json --at 2026-01-01T00:00:00Z
 fails 4 'only from 2090' "$reprise" verify late.reprise --trust stranger.pub.pem --rotation late.rotation.json
 for order in 'b c' 'c b'; do # a chain of two, in whatever order they are given
     # shellcheck disable=SC2046
     works '^succession' "$reprise" verify c.reprise --trust a.pub.pem $(printf -- '--rotation %s.rotation.json ' $order)
 done
-fails 4 'c.rotation.json: handed over by a key that is not trusted' "$reprise" verify c.reprise --trust a.pub.pem --rotation c.rotation.json
-fails 4 'b.rotation.json: handed over by a key that is not trusted' "$reprise" verify b.reprise --trust stranger.pub.pem --rotation b.rotation.json
+fails 4 'c.rotation.json: handed over by a key that is not trusted' "$reprise" verify c.reprise --trust a.pub.pem \
+    --rotation c.rotation.json
+fails 4 'b.rotation.json: handed over by a key that is not trusted' "$reprise" verify b.reprise \
+    --trust stranger.pub.pem --rotation b.rotation.json
 works '^verified' "$reprise" verify b.reprise --trust b.pub.pem
 
 # ---- the one that handed over ----
-works 'nothing shows that this was signed before' "$reprise" verify a.reprise --trust a.pub.pem --rotation b.rotation.json
-works '^succession +key .*given' "$reprise" verify a.reprise --trust a.pub.pem --rotation b.rotation.json --at 2025-06-01T00:00:00Z
-fails 4 'handed over on 2026-01-01T00:00:00Z: it signs no more' "$reprise" verify a.reprise --trust a.pub.pem --rotation b.rotation.json \
+works 'nothing shows that this was signed before' "$reprise" verify a.reprise --trust a.pub.pem \
+    --rotation b.rotation.json
+works '^succession +key .*given' "$reprise" verify a.reprise --trust a.pub.pem --rotation b.rotation.json \
+    --at 2025-06-01T00:00:00Z
+fails 4 'handed over on 2026-01-01T00:00:00Z: it signs no more' "$reprise" verify a.reprise --trust a.pub.pem \
+    --rotation b.rotation.json \
     --at 2026-01-01T00:00:00Z
-fails 4 'it signs no more' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json --rotation c.rotation.json \
+fails 4 'it signs no more' "$reprise" verify b.reprise --trust a.pub.pem --rotation b.rotation.json \
+    --rotation c.rotation.json \
     --at 2026-07-01T00:00:00Z
 if command -v openssl >/dev/null; then
     root tsaroot
@@ -53,13 +62,16 @@ if command -v openssl >/dev/null; then
     answer tsa a.tsq a.tsr
     "$reprise" timestamp attach a.reprise a.tsr >/dev/null
     # anyone can have an old statement dated anew: a late date must not spoil it, and shows no more than none
-    works 'nothing shows that this was signed before' "$reprise" verify a.reprise --trust a.pub.pem --rotation b.rotation.json --tsa tsaroot.pem
+    works 'nothing shows that this was signed before' "$reprise" verify a.reprise --trust a.pub.pem \
+        --rotation b.rotation.json --tsa tsaroot.pem
     "$reprise" keygen next --rotate a.pem --rotate-passphrase-file secret --from 2090-01-01T00:00:00Z >/dev/null
-    works '^succession +key .*when it was dated' "$reprise" verify a.reprise --trust a.pub.pem --rotation next.rotation.json --tsa tsaroot.pem
+    works '^succession +key .*when it was dated' "$reprise" verify a.reprise --trust a.pub.pem \
+        --rotation next.rotation.json --tsa tsaroot.pem
 fi
 
 # ---- forged and damaged ----
-sed 's/"keyid":"[0-9a-f]*"/"keyid":"'"$("$reprise" keygen d --json | grep -o '"key_id":"[0-9a-f]*' | cut -d'"' -f4)"'"/' \
+sed 's/"keyid":"[0-9a-f]*"/"keyid":"'"$("$reprise" keygen d --json | grep -o '"key_id":"[0-9a-f]*' |
+    cut -d'"' -f4)"'"/' \
     b.rotation.json >forged.json
 fails 4 'signature is wrong' "$reprise" verify b.reprise --trust d.pub.pem --rotation forged.json
 tar -xOf a.reprise signatures/run.dsse.json >statement.json

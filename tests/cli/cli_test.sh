@@ -32,7 +32,8 @@ chmod 664 open-mode.reprise
 works '^signed|^endorse' "$reprise" sign open-mode.reprise --key private.pem
 holds "adding a statement leaves the mode" test "$(stat -c %a open-mode.reprise)" = 664
 works '^written' "$reprise" report open-mode.reprise -o signed-later.html --trust private.pub.pem
-holds "its report tells the key in the commands" grep -q '^<pre>reprise verify run.reprise --trust signer.pub.pem' signed-later.html
+holds "its report tells the key in the commands" grep -q '^<pre>reprise verify run.reprise --trust signer.pub.pem' \
+    signed-later.html
 rm -f private.pem private.pub.pem signed-later.html
 
 # ---- keygen ----
@@ -55,17 +56,20 @@ holds "--force leaves nothing beside the pair" test -z "$(find . -name 'me.new-*
 
 # ---- run ----
 works "^archive +$hex" "$reprise" run small.yaml -o a.reprise --key me.pem
-holds "validation metrics are printed" grep -Eq '^validation +accuracy [01]\.[0-9]{4}, AUC [01]\.[0-9]{4}, loss ' "$log/out"
+holds "validation metrics are printed" grep -Eq '^validation +accuracy [01]\.[0-9]{4}, AUC [01]\.[0-9]{4}, loss ' \
+    "$log/out"
 holds "the cost of recording is printed" grep -Eq '^time .* recording .*%\)' "$log/out"
 holds "the signer is printed" grep -Eq "^signed +by key $hex" "$log/out"
 works '^unsigned ' "$reprise" run small.yaml --out=b.reprise --threads 1 --isa ref
 works '^unsigned ' "$reprise" run small.yaml -oc.reprise --threads=7
 holds "threads and levels change no byte" cmp b.reprise c.reprise
-works "\"archive_id\":\"$hex\".*\"metrics\":\{.*\"validation\":\{\"accuracy\":[01][.0-9]*,.*\"signed\":true,\"steps\":[0-9]+" \
+works "\"archive_id\":\"$hex\".*\"metrics\":\{.*\"validation\":\{\"accuracy\":[01][.0-9]*,.*\"signed\":true,"\
+"\"steps\":[0-9]+" \
     "$reprise" run small.yaml -o json.reprise --key other.pem --passphrase-file phrase.txt --json
 holds "one line of JSON" test "$(wc -l <"$log/out")" -eq 1
 if command -v jq >/dev/null; then
-    holds "jq reads it" jq -e '.metrics.validation.auc > 0.5 and .seconds >= .recording_seconds and .path == "json.reprise"' \
+    holds "jq reads it" jq \
+        -e '.metrics.validation.auc > 0.5 and .seconds >= .recording_seconds and .path == "json.reprise"' \
         "$log/out"
 else
     skip "no jq: JSON is only matched, not parsed"
@@ -107,7 +111,8 @@ mv data.away data.csv
 sed '0,/"accuracy":"0\.\([0-9]*\)[0-8]"/s//"accuracy":"0.\19"/' metrics.json >forged.json
 old=$(sha256sum <metrics.json | cut -c1-64)
 new=$(sha256sum <forged.json | cut -c1-64)
-sed -e "s/$old/$new/" -e '/"confusion"/{0,/"accuracy":"0\.\([0-9]*\)[0-8]"/s//"accuracy":"0.\19"/}' b.reprise >forged.reprise
+sed -e "s/$old/$new/" -e '/"confusion"/{0,/"accuracy":"0\.\([0-9]*\)[0-8]"/s//"accuracy":"0.\19"/}' b.reprise \
+    >forged.reprise
 holds "the forgery has the same size" test "$(stat -c %s b.reprise)" = "$(stat -c %s forged.reprise)"
 holds "the forgery is another archive" test "$old" != "$new"
 works '^verified' "$reprise" verify forged.reprise --allow-unsigned
@@ -126,10 +131,12 @@ works '^written' "$reprise" report private.reprise -o private.html
 holds "the report says what was left out" grep -q 'Left out of the archive.*data/raw.csv' private.html
 sed 's/1/2/' home/data/raw.csv >changed.csv
 cp -r home changed && mv changed.csv changed/data/raw.csv
-fails 4 'changed/data/raw.csv: not the data/raw.csv that was left out' "$reprise" replay private.reprise --withheld changed
+fails 4 'changed/data/raw.csv: not the data/raw.csv that was left out' "$reprise" replay private.reprise \
+    --withheld changed
 recipe child.yaml
 printf 'parent: {archive: private.reprise}\n' >>child.yaml
-fails 2 'private.reprise: was made without its data, .*parent.weights.*parent.mode: retrain' "$reprise" run child.yaml -o child.reprise
+fails 2 'private.reprise: was made without its data, .*parent.weights.*parent.mode: retrain' "$reprise" run child.yaml \
+    -o child.reprise
 fails 2 'nothing was left out' "$reprise" replay a.reprise --withheld home
 
 # ---- diff ----
@@ -141,13 +148,15 @@ holds "diff names the recipe key" grep -q '^recipe  *seed: A 3, B 4' "$log/out"
 holds "diff is silent on stderr" test ! -s "$log/err"
 gives 3 '"same":false,"steps_recomputed":2,"text":\["A ' "$reprise" diff a.reprise d.reprise --json
 
-# Values of a recipe may hold what a terminal obeys, here DEL and U+009B (the last is a letter), and keys too once forged.
+# Values of a recipe may hold what a terminal obeys, here DEL and U+009B (the last is a letter), and keys too once
+# forged.
 sed $'1s/kind/k\x7f\xc2\x9b\xc3\x9b/' data.csv >escape.csv
 recipe escape.yaml escape.csv
 sed -i 's/columns: .*/columns: {id: ignore, "k\\x7f\\u009b\\u00db": categorical}/' escape.yaml
 works '^archive' "$reprise" run escape.yaml -o escape.reprise
 gives 3 $'^recipe .*"k\\?\\?\xc3\x9b"' "$reprise" diff a.reprise escape.reprise
-forge_key() { sed -e 's/"seed":3,//' -e 's/{"data":{"columns"/{"\\u001bd":3,"data":{"columns"/' -e 's/"Small test"/"Small t"/'; }
+forge_key() { sed -e 's/"seed":3,//' -e 's/{"data":{"columns"/{"\\u001bd":3,"data":{"columns"/' \
+    -e 's/"Small test"/"Small t"/'; }
 "$reprise" inspect b.reprise --member run/recipe.json >key.json
 old=$(sha256sum <key.json | cut -c1-64)
 new=$(forge_key <key.json | sha256sum | cut -c1-64)
@@ -214,7 +223,8 @@ works '^same bits +two' "$reprise" golden check g --junit ok.xml
 holds "three test cases, none failed" grep -q '<testsuites tests="3" failures="0" errors="0"' ok.xml
 sed -i 's/seed: 3/seed: 5/' g/two.yaml
 gives 3 '^DIFFERS +two +two.yaml' "$reprise" golden check g --junit 'bad.xml' --threads 2
-holds "the message names the step" grep -Eq '^reprise: golden check: 1 of 3 failed: two.yaml: .*step [0-9]+ is the first' "$log/err"
+holds "the message names the step" grep -Eq \
+    '^reprise: golden check: 1 of 3 failed: two.yaml: .*step [0-9]+ is the first' "$log/err"
 holds "one line on stderr" test "$(wc -l <"$log/err")" -eq 1
 holds "JUnit has the failure" grep -q '<failure type="RP_EBITS" message="two.yaml' bad.xml
 if command -v xmllint >/dev/null; then
@@ -232,7 +242,8 @@ cp forged.reprise g/stored.reprise
 gives 4 '^FAILED +stored .*archive id: golden.json' "$reprise" golden check g
 id_of() { "$reprise" inspect "$1" | sed -n 's/^archive  *//p'; }
 sed -e "s/$(id_of stored.reprise)\",\(\"[^}]*\"recipe\":null\)/$(id_of forged.reprise)\",\1/" \
-    -e "s/$(sha256sum <stored.reprise | cut -c1-64)/$(sha256sum <forged.reprise | cut -c1-64)/" golden.json >g/golden.json
+    -e "s/$(sha256sum <stored.reprise | cut -c1-64)/$(sha256sum <forged.reprise | cut -c1-64)/" golden.json \
+    >g/golden.json
 gives 3 '^DIFFERS +stored .*replay: outputs/metrics.json.*recomputed' "$reprise" golden check g
 cp stored.reprise golden.json g
 cp forged.reprise 'g/<&>.reprise'
@@ -255,7 +266,8 @@ works '"limit":"fma","nanoseconds":.*"work":"matmul f32 32' "$reprise" bench --o
 recipe long.yaml data.csv 1000000
 for signal in INT TERM HUP; do
     snapshot >"$log/before"
-    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise --save-every 0 >"$log/out" 2>"$log/err"
+    timeout --preserve-status -s $signal 1 "$reprise" run long.yaml -o long.reprise --save-every 0 >"$log/out" \
+        2>"$log/err"
     code=$?
     snapshot >"$log/after"
     checks=$((checks + 1))
@@ -268,7 +280,8 @@ for signal in INT TERM HUP; do
         ! grep -q "resume goes on" "$log/err" || break
     done
     checks=$((checks + 1))
-    if [ $code -ne 130 ] || [ -e long.reprise ] || ! grep -q '^reprise: interrupted at step .*: --resume goes on' "$log/err"; then
+    if [ $code -ne 130 ] || [ -e long.reprise ] || ! grep -q '^reprise: interrupted at step .*: --resume goes on' \
+        "$log/err"; then
         bad "SIG$signal: exit $code, expected 130, one line that tells of --resume, and no archive"
     fi
     fails 2 'long.reprise.resume: a run was interrupted after step [0-9]+: add --resume .*, or --force' \
@@ -292,7 +305,8 @@ fails 2 'expected seconds from 0 to 1000000, found x' "$reprise" run small.yaml 
 fails 2 'leave out --resume' "$reprise" run small.yaml --no-record --resume
 works '"resumed_at":0,"resumes":0,"saved_points":0,' "$reprise" run small.yaml -o s.reprise --resume --json
 
-# While no step runs nobody would ask: the process ends at once. The data of one step takes long to prepare and to score.
+# While no step runs nobody would ask: the process ends at once. The data of one step takes long to prepare and to
+# score.
 rows 400000 >huge.csv
 recipe huge.yaml huge.csv 1
 sed -i 's/batch: 16/batch: 320000/' huge.yaml
@@ -302,7 +316,8 @@ for signal in INT TERM HUP; do
     code=$?
     snapshot >"$log/after"
     checks=$((checks + 1))
-    if [ $code -ne 130 ] || ! cmp -s "$log/before" "$log/after" || [ "$(cat "$log/err")" != "reprise: interrupted" ]; then
+    if [ $code -ne 130 ] || ! cmp -s "$log/before" "$log/after" ||
+        [ "$(cat "$log/err")" != "reprise: interrupted" ]; then
         bad "SIG$signal before the first step: exit $code, expected 130 at once and no file left"
     fi
 done
@@ -311,9 +326,11 @@ rm huge.csv
 # ---- a terminal ----
 if command -v script >/dev/null; then
     holds "a bar on a terminal" \
-        sh -c "TERM=xterm script -qec \"'$reprise' run small.yaml -o t1.reprise\" /dev/null | grep -q 'training  .*loss'"
+        sh -c "TERM=xterm script -qec \"'$reprise' run small.yaml -o t1.reprise\" /dev/null | grep -q 'training  "\
+".*loss'"
     holds "no colours with NO_COLOR" \
-        sh -c "! NO_COLOR=1 TERM=xterm script -qec \"'$reprise' run small.yaml -o t2.reprise\" /dev/null | grep -q '\[3[0-9]m'"
+        sh -c "! NO_COLOR=1 TERM=xterm script -qec \"'$reprise' run small.yaml -o t2.reprise\" /dev/null | grep -q "\
+"'\[3[0-9]m'"
 else
     skip "no script(1): the progress bar is not seen"
 fi

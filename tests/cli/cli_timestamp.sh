@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# reprise timestamp, with authorities run by `openssl ts`: request, response, attach, verify, and what is refused: weak hashes,
-# other purposes, other authorities, revoked and stale ones. Usage: tests/cli/cli_timestamp.sh BUILD_DIR
+# reprise timestamp, with authorities run by `openssl ts`: request, response, attach, verify, and what is refused: weak
+# hashes, other purposes, other authorities, revoked and stale ones. Usage: tests/cli/cli_timestamp.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/cli_lib.sh"
 # shellcheck source=tests/cli/pki.sh
@@ -27,7 +27,8 @@ for action in request attach; do
 done
 fails 2 'expected request or attach' "$reprise" timestamp send
 fails 2 'timestamp request: --output FILE is missing' "$reprise" timestamp request a.reprise
-fails 2 'no statement signatures/run.dsse.json: what is not signed' "$reprise" timestamp request unsigned.reprise -o u.tsq
+fails 2 'no statement signatures/run.dsse.json: what is not signed' "$reprise" timestamp request unsigned.reprise \
+    -o u.tsq
 fails 2 'sha1: not a hash for timestamps' "$reprise" timestamp request a.reprise -o u.tsq --hash sha1
 fails 2 'md5: not a hash' "$reprise" timestamp request a.reprise -o u.tsq --hash md5
 
@@ -127,7 +128,8 @@ forge tsa
 works '^dated' "$reprise" verify t.reprise --trust me.pub.pem --tsa tsaroot.pem
 for name in soft both code; do
     forge $name
-    fails 4 "certificate of CN=$name,O=Tests: unsuitable certificate purpose" "$reprise" verify t.reprise --trust me.pub.pem \
+    fails 4 "certificate of CN=$name,O=Tests: unsuitable certificate purpose" \
+        "$reprise" verify t.reprise --trust me.pub.pem \
         --tsa tsaroot.pem
 done
 digest=-sha1 root sha1root
@@ -143,11 +145,14 @@ refused sha1leaf 'signature|too weak|digest'
 issue early tsaroot "$tsa_extensions" 20200101000000Z 20210101000000Z
 refused early 'certificate has expired'
 openssl ca -config tsaroot.cnf -cert tsaroot.pem -keyfile tsaroot.key -gencrl -out good.crl 2>/dev/null
-works 'under CN=tsaroot,O=Tests$' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem --crl good.crl --require-crl
-fails 4 'no revocation list of its issuer' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem --require-crl
+works 'under CN=tsaroot,O=Tests$' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem \
+    --crl good.crl --require-crl
+fails 4 'no revocation list of its issuer' "$reprise" verify a.reprise --trust me.pub.pem \
+    --tsa tsaroot.pem --require-crl
 root elsewhere2 && issue x elsewhere2 "$tsa_extensions"
 openssl ca -config elsewhere2.cnf -cert elsewhere2.pem -keyfile elsewhere2.key -gencrl -out other.crl 2>/dev/null
-fails 4 'no revocation list of its issuer' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem --crl other.crl --require-crl
+fails 4 'no revocation list of its issuer' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem \
+    --crl other.crl --require-crl
 sed 's/tsaroot.key/other.key/' tsaroot.cnf >forged.cnf
 openssl genpkey -quiet -algorithm ec -pkeyopt ec_paramgen_curve:P-256 -out forged.key 2>/dev/null
 openssl req -x509 -new -key forged.key -subj "/O=Tests/CN=tsaroot" -days 3650 -out forged.pem 2>/dev/null
@@ -159,11 +164,13 @@ fails 4 'the revocation list is stale' "$reprise" verify a.reprise --trust me.pu
 sleep 1
 openssl ca -config tsaroot.cnf -cert tsaroot.pem -keyfile tsaroot.key -revoke tsa.pem -crl_reason superseded 2>/dev/null
 openssl ca -config tsaroot.cnf -cert tsaroot.pem -keyfile tsaroot.key -gencrl -out superseded.crl 2>/dev/null
-works 'certificate of CN=tsa,O=Tests revoked on 20.*, after this' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem \
+works 'certificate of CN=tsa,O=Tests revoked on 20.*, after this' "$reprise" verify a.reprise --trust me.pub.pem \
+    --tsa tsaroot.pem \
     --crl superseded.crl
 sed -i 's/,superseded/,keyCompromise/' tsaroot.db
 openssl ca -config tsaroot.cnf -cert tsaroot.pem -keyfile tsaroot.key -gencrl -out stolen.crl 2>/dev/null
-fails 4 'leaves nothing of before to be believed' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem --crl stolen.crl
+fails 4 'leaves nothing of before to be believed' "$reprise" verify a.reprise --trust me.pub.pem --tsa tsaroot.pem \
+    --crl stolen.crl
 
 # ---- damage ----
 (cat a.tsr; printf '\0') >trailing.tsr

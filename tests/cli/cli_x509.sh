@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Certificates of signers, with authorities made by `openssl`: what counts, when it is judged, what was revoked, and that nothing
-# weaker is taken. Usage: tests/cli/cli_x509.sh BUILD_DIR
+# Certificates of signers, with authorities made by `openssl`: what counts, when it is judged, what was revoked, and
+# that nothing weaker is taken. Usage: tests/cli/cli_x509.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/cli_lib.sh"
 # shellcheck source=tests/cli/pki.sh
@@ -25,7 +25,8 @@ openssl ec -in alice.key -pubout -out alice.pub.pem 2>/dev/null
 
 # signed NAME: NAME.reprise is signed by NAME.key, with the certificates of NAME.pem (or of the file given)
 signed() {
-    if ! "$reprise" run small.yaml -o "$1.reprise" --key "$1.key" --cert "${2:-$1.pem}" --force >/dev/null 2>"$log/err"; then
+    if ! "$reprise" run small.yaml -o "$1.reprise" --key "$1.key" --cert "${2:-$1.pem}" --force >/dev/null \
+        2>"$log/err"; then
         : >"$log/out"
         bad "run by $1"
     fi
@@ -53,10 +54,12 @@ fails 2 'give --force' "$reprise" cert a.reprise alice.chain.pem
 works '"member":"signatures/' "$reprise" cert a.reprise alice.chain.pem --force --json
 signed alice alice.chain.pem
 holds "at signing and later: the same members" bash -c 'diff <(tar tf a.reprise) <(tar tf alice.reprise)'
-works '^certificate +CN=alice,O=Tests under CN=top,O=Tests, good at .*\(now\), for signatures/run.dsse.json; revocation not checked' \
+works '^certificate +CN=alice,O=Tests under CN=top,O=Tests, good at .*\(now\), for signatures/run.dsse.json; '\
+'revocation not checked' \
     "$reprise" verify a.reprise --ca top.pem
 works '^signed' "$reprise" verify a.reprise --ca other.pem --ca top.pem
-works '"accepted":true,"anchor":"CN=top,O=Tests","judged_at":"20.*,"judged_by":"now"' "$reprise" verify a.reprise --ca top.pem --json
+works '"accepted":true,"anchor":"CN=top,O=Tests","judged_at":"20.*,"judged_by":"now"' "$reprise" verify a.reprise \
+    --ca top.pem --json
 works '^verified' "$reprise" verify a.reprise --trust alice.pub.pem
 works '^verified' "$reprise" verify a.reprise --trust alice.pub.pem --ca other.pem
 fails 4 'certificate is not accepted at 20.*unable to get' "$reprise" verify a.reprise --ca other.pem
@@ -64,7 +67,8 @@ crl top top.crl
 fails 2 'not a root' "$reprise" verify a.reprise --ca middle.pem
 fails 2 'found X509 CRL, expected CERTIFICATE' "$reprise" verify a.reprise --ca top.crl
 "$reprise" keygen stranger >/dev/null
-fails 2 'the first certificate is of key' "$reprise" run small.yaml -o x.reprise --key stranger.pem --cert alice.chain.pem
+fails 2 'the first certificate is of key' "$reprise" run small.yaml -o x.reprise --key stranger.pem \
+    --cert alice.chain.pem
 fails 2 'cert belongs to a key' "$reprise" run small.yaml -o x.reprise --cert alice.chain.pem
 for kind in 'ec -pkeyopt ec_paramgen_curve:P-384' 'ec -pkeyopt ec_paramgen_curve:P-521' ed25519; do
     name=good$((checks))
@@ -82,7 +86,8 @@ extendedKeyUsage = $purpose"
     cat $name.pem between$name.pem >$name.chain.pem
     signed $name $name.chain.pem
     if [ $purpose = serverAuth ]; then
-        fails 4 'an authority whose extended key usage leaves out codeSigning' "$reprise" verify $name.reprise --ca top.pem
+        fails 4 'an authority whose extended key usage leaves out codeSigning' "$reprise" verify $name.reprise \
+            --ca top.pem
     else
         works "^certificate +CN=$name" "$reprise" verify $name.reprise --ca top.pem
     fi
@@ -94,7 +99,8 @@ works '^endorsed' "$reprise" sign two.reprise --key bob.key --cert bob.pem
 works '^certificate +CN=bob,O=Tests under CN=other' "$reprise" verify two.reprise --ca top.pem --ca other.pem
 works '^refused +certificate of CN=bob' "$reprise" verify two.reprise --ca top.pem
 works '^refused +certificate of CN=alice' "$reprise" verify two.reprise --ca other.pem
-works '^approved' "$reprise" approve two.reprise --role risk --decision approve --reason fine --key bob.key --cert bob.pem --trust alice.pub.pem
+works '^approved' "$reprise" approve two.reprise --role risk --decision approve --reason fine --key bob.key \
+    --cert bob.pem --trust alice.pub.pem
 
 # ---- when ----
 works 'the time given' "$reprise" verify a.reprise --ca top.pem --at 2040-01-01T00:00:00Z
@@ -103,12 +109,15 @@ fails 4 'not yet valid' "$reprise" verify a.reprise --ca top.pem --at 2024-12-31
 fails 2 'not a time, expected UTC' "$reprise" verify a.reprise --ca top.pem --at 2040-01-01
 dated a
 works 'good at 20.*\(when it was dated\)' "$reprise" verify a.reprise --ca top.pem --tsa tsaroot.pem
-works 'when it was dated' "$reprise" verify a.reprise --ca top.pem --tsa tsaroot.pem --at 2046-01-01T00:00:00Z # expired since
-fails 4 'certificate has expired' "$reprise" verify a.reprise --ca top.pem --at 2046-01-01T00:00:00Z # nobody to believe the date
+# expired since
+works 'when it was dated' "$reprise" verify a.reprise --ca top.pem --tsa tsaroot.pem --at 2046-01-01T00:00:00Z
+# nobody to believe the date
+fails 4 'certificate has expired' "$reprise" verify a.reprise --ca top.pem --at 2046-01-01T00:00:00Z
 issue old top "$signer_extensions" 20240101000000Z 20240201000000Z
 signed old
 dated old
-fails 4 'certificate has expired' "$reprise" verify old.reprise --ca top.pem --tsa tsaroot.pem # expired when it was dated
+# expired when it was dated
+fails 4 'certificate has expired' "$reprise" verify old.reprise --ca top.pem --tsa tsaroot.pem
 fails 4 'certificate has expired' "$reprise" verify old.reprise --ca top.pem --tsa tsaroot.pem --at 2024-01-15T00:00:00Z
 issue future top "$signer_extensions" 20440101000000Z 20450101000000Z
 signed future
@@ -118,24 +127,31 @@ fails 4 'not yet valid' "$reprise" verify future.reprise --ca top.pem
 crl middle middle.crl
 crl other other.crl
 cat top.crl middle.crl >both.crl
-works '^certificate .*signatures/run.dsse.json$' "$reprise" verify alice.reprise --ca top.pem --crl top.crl --crl middle.crl --require-crl
-works '^certificate .*signatures/run.dsse.json$' "$reprise" verify alice.reprise --ca top.pem --crl both.crl --require-crl
+works '^certificate .*signatures/run.dsse.json$' "$reprise" verify alice.reprise --ca top.pem --crl top.crl \
+    --crl middle.crl --require-crl
+works '^certificate .*signatures/run.dsse.json$' "$reprise" verify alice.reprise --ca top.pem --crl both.crl \
+    --require-crl
 works 'revocation not checked' "$reprise" verify alice.reprise --ca top.pem --crl middle.crl
-fails 4 'CN=middle,O=Tests: no revocation list' "$reprise" verify alice.reprise --ca top.pem --crl middle.crl --require-crl
-fails 4 'CN=alice,O=Tests: no revocation list' "$reprise" verify alice.reprise --ca top.pem --crl other.crl --require-crl
+fails 4 'CN=middle,O=Tests: no revocation list' "$reprise" verify alice.reprise --ca top.pem --crl middle.crl \
+    --require-crl
+fails 4 'CN=alice,O=Tests: no revocation list' "$reprise" verify alice.reprise --ca top.pem --crl other.crl \
+    --require-crl
 crl middle stale.crl -crl_lastupdate 20250101000000Z -crl_nextupdate 20250201000000Z
 fails 4 'the revocation list is stale' "$reprise" verify alice.reprise --ca top.pem --crl stale.crl
 crl middle late.crl -crl_lastupdate 20460101000000Z -crl_nextupdate 20470101000000Z
 fails 4 'issued after the certificate.s end' "$reprise" verify alice.reprise --ca top.pem --crl late.crl
 sleep 1
-openssl ca -config middle.cnf -cert middle.pem -keyfile middle.key -revoke alice.pem -crl_reason keyCompromise 2>/dev/null
+openssl ca -config middle.cnf -cert middle.pem -keyfile middle.key -revoke alice.pem -crl_reason keyCompromise \
+    2>/dev/null
 crl middle revoked.crl
-fails 4 'CN=alice,O=Tests: revoked on 20.*, and it is judged at' "$reprise" verify alice.reprise --ca top.pem --crl revoked.crl
+fails 4 'CN=alice,O=Tests: revoked on 20.*, and it is judged at' "$reprise" verify alice.reprise --ca top.pem \
+    --crl revoked.crl
 works 'revoked on 20.*, after this' "$reprise" verify a.reprise --ca top.pem --tsa tsaroot.pem --crl revoked.crl
 holds "dated before it was revoked" grep -q 'when it was dated' "$log/out"
 sleep 1
 dated alice
-fails 4 'revoked on 20' "$reprise" verify alice.reprise --ca top.pem --tsa tsaroot.pem --crl revoked.crl # dated afterwards
+# dated afterwards
+fails 4 'revoked on 20' "$reprise" verify alice.reprise --ca top.pem --tsa tsaroot.pem --crl revoked.crl
 openssl ca -config middle.cnf -cert middle.pem -keyfile middle.key -gencrl -out backdated.crl 2>/dev/null
 # an invalidity date before the timestamp counts, whatever the date of the revocation
 sed -i 's/,keyCompromise/,keyTime,20250601000000Z/' middle.db
@@ -144,7 +160,8 @@ fails 4 'revoked on 2025-06-01T00:00:00Z' "$reprise" verify a.reprise --ca top.p
 # an authority in between whose key is lost: nothing it signed is believed, whenever
 openssl ca -config top.cnf -cert top.pem -keyfile top.key -revoke middle.pem -crl_reason CACompromise 2>/dev/null
 crl top lost.crl
-fails 4 'CN=middle,O=Tests: revoked on .* leaves nothing of before' "$reprise" verify a.reprise --ca top.pem --tsa tsaroot.pem --crl lost.crl
+fails 4 'CN=middle,O=Tests: revoked on .* leaves nothing of before' "$reprise" verify a.reprise --ca top.pem \
+    --tsa tsaroot.pem --crl lost.crl
 
 # ---- downgrades: keys ----
 for kind in 'ec -pkeyopt ec_paramgen_curve:P-224' 'ec -pkeyopt ec_paramgen_curve:secp256k1' \
@@ -171,10 +188,12 @@ fails 2 'only a signer.s own key' "$reprise" verify plain.reprise --ca edroot.pe
     issue edmiddle top "$ca_extensions" $always ed25519
 }
 for by in rsamiddle k1middle edmiddle; do
-    if [ $by = edmiddle ]; then digest=null issue under$by $by "$signer_extensions"; else issue under$by $by "$signer_extensions"; fi
+    if [ $by = edmiddle ]; then digest=null issue under$by $by "$signer_extensions"; else issue under$by $by \
+        "$signer_extensions"; fi
     cat under$by.pem $by.pem >under$by.chain.pem
     signed under$by under$by.chain.pem
-    fails 4 "certificate of CN=(under)?$by,O=Tests: a (key|signature|n RSA|n Ed)|an (RSA|Ed25519) key|CA (key|md|signature)" \
+    fails 4 "certificate of CN=(under)?$by,O=Tests: a (key|signature|n RSA|n Ed)|an (RSA|Ed25519) key|CA "\
+"(key|md|signature)" \
         "$reprise" verify under$by.reprise --ca top.pem
 done
 
@@ -233,7 +252,8 @@ fails 2 'not in order' "$reprise" cert s.reprise gap.pem
 head -5 alice.pem >short.pem
 fails 2 'a broken PEM block' "$reprise" cert s.reprise short.pem
 fails 2 'found EC PRIVATE KEY|found PRIVATE KEY' "$reprise" cert s.reprise alice.key
-{ openssl x509 -in alice.pem -outform DER; printf x; } | { echo '-----BEGIN CERTIFICATE-----'; base64 -w 64; echo '-----END CERTIFICATE-----'; } >extra.pem
+{ openssl x509 -in alice.pem -outform DER; printf x; } | { echo '-----BEGIN CERTIFICATE-----'; base64 \
+    -w 64; echo '-----END CERTIFICATE-----'; } >extra.pem
 fails 2 'something follows the value' "$reprise" cert s.reprise extra.pem
 fails 2 'found no PEM block' "$reprise" cert s.reprise data.csv
 { echo 'text in front'; cat alice.chain.pem; } >text.pem
@@ -250,7 +270,8 @@ done
 # ---- private keys ----
 printf 'right horse\n' >secret && printf 'wrong horse\n' >wrong
 openssl pkcs8 -topk8 -in alice.key -v2 aes-256-cbc -passout file:secret -out locked.pem 2>/dev/null
-fails 2 'encrypted and no passphrase was given: give --passphrase-file' "$reprise" run small.yaml -o x.reprise --key locked.pem
+fails 2 'encrypted and no passphrase was given: give --passphrase-file' "$reprise" run small.yaml -o x.reprise \
+    --key locked.pem
 fails 2 'wrong passphrase' "$reprise" run small.yaml -o x.reprise --key locked.pem --passphrase-file wrong
 works '^signed' "$reprise" run small.yaml -o x.reprise --key locked.pem --passphrase-file secret --cert alice.chain.pem
 

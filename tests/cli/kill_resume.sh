@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs killed at random moments (SIGKILL, now and then SIGINT) and resumed until they are through, over recipes with whole and
-# rolling digests, checkpoints, convolutions, large states and a parent: every archive is the file that an uninterrupted run makes, and at no time is
-# there one under the final name that is not. Usage: tests/cli/kill_resume.sh BUILD_DIR [KILLS] [SEED]; ctest has few kills,
-# `tests/cli/kill_resume.sh build/release 200` is the whole of it.
-# In memory where that can be had: what a kill leaves is the same, and fsync does not decide where most kills hit.
+# Runs killed at random moments (SIGKILL, now and then SIGINT) and resumed until they are through, over recipes with
+# whole and rolling digests, checkpoints, convolutions, large states and a parent: every archive is the file that an
+# uninterrupted run makes, and at no time is there one under the final name that is not. Usage: tests/cli/kill_resume.sh
+# BUILD_DIR [KILLS] [SEED]; ctest has few kills, `tests/cli/kill_resume.sh build/release 200` is the whole of it. In
+# memory where that can be had: what a kill leaves is the same, and fsync does not decide where most kills hit.
 [ -w /dev/shm ] && export TMPDIR=${TMPDIR:-/dev/shm}
 # shellcheck source=tests/cli/cli_lib.sh
 . "$(dirname "$0")/cli_lib.sh"
@@ -40,8 +40,8 @@ done
 shell=$(readlink /proc/$$/exe)
 pause() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
-# That an interrupt leaves a point and a run goes on from it is sure, whatever the random signals hit. A run that was through
-# before the signal came is made again.
+# That an interrupt leaves a point and a run goes on from it is sure, whatever the random signals hit. A run that was
+# through before the signal came is made again.
 recipe long.yaml data.csv 300
 holds "the long run runs through" "$reprise" run long.yaml -o long.right --save-every 0
 for ((tries = 0, code = 0; tries < 20 && code != 130; tries++)); do
@@ -54,7 +54,8 @@ for ((tries = 0, code = 0; tries < 20 && code != 130; tries++)); do
     code=0
     wait $pid 2>/dev/null || code=$?
 done
-holds "an interrupted run says that it can go on" grep -q 'interrupted at step [0-9]* of [0-9]*: --resume goes on from there' "$log/err"
+holds "an interrupted run says that it can go on" grep -q \
+    'interrupted at step [0-9]* of [0-9]*: --resume goes on from there' "$log/err"
 holds "an interrupt leaves a point" bash -c "ls out.reprise.resume/point-*[0-9]"
 works '^resumed +after step [1-9]' "$reprise" run long.yaml -o out.reprise --resume
 holds "the resumed run's archive is the same" cmp long.right out.reprise
@@ -111,5 +112,6 @@ while [ $killed -lt "$kills" ] && [ $failures -eq 0 ]; do
     done
 done
 holds "some runs were resumed at their end" test $resumed -gt 0
-echo "$killed times killed, $stopped times interrupted, $through runs came through, $resumed of them resumed at their end"
+echo "$killed times killed, $stopped times interrupted, $through runs came through, $resumed of them resumed at "\
+"their end"
 finish

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A member of 8 GiB and more, whose size does not fit eleven octal digits (audit/FORMAT.md 2): an archive that holds one, made
-# here from the text alone and sparse on disk, is verified by the command and listed alike by every tar reader at hand.
-# Usage: large_member.sh REPRISE
+# A member of 8 GiB and more, whose size does not fit eleven octal digits (audit/FORMAT.md 2): an archive that holds
+# one, made here from the text alone and sparse on disk, is verified by the command and listed alike by every tar reader
+# at hand. Usage: large_member.sh REPRISE
 set -eu
 reprise=$1
 work=$(mktemp -d)
@@ -44,7 +44,8 @@ lists() { # name, command...
     name=$1
     shift
     "$@" >list 2>&1 || { echo "FAIL: $name cannot list it"; cat list; exit 1; }
-    grep -q '8589934592.*weights/final\.safetensors' list || { echo "FAIL: $name lists it otherwise"; cat list; exit 1; }
+    grep -q '8589934592.*weights/final\.safetensors' list || { echo "FAIL: $name lists it otherwise"; cat list; exit \
+        1; }
     readers=$((readers + 1))
 }
 lists "tarfile of Python" python3 -c 'import sys, tarfile

@@ -8,13 +8,14 @@ root() {
     shift
     [ $# -gt 0 ] || set -- ec -pkeyopt ec_paramgen_curve:P-256
     openssl genpkey -quiet -algorithm "$@" -out "$name.key" 2>/dev/null
-    openssl req -x509 -new -key "$name.key" -subj "/O=Tests/CN=$name" -days 10000 "${digest:--sha256}" -out "$name.pem" \
+    openssl req -x509 -new -key "$name.key" -subj "/O=Tests/CN=$name" -days 10000 "${digest:--sha256}" \
+        -out "$name.pem" \
         -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign 2>/dev/null
 }
 
-# issue NAME BY EXTENSIONS [FROM UNTIL] [KEY OPTIONS...]: certificate NAME.pem with key NAME.key, signed by BY. EXTENSIONS:
-# lines of an OpenSSL configuration. FROM and UNTIL: YYYYMMDDHHMMSSZ. An existing key is used again. $subject: another than
-# /O=Tests/CN=NAME.
+# issue NAME BY EXTENSIONS [FROM UNTIL] [KEY OPTIONS...]: certificate NAME.pem with key NAME.key, signed by BY.
+# EXTENSIONS: lines of an OpenSSL configuration. FROM and UNTIL: YYYYMMDDHHMMSSZ. An existing key is used again.
+# $subject: another than /O=Tests/CN=NAME.
 issue() {
     local name=$1 by=$2 extensions=$3 from=${4:-20250101000000Z} until=${5:-20450101000000Z}
     shift 3

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Real data, five folds each: German credit (mean validation AUC at least 0.78, network and logistic regression) and digits
-# (mean validation accuracy at least 0.965, with convolutions 0.98). Fold 0 of each is signed, verified and replayed at another level and thread
-# count. Usage: real_data.sh REPRISE SOURCE_DIR. Exit 77 (skipped) where the data folder is absent.
+# Real data, five folds each: German credit (mean validation AUC at least 0.78, network and logistic regression) and
+# digits (mean validation accuracy at least 0.965, with convolutions 0.98). Fold 0 of each is signed, verified and
+# replayed at another level and thread count. Usage: real_data.sh REPRISE SOURCE_DIR. Exit 77 (skipped) where the data
+# folder is absent.
 set -euo pipefail
 reprise=$1
 source=$2
@@ -23,7 +24,8 @@ metric() { # file, name: the number of that name in the validation part
 folds() { # recipe, metric, bar, level of the replay
     local sum=0 value level=${4:-ref}
     for fold in 0 1 2 3 4; do
-        sed -e "s#csv: .*german_credit.csv.*#csv: $data/german_credit.csv#" -e "s#csv: .*digits.csv.*#csv: $data/digits.csv#" \
+        sed -e "s#csv: .*german_credit.csv.*#csv: $data/german_credit.csv#" \
+            -e "s#csv: .*digits.csv.*#csv: $data/digits.csv#" \
             -e "s/^  fold: .*/  fold: $fold/" "$source/examples/$1.yaml" >"$1.$fold.yaml"
         "$reprise" run "$1.$fold.yaml" -o "$1.$fold.reprise" --key key.pem --json >"$1.$fold.json"
         value=$(metric "$1.$fold.json" "$2")

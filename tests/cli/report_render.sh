@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Reports in a real browser: the page is not blank in light, dark and on paper, fits a narrow and a wide window, asks the network
-# for nothing, and no row is lost on A4. Usage: report_render.sh REPRISE SOURCE_DIR. Exit 77 (skipped) where there is no
-# chromium.
+# Reports in a real browser: the page is not blank in light, dark and on paper, fits a narrow and a wide window, asks
+# the network for nothing, and no row is lost on A4. Usage: report_render.sh REPRISE SOURCE_DIR. Exit 77 (skipped) where
+# there is no chromium.
 set -euo pipefail
 reprise=$1
 source=$2
@@ -53,18 +53,21 @@ for name in small image branch; do
         for heading in Verdict Data Model Training Metrics Environment Digests 'How to verify'; do
             grep -q "^[[:space:]]*$heading" $name.txt || bad "$name.pdf: no $heading"
         done
-        tr -d ' \n' <$name.txt | grep -q "$(tar -xOf \
-            "$source/golden/$name.reprise" manifest.json | sha256sum | head -c 64)" || bad "$name.pdf: the archive id is cut"
+        id=$(tar -xOf "$source/golden/$name.reprise" manifest.json | sha256sum | head -c 64)
+        tr -d ' \n' <$name.txt | grep -q "$id" || bad "$name.pdf: the archive id is cut"
         pdfinfo $name.pdf | grep -q 'Page size:.*A4' || bad "$name.pdf is not A4"
     fi
     # what the page asked for: the browser's own log of requests names the file alone
-    render $name --log-net-log="$work/net.json" --window-size=900,1400 --screenshot="$work/again.png" || bad "$name: no picture"
+    render $name --log-net-log="$work/net.json" --window-size=900,1400 --screenshot="$work/again.png" ||
+        bad "$name: no picture"
     [ -z "$(requests)" ] || bad "$name: something was requested: $(requests | head -3)"
     ! grep -qE "(src|href)=\"[^#]|url\\(|@import" $name.html || bad "$name.html refers to something outside"
 done
 
 # The log would notice: the same page with a picture from elsewhere, and without the policy against that.
-sed -e '/Content-Security-Policy/d' -e 's#<main>#<main><img src="http://127.0.0.1:9/planted.png" alt=""/>#' small.html >planted.html
-render planted --log-net-log="$work/net.json" --window-size=900,1400 --screenshot="$work/again.png" || bad "planted: no picture"
+sed -e '/Content-Security-Policy/d' -e 's#<main>#<main><img src="http://127.0.0.1:9/planted.png" alt=""/>#' \
+    small.html >planted.html
+render planted --log-net-log="$work/net.json" --window-size=900,1400 --screenshot="$work/again.png" ||
+    bad "planted: no picture"
 requests | grep -q planted.png || bad "a request that was planted is not seen"
 echo "reports render"

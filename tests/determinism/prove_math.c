@@ -483,9 +483,9 @@ static bool prove(const function *f, unsigned threads, uint64_t first, uint64_t 
 
 static int usage(void)
 {
-    fputs(
-        "usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range FIRST COUNT]\n",
-        stderr);
+    fputs("usage: prove_math [all | exp expm1 log log1p tanh sigmoid erf ...] [--level LEVEL] [--threads N] [--range "
+          "FIRST COUNT]\n",
+          stderr);
     return 2;
 }
 

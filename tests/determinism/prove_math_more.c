@@ -61,7 +61,13 @@ FILL(exp2)
 FILL(log2)
 FILL(log10)
 FILL(sinh)
-FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
+FILL(cosh)
+FILL(asin)
+FILL(acos)
+FILL(atan)
+FILL(erfc)
+FILL(rsqrt)
+FILL(cbrt)
 
 /* The values that rp_sin_f32_inline and its kin round; rp_sin_f64_inline would not vectorise. */
 #define FILL_TURNED(name, even, odd, sign) \
@@ -75,8 +81,9 @@ FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
             y[i] = rp_abs_f32(x[i]) < (float)HUGE_VAL ? rp_from_bits_f64(turned) : (double)NAN; \
         } \
     }
-    FILL_TURNED(sin, q.s, q.c, (q.n >> 1 & 1) ^ rp_bits_f32(x[i]) >> 31) FILL_TURNED(cos, q.c, q.s, (q.n + 1) >> 1 & 1)
-        FILL_TURNED(tan, q.s / q.c, q.c / q.s, (q.n & 1) ^ rp_bits_f32(x[i]) >> 31)
+FILL_TURNED(sin, q.s, q.c, (q.n >> 1 & 1) ^ rp_bits_f32(x[i]) >> 31)
+FILL_TURNED(cos, q.c, q.s, (q.n + 1) >> 1 & 1)
+FILL_TURNED(tan, q.s / q.c, q.c / q.s, (q.n & 1) ^ rp_bits_f32(x[i]) >> 31)
 
 #define F(name) \
     { \
@@ -86,11 +93,10 @@ FILL(cosh) FILL(asin) FILL(acos) FILL(atan) FILL(erfc) FILL(rsqrt) FILL(cbrt)
     { \
 #name, RP_K_##name, mpfr_##name, fill_##name, 0x1p-54 \
     }
-            static const function
-    functions[] = {
-        F(expm1), F(exp2), F(log2), F(log10), G(sin),  G(cos),  G(tan),
-        F(sinh),  F(cosh), F(asin), F(acos),  F(atan), F(erfc), {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0},
-        F(cbrt),
+static const function functions[] = {
+    F(expm1), F(exp2), F(log2), F(log10), G(sin),  G(cos),  G(tan),
+    F(sinh),  F(cosh), F(asin), F(acos),  F(atan), F(erfc), {"rsqrt", RP_K_rsqrt, oracle_rsqrt, fill_rsqrt, 0.0},
+    F(cbrt),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 

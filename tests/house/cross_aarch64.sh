@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The same bits on another architecture: builds library and command for 64-bit Arm, runs the credit recipe (the loans where
-# the data folder is absent) and the conformance vectors under user-mode emulation, and compares every byte of the archive
-# with the native one. Usage: cross_aarch64.sh REPRISE SOURCE_DIR BUILD_DIR. Exit 77 (skipped) where the compiler, the
-# emulator or the Arm packages are not to be had.
+# The same bits on another architecture: builds library and command for 64-bit Arm, runs the credit recipe (the loans
+# where the data folder is absent) and the conformance vectors under user-mode emulation, and compares every byte of the
+# archive with the native one. Usage: cross_aarch64.sh REPRISE SOURCE_DIR BUILD_DIR. Exit 77 (skipped) where the
+# compiler, the emulator or the Arm packages are not to be had.
 set -euo pipefail
 reprise=$1
 source=$2
@@ -14,14 +14,15 @@ command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc"
 command -v qemu-aarch64-static >/dev/null || skip "no qemu-aarch64-static"
 mkdir -p "$build"
 
-# Libraries and what they need, unpacked but not installed. The package lists live in a folder of their own, so that this
-# host's architecture settings are left alone.
+# Libraries and what they need, unpacked but not installed. The package lists live in a folder of their own, so that
+# this host's architecture settings are left alone.
 if [ ! -e "$sysroot/complete" ]; then
     apt="$build/apt"
     mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$sysroot"
     touch "$apt/status"
-    options="-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State=$apt -o Dir::State::Lists=$apt/lists
-             -o Dir::State::status=$apt/status -o Dir::Cache=$apt -o Debug::NoLocking=1 -o APT::Sandbox::User=root"
+    options="-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State=$apt
+             -o Dir::State::Lists=$apt/lists -o Dir::State::status=$apt/status -o Dir::Cache=$apt
+             -o Debug::NoLocking=1 -o APT::Sandbox::User=root"
     # shellcheck disable=SC2086
     apt-get $options update >"$build/apt.log" 2>&1 || skip "package lists are not reachable"
     # shellcheck disable=SC2086
@@ -43,7 +44,8 @@ arm() { qemu-aarch64-static -L "$sysroot" -E LD_LIBRARY_PATH="$loader:$sysroot/u
 arm doctor
 
 recipe=$source/examples/german_credit.yaml
-[ -f "$source/../shared/data/german_credit.csv" ] || { recipe=$source/examples/loans.yaml; echo "no credit data: using the loans"; }
+[ -f "$source/../shared/data/german_credit.csv" ] || { recipe=$source/examples/loans.yaml; echo \
+    "no credit data: using the loans"; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$reprise" run "$recipe" -o "$work/native.reprise" --threads 2

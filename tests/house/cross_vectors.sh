@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The conformance vectors on other processors: compiles base, determinism and kernels for 64-bit RISC-V and big-endian
-# s390x and runs check_vectors under user-mode emulation. Usage: cross_vectors.sh SOURCE_DIR BUILD_DIR. Exit 77 (skipped)
-# where no compiler or emulator is to be had.
+# s390x and runs check_vectors under user-mode emulation. Usage: cross_vectors.sh SOURCE_DIR BUILD_DIR. Exit 77
+# (skipped) where no compiler or emulator is to be had.
 set -euo pipefail
 source=$1
 build=$2/cross_vectors
@@ -31,8 +31,9 @@ for machine in riscv64 s390x; do
     flags=
     # ISO C on this machine would evaluate float in double (an old float_t); the guard of fpenv.c refuses that.
     [ $machine = s390x ] && flags=-fexcess-precision=fast
-    printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I{} sh -c '"$0" -c $5 -std=c11 -O2 -ffp-contract=off -ffunction-sections \
-        -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L -D_FILE_OFFSET_BITS=64 -DRP_BUILDING -I"$1" -I"$1/include" -I"$2" \
+    printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -I{} sh -c '"$0" -c $5 -std=c11 -O2 -ffp-contract=off \
+        -ffunction-sections -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L -D_FILE_OFFSET_BITS=64 -DRP_BUILDING \
+        -I"$1" -I"$1/include" -I"$2" \
         "$3" -o "$4/$(echo "$3" | cksum | tr -d " ").o"' "$compiler" "$source" "$build/include" {} "$out" "$flags"
     "$compiler" -static -Wl,--gc-sections "$out"/*.o -o "$out/check_vectors" -lpthread -lm
     echo "$machine:"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What the documentation shows works: README.md's sh blocks run in order as one session (all but ./demo and ./check), and
-# the C programs of docs/api.md compile, run, and their archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
+# What the documentation shows works: README.md's sh blocks run in order as one session (all but ./demo and ./check),
+# and the C programs of docs/api.md compile, run, and their archives replay. Usage: docs.sh SOURCE_DIR BUILD_DIR CC
 set -euo pipefail
 source=$1
 build=$2

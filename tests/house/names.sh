@@ -6,9 +6,11 @@ cd "$1"
 failed=0
 # `name, name` (test_area): each name is a test of that file or of another one
 for name in $(grep -o '`[a-z0-9_]*`' COMPLIANCE.md | tr -d '`' | grep -E '^[a-z0-9]+(_[a-z0-9]+){3,}$' | sort -u); do
-    grep -rqw "$name" tests core audit kernels determinism include || { echo "COMPLIANCE.md cites $name, which does not exist"; failed=1; }
+    grep -rqw "$name" tests core audit kernels determinism include ||
+        { echo "COMPLIANCE.md cites $name, which does not exist"; failed=1; }
 done
-for path in $(grep -ohE '`(base|determinism|kernels|core|audit|cli|tests|golden|examples|docs)/[A-Za-z0-9_./-]+`' COMPLIANCE.md README.md | tr -d '`' | sort -u); do
+for path in $(grep -ohE '`(base|determinism|kernels|core|audit|cli|tests|golden|examples|docs)/[A-Za-z0-9_./-]+`' \
+    COMPLIANCE.md README.md | tr -d '`' | sort -u); do
     [ -e "$path" ] || { echo "cited path $path does not exist"; failed=1; }
 done
 for file in README.md COMPLIANCE.md CHANGELOG.md SECURITY.md docs/*.md; do

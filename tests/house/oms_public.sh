@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The public verifier of OpenSSF Model Signing (PyPI: model-signing) accepts extracted archives signed on each of the three
-# curves, and refuses a flipped byte, an added and a missing file; the resources are those that it would sign itself. It is
-# installed into a throw-away environment under BUILD_DIR. Where the format's published JSON schemas are present, bundle and
-# statement keep to them. Usage: oms_public.sh REPRISE SOURCE_DIR BUILD_DIR. Exit 77 (skipped) where it cannot be had.
+# The public verifier of OpenSSF Model Signing (PyPI: model-signing) accepts extracted archives signed on each of the
+# three curves, and refuses a flipped byte, an added and a missing file; the resources are those that it would sign
+# itself. It is installed into a throw-away environment under BUILD_DIR. Where the format's published JSON schemas are
+# present, bundle and statement keep to them. Usage: oms_public.sh REPRISE SOURCE_DIR BUILD_DIR. Exit 77 (skipped) where
+# it cannot be had.
 set -euo pipefail
 reprise=$(realpath "$1")
 source=$(realpath "$2")
@@ -58,12 +59,14 @@ schemas=$source/../shared/vectors/oms-v1.0
 
 for curve in secp256r1 secp384r1 secp521r1; do
     "$reprise" run "$source/examples/loans.yaml" -o a.reprise --key $curve.pem --force >log
-    "$reprise" verify a.reprise --trust $curve.pub.pem | grep -q 'signatures/model.sigstore.json' || fail "$curve: no bundle"
+    "$reprise" verify a.reprise --trust $curve.pub.pem | grep -q 'signatures/model.sigstore.json' ||
+        fail "$curve: no bundle"
     rm -rf model && mkdir model && tar -xf a.reprise -C model
     accepts model $curve.pub.pem || fail "$curve: the public verifier refuses the archive"
     [ ! -d "$schemas" ] || "$venv/bin/python" schemas.py "$schemas" model/signatures/model.sigstore.json >log 2>&1 ||
         fail "$curve: not what the schemas allow"
-    accepts model $([ $curve = secp256r1 ] && echo secp384r1 || echo secp256r1).pub.pem && fail "$curve: any key will do"
+    accepts model $([ $curve = secp256r1 ] && echo secp384r1 || echo secp256r1).pub.pem &&
+        fail "$curve: any key will do"
     for file in manifest.json run/journal.bin data/raw.csv weights/final.safetensors outputs/metrics.json; do
         cp model/$file kept
         printf '\377' | dd of=model/$file bs=1 seek=20 conv=notrunc status=none

@@ -75,7 +75,8 @@ END
 echo "== pkg-config"
 export PKG_CONFIG_PATH=$folder/pkgconfig
 # shellcheck disable=SC2046
-"$compiler" -std=c11 -Wall -Wextra -Werror "$work/program/program.c" $(pkg-config --cflags --libs reprise) -o "$work/one"
+"$compiler" -std=c11 -Wall -Wextra -Werror "$work/program/program.c" $(pkg-config --cflags --libs reprise) -o \
+    "$work/one"
 LD_LIBRARY_PATH=$folder "$work/one" "$work/one.reprise" >"$work/one.id"
 
 echo "== find_package"

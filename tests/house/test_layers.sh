@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A layer cannot include upwards: with the include path that the build gives a layer, a line that includes one of its own
-# headers compiles, and so does one of each layer below; a header of any layer above does not.
-# Usage: test_layers.sh COMPILER LAYER=DIR:DIR...   (from the lowest layer to the highest)
+# A layer cannot include upwards: with the include path that the build gives a layer, a line that includes one of its
+# own headers compiles, and so does one of each layer below; a header of any layer above does not. Usage: test_layers.sh
+# COMPILER LAYER=DIR:DIR...   (from the lowest layer to the highest)
 set -u
 compiler=$1
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-declare -A header=([base]=base/memory.h [determinism]=determinism/bits.h [kernels]=kernels/kernel.h [core]=core/recipe/recipe.h
+declare -A header=([base]=base/memory.h [determinism]=determinism/bits.h [kernels]=kernels/kernel.h \
+    [core]=core/recipe/recipe.h
     [audit]=audit/digest/digest.h [cli]=cli/options.h)
 layers=()
 failures=0
@@ -40,7 +41,8 @@ for argument in "$@"; do
         checks=$((checks + 1))
         # The command is above all, but sees only the public headers and base.
         if [ -n "$above" ] || { [ "$layer" = cli ] && [[ $other =~ ^(determinism|kernels|core|audit)$ ]]; }; then
-            ! compiles "${argument#*=}" "${header[$other]}" || bad "$layer includes ${header[$other]}, which is above it"
+            ! compiles "${argument#*=}" "${header[$other]}" || bad \
+                "$layer includes ${header[$other]}, which is above it"
             grep -q "${header[$other]}.*\(No such file\|not found\)" "$work/log" ||
                 bad "$layer: ${header[$other]} is refused, but not for being out of sight"
         else

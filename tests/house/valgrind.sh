@@ -9,7 +9,8 @@ command -v valgrind >/dev/null || { echo "skipped: no valgrind"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 memcheck() {
-    valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible "$@" >"$work/out" 2>"$work/err" ||
+    valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible "$@" \
+        >"$work/out" 2>"$work/err" ||
         { code=$?; echo "failed with $code: $*"; tail -n 40 "$work/out"; tail -n 40 "$work/err"; exit 1; }
     echo "clean: ${*##*/}"
 }
@@ -26,7 +27,8 @@ cp "$source/golden/small.csv" "$work/"
 memcheck "$reprise" run "$work/b.yaml" -o "$work/b.reprise"
 # diff exits 3 when the archives differ
 code=0
-valgrind -q --error-exitcode=99 --leak-check=full "$reprise" diff "$work/a.reprise" "$work/b.reprise" >"$work/out" 2>"$work/err" || code=$?
+valgrind -q --error-exitcode=99 --leak-check=full "$reprise" diff "$work/a.reprise" "$work/b.reprise" >"$work/out" \
+    2>"$work/err" || code=$?
 [ $code -eq 3 ] || { echo "diff: expected 3, found $code"; cat "$work/err"; exit 1; }
 # (not test_fpenv: Valgrind does not model flush-to-zero)
 for name in test_recipe test_table test_dataset test_metrics test_philox test_safetensors test_archive test_bits; do

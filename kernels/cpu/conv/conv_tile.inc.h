@@ -162,9 +162,21 @@ RP_INLINE void FN(tile)(size_t rows, size_t vecs, bool beside, bool copy, bool r
     ROWS_CASE(1) \
     ROWS_CASE(2) \
     ROWS_CASE(3) \
-    ROWS_CASE(4) ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+    ROWS_CASE(4) \
+    ROWS_CASE(5) \
+    ROWS_CASE(6) \
+    ROWS_CASE(7) \
+    ROWS_CASE(8) \
+    ROWS_CASE(9) \
+    ROWS_CASE(10) \
+    ROWS_CASE(11)
 #else
-#define ROWS_CASES ROWS_CASE(1) ROWS_CASE(2) ROWS_CASE(3) ROWS_CASE(4) ROWS_CASE(5)
+#define ROWS_CASES \
+    ROWS_CASE(1) \
+    ROWS_CASE(2) \
+    ROWS_CASE(3) \
+    ROWS_CASE(4) \
+    ROWS_CASE(5)
 #endif
 
 #define ROWS_CASE(n) \

@@ -77,7 +77,14 @@ static void FN(gather_beside)(T *to, ptrdiff_t to_step, const T *from, ptrdiff_t
         ROWS_CASE(2)
         ROWS_CASE(3)
         ROWS_CASE(4)
-        ROWS_CASE(5) ROWS_CASE(6) ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11) ROWS_CASE(12)
+        ROWS_CASE(5)
+        ROWS_CASE(6)
+        ROWS_CASE(7)
+        ROWS_CASE(8)
+        ROWS_CASE(9)
+        ROWS_CASE(10)
+        ROWS_CASE(11)
+        ROWS_CASE(12)
     }
 }
 #undef ROWS_CASE

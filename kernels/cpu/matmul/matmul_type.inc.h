@@ -98,9 +98,14 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool unit, bool copy, con
         ROWS_CASE(5)
 #if TILE_ROWS == 12
         ROWS_CASE(6)
-        ROWS_CASE(7) ROWS_CASE(8) ROWS_CASE(9) ROWS_CASE(10) ROWS_CASE(11)
+        ROWS_CASE(7)
+        ROWS_CASE(8)
+        ROWS_CASE(9)
+        ROWS_CASE(10)
+        ROWS_CASE(11)
 #endif
-            default : FN(tile)(TILE_ROWS, vecs, unit, copy, s);
+    default:
+        FN(tile)(TILE_ROWS, vecs, unit, copy, s);
         break;
     }
 }

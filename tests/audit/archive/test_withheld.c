@@ -360,7 +360,8 @@ static void a_folder_of_another_run_is_not_written_over(void **state)
     write_text("table2.csv", "income,city,default\n1,a,yes\n2,b,no\n3,a,yes\n4,b,no\n5,a,no\n6,a,yes\n");
     write_text(
         "recipe.yaml",
-        "reprise: 1\nseed: 7\ndata: {csv: table2.csv, target: default, folds: 2}\nmodel: {hidden: []}\ntrain: {epochs: 1, batch: 2}\n");
+        "reprise: 1\nseed: 7\ndata: {csv: table2.csv, target: default, folds: 2}\nmodel: {hidden: []}\ntrain: {epochs: "
+        "1, batch: 2}\n");
     for (int force = 0; force <= 1; force++) {
         if (train("d.reprise", "home", force, &err) != RP_EEXIST)
             fail_msg("%s", err.text);

@@ -264,9 +264,10 @@ static void checkpoints_are_read_as_written_by_every_kind_of_key(void **state)
         checkpoint_text(&text, keys[i], 12345);
         assert_memory_equal(
             text.data,
-            "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models ",
-            strlen(
-                "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 example.com/models "));
+            "example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 "
+            "example.com/models ",
+            strlen("example.com/models\n12345\nWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=\n\n\xe2\x80\x94 "
+                   "example.com/models "));
         assert_ok(rp_log_note_parse(&note, (char *)text.data, text.size, "text", &err));
         assert_int_equal(note.head.size, 12345);
         assert_ok(rp_log_note_check(&note, keys, 2, &by, "text", &err));

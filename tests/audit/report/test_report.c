@@ -236,13 +236,17 @@ static void hostile_archive(rp_buffer *out, const rp_key *key)
     assert_non_null(predicate);
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     add(writer, "run/recipe.json",
-        "{\"data\":{\"columns\":[],\"csv\":\"data/raw.csv\",\"delimiter\":\",\",\"fold\":0,\"folds\":2,\"header\":true,\"missing\":[\"\"],"
-        "\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\",\"positive\":null,\"standardize\":true,\"stratify\":false,"
+        "{\"data\":{\"columns\":[],\"csv\":\"data/raw.csv\",\"delimiter\":\",\",\"fold\":0,\"folds\":2,\"header\":true,"
+        "\"missing\":[\"\"],"
+        "\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\",\"positive\":null,\"standardize\":true,"
+        "\"stratify\":false,"
         "\"target\":\"y\",\"train_on_all\":false},\"model\":{\"activation\":\"relu\",\"dropout\":\"0\",\"hidden\":[3],"
         "\"layer_norm\":false},\"name\":\"" HOSTILE_JSON
         "\",\"reprise\":1,\"seed\":1,\"train\":{\"accumulate\":1,\"batch\":2,"
-        "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":2,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\",\"beta2\":\"0.999\","
-        "\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.01\",\"weight_decay\":\"0.01\"},\"schedule\":{\"kind\":\"constant\","
+        "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":2,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\","
+        "\"beta2\":\"0.999\","
+        "\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.01\",\"weight_decay\":\"0.01\"},"
+        "\"schedule\":{\"kind\":\"constant\","
         "\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,\"task\":\"classification\"}}");
     add(writer, "data/schema.json",
         "{\"classes\":[\"" HOSTILE_JSON "\",\"b\"],\"columns\":[{\"categories\":[\"" HOSTILE_JSON
@@ -405,7 +409,8 @@ static void replays_decisions_and_policies_are_told_only_when_checked(void **sta
     html = report(&bytes, key);
     assert_has(
         html,
-        "Replay: every bit the same; 1 of 2 steps (50.0\xC2\xA0%), drawn by the seed <bdi>&lt;s&gt;</bdi>, kernels ref");
+        "Replay: every bit the same; 1 of 2 steps (50.0\xC2\xA0%), drawn by the seed <bdi>&lt;s&gt;</bdi>, kernels "
+        "ref");
     assert_has(html, "Approved as <bdi>risk &amp; co</bdi>: <bdi>&lt;script&gt;");
     assert_has(html, "<strong>Rejected</strong> as ");
     assert_has(html, "Verified: signed by a trusted key");
@@ -460,9 +465,9 @@ static void a_rejection_is_told_among_many_statements(void **state)
     assert_ok(rp_file_read(path, 1 << 24, &bytes, &err));
     unlink(path);
     html = report(&bytes, key);
-    row = strstr(
-        html,
-        "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the target</bdi>");
+    row =
+        strstr(html, "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the "
+                     "target</bdi>");
     assert_non_null(row);
     assert_has(html, "The first 16 of 21 decisions; all are listed below.");
     assert_has(html, "Provenance: this run was made");

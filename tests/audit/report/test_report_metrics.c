@@ -151,10 +151,12 @@ static void both_parts_have_their_matrices(void **state)
 {
     (void)state;
     expect(
-        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0,1]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
+        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0,1]]},\"validation\":{\"confusion\":[[2,0],[0,"
+        "2]]}}",
         "Training rows", NULL);
     expect(
-        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0]]},\"validation\":{\"confusion\":[[2,0],[0,2]]}}",
+        "{\"classes\":[\"a\",\"b\"],\"training\":{\"confusion\":[[1,0],[0]]},\"validation\":{\"confusion\":[[2,0],[0,"
+        "2]]}}",
         "<td class=\"q4 hit\">2</td>", "Training rows");
     expect("{\"training\":{\"mse\":\"0.25\",\"r2\":\"0.5\"},\"validation\":7}", "Mean squared error", "#Validation");
     expect("{\"validation\":{\"mse\":\"0.25\"}}", "The archive records no metrics", "Mean squared error");

@@ -92,7 +92,8 @@ static void every_operation_by_name_has_the_text_of_its_call(void **state)
         }
         assert_string_equal(text[0], text[1]);
         /* the shape rule alone gives the types that appending gave */
-        if (rp_op_infer(info.name, attr, attributes_of(sample, &info, attr), sample->in, (size_t)sample->n_in, inferred, &err))
+        if (rp_op_infer(info.name, attr, attributes_of(sample, &info, attr), sample->in, (size_t)sample->n_in, inferred,
+                        &err))
             fail_msg("%s: %s", info.name, err.text);
         for (int i = 0; i < info.outputs; i++) {
             rp_type made;
@@ -202,9 +203,21 @@ static void mistakes_are_named(void **state)
         {"no_such", {{0}}, 0, 1, 1, RP_EARG, "there is no operation 'no_such'"},
         {NULL, {{0}}, 0, 1, 1, RP_EARG, "there is no operation ''"},
         {"sum", {{0}}, 0, 1, 1, RP_EARG, "sum: attribute axes (a list of integers) is missing"},
-        {"sum", {integer("axes", 0)}, 1, 1, 1, RP_EARG, "sum: attribute axes: found an integer, expected a list of integers"},
+        {"sum",
+         {integer("axes", 0)},
+         1,
+         1,
+         1,
+         RP_EARG,
+         "sum: attribute axes: found an integer, expected a list of integers"},
         {"sum", {list("axis", first, 1)}, 1, 1, 1, RP_EARG, "sum: no attribute axis"},
-        {"sum", {list("axes", first, 1), list("axes", first, 1)}, 2, 1, 1, RP_EARG, "sum: attribute axes is given twice"},
+        {"sum",
+         {list("axes", first, 1), list("axes", first, 1)},
+         2,
+         1,
+         1,
+         RP_EARG,
+         "sum: attribute axes is given twice"},
         {"sum", {list("axes", long_list, 9)}, 1, 1, 1, RP_EARG, "found 9 integers, expected a list of at most 8"},
         {"sum", {list("axes", NULL, 1)}, 1, 1, 1, RP_EARG, "found 1 integers"},
         {"sum", {list(NULL, first, 1)}, 1, 1, 1, RP_EARG, "sum: attribute 0 has no name"},
@@ -242,10 +255,14 @@ static void mistakes_are_named(void **state)
 
 static void inputs_and_outputs_are_checked(void **state)
 {
-    const rp_type type = {RP_F32, 1, {4}}, other = {RP_F32, 1, {5}}, bad[] = {
-        {RP_DTYPE_COUNT, 0, {0}}, {RP_F32, 9, {1}}, {RP_F32, -1, {1}}, {RP_F32, 2, {(size_t)1 << 40, 4}}};
-    const char *const said[] = {"a: was declared as f32[4], and now as f32[5]", "names that begin with \"read.\"",
-                                "a name must be", "needs a kind and a name", "belongs to another graph or is no tensor",
+    const rp_type type = {RP_F32, 1, {4}}, other = {RP_F32, 1, {5}},
+                  bad[] = {
+                      {RP_DTYPE_COUNT, 0, {0}}, {RP_F32, 9, {1}}, {RP_F32, -1, {1}}, {RP_F32, 2, {(size_t)1 << 40, 4}}};
+    const char *const said[] = {"a: was declared as f32[4], and now as f32[5]",
+                                "names that begin with \"read.\"",
+                                "a name must be",
+                                "needs a kind and a name",
+                                "belongs to another graph or is no tensor",
                                 "was declared as f32[4], and now as f32[]"};
     rp_graph *graph;
     rp_program *program;
