@@ -2,8 +2,6 @@
  * The process-wide allocator and the checked calls the library uses. */
 #include "base/memory.h"
 
-#include <jansson.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,48 +28,9 @@ static void plain_release(void *self, void *block)
 static const rp_allocator plain = {plain_allocate, plain_resize, plain_release, NULL};
 static rp_allocator current = {plain_allocate, plain_resize, plain_release, NULL};
 
-static _Thread_local bool parsing, starved;
-
-/* jansson 2.14 goes on when the buffer of a token cannot grow and then reads past that token; between the two it always
- * asks for more memory. So once a request has failed, all others of the same parse do, and it stops where it should. */
-static void *json_malloc(size_t bytes)
-{
-    void *block = parsing && starved ? NULL : rp_malloc(bytes);
-
-    starved = starved || !block;
-    return block;
-}
-
-/* An application that has given jansson an allocator of its own keeps it. */
-static void hook_json(void)
-{
-    json_malloc_t allocate;
-    json_free_t release;
-
-    json_get_alloc_funcs(&allocate, &release);
-    if (allocate == malloc && release == free)
-        json_set_alloc_funcs(json_malloc, rp_free);
-}
-
-void rp_json_memory_begin(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, hook_json);
-    parsing = true;
-    starved = false;
-}
-
-bool rp_json_memory_end(void)
-{
-    parsing = false;
-    return !starved;
-}
-
 void rp_set_allocator(const rp_allocator *allocator)
 {
     current = allocator ? *allocator : plain;
-    json_set_alloc_funcs(json_malloc, rp_free);
 }
 
 static _Thread_local size_t failures;

@@ -19,11 +19,6 @@ void rp_free(void *block); /* NULL is fine */
  */
 size_t rp_memory_failures(void);
 
-/* Around one parse by jansson on this thread; false: some request of it failed, and what it returned is not to be
- * believed. */
-void rp_json_memory_begin(void);
-bool rp_json_memory_end(void);
-
 /* err: "out of memory"; returns RP_ENOMEM. */
 rp_status rp_no_memory(rp_error *err);
 

@@ -78,3 +78,24 @@ size_t rp_unseen(const unsigned char *at)
                ? 3
                : 0;
 }
+
+size_t rp_utf8(const unsigned char *at, const unsigned char *end)
+{
+    const size_t left = (size_t)(end - at);
+
+    if (left == 0)
+        return 0;
+
+    const unsigned char lead = at[0];
+    const size_t size = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+    /* what the second byte may be is narrower behind these leads */
+    const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+
+    if (size == 0 || size > left || (size > 1 && (at[1] < low || at[1] > high)))
+        return 0;
+    for (size_t i = 2; i < size; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    return size;
+}

@@ -14,5 +14,8 @@ char *rp_printable(char *out, size_t size, const char *text, size_t length);
  * C0, DEL, C1 (C2 80 to C2 9F), what ends a line or turns the direction of text (U+061C, 200E, 200F, 2028 to 202E, 2066
  * to 2069). Else 0. */
 size_t rp_unseen(const unsigned char *at);
+/* The bytes of the well-formed UTF-8 character at `at` (Unicode 15, table 3-7: no surrogates, nothing overlong, nothing
+ * beyond U+10FFFF), before end; 0 when there is none. */
+size_t rp_utf8(const unsigned char *at, const unsigned char *end);
 
 #endif

@@ -45,7 +45,7 @@ static void make(size_t mib, size_t members)
     uint64_t *body = malloc(size + 8), x = 1;
     rp_archive_writer *writer;
     rp_file_writer *file;
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_error err = {0};
 
     must(body && rp_archive_writer_new(&writer, "/tmp", &err) == RP_OK, "out of memory");
@@ -62,7 +62,7 @@ static void make(size_t mib, size_t members)
     must(rp_file_create(&file, path, true, 0600, &err) == RP_OK, err.text);
     must(rp_archive_writer_save(writer, file, &err) == RP_OK && rp_file_commit(file, &err) == RP_OK, err.text);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     free(body);
 }
 

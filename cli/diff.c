@@ -24,10 +24,10 @@ static void put_json(rp_session *session, const char *const path[2], rp_archive 
     rp_put_open(out, "text", '[');
     while (*text) {
         size_t length = strcspn(text, "\n");
-        json_t *line = json_stringn(text, length);
+        rp_json *line = rp_json_stringn(text, length);
 
         rp_put_json(out, NULL, line);
-        json_decref(line);
+        rp_json_free(line);
         text += length + (text[length] == '\n');
     }
     rp_put_close(out, ']');

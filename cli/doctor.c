@@ -6,29 +6,29 @@
 #include "cli/options.h"
 #include "cli/print.h"
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *text_of(const rp_json *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
 
     return text ? text : "unknown";
 }
 
-static void put_lines(rp_session *session, const json_t *host, bool healthy)
+static void put_lines(rp_session *session, const rp_json *host, bool healthy)
 {
     const char *key;
-    json_t *item;
+    rp_json *item;
 
     rp_put_verdict(session, healthy, healthy ? "healthy" : "unhealthy",
                    healthy ? "this host keeps the contract" : "see the lines marked !");
     rp_put_line(session, "library", "%s, contract %lld, archive format %lld", text_of(host, "library"),
-                (long long)json_integer_value(json_object_get(host, "contract")),
-                (long long)json_integer_value(json_object_get(host, "format")));
+                (long long)rp_json_integer_value(rp_json_object_get(host, "contract")),
+                (long long)rp_json_integer_value(rp_json_object_get(host, "format")));
     rp_put_line(session, "cpu", "%s", text_of(host, "cpu"));
     rp_put_line(session, "system", "%s, %s", text_of(host, "system"), text_of(host, "machine"));
     rp_put_line(session, "floats", "%s%s", text_of(host, "floating_point"),
-                json_is_true(json_object_get(host, "floating_point_repaired")) ? " (repaired at entry)" : "");
-    json_object_foreach (json_object_get(host, "libraries"), key, item) {
-        bool match = json_is_true(json_object_get(item, "match"));
+                rp_json_is_true(rp_json_object_get(host, "floating_point_repaired")) ? " (repaired at entry)" : "");
+    rp_json_object_foreach (rp_json_object_get(host, "libraries"), key, item) {
+        bool match = rp_json_is_true(rp_json_object_get(item, "match"));
 
         if (match)
             rp_put_line(session, "library", "%s %s", key, text_of(item, "loaded"));
@@ -36,8 +36,8 @@ static void put_lines(rp_session *session, const json_t *host, bool healthy)
             rp_put_verdict(session, false, "library !", "%s: built against %s, loaded %s", key, text_of(item, "built"),
                            text_of(item, "loaded"));
     }
-    json_object_foreach (json_object_get(host, "levels"), key, item) {
-        const char *text = json_string_value(item) ? json_string_value(item) : "";
+    rp_json_object_foreach (rp_json_object_get(host, "levels"), key, item) {
+        const char *text = rp_json_string_value(item) ? rp_json_string_value(item) : "";
         bool fine = strncmp(text, "conforms", 8) == 0;
 
         rp_put_verdict(session, fine, fine ? "kernels" : "kernels !", "%s: %s%s", key, text,
@@ -49,7 +49,7 @@ static rp_status examine(rp_session *session, rp_error *err)
 {
     char *text = NULL;
     bool healthy = false;
-    json_t *host = NULL;
+    rp_json *host = NULL;
     rp_status status = rp_doctor(&text, &healthy, err);
 
     if (status == RP_OK)
@@ -67,7 +67,7 @@ static rp_status examine(rp_session *session, rp_error *err)
                          sizeof "doctor: this host does not keep the contract: see the report on stdout");
         session->exit = rp_exit_code(RP_EUNSUPPORTED);
     }
-    json_decref(host);
+    rp_json_free(host);
     rp_text_free(text);
     return status;
 }

@@ -92,7 +92,7 @@ static rp_status take_out(rp_session *session, const request *r, const rp_archiv
 
 /* The parsed members that say something about the whole. */
 typedef struct summary {
-    json_t *manifest, *recipe, *metrics;
+    rp_json *manifest, *recipe, *metrics;
 } summary;
 
 static rp_status load_summary(const rp_archive *archive, summary *s, rp_error *err)
@@ -158,9 +158,9 @@ static rp_status put_json(rp_session *session, const rp_archive *archive, const 
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
-    rp_put_json(out, "contract", json_object_get(s->manifest, "contract"));
-    rp_put_json(out, "format", json_object_get(s->manifest, "format"));
-    rp_put_json(out, "kind", json_object_get(s->manifest, "kind"));
+    rp_put_json(out, "contract", rp_json_object_get(s->manifest, "contract"));
+    rp_put_json(out, "format", rp_json_object_get(s->manifest, "format"));
+    rp_put_json(out, "kind", rp_json_object_get(s->manifest, "kind"));
     rp_put_open(out, "members", '[');
     for (size_t i = 0; i < rp_archive_member_count(archive); i++) {
         const rp_member *member = rp_archive_member(archive, i);
@@ -178,9 +178,9 @@ static rp_status put_json(rp_session *session, const rp_archive *archive, const 
         rp_put_metrics(out, "metrics", s->metrics);
     else
         rp_put_json(out, "metrics", NULL);
-    rp_put_json(out, "profile", json_object_get(s->manifest, "profile"));
+    rp_put_json(out, "profile", rp_json_object_get(s->manifest, "profile"));
     rp_put_json(out, "recipe", s->recipe);
-    rp_put_json(out, "run", json_object_get(s->manifest, "run"));
+    rp_put_json(out, "run", rp_json_object_get(s->manifest, "run"));
     status = put_claims_json(session, archive, err);
     rp_put_open(out, "withheld", '[');
     for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
@@ -192,21 +192,21 @@ static rp_status put_json(rp_session *session, const rp_archive *archive, const 
 
 static rp_status put_lines(rp_session *session, const rp_archive *archive, const summary *s, rp_error *err)
 {
-    const char *name = json_string_value(json_object_get(s->recipe, "name"));
+    const char *name = rp_json_string_value(rp_json_object_get(s->recipe, "name"));
     size_t n = rp_archive_member_count(archive), statements = 0;
-    const json_t *run = json_object_get(s->manifest, "run");
-    long long period = (long long)json_integer_value(json_object_get(run, "state_period"));
-    long long every = (long long)json_integer_value(json_object_get(run, "checkpoint_every"));
+    const rp_json *run = rp_json_object_get(s->manifest, "run");
+    long long period = (long long)rp_json_integer_value(rp_json_object_get(run, "state_period"));
+    long long every = (long long)rp_json_integer_value(rp_json_object_get(run, "checkpoint_every"));
     rp_status status;
 
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_put_line(session, "versions", "format %lld, contract %lld, profile %s",
-                (long long)json_integer_value(json_object_get(s->manifest, "format")),
-                (long long)json_integer_value(json_object_get(s->manifest, "contract")),
-                json_string_value(json_object_get(s->manifest, "profile")));
+                (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "format")),
+                (long long)rp_json_integer_value(rp_json_object_get(s->manifest, "contract")),
+                rp_json_string_value(rp_json_object_get(s->manifest, "profile")));
     rp_put_line(session, "run", "%s%s%s, %lld steps", s->recipe ? "recipe" : "C API", name && *name ? ": " : "",
                 name ? name : "",
-                (long long)json_integer_value(json_object_get(json_object_get(s->manifest, "run"), "steps")));
+                (long long)rp_json_integer_value(rp_json_object_get(rp_json_object_get(s->manifest, "run"), "steps")));
     if (period > 1)
         rp_put_line(session, "journal", "rolling state digests: each part of the state once in %lld steps", period);
     if (every > 0)
@@ -247,9 +247,9 @@ rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_erro
         status = load_summary(archive, &s, err);
     if (status == RP_OK && !r.member)
         status = (session->json ? put_json : put_lines)(session, archive, &s, err);
-    json_decref(s.manifest);
-    json_decref(s.recipe);
-    json_decref(s.metrics);
+    rp_json_free(s.manifest);
+    rp_json_free(s.recipe);
+    rp_json_free(s.metrics);
     rp_archive_close(archive);
     return status;
 }

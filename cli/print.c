@@ -173,7 +173,7 @@ void rp_put_close(rp_buffer *out, char bracket)
     rp_buffer_u8(out, (uint8_t)bracket);
 }
 
-void rp_put_json(rp_buffer *out, const char *key, const json_t *value)
+void rp_put_json(rp_buffer *out, const char *key, const rp_json *value)
 {
     put_key(out, key);
     if (!value || rp_json_write(value, out, NULL) != RP_OK)
@@ -182,13 +182,13 @@ void rp_put_json(rp_buffer *out, const char *key, const json_t *value)
 
 void rp_put_text(rp_buffer *out, const char *key, const char *text)
 {
-    json_t *value = text ? json_string(text) : NULL;
+    rp_json *value = text ? rp_json_string(text) : NULL;
     char plain[RP_ERROR_TEXT];
 
     if (text && !value)
-        value = json_string(rp_printable(plain, sizeof plain, text, strlen(text)));
+        value = rp_json_string(rp_printable(plain, sizeof plain, text, strlen(text)));
     rp_put_json(out, key, value);
-    json_decref(value);
+    rp_json_free(value);
 }
 
 void rp_put_integer(rp_buffer *out, const char *key, uint64_t value)
@@ -239,14 +239,14 @@ static bool is_number(const char *c)
 }
 
 /* One part: {"accuracy": "0.75", ...}. Only values of keys are reals; class names stand in arrays and stay strings. */
-static void put_part(rp_buffer *out, const char *key, const json_t *part)
+static void put_part(rp_buffer *out, const char *key, const rp_json *part)
 {
     const char *name;
-    json_t *value;
+    rp_json *value;
 
     rp_put_open(out, key, '{');
-    json_object_foreach ((json_t *)part, name, value) {
-        const char *text = json_string_value(value);
+    rp_json_object_foreach ((rp_json *)part, name, value) {
+        const char *text = rp_json_string_value(value);
 
         if (text && is_number(text)) {
             put_key(out, name);
@@ -260,14 +260,14 @@ static void put_part(rp_buffer *out, const char *key, const json_t *part)
     rp_put_close(out, '}');
 }
 
-void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics)
+void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics)
 {
     const char *name;
-    json_t *value;
+    rp_json *value;
 
     rp_put_open(out, key, '{');
-    json_object_foreach ((json_t *)metrics, name, value) {
-        if (json_is_object(value))
+    rp_json_object_foreach ((rp_json *)metrics, name, value) {
+        if (rp_json_is_object(value))
             put_part(out, name, value);
         else
             rp_put_json(out, name, value);
@@ -275,18 +275,18 @@ void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics)
     rp_put_close(out, '}');
 }
 
-void rp_put_metric_lines(rp_session *session, const json_t *metrics)
+void rp_put_metric_lines(rp_session *session, const rp_json *metrics)
 {
     static const char *const parts[] = {"training", "validation"};
     static const char *const names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
                                            {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
 
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
-        const json_t *part = json_object_get(metrics, parts[p]), *rows = json_object_get(part, "rows");
+        const rp_json *part = rp_json_object_get(metrics, parts[p]), *rows = rp_json_object_get(part, "rows");
         rp_buffer line = {0};
 
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            const char *text = json_string_value(json_object_get(part, names[i][0]));
+            const char *text = rp_json_string_value(rp_json_object_get(part, names[i][0]));
             char number[RP_NUMBER_TEXT];
 
             if (text)
@@ -294,7 +294,7 @@ void rp_put_metric_lines(rp_session *session, const json_t *metrics)
         }
         rp_buffer_u8(&line, 0);
         if (line.size > 1)
-            rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data, (long long)json_integer_value(rows));
+            rp_put_line(session, parts[p], "%s (%lld rows)", (char *)line.data, (long long)rp_json_integer_value(rows));
         rp_buffer_free(&line);
     }
 }

@@ -4,7 +4,7 @@
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
 
-#include <jansson.h>
+#include "base/json.h"
 
 #include "cli/cli.h"
 
@@ -32,12 +32,12 @@ void rp_put_text(rp_buffer *out, const char *key,
 void rp_put_integer(rp_buffer *out, const char *key, uint64_t value);
 void rp_put_bool(rp_buffer *out, const char *key, bool value);
 void rp_put_seconds(rp_buffer *out, const char *key, double value); /* a number with six decimals */
-void rp_put_json(rp_buffer *out, const char *key, const json_t *value);
+void rp_put_json(rp_buffer *out, const char *key, const rp_json *value);
 /* outputs/metrics.json, in which reals are strings, with those reals as JSON numbers. */
-void rp_put_metrics(rp_buffer *out, const char *key, const json_t *metrics);
+void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics);
 
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
-void rp_put_metric_lines(rp_session *session, const json_t *metrics);
+void rp_put_metric_lines(rp_session *session, const rp_json *metrics);
 
 /* "signed  by key ..." for each statement, with what it states: only provenance and endorsements vouch for the run.
  * Those of keys that are not trusted are named last, and not quoted. */

@@ -51,7 +51,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 }
 
 static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive,
-                          const rp_verification *verified, const rp_job *job, const json_t *metrics, rp_error *err)
+                          const rp_verification *verified, const rp_job *job, const rp_json *metrics, rp_error *err)
 {
     rp_buffer *out = &session->out;
     rp_status status;
@@ -79,7 +79,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
 }
 
 static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive,
-                           const rp_verification *verified, const rp_job *job, const json_t *metrics, rp_error *err)
+                           const rp_verification *verified, const rp_job *job, const rp_json *metrics, rp_error *err)
 {
     char seconds[RP_NUMBER_TEXT];
     rp_status status;
@@ -113,7 +113,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     rp_archive *archive = NULL;
     rp_verification *verified = NULL;
     rp_job *job = NULL;
-    json_t *metrics = NULL;
+    rp_json *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads,
@@ -144,7 +144,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
         metrics = rp_metrics_of(job);
     if (status == RP_OK)
         status = (session->json ? put_json : put_lines)(session, &r, archive, verified, job, metrics, err);
-    json_decref(metrics);
+    rp_json_free(metrics);
     rp_attestation_free(&r.attest);
     rp_job_free(job);
     rp_verification_free(verified);

@@ -83,7 +83,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     return RP_OK;
 }
 
-static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key, const json_t *metrics)
+static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
+                     const rp_json *metrics)
 {
     rp_buffer *out = &session->out;
 
@@ -109,7 +110,7 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
 }
 
 static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
-                      const json_t *metrics)
+                      const rp_json *metrics)
 {
     char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT];
 
@@ -147,7 +148,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     request r = {0};
     rp_key *key = NULL;
     rp_job *job = NULL;
-    json_t *metrics = NULL;
+    rp_json *metrics = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads,
@@ -176,7 +177,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
         rp_buffer_printf(&session->remark, "resume points: %s%c", job->save_note, 0);
     if (status == RP_OK)
         (session->json ? put_json : put_lines)(session, &r, job, key, metrics);
-    json_decref(metrics);
+    rp_json_free(metrics);
     rp_job_free(job);
     rp_key_free(key);
     return status;

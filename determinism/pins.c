@@ -4,7 +4,6 @@
 #include "determinism/pins.h"
 
 #include <archive.h>
-#include <jansson.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #define COMPILER "unknown"
 #endif
 
-enum { PINS = 5 };
+enum { PINS = 4 };
 
 static rp_pin pins[PINS];
 static pthread_once_t pins_once = PTHREAD_ONCE_INIT;
@@ -36,9 +35,8 @@ static void fill_pins(void)
 {
     set_pin(&pins[0], "OpenSSL", OPENSSL_VERSION_TEXT, OpenSSL_version(OPENSSL_VERSION));
     set_pin(&pins[1], "libarchive", ARCHIVE_VERSION_STRING, archive_version_string());
-    set_pin(&pins[2], "jansson", JANSSON_VERSION, jansson_version_str());
-    set_pin(&pins[3], "libyaml", RP_YAML_BUILT, yaml_get_version_string());
-    set_pin(&pins[4], "compiler", COMPILER, COMPILER);
+    set_pin(&pins[2], "libyaml", RP_YAML_BUILT, yaml_get_version_string());
+    set_pin(&pins[3], "compiler", COMPILER, COMPILER);
 }
 
 const rp_pin *rp_pins(size_t *count)

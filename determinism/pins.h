@@ -8,7 +8,7 @@
 enum { RP_CONTRACT_VERSION = 1 };
 
 typedef struct rp_pin {
-    const char *name;   /* "OpenSSL", "libarchive", "jansson", "libyaml", "compiler" */
+    const char *name;   /* "OpenSSL", "libarchive", "libyaml", "compiler" */
     const char *built;  /* version at build time */
     const char *loaded; /* version of what is loaded; the compiler's is the same as built */
     int match;          /* 1 when they agree */

@@ -40,14 +40,14 @@ rp_status rp_archive_writer_reopen(rp_archive_writer **out, const char *path, ui
                                    size_t members, rp_error *err);
 
 /* Computes the manifest; no members can be added afterwards. run is borrowed: an object of canonical JSON values. */
-rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const json_t *run, rp_error *err);
+rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const rp_json *run, rp_error *err);
 /* The archive id; NULL before finish. */
 const char *rp_archive_writer_id(const rp_archive_writer *writer);
 
 /* After finish: adds signatures/NAME.dsse.json, a signed in-toto statement about this archive. member: e.g.
  * RP_RUN_STATEMENT, which by an ECDSA key brings RP_OMS_BUNDLE with it. predicate is borrowed. */
 rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
-                                 const char *predicate_type, const json_t *predicate, rp_error *err);
+                                 const char *predicate_type, const rp_json *predicate, rp_error *err);
 
 /* After finish: the archive's bytes, to a file being written (the caller commits it) or appended to a buffer. The same
  * members give the same bytes. */
@@ -60,7 +60,7 @@ rp_status rp_archive_writer_append(rp_archive_writer *writer, rp_buffer *out, rp
 rp_status rp_archive_read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out,
                                  rp_error *err);
 /* Parses a member, which may be as large as its kind says, as canonical JSON; caller owns *out. */
-rp_status rp_archive_read_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err);
+rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err);
 /* Reads size bytes at offset of a member, not hashed again: for members too large to hold. */
 rp_status rp_archive_read_at(const rp_archive *archive, const rp_member *member, uint64_t offset, void *out,
                              size_t size, rp_error *err);

@@ -11,7 +11,7 @@
 #include "audit/archive/safetensors.h"
 #include "audit/digest/sha256.h"
 #include "audit/archive/ustar.h"
-#include "base/json_memory.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 enum { WINDOW = 65536 };
@@ -166,7 +166,7 @@ rp_status rp_archive_read_member(const rp_archive *archive, const char *name, si
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
 }
 
-rp_status rp_archive_read_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err)
+rp_status rp_archive_read_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err)
 {
     const rp_member_kind *kind = rp_member_kind_of(name);
     rp_buffer text = {0};

@@ -259,7 +259,7 @@ static rp_status set_apart(rp_archive_writer *writer, rp_error *err)
     return RP_OK;
 }
 
-static rp_status write_manifest(rp_buffer *out, const rp_archive_writer *writer, rp_run_kind kind, const json_t *run,
+static rp_status write_manifest(rp_buffer *out, const rp_archive_writer *writer, rp_run_kind kind, const rp_json *run,
                                 rp_error *err)
 {
     rp_member *salted = rp_calloc(writer->n_withheld, sizeof *salted);
@@ -275,7 +275,7 @@ static rp_status write_manifest(rp_buffer *out, const rp_archive_writer *writer,
     return status;
 }
 
-rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const json_t *run, rp_error *err)
+rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, const rp_json *run, rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status;
@@ -325,7 +325,7 @@ static rp_status add_certificates(rp_archive_writer *writer, const rp_key *key, 
 }
 
 rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
-                                 const char *predicate_type, const json_t *predicate, rp_error *err)
+                                 const char *predicate_type, const rp_json *predicate, rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status;

@@ -2,6 +2,7 @@
  * Writing and strictly reading manifest.json (FORMAT.md 4). */
 #include "audit/archive/manifest.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,50 +18,50 @@ static const char *const withheld_top_keys[] = {"contract", "format", "kind", "m
 static const char *const member_keys[] = {"path", "sha256", "size"};
 static const char *const withheld_keys[] = {"path", "salted"};
 
-static json_t *member_json(const rp_member *member, bool withheld)
+static rp_json *member_json(const rp_member *member, bool withheld)
 {
     char hex[RP_DIGEST_HEX];
 
     rp_digest_hex(hex, &member->digest);
     if (withheld)
-        return json_pack("{s:s, s:s}", "path", member->name, "salted", hex);
-    return json_pack("{s:s, s:s, s:I}", "path", member->name, "sha256", hex, "size", (json_int_t)member->size);
+        return rp_json_pack("{s:s, s:s}", "path", member->name, "salted", hex);
+    return rp_json_pack("{s:s, s:s, s:I}", "path", member->name, "sha256", hex, "size", (int64_t)member->size);
 }
 
-static json_t *members_json(const rp_member *member, size_t members, bool withheld)
+static rp_json *members_json(const rp_member *member, size_t members, bool withheld)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
 
     for (size_t i = 0; list != NULL && i < members; i++) {
-        if (json_array_append_new(list, member_json(&member[i], withheld)) != 0) {
-            json_decref(list);
+        if (rp_json_array_append_new(list, member_json(&member[i], withheld)) != 0) {
+            rp_json_free(list);
             return NULL;
         }
     }
     return list;
 }
 
-rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
+rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run, const rp_member *member,
                             size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err)
 {
     rp_status status = RP_OK;
-    json_t *list, *json;
+    rp_json *list, *json;
 
-    if ((unsigned)kind > RP_RUN_API || !json_is_object(run))
+    if ((unsigned)kind > RP_RUN_API || !rp_json_is_object(run))
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": kind %d and a run object are needed", (int)kind);
     list = members_json(member, members, false);
     if (list == NULL)
         return rp_no_memory(err);
-    json = json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
-                     (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile", "portable", "run",
-                     (json_t *)run);
+    json = rp_json_pack("{s:i, s:i, s:s, s:o, s:s, s:O}", "contract", (int)RP_CONTRACT_VERSION, "format",
+                        (int)RP_ARCHIVE_FORMAT, "kind", kind_name[kind], "members", list, "profile", "portable", "run",
+                        (rp_json *)run);
     if (json == NULL)
         return rp_no_memory(err);
-    if (n_withheld > 0 && json_object_set_new(json, "withheld", members_json(withheld, n_withheld, true)) != 0)
+    if (n_withheld > 0 && rp_json_object_set_new(json, "withheld", members_json(withheld, n_withheld, true)) != 0)
         status = rp_no_memory(err);
     if (status == RP_OK)
         status = rp_json_write(json, out, err);
-    json_decref(json);
+    rp_json_free(json);
     if (status == RP_OK && out->size > RP_MANIFEST_LIMIT)
         return rp_fail(err, RP_EARG, RP_MANIFEST_NAME ": %zu bytes, at most %d are allowed", out->size,
                        (int)RP_MANIFEST_LIMIT);
@@ -68,39 +69,39 @@ rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run,
 }
 
 /* Exactly these keys, no other. */
-static rp_status check_keys(const json_t *object, const char *const *keys, size_t count, const char *what,
+static rp_status check_keys(const rp_json *object, const char *const *keys, size_t count, const char *what,
                             rp_error *err)
 {
-    if (!json_is_object(object))
+    if (!rp_json_is_object(object))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is not an object", what);
     for (size_t i = 0; i < count; i++)
-        if (json_object_get(object, keys[i]) == NULL)
+        if (rp_json_object_get(object, keys[i]) == NULL)
             return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has no \"%s\"", what, keys[i]);
-    if (json_object_size(object) != count)
+    if (rp_json_object_size(object) != count)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s has %zu keys, expected %zu", what,
-                       json_object_size(object), count);
+                       rp_json_object_size(object), count);
     return RP_OK;
 }
 
-static rp_status check_version(const json_t *json, const char *key, int known, rp_error *err)
+static rp_status check_version(const rp_json *json, const char *key, int known, rp_error *err)
 {
-    const json_t *value = json_object_get(json, key);
-    json_int_t version = json_integer_value(value);
+    const rp_json *value = rp_json_object_get(json, key);
+    int64_t version = rp_json_integer_value(value);
 
-    if (!json_is_integer(value) || version < 1)
+    if (!rp_json_is_integer(value) || version < 1)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"%s\" is not a version number from 1", key);
     if (version > known)
         return rp_fail(err, RP_EUNSUPPORTED,
-                       RP_MANIFEST_NAME ": archive of %s %" JSON_INTEGER_FORMAT
+                       RP_MANIFEST_NAME ": archive of %s %" PRId64
                                         ", this build knows up to %s %d: use a newer reprise",
                        key, version, key, known);
     return RP_OK;
 }
 
-static rp_status parse_kind(const json_t *json, rp_run_kind *kind, rp_error *err)
+static rp_status parse_kind(const rp_json *json, rp_run_kind *kind, rp_error *err)
 {
-    const char *profile = json_string_value(json_object_get(json, "profile"));
-    const char *name = json_string_value(json_object_get(json, "kind"));
+    const char *profile = rp_json_string_value(rp_json_object_get(json, "profile"));
+    const char *name = rp_json_string_value(rp_json_object_get(json, "kind"));
     char shown[64];
 
     if (profile == NULL || name == NULL)
@@ -115,7 +116,7 @@ static rp_status parse_kind(const json_t *json, rp_run_kind *kind, rp_error *err
     return RP_OK;
 }
 
-static rp_status parse_member(const json_t *json, size_t index, rp_member *member, rp_error *err)
+static rp_status parse_member(const rp_json *json, size_t index, rp_member *member, rp_error *err)
 {
     char what[48], shown[128];
     rp_status status;
@@ -124,9 +125,9 @@ static rp_status parse_member(const json_t *json, size_t index, rp_member *membe
     status = check_keys(json, member_keys, COUNT(member_keys), what, err);
     if (status != RP_OK)
         return status;
-    const char *path = json_string_value(json_object_get(json, "path"));
-    const char *hex = json_string_value(json_object_get(json, "sha256"));
-    const json_t *size = json_object_get(json, "size");
+    const char *path = rp_json_string_value(rp_json_object_get(json, "path"));
+    const char *hex = rp_json_string_value(rp_json_object_get(json, "sha256"));
+    const rp_json *size = rp_json_object_get(json, "size");
     if (path == NULL || !rp_member_name_valid(path))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: \"%s\" is not a member name", what,
                        path ? rp_printable(shown, sizeof shown, path, strlen(path)) : "(not a string)");
@@ -134,23 +135,23 @@ static rp_status parse_member(const json_t *json, size_t index, rp_member *membe
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: %s has no place in a manifest", what, path);
     if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: sha256 is not 64 lowercase hex digits", path);
-    if (!json_is_integer(size) || json_integer_value(size) < 0)
+    if (!rp_json_is_integer(size) || rp_json_integer_value(size) < 0)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: size is not a number of bytes", path);
     memcpy(member->name, path, strlen(path) + 1);
-    member->size = (uint64_t)json_integer_value(size);
+    member->size = (uint64_t)rp_json_integer_value(size);
     return RP_OK;
 }
 
 /* One object of the list at a time: all of them as JSON would take much more memory than the members. */
 static rp_status parse_part(const rp_json_parts *part, size_t index, rp_member *member, rp_error *err)
 {
-    json_t *json;
+    rp_json *json;
     rp_status status = rp_json_parse(&json, part->value, part->value_size, true, RP_MANIFEST_NAME ": members", err);
 
     if (status != RP_OK)
         return status;
     status = parse_member(json, index, member, err);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
@@ -189,13 +190,13 @@ static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest,
 }
 
 /* Ascending, and none of them a member too: both lists are in archive order. */
-static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_error *err)
+static rp_status parse_withheld(const rp_json *list, rp_manifest *manifest, rp_error *err)
 {
-    size_t count = json_array_size(list), at = 0;
+    size_t count = rp_json_array_size(list), at = 0;
 
     if (list == NULL)
         return RP_OK;
-    if (!json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
+    if (!rp_json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d",
                        (int)RP_MEMBER_LIMIT);
     manifest->withheld = rp_calloc(count, sizeof *manifest->withheld);
@@ -203,9 +204,9 @@ static rp_status parse_withheld(const json_t *list, rp_manifest *manifest, rp_er
         return rp_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         rp_member *member = &manifest->withheld[i];
-        const json_t *json = json_array_get(list, i);
-        const char *path = json_string_value(json_object_get(json, "path"));
-        const char *hex = json_string_value(json_object_get(json, "salted"));
+        const rp_json *json = rp_json_array_get(list, i);
+        const char *path = rp_json_string_value(rp_json_object_get(json, "path"));
+        const char *hex = rp_json_string_value(rp_json_object_get(json, "salted"));
         char what[48];
         rp_status status;
 
@@ -249,13 +250,13 @@ static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
     return RP_OK;
 }
 
-static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
+static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
-    json_t *run = json_object_get(json, "run");
-    bool withheld = json_object_get(json, "withheld") != NULL;
+    rp_json *run = rp_json_object_get(json, "run");
+    bool withheld = rp_json_object_get(json, "withheld") != NULL;
 
-    if (!json_is_object(json))
+    if (!rp_json_is_object(json))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": the manifest is not an object");
     /* Versions first: what else a newer manifest holds is not ours to judge. */
     if ((status = check_version(json, "format", RP_ARCHIVE_FORMAT, err)) != RP_OK ||
@@ -264,12 +265,12 @@ static rp_status parse_manifest(const json_t *json, const rp_json_parts *list, r
                              err)) != RP_OK ||
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
         (status = parse_members(list, manifest, err)) != RP_OK ||
-        (status = parse_withheld(json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
+        (status = parse_withheld(rp_json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
         (status = check_kind(manifest, err)) != RP_OK)
         return status;
-    if (!json_is_object(run))
+    if (!rp_json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
-    manifest->run = json_incref(run);
+    manifest->run = rp_json_share(run);
     return RP_OK;
 }
 
@@ -287,7 +288,7 @@ static bool find_members(const void *bytes, size_t size, rp_json_parts *list)
 }
 
 /* The manifest as JSON, with an empty list instead of the members. */
-static rp_status parse_rest(json_t **out, const void *bytes, size_t size, const rp_json_parts *list, rp_error *err)
+static rp_status parse_rest(rp_json **out, const void *bytes, size_t size, const rp_json_parts *list, rp_error *err)
 {
     size_t before = (size_t)(list->value - (const char *)bytes), after = before + list->value_size;
     rp_buffer rest = {0};
@@ -307,7 +308,7 @@ rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, r
 {
     rp_manifest *manifest;
     rp_json_parts list;
-    json_t *json = NULL;
+    rp_json *json = NULL;
     bool found = find_members(bytes, size, &list);
     rp_status status = found ? parse_rest(&json, bytes, size, &list, err)
                              : rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
@@ -319,7 +320,7 @@ rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, r
         list = (rp_json_parts){.value = ""};
     manifest = rp_calloc(1, sizeof *manifest);
     status = manifest != NULL ? parse_manifest(json, &list, manifest, err) : rp_no_memory(err);
-    json_decref(json);
+    rp_json_free(json);
     if (status != RP_OK) {
         rp_manifest_free(manifest);
         return status;
@@ -332,7 +333,7 @@ void rp_manifest_free(rp_manifest *manifest)
 {
     if (manifest == NULL)
         return;
-    json_decref(manifest->run);
+    rp_json_free(manifest->run);
     rp_free(manifest->member);
     rp_free(manifest->withheld);
     rp_free(manifest);

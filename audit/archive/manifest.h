@@ -11,7 +11,7 @@ enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16, RP_SIGNATURE_LIM
 
 typedef struct rp_manifest {
     rp_run_kind kind;
-    json_t *run;       /* object, opaque here: steps, journal_root, ... */
+    rp_json *run;      /* object, opaque here: steps, journal_root, ... */
     rp_member *member; /* in archive order; offset is not set */
     size_t members;
     rp_member *withheld; /* what was left out, in archive order: name and salted digest alone */
@@ -20,7 +20,7 @@ typedef struct rp_manifest {
 
 /* Appends the canonical JSON. members, and withheld with salted digests, must be in archive order. Errors: RP_EARG,
  * RP_ENOMEM. */
-rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const json_t *run, const rp_member *member,
+rp_status rp_manifest_write(rp_buffer *out, rp_run_kind kind, const rp_json *run, const rp_member *member,
                             size_t members, const rp_member *withheld, size_t n_withheld, rp_error *err);
 /* Strict: canonical bytes, known keys only, members in archive order without doubles. Errors: RP_EFORMAT;
  * RP_EUNSUPPORTED for a newer format or contract (both versions named) or another profile. */

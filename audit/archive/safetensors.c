@@ -45,60 +45,60 @@ static int by_place(const void *a, const void *b)
     return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
 }
 
-static json_t *tensor_json(const rp_safetensor *tensor, size_t begin, size_t end)
+static rp_json *tensor_json(const rp_safetensor *tensor, size_t begin, size_t end)
 {
-    json_t *shape = json_array();
+    rp_json *shape = rp_json_array();
 
     for (int i = 0; shape != NULL && i < tensor->rank; i++) {
-        if (json_array_append_new(shape, json_integer((json_int_t)tensor->shape[i])) != 0) {
-            json_decref(shape);
+        if (rp_json_array_append_new(shape, rp_json_integer((int64_t)tensor->shape[i])) != 0) {
+            rp_json_free(shape);
             return NULL;
         }
     }
     if (shape == NULL)
         return NULL;
-    return json_pack("{s:[I,I], s:s, s:o}", "data_offsets", (json_int_t)begin, (json_int_t)end, "dtype",
-                     dtype_name[tensor->dtype], "shape", shape);
+    return rp_json_pack("{s:[I,I], s:s, s:o}", "data_offsets", (int64_t)begin, (int64_t)end, "dtype",
+                        dtype_name[tensor->dtype], "shape", shape);
 }
 
-static rp_status add_entry(json_t *header, const char *name, json_t *value, rp_error *err)
+static rp_status add_entry(rp_json *header, const char *name, rp_json *value, rp_error *err)
 {
     size_t failures;
 
     if (value == NULL)
         return rp_no_memory(err);
-    if (*name == '\0' || strcmp(name, metadata_key) == 0 || json_object_get(header, name) != NULL) {
-        json_decref(value);
+    if (*name == '\0' || strcmp(name, metadata_key) == 0 || rp_json_object_get(header, name) != NULL) {
+        rp_json_free(value);
         return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is empty, reserved or used twice", name);
     }
     failures = rp_memory_failures();
-    if (json_object_set_new(header, name, value) == 0)
+    if (rp_json_object_set_new(header, name, value) == 0)
         return RP_OK;
     return rp_memory_failures() != failures
                ? rp_no_memory(err)
                : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
 }
 
-static rp_status add_metadata(json_t *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+static rp_status add_metadata(rp_json *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
-    json_t *object = json_object();
+    rp_json *object = rp_json_object();
     rp_status status = object ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; status == RP_OK && i < pairs; i++) {
         size_t failures = rp_memory_failures();
-        json_t *value = json_string(metadata[i].value);
+        rp_json *value = rp_json_string(metadata[i].value);
         if (value == NULL && rp_memory_failures() == failures)
             status = rp_fail(err, RP_EARG, "safetensors: metadata \"%.200s\" is not UTF-8", metadata[i].key);
         else
             status = add_entry(object, metadata[i].key, value, err);
     }
-    if (status == RP_OK && json_object_set(header, metadata_key, object) != 0)
+    if (status == RP_OK && rp_json_object_set(header, metadata_key, object) != 0)
         status = rp_no_memory(err);
-    json_decref(object);
+    rp_json_free(object);
     return status;
 }
 
-static rp_status build_header(json_t *header, const rp_safetensor *const *placed, size_t count,
+static rp_status build_header(rp_json *header, const rp_safetensor *const *placed, size_t count,
                               const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
     size_t begin = 0;
@@ -115,7 +115,7 @@ static rp_status build_header(json_t *header, const rp_safetensor *const *placed
     return status == RP_OK && pairs > 0 ? add_metadata(header, metadata, pairs, err) : status;
 }
 
-static rp_status write_header(rp_buffer *out, const json_t *header, rp_error *err)
+static rp_status write_header(rp_buffer *out, const rp_json *header, rp_error *err)
 {
     size_t start = out->size;
     rp_status status;
@@ -152,7 +152,7 @@ rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, siz
                                const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
     const rp_safetensor **placed = rp_reallocarray(NULL, count, sizeof *placed);
-    json_t *header = json_object();
+    rp_json *header = rp_json_object();
     rp_status status = placed && header ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK) {
@@ -168,7 +168,7 @@ rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, siz
         write_data(out, placed[i]);
         status = rp_buffer_status(out, err);
     }
-    json_decref(header);
+    rp_json_free(header);
     rp_free(placed);
     return status;
 }
@@ -176,18 +176,18 @@ rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, siz
 /* ---- reading ---- */
 
 /* An offset, dimension or the like: an integer from 0. */
-static bool get_size(const json_t *value, size_t *out)
+static bool get_size(const rp_json *value, size_t *out)
 {
-    json_int_t v = json_integer_value(value);
+    int64_t v = rp_json_integer_value(value);
 
     *out = (size_t)v;
-    return json_is_integer(value) && v >= 0 && (uint64_t)v <= SIZE_MAX;
+    return rp_json_is_integer(value) && v >= 0 && (uint64_t)v <= SIZE_MAX;
 }
 
-static rp_status parse_dtype(const json_t *value, rp_safetensor *tensor, const char *where, const char *shown,
+static rp_status parse_dtype(const rp_json *value, rp_safetensor *tensor, const char *where, const char *shown,
                              rp_error *err)
 {
-    const char *name = json_string_value(value);
+    const char *name = rp_json_string_value(value);
 
     for (int i = 0; name != NULL && i < RP_DTYPE_COUNT; i++) {
         if (strcmp(name, dtype_name[i]) == 0) {
@@ -203,20 +203,20 @@ static rp_status parse_dtype(const json_t *value, rp_safetensor *tensor, const c
     return rp_fail(err, RP_EDATA, "%s: tensor %s has no dtype of safetensors", where, shown);
 }
 
-static rp_status parse_shape(const json_t *list, rp_safetensor *tensor, const char *where, const char *shown,
+static rp_status parse_shape(const rp_json *list, rp_safetensor *tensor, const char *where, const char *shown,
                              rp_error *err)
 {
     size_t size = rp_dtype_size(tensor->dtype);
 
-    if (!json_is_array(list))
+    if (!rp_json_is_array(list))
         return rp_fail(err, RP_EDATA, "%s: tensor %s has no shape", where, shown);
-    if (json_array_size(list) > RP_MAX_RANK)
+    if (rp_json_array_size(list) > RP_MAX_RANK)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: tensor %s has rank %zu, at most %d is supported", where, shown,
-                       json_array_size(list), (int)RP_MAX_RANK);
-    tensor->rank = (int)json_array_size(list);
+                       rp_json_array_size(list), (int)RP_MAX_RANK);
+    tensor->rank = (int)rp_json_array_size(list);
     for (int i = 0; i < tensor->rank; i++) {
         size_t *dim = &tensor->shape[i];
-        if (!get_size(json_array_get(list, (size_t)i), dim) || (*dim != 0 && size > SIZE_MAX / *dim))
+        if (!get_size(rp_json_array_get(list, (size_t)i), dim) || (*dim != 0 && size > SIZE_MAX / *dim))
             return rp_fail(err, RP_EDATA, "%s: tensor %s has a dimension that is not a size, or overflows", where,
                            shown);
         size *= *dim;
@@ -226,23 +226,23 @@ static rp_status parse_shape(const json_t *list, rp_safetensor *tensor, const ch
 }
 
 /* data: all bytes after the header. */
-static rp_status parse_tensor(const char *name, const json_t *json, rp_safetensor *tensor, const unsigned char *data,
+static rp_status parse_tensor(const char *name, const rp_json *json, rp_safetensor *tensor, const unsigned char *data,
                               size_t data_size, const char *where, rp_error *err)
 {
-    const json_t *offsets = json_object_get(json, "data_offsets");
+    const rp_json *offsets = rp_json_object_get(json, "data_offsets");
     char shown[128];
     size_t begin, end;
     rp_status status;
 
     rp_printable(shown, sizeof shown, name, strlen(name));
     tensor->name = name;
-    if (json_object_size(json) != 3)
+    if (rp_json_object_size(json) != 3)
         return rp_fail(err, RP_EDATA, "%s: tensor %s is not described by dtype, shape and data_offsets", where, shown);
-    if ((status = parse_dtype(json_object_get(json, "dtype"), tensor, where, shown, err)) != RP_OK ||
-        (status = parse_shape(json_object_get(json, "shape"), tensor, where, shown, err)) != RP_OK)
+    if ((status = parse_dtype(rp_json_object_get(json, "dtype"), tensor, where, shown, err)) != RP_OK ||
+        (status = parse_shape(rp_json_object_get(json, "shape"), tensor, where, shown, err)) != RP_OK)
         return status;
-    if (json_array_size(offsets) != 2 || !get_size(json_array_get(offsets, 0), &begin) ||
-        !get_size(json_array_get(offsets, 1), &end) || begin > end || end > data_size)
+    if (rp_json_array_size(offsets) != 2 || !get_size(rp_json_array_get(offsets, 0), &begin) ||
+        !get_size(rp_json_array_get(offsets, 1), &end) || begin > end || end > data_size)
         return rp_fail(err, RP_EDATA, "%s: tensor %s has data_offsets outside the %zu bytes of data", where, shown,
                        data_size);
     if (end - begin != tensor->size)
@@ -295,20 +295,20 @@ static rp_status check_tiling(rp_safetensors *file, const unsigned char *data, s
     return RP_OK;
 }
 
-static rp_status parse_metadata(const json_t *object, rp_safetensors *file, const char *where, rp_error *err)
+static rp_status parse_metadata(const rp_json *object, rp_safetensors *file, const char *where, rp_error *err)
 {
     const char *key;
-    json_t *value;
+    rp_json *value;
 
-    if (!json_is_object(object))
+    if (!rp_json_is_object(object))
         return rp_fail(err, RP_EDATA, "%s: __metadata__ is not an object", where);
-    file->metadata = rp_calloc(json_object_size(object), sizeof *file->metadata);
+    file->metadata = rp_calloc(rp_json_object_size(object), sizeof *file->metadata);
     if (file->metadata == NULL)
         return rp_no_memory(err);
-    json_object_foreach ((json_t *)object, key, value) {
-        if (!json_is_string(value))
+    rp_json_object_foreach ((rp_json *)object, key, value) {
+        if (!rp_json_is_string(value))
             return rp_fail(err, RP_EDATA, "%s: __metadata__ may hold only strings", where);
-        file->metadata[file->pairs++] = (rp_safetensors_pair){key, json_string_value(value)};
+        file->metadata[file->pairs++] = (rp_safetensors_pair){key, rp_json_string_value(value)};
     }
     if (file->pairs > 0)
         qsort(file->metadata, file->pairs, sizeof *file->metadata, by_key);
@@ -319,14 +319,14 @@ static rp_status parse_metadata(const json_t *object, rp_safetensors *file, cons
 static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, const char **name, const char *where,
                            rp_error *err)
 {
-    json_t *json;
+    rp_json *json;
     rp_status status = rp_json_parse(&json, part->key, part->key_size, false, where, err);
 
     if (status != RP_OK)
         return status;
-    *name = strcpy(file->names + file->names_size, json_string_value(json));
-    file->names_size += json_string_length(json) + 1; /* fewer than the text with its quotes */
-    json_decref(json);
+    *name = strcpy(file->names + file->names_size, rp_json_string_value(json));
+    file->names_size += rp_json_string_length(json) + 1; /* fewer than the text with its quotes */
+    rp_json_free(json);
     return RP_OK;
 }
 
@@ -335,7 +335,7 @@ static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, con
                             size_t data_size, const char *where, rp_error *err)
 {
     const char *name = NULL;
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_status status = take_name(file, part, &name, where, err);
 
     if (status == RP_OK)
@@ -345,12 +345,12 @@ static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, con
     if (strcmp(name, metadata_key) != 0) {
         status = parse_tensor(name, json, &file->tensor[file->count++], data, data_size, where, err);
     } else if (file->header == NULL) {
-        file->header = json_incref(json);
+        file->header = rp_json_share(json);
         status = parse_metadata(json, file, where, err);
     } else {
         status = rp_fail(err, RP_EDATA, "%s: __metadata__ twice", where);
     }
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
@@ -445,6 +445,6 @@ void rp_safetensors_free(rp_safetensors *file)
     rp_free(file->tensor);
     rp_free(file->metadata);
     rp_free(file->names);
-    json_decref(file->header);
+    rp_json_free(file->header);
     rp_free(file);
 }

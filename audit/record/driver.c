@@ -9,7 +9,7 @@
 #include "audit/record/recorder.h"
 #include "audit/record/rolling.h"
 #include "audit/archive/safetensors.h"
-#include "base/json_memory.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "core/recipe/recipe_node.h"
 #include "determinism/bits.h"
@@ -24,7 +24,7 @@ struct rp_driver {
     rp_trainer *trainer;
     rp_tape *tape; /* API runs */
     uint64_t state_period, checkpoint_period;
-    json_t *parent;  /* of a run of the API: what its manifest says of one, checked */
+    rp_json *parent; /* of a run of the API: what its manifest says of one, checked */
     rp_named *start; /* of a recipe with a parent: the states to start from, memory owned */
     size_t n_start;
 };
@@ -43,7 +43,7 @@ void rp_driver_free(rp_driver *d)
         return;
     rp_trainer_free(d->trainer);
     rp_tape_free(d->tape);
-    json_decref(d->parent);
+    rp_json_free(d->parent);
     if (!d->lent) {
         free_named(d->start, d->n_start);
         rp_recipe_free(d->recipe);
@@ -65,7 +65,7 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
     }
     *d = (rp_driver){.kind = RP_RUN_RECIPE, .recipe = recipe, .csv_bytes = csv, .csv_size = size};
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
-    if (json_object_set_new(json_object_get(recipe->json, "data"), "csv", json_string(RP_TABLE_MEMBER)) != 0) {
+    if (rp_json_object_set_new(rp_json_object_get(recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) != 0) {
         rp_driver_free(d);
         return rp_no_memory(err);
     }
@@ -145,7 +145,7 @@ static rp_status start_from_archive(rp_driver *d, const rp_archive *archive, rp_
 }
 
 /* weights/start.safetensors, and in the manifest whose states they are. */
-static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, rp_json *run, rp_error *err)
 {
     const rp_recipe *recipe = d->recipe;
     rp_safetensor *tensor = rp_calloc(d->n_start, sizeof *tensor);
@@ -169,8 +169,8 @@ static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t
         status = rp_named_tensors_digest(&digest, d->start, d->n_start, NULL, err);
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
-        if (json_object_set_new(run, "parent",
-                                json_pack("{s:s, s:s}", "archive_id", recipe->parent.archive, "states", hex)) != 0)
+        if (rp_json_object_set_new(
+                run, "parent", rp_json_pack("{s:s, s:s}", "archive_id", recipe->parent.archive, "states", hex)) != 0)
             status = rp_no_memory(err);
     }
     rp_buffer_free(&file);
@@ -181,12 +181,12 @@ static rp_status add_start(const rp_driver *d, rp_archive_writer *writer, json_t
 static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, const rp_run_options *options,
                                      rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
 
     if (status == RP_OK)
         status = rp_recipe_from_json(&d->recipe, json, RP_RECIPE_MEMBER, err);
-    json_decref(json);
+    rp_json_free(json);
     if (status == RP_OK && strcmp(d->recipe->data.csv, RP_TABLE_MEMBER) != 0)
         status = rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected data/raw.csv, found another path");
     if (status == RP_OK)
@@ -200,10 +200,10 @@ static rp_status recipe_from_archive(rp_driver *d, const rp_archive *archive, co
 
 rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_error *err)
 {
-    const json_t *run = rp_archive_manifest(archive)->run, *period = json_object_get(run, "state_period");
-    json_int_t value = period ? json_integer_value(period) : 1;
+    const rp_json *run = rp_archive_manifest(archive)->run, *period = rp_json_object_get(run, "state_period");
+    int64_t value = period ? rp_json_integer_value(period) : 1;
 
-    if (period && (!json_is_integer(period) || value < 2 || value > RP_ROLLING_PERIOD_MAX))
+    if (period && (!rp_json_is_integer(period) || value < 2 || value > RP_ROLLING_PERIOD_MAX))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.state_period: expected an integer from 2 to %d",
                        RP_ROLLING_PERIOD_MAX);
     *out = (uint64_t)value;
@@ -212,10 +212,10 @@ rp_status rp_archive_state_period(const rp_archive *archive, uint64_t *out, rp_e
 
 rp_status rp_archive_checkpoint_period(const rp_archive *archive, uint64_t *out, rp_error *err)
 {
-    const json_t *run = rp_archive_manifest(archive)->run, *period = json_object_get(run, "checkpoint_every");
-    json_int_t value = period ? json_integer_value(period) : 0;
+    const rp_json *run = rp_archive_manifest(archive)->run, *period = rp_json_object_get(run, "checkpoint_every");
+    int64_t value = period ? rp_json_integer_value(period) : 0;
 
-    if (period && (!json_is_integer(period) || value < 1 || value > 1000000000))
+    if (period && (!rp_json_is_integer(period) || value < 1 || value > 1000000000))
         return rp_fail(err, RP_EFORMAT,
                        RP_MANIFEST_NAME ": run.checkpoint_every: expected an integer from 1 to 1000000000");
     *out = (uint64_t)value;
@@ -451,7 +451,7 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
     return RP_OK;
 }
 
-static rp_status add_json(rp_archive_writer *writer, const char *member, const json_t *json, rp_error *err)
+static rp_status add_json(rp_archive_writer *writer, const char *member, const rp_json *json, rp_error *err)
 {
     rp_buffer text = {0};
     rp_status status = rp_json_write(json, &text, err);
@@ -469,30 +469,30 @@ static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_
 {
     size_t n;
     const rp_named *data = rp_run_data(rp_driver_run(d), &n);
-    json_t *json = json_object();
+    rp_json *json = rp_json_object();
     rp_status status = json ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < n && status == RP_OK; i++) {
         char hex[RP_DIGEST_HEX];
         rp_digest digest;
-        json_t *shape = json_array();
+        rp_json *shape = rp_json_array();
         int failed = shape == NULL;
 
         status = rp_tensor_digest_host(&digest, data[i].type.dtype, data[i].type.rank, data[i].type.shape, data[i].data,
                                        NULL, err);
         rp_digest_hex(hex, &digest);
         for (int k = 0; k < data[i].type.rank; k++)
-            failed |= json_array_append_new(shape, json_integer((json_int_t)data[i].type.shape[k]));
-        failed |= json_object_set_new(
+            failed |= rp_json_array_append_new(shape, rp_json_integer((int64_t)data[i].type.shape[k]));
+        failed |= rp_json_object_set_new(
             json, data[i].name,
-            json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype", rp_dtype_name(data[i].type.dtype), "shape", shape));
-        json_decref(shape);
+            rp_json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype", rp_dtype_name(data[i].type.dtype), "shape", shape));
+        rp_json_free(shape);
         if (status == RP_OK && failed)
             status = rp_no_memory(err);
     }
     if (status == RP_OK)
         status = add_json(writer, RP_PREPARED_MEMBER, json, err);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
@@ -507,10 +507,10 @@ rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, boo
     return status == RP_OK && data ? add_prepared(d, writer, err) : status;
 }
 
-static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, rp_json *run, rp_error *err)
 {
     rp_buffer predictions = {0};
-    json_t *metrics = NULL;
+    rp_json *metrics = NULL;
     rp_status status = rp_driver_add_known(d, writer, true, err);
 
     if (status == RP_OK)
@@ -523,17 +523,17 @@ static rp_status add_recipe_members(rp_driver *d, rp_archive_writer *writer, jso
         status = rp_trainer_predictions(d->trainer, &predictions, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
-    if (status == RP_OK && json_object_set_new(run, "training_steps",
-                                               json_integer((json_int_t)rp_trainer_training_steps(d->trainer))) != 0)
+    if (status == RP_OK && rp_json_object_set_new(run, "training_steps",
+                                                  rp_json_integer((int64_t)rp_trainer_training_steps(d->trainer))) != 0)
         status = rp_no_memory(err);
     if (status == RP_OK && d->recipe->parent.archive)
         status = add_start(d, writer, run, err);
-    json_decref(metrics);
+    rp_json_free(metrics);
     rp_buffer_free(&predictions);
     return status;
 }
 
-rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, json_t *run, rp_error *err)
+rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, rp_json *run, rp_error *err)
 {
     rp_status status;
 
@@ -542,14 +542,14 @@ rp_status rp_driver_add_members(rp_driver *d, rp_archive_writer *writer, json_t 
     status = rp_add_data_tensors(writer, rp_driver_run(d), err);
     if (status == RP_OK)
         status = rp_recorder_add_states(writer, RP_FINAL_MEMBER, rp_driver_run(d), true, err);
-    if (status == RP_OK && d->parent && json_object_set(run, "parent", d->parent) != 0)
+    if (status == RP_OK && d->parent && rp_json_object_set(run, "parent", d->parent) != 0)
         status = rp_no_memory(err);
     return status;
 }
 
 rp_status rp_driver_metrics(const rp_driver *d, char **out, rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_buffer text = {0};
     rp_status status = RP_OK;
 
@@ -558,7 +558,7 @@ rp_status rp_driver_metrics(const rp_driver *d, char **out, rp_error *err)
         status = rp_trainer_metrics(d->trainer, &json, err);
         if (status == RP_OK)
             status = rp_json_write(json, &text, err);
-        json_decref(json);
+        rp_json_free(json);
     } else {
         rp_buffer_text(&text, "{}");
     }

@@ -148,14 +148,14 @@ static rp_status save(rp_archive_writer *writer, const char *path, const char *f
                       const rp_run *run, double took, uint64_t resumes, bool force, rp_error *err)
 {
     rp_file_writer *file;
-    json_t *predicate = NULL;
+    rp_json *predicate = NULL;
     rp_status status = RP_OK;
 
     if (key) {
         status = rp_provenance_make(&predicate, run, took, resumes, err);
         if (status == RP_OK)
             status = rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, err);
-        json_decref(predicate);
+        rp_json_free(predicate);
     }
     if (status == RP_OK && folder)
         status = save_withheld(writer, folder, err);
@@ -380,7 +380,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     work w = {.start = 0};
     const rp_run *run = rp_recorder_run(recorder);
     rp_digest root;
-    json_t *json = json_object();
+    rp_json *json = rp_json_object();
     rp_status status = json ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK && rp_recorder_steps(recorder) == 0)
@@ -406,7 +406,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
                       rp_recorder_resumes(recorder), force, err);
     if (status == RP_OK && archive_id)
         memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
-    json_decref(json);
+    rp_json_free(json);
     work_free(&w);
     return status;
 }

@@ -52,20 +52,20 @@ static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child,
 
 static rp_status recipe_of(rp_recipe **out, const rp_archive *archive, rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
 
     *out = NULL;
     if (status == RP_OK)
         status = rp_recipe_from_json(out, json, RP_RECIPE_MEMBER, err);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
 /* Updates that the states a child goes on from have seen: the parent's own, and those before the parent. */
 static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp_recipe *child, rp_error *err)
 {
-    const json_t *training = json_object_get(rp_archive_manifest(parent)->run, "training_steps");
+    const rp_json *training = rp_json_object_get(rp_archive_manifest(parent)->run, "training_steps");
     rp_recipe *recipe = NULL;
     rp_status status;
     int64_t own;
@@ -78,11 +78,11 @@ static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp
                        "parent.mode: the parent is a run of the C API, which has no optimizer that a "
                        "recipe could go on with: mode retrain takes its weights alone");
     status = recipe_of(&recipe, parent, err);
-    if (status == RP_OK && !json_is_integer(training))
+    if (status == RP_OK && !rp_json_is_integer(training))
         status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.training_steps: expected an integer");
     if (status != RP_OK)
         return status;
-    own = (int64_t)json_integer_value(training);
+    own = (int64_t)rp_json_integer_value(training);
     if (child->parent.checkpoint && child->parent.checkpoint - 1 < own)
         own = child->parent.checkpoint - 1;
     *out = (uint64_t)(recipe->parent.updates + own);
@@ -143,9 +143,9 @@ rp_status rp_lineage_begin(rp_driver *driver, const char *path, const rp_run_opt
 
 /* ---- checking ---- */
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *text_of(const rp_json *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
 
     return text ? text : "";
 }
@@ -153,9 +153,9 @@ static const char *text_of(const json_t *object, const char *key)
 /* Manifest, recipe and the archive that was given must name one parent. */
 static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
-    const json_t *said = json_object_get(rp_archive_manifest(child)->run, "parent");
+    const rp_json *said = rp_json_object_get(rp_archive_manifest(child)->run, "parent");
 
-    if (!json_is_object(said) || !recipe->parent.archive)
+    if (!rp_json_is_object(said) || !recipe->parent.archive)
         return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": the run has no parent: it started from fresh weights");
     if (strcmp(text_of(said, "archive_id"), recipe->parent.archive) != 0)
         return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": run.parent is %.64s, but the recipe says %s",
@@ -221,9 +221,9 @@ static rp_status compare_states(const states *some, const states *other, bool mo
 /* Moments after the last step are in no member; the journal, or the manifest, has the digest of all states. */
 static rp_status compare_last_states(const states *start, const rp_archive *parent, rp_error *err)
 {
-    const json_t *run = rp_archive_manifest(parent)->run;
+    const rp_json *run = rp_archive_manifest(parent)->run;
     const char *recorded =
-        json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
+        rp_json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
     char hex[RP_DIGEST_HEX], expected[RP_DIGEST_HEX];
     rp_buffer journal = {0};
     rp_digest digest;
@@ -252,7 +252,7 @@ static rp_status compare_last_states(const states *start, const rp_archive *pare
 
 static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
-    const char *recorded = text_of(json_object_get(rp_archive_manifest(child)->run, "parent"), "states");
+    const char *recorded = text_of(rp_json_object_get(rp_archive_manifest(child)->run, "parent"), "states");
     const bool last = !recipe->parent.retrain && recipe->parent.checkpoint == 0, moments = !recipe->parent.retrain;
     states start = {.member = RP_START_MEMBER}, origin = {0};
     char hex[RP_DIGEST_HEX] = "";
@@ -307,6 +307,6 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
 
 const char *rp_parent_id(const rp_archive *archive)
 {
-    return json_string_value(
-        json_object_get(json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
+    return rp_json_string_value(
+        rp_json_object_get(rp_json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
 }

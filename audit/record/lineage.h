@@ -19,7 +19,7 @@ bool rp_lineage_same(const rp_safetensor *a, const rp_safetensor *b);
 /* Of a run of the C API, whose states are still those before step 0: what its manifest says of a parent
  * (FORMAT.md 12.3), checked against them. *out: a new reference; NULL: it says nothing. Errors: RP_EFORMAT, RP_EHASH.
  */
-rp_status rp_api_parent_read(json_t **out, const rp_archive *archive, const rp_run *run, rp_error *err);
+rp_status rp_api_parent_read(rp_json **out, const rp_archive *archive, const rp_run *run, rp_error *err);
 /* rp_check_parent for such a run. */
 rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent, rp_error *err);
 

@@ -3,6 +3,7 @@
  * run's it says so, by name, so that the claim can be checked without the parent (the digest) and with it (the bytes).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/record/lineage.h"
@@ -13,9 +14,9 @@ static const char init_member[] = RP_INIT_MEMBER;
 
 /* ---- what the manifest says ---- */
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *text_of(const rp_json *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
 
     return text ? text : "";
 }
@@ -26,25 +27,25 @@ static bool is_digest(const char *text)
 }
 
 /* Names ascend, so that one set of tensors is said in one way. */
-static bool well_formed(const json_t *said)
+static bool well_formed(const rp_json *said)
 {
-    const json_t *names = json_object_get(said, "tensors"), *weights = json_object_get(said, "weights");
-    size_t n = json_array_size(names);
+    const rp_json *names = rp_json_object_get(said, "tensors"), *weights = rp_json_object_get(said, "weights");
+    size_t n = rp_json_array_size(names);
 
     for (size_t i = 0; i < n; i++) {
-        const char *name = json_string_value(json_array_get(names, i));
+        const char *name = rp_json_string_value(rp_json_array_get(names, i));
 
-        if (!name || (i > 0 && strcmp(json_string_value(json_array_get(names, i - 1)), name) >= 0))
+        if (!name || (i > 0 && strcmp(rp_json_string_value(rp_json_array_get(names, i - 1)), name) >= 0))
             return false;
     }
-    return json_object_size(said) == 4 && n > 0 && is_digest(text_of(said, "archive_id")) &&
+    return rp_json_object_size(said) == 4 && n > 0 && is_digest(text_of(said, "archive_id")) &&
            is_digest(text_of(said, "states")) &&
-           (strcmp(text_of(said, "weights"), "final") == 0 || json_integer_value(weights) > 0);
+           (strcmp(text_of(said, "weights"), "final") == 0 || rp_json_integer_value(weights) > 0);
 }
 
-static rp_status said_by(const json_t **out, const rp_archive *archive, rp_error *err)
+static rp_status said_by(const rp_json **out, const rp_archive *archive, rp_error *err)
 {
-    *out = json_object_get(rp_archive_manifest(archive)->run, "parent");
+    *out = rp_json_object_get(rp_archive_manifest(archive)->run, "parent");
     return !*out || well_formed(*out)
                ? RP_OK
                : rp_fail(err, RP_EFORMAT,
@@ -52,7 +53,7 @@ static rp_status said_by(const json_t **out, const rp_archive *archive, rp_error
                                           "tensors (names, ascending) and weights (\"final\" or a number of steps)");
 }
 
-static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_error *err)
+static rp_status compare_digest(const rp_json *said, const rp_digest *found, rp_error *err)
 {
     char hex[RP_DIGEST_HEX];
 
@@ -64,9 +65,9 @@ static rp_status compare_digest(const json_t *said, const rp_digest *found, rp_e
                          text_of(said, "states"), hex);
 }
 
-rp_status rp_api_parent_read(json_t **out, const rp_archive *archive, const rp_run *run, rp_error *err)
+rp_status rp_api_parent_read(rp_json **out, const rp_archive *archive, const rp_run *run, rp_error *err)
 {
-    const json_t *said, *names;
+    const rp_json *said, *names;
     size_t n, count, found = 0;
     const rp_named *state = rp_run_states(run, &n);
     rp_named *list = NULL;
@@ -76,13 +77,13 @@ rp_status rp_api_parent_read(json_t **out, const rp_archive *archive, const rp_r
     *out = NULL;
     if (status != RP_OK || !said)
         return status;
-    names = json_object_get(said, "tensors");
-    count = json_array_size(names);
+    names = rp_json_object_get(said, "tensors");
+    count = rp_json_array_size(names);
     list = rp_calloc(count, sizeof *list);
     if (!list)
         return rp_no_memory(err);
     for (size_t i = 0; i < count && status == RP_OK; i++) {
-        const char *name = json_string_value(json_array_get(names, i));
+        const char *name = rp_json_string_value(rp_json_array_get(names, i));
 
         for (size_t k = 0; k < n && found == i; k++)
             if (strcmp(state[k].name, name) == 0)
@@ -96,7 +97,7 @@ rp_status rp_api_parent_read(json_t **out, const rp_archive *archive, const rp_r
     if (status == RP_OK)
         status = compare_digest(said, &digest, err);
     if (status == RP_OK)
-        *out = json_incref((json_t *)said);
+        *out = rp_json_share((rp_json *)said);
     return status;
 }
 
@@ -132,11 +133,11 @@ static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp
     return load(out, parent, member, err);
 }
 
-static rp_status compare_named(rp_safetensor *list, const json_t *names, const rp_safetensors *child,
+static rp_status compare_named(rp_safetensor *list, const rp_json *names, const rp_safetensors *child,
                                const rp_safetensors *origin, const char *member, rp_error *err)
 {
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
+    for (size_t i = 0; i < rp_json_array_size(names); i++) {
+        const char *name = rp_json_string_value(rp_json_array_get(names, i));
         const rp_safetensor *a = rp_safetensors_find(child, name), *b = rp_safetensors_find(origin, name);
 
         if (!a || !b)
@@ -150,11 +151,11 @@ static rp_status compare_named(rp_safetensor *list, const json_t *names, const r
 }
 
 /* Those of the child's first states that it names: each the parent's, and together of the digest that it says. */
-static rp_status compare_states(const json_t *said, const rp_safetensors *child, const rp_safetensors *origin,
+static rp_status compare_states(const rp_json *said, const rp_safetensors *child, const rp_safetensors *origin,
                                 const char *member, rp_error *err)
 {
-    const json_t *names = json_object_get(said, "tensors");
-    size_t n = json_array_size(names);
+    const rp_json *names = rp_json_object_get(said, "tensors");
+    size_t n = rp_json_array_size(names);
     rp_safetensor *list = rp_calloc(n, sizeof *list);
     rp_digest digest;
     rp_status status = list ? compare_named(list, names, child, origin, member, err) : rp_no_memory(err);
@@ -169,7 +170,7 @@ static rp_status compare_states(const json_t *said, const rp_safetensors *child,
 
 rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
-    const json_t *said;
+    const rp_json *said;
     tensors init = {.file = NULL}, origin = {.file = NULL};
     char member[RP_MEMBER_NAME];
     rp_status status = said_by(&said, child, err);
@@ -183,8 +184,8 @@ rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent,
                        rp_archive_id(parent));
     status = load(&init, child, init_member, err);
     if (status == RP_OK)
-        status =
-            load_origin(&origin, member, parent, (uint64_t)json_integer_value(json_object_get(said, "weights")), err);
+        status = load_origin(&origin, member, parent,
+                             (uint64_t)rp_json_integer_value(rp_json_object_get(said, "weights")), err);
     if (status == RP_OK)
         status = compare_states(said, init.file, origin.file, member, err);
     tensors_free(&init);
@@ -200,11 +201,12 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Those of the first states that are the parent's, by name. */
-static rp_status describe(json_t **out, const rp_safetensors *init, const rp_safetensors *origin, const char *id,
+static rp_status describe(rp_json **out, const rp_safetensors *init, const rp_safetensors *origin, const char *id,
                           uint64_t checkpoint, rp_error *err)
 {
     rp_safetensor *taken = rp_calloc(init->count, sizeof *taken);
-    json_t *names = json_array(), *weights = checkpoint ? json_integer((json_int_t)checkpoint) : json_string("final");
+    rp_json *names = rp_json_array(),
+            *weights = checkpoint ? rp_json_integer((int64_t)checkpoint) : rp_json_string("final");
     char hex[RP_DIGEST_HEX] = "";
     rp_digest digest;
     size_t n = 0;
@@ -223,15 +225,16 @@ static rp_status describe(json_t **out, const rp_safetensors *init, const rp_saf
         status = rp_lineage_digest(&digest, taken, n, err);
     }
     for (size_t i = 0; i < n && status == RP_OK; i++)
-        if (json_array_append_new(names, json_string(taken[i].name)) != 0)
+        if (rp_json_array_append_new(names, rp_json_string(taken[i].name)) != 0)
             status = rp_no_memory(err);
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
-        *out = json_pack("{s:s, s:s, s:O, s:O}", "archive_id", id, "states", hex, "tensors", names, "weights", weights);
+        *out =
+            rp_json_pack("{s:s, s:s, s:O, s:O}", "archive_id", id, "states", hex, "tensors", names, "weights", weights);
         status = *out ? RP_OK : rp_no_memory(err);
     }
-    json_decref(names);
-    json_decref(weights);
+    rp_json_free(names);
+    rp_json_free(weights);
     rp_free(taken);
     return status;
 }
@@ -242,7 +245,7 @@ rp_status rp_recorder_set_parent(rp_recorder *r, const char *path, uint64_t chec
     rp_safetensors *init = NULL;
     tensors origin = {.file = NULL};
     char member[RP_MEMBER_NAME];
-    json_t *made = NULL;
+    rp_json *made = NULL;
     rp_status status;
 
     if (!r->keep_feeds || rp_recorder_steps(r) > 0 || r->failed)
@@ -256,7 +259,7 @@ rp_status rp_recorder_set_parent(rp_recorder *r, const char *path, uint64_t chec
     if (status == RP_OK)
         status = describe(&made, init, origin.file, rp_archive_id(parent), checkpoint, err);
     if (status == RP_OK) {
-        json_decref(r->parent);
+        rp_json_free(r->parent);
         r->parent = made;
     } else {
         status = rp_fail_at(err, status, "%s", path);

@@ -21,9 +21,9 @@
 #endif
 
 /* Sets a key and remembers failure, so that building a tree is checked once. */
-static void set(json_t *object, const char *key, json_t *value, int *failed)
+static void set(rp_json *object, const char *key, rp_json *value, int *failed)
 {
-    *failed |= json_object_set_new(object, key, value);
+    *failed |= rp_json_object_set_new(object, key, value);
 }
 
 /* The processor's name on Linux x86; other kernels do not say. */
@@ -49,18 +49,18 @@ static void cpu_name(char *out, size_t size)
             *out = '?';
 }
 
-static json_t *describe_pins(bool *healthy, int *failed)
+static rp_json *describe_pins(bool *healthy, int *failed)
 {
     size_t count;
     const rp_pin *pin = rp_pins(&count);
-    json_t *list = json_object();
+    rp_json *list = rp_json_object();
 
     for (size_t i = 0; i < count; i++) {
-        json_t *row = json_object();
+        rp_json *row = rp_json_object();
 
-        set(row, "built", json_string(pin[i].built), failed);
-        set(row, "loaded", json_string(pin[i].loaded), failed);
-        set(row, "match", json_boolean(pin[i].match), failed);
+        set(row, "built", rp_json_string(pin[i].built), failed);
+        set(row, "loaded", rp_json_string(pin[i].loaded), failed);
+        set(row, "match", rp_json_boolean(pin[i].match), failed);
         set(list, pin[i].name, row, failed);
         *healthy = *healthy && pin[i].match;
     }
@@ -68,7 +68,7 @@ static json_t *describe_pins(bool *healthy, int *failed)
 }
 
 /* conformance: NULL checks no level, "all" every one, over all processors; else the one named. */
-static rp_status describe_levels(json_t **out, const char *conformance, bool *healthy, int *failed, rp_error *err)
+static rp_status describe_levels(rp_json **out, const char *conformance, bool *healthy, int *failed, rp_error *err)
 {
     const char *const *name;
     size_t count = rp_kernel_levels(&name), n = 0;
@@ -82,27 +82,28 @@ static rp_status describe_levels(json_t **out, const char *conformance, bool *he
     status = n ? rp_conformance_run_many(result, n, all ? rp_processors(8) : 1, err) : RP_OK;
     if (status != RP_OK)
         return status;
-    *out = json_object();
+    *out = rp_json_object();
     for (size_t i = 0, k = 0; i < count; i++) {
         char text[64];
 
         if (k == n || strcmp(result[k].level, name[i]) != 0) {
-            set(*out, name[i], json_string("not checked"), failed);
+            set(*out, name[i], rp_json_string("not checked"), failed);
             continue;
         }
         if (result[k].status == RP_OK)
             (void)snprintf(text, sizeof text, "conforms (%zu vectors)", result[k].checked);
-        set(*out, name[i], json_string(result[k].status == RP_OK ? text : result[k].error.text), failed);
+        set(*out, name[i], rp_json_string(result[k].status == RP_OK ? text : result[k].error.text), failed);
         *healthy = *healthy && result[k].status == RP_OK;
         k++;
     }
     return RP_OK;
 }
 
-rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy, rp_error *err)
+rp_status rp_host_describe(rp_json **out, const char *conformance, bool *healthy, rp_error *err)
 {
-    json_t *host = json_object(), *levels = NULL;
+    rp_json *host = rp_json_object(), *levels = NULL;
     struct utsname system;
+    char kernel[sizeof system.sysname + sizeof system.release];
     const rp_kernel_table *table;
     char cpu[128], environment[128];
     bool fine = true, repaired = false;
@@ -112,21 +113,22 @@ rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy,
 
     *out = NULL;
     if (status != RP_OK) {
-        json_decref(host);
+        rp_json_free(host);
         return status;
     }
     rp_fpenv_describe(environment, sizeof environment);
     cpu_name(cpu, sizeof cpu);
-    set(host, "library", json_string(RP_VERSION), &failed);
-    set(host, "contract", json_integer(RP_CONTRACT_VERSION), &failed);
-    set(host, "format", json_integer(RP_ARCHIVE_FORMAT), &failed);
-    set(host, "cpu", json_string(cpu), &failed);
+    set(host, "library", rp_json_string(RP_VERSION), &failed);
+    set(host, "contract", rp_json_integer(RP_CONTRACT_VERSION), &failed);
+    set(host, "format", rp_json_integer(RP_ARCHIVE_FORMAT), &failed);
+    set(host, "cpu", rp_json_string(cpu), &failed);
     if (uname(&system) == 0) {
-        set(host, "system", json_sprintf("%s %s", system.sysname, system.release), &failed);
-        set(host, "machine", json_string(system.machine), &failed);
+        (void)snprintf(kernel, sizeof kernel, "%s %s", system.sysname, system.release);
+        set(host, "system", rp_json_string(kernel), &failed);
+        set(host, "machine", rp_json_string(system.machine), &failed);
     }
-    set(host, "floating_point", json_string(environment), &failed);
-    set(host, "floating_point_repaired", json_boolean(repaired), &failed);
+    set(host, "floating_point", rp_json_string(environment), &failed);
+    set(host, "floating_point_repaired", rp_json_boolean(repaired), &failed);
     set(host, "libraries", describe_pins(&fine, &failed), &failed);
     status = describe_levels(&levels, conformance, &fine, &failed, err);
     rp_fpenv_leave(&saved);
@@ -135,11 +137,11 @@ rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy,
         status = rp_kernel_table_get(&table, NULL, err);
     }
     if (status == RP_OK)
-        set(host, "level", json_string(table->level), &failed);
+        set(host, "level", rp_json_string(table->level), &failed);
     if (status == RP_OK && failed)
         status = rp_no_memory(err);
     if (status != RP_OK)
-        json_decref(host);
+        rp_json_free(host);
     else
         *out = host;
     if (healthy)
@@ -155,10 +157,10 @@ static void utc(char *out, size_t size, time_t at)
         (void)snprintf(out, size, "unknown");
 }
 
-rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint64_t resumes, rp_error *err)
+rp_status rp_provenance_make(rp_json **out, const rp_run *run, double took, uint64_t resumes, rp_error *err)
 {
-    json_t *host, *predicate = json_object(), *build = json_object(), *details = json_object();
-    json_t *builder = json_object(), *metadata = json_object(), *parameters = json_object(), *internal;
+    rp_json *host, *predicate = rp_json_object(), *build = rp_json_object(), *details = rp_json_object();
+    rp_json *builder = rp_json_object(), *metadata = rp_json_object(), *parameters = rp_json_object(), *internal;
     char started[32], finished[32];
     time_t now = time(NULL);
     int failed = !predicate || !build || !details || !builder || !metadata || !parameters;
@@ -166,38 +168,38 @@ rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint6
     rp_status status = rp_host_describe(&host, rp_run_level(run), &healthy, err);
 
     if (status == RP_OK)
-        set(host, "healthy", json_boolean(healthy), &failed);
+        set(host, "healthy", rp_json_boolean(healthy), &failed);
     utc(started, sizeof started, now - (time_t)took);
     utc(finished, sizeof finished, now);
-    set(parameters, "recipe", json_string(RP_RECIPE_MEMBER), &failed);
-    set(build, "buildType", json_string("https://reprise.invalid/run/v1"), &failed);
+    set(parameters, "recipe", rp_json_string(RP_RECIPE_MEMBER), &failed);
+    set(build, "buildType", rp_json_string("https://reprise.invalid/run/v1"), &failed);
     set(build, "externalParameters", parameters, &failed);
-    internal = json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads", (int)rp_run_threads(run),
-                         "floating_point_repaired", (int)rp_run_fpenv_repaired(run));
+    internal = rp_json_pack("{s:s,s:i,s:b}", "level", rp_run_level(run), "threads", (int)rp_run_threads(run),
+                            "floating_point_repaired", (int)rp_run_fpenv_repaired(run));
     if (resumes)
-        set(internal, "resumes", json_integer((json_int_t)resumes), &failed);
+        set(internal, "resumes", rp_json_integer((int64_t)resumes), &failed);
     set(build, "internalParameters", internal, &failed);
-    set(builder, "id", json_string("https://reprise.invalid/builder/local"), &failed);
-    set(builder, "version", json_pack("{s:s}", "reprise", RP_VERSION), &failed);
-    set(metadata, "startedOn", json_string(started), &failed);
-    set(metadata, "finishedOn", json_string(finished), &failed);
+    set(builder, "id", rp_json_string("https://reprise.invalid/builder/local"), &failed);
+    set(builder, "version", rp_json_pack("{s:s}", "reprise", RP_VERSION), &failed);
+    set(metadata, "startedOn", rp_json_string(started), &failed);
+    set(metadata, "finishedOn", rp_json_string(finished), &failed);
     set(details, "builder", builder, &failed);
     set(details, "metadata", metadata, &failed);
     if (status == RP_OK)
-        set(details, "byproducts", json_pack("[{s:s,s:o}]", "name", "host", "annotations", host), &failed);
+        set(details, "byproducts", rp_json_pack("[{s:s,s:o}]", "name", "host", "annotations", host), &failed);
     set(predicate, "buildDefinition", build, &failed);
     set(predicate, "runDetails", details, &failed);
     if (status == RP_OK && failed)
         status = rp_no_memory(err);
     if (status != RP_OK)
-        json_decref(predicate);
+        rp_json_free(predicate);
     *out = status == RP_OK ? predicate : NULL;
     return status;
 }
 
 rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
 {
-    json_t *host;
+    rp_json *host;
     rp_buffer text = {0};
     rp_status status = rp_host_describe(&host, "all", healthy, err);
 
@@ -205,7 +207,7 @@ rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
     if (status != RP_OK)
         return status;
     status = rp_json_write(host, &text, err);
-    json_decref(host);
+    rp_json_free(host);
     rp_buffer_u8(&text, 0);
     if (status == RP_OK)
         status = rp_buffer_status(&text, err);

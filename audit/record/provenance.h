@@ -10,9 +10,9 @@
 /* Host, CPU, floating-point environment, pins, levels. conformance: run the vectors of that level of this host, of
  * every level for "all", of none for NULL (a level takes about a quarter of a second). *healthy (may be NULL): all pins
  * match and all vectors agree. */
-rp_status rp_host_describe(json_t **out, const char *conformance, bool *healthy, rp_error *err);
+rp_status rp_host_describe(rp_json **out, const char *conformance, bool *healthy, rp_error *err);
 /* The predicate of signatures/run.dsse.json: SLSA provenance v1. took: seconds since the run began.
  * resumes: how often it went on after an interruption; said only then. */
-rp_status rp_provenance_make(json_t **out, const rp_run *run, double took, uint64_t resumes, rp_error *err);
+rp_status rp_provenance_make(rp_json **out, const rp_run *run, double took, uint64_t resumes, rp_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "audit/archive/safetensors.h"
-#include "base/json_memory.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
@@ -365,7 +365,7 @@ void rp_recorder_free(rp_recorder *r)
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
-    json_decref(r->parent);
+    rp_json_free(r->parent);
     if (r->own_checkpoints)
         rp_archive_writer_free(r->checkpoints);
     rp_free(r);

@@ -46,7 +46,7 @@ rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, 
 /* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
 rp_status rp_recorder_add_members(rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root, rp_error *err);
 /* The keys of the manifest's run object that the recorder knows. */
-rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, json_t *run, rp_error *err);
+rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, rp_json *run, rp_error *err);
 /* From now on, records are compared but for their digests of the states, which are not those of the run. */
 void rp_recorder_forget_states(rp_recorder *recorder);
 /* The digest of all present states. */

@@ -99,31 +99,31 @@ rp_status rp_recorder_final_state(const rp_recorder *r, rp_digest *out, rp_error
     return rp_named_tensors_digest(out, state, n, rp_device_pool(rp_run_device(r->run)), err);
 }
 
-static int set_digest(json_t *run, const char *key, const rp_digest *digest)
+static int set_digest(rp_json *run, const char *key, const rp_digest *digest)
 {
     char hex[RP_DIGEST_HEX];
 
     rp_digest_hex(hex, digest);
-    return json_object_set_new(run, key, json_string(hex));
+    return rp_json_object_set_new(run, key, rp_json_string(hex));
 }
 
-rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, json_t *run, rp_error *err)
+rp_status rp_recorder_describe(const rp_recorder *r, const rp_digest *root, rp_json *run, rp_error *err)
 {
     int failed = set_digest(run, "journal_root", root);
     rp_digest final;
     rp_status status = RP_OK;
 
-    failed |= json_object_set_new(run, "steps", json_integer((json_int_t)rp_recorder_steps(r)));
+    failed |= rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)rp_recorder_steps(r)));
     if (r->checkpoint_period && r->checkpoint_period < rp_recorder_steps(r))
-        failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)r->checkpoint_period));
+        failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)r->checkpoint_period));
     if (r->parent)
-        failed |= json_object_set(run, "parent", r->parent);
+        failed |= rp_json_object_set(run, "parent", r->parent);
     if (r->rolling) {
         status = rp_recorder_final_state(r, &final, err);
         if (status != RP_OK)
             return status;
         failed |= set_digest(run, "final_state", &final);
-        failed |= json_object_set_new(run, "state_period", json_integer((json_int_t)rp_rolling_period(r->rolling)));
+        failed |= rp_json_object_set_new(run, "state_period", rp_json_integer((int64_t)rp_rolling_period(r->rolling)));
     }
     return failed ? rp_no_memory(err) : RP_OK;
 }

@@ -4,13 +4,13 @@
 #ifndef AUDIT_RECORD_RECORDER_PRIVATE_H
 #define AUDIT_RECORD_RECORDER_PRIVATE_H
 
-#include <jansson.h>
 #include <time.h>
 
 #include "audit/record/async_digest.h"
 #include "audit/record/recorder.h"
 #include "audit/record/rolling.h"
 #include "audit/archive/withheld.h"
+#include "base/json.h"
 
 typedef struct recorded_program {
     rp_buffer text;
@@ -63,7 +63,7 @@ struct rp_recorder {
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
     rp_beside *beside;       /* made when it is first needed */
     pending_step pending;
-    json_t *parent;   /* of the manifest's run object; NULL: none */
+    rp_json *parent;  /* of the manifest's run object; NULL: none */
     uint64_t resumes; /* 1: it goes on from an archive */
     uint64_t nanoseconds;
 };

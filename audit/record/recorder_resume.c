@@ -17,9 +17,9 @@ static rp_status another(const char *what, rp_error *err)
 
 static bool same_parent(const rp_recorder *r, const rp_archive *archive)
 {
-    const json_t *said = json_object_get(rp_archive_manifest(archive)->run, "parent");
+    const rp_json *said = rp_json_object_get(rp_archive_manifest(archive)->run, "parent");
 
-    return r->parent && said ? json_equal(said, r->parent) : !r->parent && !said;
+    return r->parent && said ? rp_json_equal(said, r->parent) : !r->parent && !said;
 }
 
 /* The same first states, data and ways of recording. */

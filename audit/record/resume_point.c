@@ -16,26 +16,26 @@
 enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28, HEADER_MEMORY = 1 << 28 };
 static const char magic[MAGIC + 1] = "RPRESUM1";
 
-static json_t *piece_json(const rp_bytes *piece, const rp_digest *digest)
+static rp_json *piece_json(const rp_bytes *piece, const rp_digest *digest)
 {
     char hex[RP_DIGEST_HEX];
 
     rp_digest_hex(hex, digest);
-    return json_pack("{s:s,s:I}", "sha256", hex, "size", (json_int_t)piece->size);
+    return rp_json_pack("{s:s,s:I}", "sha256", hex, "size", (int64_t)piece->size);
 }
 
-static json_t *members_json(const rp_resume_point *p)
+static rp_json *members_json(const rp_resume_point *p)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
     char hex[RP_DIGEST_HEX];
 
     for (size_t i = 0; list && i < p->members; i++) {
         const rp_member *m = &p->member[i];
 
         rp_digest_hex(hex, &m->digest);
-        if (json_array_append_new(list, json_pack("{s:I,s:s,s:s,s:I}", "offset", (json_int_t)m->offset, "path", m->name,
-                                                  "sha256", hex, "size", (json_int_t)m->size)) != 0) {
-            json_decref(list);
+        if (rp_json_array_append_new(list, rp_json_pack("{s:I,s:s,s:s,s:I}", "offset", (int64_t)m->offset, "path",
+                                                        m->name, "sha256", hex, "size", (int64_t)m->size)) != 0) {
+            rp_json_free(list);
             return NULL;
         }
     }
@@ -47,23 +47,23 @@ static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_
                              const rp_bytes *piece, const rp_digest *digest, size_t pieces, rp_error *err)
 {
     char recipe[RP_DIGEST_HEX], data[RP_DIGEST_HEX];
-    json_t *list = json_array(), *members = members_json(p), *header;
+    rp_json *list = rp_json_array(), *members = members_json(p), *header;
     int failed = !list || !members;
     rp_status status;
 
     for (size_t i = 0; i < pieces && !failed; i++)
-        failed |= json_array_append_new(list, piece_json(&piece[i], &digest[i]));
+        failed |= rp_json_array_append_new(list, piece_json(&piece[i], &digest[i]));
     rp_digest_hex(recipe, &identity->recipe);
     rp_digest_hex(data, &identity->data);
     header = failed ? NULL
-                    : json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION,
-                                "data", data, "library", RP_VERSION, "members", members, "pieces", list, "recipe",
-                                recipe, "resumes", (json_int_t)p->resumes, "spooled", (json_int_t)p->spooled, "started",
-                                (json_int_t)p->started, "step", (json_int_t)p->step);
-    json_decref(members);
-    json_decref(list);
+                    : rp_json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION,
+                                   "data", data, "library", RP_VERSION, "members", members, "pieces", list, "recipe",
+                                   recipe, "resumes", (int64_t)p->resumes, "spooled", (int64_t)p->spooled, "started",
+                                   (int64_t)p->started, "step", (int64_t)p->step);
+    rp_json_free(members);
+    rp_json_free(list);
     status = header ? rp_json_write(header, out, err) : rp_no_memory(err);
-    json_decref(header);
+    rp_json_free(header);
     return status;
 }
 
@@ -129,32 +129,32 @@ static rp_status another(const char *path, const char *what, rp_error *err)
                    path, what);
 }
 
-static bool get_number(const json_t *object, const char *key, uint64_t *out)
+static bool get_number(const rp_json *object, const char *key, uint64_t *out)
 {
-    const json_t *value = json_object_get(object, key);
+    const rp_json *value = rp_json_object_get(object, key);
 
-    *out = (uint64_t)json_integer_value(value);
-    return json_is_integer(value) && json_integer_value(value) >= 0;
+    *out = (uint64_t)rp_json_integer_value(value);
+    return rp_json_is_integer(value) && rp_json_integer_value(value) >= 0;
 }
 
-static bool get_digest(const json_t *object, const char *key, rp_digest *out)
+static bool get_digest(const rp_json *object, const char *key, rp_digest *out)
 {
-    const char *hex = json_string_value(json_object_get(object, key));
+    const char *hex = rp_json_string_value(rp_json_object_get(object, key));
 
     return hex && rp_unhex(out->bytes, RP_DIGEST_SIZE, hex);
 }
 
-static rp_status read_members(rp_resume_point *p, const json_t *list, const char *path, rp_error *err)
+static rp_status read_members(rp_resume_point *p, const rp_json *list, const char *path, rp_error *err)
 {
-    p->members = json_array_size(list);
+    p->members = rp_json_array_size(list);
     if (p->members > RP_MEMBER_LIMIT)
         return damaged(path, "its list of members", err);
     p->member = rp_calloc(p->members ? p->members : 1, sizeof *p->member);
     if (!p->member)
         return rp_no_memory(err);
     for (size_t i = 0; i < p->members; i++) {
-        const json_t *row = json_array_get(list, i);
-        const char *name = json_string_value(json_object_get(row, "path"));
+        const rp_json *row = rp_json_array_get(list, i);
+        const char *name = rp_json_string_value(rp_json_object_get(row, "path"));
         rp_member *m = &p->member[i];
 
         if (!name || !rp_member_name_valid(name) || !get_number(row, "offset", &m->offset) ||
@@ -166,9 +166,9 @@ static rp_status read_members(rp_resume_point *p, const json_t *list, const char
 }
 
 /* The pieces fill the rest of the file, each with its digest. */
-static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, const char *path, rp_error *err)
+static rp_status read_pieces(rp_resume_point *p, const rp_json *list, size_t at, const char *path, rp_error *err)
 {
-    size_t pieces = json_array_size(list);
+    size_t pieces = rp_json_array_size(list);
 
     if (pieces < 2)
         return damaged(path, "its list of pieces", err);
@@ -177,7 +177,7 @@ static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, 
     if (!p->program)
         return rp_no_memory(err);
     for (size_t i = 0; i < pieces; i++) {
-        const json_t *row = json_array_get(list, i);
+        const rp_json *row = rp_json_array_get(list, i);
         rp_digest expected, found;
         uint64_t size;
         rp_status status;
@@ -198,10 +198,10 @@ static rp_status read_pieces(rp_resume_point *p, const json_t *list, size_t at, 
 }
 
 /* All that the header says but the pieces. */
-static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_resume_identity *identity,
+static rp_status read_header(rp_resume_point *p, const rp_json *header, const rp_resume_identity *identity,
                              const char *path, rp_error *err)
 {
-    const char *library = json_string_value(json_object_get(header, "library"));
+    const char *library = rp_json_string_value(rp_json_object_get(header, "library"));
     rp_digest recipe, data;
     uint64_t started, contract;
 
@@ -217,12 +217,12 @@ static rp_status read_header(rp_resume_point *p, const json_t *header, const rp_
     if (!rp_digest_equal(&data, &identity->data))
         return another(path, "other data", err);
     p->started = (int64_t)started;
-    return read_members(p, json_object_get(header, "members"), path, err);
+    return read_members(p, rp_json_object_get(header, "members"), path, err);
 }
 
 /* The header lists every member so far, so it may be as long as a manifest. */
-static rp_status parse_header(json_t **header, rp_resume_point *p, const rp_resume_identity *identity, const void *text,
-                              size_t size, const char *path, rp_error *err)
+static rp_status parse_header(rp_json **header, rp_resume_point *p, const rp_resume_identity *identity,
+                              const void *text, size_t size, const char *path, rp_error *err)
 {
     rp_status status = rp_json_parse_within(header, text, size, HEADER_MEMORY, true, path, err);
 
@@ -236,7 +236,7 @@ static rp_status parse_header(json_t **header, rp_resume_point *p, const rp_resu
 static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
 {
     rp_digest expected, found;
-    json_t *header = NULL;
+    rp_json *header = NULL;
     uint64_t size;
     rp_status status;
 
@@ -253,11 +253,11 @@ static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identi
         return damaged(path, "the header's digest differs", err);
     status = parse_header(&header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
     if (status == RP_OK)
-        status = read_pieces(p, json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
+        status = read_pieces(p, rp_json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
     if (status == RP_OK &&
         (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
         status = damaged(path, "its journal", err);
-    json_decref(header);
+    rp_json_free(header);
     return status;
 }
 
@@ -281,14 +281,14 @@ static rp_status check_header(const rp_resume_point *p, const rp_resume_identity
                               const char *path, rp_error *err)
 {
     rp_resume_point again = {0};
-    json_t *header = NULL;
+    rp_json *header = NULL;
     rp_status status = parse_header(&header, &again, identity, text->data, text->size, path, err);
 
     if (status == RP_OK && (text->size > HEADER_MAX || again.step != p->step || again.members != p->members))
         status = damaged(path, "its header", err);
     if (status == RP_EHASH)
         status = rp_fail(err, RP_EUNSUPPORTED, "%s: could not be read again: too many members or programs", path);
-    json_decref(header);
+    rp_json_free(header);
     rp_resume_point_free(&again);
     return status;
 }

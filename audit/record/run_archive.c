@@ -19,7 +19,7 @@ double rp_compose_seconds(void)
 rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err)
 {
     rp_digest root;
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_status status = run ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK)
@@ -30,7 +30,7 @@ rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archiv
         status = rp_recorder_describe(recorder, &root, run, err);
     if (status == RP_OK)
         status = rp_archive_writer_finish(writer, rp_driver_kind(driver), run, err);
-    json_decref(run);
+    rp_json_free(run);
     return status;
 }
 

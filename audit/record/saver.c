@@ -17,12 +17,13 @@ static void note(rp_saver *s, const char *text)
 /* Where the table lay is circumstance here too. */
 static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_buffer *csv, rp_error *err)
 {
-    json_t *json = json_deep_copy(recipe->json);
+    rp_json *json = rp_json_deep_copy(recipe->json);
     rp_buffer text = {0};
     rp_status status;
 
-    if (!json || json_object_set_new(json_object_get(json, "data"), "csv", json_string(RP_TABLE_MEMBER)) != 0) {
-        json_decref(json);
+    if (!json ||
+        rp_json_object_set_new(rp_json_object_get(json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) != 0) {
+        rp_json_free(json);
         return rp_no_memory(err);
     }
     status = rp_json_write(json, &text, err);
@@ -31,7 +32,7 @@ static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, c
     if (status == RP_OK)
         status = rp_sha256(&out->data, csv->data, csv->size, err);
     rp_buffer_free(&text);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 

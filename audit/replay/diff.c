@@ -152,7 +152,7 @@ static void compare_members(const side *s, const side *other, bool other_only, r
     }
 }
 
-static void put_value(rp_buffer *out, const json_t *value)
+static void put_value(rp_buffer *out, const rp_json *value)
 {
     if (value)
         (void)rp_json_write(value, out, NULL);
@@ -161,24 +161,24 @@ static void put_value(rp_buffer *out, const json_t *value)
 }
 
 /* Recipe keys whose values differ, as dotted paths. */
-static void compare_json(const char *path, const json_t *a, const json_t *b, rp_buffer *out)
+static void compare_json(const char *path, const rp_json *a, const rp_json *b, rp_buffer *out)
 {
     const char *key;
-    json_t *item;
+    rp_json *item;
     char deeper[200];
 
-    if (json_is_object(a) && json_is_object(b)) {
-        json_object_foreach ((json_t *)a, key, item) {
+    if (rp_json_is_object(a) && rp_json_is_object(b)) {
+        rp_json_object_foreach ((rp_json *)a, key, item) {
             (void)snprintf(deeper, sizeof deeper, "%.150s%s%.40s", path, *path ? "." : "", key);
-            compare_json(deeper, item, json_object_get(b, key), out);
+            compare_json(deeper, item, rp_json_object_get(b, key), out);
         }
-        json_object_foreach ((json_t *)b, key, item) {
-            if (!json_object_get(a, key)) {
+        rp_json_object_foreach ((rp_json *)b, key, item) {
+            if (!rp_json_object_get(a, key)) {
                 (void)snprintf(deeper, sizeof deeper, "%.150s%s%.40s", path, *path ? "." : "", key);
                 compare_json(deeper, NULL, item, out);
             }
         }
-    } else if (!a || !b || !json_equal(a, b)) {
+    } else if (!a || !b || !rp_json_equal(a, b)) {
         rp_buffer_printf(out, "recipe    %s: A ", path);
         put_value(out, a);
         rp_buffer_text(out, ", B ");
@@ -189,15 +189,15 @@ static void compare_json(const char *path, const json_t *a, const json_t *b, rp_
 
 static rp_status compare_recipes(const side *a, const side *b, rp_buffer *out, rp_error *err)
 {
-    json_t *x = NULL, *y = NULL;
+    rp_json *x = NULL, *y = NULL;
     rp_status status = rp_archive_read_json(a->archive, RP_RECIPE_MEMBER, &x, err);
 
     if (status == RP_OK)
         status = rp_archive_read_json(b->archive, RP_RECIPE_MEMBER, &y, err);
     if (status == RP_OK)
         compare_json("", x, y, out);
-    json_decref(x);
-    json_decref(y);
+    rp_json_free(x);
+    rp_json_free(y);
     return status;
 }
 

@@ -222,7 +222,7 @@ static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_
 
 static const char *final_state(const side *s)
 {
-    const char *text = json_string_value(json_object_get(rp_archive_manifest(s->archive)->run, "final_state"));
+    const char *text = rp_json_string_value(rp_json_object_get(rp_archive_manifest(s->archive)->run, "final_state"));
 
     return text ? text : "";
 }

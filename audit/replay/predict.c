@@ -32,7 +32,7 @@ static void scorer_free(scorer *s)
 
 static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
 {
-    json_t *recipe = NULL, *schema = NULL;
+    rp_json *recipe = NULL, *schema = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &recipe, err);
 
     if (status == RP_OK)
@@ -43,8 +43,8 @@ static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
         status = rp_schema_from_json(&s->schema, schema, RP_SCHEMA_MEMBER, err);
     if (status == RP_OK)
         status = rp_model_init(&s->model, s->recipe, s->schema->features, s->schema->classes, err);
-    json_decref(recipe);
-    json_decref(schema);
+    rp_json_free(recipe);
+    rp_json_free(schema);
     return status;
 }
 

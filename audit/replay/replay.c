@@ -29,7 +29,7 @@ static void begin(const rp_job_options *options, const rp_driver *driver, const 
 rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,
                                 rp_error *err)
 {
-    const char *recorded = json_string_value(json_object_get(rp_archive_manifest(archive)->run, "final_state"));
+    const char *recorded = rp_json_string_value(rp_json_object_get(rp_archive_manifest(archive)->run, "final_state"));
     char found[RP_DIGEST_HEX];
     rp_digest digest;
     rp_status status;
@@ -187,8 +187,8 @@ static rp_status replay_all(const rp_archive *archive, const rp_job_options *opt
 /* The manifest's words on the journal must be the journal's, since records are what a part is compared with. */
 static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_error *err)
 {
-    const json_t *run = rp_archive_manifest(archive)->run;
-    const char *recorded = json_string_value(json_object_get(run, "journal_root"));
+    const rp_json *run = rp_archive_manifest(archive)->run;
+    const char *recorded = rp_json_string_value(rp_json_object_get(run, "journal_root"));
     rp_buffer journal = {0};
     char found[RP_DIGEST_HEX];
     rp_digest root;
@@ -197,10 +197,10 @@ static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_err
     if (status == RP_OK && journal.size % RP_RECORD_SIZE != 0)
         status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
     if (status == RP_OK && (journal.size / RP_RECORD_SIZE != total ||
-                            json_integer_value(json_object_get(run, "steps")) != (json_int_t)total))
+                            rp_json_integer_value(rp_json_object_get(run, "steps")) != (int64_t)total))
         status = rp_fail(err, RP_EBITS, RP_JOURNAL_MEMBER ": %zu records, manifest %lld, but the run has %llu steps",
-                         journal.size / RP_RECORD_SIZE, (long long)json_integer_value(json_object_get(run, "steps")),
-                         (unsigned long long)total);
+                         journal.size / RP_RECORD_SIZE,
+                         (long long)rp_json_integer_value(rp_json_object_get(run, "steps")), (unsigned long long)total);
     if (status == RP_OK)
         status = rp_merkle_records(&root, journal.data, RP_RECORD_SIZE, (size_t)total, err);
     rp_buffer_free(&journal);
@@ -276,7 +276,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     const bool ended =
         part->chosen[part->n_chosen - 1] + 1 == part->segments.count && part->end == part->segments.total;
     rp_archive_writer *writer = NULL;
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_status status = run ? rp_archive_writer_digests(&writer, err) : rp_no_memory(err);
 
     *compared = 0;
@@ -301,7 +301,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     if (status == RP_OK)
         status = rp_replay_compare_rest(part->archive, driver, writer, run, err);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     return status;
 }
 

@@ -16,6 +16,6 @@ rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *reco
  * must be what a recorder leaves at its place. run gets the recorder's keys. Errors: RP_EBITS names the member or key.
  */
 rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
-                                 json_t *run, rp_error *err);
+                                 rp_json *run, rp_error *err);
 
 #endif

@@ -69,34 +69,34 @@ static rp_status compare_names(const rp_archive *archive, const rp_driver *drive
 
 /* run: what the driver makes of the manifest's object; the recorder's keys are put to it. journal_root and final_state
  * are compared where the journal and the last states are. */
-static rp_status compare_run(const rp_archive *archive, const rp_driver *driver, json_t *run, rp_error *err)
+static rp_status compare_run(const rp_archive *archive, const rp_driver *driver, rp_json *run, rp_error *err)
 {
     const uint64_t total = rp_driver_total(driver), every = rp_driver_checkpoint_period(driver);
     const uint64_t states = rp_driver_state_period(driver);
-    json_t *recorded = rp_archive_manifest(archive)->run;
+    rp_json *recorded = rp_archive_manifest(archive)->run;
     const char *key;
-    json_t *value;
-    int failed = json_object_set_new(run, "steps", json_integer((json_int_t)total)) |
-                 json_object_set(run, "journal_root", json_object_get(recorded, "journal_root"));
+    rp_json *value;
+    int failed = rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)total)) |
+                 rp_json_object_set(run, "journal_root", rp_json_object_get(recorded, "journal_root"));
 
     if (every && every < total)
-        failed |= json_object_set_new(run, "checkpoint_every", json_integer((json_int_t)every));
+        failed |= rp_json_object_set_new(run, "checkpoint_every", rp_json_integer((int64_t)every));
     if (states != 1)
-        failed |= json_object_set_new(run, "state_period", json_integer((json_int_t)states)) |
-                  json_object_set(run, "final_state", json_object_get(recorded, "final_state"));
+        failed |= rp_json_object_set_new(run, "state_period", rp_json_integer((int64_t)states)) |
+                  rp_json_object_set(run, "final_state", rp_json_object_get(recorded, "final_state"));
     if (failed)
         return rp_no_memory(err);
-    json_object_foreach (run, key, value)
-        if (!json_equal(json_object_get(recorded, key), value))
+    rp_json_object_foreach (run, key, value)
+        if (!rp_json_equal(rp_json_object_get(recorded, key), value))
             return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s is not what the replay makes", key);
-    json_object_foreach (recorded, key, value)
-        if (!json_object_get(run, key))
+    rp_json_object_foreach (recorded, key, value)
+        if (!rp_json_object_get(run, key))
             return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s: in the archive, but not made by the replay", key);
     return RP_OK;
 }
 
 rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *driver, const rp_archive_writer *writer,
-                                 json_t *run, rp_error *err)
+                                 rp_json *run, rp_error *err)
 {
     rp_status status = compare_names(archive, driver, writer, err);
 

@@ -27,7 +27,7 @@ static rp_status settle(rp_status status, rp_error *problem, rp_error *err)
 
 static rp_status read_recipe(rp_report_view *r, rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_error *problem = &r->problem.recipe;
     rp_status status;
 
@@ -36,13 +36,13 @@ static rp_status read_recipe(rp_report_view *r, rp_error *err)
     status = rp_archive_read_json(r->archive, RP_RECIPE_MEMBER, &json, problem);
     if (status == RP_OK)
         status = rp_recipe_from_json(&r->recipe, json, RP_RECIPE_MEMBER, problem);
-    json_decref(json);
+    rp_json_free(json);
     return settle(status, problem, err);
 }
 
 static rp_status read_schema(rp_report_view *r, rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_error *problem = &r->problem.schema;
     rp_status status;
 
@@ -51,7 +51,7 @@ static rp_status read_schema(rp_report_view *r, rp_error *err)
     status = rp_archive_read_json(r->archive, RP_SCHEMA_MEMBER, &json, problem);
     if (status == RP_OK)
         status = rp_schema_from_json(&r->schema, json, RP_SCHEMA_MEMBER, problem);
-    json_decref(json);
+    rp_json_free(json);
     return settle(status, problem, err);
 }
 
@@ -115,7 +115,8 @@ static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
 static rp_status read_journal(rp_report_view *r, rp_error *err)
 {
     rp_buffer bytes = {0};
-    json_int_t training = json_integer_value(json_object_get(rp_archive_manifest(r->archive)->run, "training_steps"));
+    int64_t training =
+        rp_json_integer_value(rp_json_object_get(rp_archive_manifest(r->archive)->run, "training_steps"));
     rp_status status;
 
     if (!rp_archive_find(r->archive, RP_JOURNAL_MEMBER))
@@ -177,7 +178,7 @@ static void clear(rp_report_view *r)
     rp_recipe_free(r->recipe);
     rp_schema_free(r->schema);
     rp_free(r->model);
-    json_decref(r->metrics);
+    rp_json_free(r->metrics);
     rp_free(r->loss);
     rp_free(r->program);
     rp_free(r);

@@ -30,7 +30,7 @@ typedef struct rp_report_view {
     rp_recipe *recipe;
     rp_schema *schema;
     rp_model *model;
-    json_t *metrics;
+    rp_json *metrics;
     rp_report_data data;
     double *loss;      /* [steps]; NaN where a step has none */
     uint32_t *program; /* [steps] */
@@ -62,7 +62,7 @@ void rp_report_foot(rp_report_view *r);
 /* A statement in signatures/ as a report tells it; nothing in it is to be believed unless checked. */
 typedef struct rp_report_statement {
     bool checked;               /* the verification lists it: signed by a trusted key, about this archive */
-    json_t *payload;            /* in-toto; NULL when it cannot be read */
+    rp_json *payload;           /* in-toto; NULL when it cannot be read */
     char key_id[RP_DIGEST_HEX]; /* "" when it cannot be read */
     const char *key_type;       /* NULL unless checked */
 } rp_report_statement;
@@ -90,9 +90,9 @@ void rp_html_name(rp_buffer *out, const char *text);
 void rp_html_count(rp_buffer *out, uint64_t n);             /* 12,345 */
 void rp_html_fixed(rp_buffer *out, double x, int decimals); /* |x| < 1e12; no separators: coordinates */
 void rp_html_number(rp_buffer *out, double x);              /* 4 significant digits, thousands separated */
-void rp_html_real(rp_buffer *out, const json_t *text);      /* a number of canonical JSON: a string; else a dash */
+void rp_html_real(rp_buffer *out, const rp_json *text);     /* a number of canonical JSON: a string; else a dash */
 void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole); /* 12.3 % */
-bool rp_report_real(const json_t *text, double *x);
+bool rp_report_real(const rp_json *text, double *x);
 /* <h2 id="...">; a section is open until the next. */
 void rp_html_section(rp_buffer *out, const char *id, const char *title);
 /* A table up to <tbody>; style (a CSS class) and caption may be NULL. heads: literals parted by |, # in front of one

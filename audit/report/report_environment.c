@@ -8,48 +8,48 @@
 enum { MEMBERS_MAX = 1000 };
 
 /* A text of the statement, at a path of keys. */
-static const json_t *at(const json_t *json, const char *a, const char *b, const char *c)
+static const rp_json *at(const rp_json *json, const char *a, const char *b, const char *c)
 {
-    json = json_object_get(json, a);
-    json = b ? json_object_get(json, b) : json;
-    return c ? json_object_get(json, c) : json;
+    json = rp_json_object_get(json, a);
+    json = b ? rp_json_object_get(json, b) : json;
+    return c ? rp_json_object_get(json, c) : json;
 }
 
-static void put_value(rp_report_view *r, const char *label, const json_t *value)
+static void put_value(rp_report_view *r, const char *label, const rp_json *value)
 {
-    if (json_is_string(value))
-        rp_html_row(r->out, label, json_string_value(value));
-    else if (json_is_integer(value) && json_integer_value(value) >= 0)
-        rp_html_row_count(r->out, label, (uint64_t)json_integer_value(value));
-    else if (json_is_boolean(value))
-        rp_html_row(r->out, label, json_is_true(value) ? "yes" : "no");
+    if (rp_json_is_string(value))
+        rp_html_row(r->out, label, rp_json_string_value(value));
+    else if (rp_json_is_integer(value) && rp_json_integer_value(value) >= 0)
+        rp_html_row_count(r->out, label, (uint64_t)rp_json_integer_value(value));
+    else if (rp_json_is_boolean(value))
+        rp_html_row(r->out, label, rp_json_is_true(value) ? "yes" : "no");
 }
 
-static const json_t *host_of(const json_t *predicate)
+static const rp_json *host_of(const rp_json *predicate)
 {
-    const json_t *list = at(predicate, "runDetails", "byproducts", NULL), *item;
+    const rp_json *list = at(predicate, "runDetails", "byproducts", NULL), *item;
     size_t i;
 
-    json_array_foreach (list, i, item) {
-        const char *name = json_string_value(json_object_get(item, "name"));
+    rp_json_array_foreach (list, i, item) {
+        const char *name = rp_json_string_value(rp_json_object_get(item, "name"));
 
         if (name && strcmp(name, "host") == 0)
-            return json_object_get(item, "annotations");
+            return rp_json_object_get(item, "annotations");
     }
     return NULL;
 }
 
-static void put_libraries(rp_report_view *r, const json_t *libraries)
+static void put_libraries(rp_report_view *r, const rp_json *libraries)
 {
     const char *name;
-    json_t *row;
+    rp_json *row;
     size_t shown = 0;
 
-    if (!json_is_object(libraries) || json_object_size(libraries) == 0)
+    if (!rp_json_is_object(libraries) || rp_json_object_size(libraries) == 0)
         return;
     rp_html_row_open(r->out, "Libraries");
-    json_object_foreach ((json_t *)libraries, name, row) {
-        const char *loaded = json_string_value(json_object_get(row, "loaded"));
+    rp_json_object_foreach ((rp_json *)libraries, name, row) {
+        const char *loaded = rp_json_string_value(rp_json_object_get(row, "loaded"));
 
         if (shown++ == 32)
             break;
@@ -59,37 +59,37 @@ static void put_libraries(rp_report_view *r, const json_t *libraries)
             rp_buffer_u8(r->out, ' ');
         }
         rp_html_name(r->out, loaded ? loaded : "?");
-        if (json_is_false(json_object_get(row, "match"))) {
+        if (rp_json_is_false(rp_json_object_get(row, "match"))) {
             rp_buffer_text(r->out, " (built against ");
-            rp_html_name(r->out, json_string_value(json_object_get(row, "built")));
+            rp_html_name(r->out, rp_json_string_value(rp_json_object_get(row, "built")));
             rp_buffer_u8(r->out, ')');
         }
     }
     rp_html_row_close(r->out);
 }
 
-static void put_host(rp_report_view *r, const json_t *predicate)
+static void put_host(rp_report_view *r, const rp_json *predicate)
 {
-    const json_t *host = host_of(predicate);
-    const json_t *inner = at(predicate, "buildDefinition", "internalParameters", NULL);
-    const json_t *metadata = at(predicate, "runDetails", "metadata", NULL);
+    const rp_json *host = host_of(predicate);
+    const rp_json *inner = at(predicate, "buildDefinition", "internalParameters", NULL);
+    const rp_json *metadata = at(predicate, "runDetails", "metadata", NULL);
 
     rp_buffer_text(r->out, "<table class=\"facts\">\n<tbody>\n");
-    put_value(r, "Started", json_object_get(metadata, "startedOn"));
-    put_value(r, "Finished", json_object_get(metadata, "finishedOn"));
+    put_value(r, "Started", rp_json_object_get(metadata, "startedOn"));
+    put_value(r, "Finished", rp_json_object_get(metadata, "finishedOn"));
     put_value(r, "Reprise",
               at(predicate, "runDetails", "builder", "version")
-                  ? json_object_get(at(predicate, "runDetails", "builder", "version"), "reprise")
+                  ? rp_json_object_get(at(predicate, "runDetails", "builder", "version"), "reprise")
                   : NULL);
-    put_value(r, "Processor", json_object_get(host, "cpu"));
-    put_value(r, "Machine", json_object_get(host, "machine"));
-    put_value(r, "System", json_object_get(host, "system"));
-    put_value(r, "Kernels", json_object_get(inner, "level"));
-    put_value(r, "Threads", json_object_get(inner, "threads"));
-    put_value(r, "Floating point", json_object_get(host, "floating_point"));
-    put_value(r, "Had to be repaired", json_object_get(inner, "floating_point_repaired"));
-    put_value(r, "Doctor found it healthy", json_object_get(host, "healthy"));
-    put_libraries(r, json_object_get(host, "libraries"));
+    put_value(r, "Processor", rp_json_object_get(host, "cpu"));
+    put_value(r, "Machine", rp_json_object_get(host, "machine"));
+    put_value(r, "System", rp_json_object_get(host, "system"));
+    put_value(r, "Kernels", rp_json_object_get(inner, "level"));
+    put_value(r, "Threads", rp_json_object_get(inner, "threads"));
+    put_value(r, "Floating point", rp_json_object_get(host, "floating_point"));
+    put_value(r, "Had to be repaired", rp_json_object_get(inner, "floating_point_repaired"));
+    put_value(r, "Doctor found it healthy", rp_json_object_get(host, "healthy"));
+    put_libraries(r, rp_json_object_get(host, "libraries"));
     rp_buffer_text(r->out, "</tbody>\n</table>\n");
 }
 
@@ -112,10 +112,10 @@ rp_status rp_report_environment(rp_report_view *r, rp_error *err)
     rp_buffer_printf(r->out, "<p>The signer&#39;s word, %s. None of it influences the bits of the run.</p>\n",
                      statement.checked ? "under a signature that was checked" : "and the signature was not checked");
     if (statement.payload)
-        put_host(r, json_object_get(statement.payload, "predicate"));
+        put_host(r, rp_json_object_get(statement.payload, "predicate"));
     else
         rp_buffer_text(r->out, "<p class=\"note\">The statement cannot be read.</p>\n");
-    json_decref(statement.payload);
+    rp_json_free(statement.payload);
     return RP_OK;
 }
 
@@ -135,7 +135,7 @@ static void put_member(rp_buffer *out, const rp_member *member)
 
 void rp_report_digests(rp_report_view *r)
 {
-    const json_t *run = rp_archive_manifest(r->archive)->run;
+    const rp_json *run = rp_archive_manifest(r->archive)->run;
     rp_buffer *out = r->out;
     size_t n = rp_archive_member_count(r->archive);
 
@@ -150,17 +150,17 @@ void rp_report_digests(rp_report_view *r)
     rp_html_row_close(out);
     rp_html_row_open(out, "Journal root");
     rp_buffer_text(out, "<span class=\"hash\">");
-    rp_html_text(out, json_string_value(json_object_get(run, "journal_root")));
+    rp_html_text(out, rp_json_string_value(rp_json_object_get(run, "journal_root")));
     rp_buffer_text(out,
                    "</span><br/><span class=\"soft\">one record a step: program, inputs, results, states, loss</span>");
     rp_html_row_close(out);
-    put_value(r, "Steps recorded", json_object_get(run, "steps"));
-    if (json_object_get(run, "state_period"))
-        put_value(r, "State seen once in steps", json_object_get(run, "state_period"));
-    if (json_object_get(run, "checkpoint_every"))
-        put_value(r, "Steps between checkpoints", json_object_get(run, "checkpoint_every"));
-    if (json_object_get(run, "parent"))
-        put_value(r, "Started from archive", json_object_get(json_object_get(run, "parent"), "archive_id"));
+    put_value(r, "Steps recorded", rp_json_object_get(run, "steps"));
+    if (rp_json_object_get(run, "state_period"))
+        put_value(r, "State seen once in steps", rp_json_object_get(run, "state_period"));
+    if (rp_json_object_get(run, "checkpoint_every"))
+        put_value(r, "Steps between checkpoints", rp_json_object_get(run, "checkpoint_every"));
+    if (rp_json_object_get(run, "parent"))
+        put_value(r, "Started from archive", rp_json_object_get(rp_json_object_get(run, "parent"), "archive_id"));
     rp_html_row_open(out, "Versions");
     rp_buffer_printf(out, "archive format %d, profile portable", (int)RP_ARCHIVE_FORMAT);
     rp_html_row_close(out);

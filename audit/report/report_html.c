@@ -178,21 +178,21 @@ void rp_html_number(rp_buffer *out, double x)
     }
 }
 
-bool rp_report_real(const json_t *text, double *x)
+bool rp_report_real(const rp_json *text, double *x)
 {
-    const char *digits = json_string_value(text);
+    const char *digits = rp_json_string_value(text);
 
     return digits && rp_parse_f64(x, digits, strlen(digits));
 }
 
-void rp_html_real(rp_buffer *out, const json_t *text)
+void rp_html_real(rp_buffer *out, const rp_json *text)
 {
     double x;
 
     if (rp_report_real(text, &x))
         rp_html_number(out, x);
     else
-        rp_buffer_text(out, json_is_string(text) ? "not a number" : "\xE2\x80\x93");
+        rp_buffer_text(out, rp_json_is_string(text) ? "not a number" : "\xE2\x80\x93");
 }
 
 void rp_html_share(rp_buffer *out, uint64_t part, uint64_t whole)

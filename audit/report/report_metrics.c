@@ -13,29 +13,29 @@ static const metric metrics[] = {
     {"mse", "Mean squared error"}, {"mae", "Mean absolute error"},      {"r2", "R\xC2\xB2"},
 };
 
-static void put_metric_row(rp_report_view *r, const metric *m, const json_t *training, const json_t *validation)
+static void put_metric_row(rp_report_view *r, const metric *m, const rp_json *training, const rp_json *validation)
 {
-    if (!json_object_get(training, m->key) && !json_object_get(validation, m->key))
+    if (!rp_json_object_get(training, m->key) && !rp_json_object_get(validation, m->key))
         return;
     rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s</th><td class=\"n\">", m->label);
-    rp_html_real(r->out, json_object_get(training, m->key));
+    rp_html_real(r->out, rp_json_object_get(training, m->key));
     if (validation) {
         rp_buffer_text(r->out, "</td><td class=\"n\">");
-        rp_html_real(r->out, json_object_get(validation, m->key));
+        rp_html_real(r->out, rp_json_object_get(validation, m->key));
     }
     rp_buffer_text(r->out, "</td></tr>\n");
 }
 
-static void put_rows(rp_buffer *out, const json_t *part)
+static void put_rows(rp_buffer *out, const rp_json *part)
 {
-    json_int_t rows = json_integer_value(json_object_get(part, "rows"));
+    int64_t rows = rp_json_integer_value(rp_json_object_get(part, "rows"));
 
     rp_buffer_text(out, "<td class=\"n\">");
     rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
     rp_buffer_text(out, "</td>");
 }
 
-static void put_metrics(rp_report_view *r, const json_t *training, const json_t *validation)
+static void put_metrics(rp_report_view *r, const rp_json *training, const rp_json *validation)
 {
     rp_buffer *out = r->out;
 
@@ -55,23 +55,24 @@ static void put_metrics(rp_report_view *r, const json_t *training, const json_t 
 /* ---- confusion ---- */
 
 typedef struct confusion {
-    const json_t *rows, *classes;
+    const rp_json *rows, *classes;
     size_t n;
 } confusion;
 
 /* A matrix of counts with as many names; anything else is not shown. */
-static bool confusion_of(const rp_report_view *r, const json_t *part, confusion *out)
+static bool confusion_of(const rp_report_view *r, const rp_json *part, confusion *out)
 {
-    out->rows = json_object_get(part, "confusion");
-    out->classes = json_object_get(r->metrics, "classes");
-    out->n = json_array_size(out->rows);
-    if (out->n < 2 || out->n > RP_CLASSES_MAX || json_array_size(out->classes) != out->n)
+    out->rows = rp_json_object_get(part, "confusion");
+    out->classes = rp_json_object_get(r->metrics, "classes");
+    out->n = rp_json_array_size(out->rows);
+    if (out->n < 2 || out->n > RP_CLASSES_MAX || rp_json_array_size(out->classes) != out->n)
         return false;
     for (size_t i = 0; i < out->n; i++) {
-        if (json_array_size(json_array_get(out->rows, i)) != out->n || !json_is_string(json_array_get(out->classes, i)))
+        if (rp_json_array_size(rp_json_array_get(out->rows, i)) != out->n ||
+            !rp_json_is_string(rp_json_array_get(out->classes, i)))
             return false;
         for (size_t k = 0; k < out->n; k++)
-            if (json_integer_value(json_array_get(json_array_get(out->rows, i), k)) < 0)
+            if (rp_json_integer_value(rp_json_array_get(rp_json_array_get(out->rows, i), k)) < 0)
                 return false;
     }
     return true;
@@ -79,7 +80,7 @@ static bool confusion_of(const rp_report_view *r, const json_t *part, confusion 
 
 static uint64_t cell(const confusion *c, size_t truth, size_t predicted)
 {
-    return (uint64_t)json_integer_value(json_array_get(json_array_get(c->rows, truth), predicted));
+    return (uint64_t)rp_json_integer_value(rp_json_array_get(rp_json_array_get(c->rows, truth), predicted));
 }
 
 static uint64_t total(const confusion *c, size_t k, bool truth)
@@ -93,7 +94,7 @@ static uint64_t total(const confusion *c, size_t k, bool truth)
 
 static const char *class_name(const confusion *c, size_t k)
 {
-    return json_string_value(json_array_get(c->classes, k));
+    return rp_json_string_value(rp_json_array_get(c->classes, k));
 }
 
 static void put_matrix(rp_report_view *r, const confusion *c, const char *title)
@@ -192,10 +193,10 @@ static void put_by_class(rp_report_view *r, const confusion *c, const char *titl
     rp_html_note_first(r->out, CLASSES_LISTED, c->n, "classes");
 }
 
-static void put_confusion(rp_report_view *r, const json_t *training, const json_t *validation)
+static void put_confusion(rp_report_view *r, const rp_json *training, const rp_json *validation)
 {
     confusion c;
-    const json_t *main_part = validation ? validation : training;
+    const rp_json *main_part = validation ? validation : training;
     const char *title = validation ? "Validation rows" : "Training rows";
 
     rp_html_section(r->out, "confusion", "Confusion matrix");
@@ -216,14 +217,14 @@ static void put_confusion(rp_report_view *r, const json_t *training, const json_
 
 void rp_report_metrics_section(rp_report_view *r)
 {
-    const json_t *training = json_object_get(r->metrics, "training"),
-                 *validation = json_object_get(r->metrics, "validation");
+    const rp_json *training = rp_json_object_get(r->metrics, "training"),
+                  *validation = rp_json_object_get(r->metrics, "validation");
 
     rp_html_section(r->out, "metrics", "Metrics");
     rp_html_problem(r->out, "The metrics", &r->problem.metrics);
-    if (!json_is_object(validation))
+    if (!rp_json_is_object(validation))
         validation = NULL;
-    if (!json_is_object(training)) {
+    if (!rp_json_is_object(training)) {
         if (r->problem.metrics.status == RP_OK)
             rp_buffer_text(r->out,
                            "<p>The archive records no metrics. A run of a program has what its steps return, and a "

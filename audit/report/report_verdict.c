@@ -79,7 +79,7 @@ static void put_content(rp_report_view *r, const rp_member *member, const rp_rep
 
 static void put_statement(rp_report_view *r, const rp_member *member, const rp_report_statement *statement)
 {
-    const char *type = json_string_value(json_object_get(statement->payload, "predicateType"));
+    const char *type = rp_json_string_value(rp_json_object_get(statement->payload, "predicateType"));
     rp_buffer *out = r->out;
 
     rp_buffer_text(out, "<tr><td>");
@@ -152,7 +152,7 @@ static rp_status put_signature_member(rp_report_view *r, const rp_member *member
     status = rp_report_statement_read(r, member, &statement, err);
     if (status == RP_OK)
         put_statement(r, member, &statement);
-    json_decref(statement.payload);
+    rp_json_free(statement.payload);
     return status;
 }
 
@@ -295,16 +295,16 @@ static void open_figure(rp_buffer *out, const char *label)
 
 static void put_main_metric(rp_report_view *r)
 {
-    const json_t *part = json_object_get(r->metrics, "validation");
-    const json_t *value;
-    const char *where = json_is_object(part) ? "validation rows" : "training rows";
+    const rp_json *part = rp_json_object_get(r->metrics, "validation");
+    const rp_json *value;
+    const char *where = rp_json_is_object(part) ? "validation rows" : "training rows";
     const char *label = "Accuracy";
 
-    if (!json_is_object(part))
-        part = json_object_get(r->metrics, "training");
-    value = json_object_get(part, "accuracy");
+    if (!rp_json_is_object(part))
+        part = rp_json_object_get(r->metrics, "training");
+    value = rp_json_object_get(part, "accuracy");
     if (!value) {
-        value = json_object_get(part, "r2");
+        value = rp_json_object_get(part, "r2");
         label = "R\xC2\xB2";
     }
     if (!value)
@@ -317,8 +317,8 @@ static void put_main_metric(rp_report_view *r)
 static void put_glance(rp_report_view *r)
 {
     rp_buffer *out = r->out;
-    const json_t *run = rp_archive_manifest(r->archive)->run;
-    json_int_t steps = json_integer_value(json_object_get(run, "steps"));
+    const rp_json *run = rp_archive_manifest(r->archive)->run;
+    int64_t steps = rp_json_integer_value(rp_json_object_get(run, "steps"));
     uint64_t parameters = 0;
 
     rp_buffer_text(out, "<dl>\n");

@@ -34,21 +34,21 @@ static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp
 }
 
 static rp_status payload_write(rp_buffer *out, const char *archive_id, const char *predicate_type,
-                               const json_t *predicate, rp_error *err)
+                               const rp_json *predicate, rp_error *err)
 {
-    json_t *json = json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
-                             (json_t *)predicate, "predicateType", predicate_type, "subject", "digest", "sha256",
-                             archive_id, "name", RP_STATEMENT_SUBJECT);
+    rp_json *json = rp_json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
+                                 (rp_json *)predicate, "predicateType", predicate_type, "subject", "digest", "sha256",
+                                 archive_id, "name", RP_STATEMENT_SUBJECT);
     rp_status status;
 
     if (json == NULL)
         return rp_no_memory(err);
     status = rp_json_write(json, out, err);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
-rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload, size_t size, rp_error *err)
+rp_status rp_envelope_make(rp_json **out, const rp_key *key, const void *payload, size_t size, rp_error *err)
 {
     rp_buffer message = {0}, signature = {0}, payload64 = {0}, signature64 = {0};
     rp_status status;
@@ -58,7 +58,8 @@ rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload,
         (status = pre_authentication(&message, payload, size, err)) == RP_OK &&
         (status = rp_key_sign(key, message.data, message.size, &signature, err)) == RP_OK &&
         (status = base64_write(&signature64, signature.data, signature.size, err)) == RP_OK) {
-        *out = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
+        *out =
+            rp_json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
                          RP_PAYLOAD_TYPE, "signatures", "keyid", rp_key_id(key), "sig", (const char *)signature64.data);
         status = *out != NULL ? RP_OK : rp_no_memory(err);
     }
@@ -70,13 +71,13 @@ rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload,
 }
 
 rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,
-                             const json_t *predicate, rp_error *err)
+                             const rp_json *predicate, rp_error *err)
 {
     rp_buffer payload = {0};
-    json_t *envelope = NULL;
+    rp_json *envelope = NULL;
     rp_status status;
 
-    if (!json_is_object(predicate))
+    if (!rp_json_is_object(predicate))
         return rp_fail(err, RP_EARG, "statement: the predicate must be an object");
     if ((status = payload_write(&payload, archive_id, predicate_type, predicate, err)) == RP_OK &&
         (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK)
@@ -84,7 +85,7 @@ rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *arch
     if (status == RP_OK && out->size > RP_STATEMENT_LIMIT)
         status =
             rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", out->size, (int)RP_STATEMENT_LIMIT);
-    json_decref(envelope);
+    rp_json_free(envelope);
     rp_buffer_free(&payload);
     return status;
 }
@@ -96,7 +97,7 @@ static rp_status malformed(rp_error *err, const char *where, const char *what)
     return rp_fail(err, RP_ESIGN, "%s: %s", where, what);
 }
 
-rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err)
+rp_status rp_signed_json_parse(rp_json **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
     rp_status status = rp_json_parse(out, bytes, size, true, where, err);
 
@@ -109,12 +110,12 @@ rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, con
 }
 
 /* The text of a string member that holds no NUL; else NULL. */
-static const char *text_of(const json_t *object, const char *key)
+static const char *text_of(const rp_json *object, const char *key)
 {
-    const json_t *value = json_object_get(object, key);
-    const char *text = json_string_value(value);
+    const rp_json *value = rp_json_object_get(object, key);
+    const char *text = rp_json_string_value(value);
 
-    return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
+    return text != NULL && strlen(text) == rp_json_string_length(value) ? text : NULL;
 }
 
 static rp_status base64_read(rp_buffer *out, const char *text, const char *where, const char *what, rp_error *err)
@@ -160,18 +161,18 @@ rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trus
                    where, rp_printable(shown, sizeof shown, key_id, strlen(key_id)), n_trusted);
 }
 
-rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
+rp_status rp_envelope_read(const rp_json *json, rp_buffer *payload, const rp_key **key, const char **signer,
                            const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
-    const json_t *list = json_object_get(json, "signatures"), *one = json_array_get(list, 0);
+    const rp_json *list = rp_json_object_get(json, "signatures"), *one = rp_json_array_get(list, 0);
     const char *payload64 = text_of(json, "payload"), *type = text_of(json, "payloadType");
     const char *key_id = text_of(one, "keyid"), *signature64 = text_of(one, "sig");
     rp_buffer message = {0}, signature = {0};
     rp_status status;
 
-    if (payload64 == NULL || type == NULL || !json_is_array(list) || json_object_size(json) != 3)
+    if (payload64 == NULL || type == NULL || !rp_json_is_array(list) || rp_json_object_size(json) != 3)
         return malformed(err, where, "not a DSSE envelope of payload, payloadType and signatures");
-    if (json_array_size(list) != 1 || key_id == NULL || signature64 == NULL || json_object_size(one) != 2)
+    if (rp_json_array_size(list) != 1 || key_id == NULL || signature64 == NULL || rp_json_object_size(one) != 2)
         return malformed(err, where, "expected exactly one signature of keyid and sig");
     if (strcmp(type, RP_PAYLOAD_TYPE) != 0)
         return malformed(err, where, "payloadType is not " RP_PAYLOAD_TYPE);
@@ -189,7 +190,7 @@ rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key 
     return status;
 }
 
-rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
+rp_status rp_envelope_open(const rp_json *json, rp_buffer *payload, const rp_key **key, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     const char *signer;
@@ -201,25 +202,26 @@ rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key 
 /* The form is strict even where a trusted key has signed it, as a later reader relies on it. */
 static rp_status read_statement(rp_statement *out, const char *where, rp_error *err)
 {
-    const json_t *list = json_object_get(out->payload, "subject"), *subject = json_array_get(list, 0);
-    const json_t *digest = json_object_get(subject, "digest");
+    const rp_json *list = rp_json_object_get(out->payload, "subject"), *subject = rp_json_array_get(list, 0);
+    const rp_json *digest = rp_json_object_get(subject, "digest");
     const char *type = text_of(out->payload, "_type"), *name = text_of(subject, "name");
     unsigned char bytes[RP_DIGEST_SIZE];
 
     out->predicate_type = text_of(out->payload, "predicateType");
     out->subject = text_of(digest, "sha256");
     if (type == NULL || strcmp(type, RP_STATEMENT_TYPE) != 0 || out->predicate_type == NULL ||
-        !json_is_object(json_object_get(out->payload, "predicate")) || json_object_size(out->payload) != 4 ||
+        !rp_json_is_object(rp_json_object_get(out->payload, "predicate")) || rp_json_object_size(out->payload) != 4 ||
         strlen(out->predicate_type) > RP_PREDICATE_TYPE_LIMIT)
         return malformed(err, where, "the payload is not an in-toto Statement v1");
-    if (json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1 || name == NULL ||
-        strcmp(name, RP_STATEMENT_SUBJECT) != 0 || out->subject == NULL || !rp_unhex(bytes, sizeof bytes, out->subject))
+    if (rp_json_array_size(list) != 1 || rp_json_object_size(subject) != 2 || rp_json_object_size(digest) != 1 ||
+        name == NULL || strcmp(name, RP_STATEMENT_SUBJECT) != 0 || out->subject == NULL ||
+        !rp_unhex(bytes, sizeof bytes, out->subject))
         return malformed(err, where, "its one subject is not " RP_STATEMENT_SUBJECT " with a SHA-256");
     return RP_OK;
 }
 
 /* The envelope's key id is copied: a hash in hex, whoever's it is. */
-static rp_status read_envelope(rp_statement *out, const json_t *json, rp_buffer *payload, const char *where,
+static rp_status read_envelope(rp_statement *out, const rp_json *json, rp_buffer *payload, const char *where,
                                const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     unsigned char bytes[RP_DIGEST_SIZE];
@@ -237,7 +239,7 @@ rp_status rp_statement_read(rp_statement *out, const void *bytes, size_t size, c
                             const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     rp_buffer payload = {0};
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_status status;
 
     memset(out, 0, sizeof *out);
@@ -247,7 +249,7 @@ rp_status rp_statement_read(rp_statement *out, const void *bytes, size_t size, c
         (status = read_envelope(out, json, &payload, where, trusted, n_trusted, err)) == RP_OK &&
         (status = rp_signed_json_parse(&out->payload, payload.data, payload.size, where, err)) == RP_OK)
         status = read_statement(out, where, err);
-    json_decref(json);
+    rp_json_free(json);
     rp_buffer_free(&payload);
     if (status != RP_OK)
         rp_statement_clear(out);
@@ -268,14 +270,14 @@ rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, 
 
 void rp_statement_clear(rp_statement *statement)
 {
-    json_decref(statement->payload);
+    rp_json_free(statement->payload);
     memset(statement, 0, sizeof *statement);
 }
 
-rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
+rp_status rp_statement_claims(rp_json **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
                               const char *where, rp_error *err)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_buffer text = {0};
     unsigned char raw[RP_DIGEST_SIZE];
     const char *id, *payload64;
@@ -285,7 +287,7 @@ rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], cons
     if (size > RP_STATEMENT_LIMIT)
         return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_STATEMENT_LIMIT);
     status = rp_signed_json_parse(&json, bytes, size, where, err);
-    id = text_of(json_array_get(json_object_get(json, "signatures"), 0), "keyid");
+    id = text_of(rp_json_array_get(rp_json_object_get(json, "signatures"), 0), "keyid");
     payload64 = text_of(json, "payload");
     if (status == RP_OK && (id == NULL || payload64 == NULL || !rp_unhex(raw, sizeof raw, id)))
         status = malformed(err, where, "not a DSSE envelope with a payload and a key id");
@@ -295,7 +297,7 @@ rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], cons
         status = rp_signed_json_parse(payload, text.data, text.size, where, err);
     if (status == RP_OK)
         memcpy(key_id, id, RP_DIGEST_HEX);
-    json_decref(json);
+    rp_json_free(json);
     rp_buffer_free(&text);
     return status;
 }

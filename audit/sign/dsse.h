@@ -17,12 +17,12 @@ enum { RP_PREDICATE_TYPE_LIMIT = 1023, RP_STATEMENT_LIMIT = 1 << 20, RP_ENVELOPE
 
 /* Appends the envelope. archive_id: 64 hex digits. predicate: an object, borrowed. */
 rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,
-                             const json_t *predicate, rp_error *err);
+                             const rp_json *predicate, rp_error *err);
 
 typedef struct rp_statement {
     const rp_key *key;          /* which of the trusted keys signed; NULL: another, so the signature was not checked */
     char key_id[RP_DIGEST_HEX]; /* as the envelope names it; that of key, where there is one */
-    json_t *payload;            /* the whole in-toto statement, owned */
+    rp_json *payload;           /* the whole in-toto statement, owned */
     const char *subject;        /* hex digest the statement is about; inside payload, as is predicate_type */
     const char *predicate_type;
 } rp_statement;
@@ -36,24 +36,24 @@ rp_status rp_statement_check(rp_statement *out, const void *bytes, size_t size, 
                              const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* What an envelope claims, with neither trust nor signature checked: to be shown as a claim, never to be believed.
  * payload: new reference. Errors: RP_ESIGN, RP_ENOMEM. */
-rp_status rp_statement_claims(json_t **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
+rp_status rp_statement_claims(rp_json **payload, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size,
                               const char *where, rp_error *err);
 void rp_statement_clear(rp_statement *statement);
 
 /* ---- the envelope alone, as a JSON object that may be part of another ---- */
 
 /* Signs payload. The caller owns *out. */
-rp_status rp_envelope_make(json_t **out, const rp_key *key, const void *payload, size_t size, rp_error *err);
+rp_status rp_envelope_make(rp_json **out, const rp_key *key, const void *payload, size_t size, rp_error *err);
 /* payload: the decoded bytes that *key, one of the trusted, has signed. Form and base64 are exact. Errors: RP_ESIGN. */
-rp_status rp_envelope_open(const json_t *json, rp_buffer *payload, const rp_key **key, const char *where,
+rp_status rp_envelope_open(const rp_json *json, rp_buffer *payload, const rp_key **key, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* The same, but *key is NULL where none of the trusted is named: the form was checked then, the signature not. *signer:
  * the key id, inside json, any text. */
-rp_status rp_envelope_read(const json_t *json, rp_buffer *payload, const rp_key **key, const char **signer,
+rp_status rp_envelope_read(const rp_json *json, rp_buffer *payload, const rp_key **key, const char **signer,
                            const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* The error that says so. Returns RP_ESIGN. */
 rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trusted, rp_error *err);
 /* Canonical JSON; whatever is wrong with it is wrong with the signature: RP_ESIGN. */
-rp_status rp_signed_json_parse(json_t **out, const void *bytes, size_t size, const char *where, rp_error *err);
+rp_status rp_signed_json_parse(rp_json **out, const void *bytes, size_t size, const char *where, rp_error *err);
 
 #endif

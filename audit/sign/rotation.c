@@ -15,7 +15,7 @@ rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t fr
 {
     char time[RP_MOMENT_TEXT];
     rp_buffer pem = {0}, payload = {0}, out = {0};
-    json_t *json = NULL, *envelope = NULL;
+    rp_json *json = NULL, *envelope = NULL;
     rp_status status;
 
     *text = NULL;
@@ -26,9 +26,9 @@ rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t fr
     status = rp_key_public_text(successor, &pem, err);
     rp_buffer_u8(&pem, 0);
     if (status == RP_OK && !pem.failed)
-        json = json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
-                         "from", time, "key", (char *)pem.data, "predicateType", RP_ROTATION_TYPE, "subject", "digest",
-                         "sha256", rp_key_id(successor), "name", "key");
+        json = rp_json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
+                            "from", time, "key", (char *)pem.data, "predicateType", RP_ROTATION_TYPE, "subject",
+                            "digest", "sha256", rp_key_id(successor), "name", "key");
     if (status == RP_OK)
         status = json != NULL ? rp_json_write(json, &payload, err) : rp_no_memory(err);
     if (status == RP_OK)
@@ -42,17 +42,17 @@ rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t fr
         *text = (char *)out.data;
         memset(&out, 0, sizeof out);
     }
-    json_decref(json);
-    json_decref(envelope);
+    rp_json_free(json);
+    rp_json_free(envelope);
     rp_buffer_free(&pem);
     rp_buffer_free(&payload);
     rp_buffer_free(&out);
     return status;
 }
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *text_of(const rp_json *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key));
+    return rp_json_string_value(rp_json_object_get(object, key));
 }
 
 /* The key's text must be the one its id is of, so that a hand-over has one text. */
@@ -72,19 +72,19 @@ static rp_status read_key(rp_rotation *out, const char *pem, const char *id, con
     return status == RP_EARG ? rp_fail(err, RP_ESIGN, "%s: the new key is not one that can be trusted", where) : status;
 }
 
-static rp_status read_payload(rp_rotation *out, const json_t *payload, const char *where, rp_error *err)
+static rp_status read_payload(rp_rotation *out, const rp_json *payload, const char *where, rp_error *err)
 {
-    const json_t *predicate = json_object_get(payload, "predicate"), *list = json_object_get(payload, "subject");
-    const json_t *subject = json_array_get(list, 0), *digest = json_object_get(subject, "digest");
+    const rp_json *predicate = rp_json_object_get(payload, "predicate"), *list = rp_json_object_get(payload, "subject");
+    const rp_json *subject = rp_json_array_get(list, 0), *digest = rp_json_object_get(subject, "digest");
     const char *type = text_of(payload, "_type"), *kind = text_of(payload, "predicateType"),
                *name = text_of(subject, "name");
     const char *from = text_of(predicate, "from"), *pem = text_of(predicate, "key"), *id = text_of(digest, "sha256");
 
     if (type == NULL || kind == NULL || name == NULL || id == NULL || strcmp(type, RP_STATEMENT_TYPE) != 0 ||
-        strcmp(kind, RP_ROTATION_TYPE) != 0 || strcmp(name, "key") != 0 || json_object_size(payload) != 4 ||
-        json_array_size(list) != 1 || json_object_size(subject) != 2 || json_object_size(digest) != 1)
+        strcmp(kind, RP_ROTATION_TYPE) != 0 || strcmp(name, "key") != 0 || rp_json_object_size(payload) != 4 ||
+        rp_json_array_size(list) != 1 || rp_json_object_size(subject) != 2 || rp_json_object_size(digest) != 1)
         return rp_fail(err, RP_ESIGN, "%s: not a hand-over of a key (%s)", where, RP_ROTATION_TYPE);
-    if (json_object_size(predicate) != 2 || from == NULL || pem == NULL || !rp_moment_parse(&out->from, from))
+    if (rp_json_object_size(predicate) != 2 || from == NULL || pem == NULL || !rp_moment_parse(&out->from, from))
         return rp_fail(err, RP_ESIGN, "%s: a hand-over says exactly from when, and the new key", where);
     return read_key(out, pem, id, where, err);
 }
@@ -92,7 +92,7 @@ static rp_status read_payload(rp_rotation *out, const json_t *payload, const cha
 rp_status rp_rotation_read(rp_rotation *out, const rp_key **by, const void *bytes, size_t size, const char *where,
                            const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
-    json_t *json = NULL, *payload = NULL;
+    rp_json *json = NULL, *payload = NULL;
     rp_buffer text = {0};
     const char *signer;
     unsigned char id[RP_DIGEST_SIZE];
@@ -115,8 +115,8 @@ rp_status rp_rotation_read(rp_rotation *out, const rp_key **by, const void *byte
         status = read_payload(out, payload, where, err);
     if (status == RP_OK && strcmp(out->old_id, rp_key_id(out->successor)) == 0)
         status = rp_fail(err, RP_ESIGN, "%s: a key cannot succeed itself", where);
-    json_decref(json);
-    json_decref(payload);
+    rp_json_free(json);
+    rp_json_free(payload);
     rp_buffer_free(&text);
     return status;
 }

@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 
-rp_fields rp_fields_begin(const json_t *object, const char *name, const char *where, rp_error *err)
+rp_fields rp_fields_begin(const rp_json *object, const char *name, const char *where, rp_error *err)
 {
     rp_fields f = {object, where, name, 0, RP_OK, err};
 
-    if (!json_is_object(object))
+    if (!rp_json_is_object(object))
         f.status = rp_fail(err, RP_ESIGN, "%s: %s is not an object", where, name);
     return f;
 }
@@ -24,9 +24,9 @@ void rp_fields_refuse(rp_fields *f, const char *key, const char *expected)
 }
 
 /* NULL after a mistake, and where the key is missing, which is one. */
-static const json_t *next(rp_fields *f, const char *key)
+static const rp_json *next(rp_fields *f, const char *key)
 {
-    const json_t *value = f->status == RP_OK ? json_object_get(f->object, key) : NULL;
+    const rp_json *value = f->status == RP_OK ? rp_json_object_get(f->object, key) : NULL;
 
     if (value == NULL)
         rp_fields_refuse(f, key, "a value, found none");
@@ -37,10 +37,10 @@ static const json_t *next(rp_fields *f, const char *key)
 
 rp_fields rp_fields_object(rp_fields *parent, const char *key)
 {
-    const json_t *value = next(parent, key);
+    const rp_json *value = next(parent, key);
     rp_fields f = {value, parent->where, key, 0, parent->status, parent->err};
 
-    if (value != NULL && !json_is_object(value)) {
+    if (value != NULL && !rp_json_is_object(value)) {
         rp_fields_refuse(parent, key, "an object");
         f.status = parent->status;
     }
@@ -85,8 +85,8 @@ static void copy(rp_fields *f, const char *key, char *out, size_t size, const ch
 
 void rp_fields_text(rp_fields *f, const char *key, char *out, size_t size)
 {
-    const json_t *value = next(f, key);
-    const char *text = json_string_value(value);
+    const rp_json *value = next(f, key);
+    const char *text = rp_json_string_value(value);
 
     if (value != NULL)
         copy(f, key, out, size, text, text != NULL && rp_text_fits(text, size), "printable ASCII");
@@ -94,7 +94,7 @@ void rp_fields_text(rp_fields *f, const char *key, char *out, size_t size)
 
 void rp_fields_text_or_null(rp_fields *f, const char *key, char *out, size_t size)
 {
-    if (json_is_null(json_object_get(f->object, key)) && next(f, key) != NULL)
+    if (rp_json_is_null(rp_json_object_get(f->object, key)) && next(f, key) != NULL)
         out[0] = '\0';
     else
         rp_fields_text(f, key, out, size);
@@ -102,8 +102,8 @@ void rp_fields_text_or_null(rp_fields *f, const char *key, char *out, size_t siz
 
 void rp_fields_line(rp_fields *f, const char *key, char *out, size_t size)
 {
-    const json_t *value = next(f, key);
-    const char *text = json_string_value(value);
+    const rp_json *value = next(f, key);
+    const char *text = rp_json_string_value(value);
 
     if (value != NULL)
         copy(f, key, out, size, text, text != NULL && rp_line_fits(text, size), "a line of text");
@@ -149,8 +149,8 @@ void rp_time_write(char out[RP_TIME_TEXT], int64_t at)
 
 void rp_fields_time(rp_fields *f, const char *key, char out[RP_TIME_TEXT])
 {
-    const json_t *value = next(f, key);
-    const char *text = json_string_value(value);
+    const rp_json *value = next(f, key);
+    const char *text = rp_json_string_value(value);
 
     if (value == NULL)
         return;
@@ -162,15 +162,15 @@ void rp_fields_time(rp_fields *f, const char *key, char out[RP_TIME_TEXT])
 
 void rp_fields_count(rp_fields *f, const char *key, uint64_t *out, uint64_t low, uint64_t high)
 {
-    const json_t *value = next(f, key);
-    json_int_t number = json_integer_value(value);
+    const rp_json *value = next(f, key);
+    int64_t number = rp_json_integer_value(value);
     char expected[80];
 
     if (value == NULL)
         return;
     (void)snprintf(expected, sizeof expected, "an integer from %llu to %llu", (unsigned long long)low,
                    (unsigned long long)high);
-    if (!json_is_integer(value) || number < 0 || (uint64_t)number < low || (uint64_t)number > high)
+    if (!rp_json_is_integer(value) || number < 0 || (uint64_t)number < low || (uint64_t)number > high)
         rp_fields_refuse(f, key, expected);
     else
         *out = (uint64_t)number;
@@ -178,17 +178,17 @@ void rp_fields_count(rp_fields *f, const char *key, uint64_t *out, uint64_t low,
 
 void rp_fields_bool(rp_fields *f, const char *key, bool *out)
 {
-    const json_t *value = next(f, key);
+    const rp_json *value = next(f, key);
 
-    if (value != NULL && !json_is_boolean(value))
+    if (value != NULL && !rp_json_is_boolean(value))
         rp_fields_refuse(f, key, "true or false");
-    *out = json_is_true(value);
+    *out = rp_json_is_true(value);
 }
 
 void rp_fields_choice(rp_fields *f, const char *key, int *out, const char *const *names, size_t count)
 {
-    const json_t *value = next(f, key);
-    const char *text = json_string_value(value);
+    const rp_json *value = next(f, key);
+    const char *text = rp_json_string_value(value);
     char expected[96] = "one of";
 
     if (value == NULL)
@@ -212,8 +212,8 @@ void rp_fields_join(rp_fields *f, const rp_fields *child)
 
 rp_status rp_fields_end(rp_fields *f)
 {
-    if (f->status == RP_OK && json_object_size(f->object) != f->read)
+    if (f->status == RP_OK && rp_json_object_size(f->object) != f->read)
         f->status = rp_fail(f->err, RP_ESIGN, "%s: %s has %zu keys, expected %zu", f->where, f->name,
-                            json_object_size(f->object), f->read);
+                            rp_json_object_size(f->object), f->read);
     return f->status;
 }

@@ -9,14 +9,14 @@
 #include "rp/archive.h"
 
 typedef struct rp_fields {
-    const json_t *object;
+    const rp_json *object;
     const char *where, *name; /* the member, and the object in it */
     size_t read;
     rp_status status;
     rp_error *err;
 } rp_fields;
 
-rp_fields rp_fields_begin(const json_t *object, const char *name, const char *where, rp_error *err);
+rp_fields rp_fields_begin(const rp_json *object, const char *name, const char *where, rp_error *err);
 /* A part of the same member; parent stops where it is not an object. */
 rp_fields rp_fields_object(rp_fields *parent, const char *key);
 /* 1 to size - 1 bytes of printable ASCII without a space at either end. */

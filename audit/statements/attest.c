@@ -11,7 +11,7 @@
 
 /* The member's name follows from its bytes. */
 static rp_status sign(rp_added *out, rp_buffer *text, rp_statement_kind kind, const char *archive_id, const rp_key *key,
-                      const json_t *predicate, rp_error *err)
+                      const rp_json *predicate, rp_error *err)
 {
     rp_digest body;
     unsigned char id[RP_DIGEST_SIZE];
@@ -45,7 +45,7 @@ static size_t add_certificates(rp_added *out, const rp_key *key)
 }
 
 static rp_status add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
-                     const json_t *predicate, char member[RP_MEMBER_NAME], rp_error *err)
+                     const rp_json *predicate, char member[RP_MEMBER_NAME], rp_error *err)
 {
     rp_buffer text = {0};
     rp_added added[2] = {{.bytes = NULL}, {.bytes = NULL}};
@@ -63,24 +63,24 @@ static rp_status add(const char *path, rp_statement_kind kind, const char *archi
 rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
                             const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
 {
-    json_t *predicate;
+    rp_json *predicate;
     rp_status status = rp_verdict_write(&predicate, outcome, err);
 
     if (status == RP_OK)
         status = add(path, RP_STATEMENT_VERDICT, archive_id, key, predicate, member, err);
-    json_decref(predicate);
+    rp_json_free(predicate);
     return status;
 }
 
 rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval, const rp_key *key,
                              char member[RP_MEMBER_NAME], rp_error *err)
 {
-    json_t *predicate;
+    rp_json *predicate;
     rp_status status = rp_approval_write(&predicate, approval, time(NULL), err);
 
     if (status == RP_OK)
         status = add(path, RP_STATEMENT_APPROVAL, archive_id, key, predicate, member, err);
-    json_decref(predicate);
+    rp_json_free(predicate);
     return status;
 }
 
@@ -113,11 +113,11 @@ rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_
     rp_buffer text = {0}, bundle = {0};
     rp_added added[3] = {{.bytes = NULL}, {.bytes = NULL}, {.bytes = NULL}};
     size_t n = add_certificates(added, key);
-    json_t *predicate;
+    rp_json *predicate;
     rp_status status;
 
     rp_time_write(now, time(NULL));
-    predicate = json_pack("{s:s}", "time", now);
+    predicate = rp_json_pack("{s:s}", "time", now);
     status = predicate ? sign(&added[n], &text, RP_STATEMENT_ENDORSEMENT, archive_id, key, predicate, err)
                        : rp_no_memory(err);
     if (status == RP_OK && rp_key_is_ecdsa(key))
@@ -126,7 +126,7 @@ rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_
         status = rp_archive_add_members(path, archive_id, added, n + (added[n + 1].bytes != NULL ? 2 : 1), false, err);
     if (status == RP_OK && member != NULL)
         memcpy(member, added[n].member.name, RP_MEMBER_NAME);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&text);
     rp_buffer_free(&bundle);
     return status;

@@ -29,16 +29,16 @@ static const char *kind_by_name(const char *member)
 
 static rp_status read_statement(rp_claim *out, const rp_archive *archive, const rp_member *member, rp_error *err)
 {
-    json_t *payload = NULL;
+    rp_json *payload = NULL;
     rp_buffer text = {0};
     const char *type;
     rp_status status = rp_archive_read_member(archive, member->name, RP_STATEMENT_LIMIT, &text, err);
 
     if (status == RP_OK)
         status = rp_statement_claims(&payload, out->key_id, text.data, text.size, member->name, err);
-    type = json_string_value(json_object_get(payload, "predicateType"));
+    type = rp_json_string_value(rp_json_object_get(payload, "predicateType"));
     out->kind = status == RP_OK && type != NULL ? kinds[rp_statement_kind_of(type)] : "unreadable";
-    json_decref(payload);
+    rp_json_free(payload);
     rp_buffer_free(&text);
     return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH ? status : RP_OK;
 }

@@ -90,7 +90,7 @@ rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id
 {
     rp_buffer payload = {0};
     listing list = {0};
-    json_t *envelope = NULL, *bundle = NULL;
+    rp_json *envelope = NULL, *bundle = NULL;
     rp_status status;
 
     if (!rp_key_is_ecdsa(key))
@@ -98,12 +98,12 @@ rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id
     if ((status = list_members(&list, member, members, err)) == RP_OK &&
         (status = payload_write(&payload, &list, archive_id, err)) == RP_OK &&
         (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK) {
-        bundle = json_pack("{s:O, s:s, s:{s:{s:s}, s:[]}}", "dsseEnvelope", envelope, "mediaType", MEDIA_TYPE,
-                           "verificationMaterial", "publicKey", "hint", rp_key_id(key), "tlogEntries");
+        bundle = rp_json_pack("{s:O, s:s, s:{s:{s:s}, s:[]}}", "dsseEnvelope", envelope, "mediaType", MEDIA_TYPE,
+                              "verificationMaterial", "publicKey", "hint", rp_key_id(key), "tlogEntries");
         status = bundle != NULL ? rp_json_write(bundle, out, err) : rp_no_memory(err);
     }
-    json_decref(bundle);
-    json_decref(envelope);
+    rp_json_free(bundle);
+    rp_json_free(envelope);
     rp_free(list.at);
     rp_buffer_free(&payload);
     return status;
@@ -112,25 +112,26 @@ rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id
 /* ---- checking ---- */
 
 /* Opens the bundle around the envelope; its key must be the one that is hinted at. */
-static rp_status open_bundle(const json_t *bundle, rp_buffer *payload, const rp_key **key, char key_id[RP_DIGEST_HEX],
+static rp_status open_bundle(const rp_json *bundle, rp_buffer *payload, const rp_key **key, char key_id[RP_DIGEST_HEX],
                              const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
-    const json_t *material = json_object_get(bundle, "verificationMaterial");
-    const json_t *public_key = json_object_get(material, "publicKey"), *log = json_object_get(material, "tlogEntries");
-    const char *media = json_string_value(json_object_get(bundle, "mediaType"));
-    const char *hint = json_string_value(json_object_get(public_key, "hint")), *signer;
+    const rp_json *material = rp_json_object_get(bundle, "verificationMaterial");
+    const rp_json *public_key = rp_json_object_get(material, "publicKey"),
+                  *log = rp_json_object_get(material, "tlogEntries");
+    const char *media = rp_json_string_value(rp_json_object_get(bundle, "mediaType"));
+    const char *hint = rp_json_string_value(rp_json_object_get(public_key, "hint")), *signer;
     unsigned char bytes[RP_DIGEST_SIZE];
     rp_status status;
 
-    if (json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
+    if (rp_json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
         return rp_fail(err, RP_ESIGN,
                        "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " MEDIA_TYPE, where);
-    if (json_object_size(material) != 2 || json_object_size(public_key) != 1 || hint == NULL || !json_is_array(log) ||
-        json_array_size(log) != 0)
+    if (rp_json_object_size(material) != 2 || rp_json_object_size(public_key) != 1 || hint == NULL ||
+        !rp_json_is_array(log) || rp_json_array_size(log) != 0)
         return rp_fail(err, RP_ESIGN,
                        "%s: verificationMaterial is not the hint of a public key and an empty tlogEntries", where);
-    status = rp_envelope_read(json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted, n_trusted,
-                              err);
+    status = rp_envelope_read(rp_json_object_get(bundle, "dsseEnvelope"), payload, key, &signer, where, trusted,
+                              n_trusted, err);
     if (status == RP_OK && !rp_unhex(bytes, sizeof bytes, signer))
         status = rp_signer_unknown(where, signer, n_trusted, err);
     if (status != RP_OK)
@@ -153,15 +154,16 @@ static bool in_list(const listing *list, const char *name)
 }
 
 /* Whether resource i is member i, and else how not. */
-static rp_status explain_resource(const json_t *resource, size_t i, const listing *list, const char *where,
+static rp_status explain_resource(const rp_json *resource, size_t i, const listing *list, const char *where,
                                   rp_error *err)
 {
-    const json_t *text = json_object_get(resource, "name");
-    const char *name = json_string_value(text), *digest = json_string_value(json_object_get(resource, "digest"));
-    const char *algorithm = json_string_value(json_object_get(resource, "algorithm"));
+    const rp_json *text = rp_json_object_get(resource, "name");
+    const char *name = rp_json_string_value(text),
+               *digest = rp_json_string_value(rp_json_object_get(resource, "digest"));
+    const char *algorithm = rp_json_string_value(rp_json_object_get(resource, "algorithm"));
     char shown[RP_MEMBER_NAME], hex[RP_DIGEST_HEX];
 
-    if (json_object_size(resource) != 3 || name == NULL || digest == NULL || algorithm == NULL ||
+    if (rp_json_object_size(resource) != 3 || name == NULL || digest == NULL || algorithm == NULL ||
         strcmp(algorithm, "sha256") != 0)
         return rp_fail(err, RP_ESIGN, "%s: resource %zu is not algorithm sha256, digest and name", where, i);
     if (i < list->count && strcmp(name, list->at[i]->name) == 0) {
@@ -171,7 +173,7 @@ static rp_status explain_resource(const json_t *resource, size_t i, const listin
         return rp_fail(err, RP_ESIGN, "%s: SHA-256 of %s differs: bundle %s, archive %s", where, name,
                        rp_printable(shown, sizeof shown, digest, strlen(digest)), hex);
     }
-    rp_printable(shown, sizeof shown, name, json_string_length(text));
+    rp_printable(shown, sizeof shown, name, rp_json_string_length(text));
     if (!in_list(list, name))
         return rp_fail(err, RP_ESIGN, "%s: lists %s, which is not a member it can vouch for", where, shown);
     if (i > 0 && strcmp(name, list->at[i - 1]->name) == 0)
@@ -184,21 +186,21 @@ static rp_status explain_resource(const json_t *resource, size_t i, const listin
 static rp_status explain(const rp_buffer *payload, const listing *list, const char *archive_id, const char *where,
                          rp_error *err)
 {
-    json_t *json, *serialization = json_loads(SERIALIZATION, 0, NULL);
+    rp_json *json, *serialization = NULL;
     rp_status status = rp_signed_json_parse(&json, payload->data, payload->size, where, err);
-    const json_t *predicate = json_object_get(json, "predicate");
-    const json_t *resources = json_object_get(predicate, "resources");
-    const char *type = json_string_value(json_object_get(json, "predicateType"));
-    size_t count = json_array_size(resources);
+    const rp_json *predicate = rp_json_object_get(json, "predicate");
+    const rp_json *resources = rp_json_object_get(predicate, "resources");
+    const char *type = rp_json_string_value(rp_json_object_get(json, "predicateType"));
+    size_t count = rp_json_array_size(resources);
 
-    if (status == RP_OK && serialization == NULL)
-        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_json_parse(&serialization, SERIALIZATION, strlen(SERIALIZATION), true, "serialization", err);
     if (status == RP_OK && (type == NULL || strcmp(type, RP_OMS_TYPE) != 0))
         status = rp_fail(err, RP_ESIGN, "%s: the payload is not a statement of type " RP_OMS_TYPE, where);
-    if (status == RP_OK && !json_equal(json_object_get(predicate, "serialization"), serialization))
+    if (status == RP_OK && !rp_json_equal(rp_json_object_get(predicate, "serialization"), serialization))
         status = rp_fail(err, RP_ESIGN, "%s: serialization is not " SERIALIZATION, where);
     for (size_t i = 0; status == RP_OK && i < count; i++)
-        status = explain_resource(json_array_get(resources, i), i, list, where, err);
+        status = explain_resource(rp_json_array_get(resources, i), i, list, where, err);
     if (status == RP_OK && count < list->count)
         status = rp_fail(err, RP_ESIGN, "%s: does not list %s", where, list->at[count]->name);
     if (status == RP_OK)
@@ -206,8 +208,8 @@ static rp_status explain(const rp_buffer *payload, const listing *list, const ch
                          "%s: the payload is not the one statement about these members, or its subject is "
                          "not their root digest under the name %s",
                          where, archive_id);
-    json_decref(serialization);
-    json_decref(json);
+    rp_json_free(serialization);
+    rp_json_free(json);
     return status;
 }
 
@@ -243,7 +245,7 @@ rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void
                       size_t n_trusted, rp_error *err)
 {
     rp_buffer payload = {0};
-    json_t *bundle = NULL;
+    rp_json *bundle = NULL;
     rp_status status;
 
     *key = NULL;
@@ -256,7 +258,7 @@ rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void
     if ((status = rp_signed_json_parse(&bundle, bytes, size, where, err)) == RP_OK &&
         (status = open_bundle(bundle, &payload, key, key_id, where, trusted, n_trusted, err)) == RP_OK)
         status = compare_payload(&payload, where, archive_id, member, members, err);
-    json_decref(bundle);
+    rp_json_free(bundle);
     rp_buffer_free(&payload);
     if (status != RP_OK)
         *key = NULL;

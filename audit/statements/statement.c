@@ -86,7 +86,7 @@ rp_statement_kind rp_statement_kind_of(const char *type)
     return RP_STATEMENT_OTHER;
 }
 
-static rp_status read_predicate(rp_verified_statement *out, const json_t *predicate, const char *where, rp_error *err)
+static rp_status read_predicate(rp_verified_statement *out, const rp_json *predicate, const char *where, rp_error *err)
 {
     rp_fields f;
     rp_status status = RP_OK;
@@ -118,7 +118,7 @@ rp_status rp_statement_classify(rp_verified_statement *out, const rp_statement *
     out->kind = rp_statement_kind_of(statement->predicate_type);
     status = check_name(statement, out->kind, member, err);
     if (status == RP_OK)
-        status = read_predicate(out, json_object_get(statement->payload, "predicate"), member->name, err);
+        status = read_predicate(out, rp_json_object_get(statement->payload, "predicate"), member->name, err);
     if (status == RP_OK && (out->predicate_type = rp_strdup(statement->predicate_type)) == NULL)
         status = rp_no_memory(err);
     if (status != RP_OK) {

@@ -29,9 +29,9 @@ rp_status rp_statement_classify(rp_verified_statement *out, const rp_statement *
 void rp_verified_statement_clear(rp_verified_statement *statement);
 
 /* Predicates. The JSON is a new reference. */
-rp_status rp_verdict_write(json_t **out, const rp_replay_outcome *outcome, rp_error *err);
-rp_status rp_verdict_read(rp_verdict *out, const json_t *predicate, const char *where, rp_error *err);
-rp_status rp_approval_write(json_t **out, const rp_approval *approval, int64_t now, rp_error *err);
-rp_status rp_approval_read(rp_approval *out, const json_t *predicate, const char *where, rp_error *err);
+rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, rp_error *err);
+rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err);
+rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);
+rp_status rp_approval_read(rp_approval *out, const rp_json *predicate, const char *where, rp_error *err);
 
 #endif

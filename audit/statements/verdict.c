@@ -25,39 +25,39 @@ const char *rp_decision_name(rp_decision decision)
 
 /* ---- verdict ---- */
 
-static json_t *write_scope(const rp_replay_scope *scope)
+static rp_json *write_scope(const rp_replay_scope *scope)
 {
-    json_t *seed = scope->seed[0] ? json_string(scope->seed) : json_null();
+    rp_json *seed = scope->seed[0] ? rp_json_string(scope->seed) : rp_json_null();
 
-    return json_pack("{s:I, s:I, s:s, s:o, s:I, s:I, s:I, s:I}", "first", (json_int_t)scope->first, "last",
-                     (json_int_t)scope->last, "mode", modes[scope->mode], "seed", seed, "segments",
-                     (json_int_t)scope->segments, "segments_total", (json_int_t)scope->segments_total, "steps",
-                     (json_int_t)scope->steps, "steps_total", (json_int_t)scope->steps_total);
+    return rp_json_pack("{s:I, s:I, s:s, s:o, s:I, s:I, s:I, s:I}", "first", (int64_t)scope->first, "last",
+                        (int64_t)scope->last, "mode", modes[scope->mode], "seed", seed, "segments",
+                        (int64_t)scope->segments, "segments_total", (int64_t)scope->segments_total, "steps",
+                        (int64_t)scope->steps, "steps_total", (int64_t)scope->steps_total);
 }
 
 /* Host texts come from the system and from compilers, which end some with a space: what does not fit is made to. */
-static json_t *host_text(const json_t *host, const char *key)
+static rp_json *host_text(const rp_json *host, const char *key)
 {
-    const char *text = json_string_value(json_object_get(host, key));
+    const char *text = rp_json_string_value(rp_json_object_get(host, key));
     char fitted[RP_HOST_TEXT];
 
     rp_printable(fitted, sizeof fitted, text ? text : "", text ? strlen(text) : 0);
     for (size_t length = strlen(fitted); length > 0 && fitted[length - 1] == ' '; length--)
         fitted[length - 1] = '\0';
     text = fitted + strspn(fitted, " ");
-    return json_string(*text ? text : "unknown");
+    return rp_json_string(*text ? text : "unknown");
 }
 
 /* The versions that were loaded; doctor compares them with those built against. */
-static json_t *write_libraries(const json_t *host)
+static rp_json *write_libraries(const rp_json *host)
 {
-    json_t *out = json_object();
+    rp_json *out = rp_json_object();
     const char *name;
-    json_t *row;
+    rp_json *row;
 
-    json_object_foreach (json_object_get(host, "libraries"), name, row)
-        if (out != NULL && json_object_set_new(out, name, host_text(row, "loaded")) != 0) {
-            json_decref(out);
+    rp_json_object_foreach (rp_json_object_get(host, "libraries"), name, row)
+        if (out != NULL && rp_json_object_set_new(out, name, host_text(row, "loaded")) != 0) {
+            rp_json_free(out);
             out = NULL;
         }
     return out;
@@ -69,58 +69,58 @@ static bool conforms(const char *text)
     return text != NULL && strncmp(text, "conforms ", 9) == 0;
 }
 
-static json_t *write_host(const json_t *host, const rp_replay_begun *begun)
+static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
 {
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
-                     host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
-                     "system", host_text(host, "system"), "threads", (int)begun->threads);
+    return rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",
+                        host_text(host, "floating_point"), "level", begun->level, "machine", host_text(host, "machine"),
+                        "system", host_text(host, "system"), "threads", (int)begun->threads);
 }
 
-static json_t *write_result(const rp_replay_outcome *outcome)
+static rp_json *write_result(const rp_replay_outcome *outcome)
 {
     char text[RP_ERROR_TEXT];
     const char *difference = outcome->difference;
 
     if (difference == NULL)
-        return json_pack("{s:n, s:I, s:s}", "difference", "members", (json_int_t)outcome->members, "verdict",
-                         "identical");
+        return rp_json_pack("{s:n, s:I, s:s}", "difference", "members", (int64_t)outcome->members, "verdict",
+                            "identical");
     difference = rp_printable(text, sizeof text, difference, strlen(difference));
     for (size_t length = strlen(text); length > 0 && text[length - 1] == ' '; length--)
         text[length - 1] = '\0';
     difference += strspn(difference, " ");
-    return json_pack("{s:s, s:I, s:s}", "difference", *difference ? difference : "bits differ", "members",
-                     (json_int_t)outcome->members, "verdict", "differs");
+    return rp_json_pack("{s:s, s:I, s:s}", "difference", *difference ? difference : "bits differ", "members",
+                        (int64_t)outcome->members, "verdict", "differs");
 }
 
-rp_status rp_verdict_write(json_t **out, const rp_replay_outcome *outcome, rp_error *err)
+rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, rp_error *err)
 {
     const rp_replay_begun *begun = &outcome->begun;
-    json_t *host;
+    rp_json *host;
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
     bool healthy;
-    json_t *conformance;
+    rp_json *conformance;
     rp_verdict check;
     rp_status status = rp_host_describe(&host, begun->level, &healthy, err);
 
     *out = NULL;
     if (status != RP_OK)
         return status;
-    conformance = host_text(json_object_get(host, "levels"), begun->level);
+    conformance = host_text(rp_json_object_get(host, "levels"), begun->level);
     rp_time_write(started, outcome->started);
     rp_time_write(finished, outcome->finished);
-    *out = json_pack("{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor",
-                     "conformance", conformance, "conforms", (int)conforms(json_string_value(conformance)), "healthy",
-                     (int)healthy, "finished", finished, "host", write_host(host, begun), "result",
-                     write_result(outcome), "scope", write_scope(&begun->scope), "started", started, "tool", "contract",
-                     (int)json_integer_value(json_object_get(host, "contract")), "format", (int)RP_ARCHIVE_FORMAT,
-                     "libraries", write_libraries(host), "name", "reprise", "version", RP_VERSION);
-    json_decref(host);
+    *out = rp_json_pack(
+        "{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
+        conformance, "conforms", (int)conforms(rp_json_string_value(conformance)), "healthy", (int)healthy, "finished",
+        finished, "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
+        "started", started, "tool", "contract", (int)rp_json_integer_value(rp_json_object_get(host, "contract")),
+        "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version", RP_VERSION);
+    rp_json_free(host);
     if (*out == NULL)
         return rp_no_memory(err);
     /* What a reader would refuse must not be signed. */
     status = rp_verdict_read(&check, *out, "verdict", err);
     if (status != RP_OK) {
-        json_decref(*out);
+        rp_json_free(*out);
         *out = NULL;
         return status == RP_ESIGN ? rp_fail_at(err, RP_EARG, "cannot attest") : status;
     }
@@ -193,11 +193,11 @@ static void read_libraries(rp_fields *parent)
     rp_fields f = rp_fields_object(parent, "libraries");
     char version[RP_HOST_TEXT];
     const char *name;
-    json_t *value;
+    rp_json *value;
 
-    if (f.status == RP_OK && json_object_size(f.object) > LIBRARIES)
+    if (f.status == RP_OK && rp_json_object_size(f.object) > LIBRARIES)
         rp_fields_refuse(parent, "libraries", "at most 16 of them");
-    json_object_foreach ((json_t *)f.object, name, value) {
+    rp_json_object_foreach ((rp_json *)f.object, name, value) {
         (void)value;
         rp_fields_text(&f, name, version, sizeof version);
     }
@@ -220,7 +220,7 @@ static void read_tool(rp_fields *parent, rp_verdict *out)
     rp_fields_join(parent, &f);
 }
 
-rp_status rp_verdict_read(rp_verdict *out, const json_t *predicate, const char *where, rp_error *err)
+rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err)
 {
     rp_fields f = rp_fields_begin(predicate, "predicate", where, err), doctor;
 
@@ -244,11 +244,11 @@ rp_status rp_verdict_read(rp_verdict *out, const json_t *predicate, const char *
 
 /* ---- approval ---- */
 
-rp_status rp_approval_write(json_t **out, const rp_approval *approval, int64_t now, rp_error *err)
+rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err)
 {
     char time[RP_TIME_TEXT];
     size_t failures = rp_memory_failures();
-    json_t *reason;
+    rp_json *reason;
 
     *out = NULL;
     if (!rp_text_fits(approval->role, RP_ROLE))
@@ -260,16 +260,16 @@ rp_status rp_approval_write(json_t **out, const rp_approval *approval, int64_t n
         return rp_fail(err, RP_EARG, "the reason of an approval is one line of 1 to %d bytes", RP_REASON - 1);
     if ((size_t)approval->decision >= sizeof decisions / sizeof *decisions)
         return rp_fail(err, RP_EARG, "a decision is approve, reject or abstain");
-    reason = json_string(approval->reason); /* NULL also for what is not UTF-8 */
+    reason = rp_json_string(approval->reason); /* NULL also for what is not UTF-8 */
     if (reason == NULL && rp_memory_failures() == failures)
         return rp_fail(err, RP_EARG, "the reason of an approval must be UTF-8");
     rp_time_write(time, now);
-    *out = json_pack("{s:s, s:o, s:s, s:s}", "decision", decisions[approval->decision], "reason", reason, "role",
-                     approval->role, "time", time);
+    *out = rp_json_pack("{s:s, s:o, s:s, s:s}", "decision", decisions[approval->decision], "reason", reason, "role",
+                        approval->role, "time", time);
     return *out ? RP_OK : rp_no_memory(err);
 }
 
-rp_status rp_approval_read(rp_approval *out, const json_t *predicate, const char *where, rp_error *err)
+rp_status rp_approval_read(rp_approval *out, const rp_json *predicate, const char *where, rp_error *err)
 {
     rp_fields f = rp_fields_begin(predicate, "predicate", where, err);
     int decision = 0;

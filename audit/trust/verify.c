@@ -236,22 +236,22 @@ static rp_status check_trusted(const rp_verification *result, const rp_trust_vie
  * lie between checkpoints. */
 static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
 {
-    const json_t *steps = json_object_get(rp_archive_manifest(archive)->run, "steps");
+    const rp_json *steps = rp_json_object_get(rp_archive_manifest(archive)->run, "steps");
     uint64_t segments = 1;
 
     for (size_t i = 0; i < archive->members; i++)
         segments += rp_member_rank_of(archive->member[i].name) == RP_RANK_CHECKPOINT;
-    for (size_t i = 0; json_is_integer(steps) && i < result->statements; i++) {
+    for (size_t i = 0; rp_json_is_integer(steps) && i < result->statements; i++) {
         const rp_verdict *verdict = result->statement[i].verdict;
 
         if (verdict != NULL && verdict->scope.segments_total != segments)
             return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu segments, this one has %llu",
                            result->statement[i].member, (unsigned long long)verdict->scope.segments_total,
                            (unsigned long long)segments);
-        if (verdict != NULL && (json_int_t)verdict->scope.steps_total != json_integer_value(steps))
+        if (verdict != NULL && (int64_t)verdict->scope.steps_total != rp_json_integer_value(steps))
             return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld",
                            result->statement[i].member, (unsigned long long)verdict->scope.steps_total,
-                           (long long)json_integer_value(steps));
+                           (long long)rp_json_integer_value(steps));
     }
     return RP_OK;
 }

@@ -12,7 +12,7 @@ typedef struct rp_golden {
     char *name;             /* without suffix */
     char *recipe, *archive; /* file names in the folder; recipe NULL: only the archive exists, say from the C API */
     bool on_disk;           /* the archive file exists */
-    json_t *entry;          /* its row of golden.json, borrowed; NULL: none */
+    rp_json *entry;         /* its row of golden.json, borrowed; NULL: none */
     rp_status status;       /* of a check */
     char message[RP_ERROR_TEXT];
     double seconds;
@@ -20,7 +20,7 @@ typedef struct rp_golden {
 
 typedef struct rp_golden_set {
     const char *folder;
-    json_t *index; /* golden.json; NULL when there is none */
+    rp_json *index; /* golden.json; NULL when there is none */
     rp_golden *golden;
     size_t count; /* ascending by name */
 } rp_golden_set;

@@ -13,8 +13,8 @@
 static rp_status check_listed(const rp_golden *golden, const rp_buffer *stored, const rp_archive *archive,
                               rp_error *err)
 {
-    const char *sha256 = json_string_value(json_object_get(golden->entry, "sha256"));
-    const char *id = json_string_value(json_object_get(golden->entry, "archive_id"));
+    const char *sha256 = rp_json_string_value(rp_json_object_get(golden->entry, "sha256"));
+    const char *id = rp_json_string_value(rp_json_object_get(golden->entry, "archive_id"));
     char found[RP_DIGEST_HEX];
     rp_status status = rp_golden_sha256(found, stored, err);
 
@@ -94,9 +94,9 @@ static rp_status check_one(const rp_golden_set *set, const rp_golden *golden, co
     if (!golden->entry)
         return rp_fail(err, RP_EIO, "%s: has no row in golden.json: reprise golden record adds it",
                        golden->recipe ? golden->recipe : golden->archive);
-    if (!golden->recipe && json_is_string(json_object_get(golden->entry, "recipe")))
+    if (!golden->recipe && rp_json_is_string(rp_json_object_get(golden->entry, "recipe")))
         return rp_fail(err, RP_EIO, "%s: the recipe in golden.json is missing",
-                       json_string_value(json_object_get(golden->entry, "recipe")));
+                       rp_json_string_value(rp_json_object_get(golden->entry, "recipe")));
     status = rp_golden_read(set, golden, &stored, err);
     if (status == RP_OK)
         status = rp_archive_open_memory(&archive, stored.data, stored.size, golden->archive, err);
@@ -123,7 +123,7 @@ static void put_json(rp_session *session, const rp_golden_set *set, size_t faile
         const rp_golden *g = &set->golden[i];
 
         rp_put_open(out, NULL, '{');
-        rp_put_text(out, "archive_id", json_string_value(json_object_get(g->entry, "archive_id")));
+        rp_put_text(out, "archive_id", rp_json_string_value(rp_json_object_get(g->entry, "archive_id")));
         rp_put_text(out, "message", g->status == RP_OK ? NULL : g->message);
         rp_put_text(out, "name", g->name);
         rp_put_seconds(out, "seconds", g->seconds);

@@ -8,12 +8,12 @@
 
 static void put_escaped(rp_buffer *out, const char *text)
 {
-    json_t *probe = json_string(text);
+    rp_json *probe = rp_json_string(text);
     char plain[RP_ERROR_TEXT];
 
     if (!probe) /* not UTF-8 */
         text = rp_printable(plain, sizeof plain, text, strlen(text));
-    json_decref(probe);
+    rp_json_free(probe);
     for (; *text; text++) {
         if (*text == '&')
             rp_buffer_text(out, "&amp;");

@@ -18,14 +18,14 @@ typedef enum change { SAME, NEW, CHANGED } change;
 typedef struct fresh {
     rp_buffer bytes;
     char id[RP_DIGEST_HEX], sha256[RP_DIGEST_HEX];
-    json_int_t contract;
+    int64_t contract;
     change change;
 } fresh;
 
 static rp_status identify(const rp_golden *golden, fresh *f, const rp_job_options *options, rp_error *err)
 {
     rp_archive *archive = NULL;
-    json_t *manifest = NULL;
+    rp_json *manifest = NULL;
     rp_status status = rp_archive_open_memory(&archive, f->bytes.data, f->bytes.size, golden->archive, err);
 
     /* an archive without a recipe must at least replay, or it is no golden */
@@ -35,10 +35,10 @@ static rp_status identify(const rp_golden *golden, fresh *f, const rp_job_option
         status = rp_manifest_load_head(archive, &manifest, err);
     if (status == RP_OK) {
         memcpy(f->id, rp_archive_id(archive), sizeof f->id);
-        f->contract = json_integer_value(json_object_get(manifest, "contract"));
+        f->contract = rp_json_integer_value(rp_json_object_get(manifest, "contract"));
         status = rp_golden_sha256(f->sha256, &f->bytes, err);
     }
-    json_decref(manifest);
+    rp_json_free(manifest);
     rp_archive_close(archive);
     return status;
 }
@@ -46,7 +46,7 @@ static rp_status identify(const rp_golden *golden, fresh *f, const rp_job_option
 /* Against the stored file and against golden.json: either may have been touched alone. */
 static rp_status compare(const rp_golden_set *set, const rp_golden *golden, fresh *f, rp_error *err)
 {
-    const char *listed = json_string_value(json_object_get(golden->entry, "sha256"));
+    const char *listed = rp_json_string_value(rp_json_object_get(golden->entry, "sha256"));
     rp_buffer stored = {0};
     rp_status status = golden->on_disk ? rp_golden_read(set, golden, &stored, err) : RP_OK;
     bool same_file = golden->on_disk && status == RP_OK && stored.size == f->bytes.size &&
@@ -63,7 +63,7 @@ static rp_status compare(const rp_golden_set *set, const rp_golden *golden, fres
 static rp_status compute(const rp_golden_set *set, const rp_golden *golden, const rp_job_options *options, bool force,
                          fresh *f, rp_error *err)
 {
-    const char *listed = json_string_value(json_object_get(golden->entry, "archive_id"));
+    const char *listed = rp_json_string_value(rp_json_object_get(golden->entry, "archive_id"));
     rp_status status = golden->recipe ? rp_golden_compute(set, golden, options, &f->bytes, err)
                                       : rp_golden_read(set, golden, &f->bytes, err);
 
@@ -79,13 +79,13 @@ static rp_status compute(const rp_golden_set *set, const rp_golden *golden, cons
     return status;
 }
 
-static json_t *make_row(const rp_golden *golden, const fresh *f, const char *reason)
+static rp_json *make_row(const rp_golden *golden, const fresh *f, const char *reason)
 {
     if (f->change == SAME)
-        return json_incref(golden->entry);
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?, s:s}", "archive", golden->archive, "archive_id", f->id,
-                     "contract", f->contract, "library", RP_VERSION, "reason", reason ? reason : "first recording",
-                     "recipe", golden->recipe, "sha256", f->sha256);
+        return rp_json_share(golden->entry);
+    return rp_json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?, s:s}", "archive", golden->archive, "archive_id", f->id,
+                        "contract", f->contract, "library", RP_VERSION, "reason", reason ? reason : "first recording",
+                        "recipe", golden->recipe, "sha256", f->sha256);
 }
 
 static rp_status save_file(const rp_golden_set *set, const char *name, const rp_buffer *bytes, rp_error *err)
@@ -100,19 +100,19 @@ static rp_status save_file(const rp_golden_set *set, const char *name, const rp_
 static rp_status make_index(rp_buffer *text, const rp_golden_set *set, const fresh *f, const char *reason,
                             rp_error *err)
 {
-    json_t *rows = json_array(), *index = json_pack("{s:i, s:O?}", "reprise_golden", 1, "goldens", rows);
+    rp_json *rows = rp_json_array(), *index = rp_json_pack("{s:i, s:O?}", "reprise_golden", 1, "goldens", rows);
     rp_status status = rows && index ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < set->count && status == RP_OK; i++)
-        if (json_array_append_new(rows, make_row(&set->golden[i], &f[i], reason)) != 0)
+        if (rp_json_array_append_new(rows, make_row(&set->golden[i], &f[i], reason)) != 0)
             status = rp_fail(err, RP_EARG, "golden: --reason and file names must be UTF-8");
     if (status == RP_OK)
         status = rp_json_write(index, text, err);
     rp_buffer_u8(text, '\n');
     if (status == RP_OK)
         status = rp_buffer_status(text, err);
-    json_decref(index);
-    json_decref(rows);
+    rp_json_free(index);
+    rp_json_free(rows);
     return status;
 }
 

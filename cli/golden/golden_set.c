@@ -95,19 +95,20 @@ static rp_status list_folder(rp_golden_set *set, rp_error *err)
 /* {"goldens": [{"archive": "x.reprise", ...}], "reprise_golden": 1} */
 static rp_status note_rows(rp_golden_set *set, const char *path, rp_error *err)
 {
-    const json_t *rows = json_object_get(set->index, "goldens");
+    const rp_json *rows = rp_json_object_get(set->index, "goldens");
     size_t i;
-    json_t *row;
+    rp_json *row;
 
-    if (json_integer_value(json_object_get(set->index, "reprise_golden")) != 1 || !json_is_array(rows))
+    if (rp_json_integer_value(rp_json_object_get(set->index, "reprise_golden")) != 1 || !rp_json_is_array(rows))
         return rp_fail(err, RP_EFORMAT, "%s: expected {\"goldens\": [...], \"reprise_golden\": 1}", path);
-    json_array_foreach ((json_t *)rows, i, row) {
-        const char *archive = json_string_value(json_object_get(row, "archive"));
+    rp_json_array_foreach ((rp_json *)rows, i, row) {
+        const char *archive = rp_json_string_value(rp_json_object_get(row, "archive"));
         rp_golden *golden;
         size_t stem;
 
         if (!archive || strchr(archive, '/') || !has_suffix(archive, ".reprise", &stem) ||
-            !json_is_string(json_object_get(row, "archive_id")) || !json_is_string(json_object_get(row, "sha256")))
+            !rp_json_is_string(rp_json_object_get(row, "archive_id")) ||
+            !rp_json_is_string(rp_json_object_get(row, "sha256")))
             return rp_fail(err, RP_EFORMAT, "%s: row %zu: expected archive (NAME.reprise), archive_id and sha256", path,
                            i);
         golden = find_or_add(set, archive, stem);
@@ -168,7 +169,7 @@ void rp_golden_set_free(rp_golden_set *set)
         rp_free(set->golden[i].archive);
     }
     rp_free(set->golden);
-    json_decref(set->index);
+    rp_json_free(set->index);
     *set = (rp_golden_set){0};
 }
 

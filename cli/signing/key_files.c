@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_memory.h"
+#include "base/json.h"
 #include "base/memory.h"
 
 enum { PASSPHRASE_MAX = 1024, PASSPHRASE_FILE_MAX = 65536 };
@@ -166,9 +166,9 @@ void rp_parent_put_json(rp_session *session, const rp_archive *child, const char
     rp_put_close(&session->out, '}');
 }
 
-json_t *rp_metrics_of(const rp_job *job)
+rp_json *rp_metrics_of(const rp_job *job)
 {
-    json_t *metrics = NULL;
+    rp_json *metrics = NULL;
 
     (void)rp_json_parse_within(&metrics, job->metrics, strlen(job->metrics), RP_JSON_METRICS_MEMORY, true, "metrics",
                                NULL);
@@ -190,7 +190,7 @@ rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_
     return status;
 }
 
-rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err)
+rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, name);
     rp_buffer bytes = {0};
@@ -229,7 +229,7 @@ static rp_status cut_lists(rp_buffer *out, const rp_buffer *manifest, rp_error *
     return rp_buffer_status(out, err);
 }
 
-rp_status rp_manifest_load_head(const rp_archive *archive, json_t **out, rp_error *err)
+rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_error *err)
 {
     rp_buffer bytes = {0}, head = {0};
     rp_status status = rp_member_load(archive, rp_archive_find(archive, "manifest.json"), &bytes, err);

@@ -41,13 +41,13 @@ void rp_parent_put_json(rp_session *session, const rp_archive *child, const char
 
 /* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they
  * cannot be had. */
-json_t *rp_metrics_of(const rp_job *job);
+rp_json *rp_metrics_of(const rp_job *job);
 
 /* A whole member; *out is replaced. */
 rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
 /* A JSON member; *out is NULL when the archive has no such member. */
-rp_status rp_member_load_json(const rp_archive *archive, const char *name, json_t **out, rp_error *err);
+rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err);
 /* manifest.json without its lists (members, withheld), however long they are. */
-rp_status rp_manifest_load_head(const rp_archive *archive, json_t **out, rp_error *err);
+rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_error *err);
 
 #endif

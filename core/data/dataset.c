@@ -89,14 +89,14 @@ static rp_status check_training_classes(const preparation *prep, const rp_datase
 
 static rp_status fit(preparation *prep, rp_dataset *out)
 {
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_status status = rp_schema_fit(&json, &prep->cells, prep->kind, prep->target_col, &prep->target, out->train_row,
                                      out->train_rows);
 
     if (status != RP_OK)
         return status;
     status = rp_schema_from_json(&out->schema, json, prep->cells.where, prep->cells.err);
-    json_decref(json);
+    rp_json_free(json);
     /* our own schema can break only a limit on what the data made of it */
     if (status == RP_EFORMAT)
         return rp_fail_at(prep->cells.err, RP_EDATA, "encoding the columns");
@@ -137,13 +137,14 @@ static rp_status take_targets(const preparation *prep, const int64_t *row, size_
 
 static rp_status record_unseen(const preparation *prep, const rp_schema *schema)
 {
-    json_t *columns = json_object_get(schema->json, "columns");
+    rp_json *columns = rp_json_object_get(schema->json, "columns");
 
     for (size_t i = 0; i < schema->n_columns; i++)
         if (schema->columns[i].kind == RP_COL_CATEGORICAL &&
-            json_object_set_new(json_array_get(columns, i), "unseen", json_integer((json_int_t)prep->unseen[i])) != 0)
+            rp_json_object_set_new(rp_json_array_get(columns, i), "unseen",
+                                   rp_json_integer((int64_t)prep->unseen[i])) != 0)
             return rp_no_memory(prep->cells.err);
-    if (json_object_set_new(schema->json, "features", json_integer((json_int_t)schema->features)) != 0)
+    if (rp_json_object_set_new(schema->json, "features", rp_json_integer((int64_t)schema->features)) != 0)
         return rp_no_memory(prep->cells.err);
     return RP_OK;
 }

@@ -28,7 +28,7 @@ enum { RP_CLASSES_MAX = 1000, RP_CATEGORIES_MAX = 4096, RP_FEATURES_MAX = 65536 
 
 /* What was learnt from the data and is needed to encode new rows; json is the archive's data/schema.json. */
 typedef struct rp_schema {
-    json_t *json;
+    rp_json *json;
     size_t features;                  /* encoded width */
     size_t classes;                   /* 0 for regression */
     const char **class_name;          /* classes of them, in order; for two classes the positive one is last */
@@ -53,7 +53,7 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
 void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
-rp_status rp_schema_from_json(rp_schema **out, json_t *json, const char *where, rp_error *err);
+rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err);
 void rp_schema_free(rp_schema *schema);
 /* Encoding of new rows (predict). With a header, columns are found by name and further ones are passed over; without,
  * they stand as in training, with or without the target. An unknown category is all zeros; x is [*rows, features],

@@ -21,9 +21,9 @@ static rp_status fail_column(const schema_source *in, size_t i, const char *what
 }
 
 /* A finite number in the one spelling the writer gives it. */
-static bool read_real(const json_t *object, const char *key, double *out)
+static bool read_real(const rp_json *object, const char *key, double *out)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
     char again[RP_DECIMAL_SIZE];
 
     if (text == NULL || !rp_parse_f64(out, text, strlen(text)) || *out - *out != 0)
@@ -32,7 +32,7 @@ static bool read_real(const json_t *object, const char *key, double *out)
     return strcmp(text, again) == 0;
 }
 
-static rp_status read_numeric(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+static rp_status read_numeric(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
 {
     double deviation;
 
@@ -40,7 +40,7 @@ static rp_status read_numeric(const schema_source *in, const json_t *json, size_
     out->divisor = 1;
     if (!read_real(json, "mean", &out->mean))
         return fail_column(in, i, "expected a finite decimal as mean");
-    out->standardize = json_object_get(json, "deviation") != NULL;
+    out->standardize = rp_json_object_get(json, "deviation") != NULL;
     if (!out->standardize)
         return RP_OK;
     if (!read_real(json, "deviation", &deviation) || deviation < 0)
@@ -49,35 +49,35 @@ static rp_status read_numeric(const schema_source *in, const json_t *json, size_
     return RP_OK;
 }
 
-static rp_status read_categories(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+static rp_status read_categories(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
 {
-    const json_t *list = json_object_get(json, "categories");
-    size_t n = json_array_size(list);
+    const rp_json *list = rp_json_object_get(json, "categories");
+    size_t n = rp_json_array_size(list);
 
-    if (!json_is_array(list) || n > RP_CATEGORIES_MAX + 1)
+    if (!rp_json_is_array(list) || n > RP_CATEGORIES_MAX + 1)
         return fail_column(in, i, "expected a list of at most 4097 categories");
-    out->null_category = n > 0 && json_is_null(json_array_get(list, n - 1));
+    out->null_category = n > 0 && rp_json_is_null(rp_json_array_get(list, n - 1));
     out->categories = n - out->null_category;
     out->width = n;
     out->category = rp_reallocarray(NULL, n, sizeof *out->category);
     if (out->category == NULL)
         return rp_no_memory(in->err);
     for (size_t k = 0; k < out->categories; k++) {
-        out->category[k] = json_string_value(json_array_get(list, k));
+        out->category[k] = rp_json_string_value(rp_json_array_get(list, k));
         if (out->category[k] == NULL || (k > 0 && strcmp(out->category[k - 1], out->category[k]) >= 0))
             return fail_column(in, i, "expected categories as distinct strings in ascending byte order");
     }
     return RP_OK;
 }
 
-static rp_status read_column(const schema_source *in, const json_t *json, size_t i, rp_schema_column *out)
+static rp_status read_column(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
 {
-    const json_t *name = json_object_get(json, "name");
-    const char *kind = json_string_value(json_object_get(json, "kind"));
+    const rp_json *name = rp_json_object_get(json, "name");
+    const char *kind = rp_json_string_value(rp_json_object_get(json, "kind"));
 
-    if (!json_is_string(name) && !json_is_null(name))
+    if (!rp_json_is_string(name) && !rp_json_is_null(name))
         return fail_column(in, i, "expected a string or null as name");
-    out->name = json_string_value(name);
+    out->name = rp_json_string_value(name);
     if (kind == NULL)
         return fail_column(in, i, "expected a string as kind");
     out->kind = RP_COL_IGNORE;
@@ -94,11 +94,11 @@ static rp_status read_column(const schema_source *in, const json_t *json, size_t
     return read_categories(in, json, i, out);
 }
 
-static rp_status read_columns(const schema_source *in, const json_t *list, rp_schema *out)
+static rp_status read_columns(const schema_source *in, const rp_json *list, rp_schema *out)
 {
-    size_t targets = 0, n = json_array_size(list);
+    size_t targets = 0, n = rp_json_array_size(list);
 
-    if (!json_is_array(list) || n == 0 || n > 4096)
+    if (!rp_json_is_array(list) || n == 0 || n > 4096)
         return rp_fail(in->err, RP_EFORMAT, "%s: expected columns as a list of 1 to 4096", in->where);
     out->columns = rp_calloc(n, sizeof *out->columns);
     if (out->columns == NULL)
@@ -106,7 +106,7 @@ static rp_status read_columns(const schema_source *in, const json_t *list, rp_sc
     out->n_columns = n;
     for (size_t i = 0; i < n; i++) {
         rp_schema_column *column = &out->columns[i];
-        rp_status status = read_column(in, json_array_get(list, i), i, column);
+        rp_status status = read_column(in, rp_json_array_get(list, i), i, column);
 
         if (status != RP_OK)
             return status;
@@ -120,13 +120,13 @@ static rp_status read_columns(const schema_source *in, const json_t *list, rp_sc
     return RP_OK;
 }
 
-static rp_status read_classes(const schema_source *in, const json_t *list, rp_schema *out)
+static rp_status read_classes(const schema_source *in, const rp_json *list, rp_schema *out)
 {
-    size_t n = json_array_size(list);
+    size_t n = rp_json_array_size(list);
 
-    if (json_is_null(list))
+    if (rp_json_is_null(list))
         return RP_OK;
-    if (!json_is_array(list) || n < 2 || n > RP_CLASSES_MAX)
+    if (!rp_json_is_array(list) || n < 2 || n > RP_CLASSES_MAX)
         return rp_fail(in->err, RP_EFORMAT, "%s: expected classes as null or a list of 2 to %d", in->where,
                        RP_CLASSES_MAX);
     out->class_name = rp_reallocarray(NULL, n, sizeof *out->class_name);
@@ -134,7 +134,7 @@ static rp_status read_classes(const schema_source *in, const json_t *list, rp_sc
         return rp_no_memory(in->err);
     out->classes = n;
     for (size_t i = 0; i < n; i++) {
-        out->class_name[i] = json_string_value(json_array_get(list, i));
+        out->class_name[i] = rp_json_string_value(rp_json_array_get(list, i));
         if (out->class_name[i] == NULL)
             return rp_fail(in->err, RP_EFORMAT, "%s: classes[%zu]: expected a string", in->where, i);
         for (size_t k = 0; k < i; k++)
@@ -144,7 +144,7 @@ static rp_status read_classes(const schema_source *in, const json_t *list, rp_sc
     return RP_OK;
 }
 
-rp_status rp_schema_from_json(rp_schema **out, json_t *json, const char *where, rp_error *err)
+rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err)
 {
     schema_source in = {where, err};
     rp_schema *schema = rp_calloc(1, sizeof *schema);
@@ -153,10 +153,10 @@ rp_status rp_schema_from_json(rp_schema **out, json_t *json, const char *where, 
     *out = NULL;
     if (schema == NULL)
         return rp_no_memory(err);
-    schema->json = json_incref(json);
-    status = read_classes(&in, json_object_get(json, "classes"), schema);
+    schema->json = rp_json_share(json);
+    status = read_classes(&in, rp_json_object_get(json, "classes"), schema);
     if (status == RP_OK)
-        status = read_columns(&in, json_object_get(json, "columns"), schema);
+        status = read_columns(&in, rp_json_object_get(json, "columns"), schema);
     if (status == RP_OK && (schema->features == 0 || schema->features > RP_FEATURES_MAX))
         status = rp_fail(err, RP_EFORMAT, "%s: expected 1 to %d features, found %zu", where, RP_FEATURES_MAX,
                          schema->features);
@@ -176,7 +176,7 @@ void rp_schema_free(rp_schema *schema)
         rp_free(schema->columns[i].category);
     rp_free(schema->columns);
     rp_free(schema->class_name);
-    json_decref(schema->json);
+    rp_json_free(schema->json);
     rp_free(schema);
 }
 

@@ -59,7 +59,7 @@ void rp_target_clear(rp_target *target);
 rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold);
 
 /* CONTRACT 9.5: learns from the training rows and writes the schema. */
-rp_status rp_schema_fit(json_t **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
+rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
                         const rp_target *target, const int64_t *train_row, size_t train_rows);
 
 /* CONTRACT 9.6: one row to features. source[i] is the table's column for schema column i. unseen (may be NULL) counts

@@ -20,24 +20,24 @@ typedef struct fitter {
     bool failed;       /* a JSON value could not be made */
 } fitter;
 
-static void put(fitter *fit, json_t *object, const char *key, json_t *value)
+static void put(fitter *fit, rp_json *object, const char *key, rp_json *value)
 {
-    if (json_object_set_new(object, key, value) != 0)
+    if (rp_json_object_set_new(object, key, value) != 0)
         fit->failed = true;
 }
 
-static void append(fitter *fit, json_t *array, json_t *value)
+static void append(fitter *fit, rp_json *array, rp_json *value)
 {
-    if (json_array_append_new(array, value) != 0)
+    if (rp_json_array_append_new(array, value) != 0)
         fit->failed = true;
 }
 
-static void put_real(fitter *fit, json_t *object, const char *key, double value)
+static void put_real(fitter *fit, rp_json *object, const char *key, double value)
 {
     char text[RP_DECIMAL_SIZE];
 
     rp_print_f64(text, value);
-    put(fit, object, key, json_string(text));
+    put(fit, object, key, rp_json_string(text));
 }
 
 static bool all_equal(const double *value, size_t n)
@@ -67,7 +67,7 @@ static void moments(double *value, size_t n, double *mean, double *deviation)
     *deviation = sqrt(rp_sum_f64(value, n, 1) / count);
 }
 
-static rp_status fit_numeric(fitter *fit, size_t col, json_t *out)
+static rp_status fit_numeric(fitter *fit, size_t col, rp_json *out)
 {
     char label[RP_LABEL_SIZE];
     double mean, deviation;
@@ -104,9 +104,9 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static rp_status fit_categories(fitter *fit, size_t col, json_t *out)
+static rp_status fit_categories(fitter *fit, size_t col, rp_json *out)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
     char label[RP_LABEL_SIZE];
     size_t n = 0, distinct = 0;
     bool missing = false;
@@ -130,59 +130,59 @@ static rp_status fit_categories(fitter *fit, size_t col, json_t *out)
                            "set data.columns: ignore or numeric for it",
                            fit->cells->where, rp_column_label(label, sizeof label, fit->cells->table, col),
                            RP_CATEGORIES_MAX);
-        append(fit, list, json_string(fit->text[i]));
+        append(fit, list, rp_json_string(fit->text[i]));
     }
     if (missing && !fit->failed)
-        append(fit, list, json_null());
+        append(fit, list, rp_json_null());
     return RP_OK;
 }
 
-static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool target, json_t *columns)
+static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool target, rp_json *columns)
 {
     const rp_table *table = fit->cells->table;
-    json_t *out = json_object();
+    rp_json *out = rp_json_object();
 
     append(fit, columns, out);
     if (fit->failed)
         return rp_no_memory(fit->cells->err);
-    put(fit, out, "name", table->names != NULL ? json_string(table->names[col]) : json_null());
-    put(fit, out, "kind", json_string(target ? "target" : rp_column_kind_names[kind]));
+    put(fit, out, "name", table->names != NULL ? rp_json_string(table->names[col]) : rp_json_null());
+    put(fit, out, "kind", rp_json_string(target ? "target" : rp_column_kind_names[kind]));
     if (kind == RP_COL_NUMERIC)
         return fit_numeric(fit, col, out);
     if (kind != RP_COL_CATEGORICAL)
         return RP_OK;
-    put(fit, out, "unseen", json_integer(0));
+    put(fit, out, "unseen", rp_json_integer(0));
     return fit_categories(fit, col, out);
 }
 
-static json_t *write_classes(fitter *fit, const rp_target *target)
+static rp_json *write_classes(fitter *fit, const rp_target *target)
 {
-    json_t *list = target->classes > 0 ? json_array() : json_null();
+    rp_json *list = target->classes > 0 ? rp_json_array() : rp_json_null();
 
     for (size_t i = 0; i < target->classes; i++)
-        append(fit, list, json_string(target->class_name[i]));
+        append(fit, list, rp_json_string(target->class_name[i]));
     return list;
 }
 
-static json_t *write_split(fitter *fit)
+static rp_json *write_split(fitter *fit)
 {
     const rp_recipe *recipe = fit->cells->recipe;
-    json_t *split = json_object();
+    rp_json *split = rp_json_object();
 
-    put(fit, split, "train_on_all", json_boolean(recipe->data.train_on_all));
-    put(fit, split, "rows", json_integer((json_int_t)fit->cells->table->rows));
-    put(fit, split, "train_rows", json_integer((json_int_t)fit->train_rows));
-    put(fit, split, "valid_rows", json_integer((json_int_t)(fit->cells->table->rows - fit->train_rows)));
+    put(fit, split, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
+    put(fit, split, "rows", rp_json_integer((int64_t)fit->cells->table->rows));
+    put(fit, split, "train_rows", rp_json_integer((int64_t)fit->train_rows));
+    put(fit, split, "valid_rows", rp_json_integer((int64_t)(fit->cells->table->rows - fit->train_rows)));
     if (recipe->data.train_on_all)
         return split;
-    put(fit, split, "folds", json_integer(recipe->data.folds));
-    put(fit, split, "fold", json_integer(recipe->data.fold));
+    put(fit, split, "folds", rp_json_integer(recipe->data.folds));
+    put(fit, split, "fold", rp_json_integer(recipe->data.fold));
     if (!recipe->train.regression)
-        put(fit, split, "stratify", json_boolean(recipe->data.stratify));
+        put(fit, split, "stratify", rp_json_boolean(recipe->data.stratify));
     return split;
 }
 
-static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t target_col, json_t *columns)
+static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t target_col, rp_json *columns)
 {
     rp_status status = RP_OK;
 
@@ -191,19 +191,19 @@ static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t tar
     return status;
 }
 
-rp_status rp_schema_fit(json_t **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
+rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
                         const rp_target *target, const int64_t *train_row, size_t train_rows)
 {
     fitter fit = {.cells = cells, .train_row = train_row, .train_rows = train_rows};
-    json_t *schema = json_object(), *columns;
+    rp_json *schema = rp_json_object(), *columns;
     rp_status status = RP_OK;
 
     fit.value = rp_reallocarray(NULL, train_rows, sizeof *fit.value);
     fit.text = rp_reallocarray(NULL, train_rows, sizeof *fit.text);
     put(&fit, schema, "classes", write_classes(&fit, target));
     put(&fit, schema, "split", write_split(&fit));
-    put(&fit, schema, "columns", json_array());
-    columns = json_object_get(schema, "columns");
+    put(&fit, schema, "columns", rp_json_array());
+    columns = rp_json_object_get(schema, "columns");
     if (fit.value == NULL || fit.text == NULL || columns == NULL)
         status = rp_no_memory(cells->err);
     if (status == RP_OK)
@@ -213,7 +213,7 @@ rp_status rp_schema_fit(json_t **out, const rp_cells *cells, const rp_column_kin
     rp_free(fit.value);
     rp_free(fit.text);
     if (status != RP_OK) {
-        json_decref(schema);
+        rp_json_free(schema);
         return status;
     }
     *out = schema;

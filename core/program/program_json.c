@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/json_memory.h"
 #include "base/memory.h"
 #include "core/program/program.h"
 #include "determinism/decimal.h"
@@ -194,57 +193,58 @@ static int dtype_of(const char *name)
     return -1;
 }
 
-static bool get_list(const json_t *json, rp_attr *attr)
+static bool get_list(const rp_json *json, rp_attr *attr)
 {
-    if (!json_is_array(json) || json_array_size(json) > RP_MAX_RANK)
+    if (!rp_json_is_array(json) || rp_json_array_size(json) > RP_MAX_RANK)
         return false;
-    attr->n = (int)json_array_size(json);
+    attr->n = (int)rp_json_array_size(json);
     for (int i = 0; i < attr->n; i++) {
-        if (!json_is_integer(json_array_get(json, (size_t)i)))
+        if (!rp_json_is_integer(rp_json_array_get(json, (size_t)i)))
             return false;
-        attr->list[i] = json_integer_value(json_array_get(json, (size_t)i));
+        attr->list[i] = rp_json_integer_value(rp_json_array_get(json, (size_t)i));
     }
     return true;
 }
 
-static bool get_real(const json_t *json, double *out)
+static bool get_real(const rp_json *json, double *out)
 {
-    const char *text = json_string_value(json);
+    const char *text = rp_json_string_value(json);
 
     return text && rp_parse_printed_f64(out, text, strlen(text));
 }
 
-static bool get_attr(const json_t *json, rp_attr_kind kind, rp_attr *attr)
+static bool get_attr(const rp_json *json, rp_attr_kind kind, rp_attr *attr)
 {
     switch (kind) {
     case RP_ATTR_INT:
-        attr->i = json_integer_value(json);
-        return json_is_integer(json) ||
-               (json_is_string(json) && rp_parse_i64(&attr->i, json_string_value(json), json_string_length(json)));
+        attr->i = rp_json_integer_value(json);
+        return rp_json_is_integer(json) ||
+               (rp_json_is_string(json) &&
+                rp_parse_i64(&attr->i, rp_json_string_value(json), rp_json_string_length(json)));
     case RP_ATTR_BOOL:
-        attr->i = json_is_true(json);
-        return json_is_boolean(json);
+        attr->i = rp_json_is_true(json);
+        return rp_json_is_boolean(json);
     case RP_ATTR_REAL:
         return get_real(json, &attr->r);
     case RP_ATTR_DTYPE:
-        attr->i = dtype_of(json_string_value(json));
+        attr->i = dtype_of(rp_json_string_value(json));
         return attr->i >= 0;
     default:
         return get_list(json, attr);
     }
 }
 
-static rp_status parse_input(rp_program *p, const json_t *row, size_t index, const char *where, rp_error *err)
+static rp_status parse_input(rp_program *p, const rp_json *row, size_t index, const char *where, rp_error *err)
 {
-    const char *name = json_string_value(json_array_get(row, 2));
-    int kind = find(json_string_value(json_array_get(row, 1)), input_kinds, 3);
-    int dtype = dtype_of(json_string_value(json_array_get(row, 3)));
+    const char *name = rp_json_string_value(rp_json_array_get(row, 2));
+    int kind = find(rp_json_string_value(rp_json_array_get(row, 1)), input_kinds, 3);
+    int dtype = dtype_of(rp_json_string_value(rp_json_array_get(row, 3)));
     rp_attr shape = {0};
     rp_type type = {0};
     uint32_t value;
     rp_status status;
 
-    if (json_array_size(row) != 5 || kind < 0 || !name || dtype < 0 || !get_list(json_array_get(row, 4), &shape))
+    if (rp_json_array_size(row) != 5 || kind < 0 || !name || dtype < 0 || !get_list(rp_json_array_get(row, 4), &shape))
         return malformed(where, "input", index, err);
     type.dtype = (rp_dtype)dtype;
     type.rank = shape.n;
@@ -261,98 +261,100 @@ static rp_status parse_input(rp_program *p, const json_t *row, size_t index, con
     return status == RP_OK || status == RP_ENOMEM ? status : rp_fail_at(err, RP_EFORMAT, "%s: input %zu", where, index);
 }
 
-static rp_status parse_instr(rp_program *p, const json_t *row, size_t index, const char *where, rp_error *err)
+static rp_status parse_instr(rp_program *p, const rp_json *row, size_t index, const char *where, rp_error *err)
 {
-    const char *name = json_string_value(json_array_get(row, 0));
-    const json_t *attrs = json_array_get(row, 1), *in = json_array_get(row, 2), *outs = json_array_get(row, 3);
+    const char *name = rp_json_string_value(rp_json_array_get(row, 0));
+    const rp_json *attrs = rp_json_array_get(row, 1), *in = rp_json_array_get(row, 2),
+                  *outs = rp_json_array_get(row, 3);
     const rp_op *op = name ? rp_op_find(name) : NULL;
     rp_attr attr[RP_MAX_ATTR];
     uint32_t out[RP_MAX_OUT], *operands;
-    size_t known = 0, n_in = json_array_size(in);
+    size_t known = 0, n_in = rp_json_array_size(in);
     rp_status status = RP_OK;
 
     memset(attr, 0, sizeof attr);
     if (name && !op)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: instruction %zu: unknown operation '%.32s'", where, index, name);
-    if (json_array_size(row) != 4 || !op || !json_is_object(attrs) || !json_is_array(in) || !json_is_array(outs) ||
-        json_array_size(outs) != (size_t)op->n_out)
+    if (rp_json_array_size(row) != 4 || !op || !rp_json_is_object(attrs) || !rp_json_is_array(in) ||
+        !rp_json_is_array(outs) || rp_json_array_size(outs) != (size_t)op->n_out)
         return malformed(where, "instruction", index, err);
     for (int i = 0; i < RP_MAX_ATTR; i++) {
         if (op->attr[i].kind == RP_ATTR_NONE)
             continue;
-        if (!get_attr(json_object_get(attrs, op->attr[i].name), op->attr[i].kind, &attr[i]))
+        if (!get_attr(rp_json_object_get(attrs, op->attr[i].name), op->attr[i].kind, &attr[i]))
             return malformed(where, "an attribute of instruction", index, err);
         known++;
     }
-    if (known != json_object_size(attrs))
+    if (known != rp_json_object_size(attrs))
         return malformed(where, "an attribute of instruction", index, err);
     operands = rp_malloc(n_in * sizeof *operands);
     if (!operands)
         return rp_no_memory(err);
     for (size_t i = 0; i < n_in; i++) {
-        const json_t *v = json_array_get(in, i);
+        const rp_json *v = rp_json_array_get(in, i);
 
-        operands[i] = json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) < RP_PROGRAM_MAX_VALUES
-                          ? (uint32_t)json_integer_value(v)
-                          : UINT32_MAX;
+        operands[i] =
+            rp_json_is_integer(v) && rp_json_integer_value(v) >= 0 && rp_json_integer_value(v) < RP_PROGRAM_MAX_VALUES
+                ? (uint32_t)rp_json_integer_value(v)
+                : UINT32_MAX;
     }
     status = rp_program_add_instr(p, op, attr, operands, n_in, out, err);
     rp_free(operands);
     if (status != RP_OK)
         return status == RP_ENOMEM ? status : rp_fail_at(err, RP_EFORMAT, "%s: instruction %zu", where, index);
     for (int i = 0; i < op->n_out; i++)
-        if (json_integer_value(json_array_get(outs, (size_t)i)) != (json_int_t)out[i])
+        if (rp_json_integer_value(rp_json_array_get(outs, (size_t)i)) != (int64_t)out[i])
             return malformed(where, "the numbering of instruction", index, err);
     return RP_OK;
 }
 
-static rp_status parse_output(rp_program *p, const json_t *row, size_t index, const char *where, rp_error *err)
+static rp_status parse_output(rp_program *p, const rp_json *row, size_t index, const char *where, rp_error *err)
 {
-    int kind = find(json_string_value(json_array_get(row, 0)), output_kinds, 2);
-    const char *name = json_string_value(json_array_get(row, 1));
-    const json_t *value = json_array_get(row, 2);
+    int kind = find(rp_json_string_value(rp_json_array_get(row, 0)), output_kinds, 2);
+    const char *name = rp_json_string_value(rp_json_array_get(row, 1));
+    const rp_json *value = rp_json_array_get(row, 2);
     size_t before = p->n_outputs;
     rp_status status;
 
-    if (json_array_size(row) != 3 || kind < 0 || !name || !json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) >= (json_int_t)p->n_values)
+    if (rp_json_array_size(row) != 3 || kind < 0 || !name || !rp_json_is_integer(value) ||
+        rp_json_integer_value(value) < 0 || rp_json_integer_value(value) >= (int64_t)p->n_values)
         return malformed(where, "output", index, err);
-    status = rp_program_add_output(p, (rp_output_kind)kind, name, (uint32_t)json_integer_value(value), err);
+    status = rp_program_add_output(p, (rp_output_kind)kind, name, (uint32_t)rp_json_integer_value(value), err);
     if (status == RP_OK && p->n_outputs == before)
         return malformed(where, "repeated output", index, err);
     return status == RP_OK || status == RP_ENOMEM ? status
                                                   : rp_fail_at(err, RP_EFORMAT, "%s: output %zu", where, index);
 }
 
-static rp_status parse_body(rp_program *p, const json_t *json, const char *where, rp_error *err)
+static rp_status parse_body(rp_program *p, const rp_json *json, const char *where, rp_error *err)
 {
-    const json_t *inputs = json_object_get(json, "inputs"), *instrs = json_object_get(json, "instructions");
-    const json_t *outputs = json_object_get(json, "outputs"), *contract = json_object_get(json, "contract");
+    const rp_json *inputs = rp_json_object_get(json, "inputs"), *instrs = rp_json_object_get(json, "instructions");
+    const rp_json *outputs = rp_json_object_get(json, "outputs"), *contract = rp_json_object_get(json, "contract");
     size_t next = 0;
     rp_status status = RP_OK;
 
-    if (json_object_size(json) != 4 || !json_is_array(inputs) || !json_is_array(instrs) || !json_is_array(outputs) ||
-        !json_is_integer(contract))
+    if (rp_json_object_size(json) != 4 || !rp_json_is_array(inputs) || !rp_json_is_array(instrs) ||
+        !rp_json_is_array(outputs) || !rp_json_is_integer(contract))
         return rp_fail(err, RP_EFORMAT, "%s: not a program", where);
-    if (json_integer_value(contract) != RP_CONTRACT_VERSION)
+    if (rp_json_integer_value(contract) != RP_CONTRACT_VERSION)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: numeric contract %lld, this build knows %d", where,
-                       (long long)json_integer_value(contract), RP_CONTRACT_VERSION);
-    for (size_t i = 0; status == RP_OK && (i < json_array_size(instrs) || next < json_array_size(inputs));) {
-        const json_t *row = json_array_get(inputs, next);
+                       (long long)rp_json_integer_value(contract), RP_CONTRACT_VERSION);
+    for (size_t i = 0; status == RP_OK && (i < rp_json_array_size(instrs) || next < rp_json_array_size(inputs));) {
+        const rp_json *row = rp_json_array_get(inputs, next);
 
-        if (row && json_integer_value(json_array_get(row, 0)) == (json_int_t)p->n_values &&
-            json_is_integer(json_array_get(row, 0))) {
+        if (row && rp_json_integer_value(rp_json_array_get(row, 0)) == (int64_t)p->n_values &&
+            rp_json_is_integer(rp_json_array_get(row, 0))) {
             status = parse_input(p, row, next, where, err);
             next++;
-        } else if (i < json_array_size(instrs)) {
-            status = parse_instr(p, json_array_get(instrs, i), i, where, err);
+        } else if (i < rp_json_array_size(instrs)) {
+            status = parse_instr(p, rp_json_array_get(instrs, i), i, where, err);
             i++;
         } else {
             status = malformed(where, "the numbering of input", next, err);
         }
     }
-    for (size_t i = 0; status == RP_OK && i < json_array_size(outputs); i++)
-        status = parse_output(p, json_array_get(outputs, i), i, where, err);
+    for (size_t i = 0; status == RP_OK && i < rp_json_array_size(outputs); i++)
+        status = parse_output(p, rp_json_array_get(outputs, i), i, where, err);
     return status;
 }
 
@@ -370,7 +372,7 @@ static rp_status check_canonical(const rp_program *p, const void *bytes, size_t 
 
 rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, const char *where, rp_error *err)
 {
-    json_t *json;
+    rp_json *json;
     rp_program *p;
     rp_status status = rp_json_parse_within(&json, bytes, size, RP_JSON_PROGRAM_MEMORY, true, where, err);
 
@@ -379,7 +381,7 @@ rp_status rp_program_parse(rp_program **out, const void *bytes, size_t size, con
         return status;
     p = rp_program_new();
     status = p ? parse_body(p, json, where, err) : rp_no_memory(err);
-    json_decref(json);
+    rp_json_free(json);
     if (status == RP_OK)
         status = check_canonical(p, bytes, size, where, err);
     if (status != RP_OK)

@@ -171,16 +171,16 @@ static void read_parent(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err)
 {
     char *id = rp_strdup(archive_id);
-    json_t *parent = json_object_get(recipe->json, "parent");
+    rp_json *parent = rp_json_object_get(recipe->json, "parent");
 
     if (id == NULL)
         return rp_no_memory(err);
     rp_free(recipe->parent.archive);
     recipe->parent.archive = id;
     recipe->parent.updates = recipe->parent.retrain ? 0 : (int64_t)updates;
-    if (json_object_set_new(parent, "archive", json_string(id)) != 0 ||
+    if (rp_json_object_set_new(parent, "archive", rp_json_string(id)) != 0 ||
         (!recipe->parent.retrain &&
-         json_object_set_new(parent, "updates", json_integer((json_int_t)recipe->parent.updates)) != 0))
+         rp_json_object_set_new(parent, "updates", rp_json_integer((int64_t)recipe->parent.updates)) != 0))
         return rp_no_memory(err);
     return RP_OK;
 }
@@ -272,7 +272,7 @@ rp_status rp_recipe_from_yaml(rp_recipe **out, const char *text, size_t length, 
     return status;
 }
 
-rp_status rp_recipe_from_json(rp_recipe **out, const json_t *json, const char *where, rp_error *err)
+rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *where, rp_error *err)
 {
     rp_recipe_reader reader = {where, true, RP_OK, err};
     rp_node top;
@@ -283,7 +283,7 @@ rp_status rp_recipe_from_json(rp_recipe **out, const json_t *json, const char *w
     if (status == RP_OK)
         status = resolve(out, &reader, &top);
     rp_node_clear(&top);
-    if (status == RP_OK && !json_equal((*out)->json, json)) {
+    if (status == RP_OK && !rp_json_equal((*out)->json, json)) {
         rp_recipe_free(*out);
         *out = NULL;
         return rp_fail(err, RP_EFORMAT,
@@ -309,6 +309,6 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.csv);
     rp_free(recipe->parent.archive);
     rp_free(recipe->name);
-    json_decref(recipe->json);
+    rp_json_free(recipe->json);
     rp_free(recipe);
 }

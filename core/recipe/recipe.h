@@ -5,10 +5,10 @@
 #ifndef CORE_RECIPE_RECIPE_H
 #define CORE_RECIPE_RECIPE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "rp/error.h"
 
 typedef enum rp_activation { RP_ACT_RELU, RP_ACT_GELU, RP_ACT_TANH, RP_ACT_SIGMOID } rp_activation;
@@ -125,7 +125,7 @@ typedef struct rp_recipe {
                                         retrain: its parameters alone */
         int64_t updates;    /*   JSON only, with continue: updates that made the starting states */
     } parent;
-    json_t *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
+    rp_json *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
@@ -137,7 +137,7 @@ rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64
 rp_status rp_recipe_from_yaml(rp_recipe **out, const char *text, size_t length, const char *where, rp_error *err);
 /* The resolved form back; refuses what rp_recipe_from_yaml would not have produced. Errors: RP_EFORMAT;
  * RP_EUNSUPPORTED for a newer recipe version. */
-rp_status rp_recipe_from_json(rp_recipe **out, const json_t *json, const char *where, rp_error *err);
+rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *where, rp_error *err);
 void rp_recipe_free(rp_recipe *recipe);
 
 #endif

@@ -20,6 +20,6 @@ extern const char *const rp_algorithm_names[2];
 extern const char *const rp_parent_mode_names[2]; /* continue, retrain */
 
 /* The resolved recipe; keys that do not apply are absent. NULL when out of memory. */
-json_t *rp_recipe_write(const rp_recipe *recipe);
+rp_json *rp_recipe_write(const rp_recipe *recipe);
 
 #endif

@@ -49,9 +49,9 @@ typedef struct json_source {
     rp_error *err;
 } json_source;
 
-static rp_status fill(json_source *source, rp_node *out, const json_t *json, unsigned depth);
+static rp_status fill(json_source *source, rp_node *out, const rp_json *json, unsigned depth);
 
-static rp_status fill_child(json_source *source, rp_node *parent, const char *key, const json_t *json, unsigned depth)
+static rp_status fill_child(json_source *source, rp_node *parent, const char *key, const rp_json *json, unsigned depth)
 {
     rp_node *child = NULL;
 
@@ -66,51 +66,50 @@ static rp_status fill_child(json_source *source, rp_node *parent, const char *ke
     return fill(source, child, json, depth + 1);
 }
 
-static rp_status fill_children(json_source *source, rp_node *out, const json_t *json, unsigned depth)
+static rp_status fill_children(json_source *source, rp_node *out, const rp_json *json, unsigned depth)
 {
     rp_status status = RP_OK;
+    const char *key;
+    rp_json *value;
 
-    if (json_is_array(json)) {
+    if (rp_json_is_array(json)) {
         out->kind = RP_NODE_LIST;
-        for (size_t i = 0; i < json_array_size(json) && status == RP_OK; i++)
-            status = fill_child(source, out, NULL, json_array_get(json, i), depth);
+        for (size_t i = 0; i < rp_json_array_size(json) && status == RP_OK; i++)
+            status = fill_child(source, out, NULL, rp_json_array_get(json, i), depth);
         return status;
     }
     out->kind = RP_NODE_MAPPING;
-    for (void *at = json_object_iter((json_t *)json); at != NULL && status == RP_OK;
-         at = json_object_iter_next((json_t *)json, at))
-        status = fill_child(source, out, json_object_iter_key(at), json_object_iter_value(at), depth);
+    rp_json_object_foreach (json, key, value)
+        if ((status = fill_child(source, out, key, value, depth)) != RP_OK)
+            return status;
     return status;
 }
 
-static rp_status fill(json_source *source, rp_node *out, const json_t *json, unsigned depth)
+static rp_status fill(json_source *source, rp_node *out, const rp_json *json, unsigned depth)
 {
     char number[32];
-    const char *text = json_is_true(json) ? "true" : json_is_false(json) ? "false" : "null";
+    const char *text = rp_json_is_true(json) ? "true" : rp_json_is_false(json) ? "false" : "null";
 
     if (depth > RP_NODE_DEPTH || ++source->nodes > RP_NODE_COUNT)
         return rp_fail(source->err, RP_EFORMAT, "%s: more than %d levels or %d values", source->where, RP_NODE_DEPTH,
                        RP_NODE_COUNT);
-    if (json_is_array(json) || json_is_object(json))
+    if (rp_json_is_array(json) || rp_json_is_object(json))
         return fill_children(source, out, json, depth);
+    if (json == NULL)
+        return rp_fail(source->err, RP_EFORMAT, "%s: a value is missing", source->where);
     out->plain = true;
-    if (json_is_string(json)) {
-        text = json_string_value(json);
+    if (rp_json_is_string(json)) {
+        text = rp_json_string_value(json);
         out->plain = false;
-        if (strlen(text) != json_string_length(json))
-            return rp_fail(source->err, RP_EFORMAT, "%s: a NUL character in a string", source->where);
-    } else if (json_is_integer(json)) {
-        snprintf(number, sizeof number, "%" PRId64, (int64_t)json_integer_value(json));
+    } else if (rp_json_is_integer(json)) {
+        snprintf(number, sizeof number, "%" PRId64, (int64_t)rp_json_integer_value(json));
         text = number;
-    } else if (json == NULL || json_is_real(json)) {
-        return rp_fail(source->err, RP_EFORMAT, "%s: a number that is not an integer; reals are strings",
-                       source->where);
     }
     out->text = rp_strdup(text);
     return out->text == NULL ? rp_no_memory(source->err) : RP_OK;
 }
 
-rp_status rp_node_from_json(rp_node *out, const json_t *json, const char *where, rp_error *err)
+rp_status rp_node_from_json(rp_node *out, const rp_json *json, const char *where, rp_error *err)
 {
     json_source source = {where, 0, err};
     rp_status status;

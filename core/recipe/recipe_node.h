@@ -5,10 +5,10 @@
 #ifndef CORE_RECIPE_RECIPE_NODE_H
 #define CORE_RECIPE_RECIPE_NODE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json.h"
 #include "rp/error.h"
 
 enum { RP_NODE_DEPTH = 16, RP_NODE_COUNT = 16384, RP_NODE_CHILDREN = 4096, RP_RECIPE_BYTES = 1 << 20 };
@@ -29,7 +29,7 @@ typedef struct rp_node {
 /* Both leave *out zeroed on failure; rp_node_clear frees what is inside, and a zeroed node is fine.
  * Errors: RP_EARG (YAML) with where:line, RP_EFORMAT (JSON), RP_ENOMEM. */
 rp_status rp_node_from_yaml(rp_node *out, const char *text, size_t length, const char *where, rp_error *err);
-rp_status rp_node_from_json(rp_node *out, const json_t *json, const char *where, rp_error *err);
+rp_status rp_node_from_json(rp_node *out, const rp_json *json, const char *where, rp_error *err);
 void rp_node_clear(rp_node *node);
 
 /* Appends a zeroed child; NULL when out of memory or when RP_NODE_CHILDREN is reached. */

@@ -18,14 +18,14 @@ const char *const rp_algorithm_names[2] = {"direct", "winograd"};
 const char *const rp_parent_mode_names[2] = {"continue", "retrain"};
 
 typedef struct writer {
-    json_t *object;
+    rp_json *object;
     bool *failed;
 } writer;
 
 /* Takes value; NULL means that making it failed. */
-static void put(writer w, const char *key, json_t *value)
+static void put(writer w, const char *key, rp_json *value)
 {
-    if (json_object_set_new(w.object, key, value) != 0)
+    if (rp_json_object_set_new(w.object, key, value) != 0)
         *w.failed = true;
 }
 
@@ -34,45 +34,45 @@ static void put_real(writer w, const char *key, double value)
     char text[RP_DECIMAL_SIZE];
 
     rp_print_f64(text, value);
-    put(w, key, json_string(text));
+    put(w, key, rp_json_string(text));
 }
 
 static writer section(writer parent, const char *key)
 {
-    writer w = {json_object(), parent.failed};
+    writer w = {rp_json_object(), parent.failed};
 
     put(parent, key, w.object);
-    w.object = json_object_get(parent.object, key); /* NULL when the parent could not take it: it is then freed */
+    w.object = rp_json_object_get(parent.object, key); /* NULL when the parent could not take it: it is then freed */
     return w;
 }
 
-static json_t *ref_json(const rp_column_ref *ref)
+static rp_json *ref_json(const rp_column_ref *ref)
 {
-    return ref->name != NULL ? json_string(ref->name) : json_integer(ref->index);
+    return ref->name != NULL ? rp_json_string(ref->name) : rp_json_integer(ref->index);
 }
 
-static json_t *rules_json(const rp_recipe *recipe, bool *failed)
+static rp_json *rules_json(const rp_recipe *recipe, bool *failed)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
 
     for (size_t i = 0; i < recipe->data.n_columns; i++) {
         const rp_column_rule *rule = &recipe->data.columns[i];
-        writer w = {json_object(), failed};
+        writer w = {rp_json_object(), failed};
 
         put(w, "column", ref_json(&rule->column));
-        put(w, "kind", json_string(rp_column_kind_names[rule->kind]));
-        if (json_array_append_new(list, w.object) != 0)
+        put(w, "kind", rp_json_string(rp_column_kind_names[rule->kind]));
+        if (rp_json_array_append_new(list, w.object) != 0)
             *failed = true;
     }
     return list;
 }
 
-static json_t *texts_json(char *const *text, size_t count, bool *failed)
+static rp_json *texts_json(char *const *text, size_t count, bool *failed)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
 
     for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(list, json_string(text[i])) != 0)
+        if (rp_json_array_append_new(list, rp_json_string(text[i])) != 0)
             *failed = true;
     return list;
 }
@@ -82,56 +82,56 @@ static void write_data(writer top, const rp_recipe *recipe)
     writer w = section(top, "data");
     const char delimiter[2] = {recipe->data.delimiter, '\0'};
 
-    put(w, "csv", json_string(recipe->data.csv));
-    put(w, "header", json_boolean(recipe->data.header));
-    put(w, "delimiter", json_string(delimiter));
+    put(w, "csv", rp_json_string(recipe->data.csv));
+    put(w, "header", rp_json_boolean(recipe->data.header));
+    put(w, "delimiter", rp_json_string(delimiter));
     put(w, "target", ref_json(&recipe->data.target));
     if (!recipe->train.regression)
-        put(w, "positive", recipe->data.positive != NULL ? json_string(recipe->data.positive) : json_null());
+        put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));
     put(w, "missing", texts_json(recipe->data.missing, recipe->data.n_missing, w.failed));
-    put(w, "missing_numeric", json_string(rp_missing_rule_names[recipe->data.missing_numeric]));
-    put(w, "missing_categorical", json_string(rp_missing_rule_names[recipe->data.missing_categorical]));
-    put(w, "standardize", json_boolean(recipe->data.standardize));
-    put(w, "train_on_all", json_boolean(recipe->data.train_on_all));
+    put(w, "missing_numeric", rp_json_string(rp_missing_rule_names[recipe->data.missing_numeric]));
+    put(w, "missing_categorical", rp_json_string(rp_missing_rule_names[recipe->data.missing_categorical]));
+    put(w, "standardize", rp_json_boolean(recipe->data.standardize));
+    put(w, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
     if (recipe->data.train_on_all)
         return;
-    put(w, "folds", json_integer(recipe->data.folds));
-    put(w, "fold", json_integer(recipe->data.fold));
+    put(w, "folds", rp_json_integer(recipe->data.folds));
+    put(w, "fold", rp_json_integer(recipe->data.fold));
     if (!recipe->train.regression)
-        put(w, "stratify", json_boolean(recipe->data.stratify));
+        put(w, "stratify", rp_json_boolean(recipe->data.stratify));
 }
 
-static json_t *integers_json(const int64_t *value, size_t count, bool *failed)
+static rp_json *integers_json(const int64_t *value, size_t count, bool *failed)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
 
     for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(list, json_integer(value[i])) != 0)
+        if (rp_json_array_append_new(list, rp_json_integer(value[i])) != 0)
             *failed = true;
     return list;
 }
 
-static json_t *conv_json(const rp_recipe *recipe, bool *failed)
+static rp_json *conv_json(const rp_recipe *recipe, bool *failed)
 {
-    json_t *list = json_array();
+    rp_json *list = rp_json_array();
 
     for (size_t i = 0; i < recipe->model.n_conv; i++) {
         const rp_conv_layer *layer = &recipe->model.conv[i];
-        writer w = {json_object(), failed};
+        writer w = {rp_json_object(), failed};
 
-        put(w, "filters", json_integer(layer->filters));
+        put(w, "filters", rp_json_integer(layer->filters));
         put(w, "kernel", integers_json(layer->kernel, 2, failed));
         put(w, "stride", integers_json(layer->stride, 2, failed));
         put(w, "dilation", integers_json(layer->dilation, 2, failed));
-        put(w, "groups", json_integer(layer->groups));
-        put(w, "padding", json_string(rp_padding_names[layer->padding]));
-        put(w, "pool", json_string(rp_pool_names[layer->pool]));
+        put(w, "groups", rp_json_integer(layer->groups));
+        put(w, "padding", rp_json_string(rp_padding_names[layer->padding]));
+        put(w, "pool", rp_json_string(rp_pool_names[layer->pool]));
         if (layer->pool != RP_POOL_NONE)
             put(w, "pool_size", integers_json(layer->pool_size, 2, failed));
         if (layer->winograd) /* else absent, as in recipes from before there was a choice */
-            put(w, "algorithm", json_string(rp_algorithm_names[1]));
-        if (json_array_append_new(list, w.object) != 0)
+            put(w, "algorithm", rp_json_string(rp_algorithm_names[1]));
+        if (rp_json_array_append_new(list, w.object) != 0)
             *failed = true;
     }
     return list;
@@ -148,10 +148,10 @@ static void write_model(writer top, const rp_recipe *recipe)
     put(w, "hidden", integers_json(recipe->model.hidden, recipe->model.n_hidden, w.failed));
     if (recipe->model.n_conv + recipe->model.n_hidden == 0)
         return;
-    put(w, "activation", json_string(rp_activation_names[recipe->model.activation]));
+    put(w, "activation", rp_json_string(rp_activation_names[recipe->model.activation]));
     if (recipe->model.n_hidden > 0)
         put_real(w, "dropout", recipe->model.dropout);
-    put(w, "layer_norm", json_boolean(recipe->model.layer_norm));
+    put(w, "layer_norm", rp_json_boolean(recipe->model.layer_norm));
 }
 
 static void write_optimizer(writer train, const rp_recipe *recipe)
@@ -159,13 +159,13 @@ static void write_optimizer(writer train, const rp_recipe *recipe)
     writer w = section(train, "optimizer");
     rp_optimizer_kind kind = recipe->train.optimizer.kind;
 
-    put(w, "kind", json_string(rp_optimizer_names[kind]));
+    put(w, "kind", rp_json_string(rp_optimizer_names[kind]));
     put_real(w, "lr", recipe->train.optimizer.lr);
     put_real(w, "weight_decay", recipe->train.optimizer.weight_decay);
     if (kind == RP_OPT_SGD || kind == RP_OPT_RMSPROP)
         put_real(w, "momentum", recipe->train.optimizer.momentum);
     if (kind == RP_OPT_SGD)
-        put(w, "nesterov", json_boolean(recipe->train.optimizer.nesterov));
+        put(w, "nesterov", rp_json_boolean(recipe->train.optimizer.nesterov));
     else
         put_real(w, "eps", recipe->train.optimizer.eps);
     if (kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW) {
@@ -180,10 +180,10 @@ static void write_schedule(writer train, const rp_recipe *recipe)
 {
     writer w = section(train, "schedule");
 
-    put(w, "kind", json_string(rp_schedule_names[recipe->train.schedule.kind]));
-    put(w, "warmup_steps", json_integer(recipe->train.schedule.warmup_steps));
+    put(w, "kind", rp_json_string(rp_schedule_names[recipe->train.schedule.kind]));
+    put(w, "warmup_steps", rp_json_integer(recipe->train.schedule.warmup_steps));
     if (recipe->train.schedule.kind == RP_SCHED_STEP) {
-        put(w, "step_every", json_integer(recipe->train.schedule.step_every));
+        put(w, "step_every", rp_json_integer(recipe->train.schedule.step_every));
         put_real(w, "gamma", recipe->train.schedule.gamma);
     }
     if (recipe->train.schedule.kind == RP_SCHED_COSINE)
@@ -194,14 +194,14 @@ static void write_train(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "train");
 
-    put(w, "epochs", json_integer(recipe->train.epochs));
-    put(w, "batch", json_integer(recipe->train.batch));
-    put(w, "drop_last", json_boolean(recipe->train.drop_last));
-    put(w, "shards", json_integer(recipe->train.shards));
-    put(w, "accumulate", json_integer(recipe->train.accumulate));
-    put(w, "shuffle", json_boolean(recipe->train.shuffle));
-    put(w, "loss", json_string(rp_loss_names[recipe->train.loss]));
-    put(w, "task", json_string(rp_task_names[recipe->train.regression]));
+    put(w, "epochs", rp_json_integer(recipe->train.epochs));
+    put(w, "batch", rp_json_integer(recipe->train.batch));
+    put(w, "drop_last", rp_json_boolean(recipe->train.drop_last));
+    put(w, "shards", rp_json_integer(recipe->train.shards));
+    put(w, "accumulate", rp_json_integer(recipe->train.accumulate));
+    put(w, "shuffle", rp_json_boolean(recipe->train.shuffle));
+    put(w, "loss", rp_json_string(rp_loss_names[recipe->train.loss]));
+    put(w, "task", rp_json_string(rp_task_names[recipe->train.regression]));
     put_real(w, "clip_norm", recipe->train.clip_norm);
     write_optimizer(w, recipe);
     write_schedule(w, recipe);
@@ -216,9 +216,9 @@ static void write_record(writer top, const rp_recipe *recipe)
         return;
     w = section(top, "record");
     if (recipe->record.state_period != 1)
-        put(w, "state_period", json_integer(recipe->record.state_period));
+        put(w, "state_period", rp_json_integer(recipe->record.state_period));
     if (recipe->record.checkpoint_every != 0)
-        put(w, "checkpoint_every", json_integer(recipe->record.checkpoint_every));
+        put(w, "checkpoint_every", rp_json_integer(recipe->record.checkpoint_every));
 }
 
 static void write_parent(writer top, const rp_recipe *recipe)
@@ -228,28 +228,28 @@ static void write_parent(writer top, const rp_recipe *recipe)
     if (recipe->parent.archive == NULL)
         return;
     w = section(top, "parent");
-    put(w, "archive", json_string(recipe->parent.archive));
-    put(w, "mode", json_string(rp_parent_mode_names[recipe->parent.retrain]));
+    put(w, "archive", rp_json_string(recipe->parent.archive));
+    put(w, "mode", rp_json_string(rp_parent_mode_names[recipe->parent.retrain]));
     if (!recipe->parent.retrain)
-        put(w, "updates", json_integer(recipe->parent.updates));
-    put(w, "weights", recipe->parent.checkpoint ? json_integer(recipe->parent.checkpoint) : json_string("final"));
+        put(w, "updates", rp_json_integer(recipe->parent.updates));
+    put(w, "weights", recipe->parent.checkpoint ? rp_json_integer(recipe->parent.checkpoint) : rp_json_string("final"));
 }
 
-json_t *rp_recipe_write(const rp_recipe *recipe)
+rp_json *rp_recipe_write(const rp_recipe *recipe)
 {
     bool failed = false;
-    writer top = {json_object(), &failed};
+    writer top = {rp_json_object(), &failed};
 
-    put(top, "reprise", json_integer(recipe->reprise));
-    put(top, "name", json_string(recipe->name));
-    put(top, "seed", json_integer((json_int_t)recipe->seed));
+    put(top, "reprise", rp_json_integer(recipe->reprise));
+    put(top, "name", rp_json_string(recipe->name));
+    put(top, "seed", rp_json_integer((int64_t)recipe->seed));
     write_data(top, recipe);
     write_model(top, recipe);
     write_train(top, recipe);
     write_record(top, recipe);
     write_parent(top, recipe);
     if (failed || top.object == NULL) {
-        json_decref(top.object);
+        rp_json_free(top.object);
         return NULL;
     }
     return top.object;

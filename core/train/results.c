@@ -22,36 +22,36 @@ static int64_t decide(const rp_model *model, const float *score)
     return best;
 }
 
-static int put_real(json_t *object, const char *key, double value)
+static int put_real(rp_json *object, const char *key, double value)
 {
     char text[RP_DECIMAL_SIZE];
 
     (void)rp_print_f64(text, value);
-    return json_object_set_new(object, key, json_string(text));
+    return rp_json_object_set_new(object, key, rp_json_string(text));
 }
 
-static json_t *confusion_json(const int64_t *matrix, size_t classes)
+static rp_json *confusion_json(const int64_t *matrix, size_t classes)
 {
-    json_t *rows = json_array();
+    rp_json *rows = rp_json_array();
 
     for (size_t i = 0; i < classes; i++) {
-        json_t *row = json_array();
+        rp_json *row = rp_json_array();
 
         for (size_t j = 0; j < classes; j++)
-            if (json_array_append_new(row, json_integer(matrix[i * classes + j])) != 0) {
-                json_decref(row);
-                json_decref(rows);
+            if (rp_json_array_append_new(row, rp_json_integer(matrix[i * classes + j])) != 0) {
+                rp_json_free(row);
+                rp_json_free(rows);
                 return NULL;
             }
-        if (json_array_append_new(rows, row) != 0) {
-            json_decref(rows);
+        if (rp_json_array_append_new(rows, row) != 0) {
+            rp_json_free(rows);
             return NULL;
         }
     }
     return rows;
 }
 
-static rp_status classification(json_t *out, const rp_model *model, const float *score, const int64_t *label,
+static rp_status classification(rp_json *out, const rp_model *model, const float *score, const int64_t *label,
                                 size_t rows, size_t classes, rp_error *err)
 {
     int64_t *predicted = rp_malloc(rows * sizeof *predicted), *matrix = rp_calloc(classes * classes, sizeof *matrix);
@@ -66,7 +66,7 @@ static rp_status classification(json_t *out, const rp_model *model, const float 
         }
         rp_metric_confusion(matrix, label, predicted, rows, classes);
         failed |= put_real(out, "accuracy", rp_metric_accuracy(label, predicted, rows));
-        failed |= json_object_set_new(out, "confusion", confusion_json(matrix, classes));
+        failed |= rp_json_object_set_new(out, "confusion", confusion_json(matrix, classes));
     }
     if (status == RP_OK && classes == 2) {
         double auc;
@@ -82,7 +82,7 @@ static rp_status classification(json_t *out, const rp_model *model, const float 
 }
 
 /* Mean squared and absolute error and R squared, in binary64 by CONTRACT 4's sums. */
-static rp_status regression(json_t *out, const float *score, const float *target, size_t rows, rp_error *err)
+static rp_status regression(rp_json *out, const float *score, const float *target, size_t rows, rp_error *err)
 {
     double *work = rp_malloc(rows * sizeof *work), mean, squares, absolute, total;
     int failed = 0;
@@ -108,49 +108,49 @@ static rp_status regression(json_t *out, const float *score, const float *target
     return failed ? rp_no_memory(err) : RP_OK;
 }
 
-static rp_status part(json_t *out, const char *key, const rp_trainer *t, bool validation, rp_error *err)
+static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool validation, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     size_t rows = validation ? d->valid_rows : d->train_rows;
     const int64_t *label = validation ? d->valid_label : d->train_label;
     const float *target = validation ? d->valid_target : d->train_target;
-    json_t *json = json_object();
+    rp_json *json = rp_json_object();
     float loss;
     const float *score = rp_trainer_scores(t, validation, &loss);
     rp_status status = RP_OK;
 
     if (!json || put_real(json, "loss", (double)loss) ||
-        json_object_set_new(json, "rows", json_integer((json_int_t)rows)))
+        rp_json_object_set_new(json, "rows", rp_json_integer((int64_t)rows)))
         status = rp_no_memory(err);
     else if (d->schema->classes)
         status = classification(json, rp_trainer_model(t), score, label, rows, d->schema->classes, err);
     else
         status = regression(json, score, target, rows, err);
-    if (status == RP_OK && json_object_set(out, key, json) != 0)
+    if (status == RP_OK && rp_json_object_set(out, key, json) != 0)
         status = rp_no_memory(err);
-    json_decref(json);
+    rp_json_free(json);
     return status;
 }
 
-rp_status rp_trainer_metrics(const rp_trainer *t, json_t **out, rp_error *err)
+rp_status rp_trainer_metrics(const rp_trainer *t, rp_json **out, rp_error *err)
 {
     const rp_schema *schema = rp_trainer_dataset(t)->schema;
-    json_t *json = json_object(), *classes = json_array();
+    rp_json *json = rp_json_object(), *classes = rp_json_array();
     rp_status status = json && classes ? RP_OK : rp_no_memory(err);
 
     *out = NULL;
     for (size_t i = 0; i < schema->classes && status == RP_OK; i++)
-        if (json_array_append_new(classes, json_string(schema->class_name[i])) != 0)
+        if (rp_json_array_append_new(classes, rp_json_string(schema->class_name[i])) != 0)
             status = rp_no_memory(err);
-    if (status == RP_OK && schema->classes && json_object_set(json, "classes", classes) != 0)
+    if (status == RP_OK && schema->classes && rp_json_object_set(json, "classes", classes) != 0)
         status = rp_no_memory(err);
-    json_decref(classes);
+    rp_json_free(classes);
     if (status == RP_OK)
         status = part(json, "training", t, false, err);
     if (status == RP_OK && rp_trainer_dataset(t)->valid_rows)
         status = part(json, "validation", t, true, err);
     if (status != RP_OK)
-        json_decref(json);
+        rp_json_free(json);
     else
         *out = json;
     return status;

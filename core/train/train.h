@@ -41,7 +41,7 @@ float rp_trainer_loss(const rp_trainer *trainer);
 const float *rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss);
 /* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part
  * (of the training part when there is no other). */
-rp_status rp_trainer_metrics(const rp_trainer *trainer, json_t **out, rp_error *err);
+rp_status rp_trainer_metrics(const rp_trainer *trainer, rp_json **out, rp_error *err);
 rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_error *err);
 /* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
  * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0. */

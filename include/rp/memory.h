@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocator hooks. All memory the library owns, and that of the JSON library on its behalf, comes through here. */
+ * Allocator hooks. All memory the library itself asks for comes through here. */
 #ifndef RP_MEMORY_H
 #define RP_MEMORY_H
 

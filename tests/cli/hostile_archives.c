@@ -700,14 +700,14 @@ static void with_content(FILE *out, const char *name, const void *data, size_t s
 {
     rp_archive_writer *writer;
     rp_buffer made = {0};
-    json_t *run = NULL, *manifest = NULL;
+    rp_json *run = NULL, *manifest = NULL;
     rp_error err = {0};
     size_t end = place("outputs/predictions.csv") + 1;
 
     must(rp_json_parse(&manifest, bytes.data + nth(0)->offset, (size_t)nth(0)->size, true, "manifest", &err) == RP_OK &&
              rp_archive_writer_new(&writer, NULL, &err) == RP_OK,
          err.text);
-    run = json_object_get(manifest, "run");
+    run = rp_json_object_get(manifest, "run");
     for (size_t i = 1; i < end; i++) {
         bool other = strcmp(nth(i)->name, name) == 0;
 
@@ -721,7 +721,7 @@ static void with_content(FILE *out, const char *name, const void *data, size_t s
     put(out, made.data, made.size);
     rp_archive_writer_free(writer);
     rp_buffer_free(&made);
-    json_decref(manifest);
+    rp_json_free(manifest);
 }
 
 static void content_repeated(FILE *out, const char *name, const char *before, const char *unit, size_t count,

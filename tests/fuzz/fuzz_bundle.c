@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static rp_buffer only; /* the one bundle there is, but for its signature */
     rp_buffer made = {0};
-    json_t *bundle, *envelope;
+    rp_json *bundle, *envelope;
     rp_error err;
 
     if (trusted[0] == NULL)
@@ -56,14 +56,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (rp_envelope_make(&envelope, trusted[1], data, size, &err) != RP_OK)
         abort();
-    json_object_set_new(bundle, "dsseEnvelope", envelope);
+    rp_json_object_set_new(bundle, "dsseEnvelope", envelope);
     if (rp_json_write(bundle, &made, &err) != RP_OK)
         abort();
     /* what is accepted says what the only one says: the same text up to the signature */
     if (accepted(made.data, made.size) &&
         memcmp(made.data, only.data, (size_t)(strstr((char *)only.data, "\"signatures\"") - (char *)only.data)) != 0)
         abort();
-    json_decref(bundle);
+    rp_json_free(bundle);
     rp_buffer_free(&made);
     return 0;
 }

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What was read fits: written again from what was understood, an approval is read again as the same. */
 static void read_predicates(const uint8_t *data, size_t size)
 {
-    json_t *json, *again;
+    rp_json *json, *again;
     rp_verdict verdict;
     rp_approval approval, back;
     rp_error err;
@@ -27,9 +27,9 @@ static void read_predicates(const uint8_t *data, size_t size)
         if (rp_approval_write(&again, &approval, 0, &err) != RP_OK ||
             rp_approval_read(&back, again, "again", &err) != RP_OK || strcmp(back.reason, approval.reason) != 0)
             abort();
-        json_decref(again);
+        rp_json_free(again);
     }
-    json_decref(json);
+    rp_json_free(json);
 }
 
 static void read_stranger(const uint8_t *data, size_t size)

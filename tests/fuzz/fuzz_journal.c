@@ -103,12 +103,12 @@ static void edit(version *v, unsigned what, size_t position, unsigned value)
 /* All members of the original but the journal, which is the version's. */
 static void build(version *v)
 {
-    json_t *run = json_deep_copy(rp_archive_manifest(original)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(original)->run);
     rp_archive_writer *writer;
 
     expect(run != NULL && rp_archive_writer_new(&writer, NULL, NULL) == RP_OK);
     if (v->period)
-        expect(json_object_set_new(run, "state_period", json_integer(v->period)) == 0);
+        expect(rp_json_object_set_new(run, "state_period", rp_json_integer(v->period)) == 0);
     for (size_t i = 1; i < rp_archive_member_count(original); i++) {
         const rp_member *member = rp_archive_member(original, i);
         bool is_journal = strcmp(member->name, "run/journal.bin") == 0;
@@ -120,7 +120,7 @@ static void build(version *v)
     expect(rp_archive_writer_append(writer, &v->bytes, NULL) == RP_OK);
     expect(rp_archive_open_memory(&v->archive, v->bytes.data, v->bytes.size, "version", NULL) == RP_OK);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
 }
 
 static void compare(const version *v, const rp_job_options *options)

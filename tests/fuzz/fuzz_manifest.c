@@ -25,14 +25,14 @@ static bool same(const rp_buffer *text, const void *bytes, size_t size)
 static void check_json(const uint8_t *data, size_t size, rp_error *err)
 {
     rp_buffer text = {0}, again = {0};
-    json_t *value, *strict;
+    rp_json *value, *strict;
     rp_status status = rp_json_parse(&value, data, size, false, "input", err);
 
     if (rp_json_parse(&strict, data, size, true, "input", err) == RP_OK) {
-        expect(status == RP_OK && json_equal(value, strict));
+        expect(status == RP_OK && rp_json_equal(value, strict));
         expect(rp_json_write(strict, &text, err) == RP_OK && same(&text, data, size));
         rp_buffer_free(&text);
-        json_decref(strict);
+        rp_json_free(strict);
     }
     if (status != RP_OK)
         return;
@@ -40,9 +40,9 @@ static void check_json(const uint8_t *data, size_t size, rp_error *err)
     expect(status == RP_OK || status == RP_EARG); /* reals, large integers and keys beyond ASCII are not written */
     if (status == RP_OK && rp_json_parse(&strict, text.data, text.size, true, "canonical", err) == RP_OK) {
         expect(rp_json_write(strict, &again, err) == RP_OK && same(&again, text.data, text.size));
-        json_decref(strict);
+        rp_json_free(strict);
     }
-    json_decref(value);
+    rp_json_free(value);
     rp_buffer_free(&text);
     rp_buffer_free(&again);
 }

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char parent[] = "91e31f5ee1647d803ed8a9b134cd2436c2d20ff0bafb631c7c99291d1054b7a5";
     rp_recipe *recipe = NULL, *again = NULL;
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_buffer text = {0};
     rp_error err;
 
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rp_json_parse(&json, text.data, text.size, true, "fuzz", &err) != RP_OK ||
         rp_recipe_from_json(&again, json, "fuzz", &err) != RP_OK)
         abort();
-    json_decref(json);
+    rp_json_free(json);
     rp_buffer_free(&text);
     rp_recipe_free(recipe);
     rp_recipe_free(again);

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rp_archive_writer *writer;
     rp_archive *archive = NULL;
     rp_buffer bytes = {0};
-    json_t *run = json_pack("{s:i, s:i}", "steps", 15, "training_steps", 12);
+    rp_json *run = rp_json_pack("{s:i, s:i}", "steps", 15, "training_steps", 12);
     char *html;
     size_t length;
 
@@ -66,6 +66,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rp_archive_close(archive);
     rp_buffer_free(&bytes);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     return 0;
 }

@@ -26,8 +26,8 @@ if [ ! -e "$sysroot/complete" ]; then
     # shellcheck disable=SC2086
     apt-get $options update >"$build/apt.log" 2>&1 || skip "package lists are not reachable"
     # shellcheck disable=SC2086
-    apt-get $options install -y --download-only --no-install-recommends libssl-dev libarchive-dev libjansson-dev \
-        libyaml-dev >>"$build/apt.log" 2>&1 || skip "the Arm packages are not reachable (see $build/apt.log)"
+    apt-get $options install -y --download-only --no-install-recommends libssl-dev libarchive-dev libyaml-dev \
+        >>"$build/apt.log" 2>&1 || skip "the Arm packages are not reachable (see $build/apt.log)"
     for package in "$apt"/archives/*.deb; do
         dpkg-deb -x "$package" "$sysroot"
     done

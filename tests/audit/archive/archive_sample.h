@@ -58,7 +58,7 @@ static inline void sample_body(rp_buffer *out, const sample_member *member)
 /* Adds the members, last first when backwards, and finishes. */
 static inline void sample_fill(rp_archive_writer *writer, int backwards)
 {
-    json_t *run = json_pack("{s:i, s:s}", "steps", 2, "journal_root", "00");
+    rp_json *run = rp_json_pack("{s:i, s:s}", "steps", 2, "journal_root", "00");
     rp_error err;
 
     for (size_t i = 0; i < SAMPLE_MEMBERS; i++) {
@@ -69,14 +69,14 @@ static inline void sample_fill(rp_archive_writer *writer, int backwards)
         rp_buffer_free(&body);
     }
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
-    json_decref(run);
+    rp_json_free(run);
 }
 
 /* The archive's bytes; key NULL: unsigned. */
 static inline void sample_archive(rp_buffer *out, const rp_key *key)
 {
     rp_archive_writer *writer;
-    json_t *predicate = json_pack("{s:s}", "host", "sample");
+    rp_json *predicate = rp_json_pack("{s:s}", "host", "sample");
     rp_error err;
 
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
@@ -84,7 +84,7 @@ static inline void sample_archive(rp_buffer *out, const rp_key *key)
     if (key != NULL)
         assert_ok(rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, &err));
     assert_ok(rp_archive_writer_append(writer, out, &err));
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_archive_writer_free(writer);
 }
 

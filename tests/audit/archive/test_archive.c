@@ -75,7 +75,7 @@ static void large_members_pass_through_bounded_windows(void **state)
 {
     static const size_t sizes[] = {0, 1, 511, 512, 513, 65535, 65536, 65537, 300000};
     unsigned char *body = malloc(300000);
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_archive_writer *writer;
     rp_archive *archive;
     rp_buffer bytes = {0};
@@ -108,7 +108,7 @@ static void large_members_pass_through_bounded_windows(void **state)
         rp_archive_close(archive);
         rp_archive_writer_free(writer);
     }
-    json_decref(run);
+    rp_json_free(run);
     rp_buffer_free(&bytes);
     free(body);
 }
@@ -136,7 +136,7 @@ static void writer_refuses_what_no_archive_may_hold(void **state)
     static const char *const bad[] = {
         "data/../x", "manifest.json", "signatures/run.dsse.json", "other/x", "run/recipe.json/x", "run/journal.bin2",
         "data",      "data/"};
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_archive_writer *writer;
     rp_buffer bytes = {0};
     rp_key *key;
@@ -163,7 +163,7 @@ static void writer_refuses_what_no_archive_may_hold(void **state)
     rp_archive_writer_free(writer);
     assert_int_equal(rp_archive_writer_new(&writer, "/nonexistent", &err), RP_EIO);
     assert_null(writer);
-    json_decref(run);
+    rp_json_free(run);
     rp_key_free(key);
 }
 
@@ -246,7 +246,7 @@ static void undump(rp_buffer *out, char *dump)
 static void worked_example_of_the_format_is_exact(void **state)
 {
     rp_buffer document = {0}, expected = {0}, found = {0};
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_archive_writer *writer;
     rp_verification *result;
     rp_key *key;
@@ -294,7 +294,7 @@ static void worked_example_of_the_format_is_exact(void **state)
     rp_verification_free(result);
     rp_key_free(key);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     free(dump);
     free(pem);
     free(statement);

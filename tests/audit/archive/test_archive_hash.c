@@ -24,7 +24,7 @@ static void put_file(void)
 static int make(void **state)
 {
     rp_archive_writer *writer;
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     unsigned char *body = malloc(5 << 20);
     rp_error err;
     int fd = mkstemp(path);
@@ -43,7 +43,7 @@ static int make(void **state)
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
     assert_ok(rp_archive_writer_append(writer, &archive, &err));
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     free(body);
     put_file();
     return 0;

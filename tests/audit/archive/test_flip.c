@@ -72,7 +72,7 @@ static void put_proof(rp_buffer *out, const char *id)
 static void make_parts(parts *p, const char *text)
 {
     rp_archive_writer *writer;
-    json_t *run = json_object(), *predicate = json_pack("{s:s}", "host", text);
+    rp_json *run = rp_json_object(), *predicate = rp_json_pack("{s:s}", "host", text);
     rp_buffer proof = {0};
     rp_error err;
 
@@ -96,8 +96,8 @@ static void make_parts(parts *p, const char *text)
     assert_int_equal(p->count, 7);
     rp_archive_writer_free(writer);
     rp_buffer_free(&proof);
-    json_decref(run);
-    json_decref(predicate);
+    rp_json_free(run);
+    rp_json_free(predicate);
 }
 
 static int prepare(void **state)

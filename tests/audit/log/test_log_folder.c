@@ -56,7 +56,7 @@ static rp_archive *archive_of(unsigned i, rp_buffer *bytes)
 {
     rp_archive_writer *writer;
     rp_archive *archive;
-    json_t *run = json_pack("{s:i}", "steps", (int)i);
+    rp_json *run = rp_json_pack("{s:i}", "steps", (int)i);
     rp_error err;
 
     rp_buffer_free(bytes);
@@ -64,7 +64,7 @@ static rp_archive *archive_of(unsigned i, rp_buffer *bytes)
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
     assert_ok(rp_archive_writer_append(writer, bytes, &err));
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     assert_ok(rp_archive_open_memory(&archive, bytes->data, bytes->size, "archive", &err));
     return archive;
 }

@@ -130,9 +130,9 @@ static size_t checkpoints_in(const rp_archive *archive)
     return n;
 }
 
-static json_int_t said(const rp_archive *archive)
+static int64_t said(const rp_archive *archive)
 {
-    return json_integer_value(json_object_get(rp_archive_manifest(archive)->run, "checkpoint_every"));
+    return rp_json_integer_value(rp_json_object_get(rp_archive_manifest(archive)->run, "checkpoint_every"));
 }
 
 static void replay(const rp_archive *archive)
@@ -300,7 +300,7 @@ static void goes_on_from_each(const rp_archive *archive, uint64_t period, const 
     for (uint64_t at = (total - 1) / period * period; at > 0; at -= period) {
         rp_recorder *recorder;
         rp_archive_writer *writer;
-        json_t *run = json_object();
+        rp_json *run = rp_json_object();
 
         OK(rp_archive_read_member(archive, rp_checkpoint_name(name, at), 1 << 20, &file, &err));
         OK(rp_driver_restore(driver, at, file.data, file.size, name, &err));
@@ -325,7 +325,7 @@ static void goes_on_from_each(const rp_archive *archive, uint64_t period, const 
                 fail_msg("from step %d: %s differs", (int)at, made->name);
         }
         rp_archive_writer_free(writer);
-        json_decref(run);
+        rp_json_free(run);
         rp_recorder_free(recorder);
     }
     rp_driver_free(driver);
@@ -510,16 +510,17 @@ static void what_is_no_checkpoint_of_this_run_is_refused(void **state)
 
 /* The archive again, consistent in its hashes, with another checkpoint_every (NULL: none) or another byte of a state.
  */
-static void forge(const rp_archive *from, bool change_key, json_t *value, const char *member, const char *rename_to)
+static void forge(const rp_archive *from, bool change_key, rp_json *value, const char *member, const char *rename_to)
 {
-    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(from)->run);
     rp_archive_writer *writer;
     rp_file_writer *file;
     rp_buffer bytes = {0};
 
     if (change_key)
-        assert_int_equal(
-            value ? json_object_set_new(run, "checkpoint_every", value) : json_object_del(run, "checkpoint_every"), 0);
+        assert_int_equal(value ? rp_json_object_set_new(run, "checkpoint_every", value)
+                               : rp_json_object_del(run, "checkpoint_every"),
+                         0);
     OK(rp_archive_writer_new(&writer, NULL, &err));
     for (size_t i = 1; i < rp_archive_member_count(from); i++) {
         const char *name = rp_archive_member(from, i)->name;
@@ -536,7 +537,7 @@ static void forge(const rp_archive *from, bool change_key, json_t *value, const 
     OK(rp_file_commit(file, &err));
     rp_archive_writer_free(writer);
     rp_buffer_free(&bytes);
-    json_decref(run);
+    rp_json_free(run);
 }
 
 static void refused(rp_status status, const char *text)
@@ -565,13 +566,13 @@ static void replay_refuses_forged_checkpoints_and_periods(void **state)
         refused(RP_EBITS, second);
         forge(archive[i], false, NULL, second, "checkpoints/000000000005.safetensors");
         refused(RP_EBITS, "000000000005");
-        forge(archive[i], true, json_integer(3), NULL, NULL);
+        forge(archive[i], true, rp_json_integer(3), NULL, NULL);
         refused(other, i == 0 ? "run.checkpoint_every is 3" : "checkpoints/000000000002");
         forge(archive[i], true, NULL, NULL, NULL);
         refused(RP_EBITS, i == 0 ? "manifest.json" : "checkpoints/000000000002");
-        forge(archive[i], true, json_integer(0), NULL, NULL);
+        forge(archive[i], true, rp_json_integer(0), NULL, NULL);
         refused(RP_EFORMAT, "run.checkpoint_every");
-        forge(archive[i], true, json_string("2"), NULL, NULL);
+        forge(archive[i], true, rp_json_string("2"), NULL, NULL);
         refused(RP_EFORMAT, "run.checkpoint_every");
         rp_archive_close(archive[i]);
     }

@@ -307,7 +307,7 @@ static void a_run_of_no_steps_is_not_replayed(void **state)
 {
     rp_archive_writer *writer = NULL;
     rp_file_writer *file = NULL;
-    json_t *run = json_pack("{s:i}", "steps", 0);
+    rp_json *run = rp_json_pack("{s:i}", "steps", 0);
 
     (void)state;
     assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
@@ -317,7 +317,7 @@ static void a_run_of_no_steps_is_not_replayed(void **state)
     assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
     assert_int_equal(rp_file_commit(file, NULL), RP_OK);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     expect_replay("empty.reprise", RP_EFORMAT, "run/journal.bin: no step is recorded");
 }
 

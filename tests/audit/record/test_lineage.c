@@ -105,9 +105,9 @@ static void replays(const rp_archive *archive)
     rp_job_free(job);
 }
 
-static json_t *recipe_of(const rp_archive *archive)
+static rp_json *recipe_of(const rp_archive *archive)
 {
-    json_t *json;
+    rp_json *json;
 
     OK(rp_archive_read_json(archive, "run/recipe.json", &json, &err));
     return json;
@@ -115,15 +115,15 @@ static json_t *recipe_of(const rp_archive *archive)
 
 static void records(const rp_archive *child, const rp_archive *parent, int updates)
 {
-    json_t *recipe = recipe_of(child), *said = json_object_get(recipe, "parent");
+    rp_json *recipe = recipe_of(child), *said = rp_json_object_get(recipe, "parent");
 
     assert_string_equal(rp_parent_id(child), rp_archive_id(parent));
-    assert_string_equal(json_string_value(json_object_get(said, "archive")), rp_archive_id(parent));
+    assert_string_equal(rp_json_string_value(rp_json_object_get(said, "archive")), rp_archive_id(parent));
     if (updates < 0)
-        assert_null(json_object_get(said, "updates"));
+        assert_null(rp_json_object_get(said, "updates"));
     else
-        assert_int_equal(json_integer_value(json_object_get(said, "updates")), updates);
-    json_decref(recipe);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(said, "updates")), updates);
+    rp_json_free(recipe);
 }
 
 static void wrong(const rp_archive *child, const rp_archive *parent, const char *says)
@@ -319,7 +319,7 @@ static rp_archive *forge(const rp_archive *child, const char *new_id, bool in_re
     rp_archive_writer *writer;
     rp_archive *archive;
     rp_buffer body = {0};
-    json_t *run = json_deep_copy(rp_archive_manifest(child)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(child)->run);
 
     OK(rp_archive_writer_new(&writer, folder, &err));
     for (size_t i = 1; i < rp_archive_member_count(child); i++) {
@@ -336,14 +336,15 @@ static rp_archive *forge(const rp_archive *child, const char *new_id, bool in_re
         OK(rp_archive_writer_add(writer, m->name, body.data, body.size, &err));
     }
     if (in_manifest)
-        assert_int_equal(json_object_set_new(json_object_get(run, "parent"), "archive_id", json_string(new_id)), 0);
+        assert_int_equal(
+            rp_json_object_set_new(rp_json_object_get(run, "parent"), "archive_id", rp_json_string(new_id)), 0);
     OK(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
     body.size = 0;
     OK(rp_archive_writer_append(writer, &body, &err));
     OK(rp_file_save(path_of("forged"), body.data, body.size, true, 0644, &err));
     rp_archive_writer_free(writer);
     rp_buffer_free(&body);
-    json_decref(run);
+    rp_json_free(run);
     OK(rp_archive_open(&archive, path_of("forged"), &err));
     return archive;
 }
@@ -498,12 +499,12 @@ static void states_of(float out[4], const char *archive, const char *member)
 }
 
 /* A copy of an archive under a manifest that says something else of its parent. */
-static rp_archive *with_parent(const rp_archive *from, json_t *parent)
+static rp_archive *with_parent(const rp_archive *from, rp_json *parent)
 {
     rp_archive_writer *writer;
     rp_archive *made;
     rp_buffer body = {0};
-    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(from)->run);
 
     OK(rp_archive_writer_new(&writer, folder, &err));
     for (size_t i = 1; i < rp_archive_member_count(from); i++) {
@@ -512,7 +513,7 @@ static rp_archive *with_parent(const rp_archive *from, json_t *parent)
         OK(rp_archive_read_member(from, m->name, SIZE_MAX / 2, &body, &err));
         OK(rp_archive_writer_add(writer, m->name, body.data, body.size, &err));
     }
-    assert_int_equal(json_object_set_new(run, "parent", parent), 0);
+    assert_int_equal(rp_json_object_set_new(run, "parent", parent), 0);
     OK(rp_archive_writer_finish(writer, RP_RUN_API, run, &err));
     body.size = 0;
     OK(rp_archive_writer_append(writer, &body, &err));
@@ -520,7 +521,7 @@ static rp_archive *with_parent(const rp_archive *from, json_t *parent)
     OK(rp_archive_open(&made, path_of("forged"), &err));
     rp_archive_writer_free(writer);
     rp_buffer_free(&body);
-    json_decref(run);
+    rp_json_free(run);
     return made;
 }
 
@@ -529,7 +530,7 @@ static void a_run_of_the_api_names_its_parent(void **state)
     static const char final[] = "weights/final.safetensors", checkpoint[] = "checkpoints/000000000001.safetensors";
     float w[4];
     rp_archive *a, *b, *forged;
-    const json_t *said;
+    const rp_json *said;
 
     (void)state;
     OK(api_run("api-a", &weights[0][0], NULL, 0, 3));
@@ -539,9 +540,9 @@ static void a_run_of_the_api_names_its_parent(void **state)
         states_of(w, "api-a", k ? checkpoint : final);
         OK(api_run("api-b", w, "api-a", (uint64_t)k, 2));
         OK(rp_archive_open(&b, path_of("api-b"), &err));
-        said = json_object_get(rp_archive_manifest(b)->run, "parent");
+        said = rp_json_object_get(rp_archive_manifest(b)->run, "parent");
         assert_string_equal(rp_parent_id(b), rp_archive_id(a));
-        assert_int_equal(json_array_size(json_object_get(said, "tensors")), 1); /* w; h is new */
+        assert_int_equal(rp_json_array_size(rp_json_object_get(said, "tensors")), 1); /* w; h is new */
         replays(b);
         OK(rp_check_parent(b, a, &err));
         wrong(b, b, "parent: recorded archive id ");
@@ -556,7 +557,7 @@ static void a_run_of_the_api_names_its_parent(void **state)
     assert_int_equal(api_run("api-c", w, "nothing", 0, 1), RP_EIO);
 
     OK(rp_archive_open(&b, path_of("api-b"), &err));
-    said = json_object_get(rp_archive_manifest(b)->run, "parent");
+    said = rp_json_object_get(rp_archive_manifest(b)->run, "parent");
     for (int k = 0; k < 6; k++) {
         static const char *const key[] = {"states", "archive_id", "tensors", "tensors", "weights", "more"};
         static const char *const replay[] = {"digest of the states that it names",
@@ -565,13 +566,13 @@ static void a_run_of_the_api_names_its_parent(void **state)
                                              "expected exactly",
                                              NULL,
                                              "expected exactly"};
-        json_t *changed = json_deep_copy(said), *value = k < 2    ? json_string(rp_archive_id(b))
-                                                         : k == 2 ? json_pack("[s]", "v")
-                                                         : k == 3 ? json_array()
-                                                                  : json_string("final");
+        rp_json *changed = rp_json_deep_copy(said), *value = k < 2    ? rp_json_string(rp_archive_id(b))
+                                                             : k == 2 ? rp_json_pack("[s]", "v")
+                                                             : k == 3 ? rp_json_array()
+                                                                      : rp_json_string("final");
         rp_job *job = NULL;
 
-        assert_int_equal(json_object_set_new(changed, key[k], value), 0);
+        assert_int_equal(rp_json_object_set_new(changed, key[k], value), 0);
         forged = with_parent(b, changed);
         if (replay[k]) {
             assert_int_not_equal(rp_replay(forged, NULL, &job, &err), RP_OK);

@@ -250,18 +250,20 @@ static void forge_states(const char *name)
     rp_resume_identity identity;
     rp_resume_point point;
     rp_buffer file = {0};
-    json_t *header;
+    rp_json *header;
 
     OK(rp_file_read(path_of(name), 1 << 24, &file, &err));
-    header = json_loadb((const char *)file.data + 48, (size_t)rp_load_u64(file.data + 8), 0, NULL);
-    assert_true(rp_unhex(identity.recipe.bytes, RP_DIGEST_SIZE, json_string_value(json_object_get(header, "recipe"))));
-    assert_true(rp_unhex(identity.data.bytes, RP_DIGEST_SIZE, json_string_value(json_object_get(header, "data"))));
+    OK(rp_json_parse(&header, file.data + 48, (size_t)rp_load_u64(file.data + 8), true, "header", &err));
+    assert_true(
+        rp_unhex(identity.recipe.bytes, RP_DIGEST_SIZE, rp_json_string_value(rp_json_object_get(header, "recipe"))));
+    assert_true(
+        rp_unhex(identity.data.bytes, RP_DIGEST_SIZE, rp_json_string_value(rp_json_object_get(header, "data"))));
     OK(rp_resume_point_read(&point, &identity, path_of(name), &err));
     ((unsigned char *)point.states.data)[point.states.size - 1] ^= 1;
     OK(rp_resume_point_write(&point, &identity, path_of(name), &err));
     rp_resume_point_free(&point);
     rp_buffer_free(&file);
-    json_decref(header);
+    rp_json_free(header);
 }
 
 /* What follows from a point is signed, so nobody else may have made it. */

@@ -319,14 +319,14 @@ static void diff_of_a_rolling_and_a_whole_record_compares_what_was_computed(void
 
 /* The archive again, consistent in its hashes, with another value for a key of the manifest's run object (NULL: without
  * the key). */
-static void forge_run_key(const rp_archive *from, const char *to, const char *key, json_t *value)
+static void forge_run_key(const rp_archive *from, const char *to, const char *key, rp_json *value)
 {
-    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(from)->run);
     rp_archive_writer *writer;
     rp_file_writer *file;
     rp_buffer bytes = {0};
 
-    assert_int_equal(value ? json_object_set_new(run, key, value) : json_object_del(run, key), 0);
+    assert_int_equal(value ? rp_json_object_set_new(run, key, value) : rp_json_object_del(run, key), 0);
     OK(rp_archive_writer_new(&writer, NULL, &err));
     for (size_t i = 1; i < rp_archive_member_count(from); i++) {
         const char *name = rp_archive_member(from, i)->name;
@@ -340,7 +340,7 @@ static void forge_run_key(const rp_archive *from, const char *to, const char *ke
     OK(rp_file_commit(file, &err));
     rp_archive_writer_free(writer);
     rp_buffer_free(&bytes);
-    json_decref(run);
+    rp_json_free(run);
 }
 
 static void replay_refuses_a_forged_period_and_last_state(void **state)
@@ -349,17 +349,17 @@ static void replay_refuses_a_forged_period_and_last_state(void **state)
     rp_archive *honest = record("a", 4, -1, 6), *forged;
     const struct {
         const char *key;
-        json_t *value;
+        rp_json *value;
         rp_status status;
         const char *text;
     } forgery[] = {
-        {"state_period", json_integer(5), RP_EBITS, "step 0: digest of the state"},
-        {"state_period", json_integer(1), RP_EFORMAT, "run.state_period"},
-        {"state_period", json_integer(65537), RP_EFORMAT, "run.state_period"},
-        {"state_period", json_string("4"), RP_EFORMAT, "run.state_period"},
+        {"state_period", rp_json_integer(5), RP_EBITS, "step 0: digest of the state"},
+        {"state_period", rp_json_integer(1), RP_EFORMAT, "run.state_period"},
+        {"state_period", rp_json_integer(65537), RP_EFORMAT, "run.state_period"},
+        {"state_period", rp_json_string("4"), RP_EFORMAT, "run.state_period"},
         {"state_period", NULL, RP_EBITS, "step 0: digest of the state"},
-        {"final_state", json_string(zeros), RP_EBITS, "digest of the state after the last step"},
-        {"final_state", json_integer(4), RP_EFORMAT, "run.final_state"},
+        {"final_state", rp_json_string(zeros), RP_EBITS, "digest of the state after the last step"},
+        {"final_state", rp_json_integer(4), RP_EFORMAT, "run.final_state"},
         {"final_state", NULL, RP_EFORMAT, "run.final_state"},
     };
 

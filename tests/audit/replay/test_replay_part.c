@@ -314,10 +314,10 @@ static void save(rp_archive_writer *writer, const char *name, const rp_key *key)
     rp_file_writer *file;
 
     if (key) {
-        json_t *predicate = json_object();
+        rp_json *predicate = rp_json_object();
 
         OK(rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, "https://slsa.dev/provenance/v1", predicate, &err));
-        json_decref(predicate);
+        rp_json_free(predicate);
     }
     OK(rp_file_create(&file, path_of(name), true, 0644, &err));
     OK(rp_archive_writer_save(writer, file, &err));
@@ -536,7 +536,7 @@ static rp_archive *add_to(const rp_archive *from, const char *member, const char
     rp_archive_writer *writer;
     rp_archive *archive;
     rp_buffer body = {0};
-    json_t *run = json_deep_copy(rp_archive_manifest(from)->run);
+    rp_json *run = rp_json_deep_copy(rp_archive_manifest(from)->run);
 
     OK(rp_archive_writer_new(&writer, folder, &err));
     for (size_t i = 1; i < rp_archive_member_count(from); i++) {
@@ -546,12 +546,12 @@ static rp_archive *add_to(const rp_archive *from, const char *member, const char
     if (member)
         OK(rp_archive_writer_add(writer, member, "{}", 2, &err));
     if (key)
-        assert_int_equal(json_object_set_new(run, key, json_string("abc")), 0);
+        assert_int_equal(rp_json_object_set_new(run, key, rp_json_string("abc")), 0);
     OK(rp_archive_writer_finish(writer, rp_archive_manifest(from)->kind, run, &err));
     save(writer, "more", NULL);
     OK(rp_archive_open(&archive, path_of("more"), &err));
     rp_buffer_free(&body);
-    json_decref(run);
+    rp_json_free(run);
     return archive;
 }
 

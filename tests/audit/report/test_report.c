@@ -227,10 +227,11 @@ static void hostile_archive(rp_buffer *out, const rp_key *key)
 {
     static const uint32_t loss[] = {0x7FC00000, 0x7F800000, 0x7F7FFFFF, 1, 0x3F800000, 0xFF7FFFFF};
     rp_archive_writer *writer;
-    json_t *run = json_pack("{s:s, s:i, s:i}", "journal_root", HOSTILE, "steps", 6, "training_steps", 4);
-    json_t *predicate = json_pack("{s:{s:{s:s}, s:[{s:s, s:{s:s, s:{s:{s:s, s:s, s:b}}}}]}}", "runDetails", "metadata",
-                                  "startedOn", HOSTILE, "byproducts", "name", "host", "annotations", "cpu", HOSTILE,
-                                  "libraries", "<b>", "loaded", HOSTILE, "built", HOSTILE, "match", 0);
+    rp_json *run = rp_json_pack("{s:s, s:i, s:i}", "journal_root", HOSTILE, "steps", 6, "training_steps", 4);
+    rp_json *predicate =
+        rp_json_pack("{s:{s:{s:s}, s:[{s:s, s:{s:s, s:{s:{s:s, s:s, s:b}}}}]}}", "runDetails", "metadata", "startedOn",
+                     HOSTILE, "byproducts", "name", "host", "annotations", "cpu", HOSTILE, "libraries", "<b>", "loaded",
+                     HOSTILE, "built", HOSTILE, "match", 0);
 
     assert_non_null(run);
     assert_non_null(predicate);
@@ -265,8 +266,8 @@ static void hostile_archive(rp_buffer *out, const rp_key *key)
                                      predicate, &err));
     assert_ok(rp_archive_writer_append(writer, out, &err));
     rp_archive_writer_free(writer);
-    json_decref(run);
-    json_decref(predicate);
+    rp_json_free(run);
+    rp_json_free(predicate);
 }
 
 static void hostile_texts_are_escaped_everywhere(void **state)

@@ -16,7 +16,7 @@ static char *report(const char *metrics)
     rp_archive_writer *writer;
     rp_archive *archive;
     rp_buffer bytes = {0};
-    json_t *run = json_pack("{s:i}", "steps", 0);
+    rp_json *run = rp_json_pack("{s:i}", "steps", 0);
     char *html = NULL;
     size_t length;
 
@@ -30,7 +30,7 @@ static char *report(const char *metrics)
     rp_archive_close(archive);
     rp_archive_writer_free(writer);
     rp_buffer_free(&bytes);
-    json_decref(run);
+    rp_json_free(run);
     return html;
 }
 

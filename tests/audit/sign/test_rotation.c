@@ -3,6 +3,8 @@
  * tests/cli/cli_rotation.sh. */
 #include "tests/audit/archive/archive_sample.h"
 
+#include <stdlib.h>
+
 #include "audit/sign/rotation.h"
 #include "rp/trust.h"
 
@@ -75,7 +77,7 @@ static void a_statement_about_an_archive_is_no_hand_over(void **state)
     static const char id[] = "91e31f5ee1647d803ed8a9b134cd2436c2d20ff0bafb631c7c99291d1054b7a5";
     rp_key *old, *successor;
     const rp_key *by, *trusted[1];
-    json_t *predicate;
+    rp_json *predicate;
     rp_buffer statement = {0};
     rp_statement checked;
     rp_rotation read;
@@ -86,12 +88,12 @@ static void a_statement_about_an_archive_is_no_hand_over(void **state)
     trusted[0] = old;
     /* nor a hand-over a statement, whatever its type says */
     assert_int_equal(rp_statement_check(&checked, text, strlen(text), "text", trusted, 1, &err), RP_ESIGN);
-    predicate = json_pack("{s:s, s:s}", "from", "2030-01-01T00:00:00Z", "key", "");
+    predicate = rp_json_pack("{s:s, s:s}", "from", "2030-01-01T00:00:00Z", "key", "");
     assert_ok(rp_statement_write(&statement, old, id, RP_ROTATION_TYPE, predicate, &err));
     assert_int_equal(rp_rotation_read(&read, &by, statement.data, statement.size, "statement", trusted, 1, &err),
                      RP_ESIGN);
     rp_rotation_clear(&read);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&statement);
     free(text);
     rp_key_free(old);
@@ -101,17 +103,17 @@ static void a_statement_about_an_archive_is_no_hand_over(void **state)
 /* ---- signed by the right key, and still none ---- */
 
 /* The payload of a hand-over, with one thing about it changed by what is merged in or put in its place. */
-static json_t *payload_of(const rp_key *successor, const char *pem)
+static rp_json *payload_of(const rp_key *successor, const char *pem)
 {
-    return json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", "from",
-                     "2030-01-01T00:00:00Z", "key", pem, "predicateType", RP_ROTATION_TYPE, "subject", "digest",
-                     "sha256", rp_key_id(successor), "name", "key");
+    return rp_json_pack("{s:s, s:{s:s, s:s}, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", "from",
+                        "2030-01-01T00:00:00Z", "key", pem, "predicateType", RP_ROTATION_TYPE, "subject", "digest",
+                        "sha256", rp_key_id(successor), "name", "key");
 }
 
-static rp_status read_signed(const rp_key *old, const json_t *payload)
+static rp_status read_signed(const rp_key *old, const rp_json *payload)
 {
     const rp_key *by, *trusted[] = {old};
-    json_t *envelope;
+    rp_json *envelope;
     rp_buffer text = {0}, out = {0};
     rp_rotation read;
     rp_status status;
@@ -121,23 +123,23 @@ static rp_status read_signed(const rp_key *old, const json_t *payload)
     assert_ok(rp_json_write(envelope, &out, &err));
     status = rp_rotation_read(&read, &by, out.data, out.size, "forged", trusted, 1, &err);
     rp_rotation_clear(&read);
-    json_decref(envelope);
+    rp_json_free(envelope);
     rp_buffer_free(&text);
     rp_buffer_free(&out);
     return status;
 }
 
 /* value NULL: the member is taken away. */
-static void expect_forged(const rp_key *old, json_t *payload, json_t *object, const char *member, json_t *value,
+static void expect_forged(const rp_key *old, rp_json *payload, rp_json *object, const char *member, rp_json *value,
                           const char *says)
 {
     if (value)
-        assert_int_equal(json_object_set_new(object, member, value), 0);
+        assert_int_equal(rp_json_object_set_new(object, member, value), 0);
     else
-        assert_int_equal(json_object_del(object, member), 0);
+        assert_int_equal(rp_json_object_del(object, member), 0);
     if (read_signed(old, payload) != RP_ESIGN || !strstr(err.text, says))
         fail_msg("%s: found \"%s\", expected \"%s\"", member, err.text, says);
-    json_decref(payload);
+    rp_json_free(payload);
 }
 
 static void a_signed_text_of_another_form_is_no_hand_over(void **state)
@@ -146,48 +148,48 @@ static void a_signed_text_of_another_form_is_no_hand_over(void **state)
     rp_key *old, *successor;
     rp_buffer pem = {0};
     char *text;
-    json_t *p;
+    rp_json *p;
 
 #define FORGE(object, member, value, says) \
     (p = payload_of(successor, (char *)pem.data), expect_forged(old, p, object, member, value, says))
-#define SUBJECT json_array_get(json_object_get(p, "subject"), 0)
-#define DIGEST json_object_get(SUBJECT, "digest")
-#define PREDICATE json_object_get(p, "predicate")
+#define SUBJECT rp_json_array_get(rp_json_object_get(p, "subject"), 0)
+#define DIGEST rp_json_object_get(SUBJECT, "digest")
+#define PREDICATE rp_json_object_get(p, "predicate")
     (void)state;
     make(&old, &successor, &text);
     assert_ok(rp_key_public_text(successor, &pem, &err));
     rp_buffer_u8(&pem, 0);
     p = payload_of(successor, (char *)pem.data);
     assert_ok(read_signed(old, p));
-    json_decref(p);
-    FORGE(p, "_type", json_string("https://in-toto.io/Statement/v0.1"), form);
+    rp_json_free(p);
+    FORGE(p, "_type", rp_json_string("https://in-toto.io/Statement/v0.1"), form);
     FORGE(p, "_type", NULL, form);
-    FORGE(p, "predicateType", json_string("https://reprise.invalid/key-rotation/v2"), form);
-    FORGE(p, "predicateType", json_null(), form);
-    FORGE(p, "more", json_true(), form);
-    FORGE(SUBJECT, "name", json_string("manifest.json"), form);
-    FORGE(SUBJECT, "name", json_integer(1), form);
-    FORGE(SUBJECT, "more", json_true(), form);
-    FORGE(DIGEST, "sha256", json_integer(7), form);
-    FORGE(DIGEST, "sha512", json_string("00"), form);
-    FORGE(p, "subject", json_pack("[O, O]", SUBJECT, SUBJECT), form);
-    FORGE(PREDICATE, "more", json_true(), exactly);
-    FORGE(PREDICATE, "from", json_string("2030-01-01"), exactly);
-    FORGE(PREDICATE, "from", json_integer(1893456000), exactly);
-    FORGE(PREDICATE, "key", json_integer(1), exactly);
+    FORGE(p, "predicateType", rp_json_string("https://reprise.invalid/key-rotation/v2"), form);
+    FORGE(p, "predicateType", rp_json_null(), form);
+    FORGE(p, "more", rp_json_boolean(true), form);
+    FORGE(SUBJECT, "name", rp_json_string("manifest.json"), form);
+    FORGE(SUBJECT, "name", rp_json_integer(1), form);
+    FORGE(SUBJECT, "more", rp_json_boolean(true), form);
+    FORGE(DIGEST, "sha256", rp_json_integer(7), form);
+    FORGE(DIGEST, "sha512", rp_json_string("00"), form);
+    FORGE(p, "subject", rp_json_pack("[O, O]", SUBJECT, SUBJECT), form);
+    FORGE(PREDICATE, "more", rp_json_boolean(true), exactly);
+    FORGE(PREDICATE, "from", rp_json_string("2030-01-01"), exactly);
+    FORGE(PREDICATE, "from", rp_json_integer(1893456000), exactly);
+    FORGE(PREDICATE, "key", rp_json_integer(1), exactly);
     FORGE(PREDICATE, "key", NULL, exactly);
-    FORGE(PREDICATE, "key", json_string("-----BEGIN PUBLIC KEY-----\n"), "not one that can be trusted");
-    FORGE(DIGEST, "sha256", json_string(rp_key_id(old)), "not the one whose id it names");
+    FORGE(PREDICATE, "key", rp_json_string("-----BEGIN PUBLIC KEY-----\n"), "not one that can be trusted");
+    FORGE(DIGEST, "sha256", rp_json_string(rp_key_id(old)), "not the one whose id it names");
     pem.data[pem.size - 1] = '\n'; /* the same key by another text */
     rp_buffer_u8(&pem, 0);
-    FORGE(p, "_type", json_string(RP_STATEMENT_TYPE), "not the one whose id it names");
+    FORGE(p, "_type", rp_json_string(RP_STATEMENT_TYPE), "not the one whose id it names");
     pem.size = 0;
     assert_ok(rp_key_public_text(old, &pem, &err));
     rp_buffer_u8(&pem, 0);
     p = payload_of(old, (char *)pem.data);
     assert_int_equal(read_signed(old, p), RP_ESIGN);
     assert_non_null(strstr(err.text, "a key cannot succeed itself"));
-    json_decref(p);
+    rp_json_free(p);
 #undef FORGE
 #undef SUBJECT
 #undef DIGEST

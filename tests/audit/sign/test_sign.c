@@ -244,7 +244,7 @@ static rp_status check(const void *bytes, size_t size, rp_error *err)
 static void statement_reads_back(void **state)
 {
     const rp_key *trusted[] = {key};
-    json_t *predicate = json_pack("{s:s}", "host", "h");
+    rp_json *predicate = rp_json_pack("{s:s}", "host", "h");
     rp_buffer text = {0};
     rp_statement statement;
     rp_error err;
@@ -254,12 +254,12 @@ static void statement_reads_back(void **state)
     assert_ok(rp_statement_check(&statement, text.data, text.size, "x", trusted, 1, &err));
     assert_string_equal(statement.subject, id);
     assert_string_equal(statement.predicate_type, RP_PROVENANCE_TYPE);
-    assert_true(json_equal(json_object_get(statement.payload, "predicate"), predicate));
+    assert_true(rp_json_equal(rp_json_object_get(statement.payload, "predicate"), predicate));
     assert_ptr_equal(statement.key, key);
     rp_statement_clear(&statement);
     assert_int_equal(rp_statement_check(&statement, text.data, text.size, "x", NULL, 0, &err), RP_ESIGN);
     assert_int_equal(rp_statement_write(&text, key, id, "t", NULL, &err), RP_EARG);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&text);
 }
 

@@ -21,31 +21,32 @@ static void unhex(rp_buffer *out, const char *hex)
 static void wycheproof_vectors_get_their_verdicts(void **state)
 {
     rp_buffer text = {0}, message = {0}, signature = {0};
-    json_t *file, *group, *test;
+    rp_json *file, *group, *test;
     size_t i, j, valid = 0, invalid = 0, acceptable = 0, accepted = 0;
     rp_error err;
 
     (void)state;
     assert_ok(rp_file_read(vectors, 1 << 24, &text, &err));
     assert_ok(rp_json_parse(&file, text.data, text.size, false, "wycheproof", &err));
-    json_array_foreach (json_object_get(file, "testGroups"), i, group) {
-        const char *pem = json_string_value(json_object_get(group, "publicKeyPem"));
+    rp_json_array_foreach (rp_json_object_get(file, "testGroups"), i, group) {
+        const char *pem = rp_json_string_value(rp_json_object_get(group, "publicKeyPem"));
         rp_key *public_key;
         assert_ok(rp_key_public_from_pem(&public_key, pem, strlen(pem), "vector", &err));
-        json_array_foreach (json_object_get(group, "tests"), j, test) {
-            const char *verdict = json_string_value(json_object_get(test, "result"));
-            unhex(&message, json_string_value(json_object_get(test, "msg")));
-            unhex(&signature, json_string_value(json_object_get(test, "sig")));
+        rp_json_array_foreach (rp_json_object_get(group, "tests"), j, test) {
+            const char *verdict = rp_json_string_value(rp_json_object_get(test, "result"));
+            unhex(&message, rp_json_string_value(rp_json_object_get(test, "msg")));
+            unhex(&signature, rp_json_string_value(rp_json_object_get(test, "sig")));
             bool good =
                 rp_key_check(public_key, message.data, message.size, signature.data, signature.size, &err) == RP_OK;
             if (strcmp(verdict, "acceptable") == 0) {
-                print_message("acceptable %d: %s\n", (int)json_integer_value(json_object_get(test, "tcId")),
+                print_message("acceptable %d: %s\n", (int)rp_json_integer_value(rp_json_object_get(test, "tcId")),
                               good ? "accepted" : "refused");
                 acceptable++;
                 accepted += good;
             } else if (good != (strcmp(verdict, "valid") == 0)) {
-                fail_msg("vector %d (%s): %s, expected %s", (int)json_integer_value(json_object_get(test, "tcId")),
-                         json_string_value(json_object_get(test, "comment")), good ? "accepted" : "refused", verdict);
+                fail_msg(
+                    "vector %d (%s): %s, expected %s", (int)rp_json_integer_value(rp_json_object_get(test, "tcId")),
+                    rp_json_string_value(rp_json_object_get(test, "comment")), good ? "accepted" : "refused", verdict);
             }
             valid += strcmp(verdict, "valid") == 0;
             invalid += strcmp(verdict, "invalid") == 0;
@@ -54,8 +55,8 @@ static void wycheproof_vectors_get_their_verdicts(void **state)
     }
     print_message("Wycheproof: %zu valid accepted, %zu invalid refused, %zu acceptable (%zu accepted)\n", valid,
                   invalid, acceptable, accepted);
-    assert_int_equal(valid + invalid + acceptable, json_integer_value(json_object_get(file, "numberOfTests")));
-    json_decref(file);
+    assert_int_equal(valid + invalid + acceptable, rp_json_integer_value(rp_json_object_get(file, "numberOfTests")));
+    rp_json_free(file);
     rp_buffer_free(&text);
     rp_buffer_free(&message);
     rp_buffer_free(&signature);

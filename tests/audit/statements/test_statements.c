@@ -70,7 +70,7 @@ static void write_archive(const char *path, bool second, bool bare)
 {
     rp_archive_writer *writer;
     rp_buffer bytes = {0};
-    json_t *run = json_pack("{s:i}", "steps", 2), *predicate = json_pack("{s:s}", "host", "sample");
+    rp_json *run = rp_json_pack("{s:i}", "steps", 2), *predicate = rp_json_pack("{s:s}", "host", "sample");
 
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     assert_ok(rp_archive_writer_add(writer, "data/x", second ? "b" : "a", 1, &err));
@@ -81,8 +81,8 @@ static void write_archive(const char *path, bool second, bool bare)
     assert_ok(rp_file_save(path, bytes.data, bytes.size, true, 0644, &err));
     rp_archive_writer_free(writer);
     rp_buffer_free(&bytes);
-    json_decref(run);
-    json_decref(predicate);
+    rp_json_free(run);
+    rp_json_free(predicate);
 }
 
 static void id_of(char id[RP_DIGEST_HEX], const char *path)
@@ -98,13 +98,13 @@ static void id_of(char id[RP_DIGEST_HEX], const char *path)
 static rp_status add_foreign(const char *path, const char *id, const rp_key *by, char member[RP_MEMBER_NAME])
 {
     rp_buffer text = {0};
-    json_t *predicate = json_pack("{s:s}", "says", "something");
+    rp_json *predicate = rp_json_pack("{s:s}", "says", "something");
     rp_status status = rp_statement_write(&text, by, id, "https://example.com/review/v1", predicate, &err);
 
     strcpy(member, "signatures/review.dsse.json");
     if (status == RP_OK)
         status = rp_archive_add_statement(path, member, text.data, text.size, false, &err);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&text);
     return status;
 }
@@ -458,22 +458,22 @@ static void a_policy_notices_each_statement_that_was_removed(void **state)
 /* ---- predicates ---- */
 
 /* The predicate with a value in place of another's, by a path such as "scope.steps"; NULL removes it. */
-static json_t *changed(const json_t *good, const char *path, json_t *value)
+static rp_json *changed(const rp_json *good, const char *path, rp_json *value)
 {
-    json_t *copy = json_deep_copy(good), *at = copy;
+    rp_json *copy = rp_json_deep_copy(good), *at = copy;
     const char *dot;
 
     while ((dot = strchr(path, '.')) != NULL) {
         char key[32];
 
         (void)snprintf(key, sizeof key, "%.*s", (int)(dot - path), path);
-        at = json_object_get(at, key);
+        at = rp_json_object_get(at, key);
         path = dot + 1;
     }
     if (value)
-        json_object_set_new(at, path, value);
+        rp_json_object_set_new(at, path, value);
     else
-        json_object_del(at, path);
+        rp_json_object_del(at, path);
     return copy;
 }
 
@@ -482,7 +482,7 @@ static void verdicts_are_refused_for_every_flaw(void **state)
     const rp_replay_outcome found = outcome(NULL);
     const struct {
         const char *path;
-        json_t *value;
+        rp_json *value;
     } flaw[] = {
         {"doctor", NULL},
         {"finished", NULL},
@@ -491,91 +491,91 @@ static void verdicts_are_refused_for_every_flaw(void **state)
         {"scope", NULL},
         {"started", NULL},
         {"tool", NULL},
-        {"more", json_true()},
-        {"scope.more", json_true()},
-        {"host.more", json_true()},
-        {"doctor.more", json_true()},
-        {"result.more", json_true()},
-        {"tool.more", json_true()},
-        {"host", json_array()},
-        {"doctor", json_null()},
-        {"doctor.healthy", json_integer(1)},
-        {"doctor.conforms", json_false()},
+        {"more", rp_json_boolean(true)},
+        {"scope.more", rp_json_boolean(true)},
+        {"host.more", rp_json_boolean(true)},
+        {"doctor.more", rp_json_boolean(true)},
+        {"result.more", rp_json_boolean(true)},
+        {"tool.more", rp_json_boolean(true)},
+        {"host", rp_json_array()},
+        {"doctor", rp_json_null()},
+        {"doctor.healthy", rp_json_integer(1)},
+        {"doctor.conforms", rp_json_boolean(false)},
         {"doctor.conforms", NULL},
-        {"doctor.conformance", json_string("differs")},
-        {"doctor.conformance", json_string("")},
-        {"finished", json_string("yesterday")},
-        {"finished", json_string("2023-02-29T00:00:00Z")},
-        {"finished", json_string("2023-11-14T24:00:00Z")},
-        {"started", json_string("2023-11-14T22:13:20+00:00")},
-        {"started", json_integer(1700000000)},
-        {"host.cpu", json_string(" x")},
-        {"host.cpu", json_string("a\nb")},
-        {"host.cpu", json_string("\xC3\xB6")},
-        {"host.level", json_string("sixteen letters!")},
-        {"host.threads", json_integer(0)},
-        {"host.threads", json_integer(-1)},
-        {"host.threads", json_string("2")},
-        {"result.verdict", json_string("Identical")},
-        {"result.verdict", json_true()},
-        {"result.verdict", json_string("differs")},
-        {"result.difference", json_string("step 0")},
-        {"result.members", json_integer(-1)},
-        {"result.members", json_integer(65537)},
-        {"scope.mode", json_string("most")},
-        {"scope.mode", json_string("sample")},
-        {"scope.seed", json_string("x")},
+        {"doctor.conformance", rp_json_string("differs")},
+        {"doctor.conformance", rp_json_string("")},
+        {"finished", rp_json_string("yesterday")},
+        {"finished", rp_json_string("2023-02-29T00:00:00Z")},
+        {"finished", rp_json_string("2023-11-14T24:00:00Z")},
+        {"started", rp_json_string("2023-11-14T22:13:20+00:00")},
+        {"started", rp_json_integer(1700000000)},
+        {"host.cpu", rp_json_string(" x")},
+        {"host.cpu", rp_json_string("a\nb")},
+        {"host.cpu", rp_json_string("\xC3\xB6")},
+        {"host.level", rp_json_string("sixteen letters!")},
+        {"host.threads", rp_json_integer(0)},
+        {"host.threads", rp_json_integer(-1)},
+        {"host.threads", rp_json_string("2")},
+        {"result.verdict", rp_json_string("Identical")},
+        {"result.verdict", rp_json_boolean(true)},
+        {"result.verdict", rp_json_string("differs")},
+        {"result.difference", rp_json_string("step 0")},
+        {"result.members", rp_json_integer(-1)},
+        {"result.members", rp_json_integer(65537)},
+        {"scope.mode", rp_json_string("most")},
+        {"scope.mode", rp_json_string("sample")},
+        {"scope.seed", rp_json_string("x")},
         {"scope.seed", NULL},
-        {"scope.steps", json_integer(1)},
-        {"scope.steps", json_integer(3)},
-        {"scope.steps", json_integer(0)},
-        {"scope.steps_total", json_integer(3)},
-        {"scope.steps_total", json_integer(0)},
-        {"scope.first", json_integer(1)},
-        {"scope.last", json_integer(2)},
-        {"scope.last", json_integer(0)},
-        {"scope.segments", json_integer(0)},
-        {"scope.segments", json_integer(2)},
-        {"scope.segments_total", json_integer(2)},
-        {"scope.segments_total", json_integer(3)},
-        {"scope.steps", json_integer(INT64_MAX)},
-        {"tool.name", json_null()},
-        {"tool.contract", json_integer(0)},
-        {"tool.libraries", json_array()},
-        {"tool.libraries.x", json_integer(3)},
-        {"tool.version", json_string("\x7F")},
+        {"scope.steps", rp_json_integer(1)},
+        {"scope.steps", rp_json_integer(3)},
+        {"scope.steps", rp_json_integer(0)},
+        {"scope.steps_total", rp_json_integer(3)},
+        {"scope.steps_total", rp_json_integer(0)},
+        {"scope.first", rp_json_integer(1)},
+        {"scope.last", rp_json_integer(2)},
+        {"scope.last", rp_json_integer(0)},
+        {"scope.segments", rp_json_integer(0)},
+        {"scope.segments", rp_json_integer(2)},
+        {"scope.segments_total", rp_json_integer(2)},
+        {"scope.segments_total", rp_json_integer(3)},
+        {"scope.steps", rp_json_integer(INT64_MAX)},
+        {"tool.name", rp_json_null()},
+        {"tool.contract", rp_json_integer(0)},
+        {"tool.libraries", rp_json_array()},
+        {"tool.libraries.x", rp_json_integer(3)},
+        {"tool.version", rp_json_string("\x7F")},
     };
     rp_verdict out;
-    json_t *good, *libraries;
+    rp_json *good, *libraries;
 
     (void)state;
     assert_ok(rp_verdict_write(&good, &found, &err));
     assert_ok(rp_verdict_read(&out, good, "x", &err));
     for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
-        json_t *bad = changed(good, flaw[i].path, flaw[i].value);
+        rp_json *bad = changed(good, flaw[i].path, flaw[i].value);
 
         if (rp_verdict_read(&out, bad, "x", &err) != RP_ESIGN || strncmp(err.text, "x: ", 3) != 0)
             fail_msg("flaw %zu (%s) was not refused: %s", i, flaw[i].path, err.text);
-        json_decref(bad);
+        rp_json_free(bad);
     }
-    libraries = json_object();
+    libraries = rp_json_object();
     for (int i = 0; i < 17; i++) {
         char name[8];
 
         (void)snprintf(name, sizeof name, "l%d", i);
-        json_object_set_new(libraries, name, json_string("1"));
+        rp_json_object_set_new(libraries, name, rp_json_string("1"));
     }
     libraries = changed(good, "tool.libraries", libraries);
     assert_int_equal(rp_verdict_read(&out, libraries, "x", &err), RP_ESIGN);
-    json_decref(libraries);
-    json_decref(good);
-    assert_int_equal(rp_verdict_read(&out, json_true(), "x", &err), RP_ESIGN);
+    rp_json_free(libraries);
+    rp_json_free(good);
+    assert_int_equal(rp_verdict_read(&out, rp_json_boolean(true), "x", &err), RP_ESIGN);
 }
 
 static void a_difference_is_a_verdict_too(void **state)
 {
     rp_replay_outcome found = outcome("step 7: relu: element 3: 0x3f800000, 0x3f800001\n");
-    json_t *predicate;
+    rp_json *predicate;
     rp_verdict out;
 
     (void)state;
@@ -584,7 +584,7 @@ static void a_difference_is_a_verdict_too(void **state)
     assert_ok(rp_verdict_read(&out, predicate, "x", &err));
     assert_false(out.identical);
     assert_string_equal(out.difference, "step 7: relu: element 3: 0x3f800000, 0x3f800001?");
-    json_decref(predicate);
+    rp_json_free(predicate);
     found.begun.scope.steps = 1; /* full, and not all of it: nobody would read that */
     assert_int_equal(rp_verdict_write(&predicate, &found, &err), RP_EARG);
     assert_null(predicate);
@@ -610,25 +610,25 @@ static void approvals_are_refused_for_every_flaw(void **state)
         "[]",
     };
     rp_approval approval = {.role = "x", .decision = RP_REJECT, .reason = "r"}, back;
-    json_t *json;
+    rp_json *json;
 
     (void)state;
     for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
         assert_ok(rp_json_parse(&json, flaw[i], strlen(flaw[i]), true, "flaw", &err));
         if (rp_approval_read(&back, json, "x", &err) != RP_ESIGN)
             fail_msg("flaw %zu was not refused", i);
-        json_decref(json);
+        rp_json_free(json);
     }
     assert_ok(rp_approval_write(&json, &approval, 1700000000, &err));
     assert_ok(rp_approval_read(&back, json, "x", &err));
     assert_int_equal(back.decision, RP_REJECT);
-    json_decref(json);
+    rp_json_free(json);
     strcpy(approval.reason, "\xE2\x82\xAC \xE2\x80\x94 \xE2\x81\xA5"); /* others that begin alike */
     assert_ok(rp_approval_write(&json, &approval, 0, &err));
-    json_decref(json);
+    rp_json_free(json);
     memset(approval.reason, 'r', 2000);
     assert_ok(rp_approval_write(&json, &approval, 0, &err));
-    json_decref(json);
+    rp_json_free(json);
     strcpy(approval.reason, "a\tb");
     assert_int_equal(rp_approval_write(&json, &approval, 0, &err), RP_EARG);
     strcpy(approval.reason, "\xFF");

@@ -395,7 +395,7 @@ static void newer_format_with_unknown_members_is_called_newer(void **state)
 static void statements_must_be_trusted_and_about_this_archive(void **state)
 {
     rp_buffer bytes = {0}, unsigned_bytes = {0}, statement = {0};
-    json_t *predicate = json_object();
+    rp_json *predicate = rp_json_object();
     rp_error err;
 
     (void)state;
@@ -418,7 +418,7 @@ static void statements_must_be_trusted_and_about_this_archive(void **state)
     put_end(&unsigned_bytes);
     assert_int_equal(verify(&unsigned_bytes, key, true, &err), RP_EHASH);
     assert_true(strstr(err.text, RP_RUN_STATEMENT) != NULL);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&bytes);
     rp_buffer_free(&unsigned_bytes);
     rp_buffer_free(&statement);
@@ -428,7 +428,7 @@ static void another_statement_is_not_a_run_statement(void **state)
 {
     rp_archive_writer *writer;
     rp_buffer bytes = {0};
-    json_t *predicate = json_object();
+    rp_json *predicate = rp_json_object();
     rp_error err;
 
     (void)state;
@@ -439,7 +439,7 @@ static void another_statement_is_not_a_run_statement(void **state)
     assert_int_equal(verify(&bytes, key, false, &err), RP_ESIGN);
     assert_names(&err, RP_RUN_STATEMENT);
     rp_archive_writer_free(writer);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&bytes);
 }
 
@@ -448,7 +448,7 @@ static void a_statement_of_another_type_does_not_sign_the_run(void **state)
 {
     rp_archive_writer *writer;
     rp_buffer bytes = {0};
-    json_t *predicate = json_object();
+    rp_json *predicate = rp_json_object();
     rp_error err;
 
     (void)state;
@@ -459,7 +459,7 @@ static void a_statement_of_another_type_does_not_sign_the_run(void **state)
     assert_int_equal(verify(&bytes, key, false, &err), RP_ESIGN);
     assert_names(&err, RP_RUN_STATEMENT);
     rp_archive_writer_free(writer);
-    json_decref(predicate);
+    rp_json_free(predicate);
     rp_buffer_free(&bytes);
 }
 
@@ -499,7 +499,7 @@ static void limited_release(void *self, void *block)
 static rp_status build(rp_buffer *out, rp_error *err)
 {
     rp_archive_writer *writer;
-    json_t *run = json_object();
+    rp_json *run = rp_json_object();
     rp_status status = rp_archive_writer_new(&writer, NULL, err);
 
     if (status == RP_OK && run == NULL)
@@ -513,7 +513,7 @@ static rp_status build(rp_buffer *out, rp_error *err)
     if (status == RP_OK)
         status = rp_archive_writer_append(writer, out, err);
     rp_archive_writer_free(writer);
-    json_decref(run);
+    rp_json_free(run);
     return status;
 }
 

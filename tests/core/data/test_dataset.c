@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static rp_dataset *prepare(const char *yaml, const char *csv)
     return dataset;
 }
 
-static char *canonical(const json_t *json)
+static char *canonical(const rp_json *json)
 {
     rp_buffer out = {0};
     char *text;
@@ -239,7 +240,7 @@ static void statistics_and_categories_come_from_training_rows_only(void **state)
     for (int fold = 0; fold < 2; fold++) {
         rp_dataset *d;
         double sum = 0;
-        const json_t *columns;
+        const rp_json *columns;
 
         snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, folds: 2, fold: %d}\n", fold);
         d = prepare(yaml, csv);
@@ -250,8 +251,8 @@ static void statistics_and_categories_come_from_training_rows_only(void **state)
         for (size_t i = 0; i < d->valid_rows; i++)
             for (size_t k = 1; k < 11; k++)
                 assert_true(d->valid_x[i * 11 + k] == 0);
-        columns = json_object_get(d->schema->json, "columns");
-        unseen += (size_t)json_integer_value(json_object_get(json_array_get(columns, 1), "unseen"));
+        columns = rp_json_object_get(d->schema->json, "columns");
+        unseen += (size_t)rp_json_integer_value(rp_json_object_get(rp_json_array_get(columns, 1), "unseen"));
         rp_dataset_free(d);
     }
     assert_int_equal(unseen, 20);
@@ -262,7 +263,7 @@ static void a_schema_from_json_encodes_the_same_features(void **state)
     rp_recipe *recipe = parse(ALL);
     rp_dataset *d = prepare(ALL, mixed);
     char *text = canonical(d->schema->json);
-    json_t *json = NULL;
+    rp_json *json = NULL;
     rp_schema *schema = NULL;
     float *x = NULL;
     size_t rows = 0;
@@ -271,7 +272,7 @@ static void a_schema_from_json_encodes_the_same_features(void **state)
     (void)state;
     assert_int_equal(rp_json_parse(&json, text, strlen(text), true, "schema.json", &err), RP_OK);
     assert_int_equal(rp_schema_from_json(&schema, json, "schema.json", &err), RP_OK);
-    json_decref(json);
+    rp_json_free(json);
     assert_int_equal(schema->features, d->schema->features);
     assert_string_equal(schema->class_name[1], "yes");
     assert_int_equal(rp_schema_encode(schema, recipe, mixed, strlen(mixed), "n.csv", &x, &rows, &err), RP_OK);
@@ -358,7 +359,7 @@ static void a_damaged_schema_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(damaged); i++) {
-        json_t *json = NULL;
+        rp_json *json = NULL;
         rp_schema *schema = NULL;
         rp_error err = {0};
 
@@ -366,7 +367,7 @@ static void a_damaged_schema_is_refused(void **state)
         if (rp_schema_from_json(&schema, json, "schema.json", &err) != RP_EFORMAT)
             fail_msg("accepted: %s", damaged[i]);
         assert_null(schema);
-        json_decref(json);
+        rp_json_free(json);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,29 +335,29 @@ static void json_that_is_not_a_resolved_recipe_is_refused(void **state)
 {
     static const char *const keys[] = {"seed", "name", "model", "train", "data", "reprise"};
     rp_recipe *recipe = parse(full), *out;
-    json_t *odd;
+    rp_json *odd;
     rp_error err;
 
     (void)state;
     for (size_t i = 0; i < COUNT(keys); i++) {
-        odd = json_deep_copy(recipe->json);
-        json_object_del(odd, keys[i]);
+        odd = rp_json_deep_copy(recipe->json);
+        rp_json_object_del(odd, keys[i]);
         assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
         assert_null(out);
-        json_decref(odd);
+        rp_json_free(odd);
     }
-    odd = json_deep_copy(recipe->json);
-    json_object_set_new(json_object_get(odd, "train"), "clip_norm", json_string("1.50"));
+    odd = rp_json_deep_copy(recipe->json);
+    rp_json_object_set_new(rp_json_object_get(odd, "train"), "clip_norm", rp_json_string("1.50"));
     assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
-    json_object_set_new(json_object_get(odd, "train"), "clip_norm", json_integer(1));
+    rp_json_object_set_new(rp_json_object_get(odd, "train"), "clip_norm", rp_json_integer(1));
     assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
-    json_object_set_new(odd, "reprise", json_integer(2));
+    rp_json_object_set_new(odd, "reprise", rp_json_integer(2));
     assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EUNSUPPORTED);
     assert_int_equal(err.status, RP_EUNSUPPORTED);
-    json_decref(odd);
-    odd = json_array();
+    rp_json_free(odd);
+    odd = rp_json_array();
     assert_int_equal(rp_recipe_from_json(&out, odd, "recipe.json", &err), RP_EFORMAT);
-    json_decref(odd);
+    rp_json_free(odd);
     rp_recipe_free(recipe);
 }
 

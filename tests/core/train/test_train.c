@@ -528,9 +528,9 @@ static void the_last_batch_is_short_or_dropped(void **state)
 
 /* ---- reports ---- */
 
-static const char *text_at(const json_t *json, const char *part, const char *key)
+static const char *text_at(const rp_json *json, const char *part, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(json, part), key));
+    return rp_json_string_value(rp_json_object_get(rp_json_object_get(json, part), key));
 }
 
 static void metrics_and_predictions_say_what_the_scores_say(void **state)
@@ -546,7 +546,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         rp_trainer *t = trainer_of(recipe, kind, NULL, 1);
         const rp_dataset *d = rp_trainer_dataset(t);
         rp_buffer text = {0};
-        json_t *json;
+        rp_json *json;
         float loss;
         const float *score;
         size_t outputs, right = 0, lines = 0;
@@ -564,7 +564,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
                 best = score[i * outputs + k] > score[i * outputs + (size_t)best] ? (int64_t)k : best;
             right += (kind == 1 ? score[i] >= 0.5f : best) == d->valid_label[i];
         }
-        assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "validation"), "rows")),
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "validation"), "rows")),
                          d->valid_rows);
         if (kind) {
             const char *accuracy = text_at(json, "validation", "accuracy");
@@ -581,7 +581,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
             lines += text.data[i] == '\n';
         assert_int_equal(lines, d->valid_rows + 1);
         assert_memory_equal(text.data, "row,truth,predicted", 19);
-        json_decref(json);
+        rp_json_free(json);
         rp_buffer_free(&text);
         rp_trainer_free(t);
         rp_recipe_free(recipe);
