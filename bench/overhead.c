@@ -200,17 +200,14 @@ static void compiled_step(rp_compiled *compiled, const feeds *f)
     const struct {
         const char *name;
         const void *from;
-        size_t size;
-    } feed[] = {{"x", f->x, sizeof f->x},     {"labels", f->labels, sizeof f->labels},
-                {"lr", &f->lr, sizeof f->lr}, {"c1", &f->c1, sizeof f->c1},
-                {"c2", &f->c2, sizeof f->c2}, {"rng", f->rng, sizeof f->rng}};
+    } feed[] = {{"x", f->x}, {"labels", f->labels}, {"lr", &f->lr}, {"c1", &f->c1}, {"c2", &f->c2}, {"rng", f->rng}};
     rp_error err = {0};
 
     for (size_t i = 0; i < sizeof feed / sizeof *feed; i++) {
-        void *to = rp_compiled_feed(compiled, feed[i].name);
+        rp_device_tensor to;
 
-        if (to)
-            memcpy(to, feed[i].from, feed[i].size);
+        if (rp_compiled_feed(compiled, feed[i].name, &to) && rp_device_tensor_write(&to, feed[i].from, &err) != RP_OK)
+            stop("feed", &err);
     }
     if (rp_compiled_step(compiled, &err) != RP_OK)
         stop("compiled step", &err);
@@ -232,10 +229,10 @@ static void check_same_bits(const rp_run *a, const rp_run *b)
 {
     rp_error err = {0};
     size_t n, m;
-    const rp_named *x = rp_run_states(a, &n), *y = rp_run_states(b, &m);
+    const rp_device_tensor *x = rp_run_states(a, &n), *y = rp_run_states(b, &m);
 
     for (size_t i = 0; i < n; i++)
-        if (n != m || memcmp(x[i].data, y[i].data, rp_type_bytes(&x[i].type)) != 0) {
+        if (n != m || memcmp(x[i].memory, y[i].memory, rp_type_bytes(&x[i].type)) != 0) {
             (void)rp_fail(&err, RP_EBITS, "%s differs between eager and compiled", x[i].name);
             stop("states", &err);
         }

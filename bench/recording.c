@@ -95,6 +95,15 @@ static rp_run *new_run(const network *net, unsigned threads)
     return run;
 }
 
+static void write_feed(const rp_compiled *compiled, const char *name, const void *from)
+{
+    rp_device_tensor feed;
+    rp_error err = {0};
+
+    (void)rp_compiled_feed(compiled, name, &feed);
+    need(rp_device_tensor_write(&feed, from, &err), "feed", &err);
+}
+
 static void fill_rows(const network *net, int64_t *rows, unsigned step)
 {
     for (size_t i = 0; i < net->batch; i++)
@@ -192,9 +201,9 @@ static void open_side(side *s, const network *net, const rp_program *program, un
         rp_recorder_set_beside(s->recorder, beside);
     }
     need(rp_run_compile(&s->compiled, s->run, copy, &err), "compile", &err);
-    memcpy(rp_compiled_feed(s->compiled, "lr"), &rate[0], sizeof *rate);
-    memcpy(rp_compiled_feed(s->compiled, "c1"), &rate[1], sizeof *rate);
-    memcpy(rp_compiled_feed(s->compiled, "c2"), &rate[2], sizeof *rate);
+    write_feed(s->compiled, "lr", &rate[0]);
+    write_feed(s->compiled, "c1", &rate[1]);
+    write_feed(s->compiled, "c2", &rate[2]);
 }
 
 /* Seconds a step of a round: on the clock, of all processors' time, and in the recorder. */
@@ -206,12 +215,15 @@ static void steps(side *s, const network *net, cost *c, int round)
 {
     double wall = clock_of(CLOCK_MONOTONIC), cpu = clock_of(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t watched = s->recorder ? rp_recorder_nanoseconds(s->recorder) : 0;
+    int64_t *rows = calloc(net->batch, sizeof *rows);
     rp_error err = {0};
 
     for (int k = 0; k < net->steps; k++) {
-        fill_rows(net, rp_compiled_feed(s->compiled, "rows"), s->steps++);
+        fill_rows(net, rows, s->steps++);
+        write_feed(s->compiled, "rows", rows);
         need(rp_compiled_step(s->compiled, &err), "compiled step", &err);
     }
+    free(rows);
     c->wall[round] =
         (clock_of(CLOCK_MONOTONIC) - wall) / net->steps; /* what hides beside a next step is not waited for */
     if (s->recorder)
@@ -225,10 +237,10 @@ static void check_same_bits(const side *a, const side *b)
 {
     rp_error err = {0};
     size_t n, m;
-    const rp_named *x = rp_run_states(a->run, &n), *y = rp_run_states(b->run, &m);
+    const rp_device_tensor *x = rp_run_states(a->run, &n), *y = rp_run_states(b->run, &m);
 
     for (size_t i = 0; i < n; i++)
-        if (n != m || memcmp(x[i].data, y[i].data, rp_type_bytes(&x[i].type)) != 0) {
+        if (n != m || memcmp(x[i].memory, y[i].memory, rp_type_bytes(&x[i].type)) != 0) {
             (void)rp_fail(&err, RP_EBITS, "%s differs", x[i].name);
             stop("states", &err);
         }

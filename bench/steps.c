@@ -192,17 +192,19 @@ typedef struct mode {
 
 static void fill_feed(rp_compiled *compiled, const char *name, float value)
 {
-    float *feed = rp_compiled_feed(compiled, name);
+    rp_device_tensor feed;
+    rp_error err = {0};
 
-    if (feed)
-        *feed = value;
+    if (rp_compiled_feed(compiled, name, &feed) && rp_device_tensor_write(&feed, &value, &err) != RP_OK)
+        stop("feed", &err);
 }
 
 /* What a step is to its user: rates are written, the step executed, the loss looked at. */
 static void step(mode *m)
 {
     static volatile float sink;
-    const float *loss;
+    rp_device_tensor result;
+    float loss = 0;
     rp_error err = {0};
 
     fill_feed(m->compiled, "lr", 0.001f);
@@ -210,8 +212,9 @@ static void step(mode *m)
     fill_feed(m->compiled, "c2", 0.001f);
     if (rp_compiled_step(m->compiled, &err) != RP_OK)
         stop("step", &err);
-    loss = rp_compiled_result(m->compiled, "loss");
-    sink = loss ? *loss : 0;
+    if (rp_compiled_result(m->compiled, "loss", &result) && rp_device_tensor_read(&result, &loss, &err) != RP_OK)
+        stop("loss", &err);
+    sink = loss;
     (void)sink;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/digest/fetch.h"
 #include "audit/digest/sha256.h"
 #include "base/buffer.h"
 #include "base/memory.h"
@@ -154,6 +155,7 @@ struct rp_tensors_work {
     rp_message *message; /* leaves of all tensors in turn, then used again for the tensors */
     rp_digest *leaf;
     unsigned char (*text)[TENSOR_TEXT];
+    const rp_fetch *fetch; /* NULL: the host reads the bytes as they are */
 };
 
 void rp_tensors_free(rp_tensors_work *work)
@@ -214,9 +216,15 @@ rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tenso
     return status;
 }
 
+void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch)
+{
+    work->fetch = fetch;
+}
+
 bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool)
 {
-    return rp_sha256_many_over(work->message, work->leaves, pool);
+    return work->fetch ? rp_sha256_many_fetched(work->message, work->leaves, pool, work->fetch)
+                       : rp_sha256_many_over(work->message, work->leaves, pool);
 }
 
 rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err)

@@ -56,6 +56,9 @@ rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_
 typedef struct rp_tensors_work rp_tensors_work;
 rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tensor, size_t count, rp_error *err);
 bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool);
+/* Before it: the tensors' bytes are only where fetch finds them. Borrowed; NULL: the host reads them as they are. */
+typedef struct rp_fetch rp_fetch;
+void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch);
 rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err); /* out: count of them */
 void rp_tensors_free(rp_tensors_work *work);
 

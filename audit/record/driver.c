@@ -91,7 +91,7 @@ const rp_recipe *rp_driver_recipe(const rp_driver *d)
 static rp_status pick_start(rp_driver *d, const rp_safetensors *file, rp_error *err)
 {
     size_t n, count = rp_trainer_start_count(d->trainer), others = 0;
-    const rp_named *state = rp_run_states(rp_trainer_run(d->trainer), &n);
+    const rp_device_tensor *state = rp_run_states(rp_trainer_run(d->trainer), &n);
 
     d->start = rp_calloc(count, sizeof *d->start);
     if (!d->start)
@@ -368,7 +368,7 @@ rp_status rp_driver_restore(rp_driver *d, uint64_t step, const void *bytes, size
 static rp_status with_zeros(const rp_run *run, const rp_safetensors *file, rp_named *state, rp_error *err)
 {
     size_t n;
-    const rp_named *slot = rp_run_states(run, &n);
+    const rp_device_tensor *slot = rp_run_states(run, &n);
 
     for (size_t i = 0; i < n; i++) {
         const size_t bytes = rp_type_bytes(&slot[i].type);
@@ -468,7 +468,7 @@ static rp_status add_json(rp_archive_writer *writer, const char *member, const r
 static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_error *err)
 {
     size_t n;
-    const rp_named *data = rp_run_data(rp_driver_run(d), &n);
+    const rp_device_tensor *data = rp_run_data(rp_driver_run(d), &n);
     rp_json *json = rp_json_object();
     rp_status status = json ? RP_OK : rp_no_memory(err);
 
@@ -478,8 +478,7 @@ static rp_status add_prepared(const rp_driver *d, rp_archive_writer *writer, rp_
         rp_json *shape = rp_json_array();
         int failed = shape == NULL;
 
-        status = rp_tensor_digest_host(&digest, data[i].type.dtype, data[i].type.rank, data[i].type.shape, data[i].data,
-                                       NULL, err);
+        status = rp_device_tensor_digests(&digest, &data[i], 1, NULL, err);
         rp_digest_hex(hex, &digest);
         for (int k = 0; k < data[i].type.rank; k++)
             failed |= rp_json_array_append_new(shape, rp_json_integer((int64_t)data[i].type.shape[k]));

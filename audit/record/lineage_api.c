@@ -69,8 +69,8 @@ rp_status rp_api_parent_read(rp_json **out, const rp_archive *archive, const rp_
 {
     const rp_json *said, *names;
     size_t n, count, found = 0;
-    const rp_named *state = rp_run_states(run, &n);
-    rp_named *list = NULL;
+    const rp_device_tensor *state = rp_run_states(run, &n);
+    rp_device_tensor *list = NULL;
     rp_digest digest;
     rp_status status = said_by(&said, archive, err);
 
@@ -92,7 +92,7 @@ rp_status rp_api_parent_read(rp_json **out, const rp_archive *archive, const rp_
             status = rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.parent: %.96s is none of the first states", name);
     }
     if (status == RP_OK)
-        status = rp_named_tensors_digest(&digest, list, count, NULL, err);
+        status = rp_device_tensors_digest(&digest, list, count, NULL, err);
     rp_free(list);
     if (status == RP_OK)
         status = compare_digest(said, &digest, err);

@@ -81,7 +81,7 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
     return put_program(r, &r->scratch, event->compiled, err);
 }
 
-rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err)
+rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_device_tensor *feed, const rp_digest *digest, rp_error *err)
 {
     kept_feed kept = {.type = feed->type};
     size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
@@ -119,30 +119,36 @@ rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_d
     kept.data = rp_malloc(bytes);
     if (!kept.data)
         return rp_no_memory(err);
-    if (bytes)
-        memcpy(kept.data, feed->data, bytes);
+    status = rp_device_tensor_read(feed, kept.data, err);
+    if (status != RP_OK) {
+        rp_free(kept.data);
+        return status;
+    }
     memmove(r->feed + low + 1, r->feed + low, (r->n_feeds - low) * sizeof kept);
     r->feed[low] = kept;
     r->n_feeds++;
     return RP_OK;
 }
 
-static void note_loss(rp_record *record, const rp_step_event *event)
+static rp_status note_loss(rp_record *record, const rp_step_event *event, rp_error *err)
 {
-    record->loss_dtype = RP_LOSS_NONE;
-    for (size_t i = 0; i < event->n_results; i++) {
-        const rp_named *result = &event->result[i];
+    rp_status status = RP_OK;
 
-        if (strcmp(result->name, "loss") != 0 || rp_type_count(&result->type) != 1)
+    record->loss_dtype = RP_LOSS_NONE;
+    for (size_t i = 0; i < event->n_results && status == RP_OK; i++) {
+        const rp_device_tensor *result = &event->result[i];
+        const rp_dtype dtype = result->type.dtype;
+        float single = 0;
+        double wide = 0;
+
+        if (strcmp(result->name, "loss") != 0 || rp_type_count(&result->type) != 1 ||
+            (dtype != RP_F32 && dtype != RP_F64))
             continue;
-        if (result->type.dtype == RP_F32)
-            record->loss = rp_bits_f32(rp_canonical_f32(*(const float *)result->data));
-        else if (result->type.dtype == RP_F64)
-            record->loss = rp_bits_f64(rp_canonical_f64(*(const double *)result->data));
-        else
-            continue;
-        record->loss_dtype = (int32_t)result->type.dtype;
+        status = rp_device_tensor_read(result, dtype == RP_F32 ? (void *)&single : &wide, err);
+        record->loss = dtype == RP_F32 ? rp_bits_f32(rp_canonical_f32(single)) : rp_bits_f64(rp_canonical_f64(wide));
+        record->loss_dtype = (int32_t)dtype;
     }
+    return status;
 }
 
 static rp_status differs(uint64_t step, const char *what, const rp_digest *expected, const rp_digest *found,
@@ -198,10 +204,9 @@ static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_erro
 
     if (status == RP_OK)
         status = rp_recorder_digest_step(r, event, beside, &record, err);
-    if (status != RP_OK)
-        return status;
-    note_loss(&record, event);
-    if (r->comparing)
+    if (status == RP_OK)
+        status = note_loss(&record, event, err);
+    if (status == RP_OK && r->comparing)
         status = compare(r, &record, err);
     if (status != RP_OK)
         return status;
@@ -243,6 +248,8 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
     if (rp_run_steps(run))
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));
+    if (status == RP_OK)
+        status = rp_staging_new(&r->staging, rp_run_device(run), err);
     if (status == RP_OK && keep_feeds)
         status = rp_states_file(&r->init, run, true, err);
     if (status == RP_OK)
@@ -264,7 +271,7 @@ rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error
     rp_rolling *rolling = NULL;
     rp_status status = RP_OK;
     size_t n;
-    const rp_named *state = rp_run_states(r->run, &n);
+    const rp_device_tensor *state = rp_run_states(r->run, &n);
 
     if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "the state period is set before the first step is recorded");
@@ -352,6 +359,7 @@ void rp_recorder_free(rp_recorder *r)
         return;
     rp_run_unobserve(r->run, r);
     rp_recorder_drop_beside(r);
+    rp_staging_free(r->staging);
     for (size_t i = 0; i < r->n_programs; i++)
         rp_buffer_free(&r->program[i].text);
     for (size_t i = 0; i < r->n_feeds; i++)

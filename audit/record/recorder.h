@@ -60,7 +60,12 @@ uint64_t rp_recorder_nanoseconds(const rp_recorder *recorder);
 
 /* All present states, or those that are not an optimizer's, as a safetensors file. */
 rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
-/* The digest of a named tensor list as the journal has it. */
+/* The digest of a named tensor list as the journal has it, in host memory or on a device. */
 rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err);
+rp_status rp_device_tensors_digest(rp_digest *out, const rp_device_tensor *tensor, size_t n, rp_pool *pool,
+                                   rp_error *err);
+/* The digests of each alone: out[n]. */
+rp_status rp_device_tensor_digests(rp_digest *out, const rp_device_tensor *tensor, size_t n, rp_pool *pool,
+                                   rp_error *err);
 
 #endif

@@ -25,13 +25,36 @@ static void room_free(digest_room *room)
     *room = (digest_room){NULL, NULL, NULL};
 }
 
-static void put_tensors(rp_tensor_bytes *to, const rp_named *named, size_t n)
+static rp_tensor_bytes bytes_of(const rp_type *type, const void *data)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = (rp_tensor_bytes){named[i].type.dtype, named[i].type.rank, named[i].type.shape, named[i].data, true};
+    return (rp_tensor_bytes){type->dtype, type->rank, type->shape, data, true};
 }
 
-static rp_status list_digest(rp_digest *out, const rp_named *named, const rp_digest *digest, size_t n,
+/* Their memory is read through the staging, where there is one. */
+static void put_tensors(rp_tensor_bytes *to, const rp_device_tensor *tensor, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = bytes_of(&tensor[i].type, tensor[i].memory);
+}
+
+/* As rp_tensors_digest, of tensors on a device. */
+static rp_status tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_t n, rp_pool *pool,
+                                rp_staging *staging, rp_error *err)
+{
+    rp_tensors_work *work;
+    rp_status status = rp_tensors_prepare(&work, tensor, n, err);
+
+    if (status != RP_OK)
+        return status;
+    rp_tensors_set_fetch(work, rp_staging_fetch(staging));
+    status = rp_staging_begin(staging, err);
+    if (status == RP_OK)
+        status = rp_tensors_hash(work, pool) ? rp_tensors_finish(out, work, err) : rp_staging_failed(staging, err);
+    rp_tensors_free(work);
+    return status;
+}
+
+static rp_status list_digest(rp_digest *out, const rp_device_tensor *named, const rp_digest *digest, size_t n,
                              rp_named_digest *list, rp_error *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -44,12 +67,45 @@ rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t 
     digest_room room;
     rp_status status = room_for(&room, n) ? RP_OK : rp_no_memory(err);
 
-    if (status == RP_OK) {
-        put_tensors(room.tensor, named, n);
-        status = rp_tensors_digest(room.digest, room.tensor, n, pool, err);
-    }
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        room.tensor[i] = bytes_of(&named[i].type, named[i].data);
     if (status == RP_OK)
-        status = list_digest(out, named, room.digest, n, room.list, err);
+        status = rp_tensors_digest(room.digest, room.tensor, n, pool, err);
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        room.list[i] = (rp_named_digest){named[i].name, room.digest[i]};
+    if (status == RP_OK)
+        status = rp_named_list_digest(out, room.list, n, err);
+    room_free(&room);
+    return status;
+}
+
+rp_status rp_device_tensor_digests(rp_digest *out, const rp_device_tensor *tensor, size_t n, rp_pool *pool,
+                                   rp_error *err)
+{
+    rp_tensor_bytes *bytes = rp_reallocarray(NULL, n, sizeof *bytes);
+    rp_staging *staging = NULL;
+    rp_status status = bytes ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK && n)
+        status = rp_staging_new(&staging, tensor[0].device, err);
+    if (status == RP_OK) {
+        put_tensors(bytes, tensor, n);
+        status = tensors_digest(out, bytes, n, pool, staging, err);
+    }
+    rp_staging_free(staging);
+    rp_free(bytes);
+    return status;
+}
+
+rp_status rp_device_tensors_digest(rp_digest *out, const rp_device_tensor *tensor, size_t n, rp_pool *pool,
+                                   rp_error *err)
+{
+    digest_room room;
+    rp_status status =
+        room_for(&room, n) ? rp_device_tensor_digests(room.digest, tensor, n, pool, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = list_digest(out, tensor, room.digest, n, room.list, err);
     room_free(&room);
     return status;
 }
@@ -71,7 +127,7 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
         put_tensors(room.tensor, event->feed, n_feeds);
         put_tensors(room.tensor + n_feeds, event->result, n_results);
         put_tensors(room.tensor + n_feeds + n_results, event->state, n_states);
-        status = rp_tensors_digest(digest, room.tensor, n_feeds + n_results + n_states, pool, err);
+        status = tensors_digest(digest, room.tensor, n_feeds + n_results + n_states, pool, r->staging, err);
     }
     if (status == RP_OK)
         status = list_digest(&record->feeds, event->feed, digest, n_feeds, room.list, err);
@@ -80,7 +136,7 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
     if (status == RP_OK)
         status = list_digest(&record->results, event->result, digest + n_feeds, n_results, room.list, err);
     if (status == RP_OK && r->rolling)
-        status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, err);
+        status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, r->staging, err);
     else if (status == RP_OK && !beside)
         status = list_digest(&record->states, event->state, digest + n_feeds + n_results, n_states, room.list, err);
     for (size_t i = 0; r->keep_feeds && i < n_feeds && status == RP_OK; i++)
@@ -117,9 +173,15 @@ rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, c
         status = rp_tensors_prepare(&p->work, p->room.tensor, event->n_states, err);
     }
     if (status == RP_OK)
+        status = rp_staging_begin(r->staging, err);
+    if (status == RP_OK) {
+        rp_tensors_set_fetch(p->work, rp_staging_fetch(r->staging));
         rp_beside_begin(r->beside, p->work);
-    else
+    } else {
+        rp_tensors_free(p->work);
+        p->work = NULL;
         room_free(&p->room);
+    }
     return status;
 }
 
@@ -129,13 +191,14 @@ rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
     uint64_t start;
     rp_status status;
     size_t n;
-    const rp_named *state;
+    const rp_device_tensor *state;
 
     if (!p->work)
         return RP_OK;
     start = rp_recorder_now();
     state = rp_run_states(r->run, &n);
-    status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, err) : rp_sha256_failed(err);
+    status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, err)
+                                       : rp_staging_failed(r->staging, err);
     if (status == RP_OK)
         status = list_digest(&p->record.states, state, p->room.digest, n, p->room.list, err);
     if (status == RP_OK)

@@ -10,12 +10,17 @@
 rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err)
 {
     size_t n, kept = 0;
-    const rp_named *state = rp_run_states(run, &n);
+    const rp_device_tensor *present = rp_run_states(run, &n);
     rp_safetensor *tensor = rp_calloc(n, sizeof *tensor);
-    rp_status status;
+    const rp_named *state;
+    rp_host_tensors host;
+    rp_status status = tensor ? rp_host_tensors_map(&host, present, n, err) : rp_no_memory(err);
 
-    if (!tensor)
-        return rp_no_memory(err);
+    if (status != RP_OK) {
+        rp_free(tensor);
+        return status;
+    }
+    state = host.named;
     for (size_t i = 0; i < n; i++) {
         if (!all && strncmp(state[i].name, "optim.", 6) == 0)
             continue;
@@ -24,6 +29,7 @@ rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *
         memcpy(tensor[kept++].shape, state[i].type.shape, sizeof tensor->shape);
     }
     status = rp_safetensors_write(out, tensor, kept, NULL, 0, err);
+    rp_host_tensors_unmap(&host);
     rp_free(tensor);
     return status;
 }
@@ -94,9 +100,9 @@ rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_
 rp_status rp_recorder_final_state(const rp_recorder *r, rp_digest *out, rp_error *err)
 {
     size_t n;
-    const rp_named *state = rp_run_states(r->run, &n);
+    const rp_device_tensor *state = rp_run_states(r->run, &n);
 
-    return rp_named_tensors_digest(out, state, n, rp_device_pool(rp_run_device(r->run)), err);
+    return rp_device_tensors_digest(out, state, n, rp_device_pool(rp_run_device(r->run)), err);
 }
 
 static int set_digest(rp_json *run, const char *key, const rp_digest *digest)

@@ -9,6 +9,7 @@
 #include "audit/record/async_digest.h"
 #include "audit/record/recorder.h"
 #include "audit/record/rolling.h"
+#include "audit/record/staging.h"
 #include "audit/archive/withheld.h"
 #include "base/json.h"
 
@@ -62,6 +63,7 @@ struct rp_recorder {
     size_t n_checkpoints;
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
     rp_beside *beside;       /* made when it is first needed */
+    rp_staging *staging;     /* NULL: the host reads states, feeds and results where they are */
     pending_step pending;
     rp_json *parent;  /* of the manifest's run object; NULL: none */
     uint64_t resumes; /* 1: it goes on from an archive */
@@ -75,7 +77,7 @@ rp_status rp_recorder_add_checkpoints(const rp_recorder *recorder, rp_archive_wr
 
 uint64_t rp_recorder_now(void); /* nanoseconds */
 rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err);
-rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_named *feed, const rp_digest *digest, rp_error *err);
+rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_device_tensor *feed, const rp_digest *digest, rp_error *err);
 /* Whether the step's states are to be hashed beside the next one. */
 bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event);
 /* The record's digests; those of states that go beside are left out. */

@@ -63,7 +63,7 @@ static void put_words(rp_rolling *r, entry *e, const rp_type *type)
 }
 
 /* Numbers the leaves in order of the names. The most leaves that a step may commit to is returned. */
-static size_t number_leaves(rp_rolling *r, const rp_named *state)
+static size_t number_leaves(rp_rolling *r, const rp_device_tensor *state)
 {
     uint64_t next = 0;
     size_t most = 0;
@@ -83,7 +83,7 @@ static size_t number_leaves(rp_rolling *r, const rp_named *state)
     return most;
 }
 
-static rp_status make(rp_rolling *r, const rp_named *state, size_t n, rp_error *err)
+static rp_status make(rp_rolling *r, const rp_device_tensor *state, size_t n, rp_error *err)
 {
     rp_status status;
     size_t most;
@@ -112,7 +112,7 @@ static rp_status make(rp_rolling *r, const rp_named *state, size_t n, rp_error *
     return RP_OK;
 }
 
-rp_status rp_rolling_new(rp_rolling **out, const rp_named *state, size_t n, uint64_t period, rp_error *err)
+rp_status rp_rolling_new(rp_rolling **out, const rp_device_tensor *state, size_t n, uint64_t period, rp_error *err)
 {
     rp_rolling *r;
     rp_status status;
@@ -134,7 +134,7 @@ rp_status rp_rolling_new(rp_rolling **out, const rp_named *state, size_t n, uint
 }
 
 /* The entry's leaves of this phase become messages whose digests go to their place in the text. */
-static size_t put_leaves(rp_rolling *r, const entry *e, const rp_named *state, uint64_t phase, size_t messages,
+static size_t put_leaves(rp_rolling *r, const entry *e, const rp_device_tensor *state, uint64_t phase, size_t messages,
                          size_t *length)
 {
     const uint64_t step = e->small ? 1 : r->period;
@@ -143,7 +143,7 @@ static size_t put_leaves(rp_rolling *r, const entry *e, const rp_named *state, u
     for (; leaf < e->leaves; leaf += step) {
         size_t at = (size_t)leaf * RP_ROLLING_LEAF, left = e->size - at;
 
-        r->message[messages++] = (rp_message){(const unsigned char *)state->data + at,
+        r->message[messages++] = (rp_message){(const unsigned char *)state->memory + at,
                                               left < RP_ROLLING_LEAF ? left : RP_ROLLING_LEAF,
                                               LEAF,
                                               true,
@@ -154,11 +154,13 @@ static size_t put_leaves(rp_rolling *r, const entry *e, const rp_named *state, u
     return messages;
 }
 
-rp_status rp_rolling_digest(rp_digest *out, rp_rolling *r, const rp_named *state, uint64_t step, rp_pool *pool,
-                            rp_error *err)
+rp_status rp_rolling_digest(rp_digest *out, rp_rolling *r, const rp_device_tensor *state, uint64_t step, rp_pool *pool,
+                            rp_staging *staging, rp_error *err)
 {
+    const rp_fetch *fetch = rp_staging_fetch(staging);
     const uint64_t phase = step % r->period;
     size_t length = HEAD, messages = 0;
+    rp_status status;
 
     rp_store_u32(r->text + PHASE_AT, (uint32_t)phase);
     for (size_t i = 0; i < r->n; i++) {
@@ -168,7 +170,11 @@ rp_status rp_rolling_digest(rp_digest *out, rp_rolling *r, const rp_named *state
         length += e->words_size;
         messages = put_leaves(r, e, &state[e->index], phase, messages, &length);
     }
-    if (!rp_sha256_many_over(r->message, messages, pool))
-        return rp_sha256_failed(err);
+    status = rp_staging_begin(staging, err);
+    if (status != RP_OK)
+        return status;
+    if (!(fetch ? rp_sha256_many_fetched(r->message, messages, pool, fetch)
+                : rp_sha256_many_over(r->message, messages, pool)))
+        return rp_staging_failed(staging, err);
     return rp_sha256(out, r->text, length, err);
 }

@@ -6,6 +6,7 @@
 #define AUDIT_RECORD_ROLLING_H
 
 #include "audit/digest/digest.h"
+#include "audit/record/staging.h"
 #include "core/run/run.h"
 
 enum {
@@ -18,11 +19,12 @@ typedef struct rp_rolling rp_rolling;
 
 /* For states of these names and types, in this order. Errors: RP_EARG when period is not 2 to 65536 or a name does not
  * fit; RP_ENOMEM. */
-rp_status rp_rolling_new(rp_rolling **out, const rp_named *state, size_t n, uint64_t period, rp_error *err);
+rp_status rp_rolling_new(rp_rolling **out, const rp_device_tensor *state, size_t n, uint64_t period, rp_error *err);
 void rp_rolling_free(rp_rolling *rolling);
 uint64_t rp_rolling_period(const rp_rolling *rolling);
-/* The digest after a step. state: as given to rp_rolling_new, with present memory. */
-rp_status rp_rolling_digest(rp_digest *out, rp_rolling *rolling, const rp_named *state, uint64_t step, rp_pool *pool,
-                            rp_error *err);
+/* The digest after a step. state: as given to rp_rolling_new, with present memory, which is read through the staging,
+ * if it is not NULL. */
+rp_status rp_rolling_digest(rp_digest *out, rp_rolling *rolling, const rp_device_tensor *state, uint64_t step,
+                            rp_pool *pool, rp_staging *staging, rp_error *err);
 
 #endif

@@ -168,6 +168,21 @@ static rp_status need_compiled(rp_tape *tape, uint32_t number, rp_error *err)
     return status;
 }
 
+static rp_status write_feed(const rp_compiled *compiled, const char *name, const rp_safetensor *from, rp_error *err)
+{
+    void *host = rp_malloc(from->size ? from->size : 1);
+    rp_device_tensor feed;
+    rp_status status;
+
+    if (!host)
+        return rp_no_memory(err);
+    (void)rp_compiled_feed(compiled, name, &feed);
+    rp_to_host(host, from->data, from->dtype, from->size / rp_dtype_size(from->dtype));
+    status = rp_device_tensor_write(&feed, host, err);
+    rp_free(host);
+    return status;
+}
+
 static rp_status fill_feed(rp_tape *tape, rp_compiled *compiled, const rp_input *in, rp_error *err)
 {
     const rp_type *type = &rp_compiled_program(compiled)->value[in->value];
@@ -189,8 +204,7 @@ static rp_status fill_feed(rp_tape *tape, rp_compiled *compiled, const rp_input 
     if (!rp_type_equal(&found, type))
         return rp_fail(err, RP_EFORMAT, RP_FEEDS_MEMBER ": feed %s of step %llu has another shape or dtype", in->name,
                        (unsigned long long)rp_run_steps(tape->run));
-    rp_to_host(rp_compiled_feed(compiled, in->name), feed->data, feed->dtype, rp_type_count(type));
-    return RP_OK;
+    return write_feed(compiled, in->name, feed, err);
 }
 
 /* The record of a step, as far as it says what is to be computed. */
@@ -283,13 +297,18 @@ rp_status rp_tape_step(rp_tape *tape, rp_error *err)
 rp_status rp_add_data_tensors(rp_archive_writer *writer, const rp_run *run, rp_error *err)
 {
     size_t n;
-    const rp_named *data = rp_run_data(run, &n);
+    const rp_device_tensor *present = rp_run_data(run, &n);
     rp_safetensor *tensor = rp_calloc(n, sizeof *tensor);
+    const rp_named *data;
+    rp_host_tensors host;
     rp_buffer file = {0};
-    rp_status status = RP_OK;
+    rp_status status = tensor ? rp_host_tensors_map(&host, present, n, err) : rp_no_memory(err);
 
-    if (!tensor)
-        return rp_no_memory(err);
+    if (status != RP_OK) {
+        rp_free(tensor);
+        return status;
+    }
+    data = host.named;
     for (size_t i = 0; i < n; i++) {
         tensor[i] = (rp_safetensor){
             .name = data[i].name, .dtype = data[i].type.dtype, .rank = data[i].type.rank, .data = data[i].data};
@@ -299,6 +318,7 @@ rp_status rp_add_data_tensors(rp_archive_writer *writer, const rp_run *run, rp_e
         status = rp_safetensors_write(&file, tensor, n, NULL, 0, err);
     if (n && status == RP_OK)
         status = rp_archive_writer_add(writer, RP_TENSORS_MEMBER, file.data, file.size, err);
+    rp_host_tensors_unmap(&host);
     rp_buffer_free(&file);
     rp_free(tensor);
     return status;

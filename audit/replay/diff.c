@@ -12,10 +12,15 @@
 #include "base/memory.h"
 #include "determinism/bits.h"
 
-static void drop(void **copies, size_t n)
+static rp_device *device_of(const side *s)
+{
+    return rp_run_device(rp_driver_run(s->driver));
+}
+
+static void drop(const side *s, void **copies, size_t n)
 {
     for (size_t i = 0; copies && i < n; i++)
-        rp_free(copies[i]);
+        rp_device_release(device_of(s), copies[i]);
     rp_free(copies);
 }
 
@@ -23,44 +28,41 @@ static void side_free(side *s)
 {
     rp_graph_free(s->trace);
     rp_program_free(s->program);
-    drop(s->input, s->n_inputs);
-    drop(s->before, s->n_states);
+    drop(s, s->input, s->n_inputs);
+    drop(s, s->before, s->n_states);
     rp_driver_free(s->driver);
     rp_buffer_free(&s->journal);
 }
 
-static void *copy_of(const void *data, const rp_type *type)
+/* *out, which may be NULL, becomes a copy of device memory. */
+static rp_status copy_to(void **out, rp_device *device, const void *from, const rp_type *type, rp_error *err)
 {
-    size_t bytes = rp_type_bytes(type);
-    void *copy = rp_malloc(bytes);
+    const size_t bytes = rp_type_bytes(type);
+    rp_status status = *out ? RP_OK : rp_device_allocate(device, out, bytes ? bytes : 1, err);
 
-    if (copy && bytes)
-        memcpy(copy, data, bytes);
-    return copy;
+    return status == RP_OK ? rp_device_copy(device, *out, from, bytes, NULL, err) : status;
 }
 
-static rp_status keep_states(side *s, const rp_named *state, size_t n, rp_error *err)
+static rp_status keep_states(side *s, const rp_device_tensor *state, size_t n, rp_error *err)
 {
+    rp_status status = RP_OK;
+
     if (!s->before) {
         s->before = rp_calloc(n, sizeof *s->before);
         if (!s->before)
             return rp_no_memory(err);
         s->n_states = n;
     }
-    for (size_t i = 0; i < n; i++) {
-        rp_free(s->before[i]);
-        s->before[i] = copy_of(state[i].data, &state[i].type);
-        if (!s->before[i])
-            return rp_no_memory(err);
-    }
-    return RP_OK;
+    for (size_t i = 0; i < n && status == RP_OK; i++)
+        status = copy_to(&s->before[i], device_of(s), state[i].memory, &state[i].type, err);
+    return status;
 }
 
-static const void *find(const rp_named *list, size_t n, void *const *memory, const char *name)
+static const void *find(const rp_device_tensor *list, size_t n, void *const *memory, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0)
-            return memory ? memory[i] : list[i].data;
+            return memory ? memory[i] : list[i].memory;
     return NULL;
 }
 
@@ -68,26 +70,26 @@ static const void *find(const rp_named *list, size_t n, void *const *memory, con
 static rp_status keep_inputs(side *s, const rp_step_event *event, rp_error *err)
 {
     size_t n_data;
-    const rp_named *data = rp_run_data(rp_driver_run(s->driver), &n_data);
-    rp_status status;
+    const rp_device_tensor *data = rp_run_data(rp_driver_run(s->driver), &n_data);
+    rp_status status = RP_OK;
 
     s->program = rp_program_copy(event->program);
     s->input = s->program ? rp_calloc(s->program->n_inputs, sizeof *s->input) : NULL;
     if (!s->input)
         return rp_no_memory(err);
     s->n_inputs = s->program->n_inputs;
-    for (size_t i = 0; i < s->n_inputs; i++) {
+    for (size_t i = 0; i < s->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &s->program->input[i];
         const void *from = in->kind == RP_INPUT_STATE  ? find(event->state, event->n_states, s->before, in->name)
                            : in->kind == RP_INPUT_DATA ? find(data, n_data, NULL, in->name)
                                                        : find(event->feed, event->n_feeds, NULL, in->name);
 
-        s->input[i] = from ? copy_of(from, &s->program->value[in->value]) : NULL;
-        if (!s->input[i])
-            return rp_no_memory(err);
+        status = from ? copy_to(&s->input[i], device_of(s), from, &s->program->value[in->value], err)
+                      : rp_fail(err, RP_EFORMAT, "program: input %s is not in the run", in->name);
     }
-    status = rp_named_tensors_digest(&s->states, event->state, event->n_states, NULL, err);
-    return status == RP_OK ? rp_named_tensors_digest(&s->results, event->result, event->n_results, NULL, err) : status;
+    if (status == RP_OK)
+        status = rp_device_tensors_digest(&s->states, event->state, event->n_states, NULL, err);
+    return status == RP_OK ? rp_device_tensors_digest(&s->results, event->result, event->n_results, NULL, err) : status;
 }
 
 static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
@@ -104,7 +106,7 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
 {
     size_t n;
     uint64_t from;
-    const rp_named *state;
+    const rp_device_tensor *state;
     rp_status status = rp_diff_open(s, options, err);
 
     if (status != RP_OK)
@@ -122,7 +124,7 @@ static rp_status look_inside(side *s, const rp_run_options *options, rp_error *e
         s->steps_recomputed++;
     }
     if (status == RP_OK)
-        status = rp_graph_trace(&s->trace, s->program, rp_run_device(rp_driver_run(s->driver)), s->input, err);
+        status = rp_graph_trace(&s->trace, s->program, device_of(s), s->input, err);
     return status;
 }
 
@@ -237,16 +239,33 @@ static void describe_element(const rp_view *a, const rp_view *b, size_t at, rp_b
                          RP_D_REAL & 1u << a->dtype ? "ulps" : "units");
 }
 
+/* A value made contiguous on its device, then read. */
+static rp_status read_value(const side *s, uint32_t value, void *host, rp_error *err)
+{
+    const rp_type *type = &s->trace->program->value[value];
+    const size_t bytes = rp_type_bytes(type);
+    void *memory;
+    rp_view to;
+    rp_status status = rp_device_allocate(device_of(s), &memory, bytes ? bytes : 1, err);
+
+    if (status != RP_OK)
+        return status;
+    to = rp_view_of(type, memory);
+    status = rp_execute_copy(device_of(s), &s->trace->view[value], &to, err);
+    if (status == RP_OK)
+        status = rp_device_read(device_of(s), host, memory, bytes, NULL, err);
+    rp_device_release(device_of(s), memory);
+    return status;
+}
+
 /* Contiguous copies with canonical NaNs, so that bytes can be compared. */
 static void *settled(side *s, uint32_t value)
 {
     const rp_type *type = &s->trace->program->value[value];
     void *memory = rp_calloc(rp_type_bytes(type), 1);
-    rp_view to = rp_view_of(type, memory);
     size_t count = rp_type_count(type);
 
-    if (!memory ||
-        rp_execute_copy(rp_run_device(rp_driver_run(s->driver)), &s->trace->view[value], &to, NULL) != RP_OK) {
+    if (!memory || read_value(s, value, memory, NULL) != RP_OK) {
         rp_free(memory);
         return NULL;
     }

@@ -88,7 +88,7 @@ static rp_status first_record(side *a, const side *b, size_t common, bool states
 static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error *err)
 {
     size_t n;
-    const rp_named *state = rp_run_states(rp_driver_run(s->driver), &n);
+    const rp_device_tensor *state = rp_run_states(rp_driver_run(s->driver), &n);
     rp_record record;
     rp_digest found;
     rp_status status;
@@ -97,7 +97,7 @@ static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error 
     if (*out || steps > s->journal.size / RP_RECORD_SIZE ||
         !rp_record_read(&record, s->journal.data + (steps - 1) * RP_RECORD_SIZE))
         return RP_OK;
-    status = rp_named_tensors_digest(&found, state, n, NULL, err);
+    status = rp_device_tensors_digest(&found, state, n, NULL, err);
     *out = status == RP_OK && rp_digest_equal(&found, &record.states);
     return status;
 }
@@ -157,25 +157,40 @@ static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
     return last;
 }
 
+static rp_status same_tensor(const rp_device_tensor *x, const rp_device_tensor *y, bool *same, rp_error *err)
+{
+    rp_host_tensors p = {.n = 0}, q = {.n = 0};
+    rp_digest a, b;
+    rp_status status;
+
+    *same = strcmp(x->name, y->name) == 0 && rp_type_equal(&x->type, &y->type);
+    if (!*same)
+        return RP_OK;
+    status = rp_host_tensors_map(&p, x, 1, err);
+    if (status == RP_OK)
+        status = rp_host_tensors_map(&q, y, 1, err);
+    if (status == RP_OK && memcmp(p.named[0].data, q.named[0].data, rp_type_bytes(&x->type)) != 0) {
+        /* bytes may still differ in NaNs, which are all the same */
+        status = rp_named_tensors_digest(&a, p.named, 1, NULL, err);
+        if (status == RP_OK)
+            status = rp_named_tensors_digest(&b, q.named, 1, NULL, err);
+        *same = status == RP_OK && rp_digest_equal(&a, &b);
+    }
+    rp_host_tensors_unmap(&p);
+    rp_host_tensors_unmap(&q);
+    return status;
+}
+
 static rp_status same_states(const side *a, const side *b, bool *same, rp_error *err)
 {
     size_t n, m;
-    const rp_named *x = rp_run_states(rp_driver_run(a->driver), &n), *y = rp_run_states(rp_driver_run(b->driver), &m);
+    const rp_device_tensor *x = rp_run_states(rp_driver_run(a->driver), &n),
+                           *y = rp_run_states(rp_driver_run(b->driver), &m);
     rp_status status = RP_OK;
 
     *same = n == m;
-    for (size_t i = 0; i < n && *same && status == RP_OK; i++) {
-        rp_digest p, q;
-
-        *same = strcmp(x[i].name, y[i].name) == 0 && rp_type_equal(&x[i].type, &y[i].type);
-        if (!*same || memcmp(x[i].data, y[i].data, rp_type_bytes(&x[i].type)) == 0)
-            continue;
-        /* bytes may still differ in NaNs, which are all the same */
-        status = rp_named_tensors_digest(&p, &x[i], 1, NULL, err);
-        if (status == RP_OK)
-            status = rp_named_tensors_digest(&q, &y[i], 1, NULL, err);
-        *same = status == RP_OK && rp_digest_equal(&p, &q);
-    }
+    for (size_t i = 0; i < n && *same && status == RP_OK; i++)
+        status = same_tensor(&x[i], &y[i], same, err);
     return status;
 }
 

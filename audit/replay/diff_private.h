@@ -18,9 +18,9 @@ typedef struct side {
     bool shared;   /* both are computed from the checkpoint at base, which they share (0: from the start); else each */
     uint64_t base; /* from its own nearest one */
     rp_program *program; /* of that step */
-    void **input;        /* copies of its inputs' memory */
+    void **input;        /* copies of its inputs, on the driver's device */
     size_t n_inputs;
-    void **before; /* copies of the states before it */
+    void **before; /* copies of the states before it, there too */
     size_t n_states;
     rp_digest states, results; /* what this host computed for the step */
     uint64_t digests_compared, steps_recomputed;

@@ -38,7 +38,7 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     *c = (rp_compiled){atomic_fetch_add(&serial, 1) + 1, run, program, NULL};
     for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &program->input[i];
-        const rp_named *slot;
+        const rp_device_tensor *slot;
 
         if (in->kind == RP_INPUT_FEED)
             continue;
@@ -47,7 +47,7 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
             status =
                 rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
         else
-            memory[i] = (void *)slot->data;
+            memory[i] = slot->memory;
     }
     if (status == RP_OK)
         status = rp_plan_new(&c->plan, program, run->device, memory, err);
@@ -69,21 +69,27 @@ const rp_program *rp_compiled_program(const rp_compiled *c)
     return c->program;
 }
 
-void *rp_compiled_feed(rp_compiled *c, const char *name)
+bool rp_compiled_feed(const rp_compiled *c, const char *name, rp_device_tensor *out)
 {
     const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, name);
 
-    return feed ? rp_plan_feed(c->plan, (size_t)(feed - c->program->input)) : NULL;
+    if (feed)
+        *out = (rp_device_tensor){feed->name, c->program->value[feed->value], c->run->device,
+                                  rp_plan_feed(c->plan, (size_t)(feed - c->program->input))};
+    return feed != NULL;
 }
 
-const void *rp_compiled_result(const rp_compiled *c, const char *name)
+bool rp_compiled_result(const rp_compiled *c, const char *name, rp_device_tensor *out)
 {
     const rp_output *result = rp_program_find_output(c->program, RP_OUTPUT_RESULT, name);
 
-    return result ? rp_plan_output(c->plan, (size_t)(result - c->program->output)) : NULL;
+    if (result)
+        *out = (rp_device_tensor){result->name, c->program->value[result->value], c->run->device,
+                                  rp_plan_output(c->plan, (size_t)(result - c->program->output))};
+    return result != NULL;
 }
 
-static const void *compiled_memory(const void *arg, size_t index, bool output)
+static void *compiled_memory(const void *arg, size_t index, bool output)
 {
     const rp_compiled *c = arg;
 

@@ -42,9 +42,9 @@ rp_status rp_run_given_up(rp_error *err)
 rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
                       rp_error *err)
 {
-    rp_named *named;
+    rp_device_tensor *named;
     rp_step_event event = {
-        .step = run->steps, .program = p, .compiled = compiled, .state = run->states.named, .n_states = run->states.n};
+        .step = run->steps, .program = p, .compiled = compiled, .state = run->states.tensor, .n_states = run->states.n};
     rp_status status = RP_OK;
     size_t n = 0;
 
@@ -56,12 +56,14 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     event.feed = named;
     for (size_t i = 0; i < p->n_inputs; i++)
         if (p->input[i].kind == RP_INPUT_FEED)
-            named[n++] = (rp_named){p->input[i].name, p->value[p->input[i].value], at(arg, i, false)};
+            named[n++] =
+                (rp_device_tensor){p->input[i].name, p->value[p->input[i].value], run->device, at(arg, i, false)};
     event.n_feeds = n;
     event.result = named + n;
     for (size_t i = 0; i < p->n_outputs; i++)
         if (p->output[i].kind == RP_OUTPUT_RESULT)
-            named[n++] = (rp_named){p->output[i].name, p->value[p->output[i].value], at(arg, i, true)};
+            named[n++] =
+                (rp_device_tensor){p->output[i].name, p->value[p->output[i].value], run->device, at(arg, i, true)};
     event.n_results = n - event.n_feeds;
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         status = run->observer[i].step(run->observer[i].self, &event, err);

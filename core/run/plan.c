@@ -289,7 +289,7 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
     return status;
 }
 
-void *rp_plan_feed(rp_plan *plan, size_t input)
+void *rp_plan_feed(const rp_plan *plan, size_t input)
 {
     return plan->view[plan->program->input[input].value].data;
 }
@@ -326,7 +326,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
     return status == RP_OK ? settled : status;
 }
 
-const void *rp_plan_output(const rp_plan *plan, size_t output)
+void *rp_plan_output(const rp_plan *plan, size_t output)
 {
     return plan->output[output];
 }

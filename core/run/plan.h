@@ -13,16 +13,17 @@ typedef struct rp_plan rp_plan;
 rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                       rp_error *err);
 void rp_plan_free(rp_plan *plan);
-/* Memory of feed input i (program->input[i]), to be filled before each run. */
-void *rp_plan_feed(rp_plan *plan, size_t input);
+/* Memory of feed input i (program->input[i]) on the device, to be filled before each run. */
+void *rp_plan_feed(const rp_plan *plan, size_t input);
 /* Executes, and waits for the device; afterwards the states hold their new values. On an error (an index out of range)
  * states may hold a mixture: the caller abandons the run. */
 rp_status rp_plan_run(rp_plan *plan, rp_error *err);
 /* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
  * there. */
 rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
-/* The value behind output i, valid until the next run; for a state output the state's memory. Contiguous. */
-const void *rp_plan_output(const rp_plan *plan, size_t output);
+/* Device memory of the value behind output i, valid until the next run; for a state output the state's memory.
+ * Contiguous. */
+void *rp_plan_output(const rp_plan *plan, size_t output);
 /* Kernels and chains of kernels that a run launches. */
 size_t rp_plan_launches(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);

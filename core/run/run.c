@@ -70,16 +70,16 @@ bool rp_run_fpenv_repaired(const rp_run *run)
     return run->repaired;
 }
 
-const rp_named *rp_run_states(const rp_run *run, size_t *n)
+const rp_device_tensor *rp_run_states(const rp_run *run, size_t *n)
 {
     *n = run->states.n;
-    return run->states.named;
+    return run->states.tensor;
 }
 
-const rp_named *rp_run_data(const rp_run *run, size_t *n)
+const rp_device_tensor *rp_run_data(const rp_run *run, size_t *n)
 {
     *n = run->data.n;
-    return run->data.named;
+    return run->data.tensor;
 }
 
 static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype, int rank, const size_t *shape,
@@ -110,7 +110,7 @@ rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, int ran
 
 rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)
 {
-    const rp_named *slot = rp_slots_find(&run->states, name);
+    const rp_device_tensor *slot = rp_slots_find(&run->states, name);
 
     if (!slot)
         return rp_fail(err, RP_EARG, "there is no state %.96s", name);
@@ -119,22 +119,22 @@ rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, siz
     if (size != rp_type_bytes(&slot->type))
         return rp_fail(err, RP_EARG, "%.96s: expected room for exactly %zu bytes, found %zu", name,
                        rp_type_bytes(&slot->type), size);
-    return rp_slot_read(slot, run->device, bytes, err);
+    return rp_slot_read(slot, bytes, err);
 }
 
 /* The value of one state; seen: which states have one. */
 static rp_status restore_slot(rp_run *run, const rp_named *from, bool *seen, rp_error *err)
 {
-    const rp_named *slot = rp_slots_find(&run->states, from->name);
+    const rp_device_tensor *slot = rp_slots_find(&run->states, from->name);
 
     if (!slot)
         return rp_fail(err, RP_EDATA, "there is no state %.96s in the run", from->name);
-    if (seen[slot - run->states.named])
+    if (seen[slot - run->states.tensor])
         return rp_fail(err, RP_EDATA, "state %.96s is given twice", from->name);
-    seen[slot - run->states.named] = true;
+    seen[slot - run->states.tensor] = true;
     if (!rp_type_equal(&slot->type, &from->type))
         return rp_fail(err, RP_EDATA, "state %.96s has another shape or dtype", slot->name);
-    return rp_slot_write(slot, run->device, from->data, err);
+    return rp_slot_write(slot, from->data, err);
 }
 
 rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err)
@@ -162,7 +162,7 @@ rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, siz
 
 static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind kind, const char *name)
 {
-    const rp_named *slot;
+    const rp_device_tensor *slot;
     rp_tensor known;
 
     if (graph->status != RP_OK)
@@ -175,7 +175,7 @@ static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind ki
         rp_graph_fail(graph, RP_EARG, "there is no %s %.96s", kind == RP_INPUT_STATE ? "state" : "data", name);
         return rp_no_tensor();
     }
-    return rp_graph_input(graph, kind, name, &slot->type, (void *)slot->data);
+    return rp_graph_input(graph, kind, name, &slot->type, slot->memory);
 }
 
 rp_tensor rp_graph_state(rp_graph *graph, const rp_run *run, const char *name)

@@ -5,21 +5,17 @@
 #define CORE_RUN_RUN_H
 
 #include "core/program/graph.h"
+#include "core/run/device_tensor.h"
 #include "core/run/plan.h"
 #include "rp/run.h"
 
-/* A tensor as an observer sees it: host memory, contiguous, valid during the call. */
-typedef struct rp_named {
-    const char *name;
-    rp_type type;
-    const void *data;
-} rp_named;
-
+/* Tensors of an event are valid during the call. */
 typedef struct rp_step_event {
     uint64_t step; /* 0 for the first */
     const rp_program *program;
     uint64_t compiled; /* tells compiled programs apart without looking inside; 0 in an eager step */
-    const rp_named *feed, *result, *state; /* in program order; in program order; in order of rp_run_add_state */
+    /* in program order; in program order; in order of rp_run_add_state */
+    const rp_device_tensor *feed, *result, *state;
     size_t n_feeds, n_results, n_states;
 } rp_step_event;
 
@@ -38,9 +34,9 @@ typedef rp_status rp_settle(void *self, rp_error *err);
 rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err);
 void rp_run_unobserve(rp_run *run, const void *self);
 rp_device *rp_run_device(const rp_run *run);
-/* Present states and data, as named tensors; borrowed until the next step. */
-const rp_named *rp_run_states(const rp_run *run, size_t *n);
-const rp_named *rp_run_data(const rp_run *run, size_t *n);
+/* Present states and data; borrowed until the next step. */
+const rp_device_tensor *rp_run_states(const rp_run *run, size_t *n);
+const rp_device_tensor *rp_run_data(const rp_run *run, size_t *n);
 /* The run as it was after `steps` steps: state is exactly the run's states, in any order, in host memory, copied.
  * Between steps; observers stay. Errors: RP_EDATA (a name, a type), RP_ENOMEM; the run should then be given up. */
 rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err);
@@ -55,11 +51,11 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
 void rp_compiled_free(rp_compiled *compiled);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
 size_t rp_compiled_arena_bytes(const rp_compiled *compiled);
-/* Memory of a feed to be filled before each step; NULL when the program has no such feed. */
-void *rp_compiled_feed(rp_compiled *compiled, const char *name);
+/* A feed, to be written before each step. False when the program has no such feed. */
+bool rp_compiled_feed(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
 rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
-/* The result's elements after a step; NULL when there is no such result. */
-const void *rp_compiled_result(const rp_compiled *compiled, const char *name);
+/* A result, to be read after a step. False when there is no such result. */
+bool rp_compiled_result(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
 
 /* A symbolic graph for a run: rp_state and rp_data work on it through these. The graph is freed by rp_graph_free or
  * given up by rp_graph_take_program. */

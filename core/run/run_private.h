@@ -27,7 +27,7 @@ rp_status rp_run_given_up(rp_error *err);
 /* Whoever writes a run's states calls this first. run: an rp_run. */
 rp_status rp_run_settle(void *run, rp_error *err);
 /* Tells observers of a completed step: at(arg, index, is_output) gives the memory of the program's input or output. */
-typedef const void *rp_memory_at(const void *arg, size_t index, bool output);
+typedef void *rp_memory_at(const void *arg, size_t index, bool output);
 rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
                       rp_error *err);
 

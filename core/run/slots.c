@@ -10,8 +10,8 @@
 void rp_slots_clear(rp_slots *s, rp_device *device)
 {
     for (size_t i = 0; i < s->n; i++) {
-        rp_device_release(device, (void *)s->named[i].data);
-        rp_free((char *)s->named[i].name);
+        rp_device_release(device, s->tensor[i].memory);
+        rp_free((char *)s->tensor[i].name);
     }
     s->n = 0;
     rp_index_clear(&s->index);
@@ -20,7 +20,7 @@ void rp_slots_clear(rp_slots *s, rp_device *device)
 void rp_slots_free(rp_slots *s, rp_device *device)
 {
     rp_slots_clear(s, device);
-    rp_free(s->named);
+    rp_free(s->tensor);
     rp_index_free(&s->index);
 }
 
@@ -29,11 +29,11 @@ static uint64_t hash_of(const rp_slots *s, const char *name)
     return rp_index_hash(&s->index, name, strlen(name));
 }
 
-const rp_named *rp_slots_find(const rp_slots *s, const char *name)
+const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name)
 {
     for (rp_index_walk w = rp_index_find(&s->index, hash_of(s, name)); rp_index_next(&w);)
-        if (strcmp(s->named[w.at].name, name) == 0)
-            return &s->named[w.at];
+        if (strcmp(s->tensor[w.at].name, name) == 0)
+            return &s->tensor[w.at];
     return NULL;
 }
 
@@ -81,12 +81,12 @@ rp_status rp_read_out(rp_device *device, void *bytes, const void *memory, const 
     return status;
 }
 
-rp_status rp_slot_read(const rp_named *slot, rp_device *device, void *bytes, rp_error *err)
+rp_status rp_slot_read(const rp_device_tensor *slot, void *bytes, rp_error *err)
 {
-    return rp_read_out(device, bytes, slot->data, &slot->type, err);
+    return rp_read_out(slot->device, bytes, slot->memory, &slot->type, err);
 }
 
-rp_status rp_slot_write(const rp_named *slot, rp_device *device, const void *bytes, rp_error *err)
+rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err)
 {
     size_t size = rp_type_bytes(&slot->type);
     void *settled = rp_malloc(size);
@@ -99,9 +99,7 @@ rp_status rp_slot_write(const rp_named *slot, rp_device *device, const void *byt
     else
         memset(settled, 0, size);
     canonicalise(settled, &slot->type);
-    status = rp_device_upload(device, (void *)slot->data, settled, size, NULL, err);
-    if (status == RP_OK)
-        status = rp_device_synchronize(device, NULL, err);
+    status = rp_device_tensor_write(slot, settled, err);
     rp_free(settled);
     return status;
 }
@@ -110,11 +108,11 @@ static rp_status hold_one_more(rp_slots *s, rp_error *err)
 {
     if (s->n == s->capacity) {
         size_t wanted = s->capacity ? 2 * s->capacity : 8;
-        rp_named *bigger = rp_reallocarray(s->named, wanted, sizeof *bigger);
+        rp_device_tensor *bigger = rp_reallocarray(s->tensor, wanted, sizeof *bigger);
 
         if (!bigger)
             return rp_no_memory(err);
-        s->named = bigger;
+        s->tensor = bigger;
         s->capacity = wanted;
     }
     return rp_index_reserve(&s->index) ? RP_OK : rp_no_memory(err);
@@ -124,7 +122,7 @@ rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const r
                        rp_error *err)
 {
     size_t size = rp_type_bytes(type);
-    rp_named slot = {.type = *type};
+    rp_device_tensor slot = {.type = *type, .device = device};
     void *memory = NULL;
     rp_status status;
 
@@ -139,15 +137,15 @@ rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const r
     if (!slot.name)
         return rp_no_memory(err);
     status = rp_device_allocate(device, &memory, size ? size : 1, err);
-    slot.data = memory;
+    slot.memory = memory;
     if (status == RP_OK)
-        status = rp_slot_write(&slot, device, bytes, err);
+        status = rp_slot_write(&slot, bytes, err);
     if (status != RP_OK) {
         rp_device_release(device, memory);
         rp_free((char *)slot.name);
         return status;
     }
     rp_index_add(&s->index, hash_of(s, name), (uint32_t)s->n);
-    s->named[s->n++] = slot;
+    s->tensor[s->n++] = slot;
     return RP_OK;
 }

@@ -8,7 +8,7 @@
 #include "core/run/run.h"
 
 typedef struct rp_slots {
-    rp_named *named; /* names and memory are owned */
+    rp_device_tensor *tensor; /* names and memory are owned */
     size_t n, capacity;
     rp_index index;
 } rp_slots;
@@ -16,10 +16,10 @@ typedef struct rp_slots {
 /* Adds a slot with its own memory, filled from bytes (host) or zeros. Errors: RP_EARG (the name), RP_ENOMEM. */
 rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
                        rp_error *err);
-const rp_named *rp_slots_find(const rp_slots *s, const char *name); /* NULL when there is none */
+const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name); /* NULL when there is none */
 /* A slot's elements from and to host memory, canonical on the way (CONTRACT 2.3). */
-rp_status rp_slot_write(const rp_named *slot, rp_device *device, const void *bytes, rp_error *err);
-rp_status rp_slot_read(const rp_named *slot, rp_device *device, void *bytes, rp_error *err);
+rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err);
+rp_status rp_slot_read(const rp_device_tensor *slot, void *bytes, rp_error *err);
 void rp_slots_clear(rp_slots *s, rp_device *device); /* keeps room for as many again */
 void rp_slots_free(rp_slots *s, rp_device *device);
 

@@ -52,12 +52,12 @@ rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const
         graph->status = rp_slots_add(&run->feeds, run->device, name, &type, bytes, &graph->error);
     if (graph->status != RP_OK)
         return rp_no_tensor();
-    return rp_graph_input(graph, RP_INPUT_FEED, name, &type, (void *)run->feeds.named[run->feeds.n - 1].data);
+    return rp_graph_input(graph, RP_INPUT_FEED, name, &type, run->feeds.tensor[run->feeds.n - 1].memory);
 }
 
 void rp_set_state(rp_run *run, const char *name, rp_tensor value)
 {
-    const rp_named *slot = rp_slots_find(&run->states, name);
+    const rp_device_tensor *slot = rp_slots_find(&run->states, name);
 
     if (!stepping(run) || run->graph->status != RP_OK)
         return;
@@ -98,7 +98,7 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
     return rp_read_out(run->device, bytes, graph->view[own.value].data, rp_tensor_type(own), err);
 }
 
-static const void *eager_memory(const void *arg, size_t index, bool output)
+static void *eager_memory(const void *arg, size_t index, bool output)
 {
     const rp_graph *graph = arg;
     const rp_program *p = graph->program;
@@ -115,8 +115,8 @@ static rp_status commit_states(rp_run *run, rp_error *err)
 
     for (size_t i = 0; i < p->n_outputs && status == RP_OK; i++)
         if (p->output[i].kind == RP_OUTPUT_STATE) {
-            const rp_named *slot = rp_slots_find(&run->states, p->output[i].name);
-            rp_view to = rp_view_of(&slot->type, (void *)slot->data);
+            const rp_device_tensor *slot = rp_slots_find(&run->states, p->output[i].name);
+            rp_view to = rp_view_of(&slot->type, slot->memory);
 
             status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
         }

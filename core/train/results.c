@@ -115,10 +115,13 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool v
     const int64_t *label = validation ? d->valid_label : d->train_label;
     const float *target = validation ? d->valid_target : d->train_target;
     rp_json *json = rp_json_object();
-    float loss;
-    const float *score = rp_trainer_scores(t, validation, &loss);
-    rp_status status = RP_OK;
+    float loss, *score;
+    rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
 
+    if (status != RP_OK) {
+        rp_json_free(json);
+        return status;
+    }
     if (!json || put_real(json, "loss", (double)loss) ||
         rp_json_object_set_new(json, "rows", rp_json_integer((int64_t)rows)))
         status = rp_no_memory(err);
@@ -126,6 +129,7 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool v
         status = classification(json, rp_trainer_model(t), score, label, rows, d->schema->classes, err);
     else
         status = regression(json, score, target, rows, err);
+    rp_free(score);
     if (status == RP_OK && rp_json_object_set(out, key, json) != 0)
         status = rp_no_memory(err);
     rp_json_free(json);
@@ -226,13 +230,18 @@ rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     bool validation = d->valid_rows > 0;
-    float loss;
-    const float *score = rp_trainer_scores(t, validation, &loss);
+    float loss, *score;
+    rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
 
-    return rp_predictions_write(out, rp_trainer_model(t), d->schema, score, validation ? d->valid_rows : d->train_rows,
-                                validation ? d->valid_row : d->train_row, validation ? d->valid_label : d->train_label,
-                                d->schema->classes ? NULL
-                                : validation       ? d->valid_target
-                                                   : d->train_target,
-                                err);
+    if (status != RP_OK)
+        return status;
+    status =
+        rp_predictions_write(out, rp_trainer_model(t), d->schema, score, validation ? d->valid_rows : d->train_rows,
+                             validation ? d->valid_row : d->train_row, validation ? d->valid_label : d->train_label,
+                             d->schema->classes ? NULL
+                             : validation       ? d->valid_target
+                                                : d->train_target,
+                             err);
+    rp_free(score);
+    return status;
 }

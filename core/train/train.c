@@ -131,7 +131,7 @@ size_t rp_trainer_start_count(const rp_trainer *t)
 static void build_start(const rp_trainer *t, rp_graph *g)
 {
     size_t n, count = rp_trainer_start_count(t);
-    const rp_named *state = rp_run_states(t->run, &n);
+    const rp_device_tensor *state = rp_run_states(t->run, &n);
 
     for (size_t i = 0; i < count; i++) {
         rp_tensor value = rp_graph_input(g, RP_INPUT_FEED, state[i].name, &state[i].type, NULL);
@@ -413,26 +413,26 @@ float rp_trainer_loss(const rp_trainer *t)
     return t->loss;
 }
 
-static void set_scalar(rp_compiled *c, const char *name, double value)
+/* Writes a feed, if the program has it. */
+static rp_status set_feed(const rp_compiled *c, const char *name, const void *bytes, rp_error *err)
 {
-    float *memory = rp_compiled_feed(c, name);
+    rp_device_tensor feed;
 
-    if (memory)
-        *memory = (float)value;
+    return rp_compiled_feed(c, name, &feed) ? rp_device_tensor_write(&feed, bytes, err) : RP_OK;
 }
 
-static void set_rng(const rp_trainer *t, rp_compiled *c, uint64_t step)
+static rp_status set_scalar(const rp_compiled *c, const char *name, double value, rp_error *err)
 {
-    int64_t *rng = rp_compiled_feed(c, "rng");
+    return set_feed(c, name, &(float){(float)value}, err);
+}
 
-    if (rng) {
-        rng[0] = (int64_t)t->recipe->seed;
-        rng[1] = (int64_t)step;
-    }
+static rp_status set_rng(const rp_trainer *t, const rp_compiled *c, uint64_t step, rp_error *err)
+{
+    return set_feed(c, "rng", (int64_t[]){(int64_t)t->recipe->seed, (int64_t)step}, err);
 }
 
 /* Rows of training step s (1-based): a window of the epoch's order. */
-static void set_rows(rp_trainer *t, rp_compiled *c, int64_t s, int64_t count)
+static rp_status set_rows(rp_trainer *t, const rp_compiled *c, int64_t s, rp_error *err)
 {
     int64_t epoch = (s - 1) / t->per_epoch, within = (s - 1) % t->per_epoch;
     size_t n = t->data->train_rows;
@@ -445,24 +445,46 @@ static void set_rows(rp_trainer *t, rp_compiled *c, int64_t s, int64_t count)
                 t->order[i] = (int64_t)i;
         t->epoch = epoch;
     }
-    memcpy(rp_compiled_feed(c, "rows"), t->order + within * t->recipe->train.batch, (size_t)count * sizeof *t->order);
+    return set_feed(c, "rows", t->order + within * t->recipe->train.batch, err);
+}
+
+static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_error *err)
+{
+    const rp_recipe *r = t->recipe;
+    const int64_t updates = r->parent.updates + s;
+    rp_status status = set_rows(t, c, s, err);
+
+    if (status == RP_OK)
+        status = set_rng(t, c, (uint64_t)s, err);
+    if (status == RP_OK)
+        status = set_scalar(c, "lr", rp_learning_rate(r, s, (int64_t)t->training), err);
+    if (status == RP_OK)
+        status = set_scalar(c, "c1", rp_bias_correction(r->train.optimizer.beta1, updates), err);
+    if (status == RP_OK)
+        status = set_scalar(c, "c2", rp_bias_correction(r->train.optimizer.beta2, updates), err);
+    return status;
+}
+
+static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
+{
+    rp_device_tensor loss;
+
+    (void)rp_compiled_result(c, "loss", &loss);
+    return rp_device_tensor_read(&loss, out, err);
 }
 
 static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
 {
     bool short_batch = s % t->per_epoch == 0 && t->last_rows != t->recipe->train.batch;
     rp_compiled *c = short_batch ? t->last : t->full;
-    rp_status status;
+    rp_status status = set_feeds(t, c, s, err);
 
-    set_rows(t, c, s, short_batch ? t->last_rows : t->recipe->train.batch);
-    set_rng(t, c, (uint64_t)s);
-    set_scalar(c, "lr", rp_learning_rate(t->recipe, s, (int64_t)t->training));
-    set_scalar(c, "c1", rp_bias_correction(t->recipe->train.optimizer.beta1, t->recipe->parent.updates + s));
-    set_scalar(c, "c2", rp_bias_correction(t->recipe->train.optimizer.beta2, t->recipe->parent.updates + s));
-    status = rp_compiled_step(c, err);
+    if (status == RP_OK)
+        status = rp_compiled_step(c, err);
+    if (status == RP_OK)
+        status = get_loss(c, &t->loss, err);
     if (status != RP_OK)
         return status;
-    t->loss = *(const float *)rp_compiled_result(c, "loss");
     if (!(t->loss - t->loss == 0))
         return rp_fail(err, RP_EDATA,
                        "training step %lld of %llu: the loss is no longer finite: lower train.optimizer.lr, or set "
@@ -471,7 +493,7 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
     return RP_OK;
 }
 
-static bool same_type(const rp_named *a, const rp_named *b)
+static bool same_type(const rp_named *a, const rp_device_tensor *b)
 {
     return strcmp(a->name, b->name) == 0 && rp_type_equal(&a->type, &b->type);
 }
@@ -479,7 +501,7 @@ static bool same_type(const rp_named *a, const rp_named *b)
 rp_status rp_trainer_start_from(rp_trainer *t, const rp_named *given, size_t n, rp_error *err)
 {
     size_t states, count = rp_trainer_start_count(t);
-    const rp_named *state = rp_run_states(t->run, &states);
+    const rp_device_tensor *state = rp_run_states(t->run, &states);
 
     if (rp_run_steps(t->run))
         return rp_fail(err, RP_EARG, "states to start from are given before step 0");
@@ -500,12 +522,15 @@ rp_status rp_trainer_start_from(rp_trainer *t, const rp_named *given, size_t n, 
 
 static rp_status first_step(rp_trainer *t, rp_error *err)
 {
+    rp_status status = RP_OK;
+
     if (t->recipe->parent.archive && !t->start)
         return rp_fail(err, RP_EARG, "the recipe has a parent, but no states to start from were given");
-    for (size_t i = 0; i < t->n_start; i++)
-        memcpy(rp_compiled_feed(t->init, t->start[i].name), t->start[i].data, rp_type_bytes(&t->start[i].type));
-    set_rng(t, t->init, 0);
-    return rp_compiled_step(t->init, err);
+    for (size_t i = 0; i < t->n_start && status == RP_OK; i++)
+        status = set_feed(t->init, t->start[i].name, t->start[i].data, err);
+    if (status == RP_OK)
+        status = set_rng(t, t->init, 0, err);
+    return status == RP_OK ? rp_compiled_step(t->init, err) : status;
 }
 
 rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
@@ -569,10 +594,23 @@ rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, s
     return status;
 }
 
-const float *rp_trainer_scores(const rp_trainer *t, bool validation, float *loss)
+rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, float **scores, rp_error *err)
 {
     const rp_compiled *c = validation ? t->eval_valid : t->eval_train;
+    rp_device_tensor result;
+    rp_status status = get_loss(c, loss, err);
 
-    *loss = *(const float *)rp_compiled_result(c, "loss");
-    return rp_compiled_result(c, "scores");
+    *scores = NULL;
+    if (status != RP_OK)
+        return status;
+    (void)rp_compiled_result(c, "scores", &result);
+    *scores = rp_malloc(rp_type_bytes(&result.type));
+    if (!*scores)
+        return rp_no_memory(err);
+    status = rp_device_tensor_read(&result, *scores, err);
+    if (status != RP_OK) {
+        rp_free(*scores);
+        *scores = NULL;
+    }
+    return status;
 }

@@ -37,8 +37,9 @@ rp_status rp_trainer_restore(rp_trainer *trainer, uint64_t step, const rp_named 
 bool rp_trainer_done(const rp_trainer *trainer);
 /* Loss of the last training step; NaN when none was made since restoring. */
 float rp_trainer_loss(const rp_trainer *trainer);
-/* After the evaluations: scores [rows, outputs] and loss of the validation or the training part. */
-const float *rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss);
+/* After the evaluations: scores [rows, outputs], to be freed, and loss of the validation or
+ * the training part. */
+rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, float **scores, rp_error *err);
 /* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part
  * (of the training part when there is no other). */
 rp_status rp_trainer_metrics(const rp_trainer *trainer, rp_json **out, rp_error *err);

@@ -37,25 +37,25 @@ enum { STATES = 5 };
 static const size_t state_count[STATES] = {5000, 0, 256, 1024, 257};
 static const char *const state_name[STATES] = {"b", "zero", "a", "big", "c"};
 
-static void states_make(rp_named named[STATES])
+static void states_make(rp_device_tensor named[STATES])
 {
     for (int i = 0; i < STATES; i++) {
         float *x = calloc(state_count[i] + 1, sizeof *x);
 
         for (size_t k = 0; k < state_count[i]; k++)
             x[k] = (float)(k * 17 % 101) - (float)i;
-        named[i] = (rp_named){state_name[i], {.dtype = RP_F32, .rank = 1, .shape = {state_count[i]}}, x};
+        named[i] = (rp_device_tensor){state_name[i], {.dtype = RP_F32, .rank = 1, .shape = {state_count[i]}}, NULL, x};
     }
 }
 
-static void states_drop(rp_named named[STATES])
+static void states_drop(rp_device_tensor named[STATES])
 {
     for (int i = 0; i < STATES; i++)
-        free((void *)named[i].data);
+        free(named[i].memory);
 }
 
 /* FORMAT.md 10 as it reads. Names in ascending order are a, b, big, c, zero. */
-static rp_digest expected(const rp_named *named, uint32_t period, uint64_t step)
+static rp_digest expected(const rp_device_tensor *named, uint32_t period, uint64_t step)
 {
     static const int order[STATES] = {2, 0, 3, 4, 1};
     uint32_t phase = (uint32_t)(step % period);
@@ -68,7 +68,7 @@ static rp_digest expected(const rp_named *named, uint32_t period, uint64_t step)
     rp_buffer_u32(&text, phase);
     rp_buffer_u32(&text, STATES);
     for (int k = 0; k < STATES; k++) {
-        const rp_named *s = &named[order[k]];
+        const rp_device_tensor *s = &named[order[k]];
         size_t bytes = 4 * state_count[order[k]];
 
         rp_buffer_u16(&text, (uint16_t)strlen(s->name));
@@ -81,7 +81,7 @@ static rp_digest expected(const rp_named *named, uint32_t period, uint64_t step)
             size_t part = bytes - at < 4096 ? bytes - at : 4096;
             rp_digest digest;
 
-            memcpy(leaf + 1, (const char *)s->data + at, part);
+            memcpy(leaf + 1, (const char *)s->memory + at, part);
             OK(rp_sha256(&digest, leaf, 1 + part, &err));
             if (bytes <= 1024 || number++ % period == phase)
                 rp_buffer_append(&text, digest.bytes, sizeof digest.bytes);
@@ -97,7 +97,7 @@ static void digest_is_what_the_format_says_on_any_threads(void **state)
 {
     static const uint32_t periods[] = {2, 3, 5, 16, 65536};
     static const unsigned threads[] = {1, 2, 3, 7};
-    rp_named named[STATES];
+    rp_device_tensor named[STATES];
 
     (void)state;
     states_make(named);
@@ -111,7 +111,7 @@ static void digest_is_what_the_format_says_on_any_threads(void **state)
             for (uint64_t step = 0; step < 20; step++) {
                 rp_digest found, right = expected(named, periods[p], step);
 
-                OK(rp_rolling_digest(&found, rolling, named, step, pool, &err));
+                OK(rp_rolling_digest(&found, rolling, named, step, pool, NULL, &err));
                 assert_memory_equal(&found, &right, sizeof found);
             }
             rp_rolling_free(rolling);
@@ -124,7 +124,7 @@ static void digest_is_what_the_format_says_on_any_threads(void **state)
 static void forged_leaf_is_found_within_a_period_and_a_small_state_at_once(void **state)
 {
     enum { PERIOD = 4 };
-    rp_named named[STATES];
+    rp_device_tensor named[STATES];
     rp_rolling *rolling;
 
     (void)state;
@@ -132,16 +132,16 @@ static void forged_leaf_is_found_within_a_period_and_a_small_state_at_once(void 
     OK(rp_rolling_new(&rolling, named, STATES, PERIOD, &err));
     for (int i = 0; i < STATES; i++)
         for (size_t k = 0; k < state_count[i]; k += 97) {
-            float *x = (float *)(uintptr_t)named[i].data + k, honest = *x;
+            float *x = (float *)named[i].memory + k, honest = *x;
             int seen = 0;
 
             for (uint64_t step = 8; step < 8 + PERIOD; step++) {
                 rp_digest before, after;
 
                 *x = honest;
-                OK(rp_rolling_digest(&before, rolling, named, step, NULL, &err));
+                OK(rp_rolling_digest(&before, rolling, named, step, NULL, NULL, &err));
                 *x = honest + 1;
-                OK(rp_rolling_digest(&after, rolling, named, step, NULL, &err));
+                OK(rp_rolling_digest(&after, rolling, named, step, NULL, NULL, &err));
                 seen += !rp_digest_equal(&before, &after);
             }
             *x = honest;
@@ -153,7 +153,7 @@ static void forged_leaf_is_found_within_a_period_and_a_small_state_at_once(void 
 
 static void impossible_periods_are_refused(void **state)
 {
-    rp_named named[STATES];
+    rp_device_tensor named[STATES];
     rp_rolling *rolling;
 
     (void)state;

@@ -407,10 +407,10 @@ static void false_members_are_named(void **state)
     rp_archive_close(honest);
 }
 
-static const rp_named *state_named(const rp_run *run, const char *name)
+static const rp_device_tensor *state_named(const rp_run *run, const char *name)
 {
     size_t n;
-    const rp_named *list = rp_run_states(run, &n);
+    const rp_device_tensor *list = rp_run_states(run, &n);
 
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -443,16 +443,16 @@ static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64
         if (i + 2 == at)
             recorder->checkpoint_period = 0; /* the honest one is not kept */
         if (i + 1 == at) {
-            const rp_named *w = state_named(rp_driver_run(driver), what);
+            const rp_device_tensor *w = state_named(rp_driver_run(driver), what);
             size_t n;
-            const rp_named *all = rp_run_states(rp_driver_run(driver), &n);
+            const rp_device_tensor *all = rp_run_states(rp_driver_run(driver), &n);
             rp_digest states;
 
-            ((float *)(uintptr_t)w->data)[0] += 0.25f;
+            ((float *)w->memory)[0] += 0.25f;
             if (recorder->rolling)
-                OK(rp_rolling_digest(&states, recorder->rolling, all, i, NULL, &err));
+                OK(rp_rolling_digest(&states, recorder->rolling, all, i, NULL, NULL, &err));
             else
-                OK(rp_named_tensors_digest(&states, all, n, NULL, &err));
+                OK(rp_device_tensors_digest(&states, all, n, NULL, &err));
             memcpy(recorder->journal.data + i * RP_RECORD_SIZE + 80, states.bytes, sizeof states.bytes);
             recorder->checkpoint_period = rp_driver_checkpoint_period(driver);
             OK(rp_recorder_checkpoint(recorder, i + 1, &err));

@@ -13,6 +13,7 @@
 
 #include "core/run/run.h"
 #include "tests/core/program/op_samples.h"
+#include "tests/core/run/cpu_memory.h"
 
 enum { OPERANDS = 7, ELEMENTS = 64 };
 static const uint64_t GRADIENT_PROGRAMS = 0x705f304a93b8d990u;
@@ -110,7 +111,7 @@ static void fill_feeds(const op_sample *s, rp_compiled *c)
     const rp_program *p = rp_compiled_program(c);
 
     for (size_t f = 0; f < p->n_inputs; f++) {
-        void *data = rp_compiled_feed(c, p->input[f].name);
+        void *data = feed_memory(c, p->input[f].name);
         size_t operand = (size_t)(p->input[f].name[1] - '0');
 
         if (p->input[f].name[0] == 'x')
@@ -127,7 +128,7 @@ static double value_at(rp_compiled *c)
 
     if (rp_compiled_step(c, &err) != RP_OK)
         fail_msg("%s", err.text);
-    return *(const double *)rp_compiled_result(c, "value");
+    return *(const double *)result_memory(c, "value");
 }
 
 /* Central differences of the function along every element of operand i. */
@@ -139,7 +140,7 @@ static size_t quotients(rp_compiled *c, const op_sample *s, size_t i, double *ou
     size_t n = rp_type_count(&s->in[i]);
 
     snprintf(name, sizeof name, "x%zu", i);
-    x = rp_compiled_feed(c, name);
+    x = feed_memory(c, name);
     assert_true(n <= ELEMENTS);
     for (size_t k = 0; k < n; k++) {
         double keep = x[k], up;
@@ -177,7 +178,7 @@ static void check(rp_run *run, const op_sample *s, int order, bool twice)
 
             snprintf(name, sizeof name, "g%zu", i);
             (void)value_at(c);
-            gradient = rp_compiled_result(c, name);
+            gradient = result_memory(c, name);
             at = first_disagreement(gradient, quotient, n);
             if (at < n)
                 describe(s, order, i, at, gradient[at], quotient[at]);
@@ -254,7 +255,7 @@ static void a_wrong_gradient_is_refused(void **state)
     fill_feeds(s, c);
     n = quotients(c, s, 0, quotient);
     (void)value_at(c);
-    memcpy(wrong, rp_compiled_result(c, "g0"), n * sizeof *wrong);
+    memcpy(wrong, result_memory(c, "g0"), n * sizeof *wrong);
     assert_int_equal(first_disagreement(wrong, quotient, n), n);
     for (size_t i = 0; i < n; i++)
         wrong[i] = -wrong[i];

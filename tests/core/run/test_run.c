@@ -17,6 +17,7 @@
 #include "core/run/run.h"
 #include "determinism/bits.h"
 #include "rp/rp.h"
+#include "tests/core/run/cpu_memory.h"
 
 static const size_t two[] = {2};
 
@@ -203,13 +204,13 @@ typedef struct seen {
     bool compiled;
 } seen;
 
-static void note(seen *s, char kind, const rp_named *named, size_t n)
+static void note(seen *s, char kind, const rp_device_tensor *named, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         size_t used = strlen(s->names);
 
         snprintf(s->names + used, sizeof s->names - used, "%c:%s=%d ", kind, named[i].name,
-                 (int)((const float *)named[i].data)[0]);
+                 (int)((const float *)named[i].memory)[0]);
     }
 }
 
@@ -321,16 +322,16 @@ static void compiled_steps_count_and_are_observed_like_eager_ones(void **state)
 
     (void)state;
     assert_int_equal(rp_run_observe(run, (rp_observer){on_step, &s}, NULL), RP_OK);
-    memcpy(rp_compiled_feed(c, "f"), (float[]){3, 5}, 8);
-    memcpy(rp_compiled_feed(c, "i"), (int64_t[]){1, 0}, 16);
-    assert_null(rp_compiled_feed(c, "w"));
-    assert_null(rp_compiled_result(c, "w"));
+    memcpy(feed_memory(c, "f"), (float[]){3, 5}, 8);
+    memcpy(feed_memory(c, "i"), (int64_t[]){1, 0}, 16);
+    assert_null(feed_memory(c, "w"));
+    assert_null(result_memory(c, "w"));
     assert_int_equal(rp_compiled_step(c, NULL), RP_OK);
     assert_string_equal(s.names, "f:f=3 f:i=0 r:r=5 s:w=4 ");
     assert_true(s.compiled);
-    assert_memory_equal(rp_compiled_result(c, "r"), ((float[]){5, 3}), 8);
+    assert_memory_equal(result_memory(c, "r"), ((float[]){5, 3}), 8);
     assert_state(run, "w", 4, 7);
-    ((int64_t *)rp_compiled_feed(c, "i"))[0] = 2;
+    ((int64_t *)feed_memory(c, "i"))[0] = 2;
     assert_int_equal(rp_compiled_step(c, &err), RP_EDATA);
     assert_non_null(strstr(err.text, "index 2"));
     assert_int_equal(rp_run_steps(run), 1);
@@ -419,8 +420,8 @@ static void subnormal_work(rp_run *run, rp_compiled *c, bool spoilt, float out[4
     end(run);
     if (spoilt)
         spoil();
-    memcpy(rp_compiled_feed(c, "f"), tiny, sizeof tiny);
-    memset(rp_compiled_feed(c, "i"), 0, 16);
+    memcpy(feed_memory(c, "f"), tiny, sizeof tiny);
+    memset(feed_memory(c, "i"), 0, 16);
     assert_int_equal(rp_compiled_step(c, NULL), RP_OK);
     if (spoilt) {
 #if defined(__x86_64__)
@@ -429,7 +430,7 @@ static void subnormal_work(rp_run *run, rp_compiled *c, bool spoilt, float out[4
     }
     mend();
     assert_int_equal(rp_run_get_state(run, "w", out, 8, NULL), RP_OK);
-    memcpy(out + 2, rp_compiled_result(c, "r"), 8);
+    memcpy(out + 2, result_memory(c, "r"), 8);
 }
 
 static void a_changed_floating_point_environment_changes_no_bit(void **state)

@@ -234,10 +234,10 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
         step(t);
         assert_true(rp_trainer_done(t));
         {
-            float loss, expected[4];
-            const float *score = rp_trainer_scores(t, false, &loss);
+            float loss, expected[4], *score;
             int64_t all[ROWS];
 
+            assert_int_equal(rp_trainer_scores(t, false, &loss, &score, NULL), RP_OK);
             for (int64_t i = 0; i < ROWS; i++)
                 all[i] = i;
             part_gradient(&l, rp_trainer_dataset(t), all, ROWS, ROWS, expected);
@@ -249,6 +249,7 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
                             rp_sigmoid_f32(rp_fma_f32(x[1], l.w[1], rp_fma_f32(x[0], l.w[0], 0.0f)) + l.w[2]),
                             score[i]);
             }
+            rp_free(score);
         }
         rp_trainer_free(t);
         rp_recipe_free(recipe);
@@ -268,25 +269,25 @@ static rp_buffer history(const rp_recipe *recipe, int kind, const char *level, u
 {
     rp_trainer *t = trainer_of(recipe, kind, level, threads);
     rp_buffer out = {0};
-    float loss;
-    const float *score;
+    float loss, *score;
 
     while (!rp_trainer_done(t)) {
         size_t n;
-        const rp_named *states;
+        const rp_device_tensor *states;
         float last;
 
         step(t);
         states = rp_run_states(rp_trainer_run(t), &n);
         for (size_t i = 0; i < n; i++)
-            rp_buffer_append(&out, states[i].data, rp_type_bytes(&states[i].type));
+            rp_buffer_append(&out, states[i].memory, rp_type_bytes(&states[i].type));
         last = rp_trainer_loss(t);
         rp_buffer_append(&out, &last, sizeof last);
     }
     for (int part = 0; part < 2; part++) {
-        score = rp_trainer_scores(t, part == 1, &loss);
+        assert_int_equal(rp_trainer_scores(t, part == 1, &loss, &score, NULL), RP_OK);
         rp_buffer_append(&out, &loss, sizeof loss);
         rp_buffer_append(&out, score, rp_trainer_model(t)->outputs * sizeof *score);
+        rp_free(score);
     }
     assert_int_equal(rp_buffer_status(&out, NULL), RP_OK);
     rp_trainer_free(t);
@@ -383,7 +384,7 @@ typedef struct fed {
     double norm;
 } fed;
 
-static const rp_named *named(const rp_named *list, size_t n, const char *name)
+static const rp_device_tensor *named(const rp_device_tensor *list, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -396,14 +397,15 @@ static rp_status check_feeds(void *self, const rp_step_event *event, rp_error *e
 {
     fed *f = self;
     int64_t s = (int64_t)event->step, order[ROWS];
-    const rp_named *rows = named(event->feed, event->n_feeds, "rows"), *rng = named(event->feed, event->n_feeds, "rng");
-    const rp_named *lr = named(event->feed, event->n_feeds, "lr"),
-                   *norm = named(event->result, event->n_results, "grad_norm");
+    const rp_device_tensor *rows = named(event->feed, event->n_feeds, "rows"),
+                           *rng = named(event->feed, event->n_feeds, "rng");
+    const rp_device_tensor *lr = named(event->feed, event->n_feeds, "lr"),
+                           *norm = named(event->result, event->n_results, "grad_norm");
 
     (void)err;
     if (rng) {
-        assert_int_equal(((const int64_t *)rng->data)[0], f->recipe->seed);
-        assert_int_equal(((const int64_t *)rng->data)[1], s);
+        assert_int_equal(((const int64_t *)rng->memory)[0], f->recipe->seed);
+        assert_int_equal(((const int64_t *)rng->memory)[1], s);
     }
     if (s == 0 || s > f->training) { /* initialisation and evaluations */
         assert_null(rows);
@@ -412,14 +414,14 @@ static rp_status check_feeds(void *self, const rp_step_event *event, rp_error *e
         return RP_OK;
     }
     rp_permutation(order, f->rows, f->recipe->seed, (uint64_t)((s - 1) / f->per_epoch), 0x53000000);
-    assert_memory_equal(rows->data, order + (s - 1) % f->per_epoch * f->recipe->train.batch,
+    assert_memory_equal(rows->memory, order + (s - 1) % f->per_epoch * f->recipe->train.batch,
                         rp_type_bytes(&rows->type));
-    assert_bits("lr", event->step, (float)rp_learning_rate(f->recipe, s, f->training), *(const float *)lr->data);
+    assert_bits("lr", event->step, (float)rp_learning_rate(f->recipe, s, f->training), *(const float *)lr->memory);
     assert_bits("c1", event->step, (float)(1.0 - rp_powi_f64(0.9, s)),
-                *(const float *)named(event->feed, event->n_feeds, "c1")->data);
+                *(const float *)named(event->feed, event->n_feeds, "c1")->memory);
     assert_bits("c2", event->step, (float)(1.0 - rp_powi_f64(0.999, s)),
-                *(const float *)named(event->feed, event->n_feeds, "c2")->data);
-    f->norm += *(const float *)norm->data > 0.5f;
+                *(const float *)named(event->feed, event->n_feeds, "c2")->memory);
+    f->norm += *(const float *)norm->memory > 0.5f;
     f->seen++;
     return RP_OK;
 }
@@ -547,8 +549,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         const rp_dataset *d = rp_trainer_dataset(t);
         rp_buffer text = {0};
         rp_json *json;
-        float loss;
-        const float *score;
+        float loss, *score;
         size_t outputs, right = 0, lines = 0;
 
         while (!rp_trainer_done(t))
@@ -556,7 +557,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         assert_int_equal(rp_trainer_metrics(t, &json, NULL), RP_OK);
         outputs = rp_trainer_model(t)->outputs;
         assert_int_equal(outputs, kind == 2 ? 3 : 1);
-        score = rp_trainer_scores(t, true, &loss);
+        assert_int_equal(rp_trainer_scores(t, true, &loss, &score, NULL), RP_OK);
         for (size_t i = 0; i < d->valid_rows && kind; i++) {
             int64_t best = 0;
 
@@ -566,6 +567,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         }
         assert_int_equal(rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "validation"), "rows")),
                          d->valid_rows);
+        rp_free(score);
         if (kind) {
             const char *accuracy = text_at(json, "validation", "accuracy");
 
@@ -620,9 +622,9 @@ static void predicting_repeats_the_evaluation(void **state)
     rp_recipe *recipe;
     rp_trainer *t;
     rp_run *run;
-    const rp_named *states;
+    const rp_device_tensor *states;
     size_t n;
-    float loss, scores[ROWS];
+    float loss, scores[ROWS], *evaluated;
 
     (void)state;
     snprintf(yaml, sizeof yaml, WIDE, "adam");
@@ -634,12 +636,14 @@ static void predicting_repeats_the_evaluation(void **state)
     states = rp_run_states(rp_trainer_run(t), &n);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(rp_run_add_state(run, states[i].name, states[i].type.dtype, states[i].type.rank,
-                                          states[i].type.shape, states[i].data, NULL),
+                                          states[i].type.shape, states[i].memory, NULL),
                          RP_OK);
     assert_int_equal(rp_model_predict(rp_trainer_model(t), run, rp_trainer_dataset(t)->valid_x,
                                       rp_trainer_dataset(t)->valid_rows, scores, NULL),
                      RP_OK);
-    assert_memory_equal(scores, rp_trainer_scores(t, true, &loss), rp_trainer_dataset(t)->valid_rows * sizeof *scores);
+    assert_int_equal(rp_trainer_scores(t, true, &loss, &evaluated, NULL), RP_OK);
+    assert_memory_equal(scores, evaluated, rp_trainer_dataset(t)->valid_rows * sizeof *scores);
+    rp_free(evaluated);
     rp_run_free(run);
     rp_trainer_free(t);
     rp_recipe_free(recipe);

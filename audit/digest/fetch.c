@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Two windows, taken in turn. */
+#include "audit/digest/fetch.h"
+
+/* Begins the copies of messages from `first` on, as many as fit; those that are neighbours are one copy. Returns the
+ * first that is left. */
+static size_t fill(const rp_fetch *f, int window, const rp_message *message, size_t count, size_t first, bool *ok)
+{
+    const size_t end = count - first < RP_FETCH_MESSAGES ? count : first + RP_FETCH_MESSAGES;
+    size_t at = 0, i = first;
+
+    while (*ok && i < end && message[i].size <= f->size - at) {
+        const char *from = message[i].bytes;
+        size_t bytes = 0;
+
+        do {
+            rp_message *copy = &f->message[window][i - first];
+
+            *copy = message[i];
+            copy->bytes = f->window[window] + at + bytes;
+            bytes += message[i++].size;
+        } while (i < end && message[i].size <= f->size - at - bytes && message[i].bytes == from + bytes);
+        *ok = bytes == 0 || f->begin(f->self, window, at, from, bytes);
+        at += (bytes + 63) / 64 * 64;
+    }
+    return i;
+}
+
+bool rp_sha256_many_fetched(const rp_message *message, size_t count, rp_pool *pool, const rp_fetch *f)
+{
+    bool ok = true;
+    size_t first = 0, end = fill(f, 0, message, count, 0, &ok);
+
+    for (int window = 0; first < count && ok; window = 1 - window) {
+        const size_t next = fill(f, 1 - window, message, count, end, &ok);
+
+        ok =
+            end > first && f->wait(f->self, window) && ok && rp_sha256_many_over(f->message[window], end - first, pool);
+        first = end;
+        end = next;
+    }
+    return (f->wait(f->self, 0) & f->wait(f->self, 1)) && ok; /* whatever happened, no copy goes on */
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashing bytes that the host cannot read where they are: they are copied to a window while the other one is hashed, so
+ * that the host's memory is bounded whatever is hashed. Who copies is the caller's (audit/record/staging.h). */
+#ifndef AUDIT_DIGEST_FETCH_H
+#define AUDIT_DIGEST_FETCH_H
+
+#include "audit/digest/sha256.h"
+
+enum { RP_FETCH_MESSAGES = 1024 }; /* in a window at most */
+
+typedef struct rp_fetch {
+    void *self;
+    unsigned char *window[2]; /* aligned to 64 bytes */
+    rp_message *message[2];   /* room for RP_FETCH_MESSAGES */
+    size_t size;              /* bytes of a window: a multiple of 64, and no message is larger */
+    /* Begins to copy to an offset of a window; wait returns when all that was begun for that window is there. False:
+     * the copy failed. */
+    bool (*begin)(void *self, int window, size_t at, const void *from, size_t bytes);
+    bool (*wait)(void *self, int window);
+} rp_fetch;
+
+/* rp_sha256_many_over of messages whose bytes are only where fetch finds them. Also false when a copy failed. */
+bool rp_sha256_many_fetched(const rp_message *message, size_t count, rp_pool *pool, const rp_fetch *fetch);
+
+#endif
