@@ -213,14 +213,3 @@ rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, r
 {
     return device->ops->event_wait(device, event, stream, err);
 }
-
-const char *rp_kernel_name(rp_kernel_id kernel)
-{
-    static const char *const names[RP_K_COUNT] = {
-#define X(name) [RP_K_##name] = #name,
-#include "kernels/kernels.def"
-#undef X
-    };
-
-    return (unsigned)kernel < RP_K_COUNT ? names[kernel] : NULL;
-}

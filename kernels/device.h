@@ -95,7 +95,4 @@ void rp_event_free(rp_device *device, rp_event *event); /* NULL is fine */
 rp_status rp_event_record(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
 rp_status rp_event_wait(rp_device *device, rp_event *event, rp_stream *stream, rp_error *err);
 
-/* The kernel's name, e.g. "add"; NULL outside the enumeration. */
-const char *rp_kernel_name(rp_kernel_id kernel);
-
 #endif

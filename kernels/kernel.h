@@ -20,7 +20,7 @@ typedef struct rp_view {
     ptrdiff_t stride[RP_MAX_RANK]; /* in elements; 0 along a broadcast axis */
 } rp_view;
 
-/* One attribute of an instruction. Which members count is fixed by the operation's row in core/program/optable.c. */
+/* One attribute of an instruction. Which members count is fixed by the operation's rows in kernels/operations.def. */
 typedef struct rp_attr {
     int64_t i;                 /* integer, boolean, dtype or axis */
     double r;                  /* real */
@@ -47,13 +47,57 @@ typedef struct rp_kernel {
     size_t (*cost)(const rp_kernel_args *args);
 } rp_kernel;
 
-/* Kernel identifiers; kernels.def has one line each: X(name). */
+/* Kernel identifiers. */
 typedef enum rp_kernel_id {
-#define X(name) RP_K_##name,
-#include "kernels/kernels.def"
-#undef X
+#define ROW(name) RP_K_##name,
+#define KERNEL(name, ...) RP_K_##name,
+#include "kernels/operations.def"
     RP_K_COUNT
 } rp_kernel_id;
+
+/* Places of the attributes: each operation counts its own from 0. RP_AT(attr, gather, axis) is the attribute axis of
+ * gather; of operations that share a kernel with attributes in the same places, any may be named. */
+enum {
+#define ROW(name) RP_AT_BEFORE_##name = -1,
+#define VIEW(name, ...) ROW(name)
+#define MAP1P(name, cost, way, domain, p, ...) RP_AT_##name##_##p = 0,
+#define MAP1Q(name, cost, way, domain, p, p0, q, ...) RP_AT_##name##_##p = 0, RP_AT_##name##_##q,
+#define ATTR(op, name, kind) RP_AT_##op##_##name,
+#include "kernels/operations.def"
+    RP_AT_END
+};
+#define RP_AT(attr, op, name) ((attr)[RP_AT_##op##_##name])
+
+/* Sets of element types. */
+enum {
+    RP_D_FLOAT = 1 << RP_F32 | 1 << RP_F64,
+    RP_D_INT = 1 << RP_I32 | 1 << RP_I64,
+    RP_D_BOOL = 1 << RP_BOOL,
+    RP_D_NUMBER = RP_D_FLOAT | RP_D_INT,
+    RP_D_ANY = RP_D_NUMBER | RP_D_BOOL,
+    RP_D_BF16 = 1 << RP_BF16, /* storage: in RP_D_ANY nowhere, named where an operation takes it */
+    RP_D_REAL = RP_D_FLOAT | RP_D_BF16,
+    RP_D_STORED = RP_D_ANY | RP_D_BF16
+};
+
+/* What a row says beside its types. */
+enum {
+    RP_OP_BROADCAST = 1,   /* inputs are broadcast to the output's shape by strides before the kernel runs */
+    RP_OP_INPLACE = 2,     /* output i may share input i's memory when types and layout agree */
+    RP_OP_INDEXED = 4,     /* an input holds indices: the executor checks their range before the kernel runs */
+    RP_OP_ELEMENTWISE = 8, /* element i of the outputs needs only element i of the operands of their shape */
+    RP_OP_BATCHED = 16,    /* as BROADCAST, but for the last two axes */
+    RP_OP_ALONG = 32,      /* a result runs over an axis of any length */
+    RP_OP_CONSTANT = 64,   /* the real attribute value is kept as an integer too where the output is not real */
+    RP_OP_PART = 128,      /* a view that begins inside its operand */
+    /* and of the elementwise kinds of rows */
+    RP_OP_OF_ONE = RP_OP_ELEMENTWISE | RP_OP_INPLACE,
+    RP_OP_OF_TWO = RP_OP_OF_ONE | RP_OP_BROADCAST,
+    RP_OP_OF_COMPARE = RP_OP_ELEMENTWISE | RP_OP_BROADCAST
+};
+
+unsigned rp_kernel_flags(rp_kernel_id kernel);   /* its row's */
+const char *rp_kernel_name(rp_kernel_id kernel); /* e.g. "add"; NULL outside the enumeration */
 
 /* One kernel an identifier; a level without its own variant points at the reference, visibly. */
 typedef struct rp_kernel_table {

@@ -5,15 +5,15 @@
 
 #include "kernels/kernel.h"
 
-#define X(name) extern const rp_kernel rp_kernel_##name##_ref;
-#include "kernels/kernels.def"
-#undef X
+#define ROW(name) extern const rp_kernel rp_kernel_##name##_ref;
+#define KERNEL(name, ...) ROW(name)
+#include "kernels/operations.def"
 
 static const rp_kernel_table table_ref = {"ref",
                                           {
-#define X(name) [RP_K_##name] = &rp_kernel_##name##_ref,
-#include "kernels/kernels.def"
-#undef X
+#define ROW(name) [RP_K_##name] = &rp_kernel_##name##_ref,
+#define KERNEL(name, ...) ROW(name)
+#include "kernels/operations.def"
                                           },
                                           NULL};
 

@@ -117,6 +117,7 @@ void rp_walk_args(rp_walk *walk, const rp_kernel_args *args, size_t n_in, size_t
     for (size_t v = 0; v < n_in; v++)
         views[n++] = &args->in[v];
     rp_walk_begin(walk, views, n, begin, end);
+    walk->attr = args->attr;
 }
 
 /* Steps every view by `by` along axis d. The first bound is no news, but without it gcc 12.2 at -O1 makes code that

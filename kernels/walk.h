@@ -14,6 +14,7 @@ typedef struct rp_walk {
     size_t first;                  /* row-major position of its first element */
     void *at[RP_WALK_VIEWS];       /* its first element in each view */
     ptrdiff_t step[RP_WALK_VIEWS]; /* elements between neighbours; the same for every run */
+    const rp_attr *attr;           /* of the kernel whose arguments are walked; NULL without */
     /* The rest is the walk's own. */
     size_t n_views, left;
     int rank; /* after merging, at least 1 */

@@ -26,7 +26,7 @@ void rp_bind_operands(const rp_op *op, rp_view *in, size_t n_in, const rp_view *
     if (op->flags & RP_OP_BROADCAST)
         for (size_t i = 0; i < n_in; i++)
             stretch(&in[i], out, 0);
-    else if (rp_op_index(op) == RP_OP_matmul)
+    else if (op->flags & RP_OP_BATCHED)
         for (size_t i = 0; i < n_in; i++)
             stretch(&in[i], out, 2);
 }
@@ -43,8 +43,8 @@ void rp_bind_copy(const rp_view *in, rp_view *out)
 static rp_status check_indices(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where,
                                rp_error *err)
 {
-    rp_index_check check = {.index = args->in[rp_op_index_input(op)], .where = where};
-    rp_type type[3];
+    rp_index_check check = {.index = args->in[op->indices.operand], .where = where};
+    rp_type type[3] = {{0}};
 
     for (size_t i = 0; i < args->n_in && i < 3; i++) {
         type[i] = (rp_type){.dtype = args->in[i].dtype, .rank = args->in[i].rank};

@@ -25,8 +25,7 @@ static rp_tensor pair(rp_op_id id, rp_tensor g, rp_tensor other)
     return grad_emit(id, NULL, (rp_tensor[]){g, other}, 2);
 }
 
-/* A rank-0 zero of x's dtype. */
-static rp_tensor zero_like(rp_tensor x)
+rp_tensor grad_zero_like(rp_tensor x)
 {
     return rp_fill(x.graph, rp_tensor_type(x)->dtype, 0, NULL, 0);
 }
@@ -60,56 +59,6 @@ static void give(const rp_vjp_args *a, size_t i, rp_tensor g)
     a->grad_in[i] = grad_back(g, a->in[i]);
 }
 
-void vjp_neg(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_neg(G);
-}
-void vjp_exp(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_mul(G, Y);
-}
-void vjp_log(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_div(G, X);
-}
-void vjp_log1p(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_div(G, rp_add_scalar(X, 1));
-}
-void vjp_sqrt(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_div(G, rp_scale(Y, 2));
-}
-void vjp_tanh(const rp_vjp_args *a)
-{
-    a->grad_in[0] = pair(RP_OP_tanh_grad, G, Y);
-}
-void vjp_sigmoid(const rp_vjp_args *a)
-{
-    a->grad_in[0] = pair(RP_OP_sigmoid_grad, G, Y);
-}
-void vjp_relu(const rp_vjp_args *a)
-{
-    a->grad_in[0] = pair(RP_OP_relu_grad, G, X);
-}
-void vjp_gelu(const rp_vjp_args *a)
-{
-    a->grad_in[0] = pair(RP_OP_gelu_grad, G, X);
-}
-
-/* 2/sqrt(pi) exp(-x^2) */
-void vjp_erf(const rp_vjp_args *a)
-{
-    a->grad_in[0] = rp_mul(G, rp_scale(rp_exp(rp_neg(rp_mul(X, X))), 1.1283791670955126));
-}
-
-void vjp_abs(const rp_vjp_args *a)
-{
-    rp_tensor negative = rp_lt(X, zero_like(X));
-
-    a->grad_in[0] = rp_where(negative, rp_neg(G), G);
-}
-
 void vjp_pow_int(const rp_vjp_args *a)
 {
     int64_t n = a->attr[0].i;
@@ -139,59 +88,9 @@ void vjp_cast(const rp_vjp_args *a)
     a->grad_in[0] = from == RP_BF16 || to == RP_BF16 ? as_dtype(G, rp_gradient_dtype(from)) : rp_cast(G, from);
 }
 
-void vjp_add(const rp_vjp_args *a)
-{
-    for (size_t i = 0; i < 2; i++)
-        if (a->need[i])
-            give(a, i, G);
-}
-
-void vjp_sub(const rp_vjp_args *a)
-{
-    if (a->need[0])
-        give(a, 0, G);
-    if (a->need[1])
-        give(a, 1, rp_neg(G));
-}
-
-void vjp_mul(const rp_vjp_args *a)
-{
-    for (size_t i = 0; i < 2; i++)
-        if (a->need[i])
-            give(a, i, rp_mul(G, a->in[1 - i]));
-}
-
-void vjp_div(const rp_vjp_args *a)
-{
-    if (a->need[0])
-        give(a, 0, rp_div(G, a->in[1]));
-    if (a->need[1])
-        give(a, 1, rp_neg(rp_div(rp_mul(G, Y), a->in[1])));
-}
-
-/* A tie gives everything to the first operand. */
-static void choose(const rp_vjp_args *a, rp_tensor first)
-{
-    rp_tensor zero = zero_like(G);
-
-    if (a->need[0])
-        give(a, 0, rp_where(first, G, zero));
-    if (a->need[1])
-        give(a, 1, rp_where(first, zero, G));
-}
-
-void vjp_maximum(const rp_vjp_args *a)
-{
-    choose(a, rp_ge(a->in[0], a->in[1]));
-}
-void vjp_minimum(const rp_vjp_args *a)
-{
-    choose(a, rp_le(a->in[0], a->in[1]));
-}
-
 void vjp_where(const rp_vjp_args *a)
 {
-    rp_tensor zero = zero_like(G);
+    rp_tensor zero = grad_zero_like(G);
 
     if (a->need[1])
         give(a, 1, rp_where(X, G, zero));
@@ -244,15 +143,6 @@ void vjp_sigmoid_grad(const rp_vjp_args *a)
 
         a->grad_in[1] = rp_mul(rp_mul(G, X), second);
     }
-}
-
-/* d/dx = sigmoid(x) - t, d/dt = -x */
-void vjp_bce_logits(const rp_vjp_args *a)
-{
-    if (a->need[0])
-        give(a, 0, rp_mul(G, rp_sub(rp_sigmoid(X), a->in[1])));
-    if (a->need[1])
-        give(a, 1, rp_neg(rp_mul(G, X)));
 }
 
 /* The same draws again: dropout is linear and a pure function of (seed, step, stream, index). */
@@ -502,34 +392,4 @@ void vjp_matmul(const rp_vjp_args *a)
         give(a, 0, rp_matmul(G, rp_transpose(as_dtype(a->in[1], rp_tensor_type(G)->dtype), NULL)));
     if (a->need[1])
         give(a, 1, rp_matmul(rp_transpose(as_dtype(X, rp_tensor_type(G)->dtype), NULL), G));
-}
-
-/* y x^(y-1), x^y log x */
-void vjp_pow(const rp_vjp_args *a)
-{
-    if (a->need[0]) {
-        rp_tensor power = rp_pow(X, rp_add_scalar(a->in[1], -1));
-
-        give(a, 0, rp_mul(G, rp_mul(a->in[1], power)));
-    }
-    if (a->need[1])
-        give(a, 1, rp_mul(G, rp_mul(Y, rp_log(X))));
-}
-
-/* atan2(y, x): x / (x^2 + y^2), -y / (x^2 + y^2) */
-void vjp_atan2(const rp_vjp_args *a)
-{
-    rp_tensor y = a->in[0], x = a->in[1], xx = rp_mul(x, x), yy = rp_mul(y, y), square = rp_add(xx, yy);
-
-    if (a->need[0])
-        give(a, 0, rp_mul(G, rp_div(x, square)));
-    if (a->need[1])
-        give(a, 1, rp_mul(G, rp_neg(rp_div(y, square))));
-}
-
-void vjp_hypot(const rp_vjp_args *a)
-{
-    for (size_t i = 0; i < 2; i++)
-        if (a->need[i])
-            give(a, i, rp_mul(G, rp_div(a->in[i], Y)));
 }

@@ -52,6 +52,11 @@ void vjp_conv2d(const rp_vjp_args *a)
         a->grad_in[1] = weight_gradient(a, X, G, a->in[1]);
 }
 
+void vjp_conv2d_winograd(const rp_vjp_args *a)
+{
+    vjp_conv2d(a);
+}
+
 /* operands g and weight; what arrives is like x */
 void vjp_conv2d_grad_input(const rp_vjp_args *a)
 {

@@ -101,11 +101,18 @@ rp_status infer_grad_pair(const rp_op *op, const rp_attr *attr, const rp_type *i
     (void)attr, (void)n_in;
     if (!rp_type_equal(&in[0], &in[1]))
         return refuse(op, &in[0], &in[1], "equal types", err);
-    if (op->infer == infer_grad_pair &&
-        (rp_op_index(op) == RP_OP_softmax_grad || rp_op_index(op) == RP_OP_log_softmax_grad) && in[0].rank == 0)
-        return refuse(op, &in[0], NULL, "rank 1 or more", err);
     out[0] = in[0];
     return RP_OK;
+}
+
+rp_status infer_row_pair(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                         rp_error *err)
+{
+    rp_status status = infer_grad_pair(op, attr, in, n_in, out, err);
+
+    if (status == RP_OK && in[0].rank == 0)
+        return refuse(op, &in[0], NULL, "rank 1 or more", err);
+    return status;
 }
 
 static bool is_rng(const rp_type *t)
@@ -139,15 +146,24 @@ rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in,
     out[0].dtype = in[0].dtype;
     if (status != RP_OK)
         return status;
-    if (rp_op_index(op) == RP_OP_broadcast_to) {
-        rp_type both;
-
-        if (!broadcast(&both, &in[0], &out[0]) || both.rank != out[0].rank ||
-            memcmp(both.shape, out[0].shape, (size_t)both.rank * sizeof *both.shape) != 0)
-            return refuse(op, &in[0], &out[0], "a shape that stretches to the second", err);
-    } else if (rp_type_count(&in[0]) != rp_type_count(&out[0])) {
+    if (rp_type_count(&in[0]) != rp_type_count(&out[0]))
         return refuse(op, &in[0], &out[0], "the same number of elements", err);
-    }
+    return RP_OK;
+}
+
+rp_status infer_broadcast_to(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                             rp_error *err)
+{
+    rp_status status = shape_from(op, &RP_AT(attr, broadcast_to, shape), &out[0], err);
+    rp_type both;
+
+    (void)n_in;
+    out[0].dtype = in[0].dtype;
+    if (status != RP_OK)
+        return status;
+    if (!broadcast(&both, &in[0], &out[0]) || both.rank != out[0].rank ||
+        memcmp(both.shape, out[0].shape, (size_t)both.rank * sizeof *both.shape) != 0)
+        return refuse(op, &in[0], &out[0], "a shape that stretches to the second", err);
     return RP_OK;
 }
 
@@ -313,10 +329,18 @@ rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, 
         last = attr[0].list[i];
         out[0].shape[last] = 1;
     }
-    /* a maximum of nothing does not exist; a sum of nothing is +0 and a mean of nothing is NaN */
-    if (rp_op_index(op) == RP_OP_max && rp_type_count(&in[0]) == 0 && rp_type_count(&out[0]) != 0)
-        return refuse(op, &in[0], NULL, "at least one element to reduce", err);
     return RP_OK;
+}
+
+/* A maximum of nothing does not exist; a sum of nothing is +0 and a mean of nothing is NaN. */
+rp_status infer_reduce_some(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                            rp_error *err)
+{
+    rp_status status = infer_reduce(op, attr, in, n_in, out, err);
+
+    if (status == RP_OK && rp_type_count(&in[0]) == 0 && rp_type_count(&out[0]) != 0)
+        return refuse(op, &in[0], NULL, "at least one element to reduce", err);
+    return status;
 }
 
 rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,

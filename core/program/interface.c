@@ -23,7 +23,7 @@ static void describe(const rp_op *op, rp_op_info *info)
         .broadcasts = op->flags & RP_OP_BROADCAST,
         .view = op->alias != NULL,
         .differentiable = op->vjp != NULL,
-        .index_operand = op->flags & RP_OP_INDEXED ? (int)rp_op_index_input(op) : -1,
+        .index_operand = op->flags & RP_OP_INDEXED ? op->indices.operand : -1,
     };
     for (int i = 0; i < RP_MAX_ATTR && op->attr[i].kind != RP_ATTR_NONE; i++) {
         info->attribute[i].name = op->attr[i].name;

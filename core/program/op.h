@@ -25,21 +25,16 @@ typedef struct rp_attr_spec {
     rp_attr_kind kind;
 } rp_attr_spec;
 
-enum {
-    RP_OP_BROADCAST = 1,  /* inputs are broadcast to the output's shape by strides before the kernel runs */
-    RP_OP_INPLACE = 2,    /* output i may share input i's memory when types and layout agree */
-    RP_OP_INDEXED = 4,    /* an input holds indices: the executor checks their range before the kernel runs */
-    RP_OP_ELEMENTWISE = 8 /* element i of the outputs needs only element i of the operands of their shape */
-};
-enum {
-    RP_D_FLOAT = 1 << RP_F32 | 1 << RP_F64,
-    RP_D_INT = 1 << RP_I32 | 1 << RP_I64,
-    RP_D_BOOL = 1 << RP_BOOL,
-    RP_D_NUMBER = RP_D_FLOAT | RP_D_INT,
-    RP_D_ANY = RP_D_NUMBER | RP_D_BOOL,
-    RP_D_BF16 = 1 << RP_BF16, /* storage: in RP_D_ANY nowhere, named where an operation takes it */
-    RP_D_REAL = RP_D_FLOAT | RP_D_BF16
-};
+/* Which operand of an RP_OP_INDEXED row holds the indices, and what they must be under. */
+typedef enum rp_bound { RP_BOUND_ATTR, RP_BOUND_AXIS, RP_BOUND_LAST } rp_bound;
+
+typedef struct rp_indices {
+    unsigned char operand;
+    rp_bound bound;
+    unsigned char of;   /* the operand whose axis is the bound */
+    unsigned char attr; /* the attribute that is the bound, or the axis */
+} rp_indices;
+
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };
 
 typedef struct rp_op rp_op;
@@ -67,26 +62,26 @@ struct rp_op {
     rp_kernel_id kernel;
     int n_in; /* RP_MANY: one or more */
     int n_out;
-    unsigned flags;
+    unsigned flags;  /* RP_OP_ of kernels/kernel.h */
     unsigned dtypes; /* RP_D_ mask of what input 0 (or, without inputs, the output) may be */
     rp_infer_fn *infer;
     rp_alias_fn *alias; /* view operations only */
     rp_vjp_fn *vjp;     /* NULL: not differentiable; a gradient stops here */
     rp_attr_spec attr[RP_MAX_ATTR];
+    rp_indices indices;
 };
 
 /* The outputs' types, after the number of operands and the first one's dtype were checked. Errors: RP_ESHAPE. */
 rp_status rp_op_types(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                       rp_error *err);
-/* For RP_OP_INDEXED rows: which input holds the indices, and the exclusive bound they must be under. */
-size_t rp_op_index_input(const rp_op *op);
+/* For RP_OP_INDEXED rows: the exclusive bound of the indices, which are operand op->indices.operand. */
 size_t rp_op_index_bound(const rp_op *op, const rp_attr *attr, const rp_type *in);
 
-/* Operation identifiers; core/program/ops.def has one line each. */
+/* Operation identifiers, a row each in kernels/operations.def. */
 typedef enum rp_op_id {
-#define X(name) RP_OP_##name,
-#include "core/program/ops.def"
-#undef X
+#define ROW(name) RP_OP_##name,
+#define VIEW(name, ...) RP_OP_##name,
+#include "kernels/operations.def"
     RP_OP_COUNT
 } rp_op_id;
 

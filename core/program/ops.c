@@ -65,182 +65,34 @@ rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n)
     return out[0];
 }
 
-rp_tensor rp_neg(rp_tensor x)
-{
-    return unary(RP_OP_neg, x);
-}
-rp_tensor rp_exp(rp_tensor x)
-{
-    return unary(RP_OP_exp, x);
-}
-rp_tensor rp_log(rp_tensor x)
-{
-    return unary(RP_OP_log, x);
-}
-rp_tensor rp_log1p(rp_tensor x)
-{
-    return unary(RP_OP_log1p, x);
-}
-rp_tensor rp_sqrt(rp_tensor x)
-{
-    return unary(RP_OP_sqrt, x);
-}
-rp_tensor rp_tanh(rp_tensor x)
-{
-    return unary(RP_OP_tanh, x);
-}
-rp_tensor rp_sigmoid(rp_tensor x)
-{
-    return unary(RP_OP_sigmoid, x);
-}
-rp_tensor rp_erf(rp_tensor x)
-{
-    return unary(RP_OP_erf, x);
-}
-rp_tensor rp_relu(rp_tensor x)
-{
-    return unary(RP_OP_relu, x);
-}
-rp_tensor rp_gelu(rp_tensor x)
-{
-    return unary(RP_OP_gelu, x);
-}
-rp_tensor rp_abs(rp_tensor x)
-{
-    return unary(RP_OP_abs, x);
-}
-rp_tensor rp_expm1(rp_tensor x)
-{
-    return unary(RP_OP_expm1, x);
-}
-rp_tensor rp_exp2(rp_tensor x)
-{
-    return unary(RP_OP_exp2, x);
-}
-rp_tensor rp_log2(rp_tensor x)
-{
-    return unary(RP_OP_log2, x);
-}
-rp_tensor rp_log10(rp_tensor x)
-{
-    return unary(RP_OP_log10, x);
-}
-rp_tensor rp_sin(rp_tensor x)
-{
-    return unary(RP_OP_sin, x);
-}
-rp_tensor rp_cos(rp_tensor x)
-{
-    return unary(RP_OP_cos, x);
-}
-rp_tensor rp_tan(rp_tensor x)
-{
-    return unary(RP_OP_tan, x);
-}
-rp_tensor rp_sinh(rp_tensor x)
-{
-    return unary(RP_OP_sinh, x);
-}
-rp_tensor rp_cosh(rp_tensor x)
-{
-    return unary(RP_OP_cosh, x);
-}
-rp_tensor rp_asin(rp_tensor x)
-{
-    return unary(RP_OP_asin, x);
-}
-rp_tensor rp_acos(rp_tensor x)
-{
-    return unary(RP_OP_acos, x);
-}
-rp_tensor rp_atan(rp_tensor x)
-{
-    return unary(RP_OP_atan, x);
-}
-rp_tensor rp_erfc(rp_tensor x)
-{
-    return unary(RP_OP_erfc, x);
-}
-rp_tensor rp_rsqrt(rp_tensor x)
-{
-    return unary(RP_OP_rsqrt, x);
-}
-rp_tensor rp_cbrt(rp_tensor x)
-{
-    return unary(RP_OP_cbrt, x);
-}
-rp_tensor rp_logical_not(rp_tensor x)
-{
-    return unary(RP_OP_logical_not, x);
-}
-rp_tensor rp_add(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_add, a, b);
-}
-rp_tensor rp_sub(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_sub, a, b);
-}
-rp_tensor rp_mul(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_mul, a, b);
-}
-rp_tensor rp_div(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_div, a, b);
-}
-rp_tensor rp_maximum(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_maximum, a, b);
-}
-rp_tensor rp_minimum(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_minimum, a, b);
-}
-rp_tensor rp_eq(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_eq, a, b);
-}
-rp_tensor rp_ne(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_ne, a, b);
-}
-rp_tensor rp_lt(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_lt, a, b);
-}
-rp_tensor rp_le(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_le, a, b);
-}
-rp_tensor rp_gt(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_gt, a, b);
-}
-rp_tensor rp_ge(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_ge, a, b);
-}
-rp_tensor rp_logical_and(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_logical_and, a, b);
-}
-rp_tensor rp_logical_or(rp_tensor a, rp_tensor b)
-{
-    return binary(RP_OP_logical_or, a, b);
-}
-rp_tensor rp_pow(rp_tensor x, rp_tensor y)
-{
-    return binary(RP_OP_pow, x, y);
-}
-rp_tensor rp_atan2(rp_tensor y, rp_tensor x)
-{
-    return binary(RP_OP_atan2, y, x);
-}
-rp_tensor rp_hypot(rp_tensor x, rp_tensor y)
-{
-    return binary(RP_OP_hypot, x, y);
-}
+/* The elementwise rows; rp/tensor.h declares each, or the compiler complains. */
+#define MAP1(name, ...) \
+    rp_tensor rp_##name(rp_tensor x) \
+    { \
+        return unary(RP_OP_##name, x); \
+    }
+#define MAP1P(name, cost, way, domain, p, ...) \
+    rp_tensor rp_##name(rp_tensor x, double p) \
+    { \
+        return apply(RP_OP_##name, (rp_attr[RP_MAX_ATTR]){{.r = p}}, &x, 1); \
+    }
+#define MAP1Q(name, cost, way, domain, p, p0, q, ...) \
+    rp_tensor rp_##name(rp_tensor x, double p, double q) \
+    { \
+        return apply(RP_OP_##name, (rp_attr[RP_MAX_ATTR]){{.r = p}, {.r = q}}, &x, 1); \
+    }
+#define NUM1 MAP1
+#define LOGIC1 MAP1
+#define MAP2(name, ...) \
+    rp_tensor rp_##name(rp_tensor a, rp_tensor b) \
+    { \
+        return binary(RP_OP_##name, a, b); \
+    }
+#define NUM2 MAP2
+#define LOGIC2 MAP2
+#define COMPARE MAP2
+#include "kernels/operations.def"
+
 rp_tensor rp_softmax(rp_tensor x)
 {
     return unary(RP_OP_softmax, x);
@@ -487,7 +339,7 @@ rp_tensor rp_mse(rp_tensor prediction, rp_tensor target)
 
 rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target)
 {
-    return mean_all(binary(RP_OP_bce_logits, logits, target));
+    return mean_all(rp_bce_logits(logits, target));
 }
 
 rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels)

@@ -256,8 +256,11 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     if (!grow(&array, &p->cap_instrs, p->n_instrs, sizeof *p->instr))
         return rp_no_memory(err);
     p->instr = array;
-    if (rp_op_index(op) == RP_OP_fill)
-        held[0].i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(held[0].r, type[0].dtype);
+    if (op->flags & RP_OP_CONSTANT) {
+        rp_attr *value = &RP_AT(held, fill, value);
+
+        value->i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(value->r, type[0].dtype);
+    }
     if (!instr_hold(&instr, held, in))
         return rp_no_memory(err);
     for (int i = 0; i < op->n_out; i++)

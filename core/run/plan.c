@@ -47,7 +47,7 @@ static void dry_run(rp_plan *plan)
             continue;
         in = plan->view[instr->in[0]];
         in.data = base;
-        if (rp_op_index(instr->op) == RP_OP_slice) {
+        if (instr->op->flags & RP_OP_PART) {
             /* offsets from the base are irrelevant here, and might leave the stand-in */
             out = rp_view_of(&p->value[instr->out[0]], base);
             memcpy(out.stride, in.stride, sizeof out.stride);

@@ -84,9 +84,10 @@ RP_API rp_tensor rp_gt(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_ge(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_and(rp_tensor a, rp_tensor b);
 RP_API rp_tensor rp_logical_or(rp_tensor a, rp_tensor b);
-RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);   /* x^y; CONTRACT 5.15 lists the special cases */
-RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x); /* the angle of (x, y), between -pi and pi */
-RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y); /* sqrt(x^2 + y^2) without overflow on the way */
+RP_API rp_tensor rp_pow(rp_tensor x, rp_tensor y);                  /* x^y; CONTRACT 5.15 lists the special cases */
+RP_API rp_tensor rp_atan2(rp_tensor y, rp_tensor x);                /* the angle of (x, y), between -pi and pi */
+RP_API rp_tensor rp_hypot(rp_tensor x, rp_tensor y);                /* sqrt(x^2 + y^2) without overflow on the way */
+RP_API rp_tensor rp_bce_logits(rp_tensor logits, rp_tensor target); /* rp_bce_with_logits before its mean */
 RP_API rp_tensor rp_where(rp_tensor condition, rp_tensor a, rp_tensor b);
 /* With a constant of x's dtype: x + c, x * c. */
 RP_API rp_tensor rp_add_scalar(rp_tensor x, double c);

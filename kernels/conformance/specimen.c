@@ -115,11 +115,16 @@ typedef void build(rp_specimen *s, const rp_specimen_plan *plan);
 
 static void build_unary(rp_specimen *s, const rp_specimen_plan *plan)
 {
-    static const int64_t exponents[] = {2, 3, -1, 0, 7, -3, 1, 10, -10, 1000003};
-
-    s->attr[0].i = exponents[plan->option % 10]; /* pow_int's */
     add_in(s, plan, plan->dtype, 3, plan->shape);
     add_out(s, plan, plan->dtype, 3, plan->shape);
+}
+
+static void build_pow_int(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    static const int64_t exponents[] = {2, 3, -1, 0, 7, -3, 1, 10, -10, 1000003};
+
+    RP_AT(s->attr, pow_int, exponent).i = exponents[plan->option % 10];
+    build_unary(s, plan);
 }
 
 static void build_cast(rp_specimen *s, const rp_specimen_plan *plan)
@@ -365,112 +370,24 @@ static void build_rmsprop(rp_specimen *s, const rp_specimen_plan *plan)
         add_out(s, plan, plan->dtype, 3, plan->shape);
 }
 
-/* Bits of the element types that a kernel takes. */
-enum {
-    REALS = 1 << RP_F32 | 1 << RP_F64,
-    NUMBERS = REALS | 1 << RP_I32 | 1 << RP_I64,
-    LOGIC = 1 << RP_BOOL,
-    ALL = NUMBERS | LOGIC,
-    HALF = 1 << RP_BF16
-};
-
 static const struct {
     build *build;
     unsigned dtypes;
+    double p, q; /* real attributes of a MAP1P or MAP1Q */
 } kinds[RP_K_COUNT] = {
-#define K(name, how, dtypes) [RP_K_##name] = {build_##how, dtypes}
-    K(neg, unary, NUMBERS),
-    K(exp, unary, REALS),
-    K(log, unary, REALS),
-    K(log1p, unary, REALS),
-    K(sqrt, unary, REALS),
-    K(tanh, unary, REALS),
-    K(sigmoid, unary, REALS),
-    K(erf, unary, REALS),
-    K(relu, unary, REALS),
-    K(gelu, unary, REALS),
-    K(abs, unary, NUMBERS),
-    K(pow_int, unary, REALS),
-    K(cast, cast, ALL | HALF),
-    K(logical_not, unary, LOGIC),
-    K(add, binary, NUMBERS),
-    K(sub, binary, NUMBERS),
-    K(mul, binary, NUMBERS),
-    K(div, binary, REALS),
-    K(maximum, binary, NUMBERS),
-    K(minimum, binary, NUMBERS),
-    K(eq, compare, ALL),
-    K(ne, compare, ALL),
-    K(lt, compare, NUMBERS),
-    K(le, compare, NUMBERS),
-    K(gt, compare, NUMBERS),
-    K(ge, compare, NUMBERS),
-    K(logical_and, binary, LOGIC),
-    K(logical_or, binary, LOGIC),
-    K(where, where, ALL),
-    K(relu_grad, binary, REALS),
-    K(gelu_grad, binary, REALS),
-    K(tanh_grad, binary, REALS),
-    K(sigmoid_grad, binary, REALS),
-    K(bce_logits, binary, REALS),
-    K(dropout, dropout, REALS),
-    K(copy, unary, ALL | HALF),
-    K(fill, fill, ALL | HALF),
-    K(concat, concat, ALL | HALF),
-    K(pad, pad, ALL | HALF),
-    K(gather, gather, ALL | HALF),
-    K(scatter_add, scatter, NUMBERS),
-    K(one_hot, one_hot, NUMBERS),
-    K(iota, iota, NUMBERS),
-    K(sum, reduce, NUMBERS),
-    K(mean, reduce, REALS),
-    K(max, reduce, NUMBERS),
-    K(argmax, argmax, NUMBERS),
-    K(softmax, unary, REALS),
-    K(softmax_grad, binary, REALS),
-    K(log_softmax, unary, REALS),
-    K(log_softmax_grad, binary, REALS),
-    K(layer_norm, layer_norm, REALS),
-    K(layer_norm_grad, layer_norm, REALS),
-    K(cross_entropy, cross_entropy, REALS),
-    K(cross_entropy_grad, cross_entropy, REALS),
-    K(matmul, matmul, REALS | HALF),
-    K(conv2d, conv2d, REALS),
-    K(conv2d_grad_input, conv2d, REALS),
-    K(conv2d_grad_weight, conv2d, REALS),
-    K(max_pool, pool, REALS),
-    K(max_pool_grad, pool, REALS),
-    K(avg_pool, pool, REALS),
-    K(avg_pool_grad, pool, REALS),
-    K(batch_norm, batch_norm, REALS),
-    K(batch_norm_train, batch_norm, REALS),
-    K(batch_norm_grad, batch_norm, REALS),
-    K(uniform, random, REALS),
-    K(normal, random, REALS),
-    K(sgd, sgd, REALS),
-    K(adam, adam, REALS),
-    K(adamw, adam, REALS),
-    K(rmsprop, rmsprop, REALS),
-    K(expm1, unary, REALS),
-    K(exp2, unary, REALS),
-    K(log2, unary, REALS),
-    K(log10, unary, REALS),
-    K(sin, unary, REALS),
-    K(cos, unary, REALS),
-    K(tan, unary, REALS),
-    K(sinh, unary, REALS),
-    K(cosh, unary, REALS),
-    K(asin, unary, REALS),
-    K(acos, unary, REALS),
-    K(atan, unary, REALS),
-    K(erfc, unary, REALS),
-    K(rsqrt, unary, REALS),
-    K(cbrt, unary, REALS),
-    K(pow, binary, REALS),
-    K(atan2, binary, REALS),
-    K(hypot, binary, REALS),
-    K(conv2d_winograd, winograd, REALS),
-#undef K
+#define MAP1(name, ...) [RP_K_##name] = {build_unary, RP_D_FLOAT, 0, 0},
+#define MAP1P(name, cost, way, domain, p, p0, ...) [RP_K_##name] = {build_unary, RP_D_FLOAT, p0, 0},
+#define MAP1Q(name, cost, way, domain, p, p0, q, q0, ...) [RP_K_##name] = {build_unary, RP_D_FLOAT, p0, q0},
+#define NUM1(name, ...) [RP_K_##name] = {build_unary, RP_D_NUMBER, 0, 0},
+#define LOGIC1(name, ...) [RP_K_##name] = {build_unary, RP_D_BOOL, 0, 0},
+#define MAP2(name, ...) [RP_K_##name] = {build_binary, RP_D_FLOAT, 0, 0},
+#define PAIR2 MAP2
+#define NUM2(name, ...) [RP_K_##name] = {build_binary, RP_D_NUMBER, 0, 0},
+#define LOGIC2(name, ...) [RP_K_##name] = {build_binary, RP_D_BOOL, 0, 0},
+#define COMPARE(name, types, ...) [RP_K_##name] = {build_compare, types, 0, 0},
+#define OP(name, level, n_in, n_out, flags, types, dtypes, how, ...) [RP_K_##name] = {build_##how, dtypes, 0, 0},
+#define KERNEL(name, level, dtypes, how) [RP_K_##name] = {build_##how, dtypes, 0, 0},
+#include "kernels/operations.def"
 };
 
 bool rp_specimen_fits(rp_kernel_id kernel, rp_dtype dtype)
@@ -482,6 +399,8 @@ rp_status rp_specimen_make(rp_specimen *specimen, const rp_specimen_plan *plan, 
 {
     memset(specimen, 0, sizeof *specimen);
     specimen->args = (rp_kernel_args){.in = specimen->in, .out = specimen->out, .attr = specimen->attr};
+    specimen->attr[0].r = kinds[plan->kernel].p;
+    specimen->attr[1].r = kinds[plan->kernel].q;
     kinds[plan->kernel].build(specimen, plan);
     if (!specimen->failed)
         return RP_OK;

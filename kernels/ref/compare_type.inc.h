@@ -1,36 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Comparisons and selection for one type. With a NaN every comparison but != is false; zeros are equal. */
-static inline uint8_t FN(eq)(T a, T b)
-{
-    return a == b;
-}
-static inline uint8_t FN(ne)(T a, T b)
-{
-    return a != b;
-}
-static inline uint8_t FN(lt)(T a, T b)
-{
-    return a < b;
-}
-static inline uint8_t FN(le)(T a, T b)
-{
-    return a <= b;
-}
-static inline uint8_t FN(gt)(T a, T b)
-{
-    return a > b;
-}
-static inline uint8_t FN(ge)(T a, T b)
-{
-    return a >= b;
-}
-
-RP_MAP2(eq, uint8_t)
-RP_MAP2(ne, uint8_t)
-RP_MAP2(lt, uint8_t)
-RP_MAP2(le, uint8_t)
-RP_MAP2(gt, uint8_t)
-RP_MAP2(ge, uint8_t)
+#define COMPARE(name, types, formula) \
+    static inline uint8_t FN(name)(T a, T b) \
+    { \
+        return formula; \
+    } \
+    RP_MAP2(name, uint8_t)
+#include "kernels/operations.def"
 
 static void FN(where_map)(const rp_walk *walk)
 {

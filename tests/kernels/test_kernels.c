@@ -101,7 +101,7 @@ static void every_level_and_cut_has_the_bits_of_the_reference(void **state)
 /* Kernels whose results run over an axis. */
 static void check_long(const rp_specimen_plan *plan)
 {
-    if (plan->kernel >= RP_K_sum && plan->kernel <= RP_K_matmul)
+    if (rp_kernel_flags(plan->kernel) & RP_OP_ALONG)
         check_levels(plan);
 }
 
@@ -202,19 +202,13 @@ static void memory_layout_does_not_change_bits(void **state)
     each_plan(shapes, sizeof shapes / sizeof shapes[0], 3, check_layout);
 }
 
-/* Elementwise kernels and optimizers: output i in the place of input i. */
-static bool may_run_in_place(rp_kernel_id id)
-{
-    return (id <= RP_K_dropout && id != RP_K_cast && !(id >= RP_K_eq && id <= RP_K_ge) && id != RP_K_where) ||
-           (id >= RP_K_sgd && id <= RP_K_hypot);
-}
-
+/* Output i in the place of input i. */
 static void check_in_place(const rp_specimen_plan *plan)
 {
     const char *const *levels;
     const size_t n_levels = rp_kernel_levels(&levels);
 
-    if (!may_run_in_place(plan->kernel) || plan->layout == RP_LAYOUT_BROADCAST)
+    if (!(rp_kernel_flags(plan->kernel) & RP_OP_INPLACE) || plan->layout == RP_LAYOUT_BROADCAST)
         return;
     for (size_t l = 0; l < n_levels; l++) {
         const rp_kernel_table *table;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Formulas over functions of fast_f32.h, in binary32 over contiguous data: gelu, its gradient and bce_logits of
- * ref/formula.inc.h. A block goes through one function after another, in the first cache; each is correctly rounded, so
- * the bits are those of the formula. */
+ * Formulas over functions of fast_f32.h, in binary32 over contiguous data: the rows FAST, VIA and BLOCK of
+ * kernels/operations.def. A block goes through one function after another, in the first cache; each is correctly
+ * rounded, so the bits are those of the formula. */
 #ifndef KERNELS_CPU_FAST_FORMULAS_INC_H
 #define KERNELS_CPU_FAST_FORMULAS_INC_H
 
 /* Included by ref/elementwise.inc.h behind the maps of the functions, whose exact ways these use. */
 #ifdef FAST_LANES
 
+#define NOTHING(...)
+
+/* The functions' own maps, for the rows that are FAST. */
+#define FAST_ONLY_LOOP NOTHING
+#define FAST_ONLY_OWN NOTHING
+#define FAST_ONLY_FAST FAST_MAP
+#define FAST_ONLY_BLOCK NOTHING
+#define FAST_ONLY_VIA(f, before) NOTHING
+#define MAP1(name, cost, way, ...) FAST_ONLY_##way(name)
+#include "kernels/operations.def"
+
 enum { FORMULA_BLOCK = 1024 };
 
 /* Each takes at most FORMULA_BLOCK elements; y may be an input. */
 typedef void fast_formula(float *y, const float *a, const float *b, size_t n);
-
-static void gelu_block(float *y, const float *x, const float *unused, size_t n)
-{
-    float t[FORMULA_BLOCK];
-
-    (void)unused;
-    RP_EACH(i, n) t[i] = x[i] * (float)0x1.6a09e667f3bcdp-1;
-    fast_run(t, t, n, fast_erf, erf_exact);
-    RP_EACH(i, n) y[i] = (0.5f * x[i]) * (1.0f + t[i]);
-}
 
 static void gelu_grad_block(float *y, const float *g, const float *x, size_t n)
 {
@@ -64,9 +65,58 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
             name##_map_f32(walk); \
     }
 
-FAST_FORMULA(gelu, 1)
-FAST_FORMULA(gelu_grad, 2)
-FAST_FORMULA(bce_logits, 2)
+/* t = f(before) of x, then the formula of x and t. */
+#define FAST_VIA(name, let, f, before, formula) \
+    static void name##_fast_f32(const rp_walk *walk) \
+    { \
+        float *to = walk->at[0], some[FORMULA_BLOCK]; \
+        const float *from = walk->at[1]; \
+        let \
+\
+            if (walk->step[0] != 1 || walk->step[1] != 1) \
+        { \
+            name##_map_f32(walk); \
+            return; \
+        } \
+        for (size_t at = 0, count; at < walk->run; at += count) { \
+            count = walk->run - at < FORMULA_BLOCK ? walk->run - at : FORMULA_BLOCK; \
+            RP_EACH(i, count) \
+            { \
+                const float x = from[at + (size_t)i]; \
+\
+                some[i] = before; \
+            } \
+            fast_run(some, some, count, fast_##f, f##_exact); \
+            RP_EACH(i, count) \
+            { \
+                const float x = from[at + (size_t)i], t = some[i]; \
+\
+                to[at + (size_t)i] = formula; \
+            } \
+        } \
+    }
+#define APPLY(...) APPLY_TO(__VA_ARGS__)
+#define APPLY_TO(row, ...) row(__VA_ARGS__)
+
+/* The formulas are written in T. */
+#include "kernels/type_f32.h"
+#define GELU_SCALE ((T)0x1.6a09e667f3bcdp-1)
+
+#define ROW_LOOP NOTHING
+#define ROW_OWN NOTHING
+#define ROW_FAST NOTHING
+#define ROW_BLOCK NOTHING
+#define ROW_VIA(f, before) FAST_VIA_ROW, f, before
+#define FAST_VIA_ROW(f, before, name, let, formula) FAST_VIA(name, let, f, before, formula)
+#define MAP1(name, cost, way, domain, formula, ...) APPLY(ROW_##way, name, , formula)
+#define MAP1P(name, cost, way, domain, p, p0, formula, ...) \
+    APPLY(ROW_##way, name, const float p = (float)walk->attr[0].r;, formula)
+#define MAP2(name, cost, way, ...) BLOCK_ONLY_##way(name, 2)
+#define PAIR2 MAP2
+#define BLOCK_ONLY_LOOP NOTHING
+#define BLOCK_ONLY_OWN NOTHING
+#define BLOCK_ONLY_BLOCK FAST_FORMULA
+#include "kernels/operations.def"
 
 #endif
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elementwise arithmetic kernels of CONTRACT 3 and 7, for the level being compiled. */
+ * The elementwise arithmetic kernels of CONTRACT 3, 5 and 7, for the level being compiled: one for each row of
+ * kernels/operations.def, and pow_int. */
 #include "determinism/math.h"
 #include "kernels/ref/functions/map.h"
 
@@ -12,62 +13,30 @@
 #include "kernels/type_i64.h"
 #include "kernels/ref/functions/elementwise_int.inc.h"
 
-/* A level may bring faster maps for these. */
-#ifdef RP_FAST_MAPS
-RP_FAST_MAPS
+/* A level may bring faster maps in binary32, name_fast_f32, and leave out the rows that have a file of their own. */
+#ifdef RP_FAST_FORMULAS
 #include RP_FAST_FORMULAS
+#define MAPS_FAST(name) [RP_F32] = name##_fast_f32, [RP_F64] = name##_map_f64
 #else
-#define RP_FAST_REALS RP_REALS
+#define MAPS_FAST RP_REALS
+#endif
+#define KERNEL_LOOP(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, RP_REALS(name));
+#define KERNEL_FAST(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, MAPS_FAST(name));
+#define KERNEL_BLOCK KERNEL_FAST
+#define KERNEL_VIA(f, before) KERNEL_FAST
+#ifdef RP_OWN_FILES
+#define KERNEL_OWN(name, n_in, cost)
+#else
+#define KERNEL_OWN KERNEL_LOOP
 #endif
 
-RP_ELEMENTWISE(neg, 1, 0, light, RP_NUMBERS(neg));
-RP_ELEMENTWISE(exp, 1, 0, function, RP_FAST_REALS(exp));
-RP_ELEMENTWISE(log, 1, 0, function, RP_FAST_REALS(log));
-RP_ELEMENTWISE(log1p, 1, 0, function, RP_FAST_REALS(log1p));
-RP_ELEMENTWISE(sqrt, 1, 0, light, RP_REALS(sqrt));
-RP_ELEMENTWISE(tanh, 1, 0, function, RP_FAST_REALS(tanh));
-RP_ELEMENTWISE(sigmoid, 1, 0, function, RP_FAST_REALS(sigmoid));
-RP_ELEMENTWISE(erf, 1, 0, function, RP_FAST_REALS(erf));
-RP_ELEMENTWISE(relu, 1, 0, light, RP_REALS(relu));
-RP_ELEMENTWISE(gelu, 1, 0, function, RP_FAST_REALS(gelu));
-RP_ELEMENTWISE(abs, 1, 0, light, RP_NUMBERS(abs));
-RP_ELEMENTWISE(expm1, 1, 0, function, RP_FAST_REALS(expm1));
-RP_ELEMENTWISE(exp2, 1, 0, function, RP_FAST_REALS(exp2));
-RP_ELEMENTWISE(log2, 1, 0, function, RP_FAST_REALS(log2));
-RP_ELEMENTWISE(log10, 1, 0, function, RP_FAST_REALS(log10));
-RP_ELEMENTWISE(sin, 1, 0, function, RP_FAST_REALS(sin));
-RP_ELEMENTWISE(cos, 1, 0, function, RP_FAST_REALS(cos));
-RP_ELEMENTWISE(tan, 1, 0, function, RP_FAST_REALS(tan));
-RP_ELEMENTWISE(sinh, 1, 0, function, RP_REALS(sinh));
-RP_ELEMENTWISE(cosh, 1, 0, function, RP_REALS(cosh));
-RP_ELEMENTWISE(asin, 1, 0, function, RP_REALS(asin));
-RP_ELEMENTWISE(acos, 1, 0, function, RP_REALS(acos));
-RP_ELEMENTWISE(atan, 1, 0, function, RP_REALS(atan));
-RP_ELEMENTWISE(erfc, 1, 0, function, RP_REALS(erfc));
-RP_ELEMENTWISE(rsqrt, 1, 0, function, RP_REALS(rsqrt));
-RP_ELEMENTWISE(cbrt, 1, 0, function, RP_REALS(cbrt));
-RP_ELEMENTWISE(add, 2, 0, light, RP_NUMBERS(add));
-RP_ELEMENTWISE(sub, 2, 0, light, RP_NUMBERS(sub));
-RP_ELEMENTWISE(mul, 2, 0, light, RP_NUMBERS(mul));
-RP_ELEMENTWISE(div, 2, 0, light, RP_REALS(div));
-RP_ELEMENTWISE(maximum, 2, 0, light, RP_NUMBERS(maximum));
-RP_ELEMENTWISE(minimum, 2, 0, light, RP_NUMBERS(minimum));
-RP_ELEMENTWISE(relu_grad, 2, 0, light, RP_REALS(relu_grad));
-RP_ELEMENTWISE(gelu_grad, 2, 0, function, RP_FAST_REALS(gelu_grad));
-RP_ELEMENTWISE(tanh_grad, 2, 0, light, RP_REALS(tanh_grad));
-RP_ELEMENTWISE(sigmoid_grad, 2, 0, light, RP_REALS(sigmoid_grad));
-RP_ELEMENTWISE(bce_logits, 2, 0, function, RP_FAST_REALS(bce_logits));
+#define MAP1(name, cost, way, ...) KERNEL_##way(name, 1, cost)
+#define MAP1P MAP1
+#define MAP1Q MAP1
+#define MAP2(name, cost, way, ...) KERNEL_##way(name, 2, cost)
+#define PAIR2 MAP2
+#define NUM1(name, cost, ...) RP_ELEMENTWISE(name, 1, 0, cost, RP_NUMBERS(name));
+#define NUM2(name, cost, ...) RP_ELEMENTWISE(name, 2, 0, cost, RP_NUMBERS(name));
+#include "kernels/operations.def"
 
-static void pow_int_run(const rp_kernel_args *args, size_t begin, size_t end)
-{
-    rp_walk walk;
-
-    rp_walk_args(&walk, args, 1, begin, end);
-    while (rp_walk_next(&walk))
-        if (args->in[0].dtype == RP_F32)
-            pow_int_map_f32(&walk, args->attr[0].i);
-        else
-            pow_int_map_f64(&walk, args->attr[0].i);
-}
-
-RP_DEFINE_KERNEL(pow_int, rp_items_elements, pow_int_run, rp_cost_function);
+RP_ELEMENTWISE(pow_int, 1, 0, function, RP_REALS(pow_int));

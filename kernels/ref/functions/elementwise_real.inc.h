@@ -2,48 +2,28 @@
  * Loops of the elementwise kernels over reals: the formulas of formula.inc.h, applied. */
 #include "kernels/ref/functions/formula.inc.h"
 
-RP_MAP1(neg, T)
-RP_MAP1(exp, T)
-RP_MAP1(log, T)
-RP_MAP1(log1p, T)
-RP_MAP1(sqrt, T)
-RP_MAP1(tanh, T)
-RP_MAP1(sigmoid, T)
-RP_MAP1(erf, T)
-RP_MAP1(relu, T)
-RP_MAP1(gelu, T)
-RP_MAP1(abs, T)
-RP_MAP1(expm1, T)
-RP_MAP1(exp2, T)
-RP_MAP1(log2, T)
-RP_MAP1(log10, T)
-RP_MAP1(sin, T)
-RP_MAP1(cos, T)
-RP_MAP1(tan, T)
-RP_MAP1(sinh, T)
-RP_MAP1(cosh, T)
-RP_MAP1(asin, T)
-RP_MAP1(acos, T)
-RP_MAP1(atan, T)
-RP_MAP1(erfc, T)
-RP_MAP1(rsqrt, T)
-RP_MAP1(cbrt, T)
-RP_MAP2(add, T)
-RP_MAP2(sub, T)
-RP_MAP2(mul, T)
-RP_MAP2(div, T)
-RP_MAP2(maximum, T)
-RP_MAP2(minimum, T)
-RP_MAP2(relu_grad, T)
-RP_MAP2(gelu_grad, T)
-RP_MAP2(tanh_grad, T)
-RP_MAP2(sigmoid_grad, T)
-RP_MAP2(bce_logits, T)
+#define MAP1(name, ...) RP_MAP1(name, T)
+#define MAP1P(name, ...) RP_MAP1_WITH(name, , (T)walk->attr[0].r)
+#define MAP1Q(name, ...) RP_MAP1_WITH(name, , (T)walk->attr[0].r, (T)walk->attr[1].r)
+#define MAP2(name, cost, way, ...) MAP2_##way(name)
+#define NUM1 MAP1
+#define NUM2(name, ...) RP_MAP2(name, T)
+#define PAIR2 MAP2
+#define MAP2_LOOP(name) RP_MAP2(name, T)
+#define MAP2_BLOCK MAP2_LOOP
+#ifdef RP_OWN_FILES
+#define MAP2_OWN(name)
+#else
+#define MAP2_OWN MAP2_LOOP
+#endif
+#include "kernels/operations.def"
+#undef MAP2_LOOP
+#undef MAP2_BLOCK
+#undef MAP2_OWN
 
-static void FN(pow_int_map)(const rp_walk *walk, int64_t n)
+static inline T FN(pow_int)(T x, int64_t n)
 {
-    T *y = walk->at[0];
-    const T *x = walk->at[1];
-
-    RP_EACH(i, walk->run) y[i * walk->step[0]] = FN(rp_powi)(x[i * walk->step[1]], n);
+    return FN(rp_powi)(x, n);
 }
+
+RP_MAP1_WITH(pow_int, const int64_t n = RP_AT(walk->attr, pow_int, exponent).i;, n)

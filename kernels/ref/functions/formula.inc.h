@@ -1,175 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The real formulas of CONTRACT 3, 7 and 8, one scalar function each, for the type of the kernels/type_*.h included
- * before. Each operator is one IEEE operation in the order written; every level compiles these same lines. */
-
-static inline T FN(neg)(T x)
-{
-    return -x;
-}
-static inline T FN(exp)(T x)
-{
-    return FN(rp_exp)(x);
-}
-static inline T FN(log)(T x)
-{
-    return FN(rp_log)(x);
-}
-static inline T FN(log1p)(T x)
-{
-    return FN(rp_log1p)(x);
-}
-static inline T FN(sqrt)(T x)
-{
-    return SQRT(x);
-}
-static inline T FN(tanh)(T x)
-{
-    return FN(rp_tanh)(x);
-}
-static inline T FN(sigmoid)(T x)
-{
-    return FN(rp_sigmoid)(x);
-}
-static inline T FN(erf)(T x)
-{
-    return FN(rp_erf)(x);
-}
-static inline T FN(expm1)(T x)
-{
-    return FN(rp_expm1)(x);
-}
-static inline T FN(exp2)(T x)
-{
-    return FN(rp_exp2)(x);
-}
-static inline T FN(log2)(T x)
-{
-    return FN(rp_log2)(x);
-}
-static inline T FN(log10)(T x)
-{
-    return FN(rp_log10)(x);
-}
-static inline T FN(sin)(T x)
-{
-    return FN(rp_sin)(x);
-}
-static inline T FN(cos)(T x)
-{
-    return FN(rp_cos)(x);
-}
-static inline T FN(tan)(T x)
-{
-    return FN(rp_tan)(x);
-}
-static inline T FN(sinh)(T x)
-{
-    return FN(rp_sinh)(x);
-}
-static inline T FN(cosh)(T x)
-{
-    return FN(rp_cosh)(x);
-}
-static inline T FN(asin)(T x)
-{
-    return FN(rp_asin)(x);
-}
-static inline T FN(acos)(T x)
-{
-    return FN(rp_acos)(x);
-}
-static inline T FN(atan)(T x)
-{
-    return FN(rp_atan)(x);
-}
-static inline T FN(erfc)(T x)
-{
-    return FN(rp_erfc)(x);
-}
-static inline T FN(rsqrt)(T x)
-{
-    return FN(rp_rsqrt)(x);
-}
-static inline T FN(cbrt)(T x)
-{
-    return FN(rp_cbrt)(x);
-}
-static inline T FN(abs)(T x)
-{
-    return FABS(x);
-}
-
-/* A NaN stays; -0 becomes +0. */
-static inline T FN(relu)(T x)
-{
-    return x > 0 ? x : x == x ? (T)0 : x;
-}
-
-static inline T FN(relu_grad)(T g, T x)
-{
-    return x > 0 ? g : x == x ? (T)0 : x;
-}
-
-static inline T FN(tanh_grad)(T g, T y)
-{
-    return g * ((T)1 - y * y);
-}
-
-static inline T FN(sigmoid_grad)(T g, T y)
-{
-    return g * (y * ((T)1 - y));
-}
+ * The real formulas of CONTRACT 3, 5 and 7, one scalar function each, for the type of the kernels/type_*.h included
+ * before: FN(name) from the formula of its row in kernels/operations.def. Every level compiles these same lines. */
 
 /* 1/sqrt(2) and 1/sqrt(2 pi), rounded to T. */
 #define GELU_SCALE ((T)0x1.6a09e667f3bcdp-1)
 #define GELU_DENSITY ((T)0x1.9884533d43651p-2)
 
-static inline T FN(gelu)(T x)
-{
-    T cdf2 = (T)1 + FN(rp_erf)(x * GELU_SCALE);
-
-    return ((T)0.5 * x) * cdf2;
-}
-
-static inline T FN(gelu_grad)(T g, T x)
-{
-    T cdf = (T)0.5 * ((T)1 + FN(rp_erf)(x * GELU_SCALE));
-    T density = FN(rp_exp)((T)-0.5 * (x * x)) * GELU_DENSITY;
-
-    return g * (cdf + x * density);
-}
-
-#undef GELU_SCALE
-#undef GELU_DENSITY
-
-/* max(x, 0) - x t + log(1 + exp(-|x|)) */
-static inline T FN(bce_logits)(T x, T t)
-{
-    T linear = FN(relu)(x) - x * t;
-    T tail = FN(rp_log1p)(FN(rp_exp)(-FABS(x)));
-
-    return linear + tail;
-}
-
-static inline T FN(add)(T a, T b)
-{
-    return a + b;
-}
-static inline T FN(sub)(T a, T b)
-{
-    return a - b;
-}
-static inline T FN(mul)(T a, T b)
-{
-    return a * b;
-}
-static inline T FN(div)(T a, T b)
-{
-    return a / b;
-}
-
 /* IEEE 754-2019 maximum and minimum: a NaN wins, +0 is greater than -0. */
-static inline T FN(maximum)(T a, T b)
+static inline T FN(greater)(T a, T b)
 {
     T greater = a > b ? a : b;
     T equal = __builtin_signbit(a) ? b : a;
@@ -178,7 +16,7 @@ static inline T FN(maximum)(T a, T b)
     return a == a ? greater : a;
 }
 
-static inline T FN(minimum)(T a, T b)
+static inline T FN(less)(T a, T b)
 {
     T less = a < b ? a : b;
     T equal = __builtin_signbit(a) ? a : b;
@@ -186,3 +24,45 @@ static inline T FN(minimum)(T a, T b)
     less = a == b ? equal : less;
     return a == a ? less : a;
 }
+
+#define F(f) FN(rp_##f)
+/* What comes before the formula: the t of a row VIA a function. */
+#define T_LOOP
+#define T_FAST
+#define T_BLOCK
+#define T_OWN
+#define T_VIA(f, before) const T t = F(f)(before);
+
+#define MAP1(name, cost, way, domain, formula, ...) \
+    static inline T FN(name)(T x) \
+    { \
+        T_##way return formula; \
+    }
+#define MAP1P(name, cost, way, domain, p, p0, formula, ...) \
+    static inline T FN(name)(T x, T p) \
+    { \
+        T_##way return formula; \
+    }
+#define MAP1Q(name, cost, way, domain, p, p0, q, q0, formula, ...) \
+    static inline T FN(name)(T x, T p, T q) \
+    { \
+        T_##way return formula; \
+    }
+#define MAP2(name, cost, way, domain, formula, ...) \
+    static inline T FN(name)(T a, T b) \
+    { \
+        return formula; \
+    }
+#define NUM1(name, cost, formula, ...) MAP1(name, cost, LOOP, ANY, formula, )
+#define NUM2(name, cost, formula, ...) MAP2(name, cost, LOOP, ANY, formula, )
+#define PAIR2(name, cost, way, formula) MAP2(name, cost, way, ANY, formula, )
+#include "kernels/operations.def"
+
+#undef F
+#undef T_LOOP
+#undef T_FAST
+#undef T_BLOCK
+#undef T_OWN
+#undef T_VIA
+#undef GELU_SCALE
+#undef GELU_DENSITY

@@ -39,6 +39,19 @@ static inline void map_items(const rp_kernel_args *args, size_t n_in, size_t beg
             RP_EACH(i, walk->run) y[i * sy] = FN(name)(x[i * sx]); \
     }
 
+/* FN(name_map) where FN(name) has arguments after x: `let` makes them, from walk->attr, before the loop. */
+#define RP_MAP1_WITH(name, let, ...) \
+    RP_FLAT static void FN(name##_map)(const rp_walk *walk) \
+    { \
+        T *y = walk->at[0]; \
+        const T *x = walk->at[1]; \
+        const ptrdiff_t sy = walk->step[0], sx = walk->step[1]; \
+        let \
+\
+            if (sy == 1 && sx == 1) RP_EACH(i, walk->run) y[i] = FN(name)(x[i], __VA_ARGS__); \
+        else RP_EACH(i, walk->run) y[i * sy] = FN(name)(x[i * sx], __VA_ARGS__); \
+    }
+
 #define RP_MAP2(name, OUT) \
     RP_FLAT static void FN(name##_map)(const rp_walk *walk) \
     { \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Instances of every row of the op table, with operand values that keep away from ties, poles and kinks: what the tests
- * of gradients and of programs walk. A row without an instance fails both tests, so a new operation needs one here. */
+ * of gradients and of programs walk. Elementwise rows bring theirs; any other without an instance here fails both. */
 #ifndef TESTS_CORE_PROGRAM_OP_SAMPLES_H
 #define TESTS_CORE_PROGRAM_OP_SAMPLES_H
 
-#include "core/program/op.h"
+#include "core/program/infer.h"
 #include "determinism/philox.h"
 
 typedef struct op_sample {
@@ -61,14 +61,12 @@ typedef struct op_sample {
         .n = n_, .list = { __VA_ARGS__ } \
     }
 
-#define MAP_SAMPLES(name) \
-    {RP_OP_##name, 1, {D(2, 3, 2)}, {{0}}}, {RP_OP_##name, 1, {S}, {{0}}}, \
+#define MAP_SAMPLES(name, p, q) \
+    {RP_OP_##name, 1, {D(2, 3, 2)}, {p, q}}, {RP_OP_##name, 1, {S}, {p, q}}, \
     { \
         RP_OP_##name, 1, {D(3, 2, 1, 4)}, \
         { \
-            { \
-                0 \
-            } \
+            p, q \
         } \
     }
 /* equal shapes; a stretched row, column, scalar; higher rank on either side; both stretched at once; empty */
@@ -147,17 +145,17 @@ typedef struct op_sample {
     }
 
 static const op_sample op_samples[] = {
-    MAP_SAMPLES(neg),
-    MAP_SAMPLES(exp),
-    MAP_SAMPLES(log),
-    MAP_SAMPLES(log1p),
-    MAP_SAMPLES(sqrt),
-    MAP_SAMPLES(tanh),
-    MAP_SAMPLES(sigmoid),
-    MAP_SAMPLES(erf),
-    MAP_SAMPLES(relu),
-    MAP_SAMPLES(gelu),
-    MAP_SAMPLES(abs),
+#define MAP1(name, ...) MAP_SAMPLES(name, {.r = 0}, {.r = 0}),
+#define MAP1P(name, cost, way, domain, p, p0, ...) MAP_SAMPLES(name, {.r = p0}, {.r = 0}),
+#define MAP1Q(name, cost, way, domain, p, p0, q, q0, ...) MAP_SAMPLES(name, {.r = p0}, {.r = q0}),
+#define NUM1 MAP1
+#define MAP2(name, ...) PAIR_SAMPLES(name),
+#define NUM2 MAP2
+#define PAIR2(name, ...) SAME_SAMPLES(name),
+#define COMPARE(name, ...) COMPARE_SAMPLES(name),
+#define LOGIC1(name, ...) {RP_OP_##name, 1, {B(1, 3)}, {{0}}},
+#define LOGIC2(name, ...) LOGIC_SAMPLES(name),
+#include "kernels/operations.def"
     {RP_OP_pow_int, 1, {D(2, 3, 2)}, {{.i = 3}}},
     {RP_OP_pow_int, 1, {D(1, 4)}, {{.i = 2}}},
     {RP_OP_pow_int, 1, {D(1, 4)}, {{.i = 1}}},
@@ -166,30 +164,10 @@ static const op_sample op_samples[] = {
     {RP_OP_pow_int, 1, {S}, {{.i = -1}}},
     /* to the same type: rounding to another would hide a finite difference (test_gradients looks at those apart) */
     {RP_OP_cast, 1, {D(2, 3, 2)}, {{.i = RP_F64}}},
-    {RP_OP_logical_not, 1, {B(1, 3)}, {{0}}},
-    PAIR_SAMPLES(add),
-    PAIR_SAMPLES(sub),
-    PAIR_SAMPLES(mul),
-    PAIR_SAMPLES(div),
-    PAIR_SAMPLES(maximum),
-    PAIR_SAMPLES(minimum),
-    COMPARE_SAMPLES(eq),
-    COMPARE_SAMPLES(ne),
-    COMPARE_SAMPLES(lt),
-    COMPARE_SAMPLES(le),
-    COMPARE_SAMPLES(gt),
-    COMPARE_SAMPLES(ge),
-    LOGIC_SAMPLES(logical_and),
-    LOGIC_SAMPLES(logical_or),
     {RP_OP_where, 3, {B(2, 2, 3), D(2, 2, 3), D(2, 2, 3)}, {{0}}},
     {RP_OP_where, 3, {B(2, 2, 3), D(1, 3), D(2, 2, 1)}, {{0}}},
     {RP_OP_where, 3, {B(1, 4), D(2, 3, 1), S}, {{0}}},
     {RP_OP_where, 3, {{RP_BOOL, 0, {0}}, D(1, 3), D(2, 2, 1)}, {{0}}},
-    SAME_SAMPLES(relu_grad),
-    SAME_SAMPLES(gelu_grad),
-    SAME_SAMPLES(tanh_grad),
-    SAME_SAMPLES(sigmoid_grad),
-    PAIR_SAMPLES(bce_logits),
     {RP_OP_dropout, 2, {D(2, 4, 3), RNG}, {{.r = 0.4}, {.i = 7}}},
     {RP_OP_dropout, 2, {S, RNG}, {{.r = 0}, {.i = 0}}},
     {RP_OP_reshape, 1, {D(2, 3, 4)}, {LIST(3, 2, 1, 6)}},
@@ -312,24 +290,6 @@ static const op_sample op_samples[] = {
     {RP_OP_batch_norm_grad, 5, {D(2, 4, 2), D(2, 4, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
     {RP_OP_batch_norm_grad, 5, {D(4, 2, 1, 2, 3), D(4, 2, 1, 2, 3), D(1, 3), D(1, 3), D(1, 3)}, {{.r = 0.01}}},
     {RP_OP_batch_norm_grad, 5, {D(1, 2), D(1, 2), D(1, 2), D(1, 2), D(1, 2)}, {{.r = 0.1}}},
-    MAP_SAMPLES(expm1),
-    MAP_SAMPLES(exp2),
-    MAP_SAMPLES(log2),
-    MAP_SAMPLES(log10),
-    MAP_SAMPLES(sin),
-    MAP_SAMPLES(cos),
-    MAP_SAMPLES(tan),
-    MAP_SAMPLES(sinh),
-    MAP_SAMPLES(cosh),
-    MAP_SAMPLES(asin),
-    MAP_SAMPLES(acos),
-    MAP_SAMPLES(atan),
-    MAP_SAMPLES(erfc),
-    MAP_SAMPLES(rsqrt),
-    MAP_SAMPLES(cbrt),
-    PAIR_SAMPLES(pow),
-    PAIR_SAMPLES(atan2),
-    PAIR_SAMPLES(hypot),
     {RP_OP_conv2d_winograd, 2, {D(4, 1, 3, 3, 2), D(4, 3, 3, 2, 3)}, {PLACE(1, 1, 1, 1, 1, 1, 1, 1), {.i = 1}}},
     {RP_OP_conv2d_winograd, 2, {D(4, 2, 5, 4, 1), D(4, 3, 3, 1, 2)}, {PLACE(1, 1, 2, 0, 1, 2, 1, 1), {.i = 1}}},
 };
@@ -352,6 +312,16 @@ static inline bool op_has_sample(rp_op_id op)
     return false;
 }
 
+/* Where an elementwise row wants its samples. */
+typedef enum sample_domain { DOMAIN_ANY, DOMAIN_POSITIVE, DOMAIN_HALF, DOMAIN_ABOVE, DOMAIN_BASE } sample_domain;
+static const sample_domain sample_domains[RP_OP_COUNT] = {
+#define MAP1(name, cost, way, domain, ...) [RP_OP_##name] = DOMAIN_##domain,
+#define MAP1P MAP1
+#define MAP1Q MAP1
+#define MAP2 MAP1
+#include "kernels/operations.def"
+};
+
 /* Element k of real operand `input`: all magnitudes of a sample differ by at least 0.01, lie in [0.3, 1.7], and take
  * both signs where the operation lets them (half of that for arcs and the tangent). */
 static inline double sample_real(const op_sample *s, size_t input, size_t k)
@@ -366,17 +336,17 @@ static inline double sample_real(const op_sample *s, size_t input, size_t k)
             at += rp_type_count(&s->in[i]);
 
     double value = 0.3 + 0.01 * (double)order[at % 140];
-    bool narrow = s->op == RP_OP_asin || s->op == RP_OP_acos || s->op == RP_OP_tan; /* domain, pole */
-    bool positive = s->op == RP_OP_log || s->op == RP_OP_log2 || s->op == RP_OP_log10 || s->op == RP_OP_sqrt ||
-                    s->op == RP_OP_rsqrt || (s->op == RP_OP_batch_norm && input == 4) ||
-                    (s->op == RP_OP_batch_norm_grad && input == 4) || (s->op == RP_OP_pow && input == 0) ||
-                    (s->op >= RP_OP_sgd && s->op <= RP_OP_rmsprop); /* second moments and corrections are */
+    sample_domain domain = sample_domains[s->op];
+    bool narrow = domain == DOMAIN_HALF;
+    bool positive = domain == DOMAIN_POSITIVE || (domain == DOMAIN_BASE && input == 0) ||
+                    (s->op == RP_OP_batch_norm && input == 4) || (s->op == RP_OP_batch_norm_grad && input == 4) ||
+                    rp_op_get(s->op)->infer == infer_optimizer; /* second moments and corrections are */
 
     if (narrow)
         value /= 2;
     if (positive || rp_random_u32(2, 0, 0, at) & 1)
         return value;
-    return s->op == RP_OP_log1p ? -value / 2 : -value;
+    return domain == DOMAIN_ABOVE ? -value / 2 : -value;
 }
 
 /* Fills operand `input`: reals as above, indices in range, conditions of both kinds, and {5, 3} for a generator. */

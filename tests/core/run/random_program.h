@@ -132,7 +132,7 @@ static inline bool append(random_program *r, rp_op_id id, const rp_attr *attr, c
     if ((n_in && !(op->dtypes & 1u << type[0].dtype)) || op->infer(op, attr, type, n_in, out, NULL) != RP_OK ||
         rp_type_count(&out[0]) > RANDOM_VALUE_MAX)
         return false;
-    if (op->flags & RP_OP_INDEXED && (in[rp_op_index_input(op)] != r->index || rp_op_index_bound(op, attr, type) < 2))
+    if (op->flags & RP_OP_INDEXED && (in[op->indices.operand] != r->index || rp_op_index_bound(op, attr, type) < 2))
         return false;
     return rp_program_add_instr(r->p, op, attr, in, n_in, values, NULL) == RP_OK;
 }
@@ -149,7 +149,7 @@ static inline bool append_any(random_program *r)
     for (size_t i = 0; i < n_in; i++)
         in[i] = draw_value(r);
     if (op->flags & RP_OP_INDEXED)
-        in[rp_op_index_input(op)] = r->index;
+        in[op->indices.operand] = r->index;
     if (id == RP_OP_uniform || id == RP_OP_normal)
         in[0] = r->rng;
     if (id == RP_OP_dropout)
