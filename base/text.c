@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Nearest-word suggestions and safe quoting for messages. */
+ * Nearest-word suggestions and safe quoting for messages; integers. */
 #include "base/text.h"
 
 #include <string.h>
@@ -98,4 +98,29 @@ size_t rp_utf8(const unsigned char *at, const unsigned char *end)
         if ((at[i] & 0xC0) != 0x80)
             return 0;
     return size;
+}
+
+bool rp_parse_i64(int64_t *out, const char *text, size_t length)
+{
+    size_t at = 0;
+    bool negative = false;
+    uint64_t value = 0, limit;
+
+    if (at < length && (text[at] == '+' || text[at] == '-'))
+        negative = text[at++] == '-';
+    limit = (uint64_t)INT64_MAX + negative;
+    if (at == length)
+        return false;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned)(text[at] - '0');
+
+        if (text[at] < '0' || text[at] > '9' || value > (limit - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (negative)
+        *out = value == 0 ? 0 : -(int64_t)(value - 1) - 1;
+    else
+        *out = (int64_t)value;
+    return true;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small helpers for messages. */
+ * Small helpers for texts. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The candidate within edit distance max(2, length / 3) nearest to word, or NULL. */
 const char *rp_nearest(const char *word, const char *const *candidates, size_t count);
@@ -17,5 +19,7 @@ size_t rp_unseen(const unsigned char *at);
 /* The bytes of the well-formed UTF-8 character at `at` (Unicode 15, table 3-7: no surrogates, nothing overlong, nothing
  * beyond U+10FFFF), before end; 0 when there is none. */
 size_t rp_utf8(const unsigned char *at, const unsigned char *end);
+/* Optional sign, digits only; false on overflow. */
+bool rp_parse_i64(int64_t *out, const char *text, size_t length);
 
 #endif

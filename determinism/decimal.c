@@ -267,31 +267,6 @@ bool rp_parse_f32(float *out, const char *text, size_t length)
     return true;
 }
 
-bool rp_parse_i64(int64_t *out, const char *text, size_t length)
-{
-    size_t at = 0;
-    bool negative = false;
-    uint64_t value = 0, limit;
-
-    if (at < length && (text[at] == '+' || text[at] == '-'))
-        negative = text[at++] == '-';
-    limit = (uint64_t)INT64_MAX + negative;
-    if (at == length)
-        return false;
-    for (; at < length; at++) {
-        unsigned digit = (unsigned)(text[at] - '0');
-
-        if (!is_digit(text[at]) || value > (limit - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    if (negative)
-        *out = value == 0 ? 0 : -(int64_t)(value - 1) - 1;
-    else
-        *out = (int64_t)value;
-    return true;
-}
-
 /* ---- binary to text ---- */
 
 /* A lower bound of floor(log10(2^exponent)), off by one at most: 0.30102 < log10(2) < 0.30103. */

@@ -16,8 +16,6 @@ bool rp_parse_f64(double *out, const char *text, size_t length);
 /* What rp_print_f64 writes, so "inf", "-inf" and "nan" too. */
 bool rp_parse_printed_f64(double *out, const char *text, size_t length);
 bool rp_parse_f32(float *out, const char *text, size_t length); /* rounded once, not through binary64 */
-/* Optional sign, digits only; false on overflow. */
-bool rp_parse_i64(int64_t *out, const char *text, size_t length);
 
 /* The shortest decimal that reads back as x (of several the nearest to x), written like ECMAScript Number::toString
  * (0.001, 1e-7, 123, 1e+21), "-0" for minus zero, "inf", "-inf", "nan". Returns the length. */

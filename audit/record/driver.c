@@ -11,7 +11,7 @@
 #include "audit/archive/safetensors.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "core/recipe/recipe_node.h"
+#include "base/node.h"
 #include "determinism/bits.h"
 
 struct rp_driver {

@@ -29,9 +29,8 @@ void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const ch
         (void)snprintf(full, sizeof full, "%s%s%s", path, *path ? "." : "",
                        rp_printable(quoted, sizeof quoted, child->key, strlen(child->key)));
         nearest = rp_nearest(child->key, keys, count);
-        rp_recipe_refuse(&in->r, child, full, "unknown key%s%s%s",
-                         nearest ? "; did you mean \"" : "; see docs/policy.md", nearest ? nearest : "",
-                         nearest ? "\"?" : "");
+        rp_node_refuse(&in->r, child, full, "unknown key%s%s%s", nearest ? "; did you mean \"" : "; see docs/policy.md",
+                       nearest ? nearest : "", nearest ? "\"?" : "");
     }
 }
 
@@ -65,7 +64,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
     rp_policy_check_keys(in, top, "", keys, sizeof keys / sizeof *keys);
     name = in->r.status == RP_OK ? rp_node_find(top, "name") : NULL;
     if (name && (name->kind != RP_NODE_SCALAR || !rp_line_fits(name->text, 201)))
-        rp_recipe_wrong(&in->r, name, "name", "one line of text of at most 200 bytes", NULL);
+        rp_node_wrong(&in->r, name, "name", "one line of text of at most 200 bytes", NULL);
     if (in->r.status != RP_OK)
         return in->r.status;
     in->policy->name = rp_strdup(name ? name->text : in->r.where);

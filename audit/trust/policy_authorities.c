@@ -26,13 +26,13 @@ static void add_pem(rp_policy_reader *in, const rp_node *node, const char *path,
     char *file = NULL;
 
     if (node->kind != RP_NODE_SCALAR || rp_node_is_null(node) || *node->text == '\0') {
-        rp_recipe_wrong(&in->r, node, path, "a PEM file, or PEM text", NULL);
+        rp_node_wrong(&in->r, node, path, "a PEM file, or PEM text", NULL);
         return;
     }
     if (strncmp(node->text, "-----BEGIN ", 11) == 0) {
         in->r.status = rp_trust_store_add_pem(store, kind, node->text, strlen(node->text), "PEM text", in->r.err);
     } else if (in->folder == NULL) {
-        rp_recipe_wrong(&in->r, node, path, "PEM text", "a text without a folder has no files");
+        rp_node_wrong(&in->r, node, path, "PEM text", "a text without a folder has no files");
         return;
     } else {
         file = rp_policy_beside(in->folder, node->text);
@@ -53,7 +53,7 @@ static void add_all(rp_policy_reader *in, const rp_node *mapping, const char *gr
 
     join(path, group, key);
     if (node && (count == 0 || count > RP_POLICY_FILES)) {
-        rp_recipe_refuse(&in->r, node, path, "expected 1 to %d PEM files", RP_POLICY_FILES);
+        rp_node_refuse(&in->r, node, path, "expected 1 to %d PEM files", RP_POLICY_FILES);
         return;
     }
     for (size_t i = 0; i < count && in->r.status == RP_OK; i++)
@@ -74,11 +74,11 @@ static void add_rule(rp_policy_reader *in, const rp_node *node, const char *path
     rp_subject_rule *rule = &group->rule[group->rules];
 
     if (node->kind != RP_NODE_SCALAR || *node->text == '\0' || !rp_line_fits(node->text, SUBJECT_TEXT)) {
-        rp_recipe_wrong(&in->r, node, path, "one line of text of 1 to 200 bytes, or a list of such", NULL);
+        rp_node_wrong(&in->r, node, path, "one line of text of 1 to 200 bytes, or a list of such", NULL);
         return;
     }
     if (group->rules == RP_POLICY_RULES) {
-        rp_recipe_refuse(&in->r, node, path, "more than %d texts", RP_POLICY_RULES);
+        rp_node_refuse(&in->r, node, path, "more than %d texts", RP_POLICY_RULES);
         return;
     }
     *rule = (rp_subject_rule){attributes[attribute], nids[attribute], rp_strdup(node->text)};
@@ -97,7 +97,7 @@ static void read_subject(rp_policy_reader *in, const rp_node *mapping, const cha
         return;
     join(at, path, "subject");
     if (subject->kind != RP_NODE_MAPPING || subject->count == 0) {
-        rp_recipe_wrong(&in->r, subject, at, "a mapping such as {OU: Validation}", NULL);
+        rp_node_wrong(&in->r, subject, at, "a mapping such as {OU: Validation}", NULL);
         return;
     }
     rp_policy_check_keys(in, subject, at, attributes, ATTRIBUTES);
@@ -106,7 +106,7 @@ static void read_subject(rp_policy_reader *in, const rp_node *mapping, const cha
         size_t count = node == NULL ? 0 : node->kind == RP_NODE_LIST ? node->count : 1;
 
         if (node && count == 0)
-            rp_recipe_refuse(&in->r, node, at, "an empty list can never be met");
+            rp_node_refuse(&in->r, node, at, "an empty list can never be met");
         for (size_t i = 0; i < count && in->r.status == RP_OK; i++)
             add_rule(in, node->kind == RP_NODE_LIST ? &node->child[i] : node, at, a, group);
     }
@@ -125,7 +125,7 @@ static void read_revocation(rp_policy_reader *in, const rp_node *mapping, const 
     join(path, group, "revocation");
     if (in->r.status != RP_OK)
         return;
-    rp_recipe_choice(&in->r, mapping, path, &value, 0, names, 2);
+    rp_node_read_choice(&in->r, mapping, path, &value, 0, names, 2);
     if (value == 0)
         rp_trust_store_require_crl(store);
 }
@@ -139,9 +139,9 @@ void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const
     char at[RP_POLICY_PATH];
 
     if (tsa == (rp_node_find(node, "ca") != NULL)) {
-        rp_recipe_refuse(&in->r, node, path,
-                         "expected either ca: with the roots of signers, or tsa: with those of timestamp "
-                         "authorities");
+        rp_node_refuse(&in->r, node, path,
+                       "expected either ca: with the roots of signers, or tsa: with those of timestamp "
+                       "authorities");
         return;
     }
     rp_policy_check_keys(in, node, path, tsa ? dates : certified, 4);
@@ -152,7 +152,7 @@ void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const
     read_revocation(in, node, path, group->store);
     if (tsa && in->r.status == RP_OK) {
         join(at, path, "rsa");
-        rp_recipe_bool(&in->r, node, at, &rsa, false);
+        rp_node_read_bool(&in->r, node, at, &rsa, false);
     }
     if (rsa)
         rp_trust_store_allow_rsa_timestamps(group->store);

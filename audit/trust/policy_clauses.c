@@ -36,13 +36,13 @@ static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const 
             continue;
         *out = i;
         if (!fits(in->policy->group[i].kind))
-            rp_recipe_refuse(&in->r, node, path, "%s is not a group of %s", node->text, expected);
+            rp_node_refuse(&in->r, node, path, "%s is not a group of %s", node->text, expected);
         return;
     }
     if (node)
-        rp_recipe_wrong(&in->r, node, path, "the name of one of the groups", NULL);
+        rp_node_wrong(&in->r, node, path, "the name of one of the groups", NULL);
     else
-        rp_recipe_refuse(&in->r, mapping, path, "is missing: the name of one of the groups");
+        rp_node_refuse(&in->r, mapping, path, "is missing: the name of one of the groups");
 }
 
 static bool signers(rp_group_kind kind)
@@ -74,9 +74,9 @@ static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const cha
 
     join(path, clause, key);
     if (node && !clause->dated)
-        rp_recipe_refuse(&in->r, node, path, "only with timestamp: otherwise a date is the signer's word");
+        rp_node_refuse(&in->r, node, path, "only with timestamp: otherwise a date is the signer's word");
     else if (node && (node->kind != RP_NODE_SCALAR || !rp_moment_parse(&seconds, node->text)))
-        rp_recipe_wrong(&in->r, node, path, "a time in UTC as in 2026-11-21T15:04:05Z", NULL);
+        rp_node_wrong(&in->r, node, path, "a time in UTC as in 2026-11-21T15:04:05Z", NULL);
     return seconds;
 }
 
@@ -93,7 +93,7 @@ static void read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *
     clause->not_after = read_time(in, mapping, "not_after", INT64_MAX, clause);
     join(path, clause, "not_after");
     if (in->r.status == RP_OK && clause->not_after < clause->not_before)
-        rp_recipe_refuse(&in->r, mapping, path, "is before not_before: that can never be met");
+        rp_node_refuse(&in->r, mapping, path, "is before not_before: that can never be met");
 }
 
 /* Where a group is a list of keys, the demand for more than it has is a mistake. */
@@ -103,12 +103,12 @@ static void read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *
     int64_t count = 1;
 
     join(path, clause, "count");
-    rp_recipe_int(&in->r, mapping, path, &count, 1, 1, RP_POLICY_GROUP_KEYS);
+    rp_node_read_int(&in->r, mapping, path, &count, 1, 1, RP_POLICY_GROUP_KEYS);
     clause->count = (uint64_t)count;
     if (in->r.status == RP_OK && in->policy->group[clause->group].kind == RP_GROUP_KEYS &&
         clause->count > in->policy->group[clause->group].keys)
-        rp_recipe_refuse(&in->r, mapping, path, "%llu of a group that has %zu keys can never be met",
-                         (unsigned long long)clause->count, in->policy->group[clause->group].keys);
+        rp_node_refuse(&in->r, mapping, path, "%llu of a group that has %zu keys can never be met",
+                       (unsigned long long)clause->count, in->policy->group[clause->group].keys);
 }
 
 static void read_flag(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause, bool *out)
@@ -116,7 +116,7 @@ static void read_flag(rp_policy_reader *in, const rp_node *mapping, const char *
     char path[RP_POLICY_PATH];
 
     join(path, clause, key);
-    rp_recipe_bool(&in->r, mapping, path, out, false);
+    rp_node_read_bool(&in->r, mapping, path, out, false);
 }
 
 static void read_text(rp_policy_reader *in, const rp_node *node, const char *key, const rp_clause *clause, char *out,
@@ -129,7 +129,7 @@ static void read_text(rp_policy_reader *in, const rp_node *node, const char *key
     join(path, clause, key);
     (void)snprintf(expected, sizeof expected, "text of 1 to %zu printable ASCII characters", size - 1);
     if (node->kind != RP_NODE_SCALAR || !rp_text_fits(node->text, size))
-        rp_recipe_wrong(&in->r, node, path, expected, NULL);
+        rp_node_wrong(&in->r, node, path, expected, NULL);
     else
         strcpy(out, node->text);
 }
@@ -141,7 +141,7 @@ static void read_against(rp_policy_reader *in, const rp_node *mapping, const cha
     int value = 0;
 
     join(path, clause, key);
-    rp_recipe_choice(&in->r, mapping, path, &value, 0, choices == 3 ? names : two, choices);
+    rp_node_read_choice(&in->r, mapping, path, &value, 0, choices == 3 ? names : two, choices);
     clause->against = choices == 2 && value == 1 ? RP_AGAINST_IGNORED : (rp_against)value;
 }
 
@@ -190,18 +190,18 @@ static void read_extent(rp_policy_reader *in, const rp_node *node, rp_clause *cl
     if (in->r.status != RP_OK)
         return;
     if ((mode != NULL) == (share != NULL)) {
-        rp_recipe_refuse(&in->r, node, clause->name,
-                         "expected either mode: full, or at_least: with the share of the segments");
+        rp_node_refuse(&in->r, node, clause->name,
+                       "expected either mode: full, or at_least: with the share of the segments");
         return;
     }
     join(path, clause, "mode");
-    rp_recipe_choice(&in->r, node, path, &ignored, 0, full, 1);
+    rp_node_read_choice(&in->r, node, path, &ignored, 0, full, 1);
     clause->full = mode != NULL;
     clause->share = RP_SHARE_ONE;
     join(path, clause, "at_least");
     if (share && (share->kind != RP_NODE_SCALAR || !share->plain || !parse_share(&clause->share, share->text)))
-        rp_recipe_wrong(&in->r, share, path,
-                        "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most", NULL);
+        rp_node_wrong(&in->r, share, path,
+                      "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most", NULL);
 }
 
 static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -209,7 +209,7 @@ static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *cl
     size_t count = node == NULL ? 0 : node->kind == RP_NODE_LIST ? node->count : 1;
 
     if (count > RP_POLICY_LEVELS || (node && count == 0)) {
-        rp_recipe_refuse(&in->r, node, clause->name, "isa: expected 1 to %d levels", RP_POLICY_LEVELS);
+        rp_node_refuse(&in->r, node, clause->name, "isa: expected 1 to %d levels", RP_POLICY_LEVELS);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -277,11 +277,11 @@ static void read_clause(rp_policy_reader *in, const rp_node *node, rp_clause_kin
         return;
     (void)snprintf(name, sizeof name, sections[kind].several ? "%s[%u]" : "%s", sections[kind].key, (unsigned)index);
     if (node->kind != RP_NODE_MAPPING) {
-        rp_recipe_wrong(&in->r, node, name, "a mapping", NULL);
+        rp_node_wrong(&in->r, node, name, "a mapping", NULL);
         return;
     }
     if (in->policy->clauses == RP_POLICY_CLAUSES) {
-        rp_recipe_refuse(&in->r, node, name, "more than %d clauses", RP_POLICY_CLAUSES);
+        rp_node_refuse(&in->r, node, name, "more than %d clauses", RP_POLICY_CLAUSES);
         return;
     }
     clause->kind = kind;
@@ -295,7 +295,7 @@ void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_
     const rp_node *node = find(in, top, sections[kind].key);
 
     if (node == NULL && sections[kind].required)
-        rp_recipe_refuse(&in->r, top, sections[kind].key, "is missing: who may have made the run?");
+        rp_node_refuse(&in->r, top, sections[kind].key, "is missing: who may have made the run?");
     if (node == NULL || in->r.status != RP_OK)
         return;
     if (!sections[kind].several || node->kind != RP_NODE_LIST) {
@@ -303,7 +303,7 @@ void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_
         return;
     }
     if (node->count == 0)
-        rp_recipe_refuse(&in->r, node, sections[kind].key, "an empty list demands nothing; remove it");
+        rp_node_refuse(&in->r, node, sections[kind].key, "an empty list demands nothing; remove it");
     for (size_t i = 0; i < node->count; i++)
         read_clause(in, &node->child[i], kind, i);
 }

@@ -51,7 +51,7 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
     char *file;
 
     if (node->kind != RP_NODE_SCALAR || rp_node_is_null(node)) {
-        rp_recipe_wrong(&in->r, node, path, "a public key's PEM file or a key id", NULL);
+        rp_node_wrong(&in->r, node, path, "a public key's PEM file or a key id", NULL);
         return;
     }
     if (rp_unhex(bytes, sizeof bytes, node->text)) {
@@ -59,7 +59,7 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
         return;
     }
     if (in->folder == NULL) {
-        rp_recipe_wrong(&in->r, node, path, "a key id of 64 hex digits", "a text without a folder has no files");
+        rp_node_wrong(&in->r, node, path, "a key id of 64 hex digits", "a text without a folder has no files");
         return;
     }
     file = rp_policy_beside(in->folder, node->text);
@@ -76,8 +76,8 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
 static void read_keys(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group)
 {
     if (node->kind != RP_NODE_LIST || node->count == 0 || node->count > RP_POLICY_GROUP_KEYS) {
-        rp_recipe_wrong(&in->r, node, path,
-                        "a list of 1 to 64 public keys (PEM files or key ids), or a mapping with ca or tsa", NULL);
+        rp_node_wrong(&in->r, node, path,
+                      "a list of 1 to 64 public keys (PEM files or key ids), or a mapping with ca or tsa", NULL);
         return;
     }
     group->id = rp_calloc(node->count, sizeof *group->id);
@@ -87,7 +87,7 @@ static void read_keys(rp_policy_reader *in, const rp_node *node, const char *pat
         read_key(in, &node->child[i], path, group->id[i]);
         for (size_t j = 0; j < i && in->r.status == RP_OK; j++)
             if (strcmp(group->id[i], group->id[j]) == 0)
-                rp_recipe_refuse(&in->r, &node->child[i], path, "the same key twice: a person counts once");
+                rp_node_refuse(&in->r, &node->child[i], path, "the same key twice: a person counts once");
         group->keys += in->r.status == RP_OK;
     }
 }
@@ -98,7 +98,7 @@ static void read_group(rp_policy_reader *in, const rp_node *node)
     char path[RP_POLICY_PATH];
 
     if (!rp_text_fits(node->key, sizeof group->name)) {
-        rp_recipe_refuse(&in->r, node, "groups", "a group's name is 1 to %d printable ASCII characters", RP_ROLE - 1);
+        rp_node_refuse(&in->r, node, "groups", "a group's name is 1 to %d printable ASCII characters", RP_ROLE - 1);
         return;
     }
     (void)snprintf(path, sizeof path, "groups.%s", node->key);
@@ -115,9 +115,9 @@ void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top)
     const rp_node *groups = rp_node_find(top, "groups");
 
     if (groups == NULL || groups->kind != RP_NODE_MAPPING || groups->count == 0 || groups->count > RP_POLICY_GROUPS) {
-        rp_recipe_refuse(&in->r, groups, "groups",
-                         "expected a mapping of 1 to %d groups, each a list of public keys or a mapping",
-                         RP_POLICY_GROUPS);
+        rp_node_refuse(&in->r, groups, "groups",
+                       "expected a mapping of 1 to %d groups, each a list of public keys or a mapping",
+                       RP_POLICY_GROUPS);
         return;
     }
     for (size_t i = 0; i < groups->count && in->r.status == RP_OK; i++)

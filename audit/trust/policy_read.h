@@ -4,13 +4,13 @@
 #define AUDIT_TRUST_POLICY_READ_H
 
 #include "audit/trust/policy.h"
-#include "core/recipe/recipe_read.h"
+#include "base/node_read.h"
 
 enum { RP_POLICY_PATH = 96 };
 
 /* Like a recipe's reader it remembers the first mistake, and later calls do nothing. */
 typedef struct rp_policy_reader {
-    rp_recipe_reader r;
+    rp_node_reader r;
     rp_policy *policy;
     const char *folder; /* of the policy's file; NULL: a text without one */
 } rp_policy_reader;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "core/program/program.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 #include "determinism/pins.h"
 

@@ -17,83 +17,83 @@ static const rp_range non_negative_range = {0, 1e6, false, false, "a number from
 static const rp_range fraction_range = {0, 1, false, true, "a number from 0 to below 1"};
 static const rp_range gamma_range = {0, 1, true, false, "a number above 0, at most 1"};
 
-static void read_optimizer(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
+static void read_optimizer(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"kind",  "lr",    "weight_decay", "momentum", "nesterov",
                                        "beta1", "beta2", "alpha",        "eps"};
-    const rp_node *map = rp_recipe_section(reader, train, "train.optimizer");
+    const rp_node *map = rp_node_section(reader, train, "train.optimizer");
     int kind;
     bool adam;
 
     if (map == NULL)
         return;
     rp_recipe_check_keys(reader, map, "train.optimizer", keys, COUNT(keys));
-    rp_recipe_choice(reader, map, "train.optimizer.kind", &kind, RP_OPT_ADAMW, rp_optimizer_names, 4);
+    rp_node_read_choice(reader, map, "train.optimizer.kind", &kind, RP_OPT_ADAMW, rp_optimizer_names, 4);
     out->train.optimizer.kind = (rp_optimizer_kind)kind;
     adam = kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW;
     rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr, 0.001, &positive_range);
     rp_recipe_real(reader, map, "train.optimizer.weight_decay", &out->train.optimizer.weight_decay,
                    kind == RP_OPT_ADAMW ? 0.01 : 0, &non_negative_range);
-    if (rp_recipe_applies(reader, map, "train.optimizer.momentum", !adam, "to sgd and rmsprop"))
+    if (rp_node_applies(reader, map, "train.optimizer.momentum", !adam, "to sgd and rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.momentum", &out->train.optimizer.momentum, 0, &fraction_range);
-    if (rp_recipe_applies(reader, map, "train.optimizer.nesterov", kind == RP_OPT_SGD, "to sgd"))
-        rp_recipe_bool(reader, map, "train.optimizer.nesterov", &out->train.optimizer.nesterov, false);
+    if (rp_node_applies(reader, map, "train.optimizer.nesterov", kind == RP_OPT_SGD, "to sgd"))
+        rp_node_read_bool(reader, map, "train.optimizer.nesterov", &out->train.optimizer.nesterov, false);
     if (out->train.optimizer.nesterov && out->train.optimizer.momentum == 0)
-        rp_recipe_refuse(reader, map, "train.optimizer.nesterov", "needs momentum above 0");
-    if (rp_recipe_applies(reader, map, "train.optimizer.beta1", adam, "to adam and adamw"))
+        rp_node_refuse(reader, map, "train.optimizer.nesterov", "needs momentum above 0");
+    if (rp_node_applies(reader, map, "train.optimizer.beta1", adam, "to adam and adamw"))
         rp_recipe_real(reader, map, "train.optimizer.beta1", &out->train.optimizer.beta1, 0.9, &fraction_range);
-    if (rp_recipe_applies(reader, map, "train.optimizer.beta2", adam, "to adam and adamw"))
+    if (rp_node_applies(reader, map, "train.optimizer.beta2", adam, "to adam and adamw"))
         rp_recipe_real(reader, map, "train.optimizer.beta2", &out->train.optimizer.beta2, 0.999, &fraction_range);
-    if (rp_recipe_applies(reader, map, "train.optimizer.alpha", kind == RP_OPT_RMSPROP, "to rmsprop"))
+    if (rp_node_applies(reader, map, "train.optimizer.alpha", kind == RP_OPT_RMSPROP, "to rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.alpha", &out->train.optimizer.alpha, 0.99, &fraction_range);
-    if (rp_recipe_applies(reader, map, "train.optimizer.eps", kind != RP_OPT_SGD, "to adam, adamw and rmsprop"))
+    if (rp_node_applies(reader, map, "train.optimizer.eps", kind != RP_OPT_SGD, "to adam, adamw and rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.eps", &out->train.optimizer.eps, 1e-8, &positive_range);
 }
 
-static void read_schedule(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
+static void read_schedule(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"kind", "warmup_steps", "step_every", "gamma", "min_lr"};
-    const rp_node *map = rp_recipe_section(reader, train, "train.schedule");
+    const rp_node *map = rp_node_section(reader, train, "train.schedule");
     bool step, cosine;
     int kind;
 
     if (map == NULL)
         return;
     rp_recipe_check_keys(reader, map, "train.schedule", keys, COUNT(keys));
-    rp_recipe_choice(reader, map, "train.schedule.kind", &kind, RP_SCHED_CONSTANT, rp_schedule_names, 3);
+    rp_node_read_choice(reader, map, "train.schedule.kind", &kind, RP_SCHED_CONSTANT, rp_schedule_names, 3);
     out->train.schedule.kind = (rp_schedule_kind)kind;
     step = kind == RP_SCHED_STEP;
     cosine = kind == RP_SCHED_COSINE;
-    rp_recipe_int(reader, map, "train.schedule.warmup_steps", &out->train.schedule.warmup_steps, 0, 0, 1000000000);
-    if (rp_recipe_applies(reader, map, "train.schedule.step_every", step, "to the step schedule")) {
+    rp_node_read_int(reader, map, "train.schedule.warmup_steps", &out->train.schedule.warmup_steps, 0, 0, 1000000000);
+    if (rp_node_applies(reader, map, "train.schedule.step_every", step, "to the step schedule")) {
         if (rp_node_find(map, "step_every") == NULL)
-            rp_recipe_refuse(reader, map, "train.schedule.step_every", "required: steps between two drops of lr");
-        rp_recipe_int(reader, map, "train.schedule.step_every", &out->train.schedule.step_every, 1, 1, 1000000000);
+            rp_node_refuse(reader, map, "train.schedule.step_every", "required: steps between two drops of lr");
+        rp_node_read_int(reader, map, "train.schedule.step_every", &out->train.schedule.step_every, 1, 1, 1000000000);
     }
-    if (rp_recipe_applies(reader, map, "train.schedule.gamma", step, "to the step schedule"))
+    if (rp_node_applies(reader, map, "train.schedule.gamma", step, "to the step schedule"))
         rp_recipe_real(reader, map, "train.schedule.gamma", &out->train.schedule.gamma, 0.1, &gamma_range);
-    if (rp_recipe_applies(reader, map, "train.schedule.min_lr", cosine, "to the cosine schedule"))
+    if (rp_node_applies(reader, map, "train.schedule.min_lr", cosine, "to the cosine schedule"))
         rp_recipe_real(reader, map, "train.schedule.min_lr", &out->train.schedule.min_lr, 0, &non_negative_range);
     if (out->train.schedule.min_lr > out->train.optimizer.lr)
-        rp_recipe_refuse(reader, map, "train.schedule.min_lr", "expected at most train.optimizer.lr");
+        rp_node_refuse(reader, map, "train.schedule.min_lr", "expected at most train.optimizer.lr");
 }
 
-static void read_loss(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
+static void read_loss(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
     bool regression = out->train.regression;
     int loss;
 
-    rp_recipe_choice(reader, train, "train.loss", &loss, RP_LOSS_AUTO, rp_loss_names, 4);
+    rp_node_read_choice(reader, train, "train.loss", &loss, RP_LOSS_AUTO, rp_loss_names, 4);
     if (regression && loss == RP_LOSS_AUTO)
         loss = RP_LOSS_MSE;
     if (reader->status == RP_OK && regression != (loss == RP_LOSS_MSE))
-        rp_recipe_wrong(reader, rp_node_find(train, "loss"), "train.loss",
-                        regression ? "auto or mse for a regression" : "auto, bce or cross_entropy for a classification",
-                        regression ? NULL : "mse needs task: regression");
+        rp_node_wrong(reader, rp_node_find(train, "loss"), "train.loss",
+                      regression ? "auto or mse for a regression" : "auto, bce or cross_entropy for a classification",
+                      regression ? NULL : "mse needs task: regression");
     out->train.loss = (rp_loss)loss;
 }
 
-static void read_train(rp_recipe_reader *reader, const rp_node *train, rp_recipe *out)
+static void read_train(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",    "accumulate", "shuffle",
                                        "loss",   "task",  "clip_norm", "optimizer", "schedule"};
@@ -102,33 +102,33 @@ static void read_train(rp_recipe_reader *reader, const rp_node *train, rp_recipe
     if (train == NULL)
         return;
     rp_recipe_check_keys(reader, train, "train", keys, COUNT(keys));
-    rp_recipe_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
-    rp_recipe_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
-    rp_recipe_bool(reader, train, "train.drop_last", &out->train.drop_last, false);
-    rp_recipe_int(reader, train, "train.shards", &out->train.shards, 1, 1, 4096);
-    rp_recipe_int(reader, train, "train.accumulate", &out->train.accumulate, 1, 1, 4096);
+    rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
+    rp_node_read_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
+    rp_node_read_bool(reader, train, "train.drop_last", &out->train.drop_last, false);
+    rp_node_read_int(reader, train, "train.shards", &out->train.shards, 1, 1, 4096);
+    rp_node_read_int(reader, train, "train.accumulate", &out->train.accumulate, 1, 1, 4096);
     parts = out->train.shards * out->train.accumulate;
     if (out->train.batch % parts != 0)
-        rp_recipe_refuse(reader, rp_node_find(train, "batch"), "train.batch",
-                         "expected a multiple of shards * accumulate = %lld, found %lld", (long long)parts,
-                         (long long)out->train.batch);
-    rp_recipe_bool(reader, train, "train.shuffle", &out->train.shuffle, true);
+        rp_node_refuse(reader, rp_node_find(train, "batch"), "train.batch",
+                       "expected a multiple of shards * accumulate = %lld, found %lld", (long long)parts,
+                       (long long)out->train.batch);
+    rp_node_read_bool(reader, train, "train.shuffle", &out->train.shuffle, true);
     read_loss(reader, train, out);
     rp_recipe_real(reader, train, "train.clip_norm", &out->train.clip_norm, 0, &non_negative_range);
     read_optimizer(reader, train, out);
     read_schedule(reader, train, out);
 }
 
-static void read_record(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+static void read_record(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {"state_period", "checkpoint_every"};
-    const rp_node *record = rp_recipe_section(reader, top, "record");
+    const rp_node *record = rp_node_section(reader, top, "record");
 
     if (record == NULL)
         return;
     rp_recipe_check_keys(reader, record, "record", keys, COUNT(keys));
-    rp_recipe_int(reader, record, "record.state_period", &out->record.state_period, 1, 1, 65536);
-    rp_recipe_int(reader, record, "record.checkpoint_every", &out->record.checkpoint_every, 0, 0, 1000000000);
+    rp_node_read_int(reader, record, "record.state_period", &out->record.state_period, 1, 1, 65536);
+    rp_node_read_int(reader, record, "record.checkpoint_every", &out->record.checkpoint_every, 0, 0, 1000000000);
 }
 
 static bool is_digest(const char *text)
@@ -137,7 +137,7 @@ static bool is_digest(const char *text)
 }
 
 /* YAML: the path of an archive. Resolved: its id, and for a run that goes on the updates its states have seen. */
-static void read_parent(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+static void read_parent(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {"archive", "weights", "mode", "updates"};
     const int64_t limit = (int64_t)1 << 53;
@@ -146,26 +146,26 @@ static void read_parent(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
 
     if (reader->status != RP_OK || rp_node_find(top, "parent") == NULL)
         return;
-    map = rp_recipe_section(reader, top, "parent");
+    map = rp_node_section(reader, top, "parent");
     if (map == NULL)
         return;
     rp_recipe_check_keys(reader, map, "parent", keys, reader->json ? 4 : 3);
     if (reader->status == RP_OK && rp_node_find(map, "archive") == NULL)
-        rp_recipe_refuse(reader, map, "parent.archive", "required: the archive whose weights the run starts from");
-    rp_recipe_text(reader, map, "parent.archive", &out->parent.archive, NULL, 4095);
+        rp_node_refuse(reader, map, "parent.archive", "required: the archive whose weights the run starts from");
+    rp_node_read_text(reader, map, "parent.archive", &out->parent.archive, NULL, 4095);
     if (reader->status == RP_OK && reader->json && !(out->parent.archive && is_digest(out->parent.archive)))
-        rp_recipe_refuse(reader, map, "parent.archive", "expected an archive id of 64 hex digits");
+        rp_node_refuse(reader, map, "parent.archive", "expected an archive id of 64 hex digits");
     if (reader->status == RP_OK && out->parent.archive == NULL)
-        rp_recipe_refuse(reader, map, "parent.archive", "expected the path of an archive");
-    rp_recipe_choice(reader, map, "parent.mode", &mode, 0, rp_parent_mode_names, 2);
+        rp_node_refuse(reader, map, "parent.archive", "expected the path of an archive");
+    rp_node_read_choice(reader, map, "parent.mode", &mode, 0, rp_parent_mode_names, 2);
     out->parent.retrain = mode == 1;
     weights = reader->status == RP_OK ? rp_node_find(map, "weights") : NULL;
     if (weights != NULL && !(weights->kind == RP_NODE_SCALAR && strcmp(weights->text, "final") == 0) &&
         !(rp_node_int(weights, &out->parent.checkpoint) && out->parent.checkpoint > 0 &&
           out->parent.checkpoint < limit))
-        rp_recipe_wrong(reader, weights, "parent.weights", "final, or the number of steps of a checkpoint", NULL);
-    if (reader->json && rp_recipe_applies(reader, map, "parent.updates", !out->parent.retrain, "to mode continue"))
-        rp_recipe_int(reader, map, "parent.updates", &out->parent.updates, 0, 0, limit);
+        rp_node_wrong(reader, weights, "parent.weights", "final, or the number of steps of a checkpoint", NULL);
+    if (reader->json && rp_node_applies(reader, map, "parent.updates", !out->parent.retrain, "to mode continue"))
+        rp_node_read_int(reader, map, "parent.updates", &out->parent.updates, 0, 0, limit);
 }
 
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err)
@@ -186,29 +186,29 @@ rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64
 }
 
 /* What other sections depend on comes first, so that an error names the key that does not fit, not a consequence. */
-static const rp_node *read_task(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+static const rp_node *read_task(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    const rp_node *train = rp_recipe_section(reader, top, "train");
+    const rp_node *train = rp_node_section(reader, top, "train");
     int task = 0;
 
     if (train != NULL)
-        rp_recipe_choice(reader, train, "train.task", &task, 0, rp_task_names, 2);
+        rp_node_read_choice(reader, train, "train.task", &task, 0, rp_task_names, 2);
     out->train.regression = task == 1;
     return train;
 }
 
-static void read_version(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     const rp_node *version = rp_node_find(top, "reprise");
 
     if (version == NULL) {
-        rp_recipe_refuse(reader, top, "reprise", "required: the recipe version; write \"reprise: 1\"");
+        rp_node_refuse(reader, top, "reprise", "required: the recipe version; write \"reprise: 1\"");
         return;
     }
     if (!rp_node_int(version, &out->reprise) || out->reprise < 1)
-        rp_recipe_wrong(reader, version, "reprise", "the recipe version 1", NULL);
+        rp_node_wrong(reader, version, "reprise", "the recipe version 1", NULL);
     else if (out->reprise > 1) {
-        rp_recipe_wrong(reader, version, "reprise", "the recipe version 1", "a newer reprise may read it");
+        rp_node_wrong(reader, version, "reprise", "the recipe version 1", "a newer reprise may read it");
         if (reader->json && reader->err != NULL)
             reader->err->status = RP_EUNSUPPORTED;
         if (reader->json)
@@ -216,20 +216,20 @@ static void read_version(rp_recipe_reader *reader, const rp_node *top, rp_recipe
     }
 }
 
-static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record", "parent"};
     const rp_node *train;
     int64_t seed;
 
     if (top->kind != RP_NODE_MAPPING) {
-        rp_recipe_wrong(reader, top, "reprise", "a recipe (\"key: value\" lines, first \"reprise: 1\")", NULL);
+        rp_node_wrong(reader, top, "reprise", "a recipe (\"key: value\" lines, first \"reprise: 1\")", NULL);
         return;
     }
     read_version(reader, top, out);
     rp_recipe_check_keys(reader, top, "", keys, COUNT(keys));
-    rp_recipe_text(reader, top, "name", &out->name, "", RP_RECIPE_TEXT);
-    rp_recipe_int(reader, top, "seed", &seed, 0, 0, ((int64_t)1 << 53) - 1);
+    rp_node_read_text(reader, top, "name", &out->name, "", RP_RECIPE_TEXT);
+    rp_node_read_int(reader, top, "seed", &seed, 0, 0, ((int64_t)1 << 53) - 1);
     out->seed = (uint64_t)seed;
     train = read_task(reader, top, out);
     rp_recipe_read_data(reader, top, out);
@@ -239,7 +239,7 @@ static void read_recipe(rp_recipe_reader *reader, const rp_node *top, rp_recipe 
     read_parent(reader, top, out);
 }
 
-static rp_status resolve(rp_recipe **out, rp_recipe_reader *reader, const rp_node *top)
+static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)
 {
     rp_recipe *recipe = rp_calloc(1, sizeof *recipe);
 
@@ -260,7 +260,7 @@ static rp_status resolve(rp_recipe **out, rp_recipe_reader *reader, const rp_nod
 
 rp_status rp_recipe_from_yaml(rp_recipe **out, const char *text, size_t length, const char *where, rp_error *err)
 {
-    rp_recipe_reader reader = {where, false, RP_OK, err};
+    rp_node_reader reader = {where, false, RP_OK, err};
     rp_node top;
     rp_status status;
 
@@ -274,7 +274,7 @@ rp_status rp_recipe_from_yaml(rp_recipe **out, const char *text, size_t length, 
 
 rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *where, rp_error *err)
 {
-    rp_recipe_reader reader = {where, true, RP_OK, err};
+    rp_node_reader reader = {where, true, RP_OK, err};
     rp_node top;
     rp_status status;
 

@@ -11,18 +11,18 @@
 
 enum { PATH_LIMIT = 4095, MISSING_LIMIT = 64 };
 
-static void read_ref(rp_recipe_reader *reader, const rp_node *node, const char *path, rp_column_ref *out)
+static void read_ref(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out)
 {
     out->index = -1;
     if (reader->status != RP_OK)
         return;
     if (rp_node_int(node, &out->index)) {
         if (out->index < 0 || out->index > 4095)
-            rp_recipe_wrong(reader, node, path, "a column index from 0 to 4095", NULL);
+            rp_node_wrong(reader, node, path, "a column index from 0 to 4095", NULL);
         return;
     }
     if (node->kind != RP_NODE_SCALAR || rp_node_is_null(node) || strlen(node->text) > RP_RECIPE_TEXT) {
-        rp_recipe_wrong(reader, node, path, "a column: its name in the header or its index from 0", NULL);
+        rp_node_wrong(reader, node, path, "a column: its name in the header or its index from 0", NULL);
         return;
     }
     out->name = rp_strdup(node->text);
@@ -40,7 +40,7 @@ static int compare_rules(const void *a, const void *b)
 }
 
 /* YAML: a mapping column -> kind. Resolved: a list of {column, kind}, as JSON keys cannot tell 3 from "3". */
-static void read_rule(rp_recipe_reader *reader, const rp_node *entry, rp_column_rule *out)
+static void read_rule(rp_node_reader *reader, const rp_node *entry, rp_column_rule *out)
 {
     static const char *const keys[] = {"column", "kind"};
     rp_node key = {.kind = RP_NODE_SCALAR, .plain = entry->key_plain, .line = entry->line, .text = entry->key};
@@ -52,19 +52,19 @@ static void read_rule(rp_recipe_reader *reader, const rp_node *entry, rp_column_
     if (reader->json) {
         column = entry->kind == RP_NODE_MAPPING ? rp_node_find(entry, "column") : NULL;
         if (column == NULL) {
-            rp_recipe_refuse(reader, entry, "data.columns", "expected a list of {column, kind}");
+            rp_node_refuse(reader, entry, "data.columns", "expected a list of {column, kind}");
             return;
         }
         rp_recipe_check_keys(reader, entry, "data.columns", keys, COUNT(keys));
-        rp_recipe_choice(reader, entry, "data.columns.kind", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
+        rp_node_read_choice(reader, entry, "data.columns.kind", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
     } else {
-        rp_recipe_choice(reader, &pair, "data.columns", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
+        rp_node_read_choice(reader, &pair, "data.columns", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
     }
     read_ref(reader, column, "data.columns", &out->column);
     out->kind = (rp_column_kind)kind;
 }
 
-static void read_rules(rp_recipe_reader *reader, const rp_node *data, rp_recipe *out)
+static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "columns") : NULL;
     rp_node_kind kind = reader->json ? RP_NODE_LIST : RP_NODE_MAPPING;
@@ -72,8 +72,8 @@ static void read_rules(rp_recipe_reader *reader, const rp_node *data, rp_recipe 
     if (node == NULL || (rp_node_is_null(node) && !reader->json))
         return;
     if (node->kind != kind) {
-        rp_recipe_wrong(reader, node, "data.columns", "a mapping from column to auto, numeric, categorical or ignore",
-                        NULL);
+        rp_node_wrong(reader, node, "data.columns", "a mapping from column to auto, numeric, categorical or ignore",
+                      NULL);
         return;
     }
     out->data.columns = rp_calloc(node->count, sizeof *out->data.columns);
@@ -89,10 +89,10 @@ static void read_rules(rp_recipe_reader *reader, const rp_node *data, rp_recipe 
     qsort(out->data.columns, out->data.n_columns, sizeof *out->data.columns, compare_rules);
     for (size_t i = 1; i < out->data.n_columns; i++)
         if (compare_rules(&out->data.columns[i - 1], &out->data.columns[i]) == 0)
-            rp_recipe_refuse(reader, node, "data.columns", "a column is listed twice; keep one");
+            rp_node_refuse(reader, node, "data.columns", "a column is listed twice; keep one");
 }
 
-static void read_missing(rp_recipe_reader *reader, const rp_node *data, rp_recipe *out)
+static void read_missing(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     static const char *const defaults[] = {"", "NA", "?"};
     const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "missing") : NULL;
@@ -101,7 +101,7 @@ static void read_missing(rp_recipe_reader *reader, const rp_node *data, rp_recip
     if (reader->status != RP_OK)
         return;
     if (node != NULL && (node->kind != RP_NODE_LIST || count > MISSING_LIMIT)) {
-        rp_recipe_wrong(reader, node, "data.missing", "a list of at most 64 cell texts, e.g. [\"\", \"NA\"]", NULL);
+        rp_node_wrong(reader, node, "data.missing", "a list of at most 64 cell texts, e.g. [\"\", \"NA\"]", NULL);
         return;
     }
     out->data.missing = rp_calloc(count, sizeof *out->data.missing);
@@ -110,7 +110,7 @@ static void read_missing(rp_recipe_reader *reader, const rp_node *data, rp_recip
 
         if (item != NULL &&
             (item->kind != RP_NODE_SCALAR || rp_node_is_null(item) || strlen(item->text) > RP_RECIPE_TEXT)) {
-            rp_recipe_wrong(reader, item, "data.missing", "a cell text", "quote it");
+            rp_node_wrong(reader, item, "data.missing", "a cell text", "quote it");
             return;
         }
         out->data.missing[i] = rp_strdup(item != NULL ? item->text : defaults[i]);
@@ -122,7 +122,7 @@ static void read_missing(rp_recipe_reader *reader, const rp_node *data, rp_recip
         reader->status = rp_no_memory(reader->err);
 }
 
-static void read_delimiter(rp_recipe_reader *reader, const rp_node *data, rp_recipe *out)
+static void read_delimiter(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     static const char allowed[] = " !#$%&'()*,/:;<=>@[\\]^`{|}~\t";
     const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "delimiter") : NULL;
@@ -133,67 +133,67 @@ static void read_delimiter(rp_recipe_reader *reader, const rp_node *data, rp_rec
     if (node->kind == RP_NODE_SCALAR && strlen(node->text) == 1 && strchr(allowed, node->text[0]) != NULL)
         out->data.delimiter = node->text[0];
     else
-        rp_recipe_wrong(reader, node, "data.delimiter",
-                        "one printable character that is no letter, digit, quote, dot, sign or underscore, or \"\\t\"",
-                        "quote it");
+        rp_node_wrong(reader, node, "data.delimiter",
+                      "one printable character that is no letter, digit, quote, dot, sign or underscore, or \"\\t\"",
+                      "quote it");
 }
 
-static void read_split(rp_recipe_reader *reader, const rp_node *data, rp_recipe *out)
+static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     bool regression = out->train.regression;
 
-    rp_recipe_bool(reader, data, "data.train_on_all", &out->data.train_on_all, false);
-    if (rp_recipe_applies(reader, data, "data.folds", !out->data.train_on_all, "without train_on_all"))
-        rp_recipe_int(reader, data, "data.folds", &out->data.folds, 5, 2, 1000);
-    if (rp_recipe_applies(reader, data, "data.fold", !out->data.train_on_all, "without train_on_all"))
-        rp_recipe_int(reader, data, "data.fold", &out->data.fold, 0, 0, out->data.folds - 1);
-    if (rp_recipe_applies(reader, data, "data.stratify", !out->data.train_on_all && !regression,
-                          "to a classification with folds"))
-        rp_recipe_bool(reader, data, "data.stratify", &out->data.stratify, true);
+    rp_node_read_bool(reader, data, "data.train_on_all", &out->data.train_on_all, false);
+    if (rp_node_applies(reader, data, "data.folds", !out->data.train_on_all, "without train_on_all"))
+        rp_node_read_int(reader, data, "data.folds", &out->data.folds, 5, 2, 1000);
+    if (rp_node_applies(reader, data, "data.fold", !out->data.train_on_all, "without train_on_all"))
+        rp_node_read_int(reader, data, "data.fold", &out->data.fold, 0, 0, out->data.folds - 1);
+    if (rp_node_applies(reader, data, "data.stratify", !out->data.train_on_all && !regression,
+                        "to a classification with folds"))
+        rp_node_read_bool(reader, data, "data.stratify", &out->data.stratify, true);
 }
 
-static void check_names(rp_recipe_reader *reader, rp_recipe *out)
+static void check_names(rp_node_reader *reader, rp_recipe *out)
 {
     if (out->data.header || reader->status != RP_OK)
         return;
     if (out->data.target.name != NULL)
-        rp_recipe_refuse(reader, NULL, "data.target", "expected an index from 0, as header is false, found a name");
+        rp_node_refuse(reader, NULL, "data.target", "expected an index from 0, as header is false, found a name");
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
-            rp_recipe_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
+            rp_node_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
 }
 
-void rp_recipe_read_data(rp_recipe_reader *reader, const rp_node *top, rp_recipe *out)
+void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
     static const char *const keys[] = {
         "csv",      "header",          "delimiter",           "target",      "positive", "columns",
         "missing",  "missing_numeric", "missing_categorical", "standardize", "folds",    "fold",
         "stratify", "train_on_all"};
-    const rp_node *data = rp_recipe_section(reader, top, "data"), *target;
+    const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
     if (data == NULL)
         return;
     rp_recipe_check_keys(reader, data, "data", keys, COUNT(keys));
-    rp_recipe_text(reader, data, "data.csv", &out->data.csv, NULL, PATH_LIMIT);
+    rp_node_read_text(reader, data, "data.csv", &out->data.csv, NULL, PATH_LIMIT);
     if (out->data.csv == NULL)
-        rp_recipe_refuse(reader, data, "data.csv", "required: the path of the CSV file, relative to the recipe");
-    rp_recipe_bool(reader, data, "data.header", &out->data.header, true);
+        rp_node_refuse(reader, data, "data.csv", "required: the path of the CSV file, relative to the recipe");
+    rp_node_read_bool(reader, data, "data.header", &out->data.header, true);
     read_delimiter(reader, data, out);
     target = rp_node_find(data, "target");
     if (target == NULL)
-        rp_recipe_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
+        rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
     else
         read_ref(reader, target, "data.target", &out->data.target);
-    if (rp_recipe_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
-        rp_recipe_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
+    if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
+        rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);
     read_missing(reader, data, out);
-    rp_recipe_choice(reader, data, "data.missing_numeric", &choice, RP_MISSING_MEAN, rp_missing_rule_names, 2);
+    rp_node_read_choice(reader, data, "data.missing_numeric", &choice, RP_MISSING_MEAN, rp_missing_rule_names, 2);
     out->data.missing_numeric = (rp_missing_rule)choice;
-    rp_recipe_choice(reader, data, "data.missing_categorical", &choice, 1, rp_missing_categorical_names, 2);
+    rp_node_read_choice(reader, data, "data.missing_categorical", &choice, 1, rp_missing_categorical_names, 2);
     out->data.missing_categorical = choice == 0 ? RP_MISSING_ERROR : RP_MISSING_CATEGORY;
-    rp_recipe_bool(reader, data, "data.standardize", &out->data.standardize, true);
+    rp_node_read_bool(reader, data, "data.standardize", &out->data.standardize, true);
     read_split(reader, data, out);
     check_names(reader, out);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "determinism/bits.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 #include "determinism/philox.h"
 

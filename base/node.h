@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tree a recipe is read into, whether it came as YAML (with lines) or as resolved JSON (without): recipe.c walks
- * only this, and so does the reader of policies (audit/trust/policy.c). Bounds: depth 16, 16,384 nodes, 4,096 children,
- * keys distinct, no NUL in text. */
-#ifndef CORE_RECIPE_RECIPE_NODE_H
-#define CORE_RECIPE_RECIPE_NODE_H
+ * The tree that what people write is read into, whether it came as YAML (with lines) or as resolved JSON (without):
+ * recipes and policies are read from it alone (base/node_read.h). Bounds: 1 MiB of text, depth 16, 16,384 nodes, 4,096
+ * children, keys distinct, no NUL in text. */
+#ifndef BASE_NODE_H
+#define BASE_NODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/json.h"
 #include "rp/error.h"
 
-enum { RP_NODE_DEPTH = 16, RP_NODE_COUNT = 16384, RP_NODE_CHILDREN = 4096, RP_RECIPE_BYTES = 1 << 20 };
+enum { RP_NODE_DEPTH = 16, RP_NODE_COUNT = 16384, RP_NODE_CHILDREN = 4096, RP_NODE_BYTES = 1 << 20 };
 
 typedef enum rp_node_kind { RP_NODE_SCALAR, RP_NODE_LIST, RP_NODE_MAPPING } rp_node_kind;
 
@@ -36,5 +37,8 @@ void rp_node_clear(rp_node *node);
 rp_node *rp_node_append(rp_node *parent);
 /* The child with that key, or NULL. */
 const rp_node *rp_node_find(const rp_node *mapping, const char *key);
+
+bool rp_node_is_null(const rp_node *node);
+bool rp_node_int(const rp_node *node, int64_t *out); /* a plain scalar that is an integer */
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * YAML text to the recipe tree, through libyaml's events. What a recipe has no use for and what could make memory
+ * YAML text to the tree, through libyaml's events. What recipes and policies have no use for and what could make memory
  * or meaning run away is refused: anchors, aliases, tags, several documents, duplicate keys, deep nesting. libyaml
  * allocates with malloc, bounded by the 1 MiB of text. */
 #include <string.h>
 #include <yaml.h>
 
 #include "base/memory.h"
+#include "base/node.h"
 #include "base/text.h"
-#include "core/recipe/recipe_node.h"
 
 typedef struct yaml_source {
     yaml_parser_t parser;
@@ -245,8 +245,8 @@ rp_status rp_node_from_yaml(rp_node *out, const char *text, size_t length, const
     }
     source.text = text;
     source.length = length;
-    if (length > RP_RECIPE_BYTES)
-        return rp_fail(err, RP_EARG, "%s: recipe of %zu bytes, expected at most %d", where, length, RP_RECIPE_BYTES);
+    if (length > RP_NODE_BYTES)
+        return rp_fail(err, RP_EARG, "%s: recipe of %zu bytes, expected at most %d", where, length, RP_NODE_BYTES);
     if (!yaml_parser_initialize(&source.parser))
         return rp_no_memory(err);
     yaml_parser_set_encoding(&source.parser, YAML_UTF8_ENCODING);

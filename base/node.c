@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recipe tree: growing, finding, freeing, and filling it from JSON. The YAML side is recipe_yaml.c. */
-#include "core/recipe/recipe_node.h"
+ * The tree: growing, finding, freeing, and filling it from JSON. The YAML side is node_yaml.c. */
+#include "base/node.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 void rp_node_clear(rp_node *node)
 {
@@ -41,6 +42,17 @@ const rp_node *rp_node_find(const rp_node *mapping, const char *key)
         if (strcmp(mapping->child[i].key, key) == 0)
             return &mapping->child[i];
     return NULL;
+}
+
+bool rp_node_is_null(const rp_node *node)
+{
+    return node->kind == RP_NODE_SCALAR && node->plain &&
+           (strcmp(node->text, "") == 0 || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
+}
+
+bool rp_node_int(const rp_node *node, int64_t *out)
+{
+    return node->kind == RP_NODE_SCALAR && node->plain && rp_parse_i64(out, node->text, strlen(node->text));
 }
 
 typedef struct json_source {
