@@ -98,6 +98,36 @@ bool rp_file_exists(const char *path)
     return lstat(path, &info) == 0;
 }
 
+/* The first `folder` bytes of a path, a slash if need be, and name. */
+static char *join(const char *path, size_t folder, const char *name)
+{
+    size_t slash = folder > 0 && path[folder - 1] != '/' ? 1 : 0, length = strlen(name);
+    char *out;
+
+    if (name[0] == '/')
+        folder = slash = 0;
+    out = rp_malloc(folder + slash + length + 1);
+    if (out == NULL)
+        return NULL;
+    memcpy(out, path, folder);
+    if (slash)
+        out[folder] = '/';
+    memcpy(out + folder + slash, name, length + 1);
+    return out;
+}
+
+char *rp_path_in(const char *folder, const char *name)
+{
+    return join(folder, strlen(folder), name);
+}
+
+char *rp_path_beside(const char *file, const char *name)
+{
+    const char *slash = strrchr(file, '/');
+
+    return join(file, slash != NULL ? (size_t)(slash - file) + 1 : 0, name);
+}
+
 static rp_status exists(const char *path, rp_error *err)
 {
     return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);

@@ -31,6 +31,11 @@ void rp_file_sync_folder(const char *path);
 
 bool rp_file_exists(const char *path);
 
+/* name in folder, or itself when it begins with '/'. The caller frees it; NULL when out of memory. */
+char *rp_path_in(const char *folder, const char *name);
+/* The same in the folder where file lies. */
+char *rp_path_beside(const char *file, const char *name);
+
 /* Removes temporaries of writers still open: async-signal-safe, for a handler that is about to end the process. */
 void rp_file_remove_temporaries(void);
 

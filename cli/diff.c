@@ -2,6 +2,7 @@
  * reprise diff: where two archives part. That they do is a result, not an error: exit 3, the text on stdout. */
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/signing/key_files.h"
 #include "cli/progress.h"
 
 #include <string.h>
@@ -52,10 +53,10 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
     bool same = false;
     char *text = NULL;
     rp_diff_work work = {0};
-    rp_status status = rp_archive_open(&archive[0], path[0], err);
+    rp_status status = rp_archive_open_confirmed(&archive[0], path[0], err);
 
     if (status == RP_OK)
-        status = rp_archive_open(&archive[1], path[1], err);
+        status = rp_archive_open_confirmed(&archive[1], path[1], err);
     if (status == RP_OK)
         status = disclose(archive, folders, err);
     if (status == RP_OK)

@@ -240,7 +240,7 @@ rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_erro
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_archive_open(&archive, r.archive, err);
+    status = rp_archive_open_confirmed(&archive, r.archive, err);
     if (status == RP_OK && r.member)
         status = take_out(session, &r, archive, err);
     else if (status == RP_OK)

@@ -2,6 +2,7 @@
  * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
+#include "cli/second_reader.h"
 #include "cli/signing/trust.h"
 
 typedef struct request {
@@ -152,6 +153,8 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
                                   .tell_unmet = true};
     if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count, &options, &result, &archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(&archive, r.archive, err);
     if (status == RP_OK)
         status = rp_parent_check(archive, r.parent, err);
     if (status == RP_OK && session->json)

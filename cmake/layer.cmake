@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# rp_layer(NAME BELOW <layer> HEADERS <public headers> LIBS <imported targets> SOURCES <files>)
-# makes object library rp_NAME. A layer's include path is a generated directory holding a link to its own
+# rp_layer(NAME BELOW <layer> FOLDER <its name in includes, NAME by default> HEADERS <public headers> LIBS <imported
+# targets> SOURCES <files>) makes object library rp_NAME. A layer's include path is a generated directory holding a link to its own
 # folder and to its own public headers, followed by those of the layers below: including upwards fails to compile.
 function(rp_layer NAME)
-  cmake_parse_arguments(L "" "BELOW" "HEADERS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(L "" "BELOW;FOLDER" "HEADERS;LIBS;SOURCES" ${ARGN})
   set(view ${CMAKE_BINARY_DIR}/view/${NAME})
   file(MAKE_DIRECTORY ${view}/rp)
-  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${view}/${NAME} SYMBOLIC)
+  if(NOT L_FOLDER)
+    set(L_FOLDER ${NAME})
+  endif()
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${view}/${L_FOLDER} SYMBOLIC)
   foreach(header ${L_HEADERS})
     file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/rp/${header} ${view}/rp/${header} SYMBOLIC)
     set_property(GLOBAL APPEND PROPERTY RP_PUBLIC_HEADERS ${CMAKE_SOURCE_DIR}/include/rp/${header})

@@ -3,6 +3,7 @@
 #ifndef DETERMINISM_BITS_H
 #define DETERMINISM_BITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -76,5 +77,8 @@ uint64_t rp_ulps(const void *a, const void *b, rp_dtype dtype);
 size_t rp_first_difference(const void *a, const void *b, rp_dtype dtype, size_t count);
 /* An element as text: "0x3f800000 (1)" with the value in shortest decimal. size >= 64. */
 void rp_describe_element(char *out, size_t size, const void *element, rp_dtype dtype);
+/* True when bytes of host form are the stored form already: little-endian, canonical NaNs, bools 0 or 1. NaNs of any
+ * kind are taken for others. */
+bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype);
 
 #endif

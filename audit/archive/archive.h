@@ -44,10 +44,9 @@ rp_status rp_archive_writer_finish(rp_archive_writer *writer, rp_run_kind kind, 
 /* The archive id; NULL before finish. */
 const char *rp_archive_writer_id(const rp_archive_writer *writer);
 
-/* After finish: adds signatures/NAME.dsse.json, a signed in-toto statement about this archive. member: e.g.
- * RP_RUN_STATEMENT, which by an ECDSA key brings RP_OMS_BUNDLE with it. predicate is borrowed. */
-rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
-                                 const char *predicate_type, const rp_json *predicate, rp_error *err);
+/* After finish: adds a member of signatures/, whose name is the caller's to check. */
+rp_status rp_archive_writer_attach(rp_archive_writer *writer, const char *member, const void *bytes, size_t size,
+                                   rp_error *err);
 
 /* After finish: the archive's bytes, to a file being written (the caller commits it) or appended to a buffer. The same
  * members give the same bytes. */

@@ -12,6 +12,7 @@
 #include "audit/archive/archive_private.h"
 #include "audit/sign/certificate.h"
 #include "audit/archive/ustar.h"
+#include "audit/log/log_note.h"
 #include "rp/trust.h"
 
 enum { WINDOW = 65536 };
@@ -222,4 +223,10 @@ rp_status rp_archive_add_certificates(const char *archive, const char *path, boo
     rp_certificate_clear(&certificate);
     rp_buffer_free(&text);
     return status;
+}
+
+rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index, bool *added,
+                     rp_error *err)
+{
+    return rp_log_add_id(folder, rp_archive_id(archive), key, index, added, err);
 }

@@ -58,12 +58,12 @@ static void note(failure *failed, size_t index, rp_status status, const rp_error
 static rp_status fill(const rp_archive *archive, const rp_member *member, slot *s, rp_error *err)
 {
     uint64_t left = member->size - s->read;
-    size_t part = left < WINDOW || archive->fd < 0 ? (size_t)left : WINDOW;
+    size_t part = left < WINDOW || archive->reader.memory != NULL ? (size_t)left : WINDOW;
     rp_status status = RP_OK;
 
     s->at = s->window;
-    if (archive->fd < 0)
-        s->at = archive->bytes + member->offset + s->read;
+    if (archive->reader.memory != NULL)
+        s->at = (const unsigned char *)archive->reader.memory + member->offset + s->read;
     else
         status = rp_archive_source_read(archive, member->offset + s->read, s->window, part, err);
     s->read += part;
@@ -207,8 +207,8 @@ rp_status rp_archive_hash(rp_archive *archive, size_t first, size_t end, rp_erro
         j->count = count;
         j->parts = threads;
         atomic_init(&j->next, 2 * (size_t)threads);
-        j->windows = archive->fd < 0 ? NULL : rp_reallocarray(NULL, threads, (size_t)2 * WINDOW);
-        status = archive->fd < 0 || j->windows ? hash_all(j, threads, err) : rp_no_memory(err);
+        j->windows = archive->reader.memory != NULL ? NULL : rp_reallocarray(NULL, threads, (size_t)2 * WINDOW);
+        status = archive->reader.memory != NULL || j->windows ? hash_all(j, threads, err) : rp_no_memory(err);
         rp_free(j->windows);
     }
     rp_free(order);

@@ -4,6 +4,7 @@
 #define AUDIT_ARCHIVE_ARCHIVE_PRIVATE_H
 
 #include "audit/archive/withheld.h"
+#include "rp/verify.h"
 
 #define RP_ARCHIVE_END "end of archive" /* its name in errors */
 
@@ -18,9 +19,8 @@ typedef struct rp_disclosed {
 } rp_disclosed;
 
 struct rp_archive {
-    int fd;                     /* or -1: bytes */
-    const unsigned char *bytes; /* borrowed */
-    uint64_t size;
+    rp_reader reader;
+    uint64_t size; /* of the reader */
     char *where;
     rp_member *member; /* in archive order */
     size_t members, capacity;
@@ -32,14 +32,14 @@ struct rp_archive {
 };
 
 /* The first half of opening: one pass that checks the structure, then the hashes of all bodies; the manifest is not
- * parsed. Apart from the second, so that verify can look at signatures in between. path NULL: bytes. */
-rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
-                          rp_error *err);
+ * parsed. Apart from the second, so that verify can look at signatures in between. Takes reader, whatever the result.
+ */
+rp_status rp_archive_scan(rp_archive **out, rp_reader *reader, const char *where, rp_error *err);
 void rp_disclosed_free(rp_disclosed *disclosed);
 /* RP_OK unless the manifest says that name was left out: RP_EARG then, and what to give. */
 rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_error *err);
 
-/* Reads from the open file or memory, or what was disclosed; offset + size is within a member. */
+/* Reads from the reader, or what was disclosed; offset + size is within a member. */
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err);
 
 /* SHA-256 of the bodies of members first to end - 1. */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The strict reader's first half, in fixed memory: one pass that re-derives every header and checks every byte of
  * padding and of the end, then the hashes of all bodies (archive_hash.c). Nothing is parsed but names and sizes. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "audit/archive/archive_private.h"
 #include "audit/sign/certificate.h"
@@ -15,43 +11,6 @@
 #include "base/text.h"
 
 enum { END = 2 * RP_BLOCK };
-
-rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
-{
-    if (offset >= archive->size && size > 0) {
-        memcpy(out, archive->disclosed.bytes.data + (offset - archive->size), size);
-        return RP_OK;
-    }
-    if (archive->fd < 0) {
-        if (size > 0)
-            memcpy(out, archive->bytes + offset, size);
-        return RP_OK;
-    }
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(archive->fd, (char *)out + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return rp_fail(err, RP_EIO, "cannot read at byte %llu: %s", (unsigned long long)(offset + done),
-                           n < 0 ? strerror(errno) : "the file became shorter");
-        done += (size_t)n;
-    }
-    return RP_OK;
-}
-
-static rp_status open_file(rp_archive *archive, const char *path, rp_error *err)
-{
-    struct stat info;
-
-    /* O_NONBLOCK: opening a FIFO must not hang before it can be refused. */
-    archive->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (archive->fd < 0 || fstat(archive->fd, &info) != 0)
-        return rp_fail(err, RP_EIO, "cannot open: %s", strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return rp_fail(err, RP_EIO, "is not a regular file, expected an archive");
-    archive->size = (uint64_t)info.st_size;
-    return RP_OK;
-}
 
 static bool all_zero(const unsigned char *bytes, size_t size)
 {
@@ -301,25 +260,20 @@ static rp_status scan(rp_archive *archive, rp_error *err)
     return status;
 }
 
-rp_status rp_archive_scan(rp_archive **out, const char *path, const void *bytes, size_t size, const char *where,
-                          rp_error *err)
+rp_status rp_archive_scan(rp_archive **out, rp_reader *reader, const char *where, rp_error *err)
 {
     rp_archive *archive = rp_calloc(1, sizeof *archive);
-    rp_status status = RP_OK;
+    rp_status status;
 
     *out = NULL;
-    if (archive == NULL)
+    if (archive == NULL) {
+        rp_reader_close(reader);
         return rp_no_memory(err);
-    archive->fd = -1;
-    archive->bytes = bytes;
-    archive->size = size;
+    }
+    archive->reader = *reader;
+    archive->size = reader->size;
     archive->where = rp_strdup(where);
-    if (archive->where == NULL)
-        status = rp_no_memory(err);
-    else if (path != NULL)
-        status = open_file(archive, path, err);
-    if (status == RP_OK)
-        status = scan(archive, err);
+    status = archive->where != NULL ? scan(archive, err) : rp_no_memory(err);
     if (status != RP_OK) {
         rp_archive_close(archive);
         return rp_fail_at(err, status, "%s", where);

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "audit/archive/withheld.h"
-#include "audit/statements/oms.h"
 #include "audit/archive/spool.h"
 #include "audit/archive/ustar.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "rp/trust.h"
 
 enum { COPY = 65536 };
 
@@ -300,49 +298,12 @@ const char *rp_archive_writer_id(const rp_archive_writer *writer)
     return writer->finished ? writer->id : NULL;
 }
 
-/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of
- * others, a rejection for instance, must not look like a signature on the model. */
-static rp_status add_bundle(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+rp_status rp_archive_writer_attach(rp_archive_writer *writer, const char *member, const void *bytes, size_t size,
+                                   rp_error *err)
 {
-    rp_buffer text = {0};
-    rp_status status = rp_oms_write(&text, key, writer->id, writer->member, writer->members, err);
-
-    if (status == RP_OK)
-        status = add_member(writer, RP_OMS_BUNDLE, text.data, text.size, err);
-    rp_buffer_free(&text);
-    return status;
-}
-
-static rp_status add_certificates(rp_archive_writer *writer, const rp_key *key, rp_error *err)
-{
-    const rp_buffer *text = rp_key_certificates(key);
-    char name[RP_MEMBER_NAME];
-
-    if (text == NULL)
-        return RP_OK;
-    rp_certificate_member(name, rp_key_id(key));
-    return rp_archive_writer_find(writer, name) == NULL ? add_member(writer, name, text->data, text->size, err) : RP_OK;
-}
-
-rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
-                                 const char *predicate_type, const rp_json *predicate, rp_error *err)
-{
-    rp_buffer text = {0};
-    rp_status status;
-
     if (!writer->finished)
         return rp_fail(err, RP_EARG, "%.100s: the manifest must be finished before it is signed", member);
-    if (!rp_statement_name_valid(member))
-        return rp_fail(err, RP_EARG, "%.100s: a statement is called signatures/NAME.dsse.json", member);
-    status = rp_statement_write(&text, key, writer->id, predicate_type, predicate, err);
-    if (status == RP_OK)
-        status = add_member(writer, member, text.data, text.size, err);
-    rp_buffer_free(&text);
-    if (status == RP_OK)
-        status = add_certificates(writer, key, err);
-    if (status == RP_OK && strcmp(member, RP_RUN_STATEMENT) == 0 && rp_key_is_ecdsa(key))
-        status = add_bundle(writer, key, err);
-    return status;
+    return add_member(writer, member, bytes, size, err);
 }
 
 /* Where the archive's bytes go. */

@@ -19,6 +19,10 @@ rp_status rp_salted_feeds(rp_digest *digest, const rp_salt *salt, rp_error *err)
 
 /* The salt of a folder, made (with the folder, for the owner alone) when there is none. Errors: RP_EIO, RP_EDATA. */
 rp_status rp_salt_open(rp_salt *out, const char *folder, rp_error *err);
+/* One that is there. */
+rp_status rp_salt_read(rp_salt *out, const char *folder, rp_error *err);
+/* Makes the folder, for the owner alone, unless it is there. */
+rp_status rp_withheld_folder(const char *path, rp_error *err);
 
 /* All members that hold inputs, those added already too, go to the manifest's `withheld`, not into the archive. */
 rp_status rp_archive_writer_withhold(rp_archive_writer *writer, const rp_salt *salt, rp_error *err);

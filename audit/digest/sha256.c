@@ -98,57 +98,6 @@ rp_status rp_sha256_stream_finish(rp_sha256_stream *stream, rp_digest *out, rp_e
 
 /* ---- messages in memory ---- */
 
-static bool little_endian(void)
-{
-    const uint16_t one = 1;
-    unsigned char first;
-
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
-/* Infinity's bits less an element's, signs apart, go below zero for NaNs only: sums of bits, which every vector unit
- * has. */
-#define ANY_NAN(name, T, infinity) \
-    static bool any_nan_##name(const unsigned char *bytes, size_t size) \
-    { \
-        T below = 0; \
-\
-        for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) { \
-            T u; \
-\
-            memcpy(&u, bytes + i, sizeof u); \
-            below |= (T)((infinity) - (u & (T)((T)-1 >> 1))); \
-        } \
-        return below >> (8 * sizeof(T) - 1) != 0; \
-    }
-
-ANY_NAN(f32, uint32_t, 0x7f800000u)
-ANY_NAN(f64, uint64_t, 0x7ff0000000000000u)
-ANY_NAN(bf16, uint16_t, 0x7f80u)
-
-bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype)
-{
-    unsigned char bits = 0;
-
-    if (!little_endian())
-        return false;
-    switch (dtype) {
-    case RP_F32:
-        return !any_nan_f32(bytes, size);
-    case RP_F64:
-        return !any_nan_f64(bytes, size);
-    case RP_BF16:
-        return !any_nan_bf16(bytes, size);
-    case RP_BOOL:
-        for (size_t i = 0; i < size; i++)
-            bits |= bytes[i];
-        return bits <= 1;
-    default:
-        return true;
-    }
-}
-
 static void update_host(rp_sha256_stream *stream, const unsigned char *bytes, size_t size, rp_dtype dtype)
 {
     unsigned char stored[BLOCK];

@@ -48,10 +48,6 @@ rp_status rp_sha256_lane_finish(rp_sha256_lane *lane, const unsigned char *at, s
                                 rp_error *err);
 void rp_sha256_lane_drop(rp_sha256_lane *lane);
 
-/* True when bytes of host form are the stored form already: little-endian, canonical NaNs, bools 0 or 1. NaNs of any
- * kind are taken for others. */
-bool rp_stored_already(const unsigned char *bytes, size_t size, rp_dtype dtype);
-
 /* Both ways, for tests. native: rp_sha256_native() must be true; odd[i] is set where host bytes are not the stored form
  * and the digest is therefore not made. */
 bool rp_sha256_native(void);

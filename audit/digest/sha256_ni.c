@@ -4,6 +4,8 @@
  * (2013). */
 #include "audit/digest/sha256.h"
 
+#include "determinism/bits.h"
+
 #include <stdint.h>
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/archive/archive.h"
 #include "audit/log/log_note.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 enum { LINE = 2 * RP_DIGEST_SIZE + 1, LINES = 256 };
@@ -26,16 +26,10 @@ struct rp_run_log {
     uint64_t unfinished;
 };
 
-static rp_status join(char **out, const char *folder, const char *name, rp_error *err)
+static rp_status set_path(char **out, const char *folder, const char *name, rp_error *err)
 {
-    rp_buffer path = {0};
-
-    rp_buffer_printf(&path, "%s/%s", folder, name);
-    rp_buffer_u8(&path, 0);
-    if (path.failed)
-        rp_buffer_free(&path);
-    *out = (char *)path.data;
-    return *out ? RP_OK : rp_no_memory(err);
+    *out = rp_path_in(folder, name);
+    return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
 void rp_log_close(rp_run_log *log)
@@ -194,9 +188,9 @@ static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *co
     if (log == NULL)
         return rp_no_memory(err);
     log->fd = -1;
-    status = join(&log->entries_path, folder, "entries", err);
+    status = set_path(&log->entries_path, folder, "entries", err);
     if (status == RP_OK)
-        status = join(&log->checkpoint_path, folder, "checkpoint", err);
+        status = set_path(&log->checkpoint_path, folder, "checkpoint", err);
     if (status == RP_OK)
         status = load(log, trusted, n_trusted, adding, err);
     if (status != RP_OK) {
@@ -270,10 +264,10 @@ static rp_status init_files(const char *folder, const rp_log_head *head, const r
 {
     char *entries = NULL, *checkpoint = NULL;
     bool made = false;
-    rp_status status = join(&entries, folder, "entries", err);
+    rp_status status = set_path(&entries, folder, "entries", err);
 
     if (status == RP_OK)
-        status = join(&checkpoint, folder, "checkpoint", err);
+        status = set_path(&checkpoint, folder, "checkpoint", err);
     if (status == RP_OK && rp_file_exists(checkpoint))
         status = rp_fail(err, RP_EEXIST, "%s: is a log already", folder);
     if (status == RP_OK) {
@@ -365,8 +359,8 @@ static rp_status add(rp_run_log *log, const char *archive_id, const rp_key *key,
     return status;
 }
 
-rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index, bool *added,
-                     rp_error *err)
+rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key *key, uint64_t *index, bool *added,
+                        rp_error *err)
 {
     rp_run_log *log;
     uint64_t at = 0;
@@ -378,10 +372,10 @@ rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key
     status = open_log(&log, folder, &key, 1, true, err);
     if (status != RP_OK)
         return status;
-    there = rp_log_find(log, rp_archive_id(archive), &at);
+    there = rp_log_find(log, archive_id, &at);
     if (!there) {
         at = log->count;
-        status = add(log, rp_archive_id(archive), key, err);
+        status = add(log, archive_id, key, err);
     }
     if (status == RP_OK && index != NULL)
         *index = at;

@@ -54,4 +54,8 @@ rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t s
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err);
 
+/* rp_log_add of an archive that is known by its id alone. */
+rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key *key, uint64_t *index, bool *added,
+                        rp_error *err);
+
 #endif

@@ -6,6 +6,7 @@
 #include "audit/record/job_options.h"
 #include "audit/record/run_archive.h"
 #include "audit/sign/dsse.h"
+#include "audit/statements/statement.h"
 #include "audit/record/lineage.h"
 #include "audit/record/provenance.h"
 #include "audit/record/recorder.h"
@@ -94,20 +95,6 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
-/* data.csv is relative to the recipe's folder. */
-static char *beside(const char *recipe_path, const char *csv)
-{
-    const char *slash = strrchr(recipe_path, '/');
-    size_t folder = slash && csv[0] != '/' ? (size_t)(slash - recipe_path) + 1 : 0, length = strlen(csv);
-    char *path = rp_malloc(folder + length + 1);
-
-    if (path) {
-        memcpy(path, recipe_path, folder);
-        memcpy(path + folder, csv, length + 1);
-    }
-    return path;
-}
-
 static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path,
                              rp_error *err)
 {
@@ -119,7 +106,7 @@ static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buf
     rp_buffer_free(&yaml);
     if (status != RP_OK)
         return status;
-    *csv_path = beside(recipe_path, (*recipe)->data.csv);
+    *csv_path = rp_path_beside(recipe_path, (*recipe)->data.csv) /* relative to the recipe's folder */;
     if (!*csv_path)
         return rp_no_memory(err);
     return rp_file_read(*csv_path, csv_limit, csv, err);
@@ -288,7 +275,7 @@ static rp_status save_run(work *w, const char *path, const rp_key *key, bool for
 static rp_status start_from_parent(work *w, const char *recipe_path, const rp_run_options *options, rp_error *err)
 {
     const char *archive = rp_driver_recipe(w->driver)->parent.archive;
-    char *path = archive ? beside(recipe_path, archive) : NULL;
+    char *path = archive ? rp_path_beside(recipe_path, archive) : NULL;
     rp_status status;
 
     if (!archive)

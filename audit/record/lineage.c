@@ -304,9 +304,3 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
     rp_recipe_free(recipe);
     return status;
 }
-
-const char *rp_parent_id(const rp_archive *archive)
-{
-    return rp_json_string_value(
-        rp_json_object_get(rp_json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
-}

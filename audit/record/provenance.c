@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "audit/archive/member.h"
+#include "audit/statements/statement.h"
 #include "determinism/decimal.h"
 #include "determinism/fpenv.h"
 #include "determinism/pins.h"
@@ -215,5 +216,21 @@ rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
         rp_buffer_free(&text);
     else
         *json = (char *)text.data;
+    return status;
+}
+
+rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
+                            const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    rp_json *host, *predicate = NULL;
+    bool healthy;
+    rp_status status = rp_host_describe(&host, outcome->begun.level, &healthy, err);
+
+    if (status == RP_OK)
+        status = rp_verdict_write(&predicate, outcome, host, healthy, err);
+    if (status == RP_OK)
+        status = rp_statement_add(path, RP_STATEMENT_VERDICT, archive_id, key, predicate, member, err);
+    rp_json_free(predicate);
+    rp_json_free(host);
     return status;
 }

@@ -10,11 +10,6 @@
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
 
-bool rp_report_fatal(rp_status status)
-{
-    return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH || status == RP_EFPENV;
-}
-
 /* Keeps what does not end the report as a problem to be shown. */
 static rp_status settle(rp_status status, rp_error *problem, rp_error *err)
 {

@@ -9,6 +9,11 @@
 enum { TEXT_MAX = 200, LONG_MAX_TEXT = 2000 };
 static const char replacement[] = "\xEF\xBF\xBD";
 
+bool rp_report_fatal(rp_status status)
+{
+    return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH || status == RP_EFPENV;
+}
+
 /* The code point at text, its length in *length; U+FFFD and 1 for what is not UTF-8 (RFC 3629). */
 static uint32_t decode(const unsigned char *text, size_t *length)
 {

@@ -44,8 +44,8 @@ static size_t add_certificates(rp_added *out, const rp_key *key)
     return 1;
 }
 
-static rp_status add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
-                     const rp_json *predicate, char member[RP_MEMBER_NAME], rp_error *err)
+rp_status rp_statement_add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
+                           const rp_json *predicate, char member[RP_MEMBER_NAME], rp_error *err)
 {
     rp_buffer text = {0};
     rp_added added[2] = {{.bytes = NULL}, {.bytes = NULL}};
@@ -60,18 +60,6 @@ static rp_status add(const char *path, rp_statement_kind kind, const char *archi
     return status;
 }
 
-rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
-                            const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
-{
-    rp_json *predicate;
-    rp_status status = rp_verdict_write(&predicate, outcome, err);
-
-    if (status == RP_OK)
-        status = add(path, RP_STATEMENT_VERDICT, archive_id, key, predicate, member, err);
-    rp_json_free(predicate);
-    return status;
-}
-
 rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval, const rp_key *key,
                              char member[RP_MEMBER_NAME], rp_error *err)
 {
@@ -79,7 +67,7 @@ rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_
     rp_status status = rp_approval_write(&predicate, approval, time(NULL), err);
 
     if (status == RP_OK)
-        status = add(path, RP_STATEMENT_APPROVAL, archive_id, key, predicate, member, err);
+        status = rp_statement_add(path, RP_STATEMENT_APPROVAL, archive_id, key, predicate, member, err);
     rp_json_free(predicate);
     return status;
 }
@@ -129,5 +117,55 @@ rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_
     rp_json_free(predicate);
     rp_buffer_free(&text);
     rp_buffer_free(&bundle);
+    return status;
+}
+
+/* ---- an archive that is being written ---- */
+
+/* With the run's statement comes the bundle for public verifiers, where they know the kind of key. Statements of
+ * others, a rejection for instance, must not look like a signature on the model. */
+static rp_status attach_bundle(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_oms_write(&text, key, rp_archive_writer_id(writer), rp_archive_writer_member(writer, 0),
+                                    rp_archive_writer_member_count(writer), err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_attach(writer, RP_OMS_BUNDLE, text.data, text.size, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
+static rp_status attach_certificates(rp_archive_writer *writer, const rp_key *key, rp_error *err)
+{
+    const rp_buffer *text = rp_key_certificates(key);
+    char name[RP_MEMBER_NAME];
+
+    if (text == NULL)
+        return RP_OK;
+    rp_certificate_member(name, rp_key_id(key));
+    return rp_archive_writer_find(writer, name) == NULL
+               ? rp_archive_writer_attach(writer, name, text->data, text->size, err)
+               : RP_OK;
+}
+
+rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
+                                 const char *predicate_type, const rp_json *predicate, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (rp_archive_writer_id(writer) == NULL)
+        return rp_fail(err, RP_EARG, "%.100s: the manifest must be finished before it is signed", member);
+    if (!rp_statement_name_valid(member))
+        return rp_fail(err, RP_EARG, "%.100s: a statement is called signatures/NAME.dsse.json", member);
+    status = rp_statement_write(&text, key, rp_archive_writer_id(writer), predicate_type, predicate, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_attach(writer, member, text.data, text.size, err);
+    rp_buffer_free(&text);
+    if (status == RP_OK)
+        status = attach_certificates(writer, key, err);
+    if (status == RP_OK && strcmp(member, RP_RUN_STATEMENT) == 0 && rp_key_is_ecdsa(key))
+        status = attach_bundle(writer, key, err);
     return status;
 }

@@ -2,12 +2,9 @@
  * What members of signatures/ claim to be, for those who look into an archive without trusting anyone. */
 #include <string.h>
 
-#include "audit/archive/archive.h"
-#include "audit/sign/certificate.h"
-#include "audit/log/log_note.h"
+#include "audit/archive/archive_private.h"
 #include "audit/statements/oms.h"
 #include "audit/statements/statement.h"
-#include "audit/trust/timestamp.h"
 
 static const char *const kinds[] = {
     [RP_STATEMENT_PROVENANCE] = "provenance", [RP_STATEMENT_ENDORSEMENT] = "endorsement",
@@ -32,7 +29,7 @@ static rp_status read_statement(rp_claim *out, const rp_archive *archive, const 
     rp_json *payload = NULL;
     rp_buffer text = {0};
     const char *type;
-    rp_status status = rp_archive_read_member(archive, member->name, RP_STATEMENT_LIMIT, &text, err);
+    rp_status status = rp_archive_member_body(archive, member, &text, err);
 
     if (status == RP_OK)
         status = rp_statement_claims(&payload, out->key_id, text.data, text.size, member->name, err);
@@ -40,6 +37,8 @@ static rp_status read_statement(rp_claim *out, const rp_archive *archive, const 
     out->kind = status == RP_OK && type != NULL ? kinds[rp_statement_kind_of(type)] : "unreadable";
     rp_json_free(payload);
     rp_buffer_free(&text);
+    if (status != RP_OK)
+        (void)rp_fail_at(err, status, "%s", archive->where);
     return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH ? status : RP_OK;
 }
 

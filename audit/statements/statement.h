@@ -5,6 +5,7 @@
 #ifndef AUDIT_STATEMENTS_STATEMENT_H
 #define AUDIT_STATEMENTS_STATEMENT_H
 
+#include "audit/archive/archive.h"
 #include "audit/sign/dsse.h"
 #include "audit/sign/signed_json.h"
 #include "rp/statement.h"
@@ -28,8 +29,18 @@ rp_status rp_statement_classify(rp_verified_statement *out, const rp_statement *
                                 rp_error *err);
 void rp_verified_statement_clear(rp_verified_statement *statement);
 
-/* Predicates. The JSON is a new reference. */
-rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, rp_error *err);
+/* Signs a predicate about the archive at path and adds it, with the key's certificates. archive_id: what the archive
+ * must be. member may be NULL. Errors: those of rp_archive_add_statement; RP_EHASH: another archive. */
+rp_status rp_statement_add(const char *path, rp_statement_kind kind, const char *archive_id, const rp_key *key,
+                           const rp_json *predicate, char member[RP_MEMBER_NAME], rp_error *err);
+/* A finished writer: adds signatures/NAME.dsse.json, a signed in-toto statement about its archive. member: e.g.
+ * RP_RUN_STATEMENT, which by an ECDSA key brings RP_OMS_BUNDLE with it. predicate is borrowed. */
+rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, const rp_key *key,
+                                 const char *predicate_type, const rp_json *predicate, rp_error *err);
+
+/* Predicates. The JSON is a new reference. host: as rp_host_describe tells it, healthy too. */
+rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, const rp_json *host, bool healthy,
+                           rp_error *err);
 rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);
 rp_status rp_approval_read(rp_approval *out, const rp_json *predicate, const char *where, rp_error *err);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/record/provenance.h"
 #include "audit/statements/statement.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -92,19 +91,16 @@ static rp_json *write_result(const rp_replay_outcome *outcome)
                         (int64_t)outcome->members, "verdict", "differs");
 }
 
-rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, rp_error *err)
+rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, const rp_json *host, bool healthy,
+                           rp_error *err)
 {
     const rp_replay_begun *begun = &outcome->begun;
-    rp_json *host;
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
-    bool healthy;
     rp_json *conformance;
     rp_verdict check;
-    rp_status status = rp_host_describe(&host, begun->level, &healthy, err);
+    rp_status status;
 
     *out = NULL;
-    if (status != RP_OK)
-        return status;
     conformance = host_text(rp_json_object_get(host, "levels"), begun->level);
     rp_time_write(started, outcome->started);
     rp_time_write(finished, outcome->finished);
@@ -114,7 +110,6 @@ rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, rp_e
         finished, "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
         "started", started, "tool", "contract", (int)rp_json_integer_value(rp_json_object_get(host, "contract")),
         "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version", RP_VERSION);
-    rp_json_free(host);
     if (*out == NULL)
         return rp_no_memory(err);
     /* What a reader would refuse must not be signed. */

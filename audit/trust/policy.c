@@ -13,27 +13,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const char *path, const char *const *keys,
-                          size_t count)
-{
-    for (size_t i = 0; i < mapping->count && in->r.status == RP_OK; i++) {
-        const rp_node *child = &mapping->child[i];
-        const char *nearest;
-        char quoted[64], full[RP_POLICY_PATH + 80];
-        size_t k = 0;
-
-        while (k < count && strcmp(keys[k], child->key) != 0)
-            k++;
-        if (k < count)
-            continue;
-        (void)snprintf(full, sizeof full, "%s%s%s", path, *path ? "." : "",
-                       rp_printable(quoted, sizeof quoted, child->key, strlen(child->key)));
-        nearest = rp_nearest(child->key, keys, count);
-        rp_node_refuse(&in->r, child, full, "unknown key%s%s%s", nearest ? "; did you mean \"" : "; see docs/policy.md",
-                       nearest ? nearest : "", nearest ? "\"?" : "");
-    }
-}
-
 static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 {
     policy->log_key = rp_calloc(policy->keys, sizeof(rp_key *));
@@ -133,6 +112,28 @@ void rp_policy_free(rp_policy *policy)
     rp_free(policy->log_key);
     rp_free(policy->name);
     rp_free(policy);
+}
+
+bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
+{
+    switch (clause->kind) {
+    case RP_CLAUSE_BUILDER:
+        return kind == RP_STATEMENT_PROVENANCE || (clause->endorsement && kind == RP_STATEMENT_ENDORSEMENT);
+    case RP_CLAUSE_REPLAY:
+        return kind == RP_STATEMENT_VERDICT;
+    case RP_CLAUSE_APPROVALS:
+        return kind == RP_STATEMENT_APPROVAL;
+    default:
+        return false;
+    }
+}
+
+bool rp_policy_certifies(const rp_policy *policy)
+{
+    for (size_t i = 0; i < policy->clauses; i++)
+        if (policy->group[policy->clause[i].group].kind == RP_GROUP_CERTIFIED)
+            return true;
+    return false;
 }
 
 const char *rp_policy_name(const rp_policy *policy)

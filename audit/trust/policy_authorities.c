@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "audit/sign/signed_json.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "rp/trust.h"
 
@@ -35,7 +36,7 @@ static void add_pem(rp_policy_reader *in, const rp_node *node, const char *path,
         rp_node_wrong(&in->r, node, path, "PEM text", "a text without a folder has no files");
         return;
     } else {
-        file = rp_policy_beside(in->folder, node->text);
+        file = rp_path_in(in->folder, node->text);
         in->r.status = file ? rp_trust_store_add(store, kind, file, in->r.err) : rp_no_memory(in->r.err);
     }
     if (in->r.status == RP_EARG || in->r.status == RP_EIO)

@@ -8,20 +8,9 @@
 #include "audit/digest/digest.h"
 #include "audit/sign/signed_json.h"
 #include "audit/sign/key.h"
-#include "base/buffer.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "rp/trust.h"
-
-char *rp_policy_beside(const char *folder, const char *path)
-{
-    rp_buffer out = {0};
-
-    rp_buffer_printf(&out, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
-    rp_buffer_u8(&out, 0);
-    if (out.failed)
-        rp_buffer_free(&out);
-    return (char *)out.data;
-}
 
 /* The key is kept once, whatever the number of groups it is in. Takes it. */
 static rp_status keep_key(rp_policy *policy, rp_key *key, rp_error *err)
@@ -62,7 +51,7 @@ static void read_key(rp_policy_reader *in, const rp_node *node, const char *path
         rp_node_wrong(&in->r, node, path, "a key id of 64 hex digits", "a text without a folder has no files");
         return;
     }
-    file = rp_policy_beside(in->folder, node->text);
+    file = rp_path_in(in->folder, node->text);
     in->r.status = file ? rp_key_load_public(&key, file, in->r.err) : rp_no_memory(in->r.err);
     if (in->r.status == RP_EARG || in->r.status == RP_EIO)
         (void)rp_fail_at(in->r.err, in->r.status, "%s:%zu: key %s", in->r.where, node->line, path);

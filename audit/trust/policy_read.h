@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A policy while it is read: what its files share (policy.c, policy_groups.c, policy_clauses.c). */
+ * A policy while it is read: what its files share (policy.c, policy_groups.c,
+ * policy_authorities.c, policy_clauses.c). */
 #ifndef AUDIT_TRUST_POLICY_READ_H
 #define AUDIT_TRUST_POLICY_READ_H
 
@@ -21,8 +22,6 @@ void rp_policy_check_keys(rp_policy_reader *in, const rp_node *mapping, const ch
 void rp_policy_read_groups(rp_policy_reader *in, const rp_node *top);
 /* A group that is a mapping: known by certificates (ca), or authorities that date (tsa). */
 void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const char *path, rp_group *group);
-/* A file's path from the policy's folder; NULL when out of memory. */
-char *rp_policy_beside(const char *folder, const char *path);
 void rp_policy_clear_group(rp_group *group);
 /* The section of that kind, where there is one: one clause or several. */
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);

@@ -9,31 +9,9 @@
 
 #include "base/memory.h"
 
-bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
-{
-    switch (clause->kind) {
-    case RP_CLAUSE_BUILDER:
-        return kind == RP_STATEMENT_PROVENANCE || (clause->endorsement && kind == RP_STATEMENT_ENDORSEMENT);
-    case RP_CLAUSE_REPLAY:
-        return kind == RP_STATEMENT_VERDICT;
-    case RP_CLAUSE_APPROVALS:
-        return kind == RP_STATEMENT_APPROVAL;
-    default:
-        return false;
-    }
-}
-
 static bool certifies(const rp_policy *policy, const rp_clause *clause)
 {
     return policy->group[clause->group].kind == RP_GROUP_CERTIFIED;
-}
-
-bool rp_policy_certifies(const rp_policy *policy)
-{
-    for (size_t i = 0; i < policy->clauses; i++)
-        if (certifies(policy, &policy->clause[i]))
-            return true;
-    return false;
 }
 
 static rp_status keep_text(char **out, const char *text, rp_error *err)

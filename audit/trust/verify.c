@@ -373,9 +373,9 @@ static rp_status finish(rp_archive *scanned, const rp_key *const *trusted, size_
     return status;
 }
 
-static rp_status start(const char *path, const void *bytes, size_t size, const char *where,
-                       const rp_key *const *trusted, size_t n_trusted, const rp_verify_options *options,
-                       rp_verification **result, rp_archive **archive, rp_error *err)
+rp_status rp_verify_reader(rp_reader *reader, const char *where, const rp_key *const *trusted, size_t n_trusted,
+                           const rp_verify_options *options, rp_verification **result, rp_archive **archive,
+                           rp_error *err)
 {
     rp_archive *scanned;
     rp_status status;
@@ -384,21 +384,31 @@ static rp_status start(const char *path, const void *bytes, size_t size, const c
         *result = NULL;
     if (archive != NULL)
         *archive = NULL;
-    status = rp_archive_scan(&scanned, path, bytes, size, where, err);
+    status = rp_archive_scan(&scanned, reader, where, err);
     return status == RP_OK ? finish(scanned, trusted, n_trusted, options, result, archive, err) : status;
 }
 
 rp_status rp_verify(const char *path, const rp_key *const *trusted, size_t n_trusted, const rp_verify_options *options,
                     rp_verification **result, rp_archive **archive, rp_error *err)
 {
-    return start(path, NULL, 0, path, trusted, n_trusted, options, result, archive, err);
+    rp_reader reader;
+    rp_status status = rp_reader_file(&reader, path, err);
+
+    if (result != NULL)
+        *result = NULL;
+    if (archive != NULL)
+        *archive = NULL;
+    return status == RP_OK ? rp_verify_reader(&reader, path, trusted, n_trusted, options, result, archive, err)
+                           : status;
 }
 
 rp_status rp_verify_memory(const void *bytes, size_t size, const char *where, const rp_key *const *trusted,
                            size_t n_trusted, const rp_verify_options *options, rp_verification **result,
                            rp_archive **archive, rp_error *err)
 {
-    return start(NULL, bytes, size, where, trusted, n_trusted, options, result, archive, err);
+    rp_reader reader = rp_reader_memory(bytes, size);
+
+    return rp_verify_reader(&reader, where, trusted, n_trusted, options, result, archive, err);
 }
 
 void rp_verification_free(rp_verification *result)

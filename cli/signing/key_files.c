@@ -2,6 +2,7 @@
  * Loading keys, passphrases and members. */
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
+#include "cli/second_reader.h"
 
 #include <string.h>
 
@@ -90,6 +91,13 @@ void rp_trust_free(rp_trust *trust)
         rp_key_free(trust->key[--trust->count]);
 }
 
+rp_status rp_archive_open_confirmed(rp_archive **archive, const char *path, rp_error *err)
+{
+    rp_status status = rp_archive_open(archive, path, err);
+
+    return status == RP_OK ? rp_second_reader(archive, path, err) : status;
+}
+
 rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
                                   const rp_text_list *trusted, rp_error *err)
 {
@@ -98,11 +106,13 @@ rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verifi
 
     *verified = NULL;
     if (trusted->count == 0)
-        return rp_archive_open(archive, path, err);
+        return rp_archive_open_confirmed(archive, path, err);
     *archive = NULL;
     status = rp_trust_load(&trust, trusted, err);
     if (status == RP_OK)
         status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, NULL, verified, archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(archive, path, err);
     rp_trust_free(&trust);
     return status;
 }
@@ -122,6 +132,8 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
     options.policy = policy;
     if (status == RP_OK)
         status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, &options, verified, archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(archive, path, err);
     rp_policy_free(policy);
     rp_trust_free(&trust);
     return status;
@@ -134,7 +146,7 @@ rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *e
 
     if (!path)
         return RP_OK;
-    status = rp_archive_open(&parent, path, err);
+    status = rp_archive_open_confirmed(&parent, path, err);
     if (status == RP_OK)
         status = rp_check_parent(child, parent, err);
     rp_archive_close(parent);

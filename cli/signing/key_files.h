@@ -21,6 +21,8 @@ typedef struct rp_trust {
 
 rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err);
 void rp_trust_free(rp_trust *trust);
+/* Opens, and asks the second reader too. */
+rp_status rp_archive_open_confirmed(rp_archive **archive, const char *path, rp_error *err);
 /* Opens an archive; with trusted keys it is the verified one, from the same open file, and *verified is set. */
 rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
                                   const rp_text_list *trusted, rp_error *err);

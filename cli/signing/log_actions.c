@@ -32,7 +32,7 @@ static rp_status find_id(char id[RP_DIGEST_HEX], const char *text, rp_error *err
         memcpy(id, text, RP_DIGEST_HEX);
         return RP_OK;
     }
-    status = rp_archive_open(&archive, text, err);
+    status = rp_archive_open_confirmed(&archive, text, err);
     if (status == RP_OK)
         memcpy(id, rp_archive_id(archive), RP_DIGEST_HEX);
     rp_archive_close(archive);

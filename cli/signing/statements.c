@@ -6,6 +6,7 @@
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/second_reader.h"
 
 typedef struct request {
     const char *archive, *key, *passphrase, *cert, *role, *decision, *reason;
@@ -156,6 +157,8 @@ static rp_status open_verified(rp_archive **archive, const request *r, rp_error 
     *archive = NULL;
     if (status == RP_OK)
         status = rp_verify(r->archive, (const rp_key *const *)trust.key, trust.count, &options, NULL, archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(archive, r->archive, err);
     rp_trust_free(&trust);
     return status;
 }

@@ -22,7 +22,7 @@ static rp_status ask(rp_session *session, const request *r, rp_error *err)
     char *der = NULL;
     size_t size;
     const char *statement = r->statement ? r->statement : "signatures/run.dsse.json";
-    rp_status status = rp_archive_open(&archive, r->operand[0], err);
+    rp_status status = rp_archive_open_confirmed(&archive, r->operand[0], err);
 
     if (status == RP_OK)
         status = rp_timestamp_request(archive, statement, r->hash, &der, &size, err);

@@ -52,6 +52,9 @@ RP_API const rp_member *rp_archive_find(const rp_archive *archive, const char *n
 /* Reads a member of this archive whole into out[member->size] and hashes it again. Errors: RP_EIO, RP_EHASH. */
 RP_API rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, void *out, rp_error *err);
 
+/* The archive id of the parent whose states the run started from; NULL when it has none. Borrowed. */
+RP_API const char *rp_parent_id(const rp_archive *archive);
+
 /* Members that were left out of this archive, bound by salted digests; NULL past the end. */
 RP_API size_t rp_archive_withheld_count(const rp_archive *archive);
 RP_API const char *rp_archive_withheld(const rp_archive *archive, size_t index);

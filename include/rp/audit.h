@@ -5,6 +5,7 @@
 
 #include "rp/archive.h"
 #include "rp/run.h"
+#include "rp/statement.h"
 
 /* ---- recording a run of the C API ---- */
 
@@ -50,31 +51,6 @@ typedef struct rp_progress {
     uint64_t step, steps; /* done, in all */
     float loss;           /* of the last training step */
 } rp_progress;
-
-/* What a replay repeated of a run. */
-typedef enum rp_replay_mode {
-    RP_REPLAY_FULL,  /* every step and every member */
-    RP_REPLAY_RANGE, /* the steps first to last, chosen by whoever replayed */
-    RP_REPLAY_SAMPLE /* segments drawn by a seed */
-} rp_replay_mode;
-
-enum { RP_REPLAY_SEED = 129 }; /* a seed is 1 to 128 printable ASCII characters */
-
-typedef struct rp_replay_scope {
-    rp_replay_mode mode;
-    uint64_t first, last;        /* no step outside was repeated; full: 0 and steps_total - 1 */
-    uint64_t steps, steps_total; /* repeated; records of the journal */
-    uint64_t segments,
-        segments_total;        /* repeated; of the run: from the start or a checkpoint to the next one or the end */
-    char seed[RP_REPLAY_SEED]; /* sample: as the auditor named it; else "" */
-} rp_replay_scope;
-
-/* How a replay was begun: known before the first step, so that one that ends in a difference can be told of too. */
-typedef struct rp_replay_begun {
-    rp_replay_scope scope; /* what it set out to repeat */
-    char level[16];
-    unsigned threads;
-} rp_replay_begun;
 
 /* What a replay is to repeat. */
 typedef struct rp_replay_choice {
@@ -142,8 +118,6 @@ RP_API rp_status rp_sample_draw(size_t *out, size_t count, size_t segments, cons
  * without knowing the seed: 1 - C(segments - forged, drawn) / C(segments, drawn). */
 RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forged);
 
-/* The archive id of the parent whose states the run started from; NULL when it has none. Borrowed. */
-RP_API const char *rp_parent_id(const rp_archive *archive);
 /* That parent is the child's parent: its id is the one that the child's manifest and recipe record, and the states that
  * the child holds (weights/start.safetensors; of a run of the C API those that it says it has taken over) are the
  * parent's, byte for byte; moments after its last step, which are in no member, by the digest in its journal or

@@ -17,5 +17,6 @@
 #include "rp/statement.h"
 #include "rp/tensor.h"
 #include "rp/trust.h"
+#include "rp/verify.h"
 
 #endif

@@ -6,7 +6,35 @@
 #define RP_STATEMENT_H
 
 #include "rp/archive.h"
-#include "rp/audit.h"
+
+/* ---- replays ---- */
+
+/* What a replay repeated of a run. */
+typedef enum rp_replay_mode {
+    RP_REPLAY_FULL,  /* every step and every member */
+    RP_REPLAY_RANGE, /* the steps first to last, chosen by whoever replayed */
+    RP_REPLAY_SAMPLE /* segments drawn by a seed */
+} rp_replay_mode;
+
+enum { RP_REPLAY_SEED = 129 }; /* a seed is 1 to 128 printable ASCII characters */
+
+typedef struct rp_replay_scope {
+    rp_replay_mode mode;
+    uint64_t first, last;        /* no step outside was repeated; full: 0 and steps_total - 1 */
+    uint64_t steps, steps_total; /* repeated; records of the journal */
+    uint64_t segments,
+        segments_total;        /* repeated; of the run: from the start or a checkpoint to the next one or the end */
+    char seed[RP_REPLAY_SEED]; /* sample: as the auditor named it; else "" */
+} rp_replay_scope;
+
+/* How a replay was begun: known before the first step, so that one that ends in a difference can be told of too. */
+typedef struct rp_replay_begun {
+    rp_replay_scope scope; /* what it set out to repeat */
+    char level[16];
+    unsigned threads;
+} rp_replay_begun;
+
+/* ---- statements ---- */
 
 enum { RP_ROLE = 65, RP_REASON = 2001, RP_HOST_TEXT = 129 };
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "audit/statements/statement.h"
 #include "audit/archive/archive.h"
 #include "audit/sign/dsse.h"
 #include "audit/archive/safetensors.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/statements/statement.h"
 #include "audit/archive/ustar.h"
 
 static void same_members_give_the_same_bytes_in_any_order(void **state)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit/statements/statement.h"
 #include "audit/log/log_note.h"
 #include "audit/log/log_tree.h"
 #include "audit/statements/oms.h"

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "audit/statements/statement.h"
 #include "audit/record/run_archive.h"
 #include "audit/record/recorder_private.h"
 #include "audit/replay/sample.h"

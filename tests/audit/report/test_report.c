@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit/statements/statement.h"
 #include "audit/archive/journal.h"
 #include "audit/report/report.h"
 #include "base/memory.h"

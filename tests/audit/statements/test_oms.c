@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <stdio.h>
 
+#include "audit/statements/statement.h"
 #include "audit/archive/archive_private.h"
 #include "audit/statements/oms.h"
 #include "audit/archive/ustar.h"

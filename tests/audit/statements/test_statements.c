@@ -13,6 +13,7 @@
 #include "audit/trust/policy.h"
 #include "audit/statements/statement.h"
 #include "audit/archive/ustar.h"
+#include "audit/record/provenance.h"
 #include "audit/trust/verify.h"
 
 enum { KINDS = 4, MOST = SAMPLE_MEMBERS + 24 };
@@ -63,6 +64,18 @@ static rp_replay_outcome outcome(const char *difference)
         .members = 9,
         .started = 1700000000,
         .finished = 1700000009};
+}
+
+static rp_status write_verdict(rp_json **out, const rp_replay_outcome *found)
+{
+    rp_json *host;
+    bool healthy;
+    rp_status status = rp_host_describe(&host, found->begun.level, &healthy, &err);
+
+    assert_ok(status);
+    status = rp_verdict_write(out, found, host, healthy, &err);
+    rp_json_free(host);
+    return status;
 }
 
 /* The sample, or one that differs from it in a member; signed by the builder unless bare. */
@@ -549,7 +562,7 @@ static void verdicts_are_refused_for_every_flaw(void **state)
     rp_json *good, *libraries;
 
     (void)state;
-    assert_ok(rp_verdict_write(&good, &found, &err));
+    assert_ok(write_verdict(&good, &found));
     assert_ok(rp_verdict_read(&out, good, "x", &err));
     for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
         rp_json *bad = changed(good, flaw[i].path, flaw[i].value);
@@ -580,13 +593,13 @@ static void a_difference_is_a_verdict_too(void **state)
 
     (void)state;
     found.members = 0;
-    assert_ok(rp_verdict_write(&predicate, &found, &err));
+    assert_ok(write_verdict(&predicate, &found));
     assert_ok(rp_verdict_read(&out, predicate, "x", &err));
     assert_false(out.identical);
     assert_string_equal(out.difference, "step 7: relu: element 3: 0x3f800000, 0x3f800001?");
     rp_json_free(predicate);
     found.begun.scope.steps = 1; /* full, and not all of it: nobody would read that */
-    assert_int_equal(rp_verdict_write(&predicate, &found, &err), RP_EARG);
+    assert_int_equal(write_verdict(&predicate, &found), RP_EARG);
     assert_null(predicate);
 }
 

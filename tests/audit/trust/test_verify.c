@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit/statements/statement.h"
 #include "audit/archive/ustar.h"
 #include "audit/trust/verify.h"
 #include "base/memory.h"
