@@ -110,7 +110,7 @@ static rp_status order_classes(const rp_cells *cells, const char *const *text, s
     memcpy(out->class_name, text, count * sizeof *text);
     out->classes = count;
     for (size_t i = 0; i < count; i++)
-        numbers = numbers && rp_parse_f64(&value, text[i], strlen(text[i]));
+        numbers = numbers && rp_parse_f64(&value, text[i], strlen(text[i])) && value - value == 0;
     if (numbers)
         qsort(out->class_name, count, sizeof *out->class_name, compare_numbers);
     return count == 2 ? move_positive_last(cells, out->class_name) : RP_OK;

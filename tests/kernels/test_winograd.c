@@ -14,6 +14,7 @@
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
 #include "determinism/philox.h"
+#include "tests/determinism/contract_text.h"
 #include "tests/kernels/kernel_call.h"
 #include "kernels/cpu/matmul/matmul_scratch.h"
 
@@ -183,6 +184,42 @@ static float oracle(const shape *p, const operands *o, int n, int h, int w, int 
     return m[h % 4][w % 4];
 }
 
+static void assert_words(const char *label, size_t count, const float *found)
+{
+    char *text = contract_text();
+    uint64_t expected[36];
+
+    contract_words(contract_at(text, "### 4.6", label), count, 8, expected);
+    for (size_t i = 0; i < count; i++)
+        if (rp_bits_f32(found[i]) != expected[i])
+            fail_msg("%s[%zu]: the text has %08llx, found %08x", label, i, (unsigned long long)expected[i],
+                     rp_bits_f32(found[i]));
+    free(text);
+}
+
+/* Both transforms as the second implementation has them, and the tile as the kernel does. */
+static void the_texts_tile_has_the_bits_of_the_text(void **state)
+{
+    static const shape tile = {1, 4, 4, 1, 1, {1, 1, 1, 1}};
+    operands o = make(&tile, RP_F32, false, 1);
+    float d[6][6] = {{0}}, g[6][6] = {{0}};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            d[i + 1][j + 1] = element(&o.view[0], 0, i, j, 0);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            g[i][j] = element(&o.view[1], i, j, 0, 0);
+    turn_both('d', 6, 6, d);
+    turn_both('g', 3, 6, g);
+    assert_words("    U  ", 36, g[0]);
+    assert_words("    V  ", 36, d[0]);
+    call("ref", RP_K_conv2d_winograd, &o);
+    assert_words("    y  ", 16, o.view[2].data);
+    drop(&o);
+}
+
 static void the_reference_has_the_bits_of_the_contracts_text(void **state)
 {
     (void)state;
@@ -322,6 +359,7 @@ static void an_infinity_stays_in_its_tiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_texts_tile_has_the_bits_of_the_text),
         cmocka_unit_test(the_reference_has_the_bits_of_the_contracts_text),
         cmocka_unit_test(every_level_and_cut_has_the_bits_of_the_reference),
         cmocka_unit_test(bits_do_not_depend_on_scratch_memory),

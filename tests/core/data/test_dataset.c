@@ -124,6 +124,15 @@ static void classes_are_ordered_as_numbers_or_as_bytes_and_positive_is_last(void
     assert_null(d->train_target);
     assert_int_equal(d->train_label[0], 2);
     rp_dataset_free(d);
+    d = prepare(ALL, "a,y\n1,10\n2,2\n3,100\n");
+    assert_string_equal(d->schema->class_name[0], "2");
+    assert_string_equal(d->schema->class_name[2], "100");
+    rp_dataset_free(d);
+    d = prepare(ALL, "a,y\n1,2\n2,10\n3,1e999\n"); /* not a finite binary64: no number, and so all are texts */
+    assert_string_equal(d->schema->class_name[0], "10");
+    assert_string_equal(d->schema->class_name[1], "1e999");
+    assert_string_equal(d->schema->class_name[2], "2");
+    rp_dataset_free(d);
     d = prepare(ALL, "a,y\n1,b\n2,B\n3,a\n");
     assert_string_equal(d->schema->class_name[0], "B");
     assert_string_equal(d->schema->class_name[2], "b");

@@ -14,6 +14,7 @@
 #include "core/run/run.h"
 #include "determinism/bits.h"
 #include "rp/rp.h"
+#include "tests/determinism/contract_text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define SHAPE(...) \
@@ -234,6 +235,30 @@ static void data_moves_where_its_indices_say(void **state)
     assert_f32(run, rp_scatter_add(rp_gather(x, index, 1), index, -1, 4), SHAPE(2, 4),
                (float[]){2, 2, 3, 0, 8, 5, 6, 0});
     assert_f32(run, rp_one_hot(rows, 2, RP_F32), SHAPE(3, 2), (float[]){0, 1, 1, 0, 0, 1});
+    rp_run_free(run);
+}
+
+static void scatter_add_has_the_bits_of_the_text(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor g = put_f32(run, SHAPE(4), (float[]){0x1p24f, 5, 1, 1});
+    rp_tensor index = put(run, RP_I64, SHAPE(4), (int64_t[]){2, 0, 2, 2});
+    char *text = contract_text();
+    uint64_t word[4];
+    float expected[4];
+
+    (void)state;
+    contract_words(contract_at(text, "### 7.7", "g = (2^24, 5, 1, 1): "), 3, 8, word);
+    for (int i = 0; i < 3; i++)
+        expected[i] = rp_from_bits_f32((uint32_t)word[i]);
+    assert_f32(run, rp_scatter_add(g, index, 0, 3), SHAPE(3), expected);
+    g = put_f32(run, SHAPE(2, 2, 2), (float[]){1, 2, 3, 4, 5, 6, 7, 8});
+    index = put(run, RP_I64, SHAPE(2, 2), (int64_t[]){1, 0, 1, 1});
+    contract_words(contract_at(text, "### 7.7", "output [2, 2] is "), 4, 8, word);
+    for (int i = 0; i < 4; i++)
+        expected[i] = rp_from_bits_f32((uint32_t)word[i]);
+    assert_f32(run, rp_scatter_add(g, index, 1, 2), SHAPE(2, 2), expected);
+    free(text);
     rp_run_free(run);
 }
 
@@ -734,6 +759,7 @@ int main(void)
         cmocka_unit_test(further_functions_are_the_operations_of_their_names),
         cmocka_unit_test(fill_converts_like_cast),
         cmocka_unit_test(data_moves_where_its_indices_say),
+        cmocka_unit_test(scatter_add_has_the_bits_of_the_text),
         cmocka_unit_test(reductions_take_any_axes),
         cmocka_unit_test(layers_and_losses_compute_their_formulas),
         cmocka_unit_test(optimizers_and_clipping_compute_their_formulas),

@@ -20,6 +20,7 @@
 #include "determinism/math.h"
 #include "determinism/philox.h"
 #include "determinism/sum.h"
+#include "tests/determinism/contract_text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -461,6 +462,43 @@ static rp_recipe *schedule_recipe(const char *schedule)
     return recipe_of(yaml);
 }
 
+static void rates_are_those_of_the_text(void)
+{
+    static const struct {
+        const char *row, *schedule;
+        int64_t step;
+    } rates[] = {
+        {"| any | 2 | ", "kind: constant, warmup_steps: 3", 2},
+        {"| any | 2 | ", "kind: cosine, min_lr: 0.01, warmup_steps: 3", 2},
+        {"| constant | 7 | ", "kind: constant, warmup_steps: 3", 7},
+        {"| step, step_every 2, gamma 0.3 | 7 | ", "kind: step, step_every: 2, gamma: 0.3, warmup_steps: 3", 7},
+        {"| cosine, min_lr 0.01 | 7 | ", "kind: cosine, min_lr: 0.01, warmup_steps: 3", 7}};
+    char *text = contract_text();
+    const char *corrections = contract_at(text, "### 12.5", "u = 0 and s = 7: ");
+    uint64_t wide[2], narrow[2];
+
+    for (size_t i = 0; i < COUNT(rates); i++) {
+        rp_recipe *recipe = schedule_recipe(rates[i].schedule);
+        const double rate = rp_learning_rate(recipe, rates[i].step, 10);
+        const char *at = contract_at(text, "### 12.5", rates[i].row);
+
+        contract_words(at, 1, 16, wide);
+        contract_words(strstr(at, " | ") + 3, 1, 8, narrow);
+        assert_int_equal(rp_bits_f64(rate), wide[0]);
+        assert_int_equal(rp_bits_f32((float)rate), narrow[0]);
+        rp_recipe_free(recipe);
+    }
+    contract_words(corrections, 1, 16, wide);
+    contract_words(strstr(corrections, "` and `") + 6, 1, 16, wide + 1);
+    contract_words(strstr(corrections, "fed as") + 6, 1, 8, narrow);
+    contract_words(strstr(corrections, "` and `3b") + 6, 1, 8, narrow + 1);
+    assert_int_equal(rp_bits_f64(rp_bias_correction(0.9, 7)), wide[0]);
+    assert_int_equal(rp_bits_f64(rp_bias_correction(0.999, 7)), wide[1]);
+    assert_int_equal(rp_bits_f32((float)rp_bias_correction(0.9, 7)), narrow[0]);
+    assert_int_equal(rp_bits_f32((float)rp_bias_correction(0.999, 7)), narrow[1]);
+    free(text);
+}
+
 static void schedules_have_their_written_values(void **state)
 {
     static const struct {
@@ -497,6 +535,7 @@ static void schedules_have_their_written_values(void **state)
             fail_msg("{%s} at %d: expected %a, found %a", c[i].schedule, (int)c[i].t, expected, found);
         rp_recipe_free(recipe);
     }
+    rates_are_those_of_the_text();
     assert_true(rp_bias_correction(0.9, 1) == 1.0 - 0.9);
     assert_true(rp_bias_correction(0.9, 3) == 1.0 - (0.9 * 0.9) * 0.9);
     assert_true(rp_bias_correction(0.999, 4) == 1.0 - (0.999 * 0.999) * (0.999 * 0.999));
