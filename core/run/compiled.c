@@ -10,6 +10,9 @@ struct rp_compiled {
     rp_run *run;
     rp_program *program;
     rp_plan *plan;
+    bool *fed;      /* of each input that is a feed: somebody has had it to write to */
+    size_t fed_all; /* the inputs before it are no feeds, or fed */
+    bool stepped;
 };
 
 void rp_compiled_free(rp_compiled *c)
@@ -18,6 +21,7 @@ void rp_compiled_free(rp_compiled *c)
         return;
     rp_plan_free(c->plan);
     rp_program_free(c->program);
+    rp_free(c->fed);
     rp_free(c);
 }
 
@@ -35,7 +39,10 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
         rp_program_free(program);
         return rp_no_memory(err);
     }
-    *c = (rp_compiled){atomic_fetch_add(&serial, 1) + 1, run, program, NULL};
+    *c = (rp_compiled){.serial = atomic_fetch_add(&serial, 1) + 1, .run = run, .program = program};
+    c->fed = rp_calloc(program->n_inputs, sizeof *c->fed);
+    if (!c->fed)
+        status = rp_no_memory(err);
     for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &program->input[i];
         const rp_device_tensor *slot;
@@ -73,9 +80,13 @@ bool rp_compiled_feed(const rp_compiled *c, const char *name, rp_device_tensor *
 {
     const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, name);
 
-    if (feed)
+    if (feed) {
+        size_t input = (size_t)(feed - c->program->input);
+
+        c->fed[input] = true;
         *out = (rp_device_tensor){feed->name, c->program->value[feed->value], c->run->device,
-                                  rp_plan_feed(c->plan, (size_t)(feed - c->program->input))};
+                                  rp_plan_feed(c->plan, input)};
+    }
     return feed != NULL;
 }
 
@@ -96,6 +107,16 @@ static void *compiled_memory(const void *arg, size_t index, bool output)
     return output ? rp_plan_output(c->plan, index) : rp_plan_feed(c->plan, index);
 }
 
+/* The first feed that nobody has written to; NULL when there is none. */
+static const char *unfed(rp_compiled *c)
+{
+    const rp_program *p = c->program;
+
+    while (c->fed_all < p->n_inputs && (p->input[c->fed_all].kind != RP_INPUT_FEED || c->fed[c->fed_all]))
+        c->fed_all++;
+    return c->fed_all < p->n_inputs ? p->input[c->fed_all].name : NULL;
+}
+
 rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
@@ -104,10 +125,95 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         return rp_fail(err, RP_EARG, "an eager step is in progress");
     if (c->run->given_up)
         return rp_run_given_up(err);
+    if (unfed(c))
+        return rp_fail(err, RP_EARG, "feed %s was never written: rp_compiled_write", unfed(c));
     status = rp_plan_run_settling(c->plan, rp_run_settle, c->run, err);
     if (status == RP_OK)
         status = rp_run_tell(c->run, c->program, c->serial, compiled_memory, c, err);
     if (status == RP_OK)
         c->run->steps++;
+    c->stepped = c->stepped || status == RP_OK;
     return status;
+}
+
+/* ---- rp/program.h ---- */
+
+/* What a program wants of a run, in words that name both sides. */
+static rp_status check_inputs(const rp_run *run, const rp_program *p, rp_error *err)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const rp_input *in = &p->input[i];
+        const char *kind = in->kind == RP_INPUT_STATE ? "state" : "data";
+        const rp_device_tensor *slot;
+        char wanted[192], found[192];
+
+        if (in->kind == RP_INPUT_FEED)
+            continue;
+        slot = rp_slots_find(in->kind == RP_INPUT_STATE ? &run->states : &run->data, in->name);
+        rp_type_text(&p->value[in->value], wanted, sizeof wanted);
+        if (!slot)
+            return rp_fail(err, RP_EARG, "the run has no %s %s, which the program takes as %s", kind, in->name, wanted);
+        rp_type_text(&slot->type, found, sizeof found);
+        if (!rp_type_equal(&slot->type, &p->value[in->value]))
+            return rp_fail(err, RP_EARG, "%s %s is %s in the run, and %s in the program", kind, in->name, found,
+                           wanted);
+    }
+    return RP_OK;
+}
+
+rp_status rp_compile(rp_compiled **out, rp_run *run, const rp_program *program, rp_error *err)
+{
+    rp_status status = check_inputs(run, program, err);
+    rp_program *copy;
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
+    copy = rp_program_copy(program);
+    return copy ? rp_run_compile(out, run, copy, err) : rp_no_memory(err);
+}
+
+size_t rp_compiled_memory(const rp_compiled *c)
+{
+    return rp_compiled_arena_bytes(c);
+}
+
+static rp_status check_size(const rp_device_tensor *tensor, const char *kind, size_t size, rp_error *err)
+{
+    char type[192];
+
+    rp_type_text(&tensor->type, type, sizeof type);
+    return size == rp_type_bytes(&tensor->type)
+               ? RP_OK
+               : rp_fail(err, RP_EARG, "%s %s is %s: expected exactly %zu bytes, found %zu", kind, tensor->name, type,
+                         rp_type_bytes(&tensor->type), size);
+}
+
+rp_status rp_compiled_write(rp_compiled *c, const char *name, const void *bytes, size_t size, rp_error *err)
+{
+    const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, name);
+    rp_device_tensor tensor;
+    rp_status status;
+
+    if (!feed)
+        return rp_fail(err, RP_EARG, "the program has no feed %.96s", name);
+    tensor = (rp_device_tensor){.name = feed->name, .type = c->program->value[feed->value]};
+    status = check_size(&tensor, "feed", size, err); /* before the feed counts as written */
+    if (status != RP_OK)
+        return status;
+    (void)rp_compiled_feed(c, name, &tensor);
+    return rp_slot_write(&tensor, bytes, err);
+}
+
+rp_status rp_compiled_read(const rp_compiled *c, const char *name, void *bytes, size_t size, rp_error *err)
+{
+    rp_device_tensor tensor;
+    rp_status status;
+
+    if (!rp_compiled_result(c, name, &tensor))
+        return rp_fail(err, RP_EARG, "the program has no result %.96s", name);
+    if (!c->stepped)
+        return rp_fail(err, RP_EARG, "result %.96s: no step was made yet", name);
+    status = check_size(&tensor, "result", size, err);
+    return status == RP_OK ? rp_slot_read(&tensor, bytes, err) : status;
 }

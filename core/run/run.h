@@ -7,7 +7,7 @@
 #include "core/program/graph.h"
 #include "core/run/device_tensor.h"
 #include "core/run/plan.h"
-#include "rp/run.h"
+#include "rp/program.h"
 
 /* Tensors of an event are valid during the call. */
 typedef struct rp_step_event {
@@ -46,14 +46,11 @@ void rp_run_set_quiet(rp_run *run, bool quiet);
 bool rp_run_fpenv_repaired(const rp_run *run);
 
 /* A program bound to a run's states and data, executed any number of times. The program is taken, also on failure. */
-typedef struct rp_compiled rp_compiled;
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err);
-void rp_compiled_free(rp_compiled *compiled);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
 size_t rp_compiled_arena_bytes(const rp_compiled *compiled);
-/* A feed, to be written before each step. False when the program has no such feed. */
+/* A feed, to be written before each step; it counts as written from now on. False when the program has no such feed. */
 bool rp_compiled_feed(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
-rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
 /* A result, to be read after a step. False when there is no such result. */
 bool rp_compiled_result(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
 

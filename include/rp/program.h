@@ -2,17 +2,20 @@
  * The program as an interface: what a binding, an importer or a generator of models needs, and nothing else.
  *
  * The table of operations can be asked (names, attributes, types), an operation is appended by its name, a symbolic
- * graph becomes a program without computing anything, and a program is text (audit/FORMAT.md 9) and back. Programs
- * built here, by rp/tensor.h or by a recipe are the same thing: equal instructions give equal bytes.
+ * graph becomes a program without computing anything, a program is text (audit/FORMAT.md 9) and back, and a program
+ * bound to a run's states and data is stepped any number of times. Programs built here, by rp/tensor.h or by a recipe
+ * are the same thing: equal instructions give equal bytes.
  *
  * A symbolic graph takes all operations of rp/tensor.h and rp/image.h, rp_gradients among them. Its errors are sticky,
- * as there: the first one is kept, and rp_graph_finish reports it. A graph belongs to one thread at a time. */
+ * as there: the first one is kept, and rp_graph_finish reports it. A graph, and what is compiled, belong to one thread
+ * at a time. */
 #ifndef RP_PROGRAM_H
 #define RP_PROGRAM_H
 
 #include "rp/run.h"
 
 typedef struct rp_program rp_program;
+typedef struct rp_compiled rp_compiled; /* a program bound to a run */
 
 /* A tensor's static description. Lengths beyond the rank are not looked at. */
 typedef struct rp_type {
@@ -135,6 +138,25 @@ RP_API bool rp_program_value(const rp_program *program, size_t value, rp_type *t
 RP_API bool rp_program_input(const rp_program *program, size_t index, rp_input_info *info);
 RP_API bool rp_program_output(const rp_program *program, size_t index, rp_output_info *info);
 RP_API bool rp_program_instruction(const rp_program *program, size_t index, rp_instruction_info *info);
+
+/* ---- running ---- */
+
+/* Binds a program to the run's states and data by name. The program is copied.
+ * Errors: RP_EARG (a state or data that the run lacks, or has with another type), RP_ENOMEM. */
+RP_API rp_status rp_compile(rp_compiled **out, rp_run *run, const rp_program *program, rp_error *err);
+RP_API void rp_compiled_free(rp_compiled *compiled); /* NULL is fine; before its run */
+/* Bytes of memory that steps need beside states, data and program. */
+RP_API size_t rp_compiled_memory(const rp_compiled *compiled);
+/* Fills a feed for the steps to come, host order, row-major; size must be exact. A feed keeps its value until it is
+ * written again; a step with a feed that was never written is an error. Errors: RP_EARG. */
+RP_API rp_status rp_compiled_write(rp_compiled *compiled, const char *feed, const void *bytes, size_t size,
+                                   rp_error *err);
+/* One step, watched by the run's observers like any other. */
+RP_API rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
+/* A result of the last step, copied out with canonical NaNs; size must be exact. Errors: RP_EARG, before the first step
+ * too. */
+RP_API rp_status rp_compiled_read(const rp_compiled *compiled, const char *result, void *bytes, size_t size,
+                                  rp_error *err);
 
 /* ---- reals as the texts write them ---- */
 
