@@ -14,18 +14,27 @@
 
 enum { CALLS = 60 }; /* in all tables of section 5: one that is not understood must not be passed over */
 
-#define ONE(name) {#name, rp_##name##_f64, NULL, rp_##name##_f32}
-#define ALONE(name) {#name, rp_##name##_f64, NULL, NULL}
-#define TWO(name) {#name, NULL, rp_##name##_f64, NULL}
+#define ONE(name) \
+    { \
+#name, rp_##name##_f64, NULL, rp_##name##_f32 \
+    }
+#define ALONE(name) \
+    { \
+#name, rp_##name##_f64, NULL, NULL \
+    }
+#define TWO(name) \
+    { \
+#name, NULL, rp_##name##_f64, NULL \
+    }
 
 static const struct {
     const char *name;
     double (*one)(double);
     double (*two)(double, double);
     float (*narrow)(float);
-} functions[] = {ONE(exp),   ONE(expm1), ONE(exp2), ONE(log),     ONE(log1p),   ONE(log2), ONE(log10),
-                 ONE(sin),   ONE(cos),   ONE(tan),  ONE(tanh),    ONE(sinh),    ONE(cosh), ONE(asin),
-                 ONE(acos),  ONE(atan),  ONE(erf),  ONE(sigmoid), ONE(erfc),    ONE(cbrt), ONE(rsqrt),
+} functions[] = {ONE(exp),   ONE(expm1), ONE(exp2), ONE(log),     ONE(log1p),  ONE(log2), ONE(log10),
+                 ONE(sin),   ONE(cos),   ONE(tan),  ONE(tanh),    ONE(sinh),   ONE(cosh), ONE(asin),
+                 ONE(acos),  ONE(atan),  ONE(erf),  ONE(sigmoid), ONE(erfc),   ONE(cbrt), ONE(rsqrt),
                  TWO(atan2), TWO(hypot), TWO(pow),  ALONE(sinpi), ALONE(cospi)};
 
 /* Reads a number that ends at close: a decimal, or the bits of a binary32. */
@@ -61,9 +70,9 @@ static bool check_call(const char *at)
         bits += strlen("` | `0x");
         digits = strspn(bits, "0123456789ABCDEF");
         contract_words(bits, 1, digits, &expected);
-        found = digits == 8           ? rp_bits_f32(functions[i].narrow((float)x))
-                : functions[i].one    ? rp_bits_f64(functions[i].one(x))
-                                      : rp_bits_f64(functions[i].two(x, y));
+        found = digits == 8        ? rp_bits_f32(functions[i].narrow((float)x))
+                : functions[i].one ? rp_bits_f64(functions[i].one(x))
+                                   : rp_bits_f64(functions[i].two(x, y));
         if (found != expected)
             fail_msg("%s(%.17g, %.17g): the text has %llx, found %llx", functions[i].name, x, y,
                      (unsigned long long)expected, (unsigned long long)found);

@@ -2,6 +2,7 @@
  * Keys, signatures and statements: keys of the wrong kind, and envelopes with one thing wrong at a time. */
 #include "tests/audit/archive/archive_sample.h"
 
+#include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <stdio.h>
@@ -229,6 +230,34 @@ static void keys_of_every_allowed_kind_sign_and_others_are_named(void **state)
     rp_buffer_free(&pem);
 }
 
+/* FORMAT.md 5: of (r, s) anybody makes (r, n - s), and neither is asked to be the lower. */
+static void both_signatures_that_a_signature_makes_are_valid(void **state)
+{
+    rp_buffer signature = {0};
+    rp_error err;
+    BIGNUM *order = NULL, *other = BN_new();
+    ECDSA_SIG *pair;
+    const unsigned char *at;
+    unsigned char *twin = NULL;
+    int size;
+
+    (void)state;
+    assert_int_equal(BN_hex2bn(&order, "FFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551"), 64);
+    assert_ok(rp_key_sign(key, id, 64, &signature, &err));
+    at = signature.data;
+    pair = d2i_ECDSA_SIG(NULL, &at, (long)signature.size);
+    assert_true(pair != NULL && BN_sub(other, order, ECDSA_SIG_get0_s(pair)) == 1);
+    assert_int_equal(ECDSA_SIG_set0(pair, BN_dup(ECDSA_SIG_get0_r(pair)), other), 1);
+    size = i2d_ECDSA_SIG(pair, &twin);
+    assert_true(size > 0 && ((size_t)size != signature.size || memcmp(twin, signature.data, (size_t)size) != 0));
+    assert_ok(rp_key_check(key, id, 64, signature.data, signature.size, &err));
+    assert_ok(rp_key_check(key, id, 64, twin, (size_t)size, &err));
+    OPENSSL_free(twin);
+    ECDSA_SIG_free(pair);
+    BN_free(order);
+    rp_buffer_free(&signature);
+}
+
 /* ---- statements ---- */
 
 static rp_status check(const void *bytes, size_t size, rp_error *err)
@@ -397,6 +426,7 @@ int main(void)
         cmocka_unit_test(encrypted_key_without_the_passphrase_is_a_clear_error),
         cmocka_unit_test(what_is_too_large_or_no_key_is_refused_by_name),
         cmocka_unit_test(keys_of_every_allowed_kind_sign_and_others_are_named),
+        cmocka_unit_test(both_signatures_that_a_signature_makes_are_valid),
         cmocka_unit_test(statement_reads_back),
         cmocka_unit_test(signed_payloads_of_another_form_are_refused),
         cmocka_unit_test(envelopes_with_another_text_are_refused),
