@@ -60,7 +60,8 @@ void rp_device_unmap(rp_device *device, rp_mapping *mapping); /* a mapping of ze
 /* Whether mapping copies nothing. */
 bool rp_device_shares_memory(const rp_device *device);
 
-/* Runs a kernel over all its items. The views and attributes are read during the call; their data must stay. */
+/* Runs a kernel over all its items. The views are read during the call; attributes and memory stay until the stream is
+ * synchronized. */
 rp_status rp_device_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                            rp_error *err);
 rp_status rp_device_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashes of bytes that have to be fetched are those of the bytes, however they fall into the windows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "audit/digest/fetch.h"
+
+enum { BYTES = 300000, MESSAGES = 3000, WINDOW = 4096, COPIES = 4096 };
+
+/* Copies happen when they are waited for, and the memory that they are from is another. */
+typedef struct source {
+    const unsigned char *far; /* what `from` points into is not to be read */
+    const unsigned char *near;
+    unsigned char *window[2];
+    struct copy {
+        size_t at, from, bytes;
+    } copy[2][COPIES];
+    size_t n[2], begun, fail_at; /* fail_at: this one and all later ones; 0: none */
+} source;
+
+static bool begin(void *self, int window, size_t at, const void *from, size_t bytes)
+{
+    source *s = self;
+
+    assert_true(bytes > 0 && at % 64 == 0 && at + bytes <= WINDOW && s->n[window] < COPIES);
+    s->copy[window][s->n[window]++] = (struct copy){at, (size_t)((const unsigned char *)from - s->far), bytes};
+    s->begun++;
+    return s->fail_at == 0 || s->begun < s->fail_at;
+}
+
+static bool wait(void *self, int window)
+{
+    source *s = self;
+
+    for (size_t i = 0; i < s->n[window]; i++)
+        memcpy(s->window[window] + s->copy[window][i].at, s->near + s->copy[window][i].from, s->copy[window][i].bytes);
+    s->n[window] = 0;
+    return true;
+}
+
+static unsigned char far[BYTES], near[BYTES];
+static source s;
+static rp_fetch fetch;
+
+static int setup(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BYTES; i++)
+        near[i] = (unsigned char)(i * 131 + (i >> 8));
+    s = (source){.far = far, .near = near};
+    fetch = (rp_fetch){.self = &s, .size = WINDOW, .begin = begin, .wait = wait};
+    for (int w = 0; w < 2; w++) {
+        s.window[w] = fetch.window[w] = aligned_alloc(64, WINDOW);
+        fetch.message[w] = calloc(RP_FETCH_MESSAGES, sizeof *fetch.message[w]);
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int w = 0; w < 2; w++) {
+        free(s.window[w]);
+        free(fetch.message[w]);
+    }
+    return 0;
+}
+
+static uint64_t draw(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+/* Neighbours and others, from none to a whole window each; elements with NaNs of all kinds among them. */
+static size_t make(rp_message *message, const unsigned char *base, rp_digest *digest, uint64_t seed, size_t count)
+{
+    size_t at = 0, n = 0;
+
+    while (n < count) {
+        size_t size = draw(&seed) % 5 == 0 ? WINDOW : draw(&seed) % 8 * 4 * (draw(&seed) % 40);
+
+        size = size > WINDOW ? WINDOW : size;
+        at = draw(&seed) % 3 == 0 ? draw(&seed) % (BYTES / 4) * 4 : at;
+        if (at + size > BYTES)
+            at = 0;
+        message[n] =
+            (rp_message){base + at, size, (int)(draw(&seed) % 3) - 1, draw(&seed) % 2 == 0, RP_F32, &digest[n]};
+        at += size;
+        n++;
+    }
+    return n;
+}
+
+static void fetched_bytes_have_their_own_digests(void **state)
+{
+    static rp_message plain[MESSAGES], fetched[MESSAGES];
+    static rp_digest expected[MESSAGES], found[MESSAGES];
+    static const size_t counts[] = {0, 1, 2, 3, 1023, 1024, 1025, MESSAGES};
+
+    (void)state;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (uint64_t seed = 1; seed <= 4; seed++) {
+            make(plain, near, expected, seed, counts[c]);
+            make(fetched, far, found, seed, counts[c]);
+            memset(found, 0, sizeof found);
+            assert_true(rp_sha256_many(plain, counts[c]));
+            assert_true(rp_sha256_many_fetched(fetched, counts[c], NULL, &fetch));
+            assert_memory_equal(found, expected, counts[c] * sizeof *found);
+        }
+}
+
+static void failed_copies_are_told(void **state)
+{
+    static rp_message message[MESSAGES];
+    static rp_digest digest[MESSAGES];
+
+    (void)state;
+    make(message, far, digest, 9, MESSAGES);
+    for (size_t at = 1; at < 200; at += 7) {
+        s.begun = 0;
+        s.fail_at = at;
+        assert_false(rp_sha256_many_fetched(message, MESSAGES, NULL, &fetch));
+        assert_int_equal(s.n[0] + s.n[1], 0); /* nothing is on its way any more */
+    }
+    s.fail_at = 0;
+    message[1].size = WINDOW + 1;
+    assert_false(rp_sha256_many_fetched(message, MESSAGES, NULL, &fetch));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fetched_bytes_have_their_own_digests),
+        cmocka_unit_test(failed_copies_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device for tests whose memory the host cannot touch: its addresses lie in pages without any right, and copies and
+ * launches go to other addresses of the same memory, which nobody else knows. It computes with the kernels of the CPU
+ * device, as late as it may: what is put on a stream happens when somebody waits for it. A touch by the host is noted
+ * with its place and let through, so that a test ends with a number and places instead of a signal. Not across fork. */
+#ifndef TESTS_KERNELS_FAR_DEVICE_H
+#define TESTS_KERNELS_FAR_DEVICE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Makes the device known as "far", and begins to note. Ends the process when the system has no room for it. */
+void far_device_register(void);
+/* Touches of device memory by the host, and host memory given to the device as its own, since the last call. */
+size_t far_device_faults(void);
+/* Where they were, as far as that is known: function, file offset, times. */
+void far_device_places(FILE *out);
+/* Work that far devices have done, to see that they were used at all. */
+size_t far_device_launches(void);
+/* Blocks of device memory that are not released. */
+size_t far_device_blocks(void);
+
+#endif
