@@ -63,6 +63,19 @@ size_t rp_json_escape(char *out, uint32_t character);
 /* Whether size bytes are UTF-8 without NUL. */
 bool rp_json_text_valid(const char *text, size_t size);
 
+/* Memory that values were parsed into: json_read.c fills it, json_arena.c counts its owners. */
+typedef struct rp_json_block {
+    struct rp_json_block *next;
+    max_align_t data[];
+} rp_json_block;
+
+struct rp_json_arena {
+    atomic_size_t owners;
+    rp_json_block *blocks;
+    char *at, *end; /* free part of the newest common block: values from the front, texts from the back */
+    size_t next;    /* size of the next common block */
+};
+
 /* Gives up one owner of the arena's values. */
 void rp_json_arena_free(rp_json_arena *arena);
 void rp_json_arena_share(rp_json_arena *arena);

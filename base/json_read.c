@@ -18,21 +18,9 @@ static const int64_t integer_max = ((int64_t)1 << 53) - 1;
 
 enum { FIRST_BLOCK = 64 << 10, BLOCK = 1 << 20 };
 
-typedef struct block {
-    struct block *next;
-    max_align_t data[];
-} block;
-
-struct rp_json_arena {
-    atomic_size_t owners;
-    block *blocks;
-    char *at, *end; /* free part of the newest common block: values from the front, texts from the back */
-    size_t next;    /* size of the next common block */
-};
-
 static char *new_block(rp_json_arena *arena, size_t size)
 {
-    block *b = rp_malloc(sizeof *b + size);
+    rp_json_block *b = rp_malloc(sizeof *b + size);
 
     if (b == NULL)
         return NULL;
@@ -76,24 +64,6 @@ static rp_json_arena *new_arena(size_t text)
     while (arena->next < FIRST_BLOCK && arena->next / 4 < text)
         arena->next *= 2;
     return arena;
-}
-
-void rp_json_arena_share(rp_json_arena *arena)
-{
-    atomic_fetch_add_explicit(&arena->owners, 1, memory_order_relaxed);
-}
-
-void rp_json_arena_free(rp_json_arena *arena)
-{
-    if (atomic_fetch_sub_explicit(&arena->owners, 1, memory_order_acq_rel) != 1)
-        return;
-    while (arena->blocks != NULL) {
-        block *next = arena->blocks->next;
-
-        rp_free(arena->blocks);
-        arena->blocks = next;
-    }
-    rp_free(arena);
 }
 
 /* ---- the reader ---- */
