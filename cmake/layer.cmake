@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # rp_layer(NAME BELOW <layer> FOLDER <its name in includes, NAME by default> HEADERS <public headers> LIBS <imported
-# targets> SOURCES <files>) makes object library rp_NAME. A layer's include path is a generated directory holding a link to its own
-# folder and to its own public headers, followed by those of the layers below: including upwards fails to compile.
+# targets> SOURCES <files>) makes object library rp_NAME. A layer's include path is a generated directory holding a link
+# to its own folder and to its own public headers, followed by those of the layers below: including upwards fails to
+# compile.
 function(rp_layer NAME)
   cmake_parse_arguments(L "" "BELOW;FOLDER" "HEADERS;LIBS;SOURCES" ${ARGN})
   set(view ${CMAKE_BINARY_DIR}/view/${NAME})
