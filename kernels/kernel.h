@@ -90,6 +90,7 @@ enum {
     RP_OP_ALONG = 32,      /* a result runs over an axis of any length */
     RP_OP_CONSTANT = 64,   /* the real attribute value is kept as an integer too where the output is not real */
     RP_OP_PART = 128,      /* a view that begins inside its operand */
+    RP_OP_REGION = 256,    /* executes functions (core/program/function.h); no row of the table */
     /* and of the elementwise kinds of rows */
     RP_OP_OF_ONE = RP_OP_ELEMENTWISE | RP_OP_INPLACE,
     RP_OP_OF_TWO = RP_OP_OF_ONE | RP_OP_BROADCAST,

@@ -24,7 +24,7 @@ rp_graph *rp_graph_new(rp_device *device)
     return graph;
 }
 
-static void release_values(rp_graph *graph)
+void rp_graph_release_values(rp_graph *graph)
 {
     for (size_t i = 0; i < graph->n_views; i++)
         if (graph->memory[i])
@@ -36,7 +36,7 @@ void rp_graph_free(rp_graph *graph)
 {
     if (!graph)
         return;
-    release_values(graph);
+    rp_graph_release_values(graph);
     rp_program_free(graph->program);
     rp_free(graph->view);
     rp_free(graph->memory);
@@ -45,7 +45,7 @@ void rp_graph_free(rp_graph *graph)
 
 void rp_graph_reset(rp_graph *graph)
 {
-    release_values(graph);
+    rp_graph_release_values(graph);
     rp_program_clear(graph->program);
     graph->status = RP_OK;
     graph->epoch++;
@@ -129,7 +129,7 @@ bool rp_shape_of(rp_tensor x, rp_dtype *dtype, int *rank, size_t *shape)
 }
 
 /* Room for the views of all the program's values. */
-static rp_status hold_views(rp_graph *graph)
+rp_status rp_graph_hold_views(rp_graph *graph)
 {
     size_t wanted = graph->program->cap_values;
 
@@ -159,7 +159,7 @@ rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, 
         return rp_no_tensor();
     graph->status = rp_program_add_input(graph->program, kind, name, type, &value, &graph->error);
     if (graph->status == RP_OK && graph->device) {
-        graph->status = hold_views(graph);
+        graph->status = rp_graph_hold_views(graph);
         if (graph->status == RP_OK)
             graph->view[value] = rp_view_of(type, data);
     }
@@ -283,69 +283,125 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
         rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
         status = rp_execute(graph->device, instr->op,
                             &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},
-                            graph->program->n_instrs - 1, &graph->error);
+                            (size_t)(instr - graph->program->instr), &graph->error);
     }
     if (in != few)
         rp_free(in);
     return status;
 }
 
-static void emit(rp_graph *graph, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
-                 uint32_t *value)
+static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
 {
-    const rp_instr *instr;
+    rp_view *view = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *view), *out = view + instr->n_in;
+    rp_status status = view ? RP_OK : rp_no_memory(&graph->error);
+
+    for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
+        view[i] = graph->view[instr->in[i]];
+    for (int i = 0; i < instr->n_out && status == RP_OK; i++) {
+        status = allocate(graph, instr->out[i]);
+        if (status == RP_OK)
+            out[i] = graph->view[instr->out[i]];
+    }
+    if (status == RP_OK)
+        status = rp_frames_eager(graph->device, graph->program, instr, view, out, &graph->error);
+    rp_free(view);
+    return status;
+}
+
+rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
+{
+    return instr->region      ? execute_region(graph, instr)
+           : instr->op->alias ? execute_alias(graph, instr)
+                              : execute_kernel(graph, instr);
+}
+
+/* Executes the instruction that was appended last, if there is a device. */
+static void execute_last(rp_graph *graph)
+{
     rp_fpenv saved;
 
-    graph->status = rp_program_add_instr(graph->program, op, attr, in, n_in, value, &graph->error);
     if (graph->status != RP_OK || !graph->device)
         return;
-    graph->status = hold_views(graph);
+    graph->status = rp_graph_hold_views(graph);
     if (graph->status != RP_OK)
         return;
-    instr = &graph->program->instr[graph->program->n_instrs - 1];
     /* at every call: what the application did to the environment since the last one is not known */
     graph->status = rp_fpenv_enter(&saved, NULL, &graph->error);
     if (graph->status != RP_OK)
         return;
-    graph->status = op->alias ? execute_alias(graph, instr) : execute_kernel(graph, instr);
+    graph->status = rp_graph_execute(graph, &graph->program->instr[graph->program->n_instrs - 1]);
     rp_fpenv_leave(&saved);
+}
+
+/* The operands' numbers, in `few` when they are few; NULL with the graph in error. */
+static uint32_t *numbers_of(rp_graph *graph, const char *name, const rp_tensor *in, size_t n_in, uint32_t few[8])
+{
+    uint32_t *operands = n_in <= 8 ? few : rp_reallocarray(NULL, n_in, sizeof *operands);
+
+    if (!operands)
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+    for (size_t i = 0; i < n_in && graph->status == RP_OK; i++) {
+        if (in[i].graph != graph)
+            rp_graph_fail(graph, RP_EARG, "%s: operand %zu belongs to another graph or is no tensor", name, i);
+        else if (rp_tensor_ok(in[i]))
+            operands[i] = in[i].value;
+    }
+    if (graph->status == RP_OK)
+        return operands;
+    if (operands != few)
+        rp_free(operands);
+    return NULL;
 }
 
 void rp_emit(rp_graph *graph, rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n_in, rp_tensor *out)
 {
     const rp_op *op = rp_op_get(id);
-    uint32_t few[8], *operands = few, value[RP_MAX_OUT];
+    uint32_t few[8], *operands, value[RP_MAX_OUT];
 
     for (int i = 0; i < op->n_out; i++)
         out[i] = rp_no_tensor();
     if (!graph || graph->status != RP_OK)
         return;
-    if (n_in > 8) {
-        operands = rp_malloc(n_in * sizeof *operands);
-        if (!operands) {
-            rp_graph_fail(graph, RP_ENOMEM, "out of memory");
-            return;
-        }
-    }
-    for (size_t i = 0; i < n_in && graph->status == RP_OK; i++) {
-        if (in[i].graph != graph)
-            rp_graph_fail(graph, RP_EARG, "%s: operand %zu belongs to another graph or is no tensor", op->name, i);
-        else if (rp_tensor_ok(in[i]))
-            operands[i] = in[i].value;
-    }
-    if (graph->status == RP_OK)
-        emit(graph, op, attr, operands, n_in, value);
+    operands = numbers_of(graph, op->name, in, n_in, few);
+    if (!operands)
+        return;
+    graph->status = rp_program_add_instr(graph->program, op, attr, operands, n_in, value, &graph->error);
+    execute_last(graph);
     if (operands != few)
         rp_free(operands);
     for (int i = 0; i < op->n_out && graph->status == RP_OK; i++)
         out[i] = rp_graph_tensor(graph, value[i]);
 }
 
+void rp_emit_region(rp_graph *graph, const rp_region *region, const rp_tensor *in, size_t n_in, rp_tensor *out)
+{
+    const size_t n_out = rp_region_values(region);
+    uint32_t few[8], *operands, *value;
+
+    for (size_t i = 0; i < n_out; i++)
+        out[i] = rp_no_tensor();
+    if (!graph || graph->status != RP_OK)
+        return;
+    operands = numbers_of(graph, rp_region_op(region->kind)->name, in, n_in, few);
+    if (!operands)
+        return;
+    value = rp_reallocarray(NULL, n_out, sizeof *value);
+    if (value)
+        graph->status = rp_program_add_region(graph->program, region, operands, n_in, value, &graph->error);
+    else
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+    execute_last(graph);
+    if (operands != few)
+        rp_free(operands);
+    for (size_t i = 0; i < n_out && graph->status == RP_OK; i++)
+        out[i] = rp_graph_tensor(graph, value[i]);
+    rp_free(value);
+}
+
 rp_status rp_graph_trace(rp_graph **out, const rp_program *p, rp_device *device, void *const *input_memory,
                          rp_error *err)
 {
     rp_graph *graph = rp_graph_new(device);
-    uint32_t value[RP_MAX_OUT];
     size_t inputs = 0;
 
     *out = graph;
@@ -359,9 +415,8 @@ rp_status rp_graph_trace(rp_graph **out, const rp_program *p, rp_device *device,
             (void)rp_graph_input(graph, in->kind, in->name, &p->value[in->value], input_memory[inputs]);
             inputs++;
         } else {
-            const rp_instr *instr = &p->instr[i++];
-
-            emit(graph, instr->op, instr->attr, instr->in, instr->n_in, value);
+            graph->status = rp_program_copy_instr(graph->program, p, &p->instr[i++], &graph->error);
+            execute_last(graph);
         }
     }
     return rp_graph_status(graph, err);

@@ -5,6 +5,7 @@
 #define CORE_PROGRAM_GRAPH_H
 
 #include "core/program/execute.h"
+#include "core/program/function.h"
 
 struct rp_graph {
     rp_program *program;
@@ -48,6 +49,18 @@ static inline rp_tensor rp_no_tensor(void)
 {
     return (rp_tensor){NULL, 0, 0};
 }
+
+/* Appends a region, which an eager graph executes at once; out gets rp_region_values handles. As rp_emit otherwise. */
+void rp_emit_region(rp_graph *graph, const rp_region *region, const rp_tensor *in, size_t n_in, rp_tensor *out);
+
+/* For whoever executes a program on the tape: room for its values, one instruction whose operands have views, and the
+ * values' memory back. */
+rp_status rp_graph_hold_views(rp_graph *graph);
+rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr);
+void rp_graph_release_values(rp_graph *graph);
+/* Executes a region instruction of the program on views, instruction by instruction (core/program/frames.c). */
+rp_status rp_frames_eager(rp_device *device, const rp_program *program, const rp_instr *instr, const rp_view *in,
+                          const rp_view *out, rp_error *err);
 
 /* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks
  * inside a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it

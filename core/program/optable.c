@@ -52,7 +52,7 @@ const rp_op *rp_op_find(const char *name)
 
 rp_op_id rp_op_index(const rp_op *op)
 {
-    return (rp_op_id)(op - table);
+    return op->flags & RP_OP_REGION ? RP_OP_COUNT : (rp_op_id)(op - table);
 }
 
 size_t rp_op_index_bound(const rp_op *op, const rp_attr *attr, const rp_type *in)

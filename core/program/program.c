@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Building programs: every append re-derives types, so a program that exists is well formed. */
-#include "core/program/program.h"
+#include "core/program/function.h"
 
 #include <string.h>
 
@@ -29,6 +29,7 @@ rp_program *rp_program_new(void)
 static void instr_free(rp_instr *instr)
 {
     rp_free((void *)instr->attr);
+    rp_region_free(instr->region);
 }
 
 void rp_program_clear(rp_program *p)
@@ -269,6 +270,92 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     return RP_OK;
 }
 
+/* Types of the operands, from the program's values. */
+static rp_status infer_region(const rp_program *p, const rp_region *region, const uint32_t *in, size_t n_in,
+                              rp_type *out, rp_error *err)
+{
+    rp_type *types = rp_reallocarray(NULL, n_in, sizeof *types);
+    rp_status status = types ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < n_in && status == RP_OK; i++) {
+        if (in[i] < p->n_values)
+            types[i] = p->value[in[i]];
+        else
+            status = rp_fail(err, RP_ESHAPE, "%s: operand %zu is not a value of the program",
+                             rp_region_op(region->kind)->name, i);
+    }
+    if (status == RP_OK)
+        status = rp_region_infer(region, types, n_in, out, err);
+    rp_free(types);
+    return status;
+}
+
+static rp_status append_region(rp_program *p, const rp_region *region, const uint32_t *in, size_t n_in,
+                               const rp_type *type, size_t n_out, rp_error *err)
+{
+    rp_instr instr = {.op = rp_region_op(region->kind), .n_in = (uint32_t)n_in, .n_out = (int)n_out};
+    void *array = p->instr;
+    rp_status status = reserve_values(p, n_out, err);
+
+    if (status != RP_OK)
+        return status;
+    if (!grow(&array, &p->cap_instrs, p->n_instrs, sizeof *p->instr))
+        return rp_no_memory(err);
+    p->instr = array;
+    instr.region = rp_region_copy(region);
+    if (!instr.region || !instr_hold(&instr, NULL, in)) {
+        rp_region_free(instr.region);
+        return rp_no_memory(err);
+    }
+    for (size_t i = 0; i < n_out; i++)
+        instr.out[i] = add_value(p, &type[i], (uint32_t)p->n_instrs);
+    p->instr[p->n_instrs++] = instr;
+    return RP_OK;
+}
+
+rp_status rp_program_add_region(rp_program *p, const rp_region *region, const uint32_t *in, size_t n_in, uint32_t *out,
+                                rp_error *err)
+{
+    const size_t n_out = rp_region_values(region);
+    rp_type *type = rp_calloc(n_out, sizeof *type);
+    rp_status status = type ? infer_region(p, region, in, n_in, type, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = append_region(p, region, in, n_in, type, n_out, err);
+    if (status == RP_OK)
+        memcpy(out, p->instr[p->n_instrs - 1].out, n_out * sizeof *out);
+    rp_free(type);
+    return status;
+}
+
+rp_status rp_program_add_parameter(rp_program *p, const rp_type *type, uint32_t *value, rp_error *err)
+{
+    void *array = p->input;
+    rp_status status = reserve_values(p, 1, err);
+
+    if (status != RP_OK)
+        return status;
+    if (!grow(&array, &p->cap_inputs, p->n_inputs, sizeof *p->input))
+        return rp_no_memory(err);
+    p->input = array;
+    *value = add_value(p, type, RP_NO_INSTR);
+    p->input[p->n_inputs++] = (rp_input){.kind = RP_INPUT_PARAMETER, .value = *value};
+    return RP_OK;
+}
+
+rp_status rp_program_add_return(rp_program *p, uint32_t value, rp_error *err)
+{
+    void *array = p->output;
+
+    if (value >= p->n_values)
+        return rp_fail(err, RP_EARG, "an output is not a value of the function");
+    if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
+        return rp_no_memory(err);
+    p->output = array;
+    p->output[p->n_outputs++] = (rp_output){.kind = RP_OUTPUT_VALUE, .value = value};
+    return RP_OK;
+}
+
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err)
 {
     void *array = p->output;
@@ -296,27 +383,50 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
     return RP_OK;
 }
 
+static rp_status copy_input(rp_program *copy, const rp_program *p, const rp_input *in)
+{
+    uint32_t value;
+
+    if (in->kind == RP_INPUT_PARAMETER)
+        return rp_program_add_parameter(copy, &p->value[in->value], &value, NULL);
+    return rp_program_add_input(copy, in->kind, in->name, &p->value[in->value], &value, NULL);
+}
+
+rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_instr *instr, rp_error *err)
+{
+    uint32_t ignored[RP_MAX_OUT];
+    rp_type *type;
+    rp_status status;
+
+    if (!instr->region)
+        return rp_program_add_instr(copy, instr->op, instr->attr, instr->in, instr->n_in, ignored, err);
+    type = rp_reallocarray(NULL, (size_t)instr->n_out, sizeof *type);
+    if (!type)
+        return rp_no_memory(err);
+    for (int i = 0; i < instr->n_out; i++)
+        type[i] = p->value[instr->out[i]];
+    status = append_region(copy, instr->region, instr->in, instr->n_in, type, (size_t)instr->n_out, err);
+    rp_free(type);
+    return status;
+}
+
 rp_program *rp_program_copy(const rp_program *p)
 {
     rp_program *copy = rp_program_new();
-    uint32_t ignored[RP_MAX_OUT];
     size_t inputs = 0;
     rp_status status = copy ? RP_OK : RP_ENOMEM;
 
     /* Inputs and instructions interleave by value number: replay them in that order. */
     for (size_t i = 0; status == RP_OK && (inputs < p->n_inputs || i < p->n_instrs);) {
-        if (inputs < p->n_inputs && p->input[inputs].value == copy->n_values) {
-            const rp_input *in = &p->input[inputs++];
-
-            status = rp_program_add_input(copy, in->kind, in->name, &p->value[in->value], ignored, NULL);
-        } else {
-            const rp_instr *instr = &p->instr[i++];
-
-            status = rp_program_add_instr(copy, instr->op, instr->attr, instr->in, instr->n_in, ignored, NULL);
-        }
+        if (inputs < p->n_inputs && p->input[inputs].value == copy->n_values)
+            status = copy_input(copy, p, &p->input[inputs++]);
+        else
+            status = rp_program_copy_instr(copy, p, &p->instr[i++], NULL);
     }
     for (size_t i = 0; status == RP_OK && i < p->n_outputs; i++)
-        status = rp_program_add_output(copy, p->output[i].kind, p->output[i].name, p->output[i].value, NULL);
+        status = p->output[i].kind == RP_OUTPUT_VALUE
+                     ? rp_program_add_return(copy, p->output[i].value, NULL)
+                     : rp_program_add_output(copy, p->output[i].kind, p->output[i].name, p->output[i].value, NULL);
     if (status != RP_OK) {
         rp_program_free(copy);
         return NULL;

@@ -8,6 +8,8 @@
 #include "base/index.h"
 #include "core/program/op.h"
 
+typedef struct rp_region rp_region;
+
 enum { RP_NAME_MAX = 96 }; /* names: [A-Za-z0-9._-], 1 to 95 bytes */
 enum { RP_PROGRAM_MAX_VALUES = 1 << 24 };
 
@@ -29,6 +31,7 @@ typedef struct rp_instr {
     uint32_t *in, *out;  /* n_in and n_out value numbers, in one allocation with attr that the program owns */
     uint32_t n_in;
     int n_out;
+    rp_region *region; /* call, scan, map, cond, while: the functions executed, owned; else NULL */
 } rp_instr;
 
 enum { RP_NO_INSTR = UINT32_MAX };
@@ -55,6 +58,8 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
                                uint32_t *value, rp_error *err);
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err);
+/* Appends an instruction of p to a program that has the same values so far. */
+rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_instr *instr, rp_error *err);
 /* A second output of the same kind and name replaces the first. */
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err);
 void rp_program_clear(rp_program *p);

@@ -42,6 +42,12 @@ static void bind_call(rp_plan *plan, const rp_instr *instr, call *c)
     c->n_in = instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         c->in[i] = plan->view[instr->in[i]];
+    if (instr->region) {
+        for (int i = 0; i < instr->n_out; i++)
+            c->in[c->n_in + (size_t)i] = plan->view[instr->out[i]];
+        c->region = instr;
+        return;
+    }
     for (int i = 0; i < instr->n_out; i++)
         c->out[i] = plan->view[instr->out[i]];
     if (instr->op->alias) {
@@ -179,7 +185,7 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     size_t operands = p->n_outputs;
 
     for (size_t k = 0; k < p->n_instrs; k++)
-        operands += p->instr[k].n_in;
+        operands += p->instr[k].n_in + (p->instr[k].region ? (size_t)p->instr[k].n_out : 0);
     plan->operands = rp_malloc(operands * sizeof *plan->operands);
     plan->call = rp_calloc(p->n_instrs + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
@@ -242,7 +248,7 @@ rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
         c->in = in;
         if (end - k == 1) {
             bind_call(plan, instr, c);
-            in += instr->n_in;
+            in += instr->n_in + (instr->region ? (size_t)instr->n_out : 0);
             continue;
         }
         c->chain = chain_of(plan, k, end);

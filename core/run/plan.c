@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/program/graph.h"
 #include "core/run/plan_private.h"
 #include "determinism/fpenv.h"
 
@@ -313,7 +314,9 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
             status = settle(arg, err);
         if (status != RP_OK)
             break;
-        if (c->chain)
+        if (c->region)
+            status = rp_frames_eager(plan->device, plan->program, c->region, c->in, c->in + c->n_in, err);
+        else if (c->chain)
             status = rp_device_launch_chain(plan->device, c->chain, NULL, err);
         else
             status = c->op ? rp_execute(plan->device, c->op,

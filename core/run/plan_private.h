@@ -16,6 +16,7 @@ typedef struct call {
     rp_view *in;
     size_t n_in;
     rp_view out[RP_MAX_OUT];
+    const rp_instr *region; /* its outputs' views come after in[n_in]; NULL: none */
 } call;
 
 /* A piece of memory: of an input (fixed), in the arena, or in the scratch of a chain. */

@@ -81,8 +81,9 @@ RP_API rp_status rp_op_infer(const char *op, const rp_attribute *attribute, size
 RP_API rp_status rp_graph_symbolic(rp_graph **out, rp_error *err);
 RP_API void rp_graph_discard(rp_graph *graph); /* NULL is fine */
 
-typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED } rp_input_kind;
-typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT } rp_output_kind;
+/* The last of each are a function's: without names. */
+typedef enum rp_input_kind { RP_INPUT_STATE, RP_INPUT_DATA, RP_INPUT_FEED, RP_INPUT_PARAMETER } rp_input_kind;
+typedef enum rp_output_kind { RP_OUTPUT_STATE, RP_OUTPUT_RESULT, RP_OUTPUT_VALUE } rp_output_kind;
 
 /* An input: a state of the run, data bound once, or a feed of each step. The same kind and name again, with the same
  * type, is the same input; with another type an error. */
@@ -98,6 +99,72 @@ RP_API void rp_graph_result(rp_graph *graph, const char *name, rp_tensor value);
 /* The graph's program; the graph is freed, also on failure. Errors: the graph's first one. */
 RP_API rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err);
 
+/* ---- functions and regions (CONTRACT 11.6) ---- */
+
+/* A function is built as a symbolic graph is (rp_graph_symbolic), from parameters instead of inputs; it sees nothing
+ * else. It is immutable, may be used by any number of regions of any graphs, and lives as long as one of them or its
+ * owner. */
+typedef struct rp_function rp_function;
+
+/* The next parameter; all come before the first operation. */
+RP_API rp_tensor rp_function_parameter(rp_graph *graph, const rp_type *type);
+/* The next output. A parameter, or a value that is an output already, is copied by a reshape to its own shape. */
+RP_API void rp_function_return(rp_graph *graph, rp_tensor value);
+/* Frees the graph, also on failure. Errors: the graph's first one; RP_ESHAPE when it is no function. */
+RP_API rp_status rp_function_finish(rp_graph *graph, rp_function **out, rp_error *err);
+RP_API void rp_function_free(rp_function *function); /* NULL is fine */
+
+/* Each appends one region to the graph and fills its values; a graph with a run's step executes it at once. Types of
+ * operands must be exactly those of the parameters. Where an array of operands is empty it may be NULL. */
+
+/* out: the function's outputs. */
+RP_API void rp_call(rp_graph *graph, const rp_function *function, const rp_tensor *args, size_t n, rp_tensor *out);
+
+/* function(index i64 [], carried, rows, shared) -> carried, stacked; for index 0 .. times - 1, or downwards. */
+typedef struct rp_scan_options {
+    const rp_function *function;
+    const rp_tensor *carried, *sliced, *shared; /* sliced: [times, ..] */
+    size_t n_carried, n_sliced, n_shared;
+    uint64_t times;
+    bool reverse;
+    bool history; /* also gives what each iteration got as carried */
+} rp_scan_options;
+/* out: the last carried, [times, ..] of each stacked output, and with history [times, ..] of each carried. */
+RP_API void rp_scan(rp_graph *graph, const rp_scan_options *options, rp_tensor *out);
+
+/* What becomes of an output of a map's shards: added by the tree of CONTRACT 12.3, [shards that are not empty, ..], or
+ * rows one after another. */
+typedef enum rp_combine { RP_COMBINE_TREE, RP_COMBINE_STACK, RP_COMBINE_CONCAT } rp_combine;
+
+/* function(index, slices, shared): shard s is rows cuts[s] .. cuts[s + 1] of what is sliced, its index is first + s. */
+typedef struct rp_map_options {
+    const rp_function *const *function; /* one a distinct length of a shard that is not empty, ascending */
+    size_t n_function;
+    const rp_tensor *sliced, *shared;
+    size_t n_sliced, n_shared;
+    const uint64_t *cuts; /* never descending; without sliced operands 0, 1, .. */
+    size_t n_cuts;        /* shards + 1 */
+    uint64_t first;
+    const rp_combine *combine; /* of each output */
+    size_t n_combine;
+} rp_map_options;
+RP_API void rp_map(rp_graph *graph, const rp_map_options *options, rp_tensor *out);
+
+/* function[selector](args): selector i64 [], or bool [] with two functions, the first for false. Only that one runs. */
+RP_API void rp_cond(rp_graph *graph, rp_tensor selector, const rp_function *const *function, size_t n_function,
+                    const rp_tensor *args, size_t n, rp_tensor *out);
+
+/* While predicate(index, carried, shared) is true and fewer than limit bodies ran: carried = body(index, carried,
+ * shared). out: the count i64 [], then the carried. A gradient through it is an error: a bounded loop that needs one is
+ * a scan of a cond. */
+typedef struct rp_while_options {
+    const rp_function *body, *predicate;
+    const rp_tensor *carried, *shared;
+    size_t n_carried, n_shared;
+    uint64_t limit;
+} rp_while_options;
+RP_API void rp_while(rp_graph *graph, const rp_while_options *options, rp_tensor *out);
+
 /* ---- programs ---- */
 
 RP_API void rp_program_free(rp_program *program); /* NULL is fine */
@@ -112,6 +179,14 @@ typedef struct rp_program_sizes {
     size_t values, inputs, instructions, outputs;
 } rp_program_sizes;
 RP_API rp_program_sizes rp_program_count(const rp_program *program);
+
+/* What the text costs, known before anything is computed (audit/FORMAT.md 9); 2^63 where it is that or more. */
+typedef struct rp_price {
+    uint64_t executed; /* X: instructions executed */
+    uint64_t work;     /* W: operations on elements */
+    uint64_t memory;   /* M: bytes in which every plan can run */
+} rp_price;
+RP_API rp_price rp_program_price(const rp_program *program);
 
 typedef struct rp_input_info {
     rp_input_kind kind;

@@ -9,7 +9,7 @@
 #include "core/run/plan.h"
 #include "determinism/bits.h"
 
-enum { VALUES_MAX = 128, BYTES_MAX = 1 << 14, INPUTS_MAX = 32, WINDOW_MAX = 64 };
+enum { VALUES_MAX = 128, BYTES_MAX = 1 << 14, INPUTS_MAX = 32, WINDOW_MAX = 64, EXECUTED_MAX = 10000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +29,7 @@ static bool is_short(const rp_instr *instr)
     return true;
 }
 
-static bool is_small(const rp_program *p)
+static bool is_small_body(const rp_program *p)
 {
     for (size_t k = 0; k < p->n_instrs; k++)
         if (!is_short(&p->instr[k]))
@@ -38,6 +38,18 @@ static bool is_small(const rp_program *p)
         if (rp_type_count(&p->value[v]) > BYTES_MAX / 8)
             return false;
     return p->n_values <= VALUES_MAX && p->n_inputs <= INPUTS_MAX;
+}
+
+static bool is_small(const rp_program *p)
+{
+    rp_functions functions;
+    bool small = is_small_body(p) && rp_program_price(p).executed <= EXECUTED_MAX;
+
+    expect(rp_functions_of(&functions, p, NULL) == RP_OK);
+    for (size_t i = 0; i < functions.n; i++)
+        small = small && is_small_body(functions.function[i]->body);
+    rp_functions_free(&functions);
+    return small;
 }
 
 /* Stored, so that a NaN is one NaN. */

@@ -220,7 +220,7 @@ static void assert_same(const rp_program *p, const record *expected, record *fou
     record_free(found);
 }
 
-static void next_feeds(const rp_program *p, store *s, size_t step)
+static inline void next_feeds(const rp_program *p, store *s, size_t step)
 {
     for (size_t i = 0; i < s->n; i++)
         if (p->input[i].kind == RP_INPUT_FEED)
@@ -228,7 +228,7 @@ static void next_feeds(const rp_program *p, store *s, size_t step)
 }
 
 /* Two steps on one plan, and the second step again on a fresh one, whose arena is poisoned like the first's was. */
-static void assert_plan_is_eager(const rp_program *p, rp_device *reference, rp_device *device, const char *what)
+static inline void assert_plan_is_eager(const rp_program *p, rp_device *reference, rp_device *device, const char *what)
 {
     store s = store_new(p), eager = store_new(p);
     rp_plan *plan = plan_new(p, device, &s);

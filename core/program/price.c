@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a text costs, before anything of it is computed (audit/FORMAT.md, "prices"): instructions executed, operations
+ * on elements, bytes. A function's price is known when it is made, so a program's takes the time of reading it once. */
+#include "core/program/function.h"
+
+/* Saturating: hostile texts nest loops until the numbers end. */
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a >= rp_price_saturated - b || b >= rp_price_saturated ? rp_price_saturated : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return a && b >= (rp_price_saturated + a - 1) / a ? rp_price_saturated : a * b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Every value begins at a multiple of 64 bytes. */
+static uint64_t room(const rp_type *type)
+{
+    return (rp_type_bytes(type) + 63) / 64 * 64;
+}
+
+/* ---- work of one instruction that is no region ---- */
+
+static uint64_t elements(const rp_program *p, const uint32_t *value, size_t n)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count = plus(count, rp_type_count(&p->value[value[i]]));
+    return count;
+}
+
+/* Products: two operations for each tap or step of k. */
+static uint64_t products(const rp_program *p, const rp_instr *instr)
+{
+    const rp_type *a = &p->value[instr->in[0]], *b = instr->n_in > 1 ? &p->value[instr->in[1]] : NULL;
+    const rp_type *y = &p->value[instr->out[0]];
+
+    switch (rp_op_index(instr->op)) {
+    case RP_OP_matmul:
+        return times(2 * a->shape[a->rank - 1], rp_type_count(y));
+    case RP_OP_conv2d:
+    case RP_OP_conv2d_winograd: /* y [n, h, w, k], weight [r, s, c / groups, k] */
+        return times(times(2 * b->shape[0], b->shape[1] * b->shape[2]), rp_type_count(y));
+    case RP_OP_conv2d_grad_input: /* of the gradient [n, oh, ow, k] by the weight */
+        return times(times(2 * b->shape[0], b->shape[1] * b->shape[2]), rp_type_count(a));
+    case RP_OP_conv2d_grad_weight: /* of the gradient by the weight's gradient [r, s, c / groups, k] */
+        return times(times(2 * y->shape[0], y->shape[1] * y->shape[2]), rp_type_count(b));
+    default:
+        return 0;
+    }
+}
+
+static uint64_t work_of(const rp_program *p, const rp_instr *instr)
+{
+    const uint64_t made = elements(p, instr->out, (size_t)instr->n_out);
+
+    if (instr->op->alias) /* a copy, if it is not a view */
+        return times(2, made);
+    if (rp_op_index(instr->op) == RP_OP_gather) /* of the table only what is taken */
+        return plus(times(2, made), elements(p, instr->in + 1, 1));
+    return plus(plus(made, elements(p, instr->in, instr->n_in)), products(p, instr));
+}
+
+/* ---- regions ---- */
+
+/* Partial sums of a tree over n: one for each level. */
+static uint64_t partial_sums(size_t n)
+{
+    uint64_t levels = 1;
+
+    for (size_t covered = 1; covered < n; covered *= 2)
+        levels++;
+    return levels;
+}
+
+static void add_map(const rp_program *p, const rp_instr *instr, rp_price *price)
+{
+    const rp_region *r = instr->region;
+    const size_t shards = rp_region_shards(r);
+
+    for (size_t s = 0; s + 1 < r->n_cuts; s++) {
+        const uint64_t rows = rp_shard_rows(r, s);
+        const rp_price *f = rows ? &r->function[rp_region_function_of(r, rows)]->price : NULL;
+
+        if (!f)
+            continue;
+        price->executed = plus(price->executed, f->executed);
+        price->work = plus(price->work, f->work);
+        price->memory = most(price->memory, f->memory);
+    }
+    for (size_t i = 0; i < r->n_combine; i++) {
+        const rp_type *type = &p->value[instr->out[i]];
+
+        if (r->combine[i] != RP_COMBINE_TREE)
+            continue;
+        price->work = plus(price->work, times(3 * (shards - 1), rp_type_count(type)));
+        price->memory = plus(price->memory, times(partial_sums(shards), room(type)));
+    }
+}
+
+/* The frames of a region; what it moves itself is added by the caller. */
+static rp_price frames(const rp_program *p, const rp_instr *instr)
+{
+    const rp_region *r = instr->region;
+    const rp_price *f = &r->function[0]->price, *g;
+    rp_price price = {0};
+
+    switch (r->kind) {
+    case RP_CALL:
+        return *f;
+    case RP_SCAN:
+        return (rp_price){times(r->times, f->executed), times(r->times, f->work), f->memory};
+    case RP_MAP:
+        add_map(p, instr, &price);
+        return price;
+    case RP_COND:
+        for (size_t k = 0; k < r->n_functions; k++) {
+            f = &r->function[k]->price;
+            price =
+                (rp_price){most(price.executed, f->executed), most(price.work, f->work), most(price.memory, f->memory)};
+        }
+        return price;
+    default:
+        g = &r->function[1]->price;
+        return (rp_price){plus(times(r->times, f->executed), times(r->times + 1, g->executed)),
+                          plus(times(r->times, f->work), times(r->times + 1, g->work)), most(f->memory, g->memory)};
+    }
+}
+
+rp_price rp_program_price(const rp_program *p)
+{
+    rp_price price = {0};
+    uint64_t deeper = 0;
+
+    for (size_t k = 0; k < p->n_instrs; k++) {
+        const rp_instr *instr = &p->instr[k];
+        rp_price inner = {0};
+
+        price.executed = plus(price.executed, 1);
+        if (instr->region) {
+            inner = frames(p, instr);
+            price.work = plus(price.work, elements(p, instr->in, instr->n_in));
+            price.work = plus(price.work, elements(p, instr->out, (size_t)instr->n_out));
+        } else {
+            price.work = plus(price.work, work_of(p, instr));
+        }
+        price.executed = plus(price.executed, inner.executed);
+        price.work = plus(price.work, inner.work);
+        deeper = most(deeper, inner.memory);
+    }
+    for (size_t v = 0; v < p->n_values; v++)
+        price.memory = plus(price.memory, room(&p->value[v]));
+    price.memory = plus(price.memory, deeper);
+    return price;
+}

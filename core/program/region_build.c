@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rp/program.h: functions under construction, and the five regions as calls. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/program/graph.h"
+
+rp_tensor rp_function_parameter(rp_graph *graph, const rp_type *type)
+{
+    uint32_t value = 0;
+
+    if (!graph || graph->status != RP_OK)
+        return rp_no_tensor();
+    if (graph->device)
+        rp_graph_fail(graph, RP_EARG, "a run's step has no parameters: a function is built in a symbolic graph");
+    else if (!type || !rp_type_valid(type))
+        rp_graph_fail(graph, RP_EARG,
+                      "parameter %zu: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^42 bytes",
+                      graph->program->n_inputs, RP_MAX_RANK);
+    else if (graph->program->n_instrs)
+        rp_graph_fail(graph, RP_EARG, "parameter %zu: parameters come before the first operation",
+                      graph->program->n_inputs);
+    else
+        graph->status = rp_program_add_parameter(graph->program, type, &value, &graph->error);
+    return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();
+}
+
+static bool is_returned(const rp_program *p, uint32_t value)
+{
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (p->output[i].value == value)
+            return true;
+    return false;
+}
+
+void rp_function_return(rp_graph *graph, rp_tensor value)
+{
+    if (!graph || graph->status != RP_OK)
+        return;
+    if (value.graph != graph) {
+        rp_graph_fail(graph, RP_EARG, "output %zu of the function belongs to another graph or is no tensor",
+                      graph->program->n_outputs);
+    } else if (rp_tensor_ok(value)) {
+        const rp_type type = *rp_tensor_type(value);
+
+        if (graph->program->maker[value.value] == RP_NO_INSTR || is_returned(graph->program, value.value))
+            value = rp_reshape(value, type.rank, type.shape);
+        if (rp_tensor_ok(value))
+            graph->status = rp_program_add_return(graph->program, value.value, &graph->error);
+    }
+}
+
+rp_status rp_function_finish(rp_graph *graph, rp_function **out, rp_error *err)
+{
+    rp_program *body;
+    rp_status status = rp_graph_finish(graph, &body, err);
+
+    *out = NULL;
+    return status == RP_OK ? rp_function_new(out, body, err) : status;
+}
+
+void rp_function_free(rp_function *function)
+{
+    rp_function_release(function);
+}
+
+/* ---- regions ---- */
+
+/* Operands of a region, in its order. */
+typedef struct operands {
+    const rp_tensor *part[4];
+    size_t n[4];
+} operands;
+
+/* The region's functions are borrowed here: the instruction holds its own. */
+static void emit(rp_graph *graph, rp_region *region, const rp_function *const *function, const operands *o,
+                 rp_tensor *out)
+{
+    const size_t total = o->n[0] + o->n[1] + o->n[2] + o->n[3];
+    rp_tensor *in;
+    size_t n = 0;
+
+    if (!graph || graph->status != RP_OK)
+        return;
+    region->function = (rp_function **)(void *)function;
+    for (size_t i = 0; i < region->n_functions; i++)
+        if (!function[i]) {
+            rp_graph_fail(graph, RP_EARG, "%s: function %zu is NULL", rp_region_op(region->kind)->name, i);
+            return;
+        }
+    in = rp_reallocarray(NULL, total, sizeof *in);
+    if (!in) {
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+        return;
+    }
+    for (int k = 0; k < 4; k++)
+        for (size_t i = 0; i < o->n[k]; i++)
+            in[n++] = o->part[k][i];
+    rp_emit_region(graph, region, in, n, out);
+    rp_free(in);
+}
+
+void rp_call(rp_graph *graph, const rp_function *function, const rp_tensor *args, size_t n, rp_tensor *out)
+{
+    emit(graph, &(rp_region){.kind = RP_CALL, .n_functions = 1}, &function, &(operands){{args}, {n}}, out);
+}
+
+void rp_scan(rp_graph *graph, const rp_scan_options *s, rp_tensor *out)
+{
+    rp_region region = {.kind = RP_SCAN,
+                        .n_functions = 1,
+                        .carried = s->n_carried,
+                        .sliced = s->n_sliced,
+                        .times = s->times,
+                        .history = s->history,
+                        .reverse = s->reverse};
+
+    emit(graph, &region, &s->function,
+         &(operands){{s->carried, s->sliced, s->shared}, {s->n_carried, s->n_sliced, s->n_shared}}, out);
+}
+
+void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
+{
+    rp_region region = {.kind = RP_MAP,
+                        .n_functions = m->n_function,
+                        .sliced = m->n_sliced,
+                        .first = m->first,
+                        .cuts = (uint64_t *)m->cuts,
+                        .n_cuts = m->n_cuts,
+                        .n_combine = m->n_combine};
+
+    if (!graph || graph->status != RP_OK)
+        return;
+    region.combine = rp_malloc(m->n_combine);
+    if (!region.combine) {
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < m->n_combine; i++)
+        region.combine[i] = (unsigned char)m->combine[i];
+    emit(graph, &region, m->function, &(operands){{m->sliced, m->shared}, {m->n_sliced, m->n_shared}}, out);
+    rp_free(region.combine);
+}
+
+void rp_cond(rp_graph *graph, rp_tensor selector, const rp_function *const *function, size_t n_function,
+             const rp_tensor *args, size_t n, rp_tensor *out)
+{
+    emit(graph, &(rp_region){.kind = RP_COND, .n_functions = n_function}, function,
+         &(operands){{&selector, args}, {1, n}}, out);
+}
+
+void rp_while(rp_graph *graph, const rp_while_options *w, rp_tensor *out)
+{
+    const rp_function *function[2] = {w->body, w->predicate};
+
+    emit(graph, &(rp_region){.kind = RP_WHILE, .n_functions = 2, .carried = w->n_carried, .times = w->limit}, function,
+         &(operands){{w->carried, w->shared}, {w->n_carried, w->n_shared}}, out);
+}

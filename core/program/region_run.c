@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Frames in order. Carried values change between two sets of buffers, rows are views, and a tree over shards keeps one
+ * partial sum a level, so that memory does not grow with the number of frames. */
+#include "core/program/region_run.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/program/execute.h"
+
+/* What one region needs while it runs. */
+typedef struct drive {
+    const rp_frames *frames;
+    const rp_region *region;
+    const rp_view *in, *given; /* operands, and where the region's values go */
+    size_t n_in;
+    rp_view *param, *out; /* of the next frame */
+    void **memory;        /* what was allocated */
+    size_t n_memory, cap_memory;
+} drive;
+
+static rp_status drive_new(drive *d, const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
+                           const rp_view *given, rp_error *err)
+{
+    *d = (drive){.frames = frames, .region = region, .in = in, .n_in = n_in, .given = given};
+    d->param = rp_reallocarray(NULL, n_in + 1, sizeof *d->param);
+    d->out = rp_reallocarray(NULL, rp_function_outs(region->function[0]), sizeof *d->out);
+    return d->param && d->out ? RP_OK : rp_no_memory(err);
+}
+
+static void drive_free(drive *d)
+{
+    for (size_t i = 0; i < d->n_memory; i++)
+        rp_device_release(d->frames->device, d->memory[i]);
+    rp_free(d->memory);
+    rp_free(d->param);
+    rp_free(d->out);
+}
+
+/* Memory of a type until the region is done. */
+static rp_status hold(drive *d, const rp_type *type, rp_view *out, rp_error *err)
+{
+    void *memory;
+    rp_status status;
+
+    if (d->n_memory == d->cap_memory) {
+        size_t cap = d->cap_memory ? 2 * d->cap_memory : 8;
+        void **bigger = rp_reallocarray(d->memory, cap, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(err);
+        d->memory = bigger;
+        d->cap_memory = cap;
+    }
+    status = rp_device_allocate(d->frames->device, &memory, rp_type_bytes(type), err);
+    if (status != RP_OK)
+        return status;
+    d->memory[d->n_memory++] = memory;
+    *out = rp_view_of(type, memory);
+    return RP_OK;
+}
+
+static rp_status frame(drive *d, size_t k, rp_error *err)
+{
+    return d->frames->run(d->frames->self, d->region, k, d->param, d->out, err);
+}
+
+static rp_status copy(drive *d, const rp_view *from, const rp_view *to, rp_error *err)
+{
+    return rp_execute_copy(d->frames->device, from, to, err);
+}
+
+static rp_status put_index(drive *d, const rp_view *to, uint64_t value, rp_error *err)
+{
+    const int64_t index = (int64_t)value;
+    rp_status status = rp_device_upload(d->frames->device, to->data, &index, sizeof index, NULL, err);
+
+    return status == RP_OK ? rp_device_synchronize(d->frames->device, NULL, err) : status;
+}
+
+/* A scalar that decides what comes next: the one place where the host waits for a value. */
+static rp_status read_scalar(drive *d, const rp_view *from, void *to, rp_error *err)
+{
+    rp_status status = rp_device_download(d->frames->device, to, from->data, rp_dtype_size(from->dtype), NULL, err);
+
+    return status == RP_OK ? rp_device_synchronize(d->frames->device, NULL, err) : status;
+}
+
+/* Rows [first, first + n) along axis 0; row: without that axis. */
+static rp_view rows_of(const rp_view *x, uint64_t first, uint64_t n)
+{
+    rp_view view = *x;
+
+    view.data = (char *)x->data + (ptrdiff_t)first * x->stride[0] * (ptrdiff_t)rp_dtype_size(x->dtype);
+    view.shape[0] = n;
+    return view;
+}
+
+static rp_view row_of(const rp_view *x, uint64_t row)
+{
+    rp_view view = rows_of(x, row, 1);
+
+    view.rank--;
+    memmove(view.shape, view.shape + 1, (size_t)view.rank * sizeof *view.shape);
+    memmove(view.stride, view.stride + 1, (size_t)view.rank * sizeof *view.stride);
+    return view;
+}
+
+static rp_status run_call(drive *d, rp_error *err)
+{
+    memcpy(d->param, d->in, d->n_in * sizeof *d->param);
+    memcpy(d->out, d->given, rp_function_outs(d->region->function[0]) * sizeof *d->out);
+    return frame(d, 0, err);
+}
+
+/* ---- carried values ---- */
+
+/* Two sets of buffers for what is carried: a frame reads one and writes the other. The first frame reads the operands.
+ */
+static rp_status hold_carried(drive *d, rp_view *set[2], rp_error *err)
+{
+    const size_t n = d->region->carried;
+    rp_status status = RP_OK;
+
+    set[0] = rp_reallocarray(NULL, 2 * n, sizeof **set);
+    set[1] = set[0] + n;
+    if (!set[0])
+        return rp_no_memory(err);
+    for (size_t i = 0; i < 2 * n && status == RP_OK; i++)
+        status = hold(d, rp_function_param(d->region->function[0], 1 + i % n), &set[0][i], err);
+    return status;
+}
+
+static rp_status copy_carried(drive *d, const rp_view *from, const rp_view *to, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < d->region->carried && status == RP_OK; i++)
+        status = copy(d, &from[i], &to[i], err);
+    return status;
+}
+
+/* Iteration i, of which the carried values are read at `from` and written to `to`. */
+static rp_status run_iteration(drive *d, uint64_t i, const rp_view *from, const rp_view *to, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const size_t outs = rp_function_outs(r->function[0]);
+    rp_status status = put_index(d, &d->param[0], i, err);
+
+    memcpy(d->param + 1, from, r->carried * sizeof *from);
+    memcpy(d->out, to, r->carried * sizeof *to);
+    for (size_t k = 0; k < r->sliced; k++)
+        d->param[1 + r->carried + k] = row_of(&d->in[r->carried + k], i);
+    for (size_t k = r->carried; k < outs; k++)
+        d->out[k] = row_of(&d->given[k], i);
+    for (size_t k = 0; r->history && k < r->carried && status == RP_OK; k++) {
+        const rp_view row = row_of(&d->given[outs + k], i);
+
+        status = copy(d, &from[k], &row, err);
+    }
+    return status == RP_OK ? frame(d, 0, err) : status;
+}
+
+static rp_status run_scan(drive *d, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const size_t shared = r->carried + r->sliced;
+    const rp_view *from = d->in;
+    rp_view *set[2] = {NULL, NULL};
+    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+
+    memcpy(d->param + 1 + shared, d->in + shared, (d->n_in - shared) * sizeof *d->in);
+    if (status == RP_OK && r->times > 1 && r->carried)
+        status = hold_carried(d, set, err);
+    for (uint64_t t = 0; t < r->times && status == RP_OK; t++) {
+        const rp_view *to = t + 1 == r->times ? d->given : set[t % 2];
+
+        status = run_iteration(d, r->reverse ? r->times - 1 - t : t, from, to, err);
+        from = to;
+    }
+    if (status == RP_OK && r->times == 0)
+        status = copy_carried(d, d->in, d->given, err);
+    rp_free(set[0]);
+    return status;
+}
+
+static rp_status run_while(drive *d, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const rp_view *from = d->in;
+    rp_view *set[2] = {NULL, NULL}, again = {0};
+    unsigned char go = 0;
+    uint64_t count = 0;
+    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+
+    memcpy(d->param + 1, d->in, d->n_in * sizeof *d->in);
+    if (status == RP_OK)
+        status = hold(d, &(rp_type){.dtype = RP_BOOL}, &again, err);
+    if (status == RP_OK && r->carried)
+        status = hold_carried(d, set, err);
+    for (; status == RP_OK; count++) {
+        const rp_view *to = set[count % 2];
+
+        if (count == r->times)
+            break;
+        status = put_index(d, &d->param[0], count, err);
+        memcpy(d->param + 1, from, r->carried * sizeof *from);
+        d->out[0] = again;
+        if (status == RP_OK)
+            status = frame(d, 1, err);
+        if (status == RP_OK)
+            status = read_scalar(d, &again, &go, err);
+        if (status != RP_OK || !go)
+            break;
+        memcpy(d->out, to, r->carried * sizeof *to);
+        status = frame(d, 0, err);
+        from = to;
+    }
+    if (status == RP_OK)
+        status = put_index(d, &d->given[0], count, err);
+    if (status == RP_OK)
+        status = copy_carried(d, from, d->given + 1, err);
+    rp_free(set[0]);
+    return status;
+}
+
+/* ---- cond ---- */
+
+static rp_status run_cond(drive *d, rp_error *err)
+{
+    const rp_region *r = d->region;
+    unsigned char flag = 0;
+    int64_t branch = 0;
+    rp_status status = read_scalar(d, &d->in[0], d->in[0].dtype == RP_BOOL ? (void *)&flag : (void *)&branch, err);
+
+    if (status != RP_OK)
+        return status;
+    if (d->in[0].dtype == RP_BOOL)
+        branch = flag != 0;
+    if (branch < 0 || (uint64_t)branch >= r->n_functions)
+        return rp_fail(err, RP_EDATA, "cond: selector %lld is out of range, expected 0 to %zu", (long long)branch,
+                       r->n_functions - 1);
+    memcpy(d->param, d->in + 1, (d->n_in - 1) * sizeof *d->in);
+    memcpy(d->out, d->given, rp_function_outs(r->function[0]) * sizeof *d->out);
+    return frame(d, (size_t)branch, err);
+}
+
+/* ---- map ---- */
+
+/* Partial sums of one output: a shard's value comes in at level 0; two of one level become one of the next. This adds
+ * neighbours exactly as the tree over all shards does (CONTRACT 12.3). */
+typedef struct tree {
+    rp_view *sum; /* one a level, and one to come in */
+    unsigned char *level;
+    size_t n;
+} tree;
+
+static rp_status tree_new(drive *d, tree *t, const rp_type *type, size_t shards, rp_error *err)
+{
+    size_t levels = 1;
+    rp_status status = RP_OK;
+
+    for (size_t covered = 1; covered < shards; covered *= 2)
+        levels++;
+    t->n = 0;
+    t->sum = rp_reallocarray(NULL, levels, sizeof *t->sum);
+    t->level = rp_malloc(levels);
+    if (!t->sum || !t->level)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < levels && status == RP_OK; i++)
+        status = hold(d, type, &t->sum[i], err);
+    return status;
+}
+
+/* The last but one becomes the sum of the last two. */
+static rp_status add_last(drive *d, tree *t, rp_error *err)
+{
+    const rp_view in[2] = {t->sum[t->n - 2], t->sum[t->n - 1]};
+    const rp_kernel_args args = {in, 2, &t->sum[t->n - 2], 1, NULL};
+
+    t->n--;
+    return rp_device_launch(d->frames->device, RP_K_add, &args, NULL, err);
+}
+
+static rp_status tree_grow(drive *d, tree *t, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    t->level[t->n++] = 0;
+    while (status == RP_OK && t->n > 1 && t->level[t->n - 1] == t->level[t->n - 2]) {
+        status = add_last(d, t, err);
+        t->level[t->n - 1]++;
+    }
+    return status;
+}
+
+/* What is left has falling levels: the odd ones that were carried over meet from the right. */
+static rp_status tree_end(drive *d, tree *t, const rp_view *to, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    while (status == RP_OK && t->n > 1)
+        status = add_last(d, t, err);
+    return status == RP_OK ? copy(d, &t->sum[0], to, err) : status;
+}
+
+/* Shard s, the j-th that is not empty. */
+static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const uint64_t rows = rp_shard_rows(r, s);
+    rp_status status = put_index(d, &d->param[0], r->first + s, err);
+
+    for (size_t i = 0; i < r->sliced; i++)
+        d->param[1 + i] = rows_of(&d->in[i], r->cuts[s], rows);
+    for (size_t i = 0; i < r->n_combine; i++)
+        d->out[i] = r->combine[i] == RP_COMBINE_TREE    ? trees[i].sum[trees[i].n]
+                    : r->combine[i] == RP_COMBINE_STACK ? row_of(&d->given[i], j)
+                                                        : rows_of(&d->given[i], r->cuts[s] - r->cuts[0], rows);
+    if (status == RP_OK)
+        status = frame(d, rp_region_function_of(r, rows), err);
+    for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
+        if (r->combine[i] == RP_COMBINE_TREE)
+            status = tree_grow(d, &trees[i], err);
+    return status;
+}
+
+static rp_status run_shards(drive *d, tree *trees, rp_error *err)
+{
+    const rp_region *r = d->region;
+    const size_t shards = rp_region_shards(r);
+    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+
+    memcpy(d->param + 1 + r->sliced, d->in + r->sliced, (d->n_in - r->sliced) * sizeof *d->in);
+    for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
+        if (r->combine[i] == RP_COMBINE_TREE)
+            status = tree_new(d, &trees[i], rp_function_out(r->function[0], i), shards, err);
+    for (size_t s = 0, j = 0; s + 1 < r->n_cuts && status == RP_OK; s++)
+        if (rp_shard_rows(r, s))
+            status = run_shard(d, trees, s, j++, err);
+    for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
+        if (r->combine[i] == RP_COMBINE_TREE)
+            status = tree_end(d, &trees[i], &d->given[i], err);
+    return status;
+}
+
+static rp_status run_map(drive *d, rp_error *err)
+{
+    tree *trees = rp_calloc(d->region->n_combine, sizeof *trees);
+    rp_status status = trees ? run_shards(d, trees, err) : rp_no_memory(err);
+
+    for (size_t i = 0; trees && i < d->region->n_combine; i++) {
+        rp_free(trees[i].sum);
+        rp_free(trees[i].level);
+    }
+    rp_free(trees);
+    return status;
+}
+
+rp_status rp_region_run(const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
+                        const rp_view *out, rp_error *err)
+{
+    static rp_status (*const run[])(drive *, rp_error *) = {
+        [RP_CALL] = run_call, [RP_SCAN] = run_scan, [RP_MAP] = run_map, [RP_COND] = run_cond, [RP_WHILE] = run_while};
+    drive d;
+    rp_status status = drive_new(&d, frames, region, in, n_in, out, err);
+
+    if (status == RP_OK)
+        status = run[region->kind](&d, err);
+    drive_free(&d);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What regions mean (CONTRACT 11.6), written once: frames in order, which rows each sees, where its outputs go. How one
+ * frame is executed is the caller's: instruction by instruction (the eager tape) or by a plan. */
+#ifndef CORE_PROGRAM_REGION_RUN_H
+#define CORE_PROGRAM_REGION_RUN_H
+
+#include "core/program/function.h"
+#include "kernels/device.h"
+
+typedef struct rp_frames {
+    /* Executes function k of the region once. param: a view of each parameter; out: contiguous memory for each output,
+     * which overlaps no parameter. */
+    rp_status (*run)(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
+                     rp_error *err);
+    void *self;
+    rp_device *device;
+} rp_frames;
+
+/* in: a view of each operand; out: contiguous memory for each value. Errors: those of the first frame that fails, in
+ * order; RP_EDATA for a selector out of range. */
+rp_status rp_region_run(const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
+                        const rp_view *out, rp_error *err);
+
+#endif
