@@ -12,10 +12,10 @@
 #define MAP2 MAP1
 #define NUM2 MAP1
 #define PAIR2 MAP1
-#define VIEW MAP1
 #define DECLARE_RULE(name) rp_vjp_fn vjp_##name;
 #define DECLARE_NONE(name)
 #define OP(name, level, n_in, n_out, flags, types, kernel_types, specimen, infer, gradient) DECLARE_##gradient(name)
+#define VIEW(name, infer, view, flags, gradient) DECLARE_##gradient(name)
 #include "kernels/operations.def"
 #undef DECLARE_RULE
 #undef DECLARE_NONE

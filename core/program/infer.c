@@ -470,6 +470,14 @@ bool alias_reshape(const rp_attr *attr, const rp_view *in, const rp_type *out_ty
     return rp_view_contiguous(in);
 }
 
+bool alias_whole(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
+{
+    (void)attr;
+    (void)out_type;
+    *out = *in;
+    return true;
+}
+
 bool alias_transpose(const rp_attr *attr, const rp_view *in, const rp_type *out_type, rp_view *out)
 {
     *out = rp_view_of(out_type, in->data);

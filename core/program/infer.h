@@ -7,7 +7,7 @@
 
 rp_infer_fn infer_map, infer_compare, infer_grad_pair;
 #define OP(name, level, n_in, n_out, flags, types, kernel_types, specimen, infer, gradient) rp_infer_fn infer_##infer;
-#define VIEW(name, infer, view, flags) \
+#define VIEW(name, infer, view, flags, gradient) \
     rp_infer_fn infer_##infer; \
     rp_alias_fn alias_##view;
 #include "kernels/operations.def"

@@ -164,6 +164,14 @@ rp_tensor rp_broadcast_to(rp_tensor x, int rank, const size_t *shape)
     return shaped(RP_OP_broadcast_to, x, rank, shape);
 }
 
+rp_tensor rp_stop_gradient(rp_tensor x)
+{
+    rp_tensor out;
+
+    rp_emit(x.graph, RP_OP_stop_gradient, NULL, &x, 1, &out);
+    return out;
+}
+
 rp_tensor rp_transpose(rp_tensor x, const int *permutation)
 {
     rp_attr attr[RP_MAX_ATTR] = {{0}};

@@ -28,8 +28,9 @@ static const rp_op table[RP_OP_COUNT] = {
 #define COMPARE(name, types, ...) FIELDS(name, name, 2, 1, RP_OP_OF_COMPARE, types, infer_compare, NULL)
 #define OP(name, level, n_in, n_out, flags, types, kernel_types, specimen, infer, gradient) \
     FIELDS(name, name, n_in, n_out, flags, types, infer_##infer, GRADIENT_##gradient(name))
-#define VIEW(name, infer, view, flags) \
-    FIELDS(name, copy, 1, 1, flags, RP_D_STORED, infer_##infer, vjp_##name)[RP_OP_##name].alias = alias_##view,
+#define VIEW(name, infer, view, flags, gradient) \
+    FIELDS(name, copy, 1, 1, flags, RP_D_STORED, infer_##infer, GRADIENT_##gradient(name)) \
+    [RP_OP_##name].alias = alias_##view,
 #define ATTR SPEC
 #define INDEX_ATTR(op, i, name) [RP_OP_##op].indices = {i, RP_BOUND_ATTR, 0, RP_AT_##op##_##name},
 #define INDEX_AXIS(op, i, k, name) [RP_OP_##op].indices = {i, RP_BOUND_AXIS, k, RP_AT_##op##_##name},

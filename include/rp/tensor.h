@@ -144,6 +144,9 @@ RP_API void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor 
 RP_API void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
                    rp_tensor *grad);
 
+/* x itself, which no gradient passes: a detached value. */
+RP_API rp_tensor rp_stop_gradient(rp_tensor x);
+
 /* Optimizer steps (CONTRACT 8): return the new parameter and replace the moments. lr, c1 = 1 - beta1^t and
  * c2 = 1 - beta2^t are rank-0 tensors of the parameter's dtype. */
 RP_API rp_tensor rp_sgd(rp_tensor p, rp_tensor *m, rp_tensor g, rp_tensor lr, double momentum, bool nesterov,

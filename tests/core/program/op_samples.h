@@ -179,6 +179,7 @@ static const op_sample op_samples[] = {
     {RP_OP_broadcast_to, 1, {D(1, 3)}, {LIST(2, 2, 3)}},
     {RP_OP_broadcast_to, 1, {D(2, 2, 1)}, {LIST(3, 3, 2, 2)}},
     {RP_OP_broadcast_to, 1, {S}, {LIST(2, 2, 2)}},
+    {RP_OP_stop_gradient, 1, {D(2, 2, 3)}, {{0}}},
     {RP_OP_slice, 1, {D(2, 4, 3)}, {LIST(2, 1, 0), LIST(2, 3, 2)}},
     {RP_OP_slice, 1, {D(1, 5)}, {LIST(1, 2), LIST(1, 2)}},
     {RP_OP_slice, 1, {D(3, 2, 2, 2)}, {LIST(3, 0, 1, 0), LIST(3, 2, 2, 2)}},

@@ -365,6 +365,35 @@ static void the_gradient_of_an_intermediate_value_stops_there(void **state)
     rp_run_free(run);
 }
 
+/* x * stop(x): the gradient is stop(x) alone, of x + stop(x)^2 it is 1; through the transpose of a stopped value
+ * nothing comes. */
+static void a_stopped_gradient_passes_nothing_and_changes_no_value(void **state)
+{
+    static const double values[] = {3, -2, 0.5, 7};
+    rp_run *run = step_new();
+    rp_tensor x, stopped, loss, grad;
+    rp_error err = {0};
+
+    (void)state;
+    x = rp_feed(run, "x", RP_F64, 2, (size_t[]){2, 2}, values);
+    stopped = rp_stop_gradient(x);
+    assert_reads(run, stopped, values, 4);
+    loss = rp_sum(rp_mul(x, stopped), NULL, 0, false);
+    rp_gradients(loss, &x, 1, &grad);
+    assert_reads(run, grad, values, 4);
+    stopped = rp_mul(stopped, stopped);
+    loss = rp_sum(rp_add(x, stopped), NULL, 0, false);
+    rp_gradients(loss, &x, 1, &grad);
+    assert_reads(run, grad, (const double[]){1, 1, 1, 1}, 4);
+    stopped = rp_transpose(rp_stop_gradient(rp_transpose(x, NULL)), NULL); /* a view of a view */
+    assert_reads(run, stopped, values, 4);
+    loss = rp_sum(rp_mul(rp_transpose(stopped, NULL), x), NULL, 0, false);
+    rp_gradients(loss, &x, 1, &grad);
+    assert_reads(run, grad, (const double[]){3, 0.5, -2, 7}, 4);
+    assert_int_equal(rp_step_end(run, &err), RP_OK);
+    rp_run_free(run);
+}
+
 static void several_outputs_and_seeds_add_up(void **state)
 {
     rp_run *run = step_new();
@@ -507,6 +536,7 @@ int main(void)
         cmocka_unit_test(a_seed_that_is_the_operand_is_differentiated_once),
         cmocka_unit_test(kinks_and_ties_have_written_gradients),
         cmocka_unit_test(a_gradient_passes_casts_between_reals_only),
+        cmocka_unit_test(a_stopped_gradient_passes_nothing_and_changes_no_value),
         cmocka_unit_test(what_has_no_gradient_is_refused),
     };
 

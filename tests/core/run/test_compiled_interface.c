@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled steps through rp/program.h, as a binding uses them: an eager step of the same formulas has the same bits, and what is
- * missing, misnamed or of another size is told. Only public headers. */
+ * Compiled steps through rp/program.h, as a binding uses them: an eager step of the same formulas has the same bits,
+ * and what is missing, misnamed or of another size is told. Only public headers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@ static rp_tensor loss_of(rp_tensor x, rp_tensor w, rp_tensor y)
     return rp_mse(rp_matmul(x, w), y);
 }
 
-static const rp_type x_type = {RP_F32, 2, {ROWS, COLUMNS}}, y_type = {RP_F32, 2, {ROWS, 1}}, w_type = {RP_F32, 2, {COLUMNS, 1}};
+static const rp_type x_type = {RP_F32, 2, {ROWS, COLUMNS}}, y_type = {RP_F32, 2, {ROWS, 1}},
+                     w_type = {RP_F32, 2, {COLUMNS, 1}};
 
 static rp_program *build(void)
 {
