@@ -60,8 +60,6 @@ static inline int rp_json_key_compare(const char *a, const char *b)
 
 /* The escape of a character in canonical form, into out[8]; its length, 0 where the character stands for itself. */
 size_t rp_json_escape(char *out, uint32_t character);
-/* Whether size bytes are UTF-8 without NUL. */
-bool rp_json_text_valid(const char *text, size_t size);
 
 /* Memory that values were parsed into: json_read.c fills it, json_arena.c counts its owners. */
 typedef struct rp_json_block {

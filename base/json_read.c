@@ -571,6 +571,8 @@ rp_status rp_json_parse_within(rp_json **out, const void *text, size_t size, siz
     *out = NULL;
     if (size >= UINT32_MAX)
         return rp_fail(err, RP_EFORMAT, "%s: JSON of %zu bytes, at most 4 GiB are read", where, size);
+    if (size == 0) /* text may be NULL then */
+        r.begin = r.at = (const unsigned char *)"";
     r.end = r.begin + size;
     if ((r.arena = new_arena(size)) == NULL)
         return rp_no_memory(err);

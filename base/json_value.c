@@ -199,20 +199,6 @@ bool rp_json_equal(const rp_json *a, const rp_json *b)
 
 /* ---- building ---- */
 
-bool rp_json_text_valid(const char *text, size_t size)
-{
-    const unsigned char *at = (const unsigned char *)text, *const end = at + size;
-
-    while (at < end) {
-        const size_t bytes = rp_utf8(at, end);
-
-        if (bytes == 0 || *at == 0)
-            return false;
-        at += bytes;
-    }
-    return true;
-}
-
 static rp_json *new_value(rp_json_kind kind, size_t size)
 {
     rp_json *value = rp_calloc(1, size);
@@ -267,7 +253,7 @@ rp_json *rp_json_stringn(const char *text, size_t length)
 {
     string *made;
 
-    if (text == NULL || length > UINT32_MAX - 1 || !rp_json_text_valid(text, length) ||
+    if (text == NULL || length > UINT32_MAX - 1 || !rp_is_utf8(text, length) ||
         (made = (string *)new_value(JSON_STRING, sizeof *made + length + 1)) == NULL)
         return NULL;
     memcpy(made->text, text, length);
@@ -357,21 +343,28 @@ static uint32_t run_limit(uint32_t count)
     return limit;
 }
 
-/* The second run into the first, from the back, with a copy of the second beyond the end. */
+/* The second run into the first, from the back, with a copy of the second beyond the end. What of the first lies
+ * between two of the second moves at once. */
 static bool merge_runs(container *c)
 {
-    const uint32_t count = c->value.count, tail = count - c->sorted;
+    const uint32_t count = c->value.count;
+    uint32_t tail = count - c->sorted, rest = c->sorted; /* what is not in its place yet */
     void *parts = c->value.member;
 
     if (!reserve(c, &parts, sizeof *c->value.member, tail))
         return false;
 
     rp_json_member *const member = c->value.member = parts, *const copy = member + count;
-    uint32_t i = c->sorted, j = tail, to = count;
 
-    memcpy(copy, member + c->sorted, tail * sizeof *member);
-    while (j > 0)
-        member[--to] = i > 0 && rp_json_key_compare(member[i - 1].key, copy[j - 1].key) > 0 ? member[--i] : copy[--j];
+    memcpy(copy, member + rest, tail * sizeof *member);
+    for (; tail > 0; tail--) {
+        bool found;
+        const uint32_t place = search(&c->value, 0, rest, copy[tail - 1].key, &found);
+
+        memmove(&member[place + tail], &member[place], (rest - place) * sizeof *member);
+        member[place + tail - 1] = copy[tail - 1];
+        rest = place;
+    }
     c->sorted = count;
     return true;
 }
@@ -408,7 +401,7 @@ int rp_json_object_set_new(rp_json *object, const char *key, rp_json *value)
     uint32_t place;
 
     if (!is(object, JSON_OBJECT) || object->arena != NULL || object == value || value == NULL || key == NULL ||
-        !rp_json_text_valid(key, strlen(key))) {
+        !rp_is_utf8(key, strlen(key))) {
         rp_json_free(value);
         return -1;
     }

@@ -33,19 +33,9 @@ void rp_set_allocator(const rp_allocator *allocator)
     current = allocator ? *allocator : plain;
 }
 
-static _Thread_local size_t failures;
-
-size_t rp_memory_failures(void)
-{
-    return failures;
-}
-
 void *rp_malloc(size_t bytes)
 {
-    void *block = current.allocate(current.self, bytes ? bytes : 1);
-
-    failures += block == NULL;
-    return block;
+    return current.allocate(current.self, bytes ? bytes : 1);
 }
 
 void *rp_calloc(size_t count, size_t bytes)
@@ -63,10 +53,7 @@ void *rp_calloc(size_t count, size_t bytes)
 
 void *rp_realloc(void *block, size_t bytes)
 {
-    void *resized = current.resize(current.self, block, bytes ? bytes : 1);
-
-    failures += resized == NULL;
-    return resized;
+    return current.resize(current.self, block, bytes ? bytes : 1);
 }
 
 void *rp_reallocarray(void *block, size_t count, size_t bytes)

@@ -15,10 +15,6 @@ char *rp_strdup(const char *text);
 char *rp_strndup(const char *text, size_t length);
 void rp_free(void *block); /* NULL is fine */
 
-/* How many allocations have failed on this thread: tells a parser's "syntax error" from memory running out inside it.
- */
-size_t rp_memory_failures(void);
-
 /* err: "out of memory"; returns RP_ENOMEM. */
 rp_status rp_no_memory(rp_error *err);
 

@@ -124,3 +124,17 @@ bool rp_parse_i64(int64_t *out, const char *text, size_t length)
         *out = (int64_t)value;
     return true;
 }
+
+bool rp_is_utf8(const char *text, size_t size)
+{
+    const unsigned char *at = (const unsigned char *)text, *const end = at + size;
+
+    while (at < end) {
+        const size_t bytes = rp_utf8(at, end);
+
+        if (bytes == 0 || *at == 0)
+            return false;
+        at += bytes;
+    }
+    return true;
+}

@@ -19,6 +19,8 @@ size_t rp_unseen(const unsigned char *at);
 /* The bytes of the well-formed UTF-8 character at `at` (Unicode 15, table 3-7: no surrogates, nothing overlong, nothing
  * beyond U+10FFFF), before end; 0 when there is none. */
 size_t rp_utf8(const unsigned char *at, const unsigned char *end);
+/* Whether size bytes are such characters and none is NUL. */
+bool rp_is_utf8(const char *text, size_t size);
 /* Optional sign, digits only; false on overflow. */
 bool rp_parse_i64(int64_t *out, const char *text, size_t length);
 

@@ -63,20 +63,17 @@ static rp_json *tensor_json(const rp_safetensor *tensor, size_t begin, size_t en
 
 static rp_status add_entry(rp_json *header, const char *name, rp_json *value, rp_error *err)
 {
-    size_t failures;
-
     if (value == NULL)
         return rp_no_memory(err);
     if (*name == '\0' || strcmp(name, metadata_key) == 0 || rp_json_object_get(header, name) != NULL) {
         rp_json_free(value);
         return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is empty, reserved or used twice", name);
     }
-    failures = rp_memory_failures();
-    if (rp_json_object_set_new(header, name, value) == 0)
-        return RP_OK;
-    return rp_memory_failures() != failures
-               ? rp_no_memory(err)
-               : rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
+    if (!rp_is_utf8(name, strlen(name))) {
+        rp_json_free(value);
+        return rp_fail(err, RP_EARG, "safetensors: the name \"%.200s\" is not UTF-8", name);
+    }
+    return rp_json_object_set_new(header, name, value) == 0 ? RP_OK : rp_no_memory(err);
 }
 
 static rp_status add_metadata(rp_json *header, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
@@ -85,12 +82,10 @@ static rp_status add_metadata(rp_json *header, const rp_safetensors_pair *metada
     rp_status status = object ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; status == RP_OK && i < pairs; i++) {
-        size_t failures = rp_memory_failures();
-        rp_json *value = rp_json_string(metadata[i].value);
-        if (value == NULL && rp_memory_failures() == failures)
+        if (!rp_is_utf8(metadata[i].value, strlen(metadata[i].value)))
             status = rp_fail(err, RP_EARG, "safetensors: metadata \"%.200s\" is not UTF-8", metadata[i].key);
         else
-            status = add_entry(object, metadata[i].key, value, err);
+            status = add_entry(object, metadata[i].key, rp_json_string(metadata[i].value), err);
     }
     if (status == RP_OK && rp_json_object_set(header, metadata_key, object) != 0)
         status = rp_no_memory(err);

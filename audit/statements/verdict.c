@@ -242,8 +242,6 @@ rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char 
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err)
 {
     char time[RP_TIME_TEXT];
-    size_t failures = rp_memory_failures();
-    rp_json *reason;
 
     *out = NULL;
     if (!rp_text_fits(approval->role, RP_ROLE))
@@ -255,12 +253,11 @@ rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t 
         return rp_fail(err, RP_EARG, "the reason of an approval is one line of 1 to %d bytes", RP_REASON - 1);
     if ((size_t)approval->decision >= sizeof decisions / sizeof *decisions)
         return rp_fail(err, RP_EARG, "a decision is approve, reject or abstain");
-    reason = rp_json_string(approval->reason); /* NULL also for what is not UTF-8 */
-    if (reason == NULL && rp_memory_failures() == failures)
+    if (!rp_is_utf8(approval->reason, strlen(approval->reason)))
         return rp_fail(err, RP_EARG, "the reason of an approval must be UTF-8");
     rp_time_write(time, now);
-    *out = rp_json_pack("{s:s, s:o, s:s, s:s}", "decision", decisions[approval->decision], "reason", reason, "role",
-                        approval->role, "time", time);
+    *out = rp_json_pack("{s:s, s:s, s:s, s:s}", "decision", decisions[approval->decision], "reason", approval->reason,
+                        "role", approval->role, "time", time);
     return *out ? RP_OK : rp_no_memory(err);
 }
 

@@ -110,7 +110,7 @@ static int second_reader(const void *text, size_t size, rp_buffer *form)
 
     form->size = 0;
     /* jansson takes a NUL behind a token for the end of the text, whatever follows */
-    if (value && memchr(text, 0, size) == NULL && again(value, form, 0, &large))
+    if (value && size > 0 && memchr(text, 0, size) == NULL && again(value, form, 0, &large))
         verdict = !large && form->size == size && memcmp(form->data, text, size) == 0 ? CANONICAL : TOLERATED;
     if (large)
         form->size = 0;
@@ -129,7 +129,8 @@ static int verdict_of(const void *text, size_t size)
     rp_status s, t;
     int verdict;
 
-    memcpy(copy, text, size);
+    if (size > 0)
+        memcpy(copy, text, size);
     t = rp_json_parse(&tolerant, copy, size, false, "tolerant", &err);
     s = rp_json_parse(&strict, copy, size, true, "strict", &err);
     verdict = s == RP_OK ? CANONICAL : t == RP_OK ? TOLERATED : REFUSED;
@@ -246,6 +247,7 @@ static const struct {
     {"\"\\ud83d\\ude00\"", TOLERATED},
     {"\"\\ud83d\"", REFUSED},
     {"\"\\ude00\"", REFUSED},
+    {"\"\\ude00\\ude00\"", REFUSED},
     {"\"\\ud83d\\u0041\"", REFUSED},
     {"\"\\ud83dx\"", REFUSED},
     {"\"\\u12g4\"", REFUSED},
@@ -288,9 +290,10 @@ static void forms_are_taken_or_refused_as_the_format_says(void **state)
 }
 
 static const char *const document[] = {
-    "{\"contract\":11,\"format\":9,\"kind\":\"recipe\",\"members\":[{\"path\":\"data/raw.csv\",\"sha256\":\"00ff\",\"size\":"
-    "1024},{\"path\":\"run/journal.bin\",\"salted\":\"9a\"}],\"profile\":\"strict\",\"run\":{\"steps\":12}}",
-    "{\"text\":\"a\\\"b\\\\c\\n\\u0001\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"truth\":[true,false,null,[],{}],\"\xEE\x80\x80\":-7}",
+    "{\"contract\":11,\"format\":9,\"kind\":\"recipe\",\"members\":[{\"path\":\"data/raw.csv\",\"sha256\":\"00ff\","
+    "\"size\":1024},{\"path\":\"run/journal.bin\",\"salted\":\"9a\"}],\"profile\":\"strict\",\"run\":{\"steps\":12}}",
+    "{\"text\":\"a\\\"b\\\\c\\n\\u0001\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"truth\":[true,false,null,[],{}],"
+    "\"\xEE\x80\x80\":-7}",
     "[[\"w\",[2,3]],[0,-1,9007199254740991],{\"a\":{\"b\":{\"c\":\"0.001\"}}}]",
 };
 
@@ -521,15 +524,19 @@ static void dense_texts_stay_within_their_budget(void **state)
 /* Strings of every size, so that the waste at the ends of blocks counts. */
 static void large_strings_stay_within_their_budget(void **state)
 {
+    enum { SMALL = 100000 };
+
     (void)state;
     rp_set_allocator(&counting);
-    for (size_t length = 1000; length < 1 << 20; length = length * 5 / 3) {
+    for (size_t length = 1000; length < 1 << 20; length = length * 6 / 5) {
         const size_t strings = (16 << 20) / length;
-        char *text = malloc(strings * (length + 3) + 2), *at = text;
+        char *text = malloc(strings * (length + 3) + 2 * SMALL + 2), *at = text;
         const size_t before = heap.live;
         rp_json *value;
 
         *at++ = '[';
+        for (size_t i = 0; i < SMALL; i++) /* blocks have grown to their last size then */
+            at = (char *)memcpy(at, "1,", 2) + 2;
         for (size_t i = 0; i < strings; i++) {
             *at++ = '"';
             memset(at, 'a', length);
@@ -744,7 +751,7 @@ static const char *key_of(size_t i, size_t many)
 
 static void large_objects_take_no_quadratic_time(void **state)
 {
-    enum { MANY = 200000 };
+    enum { MANY = 300000 };
     const double begin = cpu_seconds();
     rp_json *built = rp_json_object(), *value;
     rp_buffer text = {0}, form = {0};
@@ -775,8 +782,10 @@ static void large_objects_take_no_quadratic_time(void **state)
     rp_json_free(built);
     rp_buffer_free(&text);
     rp_buffer_free(&form);
-    /* under a second where nothing is instrumented; a table searched from its begin takes minutes */
-    assert_true(cpu_seconds() - begin < 30);
+    /* about a second where nothing is instrumented; one run sorted by insertion takes five, a search from the begin
+     * hours
+     */
+    assert_true(cpu_seconds() - begin < 12);
 }
 
 int main(void)
