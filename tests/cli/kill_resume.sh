@@ -71,7 +71,7 @@ holds "the resumed run's archive is the same" cmp long.right out.reprise
 rm -rf out.reprise out.reprise.resume
 
 killed=0 stopped=0 resumed=0 through=0
-# On until enough were killed and one was resumed at its end, which a machine that is quick or busy may want more turns for.
+# On until enough were killed and one was resumed at its end, for which a quick or busy machine may want more turns.
 for ((turn = 0; failures == 0 && (killed < kills || (resumed == 0 && turn < 40)); turn++)); do
     for name in $all; do
         tries=0
