@@ -25,4 +25,16 @@ rp_command_main rp_command_run, rp_command_verify, rp_command_replay, rp_command
     rp_command_predict, rp_command_report, rp_command_golden, rp_command_keygen, rp_command_doctor, rp_command_bench,
     rp_command_log, rp_command_sign, rp_command_approve, rp_command_timestamp, rp_command_cert;
 
+enum { RP_COMMANDS_MAX = 32 };
+
+typedef struct rp_command {
+    const char *name, *summary;
+    rp_command_main *main;
+} rp_command;
+
+/* What the program has, in the order of its help; what the help begins and ends with. */
+extern const rp_command rp_commands[];
+extern const size_t rp_commands_count;
+extern const char rp_program_about[], rp_program_examples[];
+
 #endif

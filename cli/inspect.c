@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/signing/key_files.h"
+#include "cli/archive_files.h"
 #include "cli/print.h"
 
 typedef struct request {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command `reprise`: finds the subcommand, and turns its results or its error into output and an exit code. */
+ * The command: finds the subcommand (commands.c; reprise-verify has commands_verify.c), and turns its results or its
+ * error into output and an exit code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,30 +17,6 @@
 #define RP_VERSION "unknown"
 #endif
 
-typedef struct command {
-    const char *name, *summary;
-    rp_command_main *main;
-} command;
-
-static const command commands[] = {
-    {"run", "train by a recipe and write the archive", rp_command_run},
-    {"verify", "check an archive's signature and every hash", rp_command_verify},
-    {"replay", "compute an archive's run again and compare every bit", rp_command_replay},
-    {"diff", "say where two archives part: step, operation, element", rp_command_diff},
-    {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
-    {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
-    {"report", "write an archive as one HTML page for people who decide", rp_command_report},
-    {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
-    {"sign", "vouch for a finished archive with a further key", rp_command_sign},
-    {"approve", "add a person's signed decision to an archive", rp_command_approve},
-    {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
-    {"cert", "put a signer's certificates into an archive", rp_command_cert},
-    {"timestamp", "have an authority date a signature", rp_command_timestamp},
-    {"keygen", "make a signing key pair", rp_command_keygen},
-    {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
-    {"bench", "time the kernels beside the limits of this host", rp_command_bench},
-};
-
 static bool stdout_closed;
 
 /* A closed stdout or stderr would lend its number to the next file that is opened, and results would land there. */
@@ -55,39 +32,33 @@ static void reserve_descriptors(void)
     }
 }
 
-static const command *find_command(const char *name)
+static const rp_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < RP_COUNT(commands); i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
+    for (size_t i = 0; i < rp_commands_count; i++)
+        if (strcmp(rp_commands[i].name, name) == 0)
+            return &rp_commands[i];
     return NULL;
 }
 
 static rp_status unknown_command(const char *name, rp_error *err)
 {
-    const char *names[RP_COUNT(commands)], *near;
+    const char *names[RP_COMMANDS_MAX], *near;
     char word[80];
 
-    for (size_t i = 0; i < RP_COUNT(commands); i++)
-        names[i] = commands[i].name;
+    for (size_t i = 0; i < rp_commands_count; i++)
+        names[i] = rp_commands[i].name;
     rp_printable(word, sizeof word, name, strlen(name));
-    near = rp_nearest(word, names, RP_COUNT(commands));
+    near = rp_nearest(word, names, rp_commands_count);
     return rp_fail(err, RP_EARG, "unknown command %s%s%s%s; see reprise help", word, near ? ": did you mean " : "",
                    near ? near : "", near ? "?" : "");
 }
 
 static void overview(rp_buffer *out)
 {
-    rp_buffer_text(out, "Reprise trains models so that anyone can replay the run and get the same bits.\n\n"
-                        "usage: reprise COMMAND [options]     reprise help COMMAND     reprise --version\n\n");
-    for (size_t i = 0; i < RP_COUNT(commands); i++)
-        rp_buffer_printf(out, "  %-10s%s\n", commands[i].name, commands[i].summary);
-    rp_buffer_text(out,
-                   "\nResults go to stdout, progress and errors to stderr; every command takes --json and --help.\n"
-                   "Exit code: 0 fine, 1 failed to run, 2 usage, 3 bits differ, 4 signature or hash wrong,\n"
-                   "5 not supported here, 130 interrupted.\n\n"
-                   "example:\n  reprise keygen me\n  reprise run loans.yaml -o loans.reprise --key me.pem\n"
-                   "  reprise verify loans.reprise --trust me.pub.pem\n  reprise replay loans.reprise\n");
+    rp_buffer_text(out, rp_program_about);
+    for (size_t i = 0; i < rp_commands_count; i++)
+        rp_buffer_printf(out, "  %-10s%s\n", rp_commands[i].name, rp_commands[i].summary);
+    rp_buffer_text(out, rp_program_examples);
 }
 
 static void version(rp_session *session)
@@ -106,7 +77,7 @@ static rp_status help(rp_session *session, int argc, char **argv, rp_error *err)
 {
     static char wanted[] = "--help";
     char *help_argv[] = {NULL, wanted, NULL};
-    const command *found;
+    const rp_command *found;
 
     if (argc < 2) {
         overview(&session->out);
@@ -123,7 +94,7 @@ static rp_status help(rp_session *session, int argc, char **argv, rp_error *err)
 
 static rp_status dispatch(rp_session *session, int argc, char **argv, rp_error *err)
 {
-    const command *found;
+    const rp_command *found;
 
     if (argc < 2)
         return rp_fail(err, RP_EARG, "no command given; see reprise help");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
-#include "cli/signing/key_files.h"
+#include "cli/archive_files.h"
 #include "cli/print.h"
 #include "cli/second_reader.h"
 #include "cli/signing/trust.h"

@@ -8,8 +8,7 @@
 
 #include "base/text.h"
 
-static const char dash[] = "\xe2\x80\x94 "; /* U+2014, space */
-static const char proof_line[] = "c2sp.org/tlog-proof@v1";
+static const char dash[] = RP_LOG_DASH, proof_line[] = RP_LOG_PROOF_LINE;
 enum { DASH = sizeof dash - 1, HASH64 = 44, SIGNATURE_MAX = 6144 }; /* post-quantum cosignatures take nearly 5 kB */
 
 /* ---- lines ---- */
@@ -62,16 +61,6 @@ static bool number(uint64_t *out, const char *text, size_t size)
 
 /* ---- base64 ---- */
 
-static void put64(rp_buffer *out, const unsigned char *bytes, size_t size)
-{
-    unsigned char four[5];
-
-    for (size_t i = 0; i < size; i += 3) {
-        int n = EVP_EncodeBlock(four, bytes + i, (int)(size - i < 3 ? size - i : 3));
-        rp_buffer_append(out, four, (size_t)n);
-    }
-}
-
 /* Strict: one text for the bytes. out has room for size / 4 * 3. */
 static bool get64(unsigned char *out, size_t *length, const char *text, size_t size)
 {
@@ -107,12 +96,6 @@ static bool get_digest(rp_digest *out, const span *line)
     return true;
 }
 
-static void put_digest(rp_buffer *out, const rp_digest *digest)
-{
-    put64(out, digest->bytes, RP_DIGEST_SIZE);
-    rp_buffer_u8(out, '\n');
-}
-
 /* ---- checkpoints ---- */
 
 /* Names of keys and origins: no spaces, no plus (signed-note); ours are ASCII. */
@@ -134,32 +117,6 @@ rp_status rp_log_origin_check(const char *origin, rp_error *err)
                    "\"%s\" is not an origin: expected 1 to %d printable ASCII characters without spaces and "
                    "'+', such as example.com/models",
                    rp_printable(shown, sizeof shown, origin, strlen(origin)), RP_LOG_ORIGIN - 1);
-}
-
-rp_status rp_log_note_write(rp_buffer *out, const rp_log_head *head, const rp_key *key, rp_error *err)
-{
-    rp_buffer text = {0}, signature = {0};
-    unsigned char id[4];
-    rp_status status;
-
-    rp_buffer_printf(&text, "%s\n%llu\n", head->origin, (unsigned long long)head->size);
-    put_digest(&text, &head->root);
-    status = rp_buffer_status(&text, err);
-    if (status == RP_OK)
-        status = rp_key_note_id(key, head->origin, id, err);
-    rp_buffer_append(&signature, id, sizeof id);
-    if (status == RP_OK)
-        status = rp_key_sign(key, text.data, text.size, &signature, err);
-    if (status == RP_OK) {
-        rp_buffer_append(out, text.data, text.size);
-        rp_buffer_printf(out, "\n%s%s ", dash, head->origin);
-        put64(out, signature.data, signature.size);
-        rp_buffer_u8(out, '\n');
-        status = rp_buffer_status(out, err);
-    }
-    rp_buffer_free(&text);
-    rp_buffer_free(&signature);
-    return status;
 }
 
 /* One signature line: its key's name, and key id and signature as bytes[SIGNATURE_MAX]. */
@@ -283,28 +240,6 @@ rp_status rp_log_note_check(const rp_log_note *note, const rp_key *const *truste
 }
 
 /* ---- proofs ---- */
-
-static void put_path(rp_buffer *out, const rp_digest *path, size_t length, const char *checkpoint)
-{
-    for (size_t i = 0; i < length; i++)
-        put_digest(out, &path[i]);
-    rp_buffer_u8(out, '\n');
-    rp_buffer_text(out, checkpoint);
-}
-
-void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length,
-                            const char *checkpoint)
-{
-    rp_buffer_printf(out, "%s\nindex %llu\n", proof_line, (unsigned long long)index);
-    put_path(out, path, length, checkpoint);
-}
-
-void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length,
-                              const char *checkpoint)
-{
-    rp_buffer_printf(out, "old %llu\n", (unsigned long long)old);
-    put_path(out, path, length, checkpoint);
-}
 
 /* "word NUMBER", hashes, an empty line, a checkpoint. */
 static rp_status parse_proof(reader *r, rp_log_proof *out, const char *word, const char *expected)

@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 /* DSSE v1: the bytes that are signed. */
-static rp_status pre_authentication(rp_buffer *out, const void *payload, size_t size, rp_error *err)
+rp_status rp_envelope_bytes(rp_buffer *out, const void *payload, size_t size, rp_error *err)
 {
     rp_buffer_printf(out, "DSSEv1 %zu %s %zu ", strlen(RP_PAYLOAD_TYPE), RP_PAYLOAD_TYPE, size);
     rp_buffer_append(out, payload, size);
@@ -18,7 +18,7 @@ static rp_status pre_authentication(rp_buffer *out, const void *payload, size_t 
 }
 
 /* NUL-terminated standard base64. */
-static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp_error *err)
+rp_status rp_base64_write(rp_buffer *out, const void *bytes, size_t size, rp_error *err)
 {
     size_t length = (size + 2) / 3 * 4;
 
@@ -32,65 +32,6 @@ static rp_status base64_write(rp_buffer *out, const void *bytes, size_t size, rp
     out->data[EVP_EncodeBlock(out->data, bytes, (int)size)] = '\0';
     return RP_OK;
 }
-
-static rp_status payload_write(rp_buffer *out, const char *archive_id, const char *predicate_type,
-                               const rp_json *predicate, rp_error *err)
-{
-    rp_json *json = rp_json_pack("{s:s, s:O, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate",
-                                 (rp_json *)predicate, "predicateType", predicate_type, "subject", "digest", "sha256",
-                                 archive_id, "name", RP_STATEMENT_SUBJECT);
-    rp_status status;
-
-    if (json == NULL)
-        return rp_no_memory(err);
-    status = rp_json_write(json, out, err);
-    rp_json_free(json);
-    return status;
-}
-
-rp_status rp_envelope_make(rp_json **out, const rp_key *key, const void *payload, size_t size, rp_error *err)
-{
-    rp_buffer message = {0}, signature = {0}, payload64 = {0}, signature64 = {0};
-    rp_status status;
-
-    *out = NULL;
-    if ((status = base64_write(&payload64, payload, size, err)) == RP_OK &&
-        (status = pre_authentication(&message, payload, size, err)) == RP_OK &&
-        (status = rp_key_sign(key, message.data, message.size, &signature, err)) == RP_OK &&
-        (status = base64_write(&signature64, signature.data, signature.size, err)) == RP_OK) {
-        *out =
-            rp_json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "payload", (const char *)payload64.data, "payloadType",
-                         RP_PAYLOAD_TYPE, "signatures", "keyid", rp_key_id(key), "sig", (const char *)signature64.data);
-        status = *out != NULL ? RP_OK : rp_no_memory(err);
-    }
-    rp_buffer_free(&message);
-    rp_buffer_free(&signature);
-    rp_buffer_free(&payload64);
-    rp_buffer_free(&signature64);
-    return status;
-}
-
-rp_status rp_statement_write(rp_buffer *out, const rp_key *key, const char *archive_id, const char *predicate_type,
-                             const rp_json *predicate, rp_error *err)
-{
-    rp_buffer payload = {0};
-    rp_json *envelope = NULL;
-    rp_status status;
-
-    if (!rp_json_is_object(predicate))
-        return rp_fail(err, RP_EARG, "statement: the predicate must be an object");
-    if ((status = payload_write(&payload, archive_id, predicate_type, predicate, err)) == RP_OK &&
-        (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK)
-        status = rp_json_write(envelope, out, err);
-    if (status == RP_OK && out->size > RP_STATEMENT_LIMIT)
-        status =
-            rp_fail(err, RP_EARG, "statement: %zu bytes, at most %d are allowed", out->size, (int)RP_STATEMENT_LIMIT);
-    rp_json_free(envelope);
-    rp_buffer_free(&payload);
-    return status;
-}
-
-/* ---- reading ---- */
 
 static rp_status malformed(rp_error *err, const char *where, const char *what)
 {
@@ -135,7 +76,7 @@ static rp_status base64_read(rp_buffer *out, const char *text, const char *where
     size = EVP_DecodeBlock(out->data, (const unsigned char *)text, (int)length);
     if (size == (int)(length / 4 * 3)) {
         out->size = out->capacity = (size_t)size - padding;
-        status = base64_write(&again, out->data, out->size, err);
+        status = rp_base64_write(&again, out->data, out->size, err);
     }
     if (status == RP_OK && (again.data == NULL || strcmp((const char *)again.data, text) != 0))
         status = rp_fail(err, RP_ESIGN, "%s: %s is not base64 in its one form", where, what);
@@ -180,7 +121,7 @@ rp_status rp_envelope_read(const rp_json *json, rp_buffer *payload, const rp_key
     *key = find_key(key_id, trusted, n_trusted);
     if ((status = base64_read(payload, payload64, where, "payload", err)) == RP_OK &&
         (status = base64_read(&signature, signature64, where, "sig", err)) == RP_OK && *key != NULL &&
-        (status = pre_authentication(&message, payload->data, payload->size, err)) == RP_OK) {
+        (status = rp_envelope_bytes(&message, payload->data, payload->size, err)) == RP_OK) {
         status = rp_key_check(*key, message.data, message.size, signature.data, signature.size, err);
         if (status != RP_OK)
             status = rp_fail_at(err, status, "%s", where);

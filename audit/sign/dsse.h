@@ -56,4 +56,9 @@ rp_status rp_signer_unknown(const char *where, const char *key_id, size_t n_trus
 /* Canonical JSON; whatever is wrong with it is wrong with the signature: RP_ESIGN. */
 rp_status rp_signed_json_parse(rp_json **out, const void *bytes, size_t size, const char *where, rp_error *err);
 
+/* Appends what is signed for a payload: DSSE's pre-authentication encoding. */
+rp_status rp_envelope_bytes(rp_buffer *out, const void *payload, size_t size, rp_error *err);
+/* Replaces *out by NUL-terminated standard base64. */
+rp_status rp_base64_write(rp_buffer *out, const void *bytes, size_t size, rp_error *err);
+
 #endif

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define MEDIA_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
 #define SERIALIZATION \
     "{\"allow_symlinks\":false,\"hash_type\":\"sha256\",\"ignore_paths\":[\"signatures\"],\"method\":\"files\"}"
 
@@ -85,27 +84,14 @@ static rp_status payload_write(rp_buffer *out, const listing *list, const char *
     return rp_buffer_status(out, err);
 }
 
-rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id, const rp_member *member,
-                       size_t members, rp_error *err)
+rp_status rp_oms_payload(rp_buffer *out, const char *archive_id, const rp_member *member, size_t members, rp_error *err)
 {
-    rp_buffer payload = {0};
     listing list = {0};
-    rp_json *envelope = NULL, *bundle = NULL;
-    rp_status status;
+    rp_status status = list_members(&list, member, members, err);
 
-    if (!rp_key_is_ecdsa(key))
-        return rp_fail(err, RP_EARG, "%s: Model Signing has no bundles by %s keys", RP_OMS_BUNDLE, rp_key_type(key));
-    if ((status = list_members(&list, member, members, err)) == RP_OK &&
-        (status = payload_write(&payload, &list, archive_id, err)) == RP_OK &&
-        (status = rp_envelope_make(&envelope, key, payload.data, payload.size, err)) == RP_OK) {
-        bundle = rp_json_pack("{s:O, s:s, s:{s:{s:s}, s:[]}}", "dsseEnvelope", envelope, "mediaType", MEDIA_TYPE,
-                              "verificationMaterial", "publicKey", "hint", rp_key_id(key), "tlogEntries");
-        status = bundle != NULL ? rp_json_write(bundle, out, err) : rp_no_memory(err);
-    }
-    rp_json_free(bundle);
-    rp_json_free(envelope);
+    if (status == RP_OK)
+        status = payload_write(out, &list, archive_id, err);
     rp_free(list.at);
-    rp_buffer_free(&payload);
     return status;
 }
 
@@ -123,9 +109,10 @@ static rp_status open_bundle(const rp_json *bundle, rp_buffer *payload, const rp
     unsigned char bytes[RP_DIGEST_SIZE];
     rp_status status;
 
-    if (rp_json_object_size(bundle) != 3 || media == NULL || strcmp(media, MEDIA_TYPE) != 0)
+    if (rp_json_object_size(bundle) != 3 || media == NULL || strcmp(media, RP_OMS_MEDIA_TYPE) != 0)
         return rp_fail(err, RP_ESIGN,
-                       "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " MEDIA_TYPE, where);
+                       "%s: not a bundle of dsseEnvelope, verificationMaterial and mediaType " RP_OMS_MEDIA_TYPE,
+                       where);
     if (rp_json_object_size(material) != 2 || rp_json_object_size(public_key) != 1 || hint == NULL ||
         !rp_json_is_array(log) || rp_json_array_size(log) != 0)
         return rp_fail(err, RP_ESIGN,

@@ -8,6 +8,7 @@
 #include "audit/sign/dsse.h"
 #include "audit/archive/manifest.h"
 
+#define RP_OMS_MEDIA_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
 #define RP_OMS_TYPE "https://model_signing/signature/v1.0"
 
 /* Above what a full archive needs: 65,536 members of 209 bytes each, in base64. */
@@ -29,5 +30,8 @@ rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const
 rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
                       const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
                       size_t n_trusted, rp_error *err);
+/* Appends what a bundle about these members signs. */
+rp_status rp_oms_payload(rp_buffer *out, const char *archive_id, const rp_member *member, size_t members,
+                         rp_error *err);
 
 #endif

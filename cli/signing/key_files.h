@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What commands load before they work: keys, passphrases, trusted keys, members as text. */
+ * What commands sign with: keys and passphrases. */
 #ifndef CLI_SIGNING_KEY_FILES_H
 #define CLI_SIGNING_KEY_FILES_H
 
-#include "base/json.h"
-#include "cli/options.h"
+#include "cli/archive_files.h"
 
 /* The first line of a file, without its line end, 1 to 1024 bytes. Free with rp_passphrase_free, which wipes it.
  * Errors: RP_EIO, RP_EARG. */
@@ -13,43 +12,5 @@ void rp_passphrase_free(char *passphrase);
 
 /* The private key, opened with the passphrase in passphrase_file when that is not NULL. */
 rp_status rp_signing_key_load(rp_key **out, const char *path, const char *passphrase_file, rp_error *err);
-
-typedef struct rp_trust {
-    rp_key *key[RP_TEXT_LIST_MAX];
-    size_t count;
-} rp_trust;
-
-rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err);
-void rp_trust_free(rp_trust *trust);
-/* Opens, and asks the second reader too. */
-rp_status rp_archive_open_confirmed(rp_archive **archive, const char *path, rp_error *err);
-/* Opens an archive; with trusted keys it is the verified one, from the same open file, and *verified is set. */
-rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
-                                  const rp_text_list *trusted, rp_error *err);
-/* The same held against a policy: whether it is met is in the verification. */
-rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
-                                 const rp_text_list *trusted, const char *policy_path, rp_error *err);
-
-#define RP_OPTION_PARENT(where) \
-    { \
-        0, "parent", RP_OPTION_TEXT, "PARENT", "the run started from this archive: check its id and its states", \
-            where, false \
-    }
-/* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
-rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
-/* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked"}. */
-void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path);
-void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path);
-
-/* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they
- * cannot be had. */
-rp_json *rp_metrics_of(const rp_job *job);
-
-/* A whole member; *out is replaced. */
-rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
-/* A JSON member; *out is NULL when the archive has no such member. */
-rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err);
-/* manifest.json without its lists (members, withheld), however long they are. */
-rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_error *err);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checking archives without kernels, models or training: what libreprise-verify and the program reprise-verify are made
- * of (docs/verifier.md). Of the headers below the library has all that opens, reads, verifies and judges; what writes
- * (rp_archive_add_*, rp_archive_approve, rp_archive_attest, rp_archive_endorse, rp_archive_disclose, rp_key_generate,
- * rp_key_save_*, rp_log_init, rp_log_add, rp_log_prove*, rp_timestamp_*) is in libreprise alone. */
+ * of (docs/verifier.md). Of the headers below the library has all that opens, reads, verifies and judges. What signs,
+ * writes, or keeps a log is in libreprise alone: rp_archive_add_*, rp_archive_approve, rp_archive_attest,
+ * rp_archive_disclose, rp_archive_endorse, rp_key_generate, rp_key_load_certificates, rp_key_load_private,
+ * rp_key_private_from_pem, rp_key_rotation, rp_key_save_*, rp_timestamp_attach, rp_timestamp_request, and of rp/log.h
+ * what takes or gives an rp_run_log or a folder. */
 #ifndef RP_VERIFY_H
 #define RP_VERIFY_H
 

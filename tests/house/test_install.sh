@@ -88,3 +88,62 @@ echo "== the installed command replays what they made"
 cmp "$work/one.reprise" "$work/two.reprise"
 cmp "$work/one.id" "$work/two.id"
 "$prefix/bin/reprise" replay "$work/one.reprise"
+
+echo "== libreprise-verify"
+# by itself: no symbol that only libreprise has, nothing loaded but OpenSSL, libyaml and libc's own
+verifier=$(find "$prefix" -name 'libreprise-verify.so' | head -1)
+cat >"$work/verify.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rp/verify.h"
+
+/* An archive that came some other way than as a file. */
+int main(int argc, char **argv)
+{
+    static unsigned char bytes[1 << 20];
+    const rp_verify_options options = {.allow_unsigned = true};
+    rp_verification *result;
+    rp_reader reader;
+    rp_error err;
+    FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+
+    reader = rp_reader_memory(bytes, size);
+    if (rp_verify_reader(&reader, "memory", NULL, 0, &options, &result, NULL, &err) != RP_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    puts(result->archive_id);
+    rp_verification_free(result);
+    return 0;
+}
+END
+# shellcheck disable=SC2046
+"$compiler" -std=c11 -Wall -Wextra -Werror "$work/verify.c" -Wl,--no-undefined $(pkg-config --cflags --libs \
+    reprise-verify) -o "$work/verify"
+LD_LIBRARY_PATH=$folder "$work/verify" "$work/one.reprise" >"$work/verified.id"
+cmp "$work/one.id" "$work/verified.id"
+# shellcheck disable=SC2046
+"$compiler" -std=c11 "$work/verify.c" $(pkg-config --cflags reprise-verify) -Wl,-Bstatic -L"$folder" -lreprise-verify \
+    -Wl,-Bdynamic -lcrypto -lyaml -lm -lpthread -o "$work/verify_static"
+"$work/verify_static" "$work/one.reprise" | cmp "$work/one.id" -
+head -c 2000 "$work/one.reprise" >"$work/cut.reprise"
+! LD_LIBRARY_PATH=$folder "$work/verify" "$work/cut.reprise" 2>/dev/null || { echo "a cut archive is verified"; exit 1; }
+nm -D --defined-only "$verifier" | awk '{ print $3 }' | sed 's/@.*//' >"$work/names"
+! grep -v '^rp_' "$work/names" || { echo "the names above are exported and do not start with rp_"; exit 1; }
+! grep -E 'rp_(run|matmul|train|replay|kernel|archive_add|key_generate)' "$work/names" ||
+    { echo "libreprise-verify exports the names above, which it has no business with"; exit 1; }
+readelf -d "$verifier" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libcrypto|libyaml|libc|libm|libpthread|ld-linux[^.]*)[-.]' &&
+    { echo "libreprise-verify loads the libraries above"; exit 1; }
+
+echo "== reprise-verify"
+"$prefix/bin/reprise-verify" verify "$work/one.reprise" --allow-unsigned | grep -q "$(cat "$work/one.id")"
+cp "$prefix/bin/reprise-verify" "$work/stripped"
+strip "$work/stripped"
+size=$(stat -c %s "$work/stripped")
+[ "$size" -le 8388608 ] || { echo "reprise-verify has $size bytes, at most 8 MiB"; exit 1; }
+if [ -f "$(dirname "$("$compiler" -print-file-name=libcrypto.so)")/libcrypto.a" ]; then
+    ! ldd "$work/stripped" | grep -vE 'linux-vdso|libc\.so|ld-linux' || { echo "it loads the libraries above"; exit 1; }
+fi
+echo "reprise-verify: $size bytes stripped; $(wc -l <"$work/names") names in libreprise-verify"

@@ -12,6 +12,7 @@
 #include "audit/statements/oms.h"
 #include "audit/archive/ustar.h"
 #include "tests/audit/archive/archive_sample.h"
+#include "tests/audit/archive/kept.h"
 
 static const char origin[] = "example.com/models";
 static rp_key *key, *log_key;
@@ -129,6 +130,7 @@ static rp_status verify(const rp_buffer *bytes, bool ask_log, rp_error *err)
     const rp_key *signer[] = {key}, *log[] = {log_key};
     const rp_verify_options options = {.log_key = log, .log_keys = ask_log ? 1 : 0};
 
+    keep_archive(bytes, key);
     return rp_verify_memory(bytes->data, bytes->size, "copy", signer, 1, &options, NULL, NULL, err);
 }
 

@@ -3,6 +3,7 @@
  * flipped, comes from a stranger; predicates with one thing wrong at a time; adding at the same time, and to the wrong
  * archive. */
 #include "tests/audit/archive/archive_sample.h"
+#include "tests/audit/archive/kept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,7 @@ static rp_status verify(const rp_buffer *bytes, bool trust_all, rp_verification 
 {
     const rp_key *trusted[KINDS + 1] = {builder, signer[0], signer[1], signer[2], signer[3]};
 
+    keep_archive(bytes, builder);
     return rp_verify_memory(bytes->data, bytes->size, "copy", trusted, trust_all ? KINDS + 1 : 1, NULL, result, NULL,
                             &err);
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Archives, trusted keys and members, as commands load them. */
+#include "cli/archive_files.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "cli/print.h"
+#include "cli/second_reader.h"
+
+rp_status rp_trust_load(rp_trust *out, const rp_text_list *paths, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    out->count = 0;
+    for (size_t i = 0; i < paths->count && status == RP_OK; i++) {
+        status = rp_key_load_public(&out->key[i], paths->item[i], err);
+        if (status == RP_OK)
+            out->count++;
+    }
+    if (status != RP_OK)
+        rp_trust_free(out);
+    return status;
+}
+
+void rp_trust_free(rp_trust *trust)
+{
+    while (trust->count)
+        rp_key_free(trust->key[--trust->count]);
+}
+
+rp_status rp_archive_open_confirmed(rp_archive **archive, const char *path, rp_error *err)
+{
+    rp_status status = rp_archive_open(archive, path, err);
+
+    return status == RP_OK ? rp_second_reader(archive, path, err) : status;
+}
+
+rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
+                                  const rp_text_list *trusted, rp_error *err)
+{
+    rp_trust trust = {.count = 0};
+    rp_status status;
+
+    *verified = NULL;
+    if (trusted->count == 0)
+        return rp_archive_open_confirmed(archive, path, err);
+    *archive = NULL;
+    status = rp_trust_load(&trust, trusted, err);
+    if (status == RP_OK)
+        status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, NULL, verified, archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(archive, path, err);
+    rp_trust_free(&trust);
+    return status;
+}
+
+rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
+                                 const rp_text_list *trusted, const char *policy_path, rp_error *err)
+{
+    rp_trust trust = {.count = 0};
+    rp_policy *policy = NULL;
+    rp_verify_options options = {.tell_unmet = true};
+    rp_status status = rp_trust_load(&trust, trusted, err);
+
+    *archive = NULL;
+    *verified = NULL;
+    if (status == RP_OK)
+        status = rp_policy_load(&policy, policy_path, err);
+    options.policy = policy;
+    if (status == RP_OK)
+        status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, &options, verified, archive, err);
+    if (status == RP_OK)
+        status = rp_second_reader(archive, path, err);
+    rp_policy_free(policy);
+    rp_trust_free(&trust);
+    return status;
+}
+
+void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path)
+{
+    const char *id = rp_parent_id(child);
+
+    if (id)
+        rp_put_line(session, "parent", "%.64s%s%s", id,
+                    path ? ": started from its states, which are those of "
+                         : ", not checked here: give --parent PARENT.reprise",
+                    path ? path : "");
+}
+
+void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path)
+{
+    const char *id = rp_parent_id(child);
+
+    if (!id) {
+        rp_put_text(&session->out, "parent", NULL);
+        return;
+    }
+    rp_put_open(&session->out, "parent", '{');
+    rp_put_text(&session->out, "archive_id", id);
+    rp_put_bool(&session->out, "checked", path != NULL);
+    rp_put_close(&session->out, '}');
+}
+
+rp_json *rp_metrics_of(const rp_job *job)
+{
+    rp_json *metrics = NULL;
+
+    (void)rp_json_parse_within(&metrics, job->metrics, strlen(job->metrics), RP_JSON_METRICS_MEMORY, true, "metrics",
+                               NULL);
+    return metrics;
+}
+
+rp_status rp_member_load(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err)
+{
+    rp_status status;
+
+    rp_buffer_free(out);
+    out->data = rp_malloc((size_t)member->size);
+    if (!out->data)
+        return rp_no_memory(err);
+    out->size = out->capacity = (size_t)member->size;
+    status = rp_archive_read(archive, member, out->data, err);
+    if (status != RP_OK)
+        rp_buffer_free(out);
+    return status;
+}
+
+rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_json **out, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, name);
+    rp_buffer bytes = {0};
+    rp_status status;
+
+    *out = NULL;
+    if (!member)
+        return RP_OK;
+    status = rp_member_load(archive, member, &bytes, err);
+    if (status == RP_OK)
+        status = rp_json_parse_within(out, bytes.data, bytes.size,
+                                      strcmp(name, "outputs/metrics.json") ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY,
+                                      true, name, err);
+    rp_buffer_free(&bytes);
+    return status;
+}
+
+/* Lists of members may be long, and the archive, which has been checked, tells what is in them. */
+static rp_status cut_lists(rp_buffer *out, const rp_buffer *manifest, rp_error *err)
+{
+    rp_json_parts part;
+    const char *between = "{";
+
+    if (!rp_json_split(&part, manifest->data, manifest->size) || !part.object)
+        return rp_fail(err, RP_EFORMAT, "manifest.json: not an object");
+    while (rp_json_next(&part)) {
+        if (part.value_size && *part.value == '[')
+            continue;
+        rp_buffer_text(out, between);
+        rp_buffer_append(out, part.key, part.key_size);
+        rp_buffer_u8(out, ':');
+        rp_buffer_append(out, part.value, part.value_size);
+        between = ",";
+    }
+    rp_buffer_u8(out, '}');
+    return rp_buffer_status(out, err);
+}
+
+rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_error *err)
+{
+    rp_buffer bytes = {0}, head = {0};
+    rp_status status = rp_member_load(archive, rp_archive_find(archive, "manifest.json"), &bytes, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = cut_lists(&head, &bytes, err);
+    if (status == RP_OK)
+        status = rp_json_parse(out, head.data, head.size, true, "manifest.json", err);
+    rp_buffer_free(&head);
+    rp_buffer_free(&bytes);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The commands of `reprise`. */
+#include "cli/cli.h"
+#include "cli/options.h"
+
+const rp_command rp_commands[] = {
+    {"run", "train by a recipe and write the archive", rp_command_run},
+    {"verify", "check an archive's signature and every hash", rp_command_verify},
+    {"replay", "compute an archive's run again and compare every bit", rp_command_replay},
+    {"diff", "say where two archives part: step, operation, element", rp_command_diff},
+    {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
+    {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
+    {"report", "write an archive as one HTML page for people who decide", rp_command_report},
+    {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
+    {"sign", "vouch for a finished archive with a further key", rp_command_sign},
+    {"approve", "add a person's signed decision to an archive", rp_command_approve},
+    {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
+    {"cert", "put a signer's certificates into an archive", rp_command_cert},
+    {"timestamp", "have an authority date a signature", rp_command_timestamp},
+    {"keygen", "make a signing key pair", rp_command_keygen},
+    {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
+    {"bench", "time the kernels beside the limits of this host", rp_command_bench},
+};
+const size_t rp_commands_count = RP_COUNT(rp_commands);
+_Static_assert(RP_COUNT(rp_commands) <= RP_COMMANDS_MAX, "room for every name");
+
+const char rp_program_about[] = "Reprise trains models so that anyone can replay the run and get the same bits.\n\n"
+                                "usage: reprise COMMAND [options]     reprise help COMMAND     reprise --version\n\n";
+const char rp_program_examples[] =
+    "\nResults go to stdout, progress and errors to stderr; every command takes --json and --help.\n"
+    "Exit code: 0 fine, 1 failed to run, 2 usage, 3 bits differ, 4 signature or hash wrong,\n"
+    "5 not supported here, 130 interrupted.\n\n"
+    "example:\n  reprise keygen me\n  reprise run loans.yaml -o loans.reprise --key me.pem\n"
+    "  reprise verify loans.reprise --trust me.pub.pem\n  reprise replay loans.reprise\n";
