@@ -14,6 +14,7 @@
 
 #include "audit/record/recorder.h"
 #include "base/file.h"
+#include "rp/program.h"
 #include "rp/rp.h"
 #include "tests/kernels/far_device.h"
 
@@ -524,6 +525,183 @@ static void a_wrong_index_says_the_same_and_changes_nothing(void **state)
     no_touch("wrong index");
 }
 
+/* w += mean(table[rows]) * rate: a program made without a run. */
+static rp_program *compiled_program(void)
+{
+    const rp_type rows = {.dtype = RP_I32, .rank = 1, .shape = {3}}, rate = {.dtype = RP_F32},
+                  table = {.dtype = RP_F32, .rank = 2, .shape = {ROWS, ROWS}},
+                  bias = {.dtype = RP_F32, .rank = 1, .shape = {CLASSES}};
+    rp_graph *graph;
+    rp_program *program;
+    rp_tensor b, taken, step;
+
+    OK(rp_graph_symbolic(&graph, &err));
+    b = rp_graph_declare(graph, RP_INPUT_STATE, "b", &bias);
+    taken = rp_graph_declare(graph, RP_INPUT_DATA, "table", &table);
+    taken = rp_gather(taken, rp_graph_declare(graph, RP_INPUT_FEED, "rows", &rows), 0);
+    step = rp_mul(rp_mean(taken, NULL, 0, false), rp_graph_declare(graph, RP_INPUT_FEED, "rate", &rate));
+    rp_graph_update(graph, "b", rp_add(b, step));
+    rp_graph_result(graph, "taken", taken);
+    OK(rp_graph_finish(graph, &program, &err));
+    return program;
+}
+
+static void record_compiled(const char *name, const char *device)
+{
+    static const int32_t right[] = {3, 0, 11}, wrong[] = {5, -2, 12};
+    const float rate = 0.5f;
+    rp_run *run = new_run(device);
+    rp_recorder *recorder = watch(run);
+    rp_program *program = compiled_program();
+    rp_compiled *compiled;
+    float taken[3 * ROWS], row[ROWS];
+
+    OK(rp_compile(&compiled, run, program, &err));
+    for (int step = 0; step < 3; step++) {
+        OK(rp_compiled_write(compiled, "rows", right, sizeof right, &err));
+        OK(rp_compiled_write(compiled, "rate", &rate, sizeof rate, &err));
+        OK(rp_compiled_step(compiled, &err));
+    }
+    OK(rp_compiled_read(compiled, "taken", taken, sizeof taken, &err));
+    for (size_t i = 0; i < ROWS; i++)
+        row[i] = (float)(i * 29 % 31) / 31.0f;
+    assert_memory_equal(taken + ROWS, row, sizeof row);
+    OK(rp_recorder_save(recorder, path_of(name, device), NULL, true, NULL, &err));
+    rp_recorder_free(recorder);
+    OK(rp_compiled_write(compiled, "rows", wrong, sizeof wrong, &err));
+    assert_int_equal(rp_compiled_step(compiled, &err), RP_EDATA);
+    assert_string_equal(err.text, "instruction 0, gather: index -2 at position 1 is out of range, expected 0 to 11");
+    rp_compiled_free(compiled);
+    rp_program_free(program);
+    rp_run_free(run);
+}
+
+static void compiled_programs_are_fed_and_read(void **state)
+{
+    (void)state;
+    kind = &api_kinds[1];
+    on_both("compiled", record_compiled);
+    replay(path_of("compiled", "cpu"), NULL);
+}
+
+/* (index, x, y) -> x * y, or another function of the same parameters. */
+static rp_function *body_of(rp_tensor (*op)(rp_tensor a, rp_tensor b), bool indexed, bool truth)
+{
+    const rp_type index = {.dtype = RP_I64}, row = {.dtype = RP_F32, .rank = 1, .shape = {ROWS}};
+    rp_function *function;
+    rp_tensor x, y;
+    rp_graph *graph;
+
+    OK(rp_graph_symbolic(&graph, &err));
+    if (indexed)
+        (void)rp_function_parameter(graph, &index);
+    x = rp_function_parameter(graph, &row);
+    y = rp_function_parameter(graph, &row);
+    x = op(x, y);
+    rp_function_return(graph, truth ? rp_lt(rp_mean(x, NULL, 0, false), rp_fill(graph, RP_F32, 0, NULL, 3)) : x);
+    OK(rp_function_finish(graph, &function, &err));
+    return function;
+}
+
+/* A shard of two rows: their sum. */
+static rp_function *shard_body(void)
+{
+    const rp_type index = {.dtype = RP_I64}, rows = {.dtype = RP_F32, .rank = 2, .shape = {2, ROWS}};
+    rp_function *function;
+    rp_graph *graph;
+
+    OK(rp_graph_symbolic(&graph, &err));
+    (void)rp_function_parameter(graph, &index);
+    rp_function_return(graph, rp_sum(rp_function_parameter(graph, &rows), (const int[]){0}, 1, false));
+    OK(rp_function_finish(graph, &function, &err));
+    return function;
+}
+
+/* Every kind of region: scan, map, while, cond; what decides is read from the device, and nothing else. */
+static rp_program *program_of_regions(rp_function *const function[4])
+{
+    const rp_type table = {.dtype = RP_F32, .rank = 2, .shape = {ROWS, ROWS}};
+    const rp_function *const either[] = {function[0], function[1]}, *const shard[] = {function[3]};
+    const uint64_t cuts[] = {0, 2, 4, 6, 8, 10, 12};
+    const rp_combine tree = RP_COMBINE_TREE;
+    rp_function *chosen[2] = {body_of(rp_mul, false, false), body_of(rp_sub, false, false)};
+    rp_tensor x, row, last, sum, many[2], one, args[2];
+    rp_program *program;
+    rp_graph *graph;
+
+    OK(rp_graph_symbolic(&graph, &err));
+    x = rp_graph_declare(graph, RP_INPUT_DATA, "table", &table);
+    row = rp_mean(x, (const int[]){0}, 1, false);
+    rp_scan(graph,
+            &(rp_scan_options){
+                .function = either[1], .carried = &row, .sliced = &x, .n_carried = 1, .n_sliced = 1, .times = ROWS},
+            &last);
+    rp_map(graph,
+           &(rp_map_options){.function = shard,
+                             .n_function = 1,
+                             .sliced = &x,
+                             .n_sliced = 1,
+                             .cuts = cuts,
+                             .n_cuts = 7,
+                             .combine = &tree,
+                             .n_combine = 1},
+           &sum);
+    rp_while(graph,
+             &(rp_while_options){.body = either[1],
+                                 .predicate = function[2],
+                                 .carried = &row,
+                                 .shared = &row,
+                                 .n_carried = 1,
+                                 .n_shared = 1,
+                                 .limit = 20},
+             many);
+    args[0] = last;
+    args[1] = sum;
+    rp_cond(graph, rp_lt(rp_mean(last, NULL, 0, false), rp_mean(sum, NULL, 0, false)),
+            (const rp_function *const[]){chosen[0], chosen[1]}, 2, args, 2, &one);
+    rp_graph_result(graph, "last", last);
+    rp_graph_result(graph, "sum", sum);
+    rp_graph_result(graph, "times", many[0]);
+    rp_graph_result(graph, "many", many[1]);
+    rp_graph_result(graph, "one", one);
+    OK(rp_graph_finish(graph, &program, &err));
+    rp_function_free(chosen[0]);
+    rp_function_free(chosen[1]);
+    return program;
+}
+
+static void record_regions(const char *name, const char *device)
+{
+    rp_function *function[] = {body_of(rp_mul, true, false), body_of(rp_add, true, false), body_of(rp_add, true, true),
+                               shard_body()};
+    rp_program *program = program_of_regions(function);
+    rp_run *run = new_run(device);
+    rp_recorder *recorder = watch(run);
+    rp_compiled *compiled;
+    int64_t times = 0;
+
+    OK(rp_compile(&compiled, run, program, &err));
+    OK(rp_compiled_step(compiled, &err));
+    OK(rp_compiled_step(compiled, &err));
+    OK(rp_compiled_read(compiled, "times", &times, sizeof times, &err));
+    assert_true(times > 0 && times < 20);
+    OK(rp_recorder_save(recorder, path_of(name, device), NULL, true, NULL, &err));
+    rp_compiled_free(compiled);
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    rp_program_free(program);
+    for (size_t i = 0; i < sizeof function / sizeof *function; i++)
+        rp_function_free(function[i]);
+}
+
+static void regions_run_where_the_memory_is(void **state)
+{
+    (void)state;
+    kind = &api_kinds[1];
+    on_both("regions", record_regions);
+    replay(path_of("regions", "cpu"), NULL);
+}
+
 /* The device does what it is for: one touch is one fault, and the program lives to tell. */
 static void a_touch_is_counted_and_survived(void **state)
 {
@@ -580,6 +758,8 @@ int main(void)
         cmocka_unit_test(reports_are_the_same),
         cmocka_unit_test(runs_of_the_api_are_recorded_and_replay),
         cmocka_unit_test(a_run_of_the_api_goes_on_and_has_children),
+        cmocka_unit_test(compiled_programs_are_fed_and_read),
+        cmocka_unit_test(regions_run_where_the_memory_is),
         cmocka_unit_test(a_wrong_index_says_the_same_and_changes_nothing),
         cmocka_unit_test(a_touch_is_counted_and_survived),
     };
