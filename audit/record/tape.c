@@ -16,11 +16,11 @@ struct rp_tape {
     rp_safetensors *feeds;
     rp_program **program;   /* by number, checked when the archive is opened */
     rp_compiled **compiled; /* by number; made when first needed, and dropped together when they hold much memory */
-    size_t n_programs, arena_bytes;
+    size_t n_programs, held;
     size_t at; /* position in order */
 };
 
-static const size_t arenas_max = (size_t)256 << 20;
+static const size_t held_max = (size_t)256 << 20;
 
 static void drop_compiled(rp_tape *tape)
 {
@@ -28,7 +28,7 @@ static void drop_compiled(rp_tape *tape)
         rp_compiled_free(tape->compiled[i]);
         tape->compiled[i] = NULL;
     }
-    tape->arena_bytes = 0;
+    tape->held = 0;
 }
 
 void rp_tape_free(rp_tape *tape)
@@ -155,7 +155,7 @@ static rp_status need_compiled(rp_tape *tape, uint32_t number, rp_error *err)
 
     if (tape->compiled[number])
         return RP_OK;
-    if (tape->arena_bytes > arenas_max)
+    if (tape->held > held_max)
         drop_compiled(tape);
     copy = rp_program_copy(tape->program[number]);
     if (!copy)
@@ -164,7 +164,7 @@ static rp_status need_compiled(rp_tape *tape, uint32_t number, rp_error *err)
     if (status == RP_EFORMAT || status == RP_ESHAPE)
         return rp_fail_at(err, RP_EFORMAT, RP_PROGRAMS "%04u.json", number);
     if (status == RP_OK)
-        tape->arena_bytes += rp_compiled_arena_bytes(tape->compiled[number]);
+        tape->held += rp_compiled_own_bytes(tape->compiled[number]);
     return status;
 }
 

@@ -161,7 +161,7 @@ rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, 
     if (graph->status == RP_OK && graph->device) {
         graph->status = rp_graph_hold_views(graph);
         if (graph->status == RP_OK)
-            graph->view[value] = rp_view_of(type, data);
+            graph->view[value] = rp_view_of(&graph->program->value[value], data);
     }
     return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();
 }

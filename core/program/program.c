@@ -132,6 +132,7 @@ const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
                                uint32_t *value, rp_error *err)
 {
+    const rp_type held = *type; /* it may be that of a value of this program, which is about to move */
     void *array = p->input;
     rp_input *input;
     rp_status status;
@@ -148,7 +149,7 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
     p->input = array;
     if (!rp_index_reserve(&p->input_index))
         return rp_no_memory(err);
-    *value = add_value(p, type, RP_NO_INSTR);
+    *value = add_value(p, &held, RP_NO_INSTR);
     input = &p->input[p->n_inputs];
     *input = (rp_input){.kind = kind, .value = *value};
     strcpy(input->name, name);

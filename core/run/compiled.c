@@ -57,7 +57,7 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
             memory[i] = slot->memory;
     }
     if (status == RP_OK)
-        status = rp_plan_new(&c->plan, program, run->device, memory, err);
+        status = rp_plan_new_in(&c->plan, program, run->device, memory, &run->arena, RP_PASSES, err);
     rp_free(memory);
     if (status != RP_OK)
         rp_compiled_free(c);
@@ -66,9 +66,9 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     return status;
 }
 
-size_t rp_compiled_arena_bytes(const rp_compiled *c)
+size_t rp_compiled_own_bytes(const rp_compiled *c)
 {
-    return rp_plan_arena_bytes(c->plan);
+    return rp_plan_own_bytes(c->plan);
 }
 
 const rp_program *rp_compiled_program(const rp_compiled *c)
@@ -175,7 +175,7 @@ rp_status rp_compile(rp_compiled **out, rp_run *run, const rp_program *program, 
 
 size_t rp_compiled_memory(const rp_compiled *c)
 {
-    return rp_compiled_arena_bytes(c);
+    return rp_plan_own_bytes(c->plan) + rp_plan_arena_bytes(c->plan);
 }
 
 static rp_status check_size(const rp_device_tensor *tensor, const char *kind, size_t size, rp_error *err)

@@ -5,13 +5,28 @@
 #define CORE_RUN_PLAN_H
 
 #include "core/program/execute.h"
+#include "core/run/arena.h"
 
 typedef struct rp_plan rp_plan;
+
+/* Passes that may be left out; none changes a bit of an output, or which error a step reports. */
+enum {
+    RP_PASS_COMMON = 1,   /* equal instructions on equal operands are executed once */
+    RP_PASS_DEAD = 2,     /* what no output needs and what cannot fail is not executed */
+    RP_PASS_EARLY = 4,    /* what frees as much as it takes is executed as soon as it can be: updates above all */
+    RP_PASS_FUSE = 8,     /* elementwise chains */
+    RP_PASS_INPLACE = 16, /* values overwrite operands that nothing reads later */
+    RP_PASS_REUSE = 32,   /* memory is used again by later values */
+    RP_PASSES = 63
+};
 
 /* Memory of the program's inputs, in the order of program->input: states and data have fixed memory that outlives the
  * plan; feeds are NULL and get memory from the plan. The program is borrowed. */
 rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                       rp_error *err);
+/* The same in a shared arena (NULL: one of its own), which outlives the plan, and with some passes only. */
+rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                         rp_arena *arena, unsigned passes, rp_error *err);
 void rp_plan_free(rp_plan *plan);
 /* Memory of feed input i (program->input[i]) on the device, to be filled before each run. */
 void *rp_plan_feed(const rp_plan *plan, size_t input);
@@ -21,11 +36,13 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err);
 /* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
  * there. */
 rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
-/* Device memory of the value behind output i, valid until the next run; for a state output the state's memory.
- * Contiguous. */
+/* Device memory of the value behind output i, valid until the next run of this plan; for a state output the state's
+ * memory. Contiguous. */
 void *rp_plan_output(const rp_plan *plan, size_t output);
 /* Kernels and chains of kernels that a run launches. */
 size_t rp_plan_launches(const rp_plan *plan);
+/* Memory that is the plan's own (feeds and results), and what it needs of its arena while it runs. */
+size_t rp_plan_own_bytes(const rp_plan *plan);
 size_t rp_plan_arena_bytes(const rp_plan *plan);
 
 #endif

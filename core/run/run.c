@@ -22,6 +22,7 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
                                 options && options->threads ? options->threads : rp_processors(64), err);
     }
     if (status == RP_OK) {
+        run->arena.device = run->device;
         run->graph = rp_graph_new(run->device);
         if (!run->graph)
             status = rp_no_memory(err);
@@ -41,6 +42,7 @@ void rp_run_free(rp_run *run)
     rp_slots_free(&run->states, run->device);
     rp_slots_free(&run->data, run->device);
     rp_slots_free(&run->feeds, run->device);
+    rp_arena_release(&run->arena);
     rp_device_free(run->device);
     rp_free(run);
 }

@@ -48,10 +48,12 @@ bool rp_run_fpenv_repaired(const rp_run *run);
 /* A program bound to a run's states and data, executed any number of times. The program is taken, also on failure. */
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
-size_t rp_compiled_arena_bytes(const rp_compiled *compiled);
+/* Memory that this program holds beside the run's arena, which all programs of the run use in turn: feeds and results.
+ */
+size_t rp_compiled_own_bytes(const rp_compiled *compiled);
 /* A feed, to be written before each step; it counts as written from now on. False when the program has no such feed. */
 bool rp_compiled_feed(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
-/* A result, to be read after a step. False when there is no such result. */
+/* A result, to be read after a step, until the next of this program. False when there is no such result. */
 bool rp_compiled_result(const rp_compiled *compiled, const char *name, rp_device_tensor *out);
 
 /* A symbolic graph for a run: rp_state and rp_data work on it through these. The graph is freed by rp_graph_free or

@@ -11,6 +11,7 @@ enum { OBSERVERS_MAX = 4 };
 struct rp_run {
     rp_device *device;
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
+    rp_arena arena;               /* of the compiled steps */
     rp_graph *graph;
     bool in_step, repaired, quiet;
     bool given_up; /* an observer failed when the new state was already in place */

@@ -167,6 +167,9 @@ static record eager_step(const rp_program *p, rp_device *device, store *s)
     return r;
 }
 
+/* The passes of the plans that follow. */
+static unsigned plan_passes = RP_PASSES;
+
 static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
 {
     void **memory = calloc(s->n + 1, sizeof *memory);
@@ -175,7 +178,7 @@ static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
 
     for (size_t i = 0; i < s->n; i++)
         memory[i] = p->input[i].kind == RP_INPUT_FEED ? NULL : s->memory[i];
-    if (rp_plan_new(&plan, p, device, memory, &err) != RP_OK) {
+    if (rp_plan_new_in(&plan, p, device, memory, NULL, plan_passes, &err) != RP_OK) {
         rp_buffer text = text_of(p);
 
         fail_msg("%s\n%.*s", err.text, (int)text.size, (const char *)text.data);

@@ -160,6 +160,15 @@ static inline bool append_any(random_program *r)
     return append(r, id, attr, in, n_in);
 }
 
+/* An instruction of before once more: its values are common. */
+static inline bool append_again(random_program *r)
+{
+    const rp_instr *instr = r->p->n_instrs ? &r->p->instr[draw(r, r->p->n_instrs)] : NULL;
+    uint32_t values[RP_MAX_OUT];
+
+    return instr && rp_program_add_instr(r->p, instr->op, instr->attr, instr->in, instr->n_in, values, NULL) == RP_OK;
+}
+
 /* A matrix seen as an image: convolved with itself, pooled, or normalised, whose three outputs live for different
  * times. */
 static inline bool append_image(random_program *r)
@@ -307,7 +316,10 @@ static inline rp_program *random_program_new(uint64_t seed, size_t rows, size_t 
     (void)add_input(&r, RP_INPUT_DATA, "b0", RP_BOOL, 1, cols, 0);
     wanted = r.p->n_instrs + 5 + draw(&r, 40);
     for (int tries = 0; tries < 3000 && r.p->n_instrs < wanted; tries++)
-        (void)(draw(&r, 8) ? draw(&r, 16) ? append_any(&r) : append_image(&r) : append_update(&r));
+        (void)(draw(&r, 12) == 0  ? append_again(&r)
+               : draw(&r, 8) == 0 ? append_update(&r)
+               : draw(&r, 16)     ? append_any(&r)
+                                  : append_image(&r));
     (void)add_input(&r, RP_INPUT_FEED, "f0", RP_F32, 2, rows, cols);
     for (int i = 0; i < 8; i++)
         (void)append_update(&r);

@@ -10,7 +10,17 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
 {
     const block *b = &plan->block[root];
 
-    return b->fixed ? b->fixed : b->scratch ? NULL : (char *)plan->arena + b->offset;
+    switch (b->place) {
+    case PLACE_FIXED:
+        return b->fixed;
+    case PLACE_OWN:
+        return plan->own + b->offset;
+    case PLACE_ARENA:
+    case PLACE_SHARED: /* the same offset */
+        return plan->arena->memory + b->offset;
+    default:
+        return NULL;
+    }
 }
 
 /* Roots first, then views of them in the program's order. What is in scratch gets its memory block by block: its views
@@ -24,38 +34,50 @@ static void bind_views(rp_plan *plan)
             plan->view[v] = rp_view_of(&p->value[v], memory_of(plan, (uint32_t)v));
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
+        const uint32_t value = instr->out[0];
         rp_view out;
 
-        if (plan->root[instr->out[0]] == instr->out[0])
+        if (plan->same[value] != value) {
+            for (int i = 0; i < instr->n_out; i++)
+                plan->view[instr->out[i]] = plan->view[plan->same[instr->out[i]]];
+        } else if (plan->root[value] == value) {
             continue;
-        if (plan->block[plan->root[instr->out[0]]].scratch) {
-            plan->view[instr->out[0]].data = NULL;
-            continue;
+        } else if (plan->block[plan->root[value]].place == PLACE_SCRATCH) {
+            plan->view[value].data = NULL;
+        } else {
+            (void)instr->op->alias(instr->attr, &plan->view[instr->in[0]], &p->value[value], &out);
+            plan->view[value] = out;
         }
-        (void)instr->op->alias(instr->attr, &plan->view[instr->in[0]], &p->value[instr->out[0]], &out);
-        plan->view[instr->out[0]] = out;
     }
 }
 
-static void bind_call(rp_plan *plan, const rp_instr *instr, call *c)
+/* The next n views of the calls. */
+static rp_view *take_views(rp_view **next, size_t n)
+{
+    rp_view *first = *next;
+
+    *next += n;
+    return first;
+}
+
+static void bind_call(const rp_plan *plan, const rp_instr *instr, call *c, rp_view **next)
 {
     c->n_in = instr->n_in;
-    for (size_t i = 0; i < instr->n_in; i++)
+    c->n_out = (size_t)instr->n_out;
+    c->in = take_views(next, c->n_in);
+    c->out = take_views(next, c->n_out);
+    for (size_t i = 0; i < c->n_in; i++)
         c->in[i] = plan->view[instr->in[i]];
-    if (instr->region) {
-        for (int i = 0; i < instr->n_out; i++)
-            c->in[c->n_in + (size_t)i] = plan->view[instr->out[i]];
-        c->region = instr;
-        return;
-    }
-    for (int i = 0; i < instr->n_out; i++)
+    for (size_t i = 0; i < c->n_out; i++)
         c->out[i] = plan->view[instr->out[i]];
-    if (instr->op->alias) {
+    c->instr = (size_t)(instr - plan->program->instr);
+    if (instr->region) {
+        c->region = instr;
+    } else if (instr->op->alias) {
         rp_bind_copy(&c->in[0], &c->out[0]);
     } else {
         c->op = instr->op;
         c->attr = instr->attr;
-        c->instr = (size_t)(instr - plan->program->instr);
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
     }
 }
@@ -74,7 +96,7 @@ static bool streamed(const rp_plan *plan, uint32_t value)
 {
     const block *b = &plan->block[value];
 
-    return b->made && !b->scratch && !b->fixed && b->bytes >= RP_CHAIN_STREAM;
+    return b->made && b->place != PLACE_SCRATCH && b->place != PLACE_FIXED && b->bytes >= RP_CHAIN_STREAM;
 }
 
 /* How many operands at positions [from, to) are this value. */
@@ -83,7 +105,7 @@ static size_t readers(const rp_plan *plan, size_t from, size_t to, uint32_t valu
     size_t n = 0;
 
     for (size_t k = from; k < to; k++) {
-        const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+        const rp_instr *instr = rp_plan_at(plan, k);
 
         for (size_t i = 0; i < instr->n_in; i++)
             n += plan->root[instr->in[i]] == value;
@@ -105,13 +127,13 @@ static size_t slot_of(const slots *s, uint32_t value)
  * the operand from here on, else a free one. */
 static void take_slot(const rp_plan *plan, slots *s, size_t k, size_t end, size_t i)
 {
-    const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+    const rp_instr *instr = rp_plan_at(plan, k);
     size_t slot = 0;
 
     if (instr->op->flags & RP_OP_INPLACE && i < instr->n_in) {
         const uint32_t operand = plan->root[instr->in[i]];
 
-        if (plan->block[operand].scratch && readers(plan, k, end, operand) == 1 &&
+        if (plan->block[operand].place == PLACE_SCRATCH && readers(plan, k, end, operand) == 1 &&
             plan->view[operand].dtype == plan->view[instr->out[i]].dtype) {
             s->value[slot_of(s, operand)] = instr->out[i];
             return;
@@ -144,7 +166,7 @@ static void add_view(const rp_plan *plan, rp_chain *chain, const slots *s, uint3
 
 static void add_step(const rp_plan *plan, rp_chain *chain, slots *s, size_t k, size_t end)
 {
-    const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+    const rp_instr *instr = rp_plan_at(plan, k);
     rp_chain_step *step = &chain->step[chain->n_steps++];
 
     *step =
@@ -155,7 +177,7 @@ static void add_step(const rp_plan *plan, rp_chain *chain, slots *s, size_t k, s
     step->out = chain->n_views;
     step->n_out = (size_t)instr->n_out;
     for (size_t i = 0; i < step->n_out; i++) {
-        if (plan->block[instr->out[i]].scratch || streamed(plan, instr->out[i]))
+        if (plan->block[instr->out[i]].place == PLACE_SCRATCH || streamed(plan, instr->out[i]))
             take_slot(plan, s, k, end, i);
         add_view(plan, chain, s, instr->out[i], true);
     }
@@ -170,7 +192,7 @@ static rp_chain *chain_of(const rp_plan *plan, size_t first, size_t end)
 
     if (!chain)
         return NULL;
-    chain->count = rp_type_count(&plan->program->value[plan->program->instr[plan->order.instr[first]].out[0]]);
+    chain->count = rp_type_count(&plan->program->value[rp_plan_at(plan, first)->out[0]]);
     for (size_t k = first; k < end; k++)
         add_step(plan, chain, &s, k, end);
     chain->slots = s.n;
@@ -182,12 +204,12 @@ static rp_chain *chain_of(const rp_plan *plan, size_t first, size_t end)
 static rp_status allocate(rp_plan *plan, rp_error *err)
 {
     const rp_program *p = plan->program;
-    size_t operands = p->n_outputs;
+    size_t views = 2 * p->n_outputs;
 
-    for (size_t k = 0; k < p->n_instrs; k++)
-        operands += p->instr[k].n_in + (p->instr[k].region ? (size_t)p->instr[k].n_out : 0);
-    plan->operands = rp_malloc(operands * sizeof *plan->operands);
-    plan->call = rp_calloc(p->n_instrs + p->n_outputs, sizeof *plan->call);
+    for (size_t k = 0; k < plan->order.n; k++)
+        views += rp_plan_at(plan, k)->n_in + (size_t)rp_plan_at(plan, k)->n_out;
+    plan->operands = rp_malloc(views * sizeof *plan->operands);
+    plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
     return plan->operands && plan->call && plan->output ? RP_OK : rp_no_memory(err);
 }
@@ -196,10 +218,10 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
 static bool overwrites(const rp_plan *plan, size_t k, size_t end)
 {
     for (; k < end; k++) {
-        const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
+        const rp_instr *instr = rp_plan_at(plan, k);
 
         for (int i = 0; i < instr->n_out; i++)
-            if (plan->block[instr->out[i]].fixed)
+            if (plan->block[instr->out[i]].place == PLACE_FIXED)
                 return true;
     }
     return false;
@@ -207,7 +229,7 @@ static bool overwrites(const rp_plan *plan, size_t k, size_t end)
 
 /* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made
  * elsewhere are copied into place after everything has run. */
-static void bind_outputs(rp_plan *plan, rp_view *in)
+static void bind_outputs(rp_plan *plan, rp_view **next)
 {
     const rp_program *p = plan->program;
 
@@ -220,43 +242,68 @@ static void bind_outputs(rp_plan *plan, rp_view *in)
         if (state && from->data != plan->block[state->value].fixed) {
             call *c = &plan->call[plan->n_calls++];
 
-            c->in = in++;
+            c->n_in = c->n_out = 1;
+            c->in = take_views(next, 1);
+            c->out = take_views(next, 1);
             c->in[0] = *from;
-            c->n_in = 1;
             c->out[0] = rp_view_of(&p->value[state->value], plan->block[state->value].fixed);
             plan->output[o] = c->out[0].data;
         }
     }
 }
 
-rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
+void rp_plan_unbind(rp_plan *plan)
 {
-    rp_status status = allocate(plan, err);
-    rp_view *in = plan->operands;
+    for (size_t i = 0; i < plan->n_calls; i++)
+        rp_free(plan->call[i].chain);
+    rp_free(plan->call);
+    rp_free(plan->operands);
+    rp_free(plan->output);
+    plan->call = NULL;
+    plan->operands = NULL;
+    plan->output = NULL;
+    plan->n_calls = 0;
+}
 
-    if (status != RP_OK)
-        return status;
-    bind_views(plan);
-    plan->first_write = SIZE_MAX;
+static rp_status bind_calls(rp_plan *plan, rp_view **next, rp_error *err)
+{
     for (size_t k = 0, end; k < plan->order.n; k = end) {
-        const rp_instr *instr = &plan->program->instr[plan->order.instr[k]];
         call *c = &plan->call[plan->n_calls++];
 
-        end = rp_order_end(&plan->order, k);
+        end = rp_plan_chain_end(plan, k);
         if (plan->first_write == SIZE_MAX && overwrites(plan, k, end))
             plan->first_write = plan->n_calls - 1;
-        c->in = in;
         if (end - k == 1) {
-            bind_call(plan, instr, c);
-            in += instr->n_in + (instr->region ? (size_t)instr->n_out : 0);
+            bind_call(plan, rp_plan_at(plan, k), c, next);
             continue;
         }
         c->chain = chain_of(plan, k, end);
         if (!c->chain)
             return rp_no_memory(err);
     }
+    return RP_OK;
+}
+
+rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
+{
+    rp_status status;
+    rp_view *next;
+
+    rp_plan_unbind(plan);
+    status = allocate(plan, err);
+    next = plan->operands;
+    plan->first_write = SIZE_MAX;
+    if (status == RP_OK) {
+        bind_views(plan);
+        status = bind_calls(plan, &next, err);
+    }
+    if (status != RP_OK) {
+        rp_plan_unbind(plan);
+        return status;
+    }
     if (plan->first_write == SIZE_MAX) /* the copies of the outputs, if any */
         plan->first_write = plan->n_calls;
-    bind_outputs(plan, in);
+    bind_outputs(plan, &next);
+    plan->bound = plan->arena->moves;
     return RP_OK;
 }

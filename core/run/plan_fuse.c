@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gathering chains. While a group is open, an instruction either joins it, or does not depend on it and goes before it,
+ * Chains (kernels/chain.h): elementwise instructions over one large shape are brought together where nothing in between
+ * needs them. While a group is open, an instruction either joins it, or does not depend on it and goes before it,
  * or waits to go after it; a large elementwise instruction that cannot join closes the group and opens the next. */
-#include "core/run/fuse.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernels/chain.h"
+#include "core/run/plan_private.h"
 
 /* Where a value stands towards the open group. */
 enum { BEFORE, INSIDE, AFTER };
@@ -15,26 +15,21 @@ typedef struct gather {
     const rp_program *p;
     const uint32_t *root;
     const rp_view *view;
-    rp_order *order;
+    plan_order *order;               /* the chains */
     uint32_t member[RP_CHAIN_STEPS]; /* instructions of the open group */
     size_t n_members, n_views, n_outs;
     uint32_t *waiting; /* instructions to go after it */
     size_t n_waiting;
+    bool
+        check_waits; /* one of them has indices: what follows and has them too waits with it, as errors come in order */
     unsigned char *place; /* of each root value */
 } gather;
 
-void rp_order_free(rp_order *order)
-{
-    rp_free(order->instr);
-    rp_free(order->first);
-    *order = (rp_order){0};
-}
-
-size_t rp_order_end(const rp_order *order, size_t first)
+size_t rp_plan_chain_end(const rp_plan *plan, size_t first)
 {
     size_t end = first + 1;
 
-    while (end < order->n && order->first[end] == first)
+    while (end < plan->order.n && plan->order.first[end] == first)
         end++;
     return end;
 }
@@ -156,46 +151,68 @@ static void close_group(gather *g)
         set_place(g, &g->p->instr[g->waiting[i]], BEFORE);
     }
     g->n_members = g->n_waiting = g->n_views = g->n_outs = 0;
+    g->check_waits = false;
 }
 
 static void take(gather *g, uint32_t k)
 {
     const rp_instr *instr = &g->p->instr[k];
+    const bool check = rp_plan_can_fail(instr);
 
     if (instr->op->flags & RP_OP_ELEMENTWISE && large(type_made(g, instr))) {
         if (g->n_members && !can_join(g, instr))
             close_group(g);
         join(g, k);
-    } else if (latest_operand(g, instr) == BEFORE) {
+    } else if (latest_operand(g, instr) == BEFORE && !(check && g->check_waits)) {
         emit(g, k, g->order->n);
     } else {
         g->waiting[g->n_waiting++] = k;
+        g->check_waits = g->check_waits || check;
         set_place(g, instr, AFTER);
     }
 }
 
-rp_status rp_order_new(rp_order *out, const rp_program *program, const uint32_t *root, const rp_view *view,
-                       rp_error *err)
+/* Whether the instruction at k is the last of updates that came early: what they free, a group that stays open would
+ * hold. */
+static bool ends_updates(const rp_plan *plan, const plan_order *o, size_t k)
 {
-    gather g = {.p = program, .root = root, .view = view, .order = out};
-    bool memory;
+    return plan->mark[o->instr[k]] & MARK_UPDATE && !(k + 1 < o->n && plan->mark[o->instr[k + 1]] & MARK_EARLY);
+}
 
-    out->n = 0;
-    out->instr = rp_malloc(program->n_instrs * sizeof *out->instr);
-    out->first = rp_malloc(program->n_instrs * sizeof *out->first);
-    g.waiting = rp_malloc(program->n_instrs * sizeof *g.waiting);
-    g.place = rp_calloc(program->n_values, 1);
-    memory = out->instr && out->first && g.waiting && g.place;
-    if (memory) {
-        for (uint32_t k = 0; k < program->n_instrs; k++)
-            if (root[program->instr[k].out[0]] == program->instr[k].out[0])
-                take(&g, k);
-        close_group(&g);
+static rp_status alone(plan_order *o)
+{
+    for (size_t k = 0; k < o->n; k++)
+        o->first[k] = (uint32_t)k;
+    return RP_OK;
+}
+
+rp_status rp_plan_fuse(rp_plan *plan, rp_error *err)
+{
+    const plan_order before = plan->order;
+    plan_order after = {.instr = rp_malloc(before.n * sizeof *after.instr), .first = before.first};
+    gather g = {.p = plan->program, .root = plan->root, .view = plan->view, .order = &after};
+
+    if (!(plan->passes & RP_PASS_FUSE)) {
+        rp_free(after.instr);
+        return alone(&plan->order);
     }
+    g.waiting = rp_malloc(before.n * sizeof *g.waiting);
+    g.place = rp_calloc(plan->program->n_values, 1);
+    if (!after.instr || !g.waiting || !g.place) {
+        rp_free(after.instr);
+        rp_free(g.waiting);
+        rp_free(g.place);
+        return rp_no_memory(err);
+    }
+    for (size_t k = 0; k < before.n; k++) {
+        take(&g, before.instr[k]);
+        if (ends_updates(plan, &before, k))
+            close_group(&g);
+    }
+    close_group(&g);
     rp_free(g.waiting);
     rp_free(g.place);
-    if (memory)
-        return RP_OK;
-    rp_order_free(out);
-    return rp_no_memory(err);
+    rp_free(before.instr);
+    plan->order = after;
+    return RP_OK;
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of a device that all plans of a run use in turn: what a step computes on its way lies here and is nobody's
+ * when the step is done. */
+#ifndef CORE_RUN_ARENA_H
+#define CORE_RUN_ARENA_H
+
+#include "kernels/device.h"
+
+typedef struct rp_arena {
+    rp_device *device; /* borrowed */
+    char *memory;
+    size_t bytes;
+    uint64_t moves; /* how often the memory changed: who is bound to it looks here */
+} rp_arena;
+
+/* Makes the arena at least so large; its contents are lost when it grows. Errors: RP_ENOMEM; it is then empty. */
+rp_status rp_arena_reserve(rp_arena *arena, size_t bytes, rp_error *err);
+void rp_arena_release(rp_arena *arena);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pieces of one stretch of memory, taken and given back in any order, each in constant time; it knows offsets alone. */
+#ifndef CORE_RUN_FIT_H
+#define CORE_RUN_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RP_FIT_ALIGN = 64, RP_FIT_CLASSES = 1024 };
+
+typedef struct rp_fit_piece {
+    size_t offset, bytes;
+    uint32_t before, after; /* its neighbours in memory */
+    uint32_t above, below;  /* in its class's list, where free */
+    bool free;
+} rp_fit_piece;
+
+typedef struct rp_fit {
+    rp_fit_piece *piece;
+    uint32_t n, capacity, unused; /* unused: a list of pieces that are none */
+    uint32_t last;                /* the piece at the end */
+    uint32_t first[RP_FIT_CLASSES];
+    uint64_t present[RP_FIT_CLASSES / 64]; /* which classes have free pieces */
+    size_t end;                            /* bytes that were ever in use */
+    size_t limit;                          /* bytes there are; SIZE_MAX: no bound */
+} rp_fit;
+
+enum { RP_FIT_NONE = UINT32_MAX };
+
+void rp_fit_init(rp_fit *fit, size_t limit);
+void rp_fit_free(rp_fit *fit);
+/* A piece of so many bytes, aligned; false: out of memory for it, or none within the limit. */
+bool rp_fit_take(rp_fit *fit, size_t bytes, uint32_t *piece);
+void rp_fit_give(rp_fit *fit, uint32_t piece);
+static inline size_t rp_fit_offset(const rp_fit *fit, uint32_t piece)
+{
+    return fit->piece[piece].offset;
+}
+
+#endif

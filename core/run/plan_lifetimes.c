@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lifetimes in positions, and what they allow: a new state made in the old one's memory, values within a chain that are
+ * never stored. */
+#include <string.h>
+
+#include "core/run/plan_private.h"
+
+static void begin(rp_plan *plan, void *const *input_memory)
+{
+    const rp_program *p = plan->program;
+
+    for (size_t v = 0; v < p->n_values; v++) {
+        const size_t bytes = rp_type_bytes(&p->value[v]);
+
+        plan->block[v] = (block){.bytes = bytes ? bytes : 1};
+    }
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        block *b = &plan->block[p->input[i].value];
+
+        b->fixed = input_memory[i];
+        b->place = b->fixed ? PLACE_FIXED : PLACE_OWN;
+    }
+}
+
+static void read_and_made(rp_plan *plan)
+{
+    const rp_program *p = plan->program;
+
+    for (size_t k = 0; k < plan->order.n; k++) {
+        const rp_instr *instr = rp_plan_at(plan, k);
+
+        for (int i = 0; i < instr->n_out; i++) {
+            block *b = &plan->block[instr->out[i]];
+
+            b->first = b->last = (uint32_t)k;
+            b->made = true;
+        }
+        for (size_t i = 0; i < instr->n_in; i++)
+            plan->block[plan->root[instr->in[i]]].last = (uint32_t)k;
+    }
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        block *b = &plan->block[plan->root[p->output[o].value]];
+
+        b->last = (uint32_t)plan->order.n;
+        if (p->output[o].kind == RP_OUTPUT_RESULT && b->place == PLACE_ARENA)
+            b->place = PLACE_OWN;
+    }
+}
+
+/* ---- states ---- */
+
+/* Whether an instruction before position k in the same chain reads the state by other than its own element: it would
+ * find elements that k overwrote in an earlier block. */
+static bool read_across(const rp_plan *plan, size_t k, uint32_t state)
+{
+    for (size_t i = plan->order.first[k]; i < k; i++) {
+        const rp_instr *instr = rp_plan_at(plan, i);
+
+        for (size_t n = 0; n < instr->n_in; n++)
+            if (plan->root[instr->in[n]] == state &&
+                !rp_view_is_whole(&plan->view[instr->in[n]], &plan->program->value[instr->out[0]]))
+                return true;
+    }
+    return false;
+}
+
+/* Whether the instruction at position k, which makes the value as output `at`, may make it in the state's memory: it is
+ * the last to read the state, and reads it as the operand of the same position only. */
+static bool may_overwrite(const rp_plan *plan, size_t k, size_t at, uint32_t state)
+{
+    const rp_instr *instr = rp_plan_at(plan, k);
+
+    if (!(instr->op->flags & RP_OP_INPLACE) || at >= instr->n_in || instr->in[at] != state ||
+        plan->block[state].last != k ||
+        !rp_type_equal(&plan->program->value[instr->out[at]], &plan->program->value[state]) ||
+        read_across(plan, k, state))
+        return false;
+    for (size_t i = 0; i < instr->n_in; i++)
+        if (i != at && plan->root[instr->in[i]] == state)
+            return false;
+    return true;
+}
+
+static void overwrite_state(rp_plan *plan, const rp_output *output)
+{
+    const rp_program *p = plan->program;
+    const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, output->name);
+    const uint32_t value = plan->same[output->value];
+    block *b = &plan->block[value];
+    size_t at = 0;
+
+    if (!state || !b->made || b->place == PLACE_FIXED)
+        return;
+    while (rp_plan_at(plan, b->first)->out[at] != value)
+        at++;
+    if (!may_overwrite(plan, b->first, at, state->value))
+        return;
+    b->place = PLACE_FIXED;
+    b->fixed = plan->block[state->value].fixed;
+    plan->block[state->value].last = (uint32_t)plan->order.n;
+}
+
+/* ---- chains ---- */
+
+/* A chain's instructions take turns block by block, so they count as one: what lives within a chain only goes to its
+ * scratch, and everything else that a chain touches lives as long as the chain. */
+static void widen(rp_plan *plan)
+{
+    const plan_order *order = &plan->order;
+
+    for (size_t v = 0; v < plan->program->n_values; v++) {
+        block *b = &plan->block[v];
+
+        if (plan->root[v] != v || !b->made)
+            continue;
+        b->first = order->first[b->first];
+        if (b->last < order->n) {
+            const size_t end = rp_plan_chain_end(plan, order->first[b->last]);
+
+            if (b->place == PLACE_ARENA && b->first == order->first[b->last] && end - b->first > 1)
+                b->place = PLACE_SCRATCH;
+            b->last = (uint32_t)end - 1;
+        }
+    }
+}
+
+/* ---- outputs ---- */
+
+/* Two states that exchange values would be overwritten before they are read: the copies at the end run one after
+ * another, so a new value that lives in another state's memory is refused. Results must be contiguous to be hashed.
+ * Programs made by rp_run satisfy both (rp_graph_set copies where needed). */
+static rp_status check_output(const rp_plan *plan, const rp_output *output, rp_error *err)
+{
+    const rp_program *p = plan->program;
+    const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, output->name);
+
+    if (output->kind == RP_OUTPUT_STATE &&
+        (!state || !rp_type_equal(&p->value[state->value], &p->value[output->value])))
+        return rp_fail(err, RP_EFORMAT, "program: state %s has no input of the same type", output->name);
+    if (plan->kind[plan->root[output->value]] == RP_INPUT_STATE)
+        return rp_fail(err, RP_EFORMAT, "program: output %s is a state itself, expected a computed value",
+                       output->name);
+    if (!rp_view_contiguous(&plan->view[output->value]))
+        return rp_fail(err, RP_EFORMAT, "program: output %s is not contiguous", output->name);
+    return RP_OK;
+}
+
+rp_status rp_plan_lifetimes(rp_plan *plan, void *const *input_memory, rp_error *err)
+{
+    const rp_program *p = plan->program;
+    rp_status status = RP_OK;
+
+    for (size_t o = 0; o < p->n_outputs && status == RP_OK; o++)
+        status = check_output(plan, &p->output[o], err);
+    if (status != RP_OK)
+        return status;
+    begin(plan, input_memory);
+    read_and_made(plan);
+    for (size_t o = 0; o < p->n_outputs; o++)
+        if (p->output[o].kind == RP_OUTPUT_STATE && plan->passes & RP_PASS_INPLACE)
+            overwrite_state(plan, &p->output[o]);
+    widen(plan);
+    return RP_OK;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Places. Feeds and results lie in memory of the plan's own, since they are written before a run and read after it; all
+ * else in the arena, which the next plan may use. Lifetimes are walked as an allocator would see them, from the first
+ * position to the last and again from the last to the first, and the walk that ends smaller counts: what is hard for
+ * one, a large value born beside a dying one, is easy for the other. */
+#include "base/memory.h"
+#include "core/run/fit.h"
+#include "core/run/plan_private.h"
+
+enum { NOTHING = UINT32_MAX };
+
+/* ---- values that take over an operand's block ---- */
+
+/* The operand whose block output i at position k may take over: of the same position and layout, in the arena, and read
+ * for the last time. A chain's instructions take turns, so only calls of one instruction do this. */
+static uint32_t operand_to_share(const rp_plan *plan, size_t k, size_t i)
+{
+    const rp_instr *instr = rp_plan_at(plan, k);
+    uint32_t root;
+
+    if (!(instr->op->flags & RP_OP_INPLACE) || i >= instr->n_in)
+        return NOTHING;
+    root = plan->root[instr->in[i]];
+    if ((plan->block[root].place != PLACE_ARENA && plan->block[root].place != PLACE_SHARED) ||
+        plan->block[root].last != k || plan->block[root].bytes != plan->block[instr->out[i]].bytes ||
+        plan->view[root].dtype != plan->view[instr->out[i]].dtype ||
+        !rp_view_is_whole(&plan->view[instr->in[i]], &plan->program->value[instr->out[i]]))
+        return NOTHING;
+    for (size_t n = 0; n < instr->n_in; n++)
+        if (n != i && plan->root[instr->in[n]] == root)
+            return NOTHING;
+    return root;
+}
+
+/* The first of those that share a block stands for all: it lives as long as the last of them. */
+static void share(rp_plan *plan)
+{
+    for (size_t k = 0, end; k < plan->order.n; k = end) {
+        const rp_instr *instr = rp_plan_at(plan, k);
+
+        end = rp_plan_chain_end(plan, k);
+        for (size_t i = 0; i < (size_t)instr->n_out && end - k == 1; i++) {
+            block *b = &plan->block[instr->out[i]];
+            const uint32_t from = b->place == PLACE_ARENA ? operand_to_share(plan, k, i) : NOTHING;
+
+            if (from == NOTHING)
+                continue;
+            b->place = PLACE_SHARED;
+            b->shared = plan->block[from].place == PLACE_SHARED ? plan->block[from].shared : from;
+            plan->block[b->shared].last = b->last;
+        }
+    }
+}
+
+/* ---- walks ---- */
+
+/* Values in lists by the position of their birth and of their death. */
+typedef struct lists {
+    uint32_t *born, *dying;           /* of each position, the first of a list; NOTHING: empty */
+    uint32_t *next_born, *next_dying; /* of each value */
+    uint32_t *piece;
+    size_t positions;
+} lists;
+
+static bool lists_new(lists *l, const rp_plan *plan)
+{
+    const size_t n = plan->program->n_values;
+
+    l->positions = plan->order.n + 1;
+    l->born = rp_malloc(l->positions * sizeof *l->born);
+    l->dying = rp_malloc(l->positions * sizeof *l->dying);
+    l->next_born = rp_malloc(n * sizeof *l->next_born);
+    l->next_dying = rp_malloc(n * sizeof *l->next_dying);
+    l->piece = rp_malloc(n * sizeof *l->piece);
+    if (!l->born || !l->dying || !l->next_born || !l->next_dying || !l->piece)
+        return false;
+    for (size_t k = 0; k < l->positions; k++)
+        l->born[k] = l->dying[k] = NOTHING;
+    for (uint32_t v = 0; v < n; v++) {
+        const block *b = &plan->block[v];
+
+        if (!b->made || b->place != PLACE_ARENA)
+            continue;
+        l->next_born[v] = l->born[b->first];
+        l->born[b->first] = v;
+        l->next_dying[v] = l->dying[b->last];
+        l->dying[b->last] = v;
+    }
+    return true;
+}
+
+static void lists_free(lists *l)
+{
+    rp_free(l->born);
+    rp_free(l->dying);
+    rp_free(l->next_born);
+    rp_free(l->next_dying);
+    rp_free(l->piece);
+}
+
+/* One walk, which notes where each value would lie; *bytes: how far it came. */
+static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset, size_t *bytes)
+{
+    const uint32_t *come = back ? l->dying : l->born, *go = back ? l->born : l->dying;
+    const uint32_t *next_come = back ? l->next_dying : l->next_born, *next_go = back ? l->next_born : l->next_dying;
+    bool memory = true;
+    rp_fit fit;
+
+    rp_fit_init(&fit, SIZE_MAX);
+    for (size_t i = 0; i < l->positions && memory; i++) {
+        const size_t k = back ? l->positions - 1 - i : i;
+
+        for (uint32_t v = come[k]; v != NOTHING && memory; v = next_come[v]) {
+            memory = rp_fit_take(&fit, plan->block[v].bytes, &l->piece[v]);
+            offset[v] = memory ? rp_fit_offset(&fit, l->piece[v]) : 0;
+        }
+        for (uint32_t v = go[k]; v != NOTHING && memory && plan->passes & RP_PASS_REUSE; v = next_go[v])
+            rp_fit_give(&fit, l->piece[v]);
+    }
+    *bytes = fit.end;
+    rp_fit_free(&fit);
+    return memory;
+}
+
+static bool place_arena(rp_plan *plan, const lists *l, size_t *ahead, size_t *back)
+{
+    size_t bytes;
+
+    if (!walk(plan, l, false, ahead, &plan->arena_bytes) || !walk(plan, l, true, back, &bytes))
+        return false;
+    if (bytes < plan->arena_bytes) {
+        plan->arena_bytes = bytes;
+        ahead = back;
+    }
+    for (size_t v = 0; v < plan->program->n_values; v++) {
+        block *b = &plan->block[v];
+
+        if (b->made && (b->place == PLACE_ARENA || b->place == PLACE_SHARED))
+            b->offset = ahead[b->place == PLACE_SHARED ? b->shared : v];
+    }
+    return true;
+}
+
+/* Feeds, and results that no state's memory holds. */
+static void place_own(rp_plan *plan)
+{
+    for (size_t v = 0; v < plan->program->n_values; v++) {
+        block *b = &plan->block[v];
+
+        if (plan->root[v] != v || b->place != PLACE_OWN)
+            continue;
+        b->offset = plan->own_bytes;
+        plan->own_bytes += (b->bytes + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+    }
+}
+
+rp_status rp_plan_place(rp_plan *plan, rp_error *err)
+{
+    const size_t n = plan->program->n_values;
+    size_t *ahead = rp_malloc(n * sizeof *ahead), *back = rp_malloc(n * sizeof *back);
+    lists l = {0};
+    bool memory;
+
+    if (plan->passes & RP_PASS_INPLACE)
+        share(plan);
+    memory = lists_new(&l, plan) && ahead && back && place_arena(plan, &l, ahead, back);
+    lists_free(&l);
+    rp_free(ahead);
+    rp_free(back);
+    if (!memory)
+        return rp_no_memory(err);
+    place_own(plan);
+    return RP_OK;
+}
