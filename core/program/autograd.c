@@ -6,51 +6,67 @@
 
 #include "base/memory.h"
 #include "core/program/grads.h"
-#include "core/program/graph.h"
+#include "core/program/sweep.h"
 
-typedef struct sweep {
-    rp_graph *graph;
-    size_t first;    /* first instruction to differentiate */
-    size_t n_values; /* values that existed before the sweep */
-    rp_tensor *grad; /* of each of those values; graph NULL: none yet */
-    bool *reaches;   /* the value depends on some wrt through differentiated instructions */
-} sweep;
-
-static rp_tensor zeros_like(rp_tensor x)
+rp_tensor rp_gradient_fill(rp_graph *graph, const rp_type *type, double c)
 {
-    const rp_type *type = rp_tensor_type(x);
     size_t shape[RP_MAX_RANK];
 
     memcpy(shape, type->shape, sizeof shape);
-    return rp_fill(x.graph, rp_gradient_dtype(type->dtype), type->rank, shape, 0);
+    return rp_fill(graph, rp_gradient_dtype(type->dtype), type->rank, shape, c);
 }
 
-static void contribute(sweep *s, uint32_t value, rp_tensor g)
+static rp_tensor zeros_like(rp_tensor x)
+{
+    const rp_type type = *rp_tensor_type(x);
+
+    return rp_gradient_fill(x.graph, &type, 0);
+}
+
+void rp_sweep_contribute(rp_sweep *s, uint32_t value, rp_tensor g)
 {
     s->grad[value] = s->grad[value].graph ? rp_add(s->grad[value], g) : g;
 }
 
+/* What a region's values depend on is found in its functions. */
+static bool mark_region(rp_sweep *s, const rp_instr *instr)
+{
+    bool *in = rp_malloc(instr->n_in + (size_t)instr->n_out), *out = in + instr->n_in;
+    bool fine = in != NULL;
+
+    for (size_t i = 0; i < instr->n_in && fine; i++)
+        in[i] = s->reaches[instr->in[i]];
+    fine = fine && rp_region_reach(instr->region, in, instr->n_in, out);
+    for (int i = 0; i < instr->n_out && fine; i++)
+        s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || out[i];
+    rp_free(in);
+    return fine;
+}
+
 /* Forward: which values depend on what is asked for. */
-static void mark(sweep *s, const rp_tensor *wrt, size_t n)
+static bool mark(rp_sweep *s, const rp_tensor *wrt, size_t n)
 {
     const rp_program *p = s->graph->program;
 
     for (size_t i = 0; i < n; i++)
         s->reaches[wrt[i].value] = true;
-    for (size_t k = s->first; k < p->n_instrs; k++) {
+    for (size_t k = s->first; k < s->last; k++) {
         const rp_instr *instr = &p->instr[k];
         bool any = false;
 
+        if (instr->region && !mark_region(s, instr))
+            return false;
         for (size_t i = 0; i < instr->n_in && instr->op->vjp; i++)
             any = any || s->reaches[instr->in[i]];
         for (int i = 0; i < instr->n_out; i++)
             s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || any;
     }
+    return true;
 }
 
 /* One instruction: its rule appends instructions, which may move the program's arrays, so everything is copied first.
  */
-static void visit(sweep *s, size_t k)
+static void visit(rp_sweep *s, size_t k)
 {
     const rp_program *p = s->graph->program;
     rp_instr instr = p->instr[k];
@@ -79,47 +95,67 @@ static void visit(sweep *s, size_t k)
         instr.op->vjp(&(rp_vjp_args){instr.attr, in, out, n, grad_out, need, grad_in});
         for (size_t i = 0; i < n; i++)
             if (need[i] && grad_in[i].graph)
-                contribute(s, in[i].value, grad_in[i]);
+                rp_sweep_contribute(s, in[i].value, grad_in[i]);
     }
     rp_free(in);
     rp_free(need);
 }
 
-/* Outputs of one instruction reach together; any of them may have the gradient. */
-static bool is_visited(const sweep *s, const rp_instr *instr)
+/* Outputs of one operation reach together; any of them may have the gradient. */
+static bool is_visited(const rp_sweep *s, const rp_instr *instr)
 {
     bool any = false;
 
     for (int i = 0; i < instr->n_out; i++)
         any = any || s->grad[instr->out[i]].graph;
-    return any && instr->op->vjp && s->reaches[instr->out[0]];
+    return any && (instr->region || (instr->op->vjp && s->reaches[instr->out[0]]));
+}
+
+bool rp_sweep_begin(rp_sweep *s, rp_graph *graph, size_t first, const rp_tensor *wrt, size_t n)
+{
+    const size_t values = graph->program->n_values;
+
+    *s = (rp_sweep){.graph = graph, .first = first, .last = graph->program->n_instrs};
+    s->grad = rp_calloc(values, sizeof *s->grad);
+    s->reaches = rp_calloc(values, sizeof *s->reaches);
+    if (!s->grad || !s->reaches || (graph->status == RP_OK && !mark(s, wrt, n)))
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+    return graph->status == RP_OK;
+}
+
+void rp_sweep_run(rp_sweep *s)
+{
+    for (size_t k = s->last; k-- > s->first && s->graph->status == RP_OK;) {
+        if (!is_visited(s, &s->graph->program->instr[k]))
+            continue;
+        if (s->graph->program->instr[k].region)
+            rp_region_visit(s, k);
+        else
+            visit(s, k);
+    }
+}
+
+void rp_sweep_end(rp_sweep *s)
+{
+    rp_free(s->grad);
+    rp_free(s->reaches);
 }
 
 void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
                  const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
-    sweep s = {.graph = graph, .first = first, .n_values = graph->program->n_values};
-    size_t last = graph->program->n_instrs;
+    rp_sweep s;
 
     for (size_t i = 0; i < n; i++)
         grad[i] = rp_no_tensor();
-    s.grad = rp_calloc(s.n_values, sizeof *s.grad);
-    s.reaches = rp_calloc(s.n_values, sizeof *s.reaches);
-    if (!s.grad || !s.reaches)
-        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
-    if (graph->status == RP_OK) {
-        mark(&s, wrt, n);
+    if (rp_sweep_begin(&s, graph, first, wrt, n)) {
         for (size_t i = 0; i < n_y; i++)
-            contribute(&s, y[i].value, seed[i]);
-        for (size_t k = last; k-- > first && graph->status == RP_OK;) {
-            if (is_visited(&s, &graph->program->instr[k]))
-                visit(&s, k);
-        }
+            rp_sweep_contribute(&s, y[i].value, seed[i]);
+        rp_sweep_run(&s);
         for (size_t i = 0; i < n && graph->status == RP_OK; i++)
             grad[i] = s.grad[wrt[i].value].graph ? s.grad[wrt[i].value] : zeros_like(wrt[i]);
     }
-    rp_free(s.grad);
-    rp_free(s.reaches);
+    rp_sweep_end(&s);
 }
 
 void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad)

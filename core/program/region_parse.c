@@ -199,8 +199,8 @@ static rp_status parse_body(rp_program *body, const rp_json *json, const rp_pars
     const rp_json *params = rp_json_object_get(json, "parameters");
     rp_status status;
 
-    if (rp_json_object_size(json) != 3 || !rp_json_is_array(instrs) || !rp_json_is_array(outs) || !rp_json_is_array(params) ||
-        rp_json_array_size(outs) > RP_REGION_OPERANDS_MAX)
+    if (rp_json_object_size(json) != 3 || !rp_json_is_array(instrs) || !rp_json_is_array(outs) ||
+        !rp_json_is_array(params) || rp_json_array_size(outs) > RP_REGION_OPERANDS_MAX)
         return rp_fail(err, RP_EFORMAT, "%s: not a function", at);
     status = parse_parameters(body, params, at, err);
     for (size_t i = 0; i < rp_json_array_size(instrs) && status == RP_OK; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random functions, written twice: as regions, and as the frames of these regions one after another. Both forms take the
- * same inputs under the same names, so that their results can be compared bit by bit. */
+ * Random functions, written twice: as regions, and as the frames of these regions one after another. Both forms take
+ * the same inputs under the same names, so that their results can be compared bit by bit. */
 #ifndef TESTS_CORE_RUN_REGION_BODIES_H
 #define TESTS_CORE_RUN_REGION_BODIES_H
 
@@ -19,6 +19,7 @@ typedef struct body {
     int depth;           /* regions within it */
     bool frames;         /* written as frames */
     bool smooth;         /* no steps whose gradient is a matter of a tie */
+    bool calls;          /* regions within it are calls */
 } body;
 
 static inline uint64_t chance(uint64_t *state, uint64_t n)
@@ -73,7 +74,7 @@ static inline rp_tensor inner_region(rp_graph *g, const body *b, uint64_t *r, rp
 {
     body in = *b;
     rp_tensor arg[BODY_PARAMS], out[3];
-    const bool loop = chance(r, 2);
+    const bool loop = chance(r, 2) && !b->calls;
 
     in.seed = b->seed * 31 + 7 + chance(r, 3);
     in.depth = b->depth - 1;
@@ -154,6 +155,22 @@ static inline rp_tensor body_step(rp_graph *g, const body *b, uint64_t *r, rp_te
     }
 }
 
+/* What rp_function_return does: parameters and values that are outputs already are copied. */
+static inline void copy_outputs(const body *b, const rp_tensor *param, rp_tensor *out)
+{
+    for (size_t i = 0; i < b->outs + b->narrow; i++) {
+        const rp_type type = *rp_tensor_type(out[i]);
+        bool taken = false;
+
+        for (size_t k = 0; k < b->wide + b->shared; k++)
+            taken = taken || param[k].value == out[i].value;
+        for (size_t k = 0; k < i; k++)
+            taken = taken || out[k].value == out[i].value;
+        if (taken)
+            out[i] = rp_reshape(out[i], type.rank, type.shape);
+    }
+}
+
 static inline void body_emit(rp_graph *g, const body *b, rp_tensor index, const rp_tensor *param, rp_tensor *out)
 {
     rp_tensor pool[BODY_POOL];
@@ -169,6 +186,8 @@ static inline void body_emit(rp_graph *g, const body *b, rp_tensor index, const 
         out[i] = pool[chance(&r, 5) ? n - 1 - chance(&r, n < 3 ? n : 3) : chance(&r, n)];
     for (size_t i = 0; i < b->narrow; i++)
         out[b->outs + i] = rp_sum(pool[n - 1 - chance(&r, n < 4 ? n : 4)], (int[]){0}, 1, true);
+    if (b->frames)
+        copy_outputs(b, param, out);
 }
 
 /* ---- rows ---- */

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gradients of regions (CONTRACT 11.7) beside those of their frames: of calls the same bits, of maps those of shards
+ * that are differentiated apart, of loops and branches the same values, zeros' signs aside; second derivatives as close
+ * as another order of sums allows. */
+#include "tests/core/run/region_examples.h"
+
+enum { SEEDS = 400 };
+
+/* Values of an output as floats. */
+static const float *floats(const record *r, size_t i)
+{
+    return (const float *)(const void *)r->bytes[i].data;
+}
+
+static bool same_values(const record *a, const record *b, size_t i)
+{
+    if (a->bytes[i].size != b->bytes[i].size)
+        return false;
+    for (size_t k = 0; k < a->bytes[i].size / 4; k++)
+        if (!(floats(a, i)[k] == floats(b, i)[k]) && memcmp(floats(a, i) + k, floats(b, i) + k, 4) != 0)
+            return false;
+    return true;
+}
+
+static bool close_values(const record *a, const record *b, size_t i)
+{
+    double largest = 0;
+
+    for (size_t k = 0; k < a->bytes[i].size / 4; k++)
+        largest = fabs((double)floats(a, i)[k]) > largest ? fabs((double)floats(a, i)[k]) : largest;
+    for (size_t k = 0; k < a->bytes[i].size / 4; k++)
+        if (fabs((double)floats(a, i)[k] - (double)floats(b, i)[k]) > 2e-4 * (largest + 1))
+            return false;
+    return true;
+}
+
+/* Seeds for everything that was given, and the gradients of all that was taken. */
+static void differentiate(rp_graph *g, const char *name)
+{
+    const size_t n_out = seen.n_out, n_in = seen.n_in;
+    rp_tensor seed[4 * BODY_PARAMS], grad[4 * BODY_PARAMS], y[4 * BODY_PARAMS];
+    char text[32];
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_out; i++) {
+        const rp_type type = *rp_tensor_type(seen.out[i]);
+
+        if (type.dtype != RP_F32)
+            continue;
+        snprintf(text, sizeof text, "%s.seed", name);
+        y[n] = seen.out[i];
+        seed[n++] = input(g, text, i, type);
+    }
+    seen.n_in = n_in; /* the seeds are no variables */
+    rp_vjp(y, seed, n, seen.in, n_in, grad);
+    seen.n_out = 0;
+    for (size_t i = 0; i < n_in; i++)
+        result(g, name, i, grad[i]);
+}
+
+/* A use of a weight after the region: its gradient exists when the region is visited. */
+static void use_again(rp_graph *g, const example *e)
+{
+    rp_tensor w = seen.in[seen.n_in - 1];
+
+    if (e->b.seed % 2 && e->b.shared)
+        result(g, "again", 0, rp_mul(w, rp_tanh(w)));
+}
+
+typedef void check_fn(const record *expected, const record *found, size_t i, const char *what);
+
+static rp_program *differentiated(build_fn *build, const example *e, bool frames, int order)
+{
+    rp_graph *g;
+    rp_program *p;
+    rp_error err = {0};
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    seen.n_in = seen.n_out = 0;
+    build(g, e, frames);
+    use_again(g, e);
+    for (int i = 0; i < order; i++)
+        differentiate(g, i ? "gg" : "g");
+    if (rp_graph_finish(g, &p, &err) != RP_OK)
+        fail_msg("seed %d: %s", (int)e->b.seed, err.text);
+    return p;
+}
+
+/* The inputs are declared in the same order in both, but may have other numbers: filled by name. */
+static store filled(const rp_program *p, uint64_t seed)
+{
+    store s = store_new(p);
+
+    for (size_t i = 0; i < s.n; i++) {
+        const size_t count = rp_type_count(&p->value[p->input[i].value]);
+        uint64_t r = seed;
+
+        for (const char *c = p->input[i].name; *c; c++)
+            r = r * 131 + (unsigned char)*c;
+        for (size_t k = 0; k < count && p->value[p->input[i].value].dtype == RP_F32; k++)
+            ((float *)s.memory[i])[k] = (float)chance(&r, 2001) / 1000 - 1;
+    }
+    return s;
+}
+
+static void check_bits(const record *expected, const record *found, size_t i, const char *what)
+{
+    if (expected->bytes[i].size != found->bytes[i].size ||
+        memcmp(expected->bytes[i].data, found->bytes[i].data, found->bytes[i].size) != 0)
+        fail_msg("%s: other bits", what);
+}
+
+static void check_values(const record *expected, const record *found, size_t i, const char *what)
+{
+    if (!same_values(expected, found, i))
+        fail_msg("%s: other values", what);
+}
+
+static void check_close(const record *expected, const record *found, size_t i, const char *what)
+{
+    if (!close_values(expected, found, i))
+        fail_msg("%s: not close", what);
+}
+
+static void compare(build_fn *build, const char *name, int order, check_fn *check, bool strewn)
+{
+    rp_device *device;
+
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (uint64_t seed = 0; seed < SEEDS / (uint64_t)order; seed++) {
+        example e = example_of(seed);
+        rp_program *flat, *p, *again;
+        store s, t;
+        record expected, found;
+        char what[160];
+
+        e.b.smooth = !strewn;
+        e.b.calls = check != check_close; /* sums of a loop within a body associate otherwise: one contribution each */
+        e.times += e.times == 0;
+        flat = differentiated(build, &e, true, order);
+        p = differentiated(build, &e, false, order);
+        again = read_again(p);
+        s = filled(flat, seed);
+        t = filled(p, seed);
+        if (strewn) {
+            strew(flat, &s, seed);
+            strew(p, &t, seed);
+        }
+        expected = eager_step(flat, device, &s);
+        found = eager_step(again, device, &t);
+        assert_int_equal(flat->n_outputs, p->n_outputs);
+        for (size_t i = 0; i < p->n_outputs; i++) {
+            assert_string_equal(flat->output[i].name, p->output[i].name);
+            snprintf(what, sizeof what, "%s, seed %d, %s", name, (int)seed, p->output[i].name);
+            if (p->output[i].name[0] == 'g')
+                check(&expected, &found, i, what);
+        }
+        record_free(&found);
+        { /* compiled too */
+            rp_plan *plan = plan_new(p, device, &t);
+            record compiled = plan_step(p, plan, &t);
+
+            found = eager_step(p, device, &t);
+            assert_same(p, &found, &compiled, what);
+            rp_plan_free(plan);
+        }
+        record_free(&found);
+        record_free(&expected);
+        store_free(&s);
+        store_free(&t);
+        rp_program_free(flat);
+        rp_program_free(p);
+        rp_program_free(again);
+    }
+    rp_device_free(device);
+}
+
+static void gradients_of_calls_have_the_bits_of_what_they_call(void **state)
+{
+    (void)state;
+    compare(build_call, "call", 1, check_bits, true);
+}
+
+static void gradients_of_scans_have_the_values_of_their_frames(void **state)
+{
+    (void)state;
+    compare(build_scan, "scan", 1, check_values, false);
+}
+
+static void gradients_of_conds_have_the_values_of_the_branch(void **state)
+{
+    (void)state;
+    compare(build_cond, "cond", 1, check_values, false);
+}
+
+static void second_derivatives_are_those_of_the_frames(void **state)
+{
+    (void)state;
+    compare(build_call, "call", 2, check_close, false);
+    compare(build_scan, "scan", 2, check_close, false);
+    compare(build_cond, "cond", 2, check_close, false);
+    compare(build_map, "map", 2, check_close, false);
+}
+
+/* Shards differentiated apart and added by the tree, as CONTRACT 12.3 has it; or the gradient of the map. */
+static void build_map_gradient(rp_graph *g, const example *e, bool frames)
+{
+    const size_t outs = e->b.outs + e->b.narrow, n_in = e->b.wide + e->b.shared;
+    rp_tensor seed[BODY_PARAMS], y[BODY_PARAMS], grad[BODY_PARAMS], part[BODY_PARAMS][12], x[BODY_PARAMS];
+    size_t shards = 0, row = 0;
+    body b = e->b;
+
+    if (!frames)
+        build_map(g, e, false);
+    for (size_t i = 0; i < n_in && frames; i++)
+        (void)input(g, "x", i, i < b.wide ? f32_type(e->rows, COLS) : shared_type(i - b.wide));
+    for (size_t s = 0; s + 1 < e->n_cuts; s++)
+        shards += e->cuts[s] < e->cuts[s + 1];
+    memcpy(x, seen.in, n_in * sizeof *x);
+    memcpy(y, seen.out, outs * sizeof *y);
+    for (size_t i = 0; i < outs; i++) {
+        rp_type type = f32_type(e->cuts[e->n_cuts - 1] - e->cuts[0], COLS);
+
+        if (i >= b.outs)
+            type =
+                modes[(b.seed + i) % 2] == RP_COMBINE_TREE ? f32_type(1, COLS) : rows_type(shards, f32_type(1, COLS));
+        seed[i] = input(g, "seed", i, type);
+    }
+    if (!frames)
+        rp_vjp(y, seed, outs, x, n_in, grad);
+    b.frames = true;
+    shards = 0;
+    for (size_t s = 0; s + 1 < e->n_cuts && frames; s++) {
+        rp_tensor param[BODY_PARAMS], d[BODY_PARAMS], of[BODY_PARAMS];
+
+        b.rows = e->cuts[s + 1] - e->cuts[s];
+        if (b.rows == 0)
+            continue;
+        for (size_t i = 0; i < n_in; i++)
+            param[i] = i < b.wide ? rows_at(x[i], e->cuts[s], e->cuts[s + 1]) : x[i];
+        body_emit(g, &b, index_of(g, (int64_t)(e->first + s)), param, y);
+        for (size_t i = 0; i < outs; i++)
+            of[i] = i < b.outs                                    ? rows_at(seed[i], row, row + b.rows)
+                    : modes[(b.seed + i) % 2] == RP_COMBINE_STACK ? row_at(seed[i], shards)
+                                                                  : seed[i];
+        rp_vjp(y, of, outs, param, n_in, d);
+        for (size_t i = 0; i < n_in; i++)
+            part[i][shards] = d[i];
+        row += b.rows;
+        shards++;
+    }
+    for (size_t i = 0; i < n_in && frames; i++) {
+        grad[i] = i < b.wide ? rp_concat(part[i], shards, 0) : tree_of(part[i], shards);
+        if (i < b.wide && (e->cuts[0] || e->rows > e->cuts[e->n_cuts - 1]))
+            grad[i] = rp_pad(grad[i], (size_t[]){e->cuts[0], 0}, (size_t[]){e->rows - e->cuts[e->n_cuts - 1], 0});
+    }
+    for (size_t i = 0; i < n_in; i++)
+        result(g, "g", i, grad[i]);
+}
+
+static void gradients_of_maps_are_those_of_their_shards(void **state)
+{
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        example e = example_of(seed);
+        rp_program *apart, *p;
+        store s, t;
+        record expected, found;
+
+        e.b.calls = true;
+        apart = program_of(build_map_gradient, &e, true);
+        p = program_of(build_map_gradient, &e, false);
+        s = filled(apart, seed);
+        t = filled(p, seed);
+        expected = eager_step(apart, device, &s);
+        found = eager_step(p, device, &t);
+        for (size_t i = 0; i < apart->n_outputs; i++) {
+            char what[64];
+            size_t at = p->n_outputs - apart->n_outputs + i; /* the map's own results come first */
+
+            snprintf(what, sizeof what, "seed %d, %.20s", (int)seed, p->output[at].name);
+            if (expected.bytes[i].size != found.bytes[at].size)
+                fail_msg("%s: other sizes", what);
+            for (size_t k = 0; k < expected.bytes[i].size / 4; k++)
+                if (!(floats(&expected, i)[k] == floats(&found, at)[k]))
+                    fail_msg("%s: element %zu is %a, expected %a", what, k, (double)floats(&found, at)[k],
+                             (double)floats(&expected, i)[k]);
+        }
+        record_free(&expected);
+        record_free(&found);
+        store_free(&s);
+        store_free(&t);
+        rp_program_free(apart);
+        rp_program_free(p);
+    }
+    rp_device_free(device);
+}
+
+static void a_while_has_no_gradient(void **state)
+{
+    const example e = example_of(1);
+    rp_graph *g;
+    rp_tensor grad[4 * BODY_PARAMS], seed;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    seen.n_in = seen.n_out = 0;
+    build_while(g, &e, false);
+    seed = rp_fill(g, RP_F32, 2, (size_t[]){e.b.rows, COLS}, 1);
+    rp_vjp(&seen.out[1], &seed, 1, seen.in, seen.n_in, grad);
+    assert_int_equal(rp_graph_status(g, &err), RP_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "write a bounded loop as a scan of a cond"));
+    rp_graph_discard(g);
+}
+
+/* What a plan may store instead of computing again is found by comparing: f' begins with f, of every order. */
+static void derivatives_begin_with_what_they_derive(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        const example e = example_of(seed);
+        rp_program *p = differentiated(build_call, &e, false, 2);
+        const rp_region *first = NULL;
+
+        for (size_t k = 0; k < p->n_instrs; k++) {
+            const rp_region *r = p->instr[k].region;
+            const rp_program *f, *d;
+
+            if (!r)
+                continue;
+            first = first ? first : r;
+            f = first->function[0]->body;
+            d = r->function[0]->body;
+            assert_true(d->n_instrs >= f->n_instrs);
+            for (size_t i = 0; i < f->n_instrs; i++) {
+                assert_ptr_equal(f->instr[i].op, d->instr[i].op);
+                assert_int_equal(f->instr[i].n_in, d->instr[i].n_in);
+            }
+        }
+        rp_program_free(p);
+    }
+}
+
+static void gradients_of_maps_are_close_to_those_of_one_program(void **state)
+{
+    (void)state;
+    compare(build_map, "map", 1, check_close, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_of_calls_have_the_bits_of_what_they_call),
+        cmocka_unit_test(gradients_of_scans_have_the_values_of_their_frames),
+        cmocka_unit_test(gradients_of_conds_have_the_values_of_the_branch),
+        cmocka_unit_test(gradients_of_maps_are_close_to_those_of_one_program),
+        cmocka_unit_test(gradients_of_maps_are_those_of_their_shards),
+        cmocka_unit_test(a_while_has_no_gradient),
+        cmocka_unit_test(derivatives_begin_with_what_they_derive),
+        cmocka_unit_test(second_derivatives_are_those_of_the_frames),
+    };
+
+    rp_set_allocator(&poisoning);
+    return cmocka_run_group_tests_name("gradients of regions", tests, NULL, NULL);
+}
