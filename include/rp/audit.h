@@ -63,7 +63,7 @@ typedef struct rp_replay_choice {
 } rp_replay_choice;
 
 typedef struct rp_job_options {
-    unsigned threads; /* as rp_run_options */
+    unsigned threads; /* these three as in rp_run_options */
     const char *level;
     const char *device;
     bool no_record; /* rp_train_recipe: only compute (to measure what recording costs) */

@@ -4,6 +4,7 @@
  * libarchive and libyaml themselves: test_allocations_process.c. With the argument "all" every allocation fails, not
  * some of each chain. */
 #include "tests/house/sweep.h"
+#include "tests/kernels/far_device.h"
 
 static long blocks;
 static size_t calls, failing_call; /* 0: none fails */
@@ -110,6 +111,26 @@ static void every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing(v
     assert_int_equal(blocks, 0);
 }
 
+/* There the device's own memory, launches, copies, streams and windows may fail too. */
+static void failed_allocations_on_a_far_device_are_errors_and_leak_nothing(void **state)
+{
+    static const char *const names[] = {"run",  "eager run",   "replay",       "predict", "replay eager",
+                                        "diff", "replay part", "eager resume", "lineage"};
+    const sweep all = {arm, disarm, counted, live, out_of_memory, 0, false, !all_of_them, false};
+
+    (void)state;
+    far_device_register();
+    job_options.device = "far";
+    for (size_t i = 0; i < SMALL_JOBS; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcmp(small_jobs[i].name, names[k]) == 0)
+                (void)sweep_job(&all, &small_jobs[i]);
+    job_options.device = NULL;
+    assert_int_equal(blocks, 0);
+    assert_int_equal(far_device_blocks(), 0);
+    assert_int_equal(far_device_faults(), 0);
+}
+
 /* Thousands of kernel calls that allocate alike: a few points are enough. */
 static void failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing(void **state)
 {
@@ -139,6 +160,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failed_allocation_of_every_job_is_an_error_and_leaks_nothing),
+        cmocka_unit_test(failed_allocations_on_a_far_device_are_errors_and_leak_nothing),
         cmocka_unit_test(failed_allocations_of_the_conformance_vectors_are_errors_and_leak_nothing),
         cmocka_unit_test(the_block_count_sees_a_leak),
     };

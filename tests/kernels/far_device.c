@@ -21,7 +21,7 @@
 #include "kernels/device_ops.h"
 
 enum { PAGE = 4096, PLACES = 64, OPENED = 256 };
-static const size_t window_size = (size_t)1 << 40;
+static size_t window_size = (size_t)1 << 40; /* at most; emulators have less */
 
 static char *window;              /* what the library gets */
 static char *inside;              /* what copies and kernels use */
@@ -156,26 +156,32 @@ static rp_status far_allocate(rp_device *device, void **out, size_t bytes, rp_er
     const size_t size = pages(bytes ? bytes : 1) + PAGE;
     size_t at;
     int file;
-    void *a, *b;
+    void *a, *b, *ticket = rp_malloc(1); /* fails where a test lets allocations fail */
 
     (void)device;
     close_opened();
     *out = NULL;
-    if (bytes > window_size / 4)
+    if (ticket == NULL || bytes > window_size / 4) {
+        rp_free(ticket);
         return rp_no_memory(err);
+    }
     at = atomic_fetch_add(&used, size + PAGE);
     file = memfd_create("far", MFD_CLOEXEC);
     if (at + size + PAGE > window_size || file < 0 || ftruncate(file, (off_t)size) != 0) {
         if (file >= 0)
             (void)close(file);
+        rp_free(ticket);
         return rp_no_memory(err);
     }
     a = mmap(inside + at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     b = mmap(window + at, size, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0);
     (void)close(file);
-    if (a == MAP_FAILED || b == MAP_FAILED)
+    if (a == MAP_FAILED || b == MAP_FAILED) {
+        rp_free(ticket);
         return rp_no_memory(err);
+    }
     memcpy(inside + at, &size, sizeof size);
+    memcpy(inside + at + sizeof size, &ticket, sizeof ticket);
     memset(inside + at + PAGE, 0xA5, size - PAGE); /* what was never written is not zero */
     *out = window + at + PAGE;
     atomic_fetch_add(&blocks, 1);
@@ -195,9 +201,12 @@ static void far_release(rp_device *device, void *memory)
 {
     char *at = (char *)memory - PAGE;
     size_t size;
+    void *ticket;
 
     synchronize_all(device);
     memcpy(&size, in(at), sizeof size);
+    memcpy(&ticket, (char *)in(at) + sizeof size, sizeof ticket);
+    rp_free(ticket);
     unmap(in(at), size);
     unmap(at, size);
     atomic_fetch_sub(&blocks, 1);
@@ -205,15 +214,25 @@ static void far_release(rp_device *device, void *memory)
 
 static rp_status far_pin(rp_device *device, void **out, size_t bytes, rp_error *err)
 {
+    char *block = rp_malloc(bytes + 192), *aligned = block;
+
     (void)device;
-    *out = aligned_alloc(64, (bytes + 64) / 64 * 64);
-    return *out != NULL ? RP_OK : rp_no_memory(err);
+    *out = NULL;
+    if (block == NULL)
+        return rp_no_memory(err);
+    aligned += 128 - (uintptr_t)block % 64; /* at least 64 bytes on, with the block's start before it */
+    memcpy(aligned - sizeof block, &block, sizeof block);
+    *out = aligned;
+    return RP_OK;
 }
 
 static void far_unpin(rp_device *device, void *host)
 {
+    char *block;
+
     (void)device;
-    free(host);
+    memcpy(&block, (char *)host - sizeof block, sizeof block);
+    rp_free(block);
 }
 
 /* ---- streams ---- */
@@ -348,9 +367,9 @@ static rp_status run(far_device *d, work *w, rp_error *err)
 
 static void work_free(work *w)
 {
-    free(w->view);
-    free(w->host);
-    free(w);
+    rp_free(w->view);
+    rp_free(w->host);
+    rp_free(w);
 }
 
 static rp_status far_synchronize(rp_device *device, rp_stream *stream, rp_error *err)
@@ -386,7 +405,7 @@ static void synchronize_all(rp_device *device)
 static rp_status far_stream_new(rp_device *device, rp_stream **out, rp_error *err)
 {
     far_device *d = (far_device *)device;
-    rp_stream *s = calloc(1, sizeof *s);
+    rp_stream *s = rp_calloc(1, sizeof *s);
 
     *out = s;
     if (s == NULL)
@@ -411,7 +430,7 @@ static void far_stream_free(rp_device *device, rp_stream *stream)
     *at = stream->next;
     pthread_mutex_unlock(&d->list);
     stream_close(stream);
-    free(stream);
+    rp_free(stream);
 }
 
 /* ---- what is put on them ---- */
@@ -419,15 +438,15 @@ static void far_stream_free(rp_device *device, rp_stream *stream)
 static rp_status put_copy(rp_device *device, work_kind kind, void *to, const void *from, size_t bytes,
                           rp_stream *stream, rp_error *err)
 {
-    work *w = calloc(1, sizeof *w);
+    work *w = rp_calloc(1, sizeof *w);
 
     if (w == NULL)
         return rp_no_memory(err);
     *w = (work){.kind = kind, .to = to, .from = from, .bytes = bytes};
     if (kind == UPLOAD) {
-        w->host = malloc(bytes ? bytes : 1);
+        w->host = rp_malloc(bytes ? bytes : 1);
         if (w->host == NULL) {
-            free(w);
+            rp_free(w);
             return rp_no_memory(err);
         }
         memcpy(w->host, from, bytes);
@@ -457,12 +476,12 @@ static rp_status far_copy(rp_device *device, void *to, const void *from, size_t 
 static rp_status far_launch(rp_device *device, rp_kernel_id kernel, const rp_kernel_args *args, rp_stream *stream,
                             rp_error *err)
 {
-    work *w = calloc(1, sizeof *w);
+    work *w = rp_calloc(1, sizeof *w);
 
     if (w != NULL)
-        w->view = calloc(args->n_in + args->n_out + 1, sizeof *w->view);
+        w->view = rp_calloc(args->n_in + args->n_out + 1, sizeof *w->view);
     if (w == NULL || w->view == NULL) {
-        free(w);
+        rp_free(w);
         return rp_no_memory(err);
     }
     w->kind = LAUNCH;
@@ -476,7 +495,7 @@ static rp_status far_launch(rp_device *device, rp_kernel_id kernel, const rp_ker
 
 static rp_status far_launch_chain(rp_device *device, const rp_chain *chain, rp_stream *stream, rp_error *err)
 {
-    work *w = calloc(1, sizeof *w);
+    work *w = rp_calloc(1, sizeof *w);
 
     if (w == NULL)
         return rp_no_memory(err);
@@ -488,7 +507,7 @@ static rp_status far_launch_chain(rp_device *device, const rp_chain *chain, rp_s
 
 static rp_status far_check(rp_device *device, const rp_index_check *check, rp_stream *stream, rp_error *err)
 {
-    work *w = calloc(1, sizeof *w);
+    work *w = rp_calloc(1, sizeof *w);
 
     if (w == NULL)
         return rp_no_memory(err);
@@ -506,19 +525,19 @@ static bool far_fault(rp_device *device, rp_index_fault *out)
 static rp_status far_event_new(rp_device *device, rp_event **out, rp_error *err)
 {
     (void)device;
-    *out = calloc(1, sizeof **out);
+    *out = rp_calloc(1, sizeof **out);
     return *out != NULL ? RP_OK : rp_no_memory(err);
 }
 
 static void far_event_free(rp_device *device, rp_event *event)
 {
     synchronize_all(device);
-    free(event);
+    rp_free(event);
 }
 
 static rp_status put_event(rp_device *device, work_kind kind, rp_event *event, rp_stream *stream, rp_error *err)
 {
-    work *w = calloc(1, sizeof *w);
+    work *w = rp_calloc(1, sizeof *w);
 
     if (w == NULL)
         return rp_no_memory(err);
@@ -552,7 +571,7 @@ static void far_free(rp_device *device)
     rp_device_free(d->cpu);
     pthread_mutex_destroy(&d->kernels);
     pthread_mutex_destroy(&d->list);
-    free(d);
+    rp_free(d);
 }
 
 static const rp_device_ops far_ops = {
@@ -589,12 +608,12 @@ static void watch(void)
 
 static rp_status far_open(rp_device **out, const char *level, unsigned threads, rp_error *err)
 {
-    far_device *d = calloc(1, sizeof *d);
+    far_device *d = rp_calloc(1, sizeof *d);
     rp_status status = d != NULL ? rp_device_cpu_new(&d->cpu, level, threads, err) : rp_no_memory(err);
 
     *out = NULL;
     if (status != RP_OK) {
-        free(d);
+        rp_free(d);
         return status;
     }
     d->base = (rp_device){.ops = &far_ops,
@@ -616,6 +635,10 @@ void far_device_register(void)
     for (int i = 0; i < 2; i++) {
         char *at = mmap(NULL, window_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+        while (at == MAP_FAILED && window_size > (size_t)1 << 31) {
+            window_size /= 2;
+            at = mmap(NULL, window_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        }
         if (at == MAP_FAILED) {
             perror("far device: addresses");
             exit(77);

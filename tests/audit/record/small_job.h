@@ -96,8 +96,12 @@ static bool job_two_steps(void *self, const rp_progress *progress)
 static rp_status job_resume(rp_error *err)
 {
     bool stop = true;
-    rp_job_options options = {
-        .threads = 1, .level = "ref", .progress = job_two_steps, .self = &stop, .save_every = 1e-9};
+    rp_job_options options = {.threads = 1,
+                              .level = "ref",
+                              .device = job_options.device,
+                              .progress = job_two_steps,
+                              .self = &stop,
+                              .save_every = 1e-9};
     rp_job *job = NULL;
     rp_status status = rp_train_recipe(job_recipe, job_out, NULL, false, &options, &job, err);
 
@@ -149,7 +153,7 @@ static rp_status job_api_steps(rp_run *run, rp_recorder *recorder, const char *f
 
 static rp_status job_api_as(const char *path, const char *from, rp_error *err)
 {
-    rp_run_options options = {.threads = 1, .level = "ref"};
+    rp_run_options options = {.threads = 1, .level = "ref", .device = job_options.device};
     size_t shape[] = {2, 2};
     float initial[4] = {1, 2, 3, -1};
     rp_key *key = NULL;
