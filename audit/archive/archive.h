@@ -22,6 +22,17 @@ void rp_archive_writer_free(rp_archive_writer *writer);
  * double name or after finish; RP_EIO; RP_ENOMEM. */
 rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, const void *bytes, size_t size,
                                 rp_error *err);
+/* The same in pieces: begin, any number of puts, end. Nothing else is added in between; a member that is not ended is
+ * not there. */
+rp_status rp_archive_writer_begin(rp_archive_writer *writer, const char *name, rp_error *err);
+rp_status rp_archive_writer_put(rp_archive_writer *writer, const void *bytes, size_t size, rp_error *err);
+rp_status rp_archive_writer_end(rp_archive_writer *writer, rp_error *err);
+/* A member of another writer, which keeps its body and must outlive this one; of one other writer only. */
+rp_status rp_archive_writer_borrow(rp_archive_writer *writer, const rp_archive_writer *from, const rp_member *member,
+                                   rp_error *err);
+/* A member of an archive under its name, copied, and hashed again on the way. Errors further: RP_EHASH. */
+rp_status rp_archive_writer_take(rp_archive_writer *writer, const rp_archive *from, const rp_member *member,
+                                 rp_error *err);
 /* Members so far (after finish: in archive order, manifest.json first, then statements last). */
 size_t rp_archive_writer_member_count(const rp_archive_writer *writer);
 const rp_member *rp_archive_writer_member(const rp_archive_writer *writer, size_t index);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 enum { COPY = 65536 };
+static const uint64_t BORROWED = (uint64_t)1 << 63;
 
 struct rp_archive_writer {
     rp_spool *spool;   /* bodies, in order of adding */
@@ -21,6 +22,9 @@ struct rp_archive_writer {
     rp_member *withheld; /* in archive order, after finish; digests are plain */
     size_t n_withheld;
     char id[RP_DIGEST_HEX];
+    rp_member open; /* begun and not ended: no name when there is none */
+    rp_sha256_stream *hash;
+    const rp_spool *lender; /* keeps the bodies of members whose offset has BORROWED */
 };
 
 static rp_status new_writer(rp_archive_writer **out, const char *directory, bool spools, rp_error *err)
@@ -54,6 +58,7 @@ void rp_archive_writer_free(rp_archive_writer *writer)
 {
     if (writer == NULL)
         return;
+    rp_sha256_stream_free(writer->hash);
     rp_spool_free(writer->spool);
     rp_free(writer->member);
     rp_free(writer->withheld);
@@ -171,20 +176,104 @@ static rp_status add_member(rp_archive_writer *writer, const char *name, const v
     return RP_OK;
 }
 
-rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, const void *bytes, size_t size,
-                                rp_error *err)
+static rp_status check_new(const rp_archive_writer *writer, const char *name, rp_error *err)
 {
+    const rp_member_rank rank = rp_member_rank_of(name);
     char shown[128];
 
     rp_printable(shown, sizeof shown, name, strlen(name));
     if (writer->finished)
         return rp_fail(err, RP_EARG, "%s: the manifest is finished, no member can be added", shown);
+    if (*writer->open.name != '\0')
+        return rp_fail(err, RP_EARG, "%s: cannot be added before %s has ended", shown, writer->open.name);
     if (!rp_member_name_valid(name))
         return rp_fail(err, RP_EARG, "\"%s\" is not a member name: components of [A-Za-z0-9._-], 100 bytes at most",
                        shown);
-    if (rp_member_rank_of(name) <= RP_RANK_MANIFEST || rp_member_rank_of(name) == RP_RANK_SIGNATURE)
+    if (rank == RP_RANK_NONE || rank == RP_RANK_MANIFEST || rank == RP_RANK_SIGNATURE)
         return rp_fail(err, RP_EARG, "%s: not a member that format %d lets a run have", shown, (int)RP_ARCHIVE_FORMAT);
-    return add_member(writer, name, bytes, size, err);
+    return RP_OK;
+}
+
+rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, const void *bytes, size_t size,
+                                rp_error *err)
+{
+    rp_status status = check_new(writer, name, err);
+
+    return status == RP_OK ? add_member(writer, name, bytes, size, err) : status;
+}
+
+rp_status rp_archive_writer_begin(rp_archive_writer *writer, const char *name, rp_error *err)
+{
+    rp_status status = check_new(writer, name, err);
+
+    if (status == RP_OK && writer->hash == NULL)
+        status = rp_sha256_stream_new(&writer->hash, err);
+    if (status != RP_OK)
+        return status;
+    writer->open = (rp_member){.offset = rp_spool_size(writer->spool)};
+    memcpy(writer->open.name, name, strlen(name) + 1);
+    return RP_OK;
+}
+
+rp_status rp_archive_writer_put(rp_archive_writer *writer, const void *bytes, size_t size, rp_error *err)
+{
+    rp_sha256_stream_update(writer->hash, bytes, size);
+    writer->open.size += size;
+    return rp_spool_append(writer->spool, bytes, size, err);
+}
+
+rp_status rp_archive_writer_end(rp_archive_writer *writer, rp_error *err)
+{
+    rp_member member = writer->open;
+    rp_status status = rp_sha256_stream_finish(writer->hash, &member.digest, err);
+
+    *writer->open.name = '\0';
+    return status == RP_OK ? insert_member(writer, &member, err) : status;
+}
+
+rp_status rp_archive_writer_borrow(rp_archive_writer *writer, const rp_archive_writer *from, const rp_member *member,
+                                   rp_error *err)
+{
+    rp_member borrowed = *member;
+    rp_status status = check_new(writer, member->name, err);
+
+    if (status == RP_OK && writer->lender != NULL && writer->lender != from->spool)
+        status = rp_fail(err, RP_EARG, "%s: members of one other writer only can be borrowed", member->name);
+    if (status != RP_OK)
+        return status;
+    writer->lender = from->spool;
+    borrowed.offset |= BORROWED;
+    return insert_member(writer, &borrowed, err);
+}
+
+/* Part of a body, from whoever keeps it. */
+static rp_status read_body(const rp_archive_writer *writer, const rp_member *member, uint64_t at, void *out,
+                           size_t size, rp_error *err)
+{
+    const rp_spool *spool = member->offset & BORROWED ? writer->lender : writer->spool;
+
+    return rp_spool_read(spool, (member->offset & ~BORROWED) + at, out, size, err);
+}
+
+rp_status rp_archive_writer_take(rp_archive_writer *writer, const rp_archive *from, const rp_member *member,
+                                 rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_status status = rp_archive_writer_begin(writer, member->name, err);
+
+    for (uint64_t done = 0; status == RP_OK && done < member->size;) {
+        size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
+
+        status = rp_archive_read_at(from, member, done, block, part, err);
+        if (status == RP_OK)
+            status = rp_archive_writer_put(writer, block, part, err);
+        done += part;
+    }
+    if (status == RP_OK)
+        status = rp_archive_writer_end(writer, err);
+    if (status == RP_OK && !rp_digest_equal(&rp_archive_writer_find(writer, member->name)->digest, &member->digest))
+        status = rp_fail(err, RP_EHASH, "%s: changed while it was copied", member->name);
+    return status;
 }
 
 size_t rp_archive_writer_member_count(const rp_archive_writer *writer)
@@ -212,7 +301,7 @@ rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *mem
 
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
-        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        status = read_body(writer, member, done, block, part, err);
         if (status == RP_OK) {
             rp_buffer_append(out, block, part);
             status = rp_buffer_status(out, err);
@@ -337,7 +426,7 @@ static rp_status put_member(sink *to, rp_archive_writer *writer, const rp_member
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
 
-        status = rp_spool_read(writer->spool, member->offset + done, block, part, err);
+        status = read_body(writer, member, done, block, part, err);
         if (status == RP_OK)
             status = put(to, block, part, err);
         done += part;

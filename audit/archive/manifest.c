@@ -250,6 +250,31 @@ static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
     return RP_OK;
 }
 
+/* A set of tensors is whole: its parts follow one another, from the first to the last, and its one member is not there
+ * besides. In archive order nothing comes between them. */
+static rp_status check_parts(const rp_member *member, size_t count, rp_error *err)
+{
+    rp_member_part last = {.part = 1, .parts = 1}, next;
+
+    for (size_t i = 0; i <= count; i++) {
+        char missing[RP_MEMBER_NAME];
+        bool part = i < count && rp_member_part_of(&next, member[i].name);
+        bool follows = i < count && strcmp(next.set, last.set) == 0 && next.parts == last.parts;
+
+        if (last.part < last.parts && !(follows && next.part == last.part + 1))
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is missing: %s is one of %zu parts",
+                           rp_part_name(missing, last.set, last.part + 1, last.parts), member[i - 1].name, last.parts);
+        if (part && !follows && next.part > 1)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is missing: %s is one of %zu parts",
+                           rp_part_name(missing, next.set, 1, next.parts), member[i].name, next.parts);
+        if (i < count && strcmp(next.set, last.set) == 0 && next.parts != last.parts)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its set of tensors is there as %s too",
+                           member[i].name, member[i - 1].name);
+        last = next;
+    }
+    return RP_OK;
+}
+
 static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -266,7 +291,9 @@ static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, 
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
         (status = parse_members(list, manifest, err)) != RP_OK ||
         (status = parse_withheld(rp_json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
-        (status = check_kind(manifest, err)) != RP_OK)
+        (status = check_kind(manifest, err)) != RP_OK ||
+        (status = check_parts(manifest->member, manifest->members, err)) != RP_OK ||
+        (status = check_parts(manifest->withheld, manifest->n_withheld, err)) != RP_OK)
         return status;
     if (!rp_json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");

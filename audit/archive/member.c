@@ -44,7 +44,57 @@ static const rp_member_kind kinds[] = {
 };
 /* clang-format on */
 
-const rp_member_kind *rp_member_kind_of(const char *name)
+/* ---- parts of a set of tensors ---- */
+
+#define TENSORS_END ".safetensors"
+#define PART_FORM "-%05zu-of-%05zu" TENSORS_END
+enum { PART_LENGTH = sizeof "-00001-of-00001" TENSORS_END - 1, DIGITS = 5, PARTS_AT = 10 };
+
+const char *rp_part_name(char out[RP_MEMBER_NAME], const char *set, size_t part, size_t parts)
+{
+    const size_t stem = strlen(set) - (sizeof TENSORS_END - 1);
+
+    memmove(out, set, strlen(set) + 1);
+    if (parts > 1)
+        (void)snprintf(out + stem, RP_MEMBER_NAME - stem, PART_FORM, part, parts);
+    return out;
+}
+
+static size_t number(const char *digits)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < DIGITS; i++)
+        n = 10 * n + (size_t)(digits[i] - '0') % 10;
+    return n;
+}
+
+/* The name is made again from what was read in it, so that a part has one name. */
+bool rp_member_part_of(rp_member_part *out, const char *name)
+{
+    const size_t length = strlen(name), stem = length > PART_LENGTH ? length - PART_LENGTH : 0;
+    char again[RP_MEMBER_NAME];
+
+    *out = (rp_member_part){.part = 1, .parts = 1};
+    if (length >= RP_MEMBER_NAME)
+        return false;
+    memcpy(out->set, name, length + 1);
+    if (stem == 0)
+        return false;
+    const size_t part = number(name + stem + 1), parts = number(name + stem + PARTS_AT);
+    if (parts < 2 || part < 1 || part > parts)
+        return false;
+    memcpy(out->set + stem, TENSORS_END, sizeof TENSORS_END);
+    if (strcmp(rp_part_name(again, out->set, part, parts), name) != 0) {
+        memcpy(out->set, name, length + 1);
+        return false;
+    }
+    out->part = part;
+    out->parts = parts;
+    return true;
+}
+
+static const rp_member_kind *kind_of(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t length = strlen(kinds[i].name);
@@ -53,6 +103,13 @@ const rp_member_kind *rp_member_kind_of(const char *name)
             return &kinds[i];
     }
     return NULL;
+}
+
+const rp_member_kind *rp_member_kind_of(const char *name)
+{
+    rp_member_part part;
+
+    return kind_of(rp_member_part_of(&part, name) ? part.set : name);
 }
 
 rp_member_rank rp_member_rank_of(const char *name)

@@ -69,6 +69,18 @@ bool rp_member_name_valid(const char *name);
 /* Whether a member holds inputs, or scores of single rows: what a withholding run leaves out. */
 bool rp_member_is_input(const char *name);
 
+/* A set of tensors (FORMAT.md 7.1) lies in one safetensors member, or in several parts of it: of
+ * weights/final.safetensors these are weights/final-00001-of-00003.safetensors and so on. A set is called by the name
+ * of its one member. */
+enum { RP_PARTS_MAX = 99999 };
+typedef struct rp_member_part {
+    char set[RP_MEMBER_NAME];
+    size_t part, parts; /* from 1 */
+} rp_member_part;
+/* False for a name that is not that of a part; *out is then the name itself as part 1 of 1. */
+bool rp_member_part_of(rp_member_part *out, const char *name);
+const char *rp_part_name(char out[RP_MEMBER_NAME], const char *set, size_t part, size_t parts); /* returns out */
+
 /* run/programs/0007.json, checkpoints/000000000100.safetensors (after 100 steps). Both return out. */
 const char *rp_program_name(char out[RP_MEMBER_NAME], size_t index);
 const char *rp_checkpoint_name(char out[RP_MEMBER_NAME], uint64_t steps);

@@ -17,11 +17,11 @@ static const char *const dtype_name[RP_DTYPE_COUNT] = {"F32", "F64", "I32", "I64
 /* What the specification has besides ours. */
 static const char *const other_dtype[] = {"U8", "I8", "F8_E5M2", "F8_E4M3", "I16", "U16", "F16", "U32", "U64"};
 
-enum { COPY = 16384 };
+enum { COPY = 65536 }; /* a multiple of every element size */
 
 /* ---- writing ---- */
 
-static rp_status stored_size(const rp_safetensor *tensor, size_t *out, rp_error *err)
+rp_status rp_safetensor_size(const rp_safetensor *tensor, size_t *out, rp_error *err)
 {
     size_t size = rp_dtype_size(tensor->dtype);
 
@@ -101,7 +101,7 @@ static rp_status build_header(rp_json *header, const rp_safetensor *const *place
 
     for (size_t i = 0; status == RP_OK && i < count; i++) {
         size_t size;
-        status = stored_size(placed[i], &size, err);
+        status = rp_safetensor_size(placed[i], &size, err);
         if (status == RP_OK)
             status = add_entry(header, placed[i]->name, tensor_json(placed[i], begin, begin + size), err);
         if (status == RP_OK)
@@ -130,24 +130,32 @@ static rp_status write_header(rp_buffer *out, const rp_json *header, rp_error *e
     return RP_OK;
 }
 
-static void write_data(rp_buffer *out, const rp_safetensor *tensor)
+static rp_status write_data(const rp_byte_sink *to, const rp_tensor_source *from, const rp_safetensor *tensor,
+                            rp_error *err)
 {
     unsigned char block[COPY];
     size_t element = rp_dtype_size(tensor->dtype), size = 0;
+    rp_status status = rp_safetensor_size(tensor, &size, err);
 
-    (void)stored_size(tensor, &size, NULL); /* it succeeded for the header */
-    for (size_t at = 0; at < size; at += COPY) {
+    for (size_t at = 0; at < size && status == RP_OK; at += COPY) {
         size_t part = size - at < COPY ? size - at : COPY;
-        rp_to_stored(block, (const char *)tensor->data + at, tensor->dtype, part / element);
-        rp_buffer_append(out, block, part);
+
+        if (from)
+            status = from->read(from->self, tensor, at, block, part, err);
+        else
+            rp_to_stored(block, (const char *)tensor->data + at, tensor->dtype, part / element);
+        if (status == RP_OK)
+            status = to->put(to->self, block, part, err);
     }
+    return status;
 }
 
-rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, size_t count,
-                               const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+rp_status rp_safetensors_stream(const rp_byte_sink *to, const rp_tensor_source *from, const rp_safetensor *tensors,
+                                size_t count, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
     const rp_safetensor **placed = rp_reallocarray(NULL, count, sizeof *placed);
     rp_json *header = rp_json_object();
+    rp_buffer text = {0};
     rp_status status = placed && header ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK) {
@@ -158,14 +166,29 @@ rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, siz
         status = build_header(header, placed, count, metadata, pairs, err);
     }
     if (status == RP_OK)
-        status = write_header(out, header, err);
-    for (size_t i = 0; status == RP_OK && i < count; i++) {
-        write_data(out, placed[i]);
-        status = rp_buffer_status(out, err);
-    }
+        status = write_header(&text, header, err);
     rp_json_free(header);
+    if (status == RP_OK)
+        status = to->put(to->self, text.data, text.size, err);
+    rp_buffer_free(&text);
+    for (size_t i = 0; status == RP_OK && i < count; i++)
+        status = write_data(to, from, placed[i], err);
     rp_free(placed);
     return status;
+}
+
+static rp_status put_in_buffer(void *self, const void *bytes, size_t size, rp_error *err)
+{
+    rp_buffer_append(self, bytes, size);
+    return rp_buffer_status(self, err);
+}
+
+rp_status rp_safetensors_write(rp_buffer *out, const rp_safetensor *tensors, size_t count,
+                               const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    const rp_byte_sink to = {put_in_buffer, out};
+
+    return rp_safetensors_stream(&to, NULL, tensors, count, metadata, pairs, err);
 }
 
 /* ---- reading ---- */
@@ -220,9 +243,14 @@ static rp_status parse_shape(const rp_json *list, rp_safetensor *tensor, const c
     return RP_OK;
 }
 
-/* data: all bytes after the header. */
-static rp_status parse_tensor(const char *name, const rp_json *json, rp_safetensor *tensor, const unsigned char *data,
-                              size_t data_size, const char *where, rp_error *err)
+/* Where a file's data lies: behind the header, up to its end. */
+typedef struct extent {
+    uint64_t begin;
+    size_t size;
+} extent;
+
+static rp_status parse_tensor(const char *name, const rp_json *json, rp_safetensor *tensor, extent data,
+                              const char *where, rp_error *err)
 {
     const rp_json *offsets = rp_json_object_get(json, "data_offsets");
     char shown[128];
@@ -237,23 +265,22 @@ static rp_status parse_tensor(const char *name, const rp_json *json, rp_safetens
         (status = parse_shape(rp_json_object_get(json, "shape"), tensor, where, shown, err)) != RP_OK)
         return status;
     if (rp_json_array_size(offsets) != 2 || !get_size(rp_json_array_get(offsets, 0), &begin) ||
-        !get_size(rp_json_array_get(offsets, 1), &end) || begin > end || end > data_size)
+        !get_size(rp_json_array_get(offsets, 1), &end) || begin > end || end > data.size)
         return rp_fail(err, RP_EDATA, "%s: tensor %s has data_offsets outside the %zu bytes of data", where, shown,
-                       data_size);
+                       data.size);
     if (end - begin != tensor->size)
         return rp_fail(err, RP_EDATA, "%s: tensor %s needs %zu bytes, its data_offsets span %zu", where, shown,
                        tensor->size, end - begin);
-    tensor->data = data + begin;
+    tensor->offset = data.begin + begin;
     return RP_OK;
 }
 
 static int by_offset(const void *a, const void *b)
 {
     const rp_safetensor *x = a, *y = b;
-    const unsigned char *p = x->data, *q = y->data;
 
-    if (p != q)
-        return (p > q) - (p < q);
+    if (x->offset != y->offset)
+        return (x->offset > y->offset) - (x->offset < y->offset);
     return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : strcmp(x->name, y->name);
 }
 
@@ -268,8 +295,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* In order of offsets, each tensor must begin where the one before ends: no overlap, no gap, nothing left over. */
-static rp_status check_tiling(rp_safetensors *file, const unsigned char *data, size_t data_size, const char *where,
-                              rp_error *err)
+static rp_status check_tiling(rp_safetensors *file, extent data, const char *where, rp_error *err)
 {
     size_t at = 0;
     char shown[128];
@@ -278,15 +304,15 @@ static rp_status check_tiling(rp_safetensors *file, const unsigned char *data, s
         qsort(file->tensor, file->count, sizeof *file->tensor, by_offset);
     for (size_t i = 0; i < file->count; i++) {
         const rp_safetensor *tensor = &file->tensor[i];
-        size_t begin = (size_t)((const unsigned char *)tensor->data - data);
+        size_t begin = (size_t)(tensor->offset - data.begin);
         if (begin != at)
             return rp_fail(err, RP_EDATA, "%s: tensor %s begins at byte %zu of the data, expected %zu: %s", where,
                            rp_printable(shown, sizeof shown, tensor->name, strlen(tensor->name)), begin, at,
                            begin < at ? "tensors overlap" : "a gap");
         at += tensor->size;
     }
-    if (at != data_size)
-        return rp_fail(err, RP_EDATA, "%s: %zu bytes follow the last tensor", where, data_size - at);
+    if (at != data.size)
+        return rp_fail(err, RP_EDATA, "%s: %zu bytes follow the last tensor", where, data.size - at);
     return RP_OK;
 }
 
@@ -326,8 +352,8 @@ static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, cons
 }
 
 /* One tensor of the header, or its metadata. */
-static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, const unsigned char *data,
-                            size_t data_size, const char *where, rp_error *err)
+static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, extent data, const char *where,
+                            rp_error *err)
 {
     const char *name = NULL;
     rp_json *json = NULL;
@@ -338,7 +364,7 @@ static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, con
     if (status != RP_OK)
         return status;
     if (strcmp(name, metadata_key) != 0) {
-        status = parse_tensor(name, json, &file->tensor[file->count++], data, data_size, where, err);
+        status = parse_tensor(name, json, &file->tensor[file->count++], data, where, err);
     } else if (file->header == NULL) {
         file->header = rp_json_share(json);
         status = parse_metadata(json, file, where, err);
@@ -350,8 +376,8 @@ static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, con
 }
 
 /* The header part by part, since as one JSON value it would take many times its bytes. */
-static rp_status parse_entries(rp_safetensors *file, const char *header, size_t length, const unsigned char *data,
-                               size_t data_size, const char *where, rp_error *err)
+static rp_status parse_entries(rp_safetensors *file, const char *header, size_t length, extent data, const char *where,
+                               rp_error *err)
 {
     rp_json_parts part;
     size_t count = 0;
@@ -368,9 +394,9 @@ static rp_status parse_entries(rp_safetensors *file, const char *header, size_t 
         return rp_no_memory(err);
     (void)rp_json_split(&part, header, length);
     while (status == RP_OK && rp_json_next(&part))
-        status = parse_part(file, &part, data, data_size, where, err);
+        status = parse_part(file, &part, data, where, err);
     if (status == RP_OK)
-        status = check_tiling(file, data, data_size, where, err);
+        status = check_tiling(file, data, where, err);
     if (status == RP_OK && file->count > 0)
         qsort(file->tensor, file->count, sizeof *file->tensor, by_name);
     for (size_t i = 1; i < file->count && status == RP_OK; i++)
@@ -398,7 +424,8 @@ rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, 
     return RP_OK;
 }
 
-rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t size, const char *where, rp_error *err)
+rp_status rp_safetensors_parse_header(rp_safetensors **out, const void *bytes, uint64_t size, const char *where,
+                                      rp_error *err)
 {
     rp_safetensors *file;
     const char *header = (const char *)bytes + 8;
@@ -412,7 +439,7 @@ rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t s
     file = rp_calloc(1, sizeof *file);
     if (file == NULL)
         return rp_no_memory(err);
-    status = parse_entries(file, header, length, (const unsigned char *)header + length, size - 8 - length, where, err);
+    status = parse_entries(file, header, length, (extent){8 + length, (size_t)size - 8 - length}, where, err);
     if (status == RP_EFORMAT) { /* of its JSON */
         status = RP_EDATA;
         if (err != NULL)
@@ -424,6 +451,15 @@ rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t s
     }
     *out = file;
     return RP_OK;
+}
+
+rp_status rp_safetensors_parse(rp_safetensors **out, const void *bytes, size_t size, const char *where, rp_error *err)
+{
+    rp_status status = rp_safetensors_parse_header(out, bytes, size, where, err);
+
+    for (size_t i = 0; status == RP_OK && i < (*out)->count; i++)
+        (*out)->tensor[i].data = (const unsigned char *)bytes + (*out)->tensor[i].offset;
+    return status;
 }
 
 const rp_safetensor *rp_safetensors_find(const rp_safetensors *file, const char *name)

@@ -28,6 +28,9 @@ rp_status rp_sha256_stream_finish(rp_sha256_stream *stream, rp_digest *out, rp_e
 rp_status rp_merkle_fold(rp_digest *out, rp_digest *leaves, size_t count, rp_error *err);
 /* Root over bytes cut in leaves of RP_TENSOR_LEAF. pool may be NULL. */
 rp_status rp_merkle_root(rp_digest *out, const void *bytes, size_t size, rp_pool *pool, rp_error *err);
+/* The digests of its leaves alone, size / RP_TENSOR_LEAF of them rounded up: for bytes that come in windows of whole
+ * leaves, whose root rp_merkle_fold makes. */
+rp_status rp_merkle_leaves(rp_digest *leaf, const void *bytes, size_t size, rp_error *err);
 /* Root over count records of record_size bytes, each a leaf. */
 rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_size, size_t count, rp_error *err);
 
@@ -35,6 +38,9 @@ rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_s
  * row-major, canonical NaNs. Errors: RP_ESHAPE when dtype or rank is out of range or the size overflows. */
 rp_status rp_tensor_digest(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const void *stored,
                            rp_pool *pool, rp_error *err);
+/* The same from the root. */
+rp_status rp_tensor_digest_of(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const rp_digest *root,
+                              rp_error *err);
 /* The same digest from contiguous host elements. */
 rp_status rp_tensor_digest_host(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const void *host,
                                 rp_pool *pool, rp_error *err);

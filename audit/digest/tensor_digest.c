@@ -98,6 +98,20 @@ rp_status rp_merkle_root(rp_digest *out, const void *bytes, size_t size, rp_pool
     return tree_root(out, bytes, size, RP_TENSOR_LEAF, pool, err);
 }
 
+rp_status rp_merkle_leaves(rp_digest *leaf, const void *bytes, size_t size, rp_error *err)
+{
+    const rp_message all = {.bytes = bytes, .size = size, .prefix = LEAF};
+    rp_message *message = rp_reallocarray(NULL, leaf_count(size, RP_TENSOR_LEAF), sizeof *message);
+    rp_status status = RP_OK;
+
+    if (message == NULL)
+        return rp_no_memory(err);
+    if (!rp_sha256_many(message, put_leaves(message, leaf, &all, RP_TENSOR_LEAF)))
+        status = rp_sha256_failed(err);
+    rp_free(message);
+    return status;
+}
+
 rp_status rp_merkle_records(rp_digest *out, const void *records, size_t record_size, size_t count, rp_error *err)
 {
     if (record_size == 0 || count > SIZE_MAX / record_size)
@@ -136,6 +150,17 @@ static size_t tensor_text(unsigned char out[TENSOR_TEXT], const rp_tensor_bytes 
         rp_store_u64(out + n, t->shape[i]);
     memcpy(out + n, root->bytes, RP_DIGEST_SIZE);
     return n + RP_DIGEST_SIZE;
+}
+
+rp_status rp_tensor_digest_of(rp_digest *out, rp_dtype dtype, int rank, const size_t *shape, const rp_digest *root,
+                              rp_error *err)
+{
+    const rp_tensor_bytes tensor = {dtype, rank, shape, NULL, false};
+    unsigned char text[TENSOR_TEXT];
+    size_t size;
+    rp_status status = tensor_bytes(&size, dtype, rank, shape, err);
+
+    return status == RP_OK ? rp_sha256(out, text, tensor_text(text, &tensor, root), err) : status;
 }
 
 struct rp_tensors_work {

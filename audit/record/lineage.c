@@ -7,44 +7,36 @@
 #include <string.h>
 
 #include "audit/archive/journal.h"
-#include "audit/record/recorder.h"
-#include "audit/replay/replay.h"
-#include "audit/archive/safetensors.h"
 #include "audit/archive/withheld.h"
 #include "base/memory.h"
+#include "rp/audit.h"
 
-/* A safetensors member, parsed. */
+/* A set of states, and what errors call it. */
 typedef struct states {
-    char member[RP_MEMBER_NAME];
-    rp_buffer bytes;
-    rp_safetensors *file;
+    char name[RP_MEMBER_NAME];
+    rp_tensor_set *set;
 } states;
 
 static void states_free(states *s)
 {
-    rp_safetensors_free(s->file);
-    rp_buffer_free(&s->bytes);
+    rp_tensor_set_free(s->set);
 }
 
 static rp_status load_states(states *s, const rp_archive *archive, rp_error *err)
 {
-    rp_status status = rp_archive_read_member(archive, s->member, SIZE_MAX / 2, &s->bytes, err);
+    rp_status status = rp_tensor_set_open(&s->set, archive, s->name, err);
 
-    if (status == RP_OK)
-        status = rp_safetensors_parse(&s->file, s->bytes.data, s->bytes.size, s->member, err);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, "parent") : status;
 }
 
-/* Where the recipe's words lead in the parent. */
-static rp_status origin_member(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent,
-                               rp_error *err)
+rp_status rp_lineage_origin(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent, rp_error *err)
 {
     if (child->parent.checkpoint == 0) {
         (void)snprintf(out, RP_MEMBER_NAME, RP_FINAL_MEMBER);
         return RP_OK;
     }
     (void)rp_checkpoint_name(out, (uint64_t)child->parent.checkpoint);
-    if (!rp_archive_find(parent, out))
+    if (!rp_tensor_set_present(parent, out))
         return rp_fail(err, RP_EARG, "parent.weights: the parent has no checkpoint after %lld steps",
                        (long long)child->parent.checkpoint);
     return RP_OK;
@@ -62,8 +54,7 @@ static rp_status recipe_of(rp_recipe **out, const rp_archive *archive, rp_error 
     return status;
 }
 
-/* Updates that the states a child goes on from have seen: the parent's own, and those before the parent. */
-static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp_recipe *child, rp_error *err)
+rp_status rp_lineage_updates(uint64_t *out, const rp_archive *parent, const rp_recipe *child, rp_error *err)
 {
     const rp_json *training = rp_json_object_get(rp_archive_manifest(parent)->run, "training_steps");
     rp_recipe *recipe = NULL;
@@ -88,57 +79,6 @@ static rp_status count_updates(uint64_t *out, const rp_archive *parent, const rp
     *out = (uint64_t)(recipe->parent.updates + own);
     rp_recipe_free(recipe);
     return RP_OK;
-}
-
-/* ---- beginning ---- */
-
-static rp_status last_states(rp_buffer *out, const rp_archive *parent, const rp_run_options *options, rp_error *err)
-{
-    if (rp_archive_inputs_present(parent, NULL) == RP_OK)
-        return rp_replay_last_states(out, parent, options, err);
-    return rp_fail(err, RP_EARG,
-                   "was made without its data, from which the last moments would be computed: name one of its "
-                   "checkpoints (parent.weights), or take its weights alone (parent.mode: retrain)");
-}
-
-static rp_status starting_states(rp_buffer *out, const rp_archive *parent, const rp_recipe *child,
-                                 const rp_run_options *options, rp_error *err)
-{
-    states from = {0};
-    rp_status status = origin_member(from.member, child, parent, err);
-
-    if (status == RP_OK && !child->parent.retrain && child->parent.checkpoint == 0)
-        return last_states(out, parent, options, err);
-    if (status == RP_OK)
-        status = rp_archive_read_member(parent, from.member, SIZE_MAX / 2, &from.bytes, err);
-    if (status == RP_OK) {
-        *out = from.bytes;
-        from.bytes = (rp_buffer){0};
-    }
-    states_free(&from);
-    return status;
-}
-
-rp_status rp_lineage_begin(rp_driver *driver, const char *path, const rp_run_options *options, rp_error *err)
-{
-    const rp_recipe *child = rp_driver_recipe(driver);
-    rp_archive *parent = NULL;
-    rp_buffer file = {0};
-    uint64_t updates = 0;
-    rp_status status = rp_archive_open(&parent, path, err);
-
-    if (status != RP_OK)
-        return rp_fail_at(err, status, "parent");
-    status = count_updates(&updates, parent, child, err);
-    if (status == RP_OK)
-        status = starting_states(&file, parent, child, options, err);
-    if (status == RP_OK)
-        status = rp_driver_start_from(driver, rp_archive_id(parent), updates, file.data, file.size, path, err);
-    if (status != RP_OK)
-        status = rp_fail_at(err, status, "%s", path);
-    rp_buffer_free(&file);
-    rp_archive_close(parent);
-    return status;
 }
 
 /* ---- checking ---- */
@@ -166,54 +106,23 @@ static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const
     return RP_OK;
 }
 
-rp_status rp_lineage_digest(rp_digest *out, const rp_safetensor *tensor, size_t n, rp_error *err)
-{
-    rp_tensor_bytes *bytes = rp_reallocarray(NULL, n ? n : 1, sizeof *bytes);
-    rp_digest *digest = rp_reallocarray(NULL, n ? n : 1, sizeof *digest);
-    rp_named_digest *list = rp_reallocarray(NULL, n ? n : 1, sizeof *list);
-    rp_status status = bytes && digest && list ? RP_OK : rp_no_memory(err);
-
-    for (size_t i = 0; i < n && status == RP_OK; i++) {
-        const rp_safetensor *t = &tensor[i];
-
-        bytes[i] = (rp_tensor_bytes){t->dtype, t->rank, t->shape, t->data, false};
-    }
-    if (status == RP_OK)
-        status = rp_tensors_digest(digest, bytes, n, NULL, err);
-    for (size_t i = 0; i < n && status == RP_OK; i++)
-        list[i] = (rp_named_digest){tensor[i].name, digest[i]};
-    if (status == RP_OK)
-        status = rp_named_list_digest(out, list, n, err);
-    rp_free(list);
-    rp_free(digest);
-    rp_free(bytes);
-    return status;
-}
-
-bool rp_lineage_same(const rp_safetensor *a, const rp_safetensor *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank && a->size == b->size &&
-           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0 &&
-           (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static bool is_moment(const char *name)
-{
-    return strncmp(name, "optim.", 6) == 0;
-}
-
 /* Every tensor of the one that the run takes is in the other, byte for byte. */
 static rp_status compare_states(const states *some, const states *other, bool moments, rp_error *err)
 {
-    for (size_t i = 0; i < some->file->count; i++) {
-        const rp_safetensor *a = &some->file->tensor[i], *b = rp_safetensors_find(other->file, a->name);
+    for (size_t i = 0; i < rp_tensor_set_count(some->set); i++) {
+        const rp_safetensor *a = rp_tensor_set_at(some->set, i), *b = rp_tensor_set_find(other->set, a->name);
+        bool same;
+        rp_status status;
 
-        if (!moments && is_moment(a->name))
+        if (!moments && rp_is_moment(a->name))
             continue;
         if (!b)
-            return rp_fail(err, RP_EHASH, "%s: %s of %s is missing", other->member, a->name, some->member);
-        if (!rp_lineage_same(a, b))
-            return rp_fail(err, RP_EHASH, "%s: %s has other bytes than in %s", some->member, a->name, other->member);
+            return rp_fail(err, RP_EHASH, "%s: %s of %s is missing", other->name, a->name, some->name);
+        status = rp_tensor_set_same(&same, some->set, a, other->set, b, err);
+        if (status != RP_OK)
+            return status;
+        if (!same)
+            return rp_fail(err, RP_EHASH, "%s: %s has other bytes than in %s", some->name, a->name, other->name);
     }
     return RP_OK;
 }
@@ -228,7 +137,7 @@ static rp_status compare_last_states(const states *start, const rp_archive *pare
     rp_buffer journal = {0};
     rp_digest digest;
     rp_record last;
-    rp_status status = rp_lineage_digest(&digest, start->file->tensor, start->file->count, err);
+    rp_status status = rp_tensor_set_digest(&digest, start->set, NULL, 0, err);
 
     (void)snprintf(expected, sizeof expected, "%s", recorded);
     if (status == RP_OK && !*recorded)
@@ -254,13 +163,13 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
 {
     const char *recorded = text_of(rp_json_object_get(rp_archive_manifest(child)->run, "parent"), "states");
     const bool last = !recipe->parent.retrain && recipe->parent.checkpoint == 0, moments = !recipe->parent.retrain;
-    states start = {.member = RP_START_MEMBER}, origin = {0};
+    states start = {.name = RP_START_MEMBER}, origin = {0};
     char hex[RP_DIGEST_HEX] = "";
     rp_digest digest;
     rp_status status = load_states(&start, child, err);
 
     if (status == RP_OK)
-        status = rp_lineage_digest(&digest, start.file->tensor, start.file->count, err);
+        status = rp_tensor_set_digest(&digest, start.set, NULL, 0, err);
     if (status == RP_OK) {
         rp_digest_hex(hex, &digest);
         if (strcmp(hex, recorded) != 0)
@@ -268,7 +177,7 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
                              recorded, hex);
     }
     if (status == RP_OK)
-        status = origin_member(origin.member, recipe, parent, err);
+        status = rp_lineage_origin(origin.name, recipe, parent, err);
     if (status == RP_OK)
         status = load_states(&origin, parent, err);
     if (status == RP_OK)
@@ -294,7 +203,7 @@ rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_
     if (status == RP_OK)
         status = same_id(recipe, child, parent, err);
     if (status == RP_OK)
-        status = count_updates(&updates, parent, recipe, err);
+        status = rp_lineage_updates(&updates, parent, recipe, err);
     if (status == RP_OK && updates != (uint64_t)recipe->parent.updates)
         status =
             rp_fail(err, RP_EHASH, RP_RECIPE_MEMBER ": parent.updates is %lld, but the parent's states have seen %llu",

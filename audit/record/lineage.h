@@ -4,17 +4,13 @@
 #ifndef AUDIT_RECORD_LINEAGE_H
 #define AUDIT_RECORD_LINEAGE_H
 
-#include "audit/record/driver.h"
-#include "audit/archive/safetensors.h"
+#include "audit/record/states.h"
+#include "core/recipe/recipe.h"
 
-/* Opens the parent at path and gives the driver of a recipe with a parent the states to start from. A run that goes on
- * from final weights needs the parent's last moments, which are in no member: the end of the parent is computed again
- * for them. */
-rp_status rp_lineage_begin(rp_driver *driver, const char *path, const rp_run_options *options, rp_error *err);
-
-/* The digest of a file's tensors, or some of them, as the journal has that of states. */
-rp_status rp_lineage_digest(rp_digest *out, const rp_safetensor *tensor, size_t count, rp_error *err);
-bool rp_lineage_same(const rp_safetensor *a, const rp_safetensor *b);
+/* The set of the parent that a child's recipe names. Errors: RP_EARG: the parent does not have it. */
+rp_status rp_lineage_origin(char out[RP_MEMBER_NAME], const rp_recipe *child, const rp_archive *parent, rp_error *err);
+/* Updates that the states a child goes on from have seen: the parent's own, and those before the parent. */
+rp_status rp_lineage_updates(uint64_t *out, const rp_archive *parent, const rp_recipe *child, rp_error *err);
 
 /* Of a run of the C API, whose states are still those before step 0: what its manifest says of a parent
  * (FORMAT.md 12.3), checked against them. *out: a new reference; NULL: it says nothing. Errors: RP_EFORMAT, RP_EHASH.

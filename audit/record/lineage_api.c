@@ -103,65 +103,57 @@ rp_status rp_api_parent_read(rp_json **out, const rp_archive *archive, const rp_
 
 /* ---- two archives ---- */
 
-typedef struct tensors {
-    rp_buffer bytes;
-    rp_safetensors *file;
-} tensors;
-
-static void tensors_free(tensors *t)
+static rp_status load(rp_tensor_set **out, const rp_archive *archive, const char *name, rp_error *err)
 {
-    rp_safetensors_free(t->file);
-    rp_buffer_free(&t->bytes);
-}
+    rp_status status = rp_tensor_set_open(out, archive, name, err);
 
-static rp_status load(tensors *out, const rp_archive *archive, const char *member, rp_error *err)
-{
-    rp_status status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &out->bytes, err);
-
-    if (status == RP_OK)
-        status = rp_safetensors_parse(&out->file, out->bytes.data, out->bytes.size, member, err);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, "parent") : status;
 }
 
-static rp_status load_origin(tensors *out, char member[RP_MEMBER_NAME], const rp_archive *parent, uint64_t checkpoint,
-                             rp_error *err)
+static rp_status load_origin(rp_tensor_set **out, char name[RP_MEMBER_NAME], const rp_archive *parent,
+                             uint64_t checkpoint, rp_error *err)
 {
-    if (checkpoint == 0)
-        (void)snprintf(member, RP_MEMBER_NAME, RP_FINAL_MEMBER);
-    else if (!rp_archive_find(parent, rp_checkpoint_name(member, checkpoint)))
+    (void)snprintf(name, RP_MEMBER_NAME, RP_FINAL_MEMBER);
+    if (checkpoint && !rp_tensor_set_present(parent, rp_checkpoint_name(name, checkpoint)))
         return rp_fail(err, RP_EARG, "the parent has no checkpoint after %llu steps", (unsigned long long)checkpoint);
-    return load(out, parent, member, err);
+    return load(out, parent, name, err);
 }
 
-static rp_status compare_named(rp_safetensor *list, const rp_json *names, const rp_safetensors *child,
-                               const rp_safetensors *origin, const char *member, rp_error *err)
+/* list: those of the child that are named. */
+static rp_status compare_named(const rp_safetensor **list, const rp_json *names, const rp_tensor_set *child,
+                               const rp_tensor_set *origin, const char *where, rp_error *err)
 {
     for (size_t i = 0; i < rp_json_array_size(names); i++) {
         const char *name = rp_json_string_value(rp_json_array_get(names, i));
-        const rp_safetensor *a = rp_safetensors_find(child, name), *b = rp_safetensors_find(origin, name);
+        const rp_safetensor *a = rp_tensor_set_find(child, name), *b = rp_tensor_set_find(origin, name);
+        bool same;
+        rp_status status;
 
         if (!a || !b)
-            return rp_fail(err, RP_EHASH, "%s: %.96s is missing", a ? member : init_member, name);
-        if (!rp_lineage_same(a, b))
-            return rp_fail(err, RP_EHASH, "%s: %.96s has other bytes than in %s of the parent", init_member, name,
-                           member);
-        list[i] = *a;
+            return rp_fail(err, RP_EHASH, "%s: %.96s is missing", a ? where : RP_INIT_MEMBER, name);
+        status = rp_tensor_set_same(&same, child, a, origin, b, err);
+        if (status != RP_OK)
+            return status;
+        if (!same)
+            return rp_fail(err, RP_EHASH, RP_INIT_MEMBER ": %.96s has other bytes than in %s of the parent", name,
+                           where);
+        list[i] = a;
     }
     return RP_OK;
 }
 
 /* Those of the child's first states that it names: each the parent's, and together of the digest that it says. */
-static rp_status compare_states(const rp_json *said, const rp_safetensors *child, const rp_safetensors *origin,
-                                const char *member, rp_error *err)
+static rp_status compare_states(const rp_json *said, const rp_tensor_set *child, const rp_tensor_set *origin,
+                                const char *where, rp_error *err)
 {
     const rp_json *names = rp_json_object_get(said, "tensors");
     size_t n = rp_json_array_size(names);
-    rp_safetensor *list = rp_calloc(n, sizeof *list);
+    const rp_safetensor **list = rp_calloc(n, sizeof *list);
     rp_digest digest;
-    rp_status status = list ? compare_named(list, names, child, origin, member, err) : rp_no_memory(err);
+    rp_status status = list ? compare_named(list, names, child, origin, where, err) : rp_no_memory(err);
 
     if (status == RP_OK)
-        status = rp_lineage_digest(&digest, list, n, err);
+        status = rp_tensor_set_digest(&digest, child, list, n, err);
     if (status == RP_OK)
         status = compare_digest(said, &digest, err);
     rp_free(list);
@@ -171,7 +163,7 @@ static rp_status compare_states(const rp_json *said, const rp_safetensors *child
 rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
     const rp_json *said;
-    tensors init = {.file = NULL}, origin = {.file = NULL};
+    rp_tensor_set *init = NULL, *origin = NULL;
     char member[RP_MEMBER_NAME];
     rp_status status = said_by(&said, child, err);
 
@@ -187,9 +179,9 @@ rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent,
         status = load_origin(&origin, member, parent,
                              (uint64_t)rp_json_integer_value(rp_json_object_get(said, "weights")), err);
     if (status == RP_OK)
-        status = compare_states(said, init.file, origin.file, member, err);
-    tensors_free(&init);
-    tensors_free(&origin);
+        status = compare_states(said, init, origin, member, err);
+    rp_tensor_set_free(init);
+    rp_tensor_set_free(origin);
     return status;
 }
 
@@ -197,33 +189,42 @@ rp_status rp_api_parent_check(const rp_archive *child, const rp_archive *parent,
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const rp_safetensor *)a)->name, ((const rp_safetensor *)b)->name);
+    return strcmp(((const rp_device_tensor *)a)->name, ((const rp_device_tensor *)b)->name);
 }
 
-/* Those of the first states that are the parent's, by name. */
-static rp_status describe(rp_json **out, const rp_safetensors *init, const rp_safetensors *origin, const char *id,
-                          uint64_t checkpoint, rp_error *err)
+/* Those of the first states that are the parent's, by name; their number. */
+static rp_status pick_taken(rp_device_tensor *taken, size_t *n, const rp_run *run, const rp_tensor_set *origin,
+                            rp_error *err)
 {
-    rp_safetensor *taken = rp_calloc(init->count, sizeof *taken);
+    size_t count;
+    const rp_device_tensor *state = rp_run_states(run, &count);
+    rp_status status = RP_OK;
+
+    *n = 0;
+    for (size_t i = 0; i < count && status == RP_OK; i++) {
+        const rp_safetensor *theirs = rp_tensor_set_find(origin, state[i].name);
+        bool has = false;
+
+        if (theirs)
+            status = rp_set_has(&has, origin, theirs, &state[i], err);
+        if (has)
+            taken[(*n)++] = state[i];
+    }
+    if (status == RP_OK && *n == 0)
+        return rp_fail(err, RP_EARG, "none of the run's first states is the parent's under the same name");
+    qsort(taken, *n, sizeof *taken, by_name);
+    return status;
+}
+
+static rp_status describe(rp_json **out, const rp_device_tensor *taken, size_t n, const char *id, uint64_t checkpoint,
+                          rp_error *err)
+{
     rp_json *names = rp_json_array(),
             *weights = checkpoint ? rp_json_integer((int64_t)checkpoint) : rp_json_string("final");
     char hex[RP_DIGEST_HEX] = "";
     rp_digest digest;
-    size_t n = 0;
-    rp_status status = taken && names && weights ? RP_OK : rp_no_memory(err);
+    rp_status status = names && weights ? rp_device_tensors_digest(&digest, taken, n, NULL, err) : rp_no_memory(err);
 
-    for (size_t i = 0; i < init->count && status == RP_OK; i++) {
-        const rp_safetensor *theirs = rp_safetensors_find(origin, init->tensor[i].name);
-
-        if (theirs && rp_lineage_same(&init->tensor[i], theirs))
-            taken[n++] = init->tensor[i];
-    }
-    if (status == RP_OK && n == 0)
-        status = rp_fail(err, RP_EARG, "none of the run's first states is the parent's under the same name");
-    if (status == RP_OK) {
-        qsort(taken, n, sizeof *taken, by_name);
-        status = rp_lineage_digest(&digest, taken, n, err);
-    }
     for (size_t i = 0; i < n && status == RP_OK; i++)
         if (rp_json_array_append_new(names, rp_json_string(taken[i].name)) != 0)
             status = rp_no_memory(err);
@@ -235,37 +236,49 @@ static rp_status describe(rp_json **out, const rp_safetensors *init, const rp_sa
     }
     rp_json_free(names);
     rp_json_free(weights);
+    return status;
+}
+
+static rp_status describe_parent(rp_json **out, const rp_run *run, const rp_archive *parent, uint64_t checkpoint,
+                                 rp_error *err)
+{
+    char name[RP_MEMBER_NAME];
+    rp_tensor_set *origin = NULL;
+    size_t n;
+    rp_device_tensor *taken;
+    rp_status status = load_origin(&origin, name, parent, checkpoint, err);
+
+    (void)rp_run_states(run, &n);
+    taken = rp_calloc(n ? n : 1, sizeof *taken);
+    if (status == RP_OK && !taken)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = pick_taken(taken, &n, run, origin, err);
+    if (status == RP_OK)
+        status = describe(out, taken, n, rp_archive_id(parent), checkpoint, err);
     rp_free(taken);
+    rp_tensor_set_free(origin);
     return status;
 }
 
 rp_status rp_recorder_set_parent(rp_recorder *r, const char *path, uint64_t checkpoint, rp_error *err)
 {
     rp_archive *parent = NULL;
-    rp_safetensors *init = NULL;
-    tensors origin = {.file = NULL};
-    char member[RP_MEMBER_NAME];
     rp_json *made = NULL;
     rp_status status;
 
-    if (!r->keep_feeds || rp_recorder_steps(r) > 0 || r->failed)
+    if (!r->store || rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "a parent is named before the first step is recorded");
     status = rp_archive_open(&parent, path, err);
     if (status != RP_OK)
         return rp_fail_at(err, status, "parent");
-    status = rp_safetensors_parse(&init, r->init.data, r->init.size, init_member, err);
-    if (status == RP_OK)
-        status = load_origin(&origin, member, parent, checkpoint, err);
-    if (status == RP_OK)
-        status = describe(&made, init, origin.file, rp_archive_id(parent), checkpoint, err);
+    status = describe_parent(&made, r->run, parent, checkpoint, err);
     if (status == RP_OK) {
         rp_json_free(r->parent);
         r->parent = made;
     } else {
         status = rp_fail_at(err, status, "%s", path);
     }
-    rp_safetensors_free(init);
-    tensors_free(&origin);
     rp_archive_close(parent);
     return status;
 }

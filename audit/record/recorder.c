@@ -4,21 +4,9 @@
 
 #include <string.h>
 
-#include "audit/archive/safetensors.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
-
-/* Distinct feeds of one run: their names must fit the header of one safetensors file, 256 bytes an entry at most. */
-enum { FEEDS_MAX = RP_SAFETENSORS_HEADER_LIMIT / 256 };
-
-uint64_t rp_recorder_now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* text is taken when added. */
 static rp_status put_program(rp_recorder *r, rp_buffer *text, uint64_t compiled, rp_error *err)
@@ -81,55 +69,6 @@ static rp_status find_program(rp_recorder *r, const rp_step_event *event, uint32
     return put_program(r, &r->scratch, event->compiled, err);
 }
 
-rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_device_tensor *feed, const rp_digest *digest, rp_error *err)
-{
-    kept_feed kept = {.type = feed->type};
-    size_t bytes = rp_type_bytes(&feed->type), low = 0, high = r->n_feeds;
-    rp_status status;
-
-    rp_buffer_append(&r->feed_order, digest->bytes, sizeof digest->bytes);
-    status = rp_buffer_status(&r->feed_order, err);
-    if (status != RP_OK)
-        return status;
-    rp_digest_hex(kept.name, digest);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(r->feed[middle].name, kept.name);
-
-        if (order == 0)
-            return RP_OK;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (r->n_feeds == FEEDS_MAX)
-        return rp_fail(err, RP_EUNSUPPORTED,
-                       "more than %d distinct feeds in one run: bind tables as data and feed row numbers",
-                       (int)FEEDS_MAX);
-    if (r->n_feeds == r->cap_feeds) {
-        size_t wanted = r->cap_feeds ? 2 * r->cap_feeds : 32;
-        kept_feed *bigger = rp_reallocarray(r->feed, wanted, sizeof *bigger);
-
-        if (!bigger)
-            return rp_no_memory(err);
-        r->feed = bigger;
-        r->cap_feeds = wanted;
-    }
-    kept.data = rp_malloc(bytes);
-    if (!kept.data)
-        return rp_no_memory(err);
-    status = rp_device_tensor_read(feed, kept.data, err);
-    if (status != RP_OK) {
-        rp_free(kept.data);
-        return status;
-    }
-    memmove(r->feed + low + 1, r->feed + low, (r->n_feeds - low) * sizeof kept);
-    r->feed[low] = kept;
-    r->n_feeds++;
-    return RP_OK;
-}
-
 static rp_status note_loss(rp_record *record, const rp_step_event *event, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -187,15 +126,6 @@ static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error 
     return RP_OK;
 }
 
-rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err)
-{
-    unsigned char bytes[RP_RECORD_SIZE];
-
-    rp_record_write(bytes, record);
-    rp_buffer_append(&r->journal, bytes, sizeof bytes);
-    return rp_buffer_status(&r->journal, err);
-}
-
 static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_error *err)
 {
     const bool beside = rp_recorder_goes_beside(r, event);
@@ -242,7 +172,6 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
         return rp_no_memory(err);
     r->run = run;
     r->program_memory = RP_JSON_PROGRAM_MEMORY;
-    r->keep_feeds = keep_feeds;
     r->started = time(NULL);
     r->beside_threads = rp_processors(2 * rp_run_threads(run)) - rp_run_threads(run);
     if (rp_run_steps(run))
@@ -251,7 +180,7 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
     if (status == RP_OK)
         status = rp_staging_new(&r->staging, rp_run_device(run), err);
     if (status == RP_OK && keep_feeds)
-        status = rp_states_file(&r->init, run, true, err);
+        status = rp_feeds_new(&r->feeds, err);
     if (status == RP_OK)
         status = rp_run_observe_beside(run, (rp_observer){on_step, r}, settle, err);
     if (status != RP_OK)
@@ -263,7 +192,17 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
 
 rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err)
 {
-    return rp_recorder_attach(out, run, true, err);
+    rp_status status = rp_recorder_attach(out, run, true, err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_new(&(*out)->store, NULL, err);
+    if (status == RP_OK)
+        status = rp_states_add((*out)->store, RP_INIT_MEMBER, run, true, err);
+    if (status != RP_OK) {
+        rp_recorder_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error *err)
@@ -362,20 +301,15 @@ void rp_recorder_free(rp_recorder *r)
     rp_staging_free(r->staging);
     for (size_t i = 0; i < r->n_programs; i++)
         rp_buffer_free(&r->program[i].text);
-    for (size_t i = 0; i < r->n_feeds; i++)
-        rp_free(r->feed[i].data);
     rp_free(r->program);
-    rp_free(r->feed);
+    rp_feeds_free(r->feeds);
     rp_buffer_free(&r->journal);
-    rp_buffer_free(&r->init);
-    rp_buffer_free(&r->feed_order);
     rp_buffer_free(&r->expected);
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
     rp_json_free(r->parent);
-    if (r->own_checkpoints)
-        rp_archive_writer_free(r->checkpoints);
+    rp_archive_writer_free(r->store);
     rp_free(r);
 }
 
@@ -394,11 +328,6 @@ rp_status rp_recorder_expect(rp_recorder *r, const rp_archive *archive, rp_error
 void rp_recorder_forget_states(rp_recorder *r)
 {
     r->stateless = true;
-}
-
-uint64_t rp_recorder_steps(const rp_recorder *r)
-{
-    return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
 }
 
 uint64_t rp_recorder_resumes(const rp_recorder *r)

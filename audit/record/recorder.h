@@ -11,7 +11,8 @@
 #include "core/run/run.h"
 #include "rp/audit.h"
 
-/* keep_feeds: for runs of the API. The recorder observes run until it is freed. */
+/* keep_feeds: for runs of the API, whose first states (RP_INIT_MEMBER) are the caller's to add. The recorder observes
+ * run until it is freed. */
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err);
 /* Checkpoints after every period-th step (FORMAT.md 11) go to writer, which is lent and is the archive's; there is none
  * after total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
@@ -40,10 +41,8 @@ void rp_recorder_set_beside(rp_recorder *recorder, unsigned threads);
 rp_status rp_recorder_settle(rp_recorder *recorder, rp_error *err);
 uint64_t rp_recorder_steps(const rp_recorder *recorder);
 const rp_run *rp_recorder_run(const rp_recorder *recorder);
-/* Present states of the run as a safetensors member; those named optim.* are left out unless all. */
-rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
-                                 rp_error *err);
-/* run/programs/, run/journal.bin and, with keep_feeds, data/feeds.*; *root is the journal's Merkle root. */
+/* run/programs/, run/journal.bin, with keep_feeds data/feeds.*, and what the recorder itself stored; *root is the
+ * journal's Merkle root. */
 rp_status rp_recorder_add_members(rp_recorder *recorder, rp_archive_writer *writer, rp_digest *root, rp_error *err);
 /* The keys of the manifest's run object that the recorder knows. */
 rp_status rp_recorder_describe(const rp_recorder *recorder, const rp_digest *root, rp_json *run, rp_error *err);
@@ -58,8 +57,6 @@ double rp_recorder_age(const rp_recorder *recorder);
 /* Nanoseconds spent observing. */
 uint64_t rp_recorder_nanoseconds(const rp_recorder *recorder);
 
-/* All present states, or those that are not an optimizer's, as a safetensors file. */
-rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 /* The digest of a named tensor list as the journal has it, in host memory or on a device. */
 rp_status rp_named_tensors_digest(rp_digest *out, const rp_named *named, size_t n, rp_pool *pool, rp_error *err);
 rp_status rp_device_tensors_digest(rp_digest *out, const rp_device_tensor *tensor, size_t n, rp_pool *pool,

@@ -139,8 +139,8 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
         status = rp_rolling_digest(&record->states, r->rolling, event->state, event->step, pool, r->staging, err);
     else if (status == RP_OK && !beside)
         status = list_digest(&record->states, event->state, digest + n_feeds + n_results, n_states, room.list, err);
-    for (size_t i = 0; r->keep_feeds && i < n_feeds && status == RP_OK; i++)
-        status = rp_recorder_keep_feed(r, &event->feed[i], &digest[i], err);
+    for (size_t i = 0; r->feeds && i < n_feeds && status == RP_OK; i++)
+        status = rp_feeds_keep(r->feeds, &event->feed[i], &digest[i], err);
     room_free(&room);
     return status;
 }

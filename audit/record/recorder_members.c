@@ -4,72 +4,7 @@
 #include <string.h>
 
 #include "audit/record/recorder_private.h"
-#include "audit/archive/safetensors.h"
 #include "base/memory.h"
-
-rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err)
-{
-    size_t n, kept = 0;
-    const rp_device_tensor *present = rp_run_states(run, &n);
-    rp_safetensor *tensor = rp_calloc(n, sizeof *tensor);
-    const rp_named *state;
-    rp_host_tensors host;
-    rp_status status = tensor ? rp_host_tensors_map(&host, present, n, err) : rp_no_memory(err);
-
-    if (status != RP_OK) {
-        rp_free(tensor);
-        return status;
-    }
-    state = host.named;
-    for (size_t i = 0; i < n; i++) {
-        if (!all && strncmp(state[i].name, "optim.", 6) == 0)
-            continue;
-        tensor[kept] = (rp_safetensor){
-            .name = state[i].name, .dtype = state[i].type.dtype, .rank = state[i].type.rank, .data = state[i].data};
-        memcpy(tensor[kept++].shape, state[i].type.shape, sizeof tensor->shape);
-    }
-    status = rp_safetensors_write(out, tensor, kept, NULL, 0, err);
-    rp_host_tensors_unmap(&host);
-    rp_free(tensor);
-    return status;
-}
-
-rp_status rp_recorder_add_states(rp_archive_writer *writer, const char *member, const rp_run *run, bool all,
-                                 rp_error *err)
-{
-    rp_buffer file = {0};
-    rp_status status = rp_states_file(&file, run, all, err);
-
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, member, file.data, file.size, err);
-    rp_buffer_free(&file);
-    return status;
-}
-
-static rp_status add_feeds(const rp_recorder *r, rp_archive_writer *writer, rp_error *err)
-{
-    rp_safetensor *tensor = rp_calloc(r->n_feeds, sizeof *tensor);
-    rp_buffer file = {0};
-    rp_status status;
-
-    if (!tensor)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < r->n_feeds; i++) {
-        tensor[i] = (rp_safetensor){.name = r->feed[i].name,
-                                    .dtype = r->feed[i].type.dtype,
-                                    .rank = r->feed[i].type.rank,
-                                    .data = r->feed[i].data};
-        memcpy(tensor[i].shape, r->feed[i].type.shape, sizeof tensor->shape);
-    }
-    status = rp_safetensors_write(&file, tensor, r->n_feeds, NULL, 0, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, RP_FEEDS_MEMBER, file.data, file.size, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_add(writer, RP_FEED_ORDER_MEMBER, r->feed_order.data, r->feed_order.size, err);
-    rp_buffer_free(&file);
-    rp_free(tensor);
-    return status;
-}
 
 rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
 {
@@ -86,12 +21,10 @@ rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_
     }
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, RP_JOURNAL_MEMBER, r->journal.data, r->journal.size, err);
-    if (status == RP_OK && r->keep_feeds)
-        status = add_feeds(r, writer, err);
-    if (status == RP_OK && r->keep_feeds)
-        status = rp_archive_writer_add(writer, RP_INIT_MEMBER, r->init.data, r->init.size, err);
+    if (status == RP_OK && r->feeds)
+        status = rp_feeds_add_members(r->feeds, writer, err);
     if (status == RP_OK)
-        status = rp_recorder_add_checkpoints(r, writer, err);
+        status = rp_recorder_add_stored(r, writer, err);
     if (status == RP_OK)
         status = rp_merkle_records(root, r->journal.data, RP_RECORD_SIZE, r->journal.size / RP_RECORD_SIZE, err);
     return status;

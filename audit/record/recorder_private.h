@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "audit/record/async_digest.h"
+#include "audit/record/feeds.h"
 #include "audit/record/recorder.h"
 #include "audit/record/rolling.h"
 #include "audit/record/staging.h"
@@ -17,13 +18,6 @@ typedef struct recorded_program {
     rp_buffer text;
     uint64_t compiled; /* serial of the compiled program last seen with this text */
 } recorded_program;
-
-/* A distinct feed, kept once. */
-typedef struct kept_feed {
-    char name[RP_DIGEST_HEX]; /* its digest in hex */
-    rp_type type;
-    void *data;
-} kept_feed;
 
 /* The digest of named tensors as the journal has it: room for n of each is the caller's. */
 typedef struct digest_room {
@@ -41,25 +35,22 @@ typedef struct pending_step {
 
 struct rp_recorder {
     rp_run *run;
-    bool keep_feeds, comparing, failed, stateless; /* stateless: states are not compared */
+    bool comparing, failed, stateless; /* stateless: states are not compared */
     time_t started;
     recorded_program *program;
     size_t n_programs, cap_programs;
     size_t program_memory; /* what readers give a program's values; tests have less */
     rp_buffer journal;     /* records as bytes */
-    rp_buffer init;        /* weights/init.safetensors of a run of the API */
-    rp_buffer feed_order;  /* data/feeds.bin */
-    kept_feed *feed;       /* by name */
-    size_t n_feeds, cap_feeds;
-    rp_buffer expected; /* journal of the archive, when comparing */
+    rp_feeds *feeds;       /* of a run of the API; else NULL */
+    rp_buffer expected;    /* journal of the archive, when comparing */
     rp_buffer scratch;
     rp_rolling *rolling; /* NULL: every step's digest is of the whole state */
     bool salted;         /* feeds' digests are salted, and inputs left out of the archive */
     rp_salt salt;
     char *withhold;                    /* the folder for what rp_recorder_save leaves out */
     uint64_t checkpoint_period, total; /* 0: no checkpoints; none is made after `total` steps */
-    rp_archive_writer *checkpoints;    /* where they go */
-    bool own_checkpoints;              /* a spool of ours, for a run whose archive comes later; else lent */
+    rp_archive_writer *checkpoints;    /* where they go: lent, or store */
+    rp_archive_writer *store; /* of a run whose archive comes later: its first states and checkpoints; else NULL */
     size_t n_checkpoints;
     unsigned beside_threads; /* 0: states are hashed when the step is complete */
     rp_beside *beside;       /* made when it is first needed */
@@ -72,12 +63,11 @@ struct rp_recorder {
 
 /* Makes the checkpoint of the run's present states when one is due after `done` steps. */
 rp_status rp_recorder_checkpoint(rp_recorder *recorder, uint64_t done, rp_error *err);
-/* From a spool of the recorder's own to the archive. */
-rp_status rp_recorder_add_checkpoints(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
+/* First states and checkpoints, from the recorder's own store to the archive. */
+rp_status rp_recorder_add_stored(const rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);
 
 uint64_t rp_recorder_now(void); /* nanoseconds */
 rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err);
-rp_status rp_recorder_keep_feed(rp_recorder *r, const rp_device_tensor *feed, const rp_digest *digest, rp_error *err);
 /* Whether the step's states are to be hashed beside the next one. */
 bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event);
 /* The record's digests; those of states that go beside are left out. */
@@ -86,8 +76,5 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
 /* Takes the record, which rp_recorder_settle will complete and append. */
 rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, const rp_record *record, rp_error *err);
 void rp_recorder_drop_beside(rp_recorder *r);
-
-/* All present states, or those that are not an optimizer's, as a safetensors file. */
-rp_status rp_states_file(rp_buffer *out, const rp_run *run, bool all, rp_error *err);
 
 #endif

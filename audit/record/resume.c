@@ -260,7 +260,7 @@ rp_status rp_resume_open(rp_resume **out, const char *path, const rp_resume_iden
     *out = NULL;
     if (!r)
         return rp_no_memory(err);
-    r->fd = -1;
+    r->fd = r->point.fd = -1;
     r->identity = *identity;
     r->folder = folder_of(path);
     status = r->folder ? look(r, resume, force, err) : rp_no_memory(err);

@@ -13,6 +13,7 @@
 #define AUDIT_RECORD_RESUME_H
 
 #include "audit/archive/archive.h"
+#include "core/run/run.h"
 
 typedef struct rp_bytes {
     const void *data;
@@ -24,20 +25,26 @@ typedef struct rp_resume_identity {
     rp_digest recipe, data; /* SHA-256 of the resolved recipe and of the CSV */
 } rp_resume_identity;
 
-/* Borrowed when written; read, everything lies in file and member. */
+/* Borrowed when written; read, everything lies in file, member and, the states, behind fd. */
 typedef struct rp_resume_point {
     uint64_t step, resumes; /* steps done; how often the run had been resumed by then */
     int64_t started;        /* when the run began, seconds of the epoch */
     uint64_t spooled;       /* bytes of the spool */
     rp_member *member;      /* in it */
     size_t members;
-    rp_bytes journal, states, *program;
+    rp_bytes journal, *program;
     size_t programs;
-    rp_buffer file;
+    const rp_device_tensor *state; /* written: the run's states; read: they lie in a file */
+    size_t n_states;
+    rp_buffer file; /* read: all but the states */
+    int fd;         /* read: of the file, -1: none */
+    uint64_t states_at, states_size;
+    rp_digest states_digest;
 } rp_resume_point;
 
 /* ---- a point as a file (resume_point.c) ---- */
-rp_status rp_resume_point_write(const rp_resume_point *point, const rp_resume_identity *identity, const char *path,
+/* Fills in what is to be known of the states. */
+rp_status rp_resume_point_write(rp_resume_point *point, const rp_resume_identity *identity, const char *path,
                                 rp_error *err);
 /* Errors: RP_EHASH: it is damaged; RP_EARG: it belongs to another recipe, other data or another version; RP_EIO,
  * RP_ENOMEM. */

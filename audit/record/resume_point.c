@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, and the
- * pieces that the header lists with size and SHA-256, one behind the other. */
+ * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, the
+ * pieces that the header lists with size and SHA-256, one behind the other, and to the end the states, as safetensors,
+ * which are neither written from nor read into memory as a whole. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "audit/archive/journal.h"
 #include "audit/record/resume.h"
+#include "audit/record/states.h"
 #include "base/memory.h"
 #include "determinism/pins.h"
 
@@ -13,15 +19,16 @@
 #endif
 
 /* HEADER_MEMORY: more than the values of RP_MEMBER_LIMIT members and all programs take. */
+enum { WINDOW = 1 << 16 };
 enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28, HEADER_MEMORY = 1 << 28 };
-static const char magic[MAGIC + 1] = "RPRESUM1";
+static const char magic[MAGIC + 1] = "RPRESUM2";
 
-static rp_json *piece_json(const rp_bytes *piece, const rp_digest *digest)
+static rp_json *piece_json(uint64_t size, const rp_digest *digest)
 {
     char hex[RP_DIGEST_HEX];
 
     rp_digest_hex(hex, digest);
-    return rp_json_pack("{s:s,s:I}", "sha256", hex, "size", (int64_t)piece->size);
+    return rp_json_pack("{s:s,s:I}", "sha256", hex, "size", (int64_t)size);
 }
 
 static rp_json *members_json(const rp_resume_point *p)
@@ -42,7 +49,7 @@ static rp_json *members_json(const rp_resume_point *p)
     return list;
 }
 
-/* piece: journal, states, programs; their digests likewise. */
+/* piece: journal, programs; their digests likewise. The states' are the point's. */
 static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_resume_identity *identity,
                              const rp_bytes *piece, const rp_digest *digest, size_t pieces, rp_error *err)
 {
@@ -52,14 +59,15 @@ static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_
     rp_status status;
 
     for (size_t i = 0; i < pieces && !failed; i++)
-        failed |= rp_json_array_append_new(list, piece_json(&piece[i], &digest[i]));
+        failed |= rp_json_array_append_new(list, piece_json(piece[i].size, &digest[i]));
     rp_digest_hex(recipe, &identity->recipe);
     rp_digest_hex(data, &identity->data);
     header = failed ? NULL
-                    : rp_json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:I}", "contract", (int)RP_CONTRACT_VERSION,
-                                   "data", data, "library", RP_VERSION, "members", members, "pieces", list, "recipe",
-                                   recipe, "resumes", (int64_t)p->resumes, "spooled", (int64_t)p->spooled, "started",
-                                   (int64_t)p->started, "step", (int64_t)p->step);
+                    : rp_json_pack("{s:i,s:s,s:s,s:O,s:O,s:s,s:I,s:I,s:I,s:o,s:I}", "contract",
+                                   (int)RP_CONTRACT_VERSION, "data", data, "library", RP_VERSION, "members", members,
+                                   "pieces", list, "recipe", recipe, "resumes", (int64_t)p->resumes, "spooled",
+                                   (int64_t)p->spooled, "started", (int64_t)p->started, "states",
+                                   piece_json(p->states_size, &p->states_digest), "step", (int64_t)p->step);
     rp_json_free(members);
     rp_json_free(list);
     status = header ? rp_json_write(header, out, err) : rp_no_memory(err);
@@ -76,10 +84,57 @@ static rp_status digest_pieces(rp_digest *digest, const rp_bytes *piece, size_t 
     return status;
 }
 
-static rp_status write_file(const char *path, const rp_buffer *header, const rp_bytes *piece, size_t pieces,
-                            rp_error *err)
+/* The states' bytes, counted and hashed. */
+typedef struct counted {
+    rp_sha256_stream *hash;
+    uint64_t size;
+} counted;
+
+static rp_status count(void *self, const void *bytes, size_t size, rp_error *err)
 {
-    rp_file_writer *file;
+    counted *to = self;
+
+    (void)err;
+    rp_sha256_stream_update(to->hash, bytes, size);
+    to->size += size;
+    return RP_OK;
+}
+
+static rp_status digest_states(rp_resume_point *p, rp_error *err)
+{
+    counted all = {.size = 0};
+    const rp_byte_sink to = {count, &all};
+    rp_status status = rp_sha256_stream_new(&all.hash, err);
+
+    if (status == RP_OK)
+        status = rp_tensors_stream(&to, p->state, p->n_states, err);
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(all.hash, &p->states_digest, err);
+    rp_sha256_stream_free(all.hash);
+    p->states_size = all.size;
+    return status;
+}
+
+static rp_status put_in_file(void *self, const void *bytes, size_t size, rp_error *err)
+{
+    return rp_file_write(self, bytes, size, err);
+}
+
+static rp_status put_all(rp_file_writer *file, const rp_resume_point *p, const rp_buffer *head, const rp_bytes *piece,
+                         size_t pieces, rp_error *err)
+{
+    const rp_byte_sink to = {put_in_file, file};
+    rp_status status = rp_file_write(file, head->data, head->size, err);
+
+    for (size_t i = 0; i < pieces && status == RP_OK; i++)
+        status = rp_file_write(file, piece[i].data, piece[i].size, err);
+    return status == RP_OK ? rp_tensors_stream(&to, p->state, p->n_states, err) : status;
+}
+
+static rp_status write_file(const char *path, const rp_resume_point *p, const rp_buffer *header, const rp_bytes *piece,
+                            size_t pieces, rp_error *err)
+{
+    rp_file_writer *file = NULL;
     rp_buffer head = {0};
     rp_digest digest;
     rp_status status = rp_sha256(&digest, header->data, header->size, err);
@@ -89,18 +144,12 @@ static rp_status write_file(const char *path, const rp_buffer *header, const rp_
     rp_buffer_append(&head, magic, MAGIC);
     rp_buffer_u64(&head, header->size);
     rp_buffer_append(&head, digest.bytes, sizeof digest.bytes);
+    rp_buffer_append(&head, header->data, header->size);
     status = rp_buffer_status(&head, err);
     if (status == RP_OK)
         status = rp_file_create(&file, path, true, 0600, err);
-    if (status != RP_OK) {
-        rp_buffer_free(&head);
-        return status;
-    }
-    status = rp_file_write(file, head.data, head.size, err);
     if (status == RP_OK)
-        status = rp_file_write(file, header->data, header->size, err);
-    for (size_t i = 0; i < pieces && status == RP_OK; i++)
-        status = rp_file_write(file, piece[i].data, piece[i].size, err);
+        status = put_all(file, p, &head, piece, pieces, err);
     rp_buffer_free(&head);
     if (status == RP_OK)
         return rp_file_commit(file, err);
@@ -115,7 +164,9 @@ void rp_resume_point_free(rp_resume_point *p)
     rp_buffer_free(&p->file);
     rp_free(p->member);
     rp_free(p->program);
-    *p = (rp_resume_point){0};
+    if (p->fd >= 0)
+        (void)close(p->fd);
+    *p = (rp_resume_point){.fd = -1};
 }
 
 static rp_status damaged(const char *path, const char *what, rp_error *err)
@@ -165,14 +216,36 @@ static rp_status read_members(rp_resume_point *p, const rp_json *list, const cha
     return RP_OK;
 }
 
-/* The pieces fill the rest of the file, each with its digest. */
+/* The file's first `size` bytes are in memory. Pointers into them end. */
+static rp_status hold(rp_resume_point *p, uint64_t size, const char *path, rp_error *err)
+{
+    unsigned char block[WINDOW];
+
+    while (p->file.size < size) {
+        const size_t part = size - p->file.size < WINDOW ? (size_t)(size - p->file.size) : WINDOW;
+        ssize_t n = pread(p->fd, block, part, (off_t)p->file.size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rp_fail(err, RP_EIO, "%s: cannot read: %s", path, strerror(errno));
+        if (n == 0)
+            return damaged(path, "shorter than its pieces", err);
+        rp_buffer_append(&p->file, block, (size_t)n);
+        if (rp_buffer_status(&p->file, err) != RP_OK)
+            return RP_ENOMEM;
+    }
+    return RP_OK;
+}
+
+/* Journal and programs, each with its digest. */
 static rp_status read_pieces(rp_resume_point *p, const rp_json *list, size_t at, const char *path, rp_error *err)
 {
     size_t pieces = rp_json_array_size(list);
 
-    if (pieces < 2)
+    if (pieces < 1)
         return damaged(path, "its list of pieces", err);
-    p->programs = pieces - 2;
+    p->programs = pieces - 1;
     p->program = rp_calloc(pieces, sizeof *p->program);
     if (!p->program)
         return rp_no_memory(err);
@@ -189,12 +262,61 @@ static rp_status read_pieces(rp_resume_point *p, const rp_json *list, size_t at,
             return status;
         if (!rp_digest_equal(&found, &expected))
             return damaged(path, "a digest differs", err);
-        *(i == 0   ? &p->journal
-          : i == 1 ? &p->states
-                   : &p->program[i - 2]) = (rp_bytes){p->file.data + at, (size_t)size};
+        *(i == 0 ? &p->journal : &p->program[i - 1]) = (rp_bytes){p->file.data + at, (size_t)size};
         at += (size_t)size;
     }
-    return at == p->file.size ? RP_OK : damaged(path, "longer than its pieces", err);
+    return RP_OK;
+}
+
+/* The states fill the rest of the file, and are what they were: a point that is not whole is passed over before any of
+ * it is believed. */
+static rp_status check_states(const rp_resume_point *p, const char *path, rp_error *err)
+{
+    unsigned char block[WINDOW];
+    rp_sha256_stream *hash;
+    rp_digest found;
+    rp_status status = rp_sha256_stream_new(&hash, err);
+
+    for (uint64_t at = 0; at < p->states_size && status == RP_OK;) {
+        const size_t part = p->states_size - at < WINDOW ? (size_t)(p->states_size - at) : WINDOW;
+        ssize_t n = pread(p->fd, block, part, (off_t)(p->states_at + at));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            status = rp_fail(err, RP_EIO, "%s: cannot read: %s", path, strerror(errno));
+        else if (n == 0)
+            status = damaged(path, "shorter than its states", err);
+        else
+            rp_sha256_stream_update(hash, block, (size_t)n);
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(hash, &found, err);
+    rp_sha256_stream_free(hash);
+    if (status == RP_OK && !rp_digest_equal(&found, &p->states_digest))
+        status = damaged(path, "its states' digest differs", err);
+    return status;
+}
+
+/* Bytes of all that lies before the states; the sizes' sum cannot overflow, each being no more than the file's. */
+static rp_status measure(rp_resume_point *p, const rp_json *header, uint64_t at, uint64_t file, const char *path,
+                         rp_error *err)
+{
+    const rp_json *list = rp_json_object_get(header, "pieces"), *states = rp_json_object_get(header, "states");
+
+    for (size_t i = 0; i < rp_json_array_size(list); i++) {
+        uint64_t size;
+
+        if (!get_number(rp_json_array_get(list, i), "size", &size) || size > file - at)
+            return damaged(path, "shorter than its pieces", err);
+        at += size;
+    }
+    p->states_at = at;
+    if (!get_number(states, "size", &p->states_size) || !get_digest(states, "sha256", &p->states_digest) ||
+        p->states_size != file - at)
+        return damaged(path, "shorter or longer than its pieces", err);
+    return RP_OK;
 }
 
 /* All that the header says but the pieces. */
@@ -233,27 +355,47 @@ static rp_status parse_header(rp_json **header, rp_resume_point *p, const rp_res
     return status;
 }
 
-static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
+static rp_status read_checked_header(rp_json **header, rp_resume_point *p, const rp_resume_identity *identity,
+                                     uint64_t *end, uint64_t file, const char *path, rp_error *err)
 {
     rp_digest expected, found;
-    rp_json *header = NULL;
     uint64_t size;
-    rp_status status;
+    rp_status status = file < HEAD ? damaged(path, "not a resume point", err) : hold(p, HEAD, path, err);
 
-    if (p->file.size < HEAD || memcmp(p->file.data, magic, MAGIC) != 0)
+    if (status != RP_OK)
+        return status;
+    if (memcmp(p->file.data, magic, MAGIC) != 0)
         return damaged(path, "not a resume point", err);
     size = rp_load_u64(p->file.data + MAGIC);
-    if (size > HEADER_MAX || size > p->file.size - HEAD)
+    if (size > HEADER_MAX || size > file - HEAD)
         return damaged(path, "shorter than its header", err);
     memcpy(expected.bytes, p->file.data + MAGIC + 8, RP_DIGEST_SIZE);
-    status = rp_sha256(&found, p->file.data + HEAD, (size_t)size, err);
+    *end = HEAD + size;
+    status = hold(p, *end, path, err);
+    if (status == RP_OK)
+        status = rp_sha256(&found, p->file.data + HEAD, (size_t)size, err);
     if (status != RP_OK)
         return status;
     if (!rp_digest_equal(&found, &expected))
         return damaged(path, "the header's digest differs", err);
-    status = parse_header(&header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
+    return parse_header(header, p, identity, p->file.data + HEAD, (size_t)size, path, err);
+}
+
+static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identity, uint64_t file, const char *path,
+                            rp_error *err)
+{
+    rp_json *header = NULL;
+    uint64_t end = 0;
+    rp_status status = read_checked_header(&header, p, identity, &end, file, path, err);
+
     if (status == RP_OK)
-        status = read_pieces(p, rp_json_object_get(header, "pieces"), HEAD + (size_t)size, path, err);
+        status = measure(p, header, end, file, path, err);
+    if (status == RP_OK)
+        status = hold(p, p->states_at, path, err);
+    if (status == RP_OK)
+        status = read_pieces(p, rp_json_object_get(header, "pieces"), (size_t)end, path, err);
+    if (status == RP_OK)
+        status = check_states(p, path, err);
     if (status == RP_OK &&
         (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
         status = damaged(path, "its journal", err);
@@ -264,12 +406,16 @@ static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identi
 rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *identity, const char *path,
                                rp_error *err)
 {
+    struct stat info;
     rp_status status;
 
-    *out = (rp_resume_point){0};
-    status = rp_file_read(path, SIZE_MAX / 2, &out->file, err);
-    if (status == RP_OK)
-        status = read_point(out, identity, path, err);
+    *out = (rp_resume_point){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    if (out->fd < 0 || fstat(out->fd, &info) != 0)
+        status = rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        status = rp_fail(err, RP_EIO, "%s: is not a regular file", path);
+    else
+        status = read_point(out, identity, (uint64_t)info.st_size, path, err);
     if (status != RP_OK)
         rp_resume_point_free(out);
     return status;
@@ -280,7 +426,7 @@ rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *i
 static rp_status check_header(const rp_resume_point *p, const rp_resume_identity *identity, const rp_buffer *text,
                               const char *path, rp_error *err)
 {
-    rp_resume_point again = {0};
+    rp_resume_point again = {.fd = -1};
     rp_json *header = NULL;
     rp_status status = parse_header(&header, &again, identity, text->data, text->size, path, err);
 
@@ -293,10 +439,9 @@ static rp_status check_header(const rp_resume_point *p, const rp_resume_identity
     return status;
 }
 
-rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identity *identity, const char *path,
-                                rp_error *err)
+rp_status rp_resume_point_write(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
 {
-    const size_t pieces = 2 + p->programs;
+    const size_t pieces = 1 + p->programs;
     rp_bytes *piece = rp_calloc(pieces, sizeof *piece);
     rp_digest *digest = rp_calloc(pieces, sizeof *digest);
     rp_buffer header = {0};
@@ -304,17 +449,18 @@ rp_status rp_resume_point_write(const rp_resume_point *p, const rp_resume_identi
 
     if (status == RP_OK) {
         piece[0] = p->journal;
-        piece[1] = p->states;
         for (size_t i = 0; i < p->programs; i++)
-            piece[2 + i] = p->program[i];
+            piece[1 + i] = p->program[i];
         status = digest_pieces(digest, piece, pieces, err);
     }
+    if (status == RP_OK)
+        status = digest_states(p, err);
     if (status == RP_OK)
         status = header_text(&header, p, identity, piece, digest, pieces, err);
     if (status == RP_OK)
         status = check_header(p, identity, &header, path, err);
     if (status == RP_OK)
-        status = write_file(path, &header, piece, pieces, err);
+        status = write_file(path, p, &header, piece, pieces, err);
     rp_buffer_free(&header);
     rp_free(digest);
     rp_free(piece);

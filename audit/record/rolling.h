@@ -5,14 +5,14 @@
 #ifndef AUDIT_RECORD_ROLLING_H
 #define AUDIT_RECORD_ROLLING_H
 
-#include "audit/digest/digest.h"
+#include "audit/archive/periods.h"
 #include "audit/record/staging.h"
 #include "core/run/run.h"
 
 enum {
     RP_ROLLING_LEAF = 4096,  /* bytes of a leaf */
     RP_ROLLING_SMALL = 1024, /* a state of at most so many bytes is in every digest */
-    RP_ROLLING_PERIOD_MAX = 65536
+    RP_ROLLING_PERIOD_MAX = RP_STATE_PERIOD_MAX
 };
 
 typedef struct rp_rolling rp_rolling;

@@ -3,6 +3,7 @@
  * both runs side by side. */
 #include <string.h>
 
+#include "audit/archive/periods.h"
 #include "audit/replay/diff_private.h"
 #include "audit/digest/record_tree.h"
 #include "audit/record/recorder.h"
@@ -102,18 +103,6 @@ static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error 
     return status;
 }
 
-static rp_status load_checkpoint(side *s, uint64_t steps, rp_error *err)
-{
-    char member[RP_MEMBER_NAME];
-    rp_buffer file = {0};
-    rp_status status = rp_archive_read_member(s->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
-
-    if (status == RP_OK)
-        status = rp_driver_restore(s->driver, steps, file.data, file.size, member, err);
-    rp_buffer_free(&file);
-    return status;
-}
-
 rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
 {
     char member[RP_MEMBER_NAME];
@@ -122,12 +111,12 @@ rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
     rp_status status = rp_driver_from_archive(&s->driver, s->archive, options, err);
 
     if (status != RP_OK || s->shared)
-        return status == RP_OK && s->base ? load_checkpoint(s, s->base, err) : status;
+        return status == RP_OK && s->base ? rp_driver_restore_checkpoint(s->driver, s->base, s->archive, err) : status;
     period = rp_driver_checkpoint_period(s->driver);
     at = period ? s->step / period * period : 0;
-    if (at == 0 || !rp_archive_find(s->archive, rp_checkpoint_name(member, at)))
+    if (at == 0 || !rp_tensor_set_present(s->archive, rp_checkpoint_name(member, at)))
         return RP_OK;
-    status = load_checkpoint(s, at, err);
+    status = rp_driver_restore_checkpoint(s->driver, at, s->archive, err);
     if (status == RP_OK)
         status = vouched_for(s, at, &vouched, err);
     if (vouched || (status != RP_OK && status != RP_EFORMAT))
@@ -137,6 +126,17 @@ rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
     return rp_driver_from_archive(&s->driver, s->archive, options, err);
 }
 
+/* Whether both have the checkpoint (*x, *y), and whether they are then equal: by the digests of all its members. */
+static bool equal_checkpoints(const side *a, const side *b, uint64_t at, bool *x, bool *y)
+{
+    char name[RP_MEMBER_NAME];
+
+    (void)rp_checkpoint_name(name, at);
+    *x = rp_tensor_set_present(a->archive, name);
+    *y = rp_tensor_set_present(b->archive, name);
+    return *x && *y && rp_tensor_set_equal(a->archive, b->archive, name);
+}
+
 /* The last checkpoint at or before the step up to which all that both have are equal. */
 static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
 {
@@ -144,13 +144,9 @@ static uint64_t common_checkpoint(const side *a, const side *b, uint64_t step)
     uint64_t last = 0;
 
     for (uint64_t at = period; period && at <= step; at += period) {
-        char member[RP_MEMBER_NAME];
-        const rp_member *x = rp_archive_find(a->archive, rp_checkpoint_name(member, at)),
-                        *y = rp_archive_find(b->archive, member);
+        bool x, y, equal = equal_checkpoints(a, b, at, &x, &y);
 
-        if (!x)
-            break;
-        if (y && !rp_digest_equal(&x->digest, &y->digest))
+        if (!x || (y && !equal))
             break;
         last = y ? at : last;
     }
@@ -207,9 +203,9 @@ static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_
         a->base = b->base = common_checkpoint(a, b, *step);
     a->shared = b->shared = true;
     if (status == RP_OK && a->base)
-        status = load_checkpoint(a, a->base, err);
+        status = rp_driver_restore_checkpoint(a->driver, a->base, a->archive, err);
     if (status == RP_OK && b->base)
-        status = load_checkpoint(b, b->base, err);
+        status = rp_driver_restore_checkpoint(b->driver, b->base, b->archive, err);
     for (uint64_t i = a->base; i <= *step && !*found && status == RP_OK; i++) {
         bool same = true;
 

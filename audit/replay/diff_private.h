@@ -3,7 +3,7 @@
 #ifndef AUDIT_REPLAY_DIFF_PRIVATE_H
 #define AUDIT_REPLAY_DIFF_PRIVATE_H
 
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 #include "audit/archive/journal.h"
 #include "base/buffer.h"
 

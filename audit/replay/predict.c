@@ -2,18 +2,17 @@
  * Scoring new rows with what an archive holds: its recipe's model, its recorded preparation, its final weights. */
 #include <string.h>
 
-#include "audit/record/driver.h"
 #include "audit/record/job_options.h"
-#include "audit/archive/safetensors.h"
+#include "audit/record/states.h"
 #include "base/memory.h"
-#include "determinism/bits.h"
+#include "core/train/train.h"
+#include "rp/audit.h"
 
 typedef struct scorer {
     rp_recipe *recipe;
     rp_schema *schema;
     rp_model model;
-    rp_buffer weight_bytes;
-    rp_safetensors *weights;
+    rp_tensor_set *weights;
     rp_run *run;
     float *x, *scores;
     size_t rows;
@@ -24,8 +23,7 @@ static void scorer_free(scorer *s)
     rp_free(s->x);
     rp_free(s->scores);
     rp_run_free(s->run);
-    rp_safetensors_free(s->weights);
-    rp_buffer_free(&s->weight_bytes);
+    rp_tensor_set_free(s->weights);
     rp_schema_free(s->schema);
     rp_recipe_free(s->recipe);
 }
@@ -50,28 +48,24 @@ static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
 
 static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *err)
 {
-    static const char member[] = RP_FINAL_MEMBER;
-    rp_status status = rp_archive_read_member(archive, member, SIZE_MAX / 2, &s->weight_bytes, err);
+    rp_set_values values = {.set = NULL};
+    const rp_value_source from = rp_values_of(&values);
+    rp_status status = rp_tensor_set_open(&s->weights, archive, RP_FINAL_MEMBER, err);
 
-    if (status == RP_OK)
-        status = rp_safetensors_parse(&s->weights, s->weight_bytes.data, s->weight_bytes.size, member, err);
     for (size_t i = 0; status == RP_OK && i < s->model.n_parameters; i++) {
         const rp_parameter *p = &s->model.parameter[i];
-        const rp_safetensor *t = rp_safetensors_find(s->weights, p->name);
-        void *host;
+        const rp_safetensor *t = rp_tensor_set_find(s->weights, p->name);
 
         if (!t || t->dtype != RP_F32 || t->rank != p->rank ||
             memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) != 0)
-            return rp_fail(err, RP_EFORMAT, "%s: %s is missing or has another shape than the recipe's model", member,
-                           p->name);
-        host = rp_malloc(t->size);
-        if (!host)
-            return rp_no_memory(err);
-        rp_to_host(host, t->data, t->dtype, t->size / sizeof(float));
-        status = rp_run_add_state(s->run, p->name, RP_F32, p->rank, p->shape, host, err);
-        rp_free(host);
+            return rp_fail(err, RP_EFORMAT,
+                           RP_FINAL_MEMBER ": %s is missing or has another shape than the recipe's model", p->name);
+        status = rp_run_add_state(s->run, p->name, RP_F32, p->rank, p->shape, NULL, err);
     }
-    return status;
+    values.set = s->weights;
+    if (status == RP_OK)
+        status = rp_run_restore(s->run, 0, &from, err);
+    return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
 }
 
 rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "audit/record/job_options.h"
-#include "audit/record/run_archive.h"
+#include "audit/drive/run_archive.h"
 #include "audit/archive/journal.h"
+#include "audit/archive/periods.h"
 #include "audit/record/recorder.h"
-#include "audit/record/recorder_private.h"
 #include "audit/replay/replay_part.h"
 #include "audit/replay/sample.h"
 #include "base/memory.h"
@@ -24,28 +24,6 @@ static void begin(const rp_job_options *options, const rp_driver *driver, const 
     begun->scope = *scope;
     (void)snprintf(begun->level, sizeof begun->level, "%s", rp_run_level(rp_driver_run(driver)));
     begun->threads = rp_run_threads(rp_driver_run(driver));
-}
-
-rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,
-                                rp_error *err)
-{
-    const char *recorded = rp_json_string_value(rp_json_object_get(rp_archive_manifest(archive)->run, "final_state"));
-    char found[RP_DIGEST_HEX];
-    rp_digest digest;
-    rp_status status;
-
-    if (rp_driver_state_period(driver) == 1)
-        return RP_OK;
-    if (!recorded || strlen(recorded) != RP_DIGEST_HEX - 1)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.final_state: expected 64 hex digits");
-    status = rp_recorder_final_state(recorder, &digest, err);
-    if (status != RP_OK)
-        return status;
-    rp_digest_hex(found, &digest);
-    if (strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s",
-                       recorded, found);
-    return RP_OK;
 }
 
 /* ---- all of a run ---- */
@@ -91,13 +69,11 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
 /* The segments of a run lie between its checkpoints. */
 static rp_replay_scope full_scope(const rp_driver *driver, const rp_archive *archive)
 {
-    uint64_t steps = rp_driver_total(driver), segments = 1;
+    const uint64_t steps = rp_driver_total(driver);
     rp_replay_scope scope = {
         .mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
 
-    for (size_t i = 0; i < rp_archive_member_count(archive); i++)
-        segments += rp_member_rank_of(rp_archive_member(archive, i)->name) == RP_RANK_CHECKPOINT;
-    scope.segments = scope.segments_total = segments;
+    scope.segments = scope.segments_total = rp_archive_checkpoints(archive) + 1;
     return scope;
 }
 
@@ -134,7 +110,7 @@ static rp_status prepare(work *w, const rp_archive *archive, rp_error *err)
 static rp_status all_steps(work *w, rp_error *err)
 {
     const uint64_t total = rp_driver_total(w->driver);
-    rp_status status = RP_OK;
+    rp_status status = rp_driver_add_init(w->driver, w->writer, err);
 
     for (uint64_t i = 0; i < total && status == RP_OK; i++) {
         status = rp_driver_step(w->driver, err);
@@ -285,7 +261,8 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     for (size_t i = 0; status == RP_OK && i < rp_archive_writer_member_count(writer); i++) {
         const rp_member *made = rp_archive_writer_member(writer, i),
                         *expected = rp_archive_find(part->archive, made->name);
-        const bool final = strcmp(made->name, RP_FINAL_MEMBER) == 0;
+        rp_member_part piece;
+        const bool final = (rp_member_part_of(&piece, made->name), strcmp(piece.set, RP_FINAL_MEMBER) == 0);
 
         /* compared where the last step was made, by whichever worker; this driver's run may stand elsewhere */
         if (final) {
@@ -356,7 +333,8 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
     return status;
 }
 
-rp_status rp_replay_last_states(rp_buffer *out, const rp_archive *archive, const rp_run_options *options, rp_error *err)
+rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
+                                rp_error *err)
 {
     const rp_job_options job = {.threads = options ? options->threads : 0,
                                 .level = options ? options->level : NULL,
@@ -376,8 +354,10 @@ rp_status rp_replay_last_states(rp_buffer *out, const rp_archive *archive, const
         part.end = part.segments.total;
         status = rp_part_replay(&part, driver, &nanoseconds, err);
     }
-    if (status == RP_OK)
-        status = rp_states_file(out, rp_driver_run(driver), true, err);
-    rp_driver_free(driver);
+    *out = driver;
+    if (status != RP_OK) {
+        rp_driver_free(driver);
+        *out = NULL;
+    }
     return status;
 }

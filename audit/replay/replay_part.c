@@ -96,40 +96,41 @@ static rp_status compare_with_record(const worker *w, uint64_t steps, const char
 static rp_status go_to(worker *w, uint64_t steps, rp_error *err)
 {
     char member[RP_MEMBER_NAME];
-    rp_buffer file = {0};
     rp_status status;
 
     if (steps == rp_run_steps(rp_driver_run(w->driver)))
         return RP_OK; /* fresh, or the segment before has just been replayed, and its end compared */
-    status =
-        rp_archive_read_member(w->shared->part->archive, rp_checkpoint_name(member, steps), SIZE_MAX / 2, &file, err);
-    if (status == RP_OK)
-        status = rp_driver_restore(w->driver, steps, file.data, file.size, member, err);
-    rp_buffer_free(&file);
-    return status == RP_OK ? compare_with_record(w, steps, member, err) : status;
+    status = rp_driver_restore_checkpoint(w->driver, steps, w->shared->part->archive, err);
+    return status == RP_OK ? compare_with_record(w, steps, rp_checkpoint_name(member, steps), err) : status;
 }
 
-/* The present states must be the member's, byte for byte. */
-static rp_status compare_states(const rp_archive *archive, const char *member, const rp_run *run, bool all,
-                                rp_error *err)
+static rp_status compare_member(const rp_archive *archive, const rp_member *made, rp_error *err)
 {
-    const rp_member *expected = rp_archive_find(archive, member);
+    const rp_member *expected = rp_archive_find(archive, made->name);
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
-    rp_buffer file = {0};
-    rp_digest found;
-    rp_status status;
 
     if (!expected)
-        return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive", member);
-    status = rp_states_file(&file, run, all, err);
-    if (status == RP_OK)
-        status = rp_sha256(&found, file.data, file.size, err);
-    rp_buffer_free(&file);
-    if (status != RP_OK || rp_digest_equal(&found, &expected->digest))
-        return status;
+        return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive", made->name);
+    if (rp_digest_equal(&made->digest, &expected->digest))
+        return RP_OK;
     rp_digest_hex(e, &expected->digest);
-    rp_digest_hex(f, &found);
-    return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", member, e, f);
+    rp_digest_hex(f, &made->digest);
+    return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", made->name, e, f);
+}
+
+/* The present states must be the set's, byte for byte. */
+static rp_status compare_states(const rp_archive *archive, const char *set, const rp_run *run, bool all, rp_error *err)
+{
+    rp_archive_writer *writer;
+    rp_status status = rp_archive_writer_digests(&writer, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_states_add(writer, set, run, all, err);
+    for (size_t i = 0; status == RP_OK && i < rp_archive_writer_member_count(writer); i++)
+        status = compare_member(archive, rp_archive_writer_member(writer, i), err);
+    rp_archive_writer_free(writer);
+    return status;
 }
 
 static rp_status compare_at(const worker *w, uint64_t steps, rp_error *err)

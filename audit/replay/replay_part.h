@@ -4,7 +4,7 @@
 #ifndef AUDIT_REPLAY_REPLAY_PART_H
 #define AUDIT_REPLAY_REPLAY_PART_H
 
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 #include "audit/replay/segments.h"
 
 typedef struct rp_part {

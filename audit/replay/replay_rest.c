@@ -33,13 +33,15 @@ static bool is_recorders(const char *name, size_t programs, bool recipe)
     static const char *const api[] = {RP_FEEDS_MEMBER, RP_FEED_ORDER_MEMBER};
     static const char folder[] = RP_PROGRAMS;
     char again[RP_MEMBER_NAME];
+    rp_member_part part;
     size_t number;
 
-    if (strcmp(name, RP_JOURNAL_MEMBER) == 0 || strcmp(name, RP_INIT_MEMBER) == 0 ||
+    (void)rp_member_part_of(&part, name);
+    if (strcmp(name, RP_JOURNAL_MEMBER) == 0 || strcmp(part.set, RP_INIT_MEMBER) == 0 ||
         rp_member_rank_of(name) == RP_RANK_CHECKPOINT)
         return true;
     for (size_t i = 0; i < sizeof api / sizeof *api && !recipe; i++)
-        if (strcmp(name, api[i]) == 0)
+        if (strcmp(part.set, api[i]) == 0)
             return true;
     if (strncmp(name, folder, sizeof folder - 1) != 0 || sscanf(name + sizeof folder - 1, "%zu", &number) != 1)
         return false;
@@ -103,4 +105,26 @@ rp_status rp_replay_compare_rest(const rp_archive *archive, const rp_driver *dri
     if (status == RP_OK)
         status = compare_run(archive, driver, run, err);
     return status == RP_OK ? rp_driver_check_feeds(driver, err) : status;
+}
+
+rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,
+                                rp_error *err)
+{
+    const char *recorded = rp_json_string_value(rp_json_object_get(rp_archive_manifest(archive)->run, "final_state"));
+    char found[RP_DIGEST_HEX];
+    rp_digest digest;
+    rp_status status;
+
+    if (rp_driver_state_period(driver) == 1)
+        return RP_OK;
+    if (!recorded || strlen(recorded) != RP_DIGEST_HEX - 1)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.final_state: expected 64 hex digits");
+    status = rp_recorder_final_state(recorder, &digest, err);
+    if (status != RP_OK)
+        return status;
+    rp_digest_hex(found, &digest);
+    if (strcmp(recorded, found) != 0)
+        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s",
+                       recorded, found);
+    return RP_OK;
 }

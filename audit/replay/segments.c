@@ -2,10 +2,8 @@
  * Segments follow from the number of steps and the checkpoints' period. */
 #include "audit/replay/segments.h"
 
-#include <string.h>
-
-#include "audit/record/driver.h"
-#include "audit/record/recorder.h"
+#include "audit/archive/periods.h"
+#include "audit/archive/tensor_set.h"
 
 uint64_t rp_segment_begin(const rp_segments *s, size_t index)
 {
@@ -20,18 +18,16 @@ uint64_t rp_segment_end(const rp_segments *s, size_t index)
 rp_status rp_segments_of(rp_segments *out, const rp_archive *archive, uint64_t total, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
-    size_t present = 0;
+    const size_t present = rp_archive_checkpoints(archive);
     uint64_t period;
     rp_status status = rp_archive_checkpoint_period(archive, &period, err);
 
     if (status != RP_OK)
         return status;
-    for (size_t i = 0; i < rp_archive_member_count(archive); i++)
-        present += rp_member_rank_of(rp_archive_member(archive, i)->name) == RP_RANK_CHECKPOINT;
     /* members are at most 65,536, so a run with more segments than that lacks a checkpoint */
     *out = (rp_segments){total, period ? period : total, present + 1};
     for (size_t i = 1; i < out->count; i++)
-        if (i > (total - 1) / out->period || !rp_archive_find(archive, rp_checkpoint_name(name, i * out->period)))
+        if (i > (total - 1) / out->period || !rp_tensor_set_present(archive, rp_checkpoint_name(name, i * out->period)))
             return rp_fail(err, RP_EFORMAT,
                            RP_CHECKPOINTS ": %zu members, but they are not those after every %llu of %llu steps",
                            present, (unsigned long long)out->period, (unsigned long long)total);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "audit/report/report.h"
-#include "audit/archive/safetensors.h"
+#include "audit/archive/tensor_set.h"
 #include "core/program/program.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
@@ -144,14 +144,15 @@ static void put_layers(rp_report_view *r)
     rp_buffer_text(r->out, "</td></tr></tfoot>\n</table>\n");
 }
 
-static void put_tensors(rp_report_view *r, const rp_safetensors *file)
+static void put_tensors(rp_report_view *r, const rp_tensor_set *set)
 {
     rp_buffer *out = r->out;
+    const size_t count = rp_tensor_set_count(set);
     uint64_t total = 0;
 
     rp_html_table(out, NULL, "States after the last step", "Name|Type|Shape|#Elements");
-    for (size_t i = 0; i < file->count; i++) {
-        const rp_safetensor *t = &file->tensor[i];
+    for (size_t i = 0; i < count; i++) {
+        const rp_safetensor *t = rp_tensor_set_at(set, i);
         uint64_t size = t->size / rp_dtype_size(t->dtype);
 
         total += size;
@@ -166,32 +167,26 @@ static void put_tensors(rp_report_view *r, const rp_safetensors *file)
         rp_html_count(out, size);
         rp_buffer_text(out, "</td></tr>\n");
     }
-    rp_buffer_printf(out, "</tbody>\n<tfoot><tr><th scope=\"row\" colspan=\"3\">All %zu</th><td class=\"n\">",
-                     file->count);
+    rp_buffer_printf(out, "</tbody>\n<tfoot><tr><th scope=\"row\" colspan=\"3\">All %zu</th><td class=\"n\">", count);
     rp_html_count(out, total);
     rp_buffer_text(out, "</td></tr></tfoot>\n</table>\n");
-    rp_html_note_first(out, TENSORS_MAX, file->count, "states");
+    rp_html_note_first(out, TENSORS_MAX, count, "states");
 }
 
 static rp_status put_weights(rp_report_view *r, rp_error *err)
 {
-    static const char member[] = RP_FINAL_MEMBER;
-    rp_buffer bytes = {0};
-    rp_safetensors *file = NULL;
+    rp_tensor_set *set = NULL;
     rp_error problem = {0};
     rp_status status;
 
-    if (!rp_archive_find(r->archive, member))
+    if (!rp_tensor_set_present(r->archive, RP_FINAL_MEMBER))
         return RP_OK;
-    status = rp_archive_read_member(r->archive, member, SIZE_MAX / 2, &bytes, &problem);
+    status = rp_tensor_set_open(&set, r->archive, RP_FINAL_MEMBER, &problem);
     if (status == RP_OK)
-        status = rp_safetensors_parse(&file, bytes.data, bytes.size, member, &problem);
-    if (status == RP_OK)
-        put_tensors(r, file);
+        put_tensors(r, set);
     else
         rp_html_problem(r->out, "The weights", &problem);
-    rp_safetensors_free(file);
-    rp_buffer_free(&bytes);
+    rp_tensor_set_free(set);
     if (!rp_report_fatal(status))
         return RP_OK;
     if (err)

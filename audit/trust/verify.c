@@ -3,6 +3,7 @@
  * SHA-256(manifest.json), the manifest says what every other member must be. It also puts the blame right: a manifest
  * that does not match its statement is named itself, not the members that then seem wrong. The Model Signing bundle is
  * compared last, with members that are known to be the manifest's. */
+#include "audit/archive/periods.h"
 #include "audit/trust/verify.h"
 
 #include <string.h>
@@ -237,10 +238,8 @@ static rp_status check_trusted(const rp_verification *result, const rp_trust_vie
 static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
 {
     const rp_json *steps = rp_json_object_get(rp_archive_manifest(archive)->run, "steps");
-    uint64_t segments = 1;
+    const uint64_t segments = rp_archive_checkpoints(archive) + 1;
 
-    for (size_t i = 0; i < archive->members; i++)
-        segments += rp_member_rank_of(archive->member[i].name) == RP_RANK_CHECKPOINT;
     for (size_t i = 0; rp_json_is_integer(steps) && i < result->statements; i++) {
         const rp_verdict *verdict = result->statement[i].verdict;
 

@@ -124,42 +124,6 @@ rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, siz
     return rp_slot_read(slot, bytes, err);
 }
 
-/* The value of one state; seen: which states have one. */
-static rp_status restore_slot(rp_run *run, const rp_named *from, bool *seen, rp_error *err)
-{
-    const rp_device_tensor *slot = rp_slots_find(&run->states, from->name);
-
-    if (!slot)
-        return rp_fail(err, RP_EDATA, "there is no state %.96s in the run", from->name);
-    if (seen[slot - run->states.tensor])
-        return rp_fail(err, RP_EDATA, "state %.96s is given twice", from->name);
-    seen[slot - run->states.tensor] = true;
-    if (!rp_type_equal(&slot->type, &from->type))
-        return rp_fail(err, RP_EDATA, "state %.96s has another shape or dtype", slot->name);
-    return rp_slot_write(slot, from->data, err);
-}
-
-rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err)
-{
-    bool *seen;
-    rp_status status;
-
-    if (run->in_step)
-        return rp_fail(err, RP_EARG, "a step is in progress");
-    if (n != run->states.n)
-        return rp_fail(err, RP_EDATA, "expected %zu states, found %zu", run->states.n, n);
-    seen = rp_calloc(n, sizeof *seen);
-    if (!seen)
-        return rp_no_memory(err);
-    status = rp_run_settle(run, err); /* someone may still be reading the old ones */
-    for (size_t i = 0; i < n && status == RP_OK; i++)
-        status = restore_slot(run, &state[i], seen, err);
-    rp_free(seen);
-    if (status == RP_OK)
-        run->steps = steps;
-    return status;
-}
-
 /* ---- graphs of a run ---- */
 
 static rp_tensor slot_input(rp_graph *graph, const rp_slots *s, rp_input_kind kind, const char *name)

@@ -37,9 +37,21 @@ rp_device *rp_run_device(const rp_run *run);
 /* Present states and data; borrowed until the next step. */
 const rp_device_tensor *rp_run_states(const rp_run *run, size_t *n);
 const rp_device_tensor *rp_run_data(const rp_run *run, size_t *n);
-/* The run as it was after `steps` steps: state is exactly the run's states, in any order, in host memory, copied.
- * Between steps; observers stay. Errors: RP_EDATA (a name, a type), RP_ENOMEM; the run should then be given up. */
-rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_named *state, size_t n, rp_error *err);
+/* Values for a run's states or data that are not all held in memory: give hands them over piece by piece through
+ * rp_run_put, in any order of names, of each name ascending, and of each at least one piece. */
+typedef struct rp_value_source {
+    rp_status (*give)(void *self, rp_run *run, rp_error *err);
+    void *self;
+} rp_value_source;
+/* Elements first to first + count - 1 of what is being given, in host form, copied. Errors: RP_EDATA (a name that is
+ * not there, another type, a piece out of order). */
+rp_status rp_run_put(rp_run *run, const char *name, const rp_type *type, size_t first, const void *elements,
+                     size_t count, rp_error *err);
+/* The run as it was after `steps` steps: every state is given, and nothing else. Between steps; observers stay. Errors:
+ * RP_EDATA, RP_ENOMEM, those of the source; the run should then be given up. */
+rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_value_source *from, rp_error *err);
+/* Every data of the run is given. */
+rp_status rp_run_fill_data(rp_run *run, const rp_value_source *from, rp_error *err);
 /* While quiet, steps are not told to observers. */
 void rp_run_set_quiet(rp_run *run, bool quiet);
 /* Whether the floating-point environment had to be repaired when the run was made. */

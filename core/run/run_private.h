@@ -17,6 +17,7 @@ struct rp_run {
     bool given_up; /* an observer failed when the new state was already in place */
     unsigned reads;
     uint64_t steps;
+    struct rp_filling *filling; /* what rp_run_put fills; NULL: nothing is given */
     rp_observer observer[OBSERVERS_MAX];
     rp_settle *settle[OBSERVERS_MAX]; /* NULL: it does not read on */
     size_t n_observers;

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "determinism/bits.h"
 
+enum { WINDOW = 65536 }; /* bytes on their way to the device; whole elements */
+
 void rp_slots_clear(rp_slots *s, rp_device *device)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -54,20 +56,18 @@ rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *sh
 }
 
 /* CONTRACT 2: what comes in and what is read out has canonical NaNs and bools of 0 or 1, as the archive has them. */
-static void canonicalise(void *bytes, const rp_type *type)
+static void canonicalise(void *bytes, rp_dtype dtype, size_t count)
 {
-    size_t count = rp_type_count(type);
-
-    if (type->dtype == RP_F32)
+    if (dtype == RP_F32)
         for (size_t i = 0; i < count; i++)
             ((float *)bytes)[i] = rp_canonical_f32(((float *)bytes)[i]);
-    else if (type->dtype == RP_F64)
+    else if (dtype == RP_F64)
         for (size_t i = 0; i < count; i++)
             ((double *)bytes)[i] = rp_canonical_f64(((double *)bytes)[i]);
-    else if (type->dtype == RP_BF16)
+    else if (dtype == RP_BF16)
         for (size_t i = 0; i < count; i++)
             ((uint16_t *)bytes)[i] = rp_canonical_bf16(((uint16_t *)bytes)[i]);
-    else if (type->dtype == RP_BOOL)
+    else if (dtype == RP_BOOL)
         for (size_t i = 0; i < count; i++)
             ((unsigned char *)bytes)[i] = ((unsigned char *)bytes)[i] != 0;
 }
@@ -77,7 +77,7 @@ rp_status rp_read_out(rp_device *device, void *bytes, const void *memory, const 
     rp_status status = rp_device_read(device, bytes, memory, rp_type_bytes(type), NULL, err);
 
     if (status == RP_OK)
-        canonicalise(bytes, type);
+        canonicalise(bytes, type->dtype, rp_type_count(type));
     return status;
 }
 
@@ -86,22 +86,37 @@ rp_status rp_slot_read(const rp_device_tensor *slot, void *bytes, rp_error *err)
     return rp_read_out(slot->device, bytes, slot->memory, &slot->type, err);
 }
 
-rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err)
+/* bytes NULL: zeros. */
+static rp_status write_window(const rp_device_tensor *slot, size_t at, const void *bytes, size_t size, rp_error *err)
 {
-    size_t size = rp_type_bytes(&slot->type);
-    void *settled = rp_malloc(size);
+    const rp_dtype dtype = slot->type.dtype;
+    double settled[WINDOW / sizeof(double)];
     rp_status status;
 
-    if (!settled)
-        return rp_no_memory(err);
-    if (bytes && size)
+    if (bytes)
         memcpy(settled, bytes, size);
     else
         memset(settled, 0, size);
-    canonicalise(settled, &slot->type);
-    status = rp_device_tensor_write(slot, settled, err);
-    rp_free(settled);
+    canonicalise(settled, dtype, size / rp_dtype_size(dtype));
+    status = rp_device_upload(slot->device, (char *)slot->memory + at, settled, size, NULL, err);
+    return status == RP_OK ? rp_device_synchronize(slot->device, NULL, err) : status;
+}
+
+rp_status rp_slot_write_part(const rp_device_tensor *slot, size_t first, const void *elements, size_t count,
+                             rp_error *err)
+{
+    const size_t element = rp_dtype_size(slot->type.dtype), begin = first * element, size = count * element;
+    rp_status status = RP_OK;
+
+    for (size_t at = 0; at < size && status == RP_OK; at += WINDOW)
+        status = write_window(slot, begin + at, elements ? (const char *)elements + at : NULL,
+                              size - at < WINDOW ? size - at : WINDOW, err);
     return status;
+}
+
+rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err)
+{
+    return rp_slot_write_part(slot, 0, bytes, rp_type_count(&slot->type), err);
 }
 
 static rp_status hold_one_more(rp_slots *s, rp_error *err)

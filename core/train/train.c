@@ -555,7 +555,7 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     return status;
 }
 
-rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_named *state, size_t n, rp_error *err)
+rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source *from, rp_error *err)
 {
     const uint64_t trained = t->training + 1;
     rp_status status;
@@ -563,7 +563,7 @@ rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_named *state
     if (step > t->total)
         return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step,
                        (unsigned long long)t->total);
-    status = rp_run_restore(t->run, step < trained ? step : trained, state, n, err);
+    status = rp_run_restore(t->run, step < trained ? step : trained, from, err);
     t->loss = rp_from_bits_f32(0x7FC00000u);
     rp_run_set_quiet(t->run, true);
     while (status == RP_OK && rp_run_steps(t->run) < step)

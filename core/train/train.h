@@ -30,10 +30,10 @@ uint64_t rp_trainer_total(const rp_trainer *trainer);
 uint64_t rp_trainer_training_steps(const rp_trainer *trainer);
 /* The next step. Errors: those of the run and its observers; RP_EDATA when the loss is no longer finite. */
 rp_status rp_trainer_step(rp_trainer *trainer, rp_error *err);
-/* Goes on as after `step` steps (at most the total): state is every state of the run, by any order. Whatever else a
+/* Goes on as after `step` steps (at most the total): every state of the run is given. Whatever else a
  * step needs is a function of its number; the scores of an evaluation that was made by then are computed again,
  * unobserved. Errors: RP_EARG, RP_EDATA (the states do not fit), those of a step. */
-rp_status rp_trainer_restore(rp_trainer *trainer, uint64_t step, const rp_named *state, size_t n, rp_error *err);
+rp_status rp_trainer_restore(rp_trainer *trainer, uint64_t step, const rp_value_source *from, rp_error *err);
 bool rp_trainer_done(const rp_trainer *trainer);
 /* Loss of the last training step; NaN when none was made since restoring. */
 float rp_trainer_loss(const rp_trainer *trainer);

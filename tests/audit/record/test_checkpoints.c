@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "audit/archive/archive.h"
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 #include "audit/record/recorder.h"
 #include "audit/archive/safetensors.h"
 #include "base/file.h"
@@ -285,6 +285,26 @@ static void know_programs(rp_recorder *recorder, const rp_archive *archive)
     rp_buffer_free(&text);
 }
 
+/* rp_driver_restore from bytes, through a file. */
+static rp_status restore(rp_driver *driver, uint64_t step, const void *bytes, size_t size)
+{
+    rp_tensor_set *set = NULL;
+    FILE *file = tmpfile();
+    rp_digest digest;
+    rp_status status;
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fflush(file), 0);
+    OK(rp_sha256(&digest, bytes, size, &err));
+    status = rp_tensor_set_open_file(&set, fileno(file), 0, size, &digest, "point", &err);
+    if (status == RP_OK)
+        status = rp_driver_restore(driver, step, set, "point", &err);
+    rp_tensor_set_free(set);
+    (void)fclose(file);
+    return status;
+}
+
 /* One driver goes through all checkpoints, last one first; from each of them every further record is that of the
  * archive, and so are the last states and the outputs. */
 static void goes_on_from_each(const rp_archive *archive, uint64_t period, const rp_run_options *options)
@@ -303,15 +323,15 @@ static void goes_on_from_each(const rp_archive *archive, uint64_t period, const 
         rp_json *run = rp_json_object();
 
         OK(rp_archive_read_member(archive, rp_checkpoint_name(name, at), 1 << 20, &file, &err));
-        OK(rp_driver_restore(driver, at, file.data, file.size, name, &err));
+        OK(rp_driver_restore_checkpoint(driver, at, archive, &err));
         assert_int_equal(rp_run_steps(rp_driver_run(driver)), at);
         /* a recorder attaches before the first step; restoring does not tell it */
-        OK(rp_driver_restore(driver, 0, file.data, file.size, name, &err));
+        OK(restore(driver, 0, file.data, file.size));
         OK(rp_recorder_attach(&recorder, rp_driver_run(driver), false, &err));
         OK(rp_recorder_set_state_period(recorder, rp_driver_state_period(driver), &err));
         OK(rp_recorder_expect(recorder, archive, &err));
         know_programs(recorder, archive);
-        OK(rp_driver_restore(driver, at, file.data, file.size, name, &err));
+        OK(rp_driver_restore_checkpoint(driver, at, archive, &err));
         while (rp_run_steps(rp_driver_run(driver)) < total)
             OK(rp_driver_step(driver, &err));
         assert_int_equal(rp_recorder_steps(recorder), total - at);
@@ -495,12 +515,12 @@ static void what_is_no_checkpoint_of_this_run_is_refused(void **state)
     OK(rp_safetensors_parse(&tensors, file.data, file.size, "checkpoint", &err));
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         broken_checkpoint(&broken, tensors, how[i]);
-        assert_int_equal(rp_driver_restore(driver, 2, broken.data, broken.size, "point", &err), RP_EFORMAT);
+        assert_int_equal(restore(driver, 2, broken.data, broken.size), RP_EFORMAT);
         assert_non_null(strstr(err.text, "point: "));
     }
-    assert_int_equal(rp_driver_restore(driver, RECIPE_STEPS + 1, file.data, file.size, "point", &err), RP_EFORMAT);
-    assert_int_not_equal(rp_driver_restore(driver, 2, file.data, file.size - 1, "point", &err), RP_OK);
-    OK(rp_driver_restore(driver, 2, file.data, file.size, "point", &err));
+    assert_int_equal(restore(driver, RECIPE_STEPS + 1, file.data, file.size), RP_EFORMAT);
+    assert_int_not_equal(restore(driver, 2, file.data, file.size - 1), RP_OK);
+    OK(restore(driver, 2, file.data, file.size));
     rp_driver_free(driver);
     rp_safetensors_free(tensors);
     rp_buffer_free(&broken);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "audit/archive/archive.h"
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 #include "audit/archive/safetensors.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "audit/statements/statement.h"
-#include "audit/record/run_archive.h"
+#include "audit/drive/run_archive.h"
 #include "audit/record/recorder_private.h"
 #include "audit/replay/sample.h"
 #include "base/file.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What running and replaying share once the last step is done: the archive's members and manifest, and the job's
  * summary. */
-#ifndef AUDIT_RECORD_RUN_ARCHIVE_H
-#define AUDIT_RECORD_RUN_ARCHIVE_H
+#ifndef AUDIT_DRIVE_RUN_ARCHIVE_H
+#define AUDIT_DRIVE_RUN_ARCHIVE_H
 
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 
 /* All members that recorder and driver make, and the manifest. */
 rp_status rp_compose_archive(rp_driver *driver, rp_recorder *recorder, rp_archive_writer *writer, rp_error *err);

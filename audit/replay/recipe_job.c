@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole jobs: run a recipe into an archive, save a run of the API. Replaying (replay.c) builds the same archive from a
- * driver and a recorder, and compares it. */
+ * A recipe's whole job: from YAML and a table to a signed archive, with resume points on the way. It stands above
+ * recording, since it may have to replay a parent's end and to verify an archive that is there already. */
 #include <string.h>
 
 #include "audit/record/job_options.h"
-#include "audit/record/run_archive.h"
-#include "audit/sign/dsse.h"
-#include "audit/statements/statement.h"
-#include "audit/record/lineage.h"
-#include "audit/record/provenance.h"
+#include "audit/drive/run_archive.h"
+#include "audit/replay/replay.h"
+#include "audit/record/save.h"
 #include "audit/record/recorder.h"
-#include "audit/record/saver.h"
+#include "audit/drive/saver.h"
 #include "base/memory.h"
 
 enum { RECIPE_LIMIT = 1 << 20 };
 static const size_t csv_limit = (size_t)4 << 30;
+
+/* What rp_train_recipe is given. */
+typedef struct recipe_job {
+    const char *recipe, *archive; /* paths; archive NULL: nothing is written */
+    const rp_key *key;            /* NULL: unsigned */
+    bool force;
+    const rp_job_options *options; /* or NULL */
+} recipe_job;
 
 /* The parts of a job under way. */
 typedef struct work {
@@ -106,56 +112,10 @@ static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buf
     rp_buffer_free(&yaml);
     if (status != RP_OK)
         return status;
-    *csv_path = rp_path_beside(recipe_path, (*recipe)->data.csv) /* relative to the recipe's folder */;
+    *csv_path = rp_path_beside(recipe_path, (*recipe)->data.csv); /* relative to the recipe's folder */
     if (!*csv_path)
         return rp_no_memory(err);
     return rp_file_read(*csv_path, csv_limit, csv, err);
-}
-
-static char *directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? rp_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : rp_strdup(".");
-}
-
-/* What is left out comes first, so that no archive is there without its other part. */
-static rp_status save_withheld(rp_archive_writer *writer, const char *folder, rp_error *err)
-{
-    rp_status status = rp_withheld_save(writer, folder, err);
-
-    for (size_t i = 0; i < rp_archive_writer_member_count(writer) && status == RP_OK; i++)
-        if (strcmp(rp_archive_writer_member(writer, i)->name, RP_RECIPE_MEMBER) == 0)
-            status = rp_withheld_claim(folder, &rp_archive_writer_member(writer, i)->digest, err);
-    return status;
-}
-
-/* folder, when not NULL, gets what is left out. */
-static rp_status save(rp_archive_writer *writer, const char *path, const char *folder, const rp_key *key,
-                      const rp_run *run, double took, uint64_t resumes, bool force, rp_error *err)
-{
-    rp_file_writer *file;
-    rp_json *predicate = NULL;
-    rp_status status = RP_OK;
-
-    if (key) {
-        status = rp_provenance_make(&predicate, run, took, resumes, err);
-        if (status == RP_OK)
-            status = rp_archive_writer_sign(writer, RP_RUN_STATEMENT, key, RP_PROVENANCE_TYPE, predicate, err);
-        rp_json_free(predicate);
-    }
-    if (status == RP_OK && folder)
-        status = save_withheld(writer, folder, err);
-    if (status == RP_OK)
-        status = rp_file_create(&file, path, force, 0644, err);
-    if (status != RP_OK)
-        return status;
-    status = rp_archive_writer_save(writer, file, err);
-    if (status != RP_OK) {
-        rp_file_abort(file);
-        return status;
-    }
-    return rp_file_commit(file, err);
 }
 
 static rp_status withhold(work *w, const char *folder, rp_error *err)
@@ -165,22 +125,13 @@ static rp_status withhold(work *w, const char *folder, rp_error *err)
     return status == RP_OK ? rp_archive_writer_withhold(w->writer, rp_recorder_salt(w->recorder), err) : status;
 }
 
-static rp_status start_writer(work *w, const char *path, rp_error *err)
-{
-    char *directory = path ? directory_of(path) : NULL;
-    rp_status status = path && !directory ? rp_no_memory(err) : rp_archive_writer_new(&w->writer, directory, err);
-
-    rp_free(directory);
-    return status;
-}
-
 static rp_status start_recording(work *w, const char *path, rp_error *err)
 {
     rp_status status = RP_OK;
 
     w->writer = rp_saver_writer(&w->saver);
     if (!w->writer)
-        status = start_writer(w, path, err);
+        status = rp_save_writer(&w->writer, path, err);
     if (status == RP_OK)
         status = rp_recorder_attach(&w->recorder, rp_driver_run(w->driver), false, err);
     if (status == RP_OK)
@@ -254,59 +205,78 @@ static rp_status saved_already(const work *w, const char *path, const rp_key *ke
     return RP_OK;
 }
 
-static rp_status save_run(work *w, const char *path, const rp_key *key, bool force, rp_error *err)
+static rp_status save_run(work *w, const recipe_job *job, rp_error *err)
 {
-    const double took = w->saver.resumed_at ? difftime(time(NULL), w->saver.began) : w->computed - w->start;
+    const rp_save_target to = {.path = job->archive,
+                               .folder = rp_recorder_folder(w->recorder),
+                               .key = job->key,
+                               .run = rp_driver_run(w->driver),
+                               .took =
+                                   w->saver.resumed_at ? difftime(time(NULL), w->saver.began) : w->computed - w->start,
+                               .resumes = w->saver.resumes,
+                               .force = job->force};
     bool already = false;
     rp_status status = RP_OK;
 
-    if (w->saver.resumed_at && !force && rp_file_exists(path))
-        status = saved_already(w, path, key, &already, err);
-    if (status == RP_OK && already &&
-        rp_recorder_folder(w->recorder)) /* whoever removed a file meanwhile gets it back */
-        status = save_withheld(w->writer, rp_recorder_folder(w->recorder), err);
-    if (status == RP_OK && !already)
-        status = save(w->writer, path, rp_recorder_folder(w->recorder), key, rp_driver_run(w->driver), took,
-                      w->saver.resumes, force, err);
-    return status;
+    if (w->saver.resumed_at && !job->force && rp_file_exists(job->archive))
+        status = saved_already(w, job->archive, job->key, &already, err);
+    if (status == RP_OK && already && to.folder) /* whoever removed a file meanwhile gets it back */
+        status = rp_save_withheld(w->writer, to.folder, err);
+    return status == RP_OK && !already ? rp_save_archive(w->writer, &to, err) : status;
 }
 
 /* A parent's archive lies where the recipe says, relative to itself. */
-static rp_status start_from_parent(work *w, const char *recipe_path, const rp_run_options *options, rp_error *err)
+static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_options *options, rp_error *err)
 {
     const char *archive = rp_driver_recipe(w->driver)->parent.archive;
-    char *path = archive ? rp_path_beside(recipe_path, archive) : NULL;
+    char *path = archive ? rp_path_beside(job->recipe, archive) : NULL;
     rp_status status;
 
     if (!archive)
         return RP_OK;
-    status = path ? rp_lineage_begin(w->driver, path, options, err) : rp_no_memory(err);
+    status = path ? rp_start_from_parent(w->driver, path, options, err) : rp_no_memory(err);
     rp_free(path);
     return status;
 }
 
-static rp_status run_recipe(work *w, const char *recipe_path, const char *path, const rp_key *key, bool force,
-                            rp_buffer *csv, char **csv_path, rp_job **out, rp_error *err)
+/* The recipe's table, and where it lay. */
+typedef struct table {
+    rp_buffer csv;
+    char *path;
+} table;
+
+static rp_status prepare(work *w, const recipe_job *job, table *t, rp_error *err)
 {
-    rp_run_options options = rp_job_run_options(w->options);
+    const rp_run_options options = rp_job_run_options(job->options);
     rp_recipe *recipe = NULL;
-    bool record = !(w->options && w->options->no_record);
-    rp_status status = load_recipe(recipe_path, &recipe, csv, csv_path, err);
+    rp_status status = load_recipe(job->recipe, &recipe, &t->csv, &t->path, err);
 
     if (status != RP_OK) {
         rp_recipe_free(recipe);
         return status;
     }
-    status = rp_driver_from_recipe(&w->driver, recipe, csv->data, csv->size, *csv_path, &options, err);
-    if (status == RP_OK)
-        status = start_from_parent(w, recipe_path, &options, err);
-    if (status == RP_OK && record)
-        status = look_ahead(w, w->options ? w->options->withhold : NULL, err);
+    status = rp_driver_from_recipe(&w->driver, recipe, t->csv.data, t->csv.size, t->path, &options, err);
+    return status == RP_OK ? start_from_parent(w, job, &options, err) : status;
+}
+
+static rp_status begin_recording(work *w, const recipe_job *job, const table *t, rp_error *err)
+{
+    rp_status status = look_ahead(w, job->options ? job->options->withhold : NULL, err);
+
     /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
-    if (status == RP_OK && record && path && w->options)
-        status = rp_saver_open(&w->saver, w->options, path, rp_driver_recipe(w->driver), csv, force, err);
+    if (status == RP_OK && job->archive && job->options)
+        status =
+            rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver), &t->csv, job->force, err);
+    return status == RP_OK ? start_recording(w, job->archive, err) : status;
+}
+
+static rp_status run_recipe(work *w, const recipe_job *job, table *t, rp_job **out, rp_error *err)
+{
+    const bool record = !(job->options && job->options->no_record);
+    rp_status status = prepare(w, job, t, err);
+
     if (status == RP_OK && record)
-        status = start_recording(w, path, err);
+        status = begin_recording(w, job, t, err);
     if (status == RP_OK)
         status = all_steps(w, err);
     if (status == RP_OK && record)
@@ -314,8 +284,8 @@ static rp_status run_recipe(work *w, const char *recipe_path, const char *path, 
     /* The report comes first: once the archive has its name, nothing may fail any more. */
     if (status == RP_OK)
         status = report(w, out, err);
-    if (status == RP_OK && record && path)
-        status = save_run(w, path, key, force, err);
+    if (status == RP_OK && record && job->archive)
+        status = save_run(w, job, err);
     rp_saver_end(&w->saver, status, err);
     if (status == RP_OK) {
         (*out)->seconds = rp_compose_seconds() - w->start;
@@ -337,63 +307,32 @@ static rp_status try_name(const char *path, rp_error *err)
     return status;
 }
 
-rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
-                          const rp_job_options *options, rp_job **out, rp_error *err)
+static rp_status do_job(const recipe_job *job, rp_job **out, rp_error *err)
 {
+    const char *path = job->archive;
+    const rp_job_options *options = job->options;
     work w = {.options = options, .start = rp_compose_seconds()};
-    rp_buffer csv = {0};
-    char *csv_path = NULL;
+    table t = {.path = NULL};
     rp_status status;
 
     *out = NULL;
     /* Before the training, not after it. */
-    if (path && !force && rp_file_exists(path) && !(options && options->resume && rp_resume_present(path))) {
+    if (path && !job->force && rp_file_exists(path) && !(options && options->resume && rp_resume_present(path))) {
         if (options && options->resume)
             rp_resume_tidy(path);
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it", path);
     }
     status = path && !(options && options->no_record) ? try_name(path, err) : RP_OK;
     if (status == RP_OK)
-        status = run_recipe(&w, recipe_path, path, key, force, &csv, &csv_path, out, err);
+        status = run_recipe(&w, job, &t, out, err);
     work_free(&w);
-    rp_buffer_free(&csv);
-    rp_free(csv_path);
+    rp_buffer_free(&t.csv);
+    rp_free(t.path);
     return status;
 }
 
-rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
-                           char archive_id[RP_DIGEST_HEX], rp_error *err)
+rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
+                          const rp_job_options *options, rp_job **out, rp_error *err)
 {
-    work w = {.start = 0};
-    const rp_run *run = rp_recorder_run(recorder);
-    rp_digest root;
-    rp_json *json = rp_json_object();
-    rp_status status = json ? RP_OK : rp_no_memory(err);
-
-    if (status == RP_OK && rp_recorder_steps(recorder) == 0)
-        status = rp_fail(err, RP_EARG, "%s: no step has been recorded", path);
-    if (status == RP_OK && !force && rp_file_exists(path))
-        status = rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or set force to replace it", path);
-    if (status == RP_OK)
-        status = start_writer(&w, path, err);
-    if (status == RP_OK && rp_recorder_salt(recorder))
-        status = rp_archive_writer_withhold(w.writer, rp_recorder_salt(recorder), err);
-    if (status == RP_OK)
-        status = rp_recorder_add_members(recorder, w.writer, &root, err);
-    if (status == RP_OK)
-        status = rp_add_data_tensors(w.writer, run, err);
-    if (status == RP_OK)
-        status = rp_recorder_add_states(w.writer, RP_FINAL_MEMBER, run, true, err);
-    if (status == RP_OK)
-        status = rp_recorder_describe(recorder, &root, json, err);
-    if (status == RP_OK)
-        status = rp_archive_writer_finish(w.writer, RP_RUN_API, json, err);
-    if (status == RP_OK)
-        status = save(w.writer, path, rp_recorder_folder(recorder), key, run, rp_recorder_age(recorder),
-                      rp_recorder_resumes(recorder), force, err);
-    if (status == RP_OK && archive_id)
-        memcpy(archive_id, rp_archive_writer_id(w.writer), RP_DIGEST_HEX);
-    rp_json_free(json);
-    work_free(&w);
-    return status;
+    return do_job(&(recipe_job){recipe_path, path, key, force, options}, out, err);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resume points of a recipe's job. */
-#include "audit/record/saver.h"
+#include "audit/drive/saver.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/record/run_archive.h"
+#include "audit/drive/run_archive.h"
 #include "base/memory.h"
 
 static void note(rp_saver *s, const char *text)
@@ -86,6 +86,18 @@ static rp_status compare_states(const rp_resume_point *point, const rp_driver *d
     return RP_OK;
 }
 
+static rp_status restore(const rp_resume_point *point, rp_driver *driver, rp_error *err)
+{
+    rp_tensor_set *set;
+    rp_status status = rp_tensor_set_open_file(&set, point->fd, point->states_at, point->states_size,
+                                               &point->states_digest, "resume point", err);
+
+    if (status == RP_OK)
+        status = rp_driver_restore(driver, point->step, set, "resume point", err);
+    rp_tensor_set_free(set);
+    return status;
+}
+
 rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, rp_error *err)
 {
     const rp_resume_point *point = s->resume ? rp_resume_loaded(s->resume) : NULL;
@@ -98,7 +110,7 @@ rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, 
     if (status == RP_OK)
         status = rp_recorder_continue(recorder, point->journal.data, point->journal.size, err);
     if (status == RP_OK)
-        status = rp_driver_restore(driver, point->step, point->states.data, point->states.size, "resume point", err);
+        status = restore(point, driver, err);
     if (status == RP_OK)
         status = compare_states(point, driver, recorder, err);
     s->resumed_at = point->step;
@@ -116,22 +128,21 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *r
     rp_resume_point point = {.step = rp_run_steps(run),
                              .resumes = s->resumes,
                              .started = (int64_t)s->began,
-                             .journal = {journal->data, journal->size}};
-    rp_buffer states = {0};
+                             .journal = {journal->data, journal->size},
+                             .fd = -1};
 
     if (status != RP_OK)
         return status;
     (void)rp_recorder_program(recorder, 0, &point.programs);
     point.program = rp_calloc(point.programs ? point.programs : 1, sizeof *point.program);
-    status = point.program ? rp_states_file(&states, run, true, err) : rp_no_memory(err);
+    point.state = rp_run_states(run, &point.n_states);
+    status = point.program ? RP_OK : rp_no_memory(err);
     for (size_t i = 0; i < point.programs && status == RP_OK; i++) {
         text = rp_recorder_program(recorder, i, &point.programs);
         point.program[i] = (rp_bytes){text->data, text->size};
     }
-    point.states = (rp_bytes){states.data, states.size};
     if (status == RP_OK)
         status = rp_resume_save(s->resume, &point, writer, err);
-    rp_buffer_free(&states);
     rp_free(point.program);
     return status;
 }

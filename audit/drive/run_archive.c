@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Putting together what a run left. */
-#include "audit/record/run_archive.h"
+#include "audit/drive/run_archive.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recipe's job and its resume points: when to make one, and how to go on from one. Zeroed, a saver makes none. */
-#ifndef AUDIT_RECORD_SAVER_H
-#define AUDIT_RECORD_SAVER_H
+#ifndef AUDIT_DRIVE_SAVER_H
+#define AUDIT_DRIVE_SAVER_H
 
 #include <time.h>
 
-#include "audit/record/driver.h"
+#include "audit/drive/driver.h"
 #include "audit/record/recorder.h"
 #include "audit/record/resume.h"
 

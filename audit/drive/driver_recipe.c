@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A recipe's run as a driver's source: the trainer, and the members that only a recipe has. */
+#include "audit/archive/withheld.h"
+#include "audit/drive/driver_private.h"
+#include "audit/record/recorder.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/node.h"
+
+typedef struct recipe_source {
+    bool lent; /* recipe, table and start are another source's */
+    rp_recipe *recipe;
+    rp_buffer csv; /* bytes from an archive; empty when borrowed */
+    const void *csv_bytes;
+    size_t csv_size;
+    rp_trainer *trainer;
+    rp_named *start; /* with a parent: the states to start from, memory owned */
+    size_t n_start;
+} recipe_source;
+
+static void free_source(void *source)
+{
+    recipe_source *s = source;
+
+    if (!s)
+        return;
+    rp_trainer_free(s->trainer);
+    if (!s->lent) {
+        for (size_t i = 0; s->start && i < s->n_start; i++)
+            rp_free((void *)s->start[i].data);
+        rp_free(s->start);
+        rp_recipe_free(s->recipe);
+        rp_buffer_free(&s->csv);
+    }
+    rp_free(s);
+}
+
+static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_options *options, rp_error *err)
+{
+    /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
+    if (rp_json_object_set_new(rp_json_object_get(s->recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) !=
+        0)
+        return rp_no_memory(err);
+    return rp_trainer_new(&s->trainer, s->recipe, s->csv_bytes, s->csv_size, where, options, err);
+}
+
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
+                                const rp_run_options *options, rp_error *err)
+{
+    recipe_source *s = rp_calloc(1, sizeof *s);
+    rp_status status;
+
+    *out = NULL;
+    if (!s) {
+        rp_recipe_free(recipe);
+        return rp_no_memory(err);
+    }
+    *s = (recipe_source){.recipe = recipe, .csv_bytes = csv, .csv_size = size};
+    status = make_trainer(s, where, options, err);
+    if (status == RP_OK)
+        return rp_driver_make(out, &rp_recipe_source, s, err);
+    free_source(s);
+    return status;
+}
+
+const rp_recipe *rp_driver_recipe(const rp_driver *d)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+
+    return s ? s->recipe : NULL;
+}
+
+/* ---- starting from a parent ---- */
+
+/* The type and the values, to be freed, of one of the states; *found is false when there is none of the name. */
+static rp_status read_start(rp_named *out, const rp_start_states *from, const char *name, bool *found, rp_error *err)
+{
+    const rp_safetensor *t = from->set ? rp_tensor_set_find(from->set, name) : NULL;
+    const rp_device_tensor *state = NULL;
+    void *host;
+
+    for (size_t i = 0; !from->set && i < from->n && !state; i++)
+        state = strcmp(from->state[i].name, name) == 0 ? &from->state[i] : NULL;
+    *found = t || state;
+    if (!*found)
+        return RP_OK;
+    *out = (rp_named){.name = name};
+    if (state) {
+        out->type = state->type;
+    } else {
+        out->type = (rp_type){.dtype = t->dtype, .rank = t->rank};
+        memcpy(out->type.shape, t->shape, sizeof t->shape);
+    }
+    host = rp_malloc(rp_type_bytes(&out->type));
+    out->data = host;
+    if (!host)
+        return rp_no_memory(err);
+    if (t)
+        return rp_tensor_set_read_host(from->set, t, host, err);
+    return rp_device_tensor_read(state, host, err);
+}
+
+/* The run's states that are started from, in its order; whatever else there is is an error, but for moments that a run
+ * that retrains does not take. */
+static rp_status pick_start(recipe_source *s, const rp_start_states *from, rp_error *err)
+{
+    size_t n, count = rp_trainer_start_count(s->trainer), others = 0;
+    const rp_device_tensor *state = rp_run_states(rp_trainer_run(s->trainer), &n);
+
+    s->start = rp_calloc(count, sizeof *s->start);
+    if (!s->start)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        bool found;
+        rp_status status = read_start(&s->start[s->n_start], from, state[i].name, &found, err);
+
+        s->n_start += found;
+        if (status != RP_OK)
+            return status;
+        if (!found)
+            return rp_fail(err, RP_EDATA, "%.96s of this recipe's model is not among the states to start from",
+                           state[i].name);
+    }
+    n = from->set ? rp_tensor_set_count(from->set) : from->n;
+    for (size_t i = 0; i < n; i++)
+        others += !s->recipe->parent.retrain ||
+                  !rp_is_moment(from->set ? rp_tensor_set_at(from->set, i)->name : from->state[i].name);
+    if (others != count)
+        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", others, count);
+    return rp_trainer_start_from(s->trainer, s->start, s->n_start, err);
+}
+
+static rp_status start_from(recipe_source *s, const char *archive_id, uint64_t updates, const rp_start_states *from,
+                            rp_error *err)
+{
+    rp_status status = pick_start(s, from, err);
+
+    return status == RP_OK ? rp_recipe_set_parent(s->recipe, archive_id, updates, err) : status;
+}
+
+rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t updates, const rp_start_states *from,
+                               rp_error *err)
+{
+    return start_from(rp_driver_recipe_source(d), archive_id, updates, from, err);
+}
+
+static rp_status start_from_archive(recipe_source *s, const rp_archive *archive, rp_error *err)
+{
+    rp_start_states from = {.set = NULL};
+    rp_tensor_set *set;
+    rp_status status = rp_tensor_set_open(&set, archive, RP_START_MEMBER, err);
+
+    from.set = set;
+    if (status == RP_OK)
+        status = start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, &from, err);
+    rp_tensor_set_free(set);
+    return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
+}
+
+/* weights/start.safetensors, and in the manifest whose states they are. */
+static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp_json *run, rp_error *err)
+{
+    char hex[RP_DIGEST_HEX];
+    rp_digest digest;
+    rp_status status = rp_named_add(writer, RP_START_MEMBER, s->start, s->n_start, err);
+
+    if (status == RP_OK)
+        status = rp_named_tensors_digest(&digest, s->start, s->n_start, NULL, err);
+    if (status != RP_OK)
+        return status;
+    rp_digest_hex(hex, &digest);
+    return rp_json_object_set_new(run, "parent",
+                                  rp_json_pack("{s:s, s:s}", "archive_id", s->recipe->parent.archive, "states", hex))
+               ? rp_no_memory(err)
+               : RP_OK;
+}
+
+/* ---- from an archive ---- */
+
+static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const rp_run_options *options, rp_error *err)
+{
+    rp_json *json = NULL;
+    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
+
+    if (status == RP_OK)
+        status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
+    rp_json_free(json);
+    if (status == RP_OK && strcmp(s->recipe->data.csv, RP_TABLE_MEMBER) != 0)
+        status =
+            rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found another path");
+    if (status == RP_OK)
+        status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &s->csv, err);
+    s->csv_bytes = s->csv.data;
+    s->csv_size = s->csv.size;
+    if (status == RP_OK)
+        status = make_trainer(s, RP_TABLE_MEMBER, options, err);
+    return status == RP_OK && s->recipe->parent.archive ? start_from_archive(s, archive, err) : status;
+}
+
+static rp_status open_source(void **out, const rp_archive *archive, const rp_run_options *options, rp_error *err)
+{
+    recipe_source *s = rp_calloc(1, sizeof *s);
+    rp_status status = s ? open_recipe(s, archive, options, err) : rp_no_memory(err);
+
+    *out = s;
+    if (status != RP_OK) {
+        free_source(s);
+        *out = NULL;
+    }
+    return status;
+}
+
+static rp_status clone_source(void **out, const void *from, const rp_run_options *options, rp_error *err)
+{
+    const recipe_source *lender = from;
+    recipe_source *s = rp_calloc(1, sizeof *s);
+    rp_status status;
+
+    *out = NULL;
+    if (!s)
+        return rp_no_memory(err);
+    *s = *lender;
+    s->lent = true;
+    s->trainer = NULL;
+    status = rp_trainer_clone(&s->trainer, lender->trainer, options, err);
+    if (status != RP_OK)
+        free_source(s);
+    else
+        *out = s;
+    return status;
+}
+
+/* ---- running ---- */
+
+static rp_run *run_of(const void *source)
+{
+    return rp_trainer_run(((const recipe_source *)source)->trainer);
+}
+
+static uint64_t total(const void *source)
+{
+    return rp_trainer_total(((const recipe_source *)source)->trainer);
+}
+
+static rp_status step(void *source, rp_error *err)
+{
+    return rp_trainer_step(((recipe_source *)source)->trainer, err);
+}
+
+static float loss(const void *source)
+{
+    return rp_trainer_loss(((const recipe_source *)source)->trainer);
+}
+
+static void periods(const void *source, uint64_t *state, uint64_t *checkpoint)
+{
+    const recipe_source *s = source;
+
+    *state = (uint64_t)s->recipe->record.state_period;
+    *checkpoint = (uint64_t)s->recipe->record.checkpoint_every;
+}
+
+static rp_status restore(void *source, uint64_t to, const rp_value_source *from, rp_error *err)
+{
+    return rp_trainer_restore(((recipe_source *)source)->trainer, to, from, err);
+}
+
+rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_error *err)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+    rp_set_values values = {.fresh_moments = true};
+    const rp_value_source from = rp_values_of(&values);
+    rp_tensor_set *set;
+    rp_status status = rp_tensor_set_open(&set, archive, RP_FINAL_MEMBER, err);
+
+    values.set = set;
+    if (status == RP_OK) {
+        status = rp_trainer_restore(s->trainer, rp_trainer_training_steps(s->trainer) + 1, &from, err);
+        status = status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
+    }
+    rp_tensor_set_free(set);
+    return status;
+}
+
+/* ---- members ---- */
+
+/* Step 0 makes the first weights. */
+static rp_status add_init(const void *source, rp_archive_writer *writer, rp_error *err)
+{
+    return rp_run_steps(run_of(source)) == 1 ? rp_states_add(writer, RP_INIT_MEMBER, run_of(source), false, err)
+                                             : RP_OK;
+}
+
+/* What the readers of a member take; the others have no readers that parse them. */
+static rp_status check_readable(const char *member, const rp_buffer *text, rp_error *err)
+{
+    static const struct {
+        const char *member;
+        size_t memory;
+    } limits[] = {
+        {RP_RECIPE_MEMBER, RP_JSON_MEMORY},
+        {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
+        {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY},
+    };
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (strcmp(member, limits[i].member) != 0)
+            continue;
+        if (text->size > rp_member_kind_of(member)->held)
+            return rp_fail(err, RP_EARG, "%s: would take %zu bytes, archives have room for %zu", member, text->size,
+                           (size_t)rp_member_kind_of(member)->held);
+        if (rp_json_memory(text->data, text->size) > limits[i].memory)
+            return rp_fail(err, RP_EARG,
+                           "%s: its values would take more than the %zu MiB of memory that readers give them", member,
+                           limits[i].memory >> 20);
+    }
+    return RP_OK;
+}
+
+static rp_status add_json(rp_archive_writer *writer, const char *member, const rp_json *json, rp_error *err)
+{
+    rp_buffer text = {0};
+    rp_status status = rp_json_write(json, &text, err);
+
+    if (status == RP_OK)
+        status = check_readable(member, &text, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, member, text.data, text.size, err);
+    rp_buffer_free(&text);
+    return status;
+}
+
+/* data/prepared.json: what preparation made of the raw data, as digests: replay prepares again and compares. */
+static rp_status add_prepared(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
+{
+    size_t n;
+    const rp_device_tensor *data = rp_run_data(run_of(s), &n);
+    rp_json *json = rp_json_object();
+    rp_status status = json ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        char hex[RP_DIGEST_HEX];
+        rp_digest digest;
+        rp_json *shape = rp_json_array();
+        int failed = shape == NULL;
+
+        status = rp_device_tensor_digests(&digest, &data[i], 1, NULL, err);
+        rp_digest_hex(hex, &digest);
+        for (int k = 0; k < data[i].type.rank; k++)
+            failed |= rp_json_array_append_new(shape, rp_json_integer((int64_t)data[i].type.shape[k]));
+        failed |= rp_json_object_set_new(
+            json, data[i].name,
+            rp_json_pack("{s:s,s:s,s:O}", "digest", hex, "dtype", rp_dtype_name(data[i].type.dtype), "shape", shape));
+        rp_json_free(shape);
+        if (status == RP_OK && failed)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = add_json(writer, RP_PREPARED_MEMBER, json, err);
+    rp_json_free(json);
+    return status;
+}
+
+static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bool data, rp_error *err)
+{
+    rp_status status = add_json(writer, RP_RECIPE_MEMBER, s->recipe->json, err);
+
+    if (status == RP_OK)
+        status = add_json(writer, RP_SCHEMA_MEMBER, rp_trainer_dataset(s->trainer)->schema->json, err);
+    if (status == RP_OK && data)
+        status = rp_archive_writer_add(writer, RP_TABLE_MEMBER, s->csv_bytes, s->csv_size, err);
+    return status == RP_OK && data ? add_prepared(s, writer, err) : status;
+}
+
+rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
+{
+    return add_known(rp_driver_recipe_source(d), writer, data, err);
+}
+
+static rp_status metrics(const void *source, rp_json **out, rp_error *err)
+{
+    return rp_trainer_metrics(((const recipe_source *)source)->trainer, out, err);
+}
+
+static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
+{
+    rp_buffer predictions = {0};
+    rp_json *json = NULL;
+    rp_status status = metrics(s, &json, err);
+
+    if (status == RP_OK)
+        status = add_json(writer, RP_METRICS_MEMBER, json, err);
+    if (status == RP_OK)
+        status = rp_trainer_predictions(s->trainer, &predictions, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
+    rp_json_free(json);
+    rp_buffer_free(&predictions);
+    return status;
+}
+
+static rp_status add_members(const void *source, rp_archive_writer *writer, rp_json *run, rp_error *err)
+{
+    const recipe_source *s = source;
+    rp_status status = add_known(s, writer, true, err);
+
+    if (status == RP_OK)
+        status = rp_states_add(writer, RP_FINAL_MEMBER, run_of(s), false, err);
+    if (status == RP_OK)
+        status = add_outputs(s, writer, err);
+    if (status == RP_OK && rp_json_object_set_new(run, "training_steps",
+                                                  rp_json_integer((int64_t)rp_trainer_training_steps(s->trainer))) != 0)
+        status = rp_no_memory(err);
+    return status == RP_OK && s->recipe->parent.archive ? add_start(s, writer, run, err) : status;
+}
+
+/* Replay compares every member with one that it makes from the recipe and the table. */
+static rp_status check_inputs(const void *source, rp_error *err)
+{
+    (void)source;
+    (void)err;
+    return RP_OK;
+}
+
+const rp_source_ops rp_recipe_source = {
+    .kind = RP_RUN_RECIPE,
+    .open = open_source,
+    .clone = clone_source,
+    .free = free_source,
+    .run = run_of,
+    .total = total,
+    .step = step,
+    .restore = restore,
+    .loss = loss,
+    .periods = periods,
+    .add_init = add_init,
+    .add_members = add_members,
+    .metrics = metrics,
+    .check_inputs = check_inputs,
+};

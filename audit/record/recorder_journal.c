@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The recorder's journal and clock, which its other files share. */
+#include "audit/record/recorder_private.h"
+
+uint64_t rp_recorder_now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *err)
+{
+    unsigned char bytes[RP_RECORD_SIZE];
+
+    rp_record_write(bytes, record);
+    rp_buffer_append(&r->journal, bytes, sizeof bytes);
+    return rp_buffer_status(&r->journal, err);
+}
+
+uint64_t rp_recorder_steps(const rp_recorder *r)
+{
+    return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
+}
