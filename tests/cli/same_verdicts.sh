@@ -31,8 +31,6 @@ one=$(mktemp -d "$BOTH_LOG/asked.XXXXXX") || exit 99
 code=$?
 "$BOTH_VERIFIER" "$@" >"$one/out2" 2>"$one/err2"
 second=$?
-cat "$one/out"
-cat "$one/err" >&2
 if [ $code -eq $second ] && cmp -s "$one/out" "$one/out2" && cmp -s "$one/err" "$one/err2"; then
     echo "$code $1" >>"$BOTH_LOG/same"
 else
@@ -40,7 +38,7 @@ else
       diff "$one/out" "$one/out2"; diff "$one/err" "$one/err2"; } >>"$BOTH_LOG/different"
 fi
 rm -rf "$one"
-exit $code
+exec "$BOTH_REPRISE" "$@"
 END
 chmod +x "$scratch/build/cli/reprise"
 both=$scratch/build/cli/reprise
