@@ -39,5 +39,6 @@ bool rp_sha256_many_fetched(const rp_message *message, size_t count, rp_pool *po
         first = end;
         end = next;
     }
-    return (f->wait(f->self, 0) & f->wait(f->self, 1)) && ok; /* whatever happened, no copy goes on */
+    ok = f->wait(f->self, 0) && ok; /* whatever happened, no copy goes on */
+    return f->wait(f->self, 1) && ok;
 }

@@ -3,7 +3,7 @@
  * This is the reference that plans are compared with. */
 #include "base/memory.h"
 #include "core/program/graph.h"
-#include "core/program/region_run.h"
+#include "core/program/regions/region_run.h"
 
 static rp_status execute_body(rp_graph *tape, const rp_function *f, const rp_view *param, const rp_view *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Frames in order. Carried values change between two sets of buffers, rows are views, and a tree over shards keeps one
  * partial sum a level, so that memory does not grow with the number of frames. */
-#include "core/program/region_run.h"
+#include "core/program/regions/region_run.h"
 
 #include <string.h>
 
