@@ -40,15 +40,16 @@ done
 shell=$(readlink /proc/$$/exe)
 pause() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 
-# That an interrupt leaves a point and a run goes on from it is sure, whatever the random signals hit. The run is long, the
-# signal comes when its first step is done, which the size of its spool shows, and what came too soon or too late for that
-# is made again.
+# That an interrupt leaves a point and a run goes on from it is sure, whatever the random signals hit. The run is long,
+# the signal comes when its first step is done, which the size of its spool shows, and what came too soon or too late
+# for that is made again.
 recipe long.yaml data.csv 3000
 holds "the long run runs through" "$reprise" run long.yaml -o long.right --save-every 0
 stepping() { # pid: whether something is in its spool, which has no name
     local file
     for file in /proc/"$1"/fd/*; do
-        [[ $(readlink "$file" 2>/dev/null) == *deleted* ]] && [ "$(stat -L -c %s "$file" 2>/dev/null || echo 0)" -gt 0 ] &&
+        [[ $(readlink "$file" 2>/dev/null) == *deleted* ]] && [ "$(stat -L -c %s "$file" 2>/dev/null ||
+            echo 0)" -gt 0 ] &&
             return 0
     done
     return 1

@@ -27,8 +27,9 @@ def header(name, size, binary):
     h[148:156] = b"%06o\0 " % sum(h)
     return bytes(h)
 def manifest(name, size, digest):
-    return json.dumps({"contract": 1, "format": 1, "kind": "api", "members": [{"path": name, "sha256": digest, "size": size}],
-                       "profile": "portable", "run": {}}, separators=(",", ":"), sort_keys=True).encode()
+    member = {"path": name, "sha256": digest, "size": size}
+    return json.dumps({"contract": 1, "format": 1, "kind": "api", "members": [member], "profile": "portable", "run": {}},
+                      separators=(",", ":"), sort_keys=True).encode()
 def write(path, name, size, digest, binary):
     text = manifest(name, size, digest)
     with open(path, "wb") as f:

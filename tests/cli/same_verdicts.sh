@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# reprise-verify says what `reprise` says: the same lines, the same errors, the same exit code. Asked are both, about every
-# archive that the tests of the command line and the makers of hostile archives come upon (they run here with a command
-# that asks both), about the corpus of the fuzz targets, the goldens, and archives with every header and many bodies
-# damaged. Usage: tests/cli/same_verdicts.sh BUILD_DIR [SCRIPT...]     without SCRIPT: all of them
+# reprise-verify says what `reprise` says: the same lines, the same errors, the same exit code. Asked are both, about
+# every archive that the tests of the command line and the makers of hostile archives come upon (they run here with a
+# command that asks both), about the corpus of the fuzz targets, the goldens, and archives with every header and many
+# bodies damaged. Usage: tests/cli/same_verdicts.sh BUILD_DIR [SCRIPT...]     without SCRIPT: all of them
 set -u
 export LC_ALL=C
 build=$(cd "$1" && pwd)
@@ -100,7 +100,8 @@ step=$(((size / ${DAMAGES:-60}) | 1))
 for ((at = 0; at < size; at += step)); do
     cp whole.reprise damaged.reprise
     byte=$(od -An -tu1 -j $at -N 1 whole.reprise)
-    printf "\\x$(printf %02x $((byte ^ (1 << (at % 8)))))" | dd of=damaged.reprise bs=1 seek=$at conv=notrunc status=none
+    printf "\\x$(printf %02x $((byte ^ (1 << (at % 8)))))" |
+        dd of=damaged.reprise bs=1 seek=$at conv=notrunc status=none
     "$both" verify damaged.reprise --trust me.pub.pem >/dev/null 2>&1
     "$both" inspect damaged.reprise >/dev/null 2>&1
     head -c $at whole.reprise >cut.reprise

@@ -129,12 +129,14 @@ cmp "$work/one.id" "$work/verified.id"
     -Wl,-Bdynamic -lcrypto -lyaml -lm -lpthread -o "$work/verify_static"
 "$work/verify_static" "$work/one.reprise" | cmp "$work/one.id" -
 head -c 2000 "$work/one.reprise" >"$work/cut.reprise"
-! LD_LIBRARY_PATH=$folder "$work/verify" "$work/cut.reprise" 2>/dev/null || { echo "a cut archive is verified"; exit 1; }
+! LD_LIBRARY_PATH=$folder "$work/verify" "$work/cut.reprise" 2>/dev/null ||
+    { echo "a cut archive is verified"; exit 1; }
 nm -D --defined-only "$verifier" | awk '{ print $3 }' | sed 's/@.*//' >"$work/names"
 ! grep -v '^rp_' "$work/names" || { echo "the names above are exported and do not start with rp_"; exit 1; }
 ! grep -E 'rp_(run|matmul|train|replay|kernel|archive_add|key_generate)' "$work/names" ||
     { echo "libreprise-verify exports the names above, which it has no business with"; exit 1; }
-readelf -d "$verifier" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libcrypto|libyaml|libc|libm|libpthread|ld-linux[^.]*)[-.]' &&
+readelf -d "$verifier" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libcrypto|libyaml|libc|libm|libpthread|ld-linux[^.]*)[-.]' &&
     { echo "libreprise-verify loads the libraries above"; exit 1; }
 
 echo "== reprise-verify"

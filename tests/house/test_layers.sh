@@ -41,7 +41,8 @@ for argument in "$@"; do
         checks=$((checks + 1))
         # The command is above all, but sees only the public headers and base.
         # What verifies stands beside kernels and core and sees neither; recorder.h lies in its folder, but needs core.
-        if [ -n "$above" ] || [[ $layer/$other =~ ^(cli/(determinism|kernels|core|verify|audit)|verify/(kernels|core))$ ]]; then
+        if [ -n "$above" ] ||
+            [[ $layer/$other =~ ^(cli/(determinism|kernels|core|verify|audit)|verify/(kernels|core))$ ]]; then
             missing=${header[$other]}
             [ "$layer/$other" != verify/audit ] || missing=core/
             ! compiles "${argument#*=}" "${header[$other]}" || bad \
