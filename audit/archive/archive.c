@@ -5,6 +5,7 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/digest/sha256.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 enum { WINDOW = 65536 };
@@ -45,6 +46,8 @@ const char *rp_archive_id(const rp_archive *archive)
 
 const char *rp_archive_kind(const rp_archive *archive)
 {
+    if (!archive)
+        return NULL;
     return rp_archive_manifest(archive)->kind == RP_RUN_RECIPE ? "recipe" : "api";
 }
 
@@ -55,16 +58,23 @@ const rp_manifest *rp_archive_manifest(const rp_archive *archive)
 
 size_t rp_archive_member_count(const rp_archive *archive)
 {
+    if (!archive)
+        return 0;
     return archive->members;
 }
 
 const rp_member *rp_archive_member(const rp_archive *archive, size_t index)
 {
+    if (!archive)
+        return NULL;
     return index < archive->members ? &archive->member[index] : NULL;
 }
 
 const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
 {
+    if (!archive)
+        return NULL;
+
     rp_member key;
     size_t low = 0, high = archive->members;
 
@@ -90,11 +100,15 @@ const rp_member *rp_archive_find(const rp_archive *archive, const char *name)
 
 size_t rp_archive_withheld_count(const rp_archive *archive)
 {
+    if (!archive)
+        return 0;
     return archive->manifest->n_withheld;
 }
 
 const char *rp_archive_withheld(const rp_archive *archive, size_t index)
 {
+    if (!archive)
+        return NULL;
     return index < archive->manifest->n_withheld ? archive->manifest->withheld[index].name : NULL;
 }
 
@@ -116,6 +130,8 @@ rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_er
 
 const char *rp_parent_id(const rp_archive *archive)
 {
+    if (!archive)
+        return NULL;
     return rp_json_string_value(
         rp_json_object_get(rp_json_object_get(rp_archive_manifest(archive)->run, "parent"), "archive_id"));
 }
@@ -165,6 +181,9 @@ rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *mem
 
 rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, void *out, rp_error *err)
 {
+    if (!archive)
+        return rp_no_handle(err, __func__, "archive");
+
     rp_status status = read_whole(archive, member, out, err);
 
     return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", archive->where);
@@ -173,6 +192,9 @@ rp_status rp_archive_read(const rp_archive *archive, const rp_member *member, vo
 rp_status rp_archive_read_raw(const rp_archive *archive, uint64_t offset, void *out, size_t size, uint64_t *total,
                               rp_error *err)
 {
+    if (!archive)
+        return rp_no_handle(err, __func__, "archive");
+
     rp_status status;
 
     if (total != NULL)

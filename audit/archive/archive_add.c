@@ -13,6 +13,7 @@
 #include "audit/sign/certificate.h"
 #include "audit/archive/ustar.h"
 #include "audit/log/log_note.h"
+#include "base/handle.h"
 #include "rp/trust.h"
 
 enum { WINDOW = 65536 };
@@ -228,5 +229,7 @@ rp_status rp_archive_add_certificates(const char *archive, const char *path, boo
 rp_status rp_log_add(const char *folder, const rp_archive *archive, const rp_key *key, uint64_t *index, bool *added,
                      rp_error *err)
 {
+    if (!archive || !key)
+        return rp_no_handle(err, __func__, archive ? "key" : "archive");
     return rp_log_add_id(folder, rp_archive_id(archive), key, index, added, err);
 }

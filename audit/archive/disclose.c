@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 /* Appends one file to what is disclosed; to is private until the caller commits it. */
@@ -41,6 +42,9 @@ static rp_status disclose_file(rp_disclosed *to, uint64_t archive_size, const rp
 
 rp_status rp_archive_disclose(rp_archive *archive, const char *folder, rp_error *err)
 {
+    if (!archive)
+        return rp_no_handle(err, __func__, "archive");
+
     const rp_manifest *manifest = archive->manifest;
     rp_disclosed made = {.salted = true};
     rp_status status;

@@ -10,6 +10,7 @@
 
 #include "audit/log/log_note.h"
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 enum { LINE = 2 * RP_DIGEST_SIZE + 1, LINES = 256 };
@@ -218,16 +219,22 @@ const rp_log_head *rp_log_state(const rp_run_log *log)
 
 const char *rp_log_signer(const rp_run_log *log)
 {
+    if (!log)
+        return NULL;
     return log->signer != NULL ? log->signer_id : NULL;
 }
 
 const rp_digest *rp_log_entry(const rp_run_log *log, uint64_t index)
 {
+    if (!log)
+        return NULL;
     return index < log->count ? &log->entry[index] : NULL;
 }
 
 uint64_t rp_log_unfinished(const rp_run_log *log)
 {
+    if (!log)
+        return 0;
     return log->unfinished;
 }
 
@@ -290,6 +297,9 @@ static rp_status init_files(const char *folder, const rp_log_head *head, const r
 
 rp_status rp_log_init(const char *folder, const char *origin, const rp_key *key, rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
     rp_log_head head = {.size = 0};
     bool made = false;
     rp_status status = rp_log_origin_check(origin, err);
@@ -400,6 +410,11 @@ static rp_status finish_text(rp_buffer *text, rp_status status, char **out, rp_e
 
 rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out, rp_error *err)
 {
+    if (!log) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "log");
+    }
+
     rp_digest path[RP_LOG_PATH_MAX];
     rp_buffer text = {0};
     size_t length;
@@ -436,6 +451,11 @@ static rp_status compare_old(const rp_run_log *log, const rp_log_head *old, cons
 rp_status rp_log_prove_consistency(const rp_run_log *log, const char *old, size_t size, const char *where,
                                    const rp_key *const *trusted, size_t n_trusted, char **out, rp_error *err)
 {
+    if (!log) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "log");
+    }
+
     rp_digest path[RP_LOG_PATH_MAX];
     rp_buffer text = {0};
     rp_log_note note;

@@ -8,6 +8,7 @@
 
 #include "audit/archive/journal.h"
 #include "audit/archive/withheld.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "rp/audit.h"
 
@@ -193,6 +194,9 @@ static rp_status check_states(const rp_recipe *recipe, const rp_archive *child, 
 
 rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err)
 {
+    if (!child || !parent)
+        return rp_no_handle(err, __func__, child ? "parent" : "child");
+
     rp_recipe *recipe = NULL;
     uint64_t updates;
     rp_status status;

@@ -8,6 +8,7 @@
 
 #include "audit/record/lineage.h"
 #include "audit/record/recorder_private.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 static const char init_member[] = RP_INIT_MEMBER;
@@ -263,6 +264,9 @@ static rp_status describe_parent(rp_json **out, const rp_run *run, const rp_arch
 
 rp_status rp_recorder_set_parent(rp_recorder *r, const char *path, uint64_t checkpoint, rp_error *err)
 {
+    if (!r)
+        return rp_no_handle(err, __func__, "recorder");
+
     rp_archive *parent = NULL;
     rp_json *made = NULL;
     rp_status status;

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "audit/archive/member.h"
 #include "audit/statements/statement.h"
+#include "base/handle.h"
 #include "determinism/decimal.h"
 #include "determinism/fpenv.h"
 #include "determinism/pins.h"
@@ -222,6 +223,9 @@ rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
 rp_status rp_archive_attest(const char *path, const char *archive_id, const rp_replay_outcome *outcome,
                             const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
     rp_json *host, *predicate = NULL;
     bool healthy;
     rp_status status = rp_host_describe(&host, outcome->begun.level, &healthy, err);

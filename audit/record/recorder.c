@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Watching a run, step by step. */
 #include "audit/record/recorder_private.h"
+#include "base/handle.h"
 
 #include <string.h>
 
@@ -192,6 +193,11 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
 
 rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err)
 {
+    if (!run) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "run");
+    }
+
     rp_status status = rp_recorder_attach(out, run, true, err);
 
     if (status == RP_OK)
@@ -207,6 +213,9 @@ rp_status rp_recorder_new(rp_recorder **out, rp_run *run, rp_error *err)
 
 rp_status rp_recorder_set_state_period(rp_recorder *r, uint64_t period, rp_error *err)
 {
+    if (!r)
+        return rp_no_handle(err, __func__, "recorder");
+
     rp_rolling *rolling = NULL;
     rp_status status = RP_OK;
     size_t n;
@@ -234,6 +243,9 @@ rp_status rp_recorder_set_salt(rp_recorder *r, const rp_salt *salt, rp_error *er
 
 rp_status rp_recorder_withhold(rp_recorder *r, const char *folder, rp_error *err)
 {
+    if (!r)
+        return rp_no_handle(err, __func__, "recorder");
+
     rp_salt salt;
     char *copy;
     rp_status status = rp_salt_open(&salt, folder, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/record/recorder_private.h"
+#include "base/handle.h"
 
 /* Well below the members that an archive can have, programs included. */
 enum { CHECKPOINTS_MAX = 50000 };
@@ -29,6 +30,8 @@ rp_status rp_recorder_checkpoints_into(rp_recorder *r, uint64_t period, uint64_t
 
 rp_status rp_recorder_set_checkpoint_period(rp_recorder *r, uint64_t period, rp_error *err)
 {
+    if (!r)
+        return rp_no_handle(err, __func__, "recorder");
     if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "the checkpoint period is set before the first step is recorded");
     if (period > 1000000000)

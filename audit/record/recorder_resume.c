@@ -5,6 +5,7 @@
 
 #include "audit/archive/periods.h"
 #include "audit/record/recorder_private.h"
+#include "base/handle.h"
 
 static rp_status another(const char *what, rp_error *err)
 {
@@ -142,6 +143,9 @@ static rp_status take(rp_recorder *r, const rp_archive *archive, rp_error *err)
 
 rp_status rp_recorder_resume(rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
+    if (!r || !archive)
+        return rp_no_handle(err, __func__, r ? "archive" : "recorder");
+
     rp_status status;
 
     if (!r->store || rp_run_steps(r->run) || r->journal.size || r->failed)

@@ -9,6 +9,7 @@
 #include "audit/statements/statement.h"
 #include "audit/record/recorder.h"
 #include "audit/record/states.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "rp/audit.h"
 
@@ -72,6 +73,9 @@ rp_status rp_save_archive(rp_archive_writer *writer, const rp_save_target *to, r
 rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
                            char archive_id[RP_DIGEST_HEX], rp_error *err)
 {
+    if (!recorder)
+        return rp_no_handle(err, __func__, "recorder");
+
     rp_archive_writer *writer = NULL;
     const rp_run *run = rp_recorder_run(recorder);
     rp_digest root;

@@ -9,6 +9,7 @@
 #include "audit/record/job_options.h"
 #include "audit/record/recorder.h"
 #include "audit/archive/withheld.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
@@ -401,12 +402,21 @@ static rp_status compare(side *a, side *b, const rp_run_options *options, rp_buf
 rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same, char **text,
                   rp_error *err)
 {
+    if (!a || !b) {
+        *text = NULL;
+        return rp_no_handle(err, __func__, a ? "b" : "a");
+    }
     return rp_diff_counted(a, b, options, same, text, &(rp_diff_work){0}, err);
 }
 
 rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
                           char **text, rp_diff_work *work, rp_error *err)
 {
+    if (!a || !b) {
+        *text = NULL;
+        return rp_no_handle(err, __func__, a ? "b" : "a");
+    }
+
     rp_run_options run = rp_job_run_options(options);
     side left = {.label = "A", .archive = a}, right = {.label = "B", .archive = b};
     rp_buffer out = {0};

@@ -4,6 +4,7 @@
 
 #include "audit/record/job_options.h"
 #include "audit/record/states.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "core/train/train.h"
 #include "rp/audit.h"
@@ -71,6 +72,11 @@ static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *er
 rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
                      const rp_job_options *options, char **out, size_t *length, rp_error *err)
 {
+    if (!archive) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "archive");
+    }
+
     rp_run_options run = rp_job_run_options(options);
     scorer s = {0};
     rp_buffer text = {0};

@@ -13,6 +13,7 @@
 #include "audit/record/recorder.h"
 #include "audit/replay/replay_part.h"
 #include "audit/replay/sample.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 static void begin(const rp_job_options *options, const rp_driver *driver, const rp_replay_scope *scope)
@@ -319,6 +320,11 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
 
 rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
 {
+    if (!archive) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "archive");
+    }
+
     const rp_replay_choice *choice = options ? options->choice : NULL;
     const bool part = choice && (choice->mode != RP_REPLAY_FULL || choice->parallel > 1);
     const double start = rp_compose_seconds();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/archive/journal.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
@@ -182,6 +183,11 @@ static void clear(rp_report_view *r)
 rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
                     rp_error *err)
 {
+    if (!archive) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "archive");
+    }
+
     rp_report_view *r;
     rp_buffer html = {0};
     rp_fpenv saved;

@@ -4,6 +4,7 @@
 
 #include "audit/sign/certificate.h"
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "rp/trust.h"
 
@@ -25,6 +26,9 @@ rp_status rp_certificate_load(rp_certificate *out, rp_buffer *text, const char *
 
 rp_status rp_key_load_certificates(rp_key *key, const char *path, rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
     rp_certificate certificate;
     rp_buffer text = {0};
     rp_status status = rp_certificate_load(&certificate, &text, path, err);

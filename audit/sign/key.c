@@ -140,6 +140,8 @@ const char *rp_key_id(const rp_key *key)
 
 const char *rp_key_type(const rp_key *key)
 {
+    if (!key)
+        return NULL;
     return key->kind->type;
 }
 
@@ -150,6 +152,8 @@ bool rp_key_is_ecdsa(const rp_key *key)
 
 bool rp_key_is_private(const rp_key *key)
 {
+    if (!key)
+        return false;
     return key->is_private;
 }
 

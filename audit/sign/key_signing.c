@@ -10,6 +10,7 @@
 #include "audit/sign/key_private.h"
 #include "audit/sign/pkcs11.h"
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 enum { PBKDF2_ROUNDS = 600000 };
@@ -149,6 +150,8 @@ static rp_status save(BIO *bio, bool written, const char *path, bool force, unsi
 
 rp_status rp_key_save_private(const rp_key *key, const char *path, const char *passphrase, bool force, rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
     BIO *bio;
     bool written;
 
@@ -170,6 +173,8 @@ rp_status rp_key_save_private(const rp_key *key, const char *path, const char *p
 
 rp_status rp_key_save_public(const rp_key *key, const char *path, bool force, rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
     BIO *bio = BIO_new(BIO_s_mem());
 
     if (bio == NULL)

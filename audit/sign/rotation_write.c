@@ -6,11 +6,17 @@
 #include "audit/digest/digest.h"
 #include "audit/sign/dsse.h"
 #include "audit/sign/utc_time.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "rp/trust.h"
 
 rp_status rp_key_rotation(const rp_key *old, const rp_key *successor, int64_t from, char **text, rp_error *err)
 {
+    if (!old || !successor) {
+        *text = NULL;
+        return rp_no_handle(err, __func__, old ? "successor" : "old");
+    }
+
     char time[RP_MOMENT_TEXT];
     rp_buffer pem = {0}, payload = {0}, out = {0};
     rp_json *json = NULL, *envelope = NULL;

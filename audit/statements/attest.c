@@ -6,6 +6,7 @@
 #include "audit/archive/archive_private.h"
 #include "audit/statements/oms.h"
 #include "audit/statements/statement.h"
+#include "base/handle.h"
 #include "base/memory.h"
 #include "rp/trust.h"
 
@@ -63,6 +64,9 @@ rp_status rp_statement_add(const char *path, rp_statement_kind kind, const char 
 rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval, const rp_key *key,
                              char member[RP_MEMBER_NAME], rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
     rp_json *predicate;
     rp_status status = rp_approval_write(&predicate, approval, time(NULL), err);
 
@@ -97,6 +101,9 @@ static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, c
 rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_key *key, char member[RP_MEMBER_NAME],
                              rp_error *err)
 {
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
     char now[RP_TIME_TEXT];
     rp_buffer text = {0}, bundle = {0};
     rp_added added[3] = {{.bytes = NULL}, {.bytes = NULL}, {.bytes = NULL}};

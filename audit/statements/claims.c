@@ -5,6 +5,7 @@
 #include "audit/archive/archive_private.h"
 #include "audit/statements/oms.h"
 #include "audit/statements/statement.h"
+#include "base/handle.h"
 
 static const char *const kinds[] = {
     [RP_STATEMENT_PROVENANCE] = "provenance", [RP_STATEMENT_ENDORSEMENT] = "endorsement",
@@ -44,6 +45,8 @@ static rp_status read_statement(rp_claim *out, const rp_archive *archive, const 
 
 rp_status rp_archive_claim(const rp_archive *archive, const rp_member *member, rp_claim *out, rp_error *err)
 {
+    if (!archive)
+        return rp_no_handle(err, __func__, "archive");
     *out = (rp_claim){.kind = NULL};
     if (rp_member_rank_of(member->name) != RP_RANK_SIGNATURE)
         return RP_OK;

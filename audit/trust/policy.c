@@ -138,6 +138,8 @@ bool rp_policy_certifies(const rp_policy *policy)
 
 const char *rp_policy_name(const rp_policy *policy)
 {
+    if (!policy)
+        return NULL;
     return policy->name;
 }
 
@@ -148,6 +150,10 @@ const char *rp_policy_digest(const rp_policy *policy)
 
 const rp_key *const *rp_policy_keys(const rp_policy *policy, size_t *count)
 {
+    if (!policy) {
+        *count = 0;
+        return NULL;
+    }
     *count = policy->keys;
     return (const rp_key *const *)policy->key;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/sign/utc_time.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 static void describe_dates(const rp_check *c, rp_buffer *text)
@@ -293,6 +294,11 @@ static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, 
 rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out,
                           rp_error *err)
 {
+    if (!policy) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "policy");
+    }
+
     rp_policy_result *made = rp_calloc(1, sizeof *made);
     rp_status status = RP_OK;
 

@@ -9,6 +9,7 @@
 #include "audit/sign/der.h"
 #include "audit/sign/dsse.h"
 #include "audit/trust/timestamp.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 /* ---- request ---- */
@@ -75,6 +76,11 @@ static rp_status write_request(const void *bytes, size_t length, const EVP_MD *d
 rp_status rp_timestamp_request(const rp_archive *archive, const char *statement, const char *hash, char **out,
                                size_t *size, rp_error *err)
 {
+    if (!archive) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "archive");
+    }
+
     const char *name = statement != NULL ? statement : RP_RUN_STATEMENT;
     const rp_member *member = rp_archive_find(archive, name);
     const EVP_MD *digest = hash_named(hash);

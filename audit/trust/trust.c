@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/handle.h"
 #include "base/memory.h"
 
 rp_status rp_trust_store_new(rp_trust_store **out, rp_error *err)
@@ -44,17 +45,23 @@ void rp_trust_store_free(rp_trust_store *store)
 
 void rp_trust_store_set_time(rp_trust_store *store, int64_t seconds)
 {
+    if (!store)
+        return;
     store->time = seconds;
     store->time_given = true;
 }
 
 void rp_trust_store_require_crl(rp_trust_store *store)
 {
+    if (!store)
+        return;
     store->require_crl = true;
 }
 
 void rp_trust_store_allow_rsa_timestamps(rp_trust_store *store)
 {
+    if (!store)
+        return;
     store->rsa_timestamps = true;
 }
 
@@ -147,6 +154,9 @@ static rp_status merge(rp_trust_store *store, addition *from, rp_error *err)
 rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, const char *pem, size_t size,
                                  const char *where, rp_error *err)
 {
+    if (!store)
+        return rp_no_handle(err, __func__, "store");
+
     addition to = {kind, sk_X509_new_null(), sk_X509_CRL_new_null()};
     rp_status status = RP_OK;
 
@@ -167,6 +177,9 @@ rp_status rp_trust_store_add_pem(rp_trust_store *store, rp_trust_kind kind, cons
 
 rp_status rp_trust_store_add(rp_trust_store *store, rp_trust_kind kind, const char *path, rp_error *err)
 {
+    if (!store)
+        return rp_no_handle(err, __func__, "store");
+
     rp_buffer pem = {0};
     rp_status status = rp_file_read(path, RP_PEM_LIMIT, &pem, err);
 
@@ -181,6 +194,9 @@ rp_status rp_trust_store_add(rp_trust_store *store, rp_trust_kind kind, const ch
 rp_status rp_trust_store_add_rotation_text(rp_trust_store *store, const char *text, size_t size, const char *where,
                                            rp_error *err)
 {
+    if (!store)
+        return rp_no_handle(err, __func__, "store");
+
     rp_rotation claimed;
     const rp_key *by;
     rp_buffer copy = {0};
@@ -206,6 +222,9 @@ rp_status rp_trust_store_add_rotation_text(rp_trust_store *store, const char *te
 
 rp_status rp_trust_store_add_rotation(rp_trust_store *store, const char *path, rp_error *err)
 {
+    if (!store)
+        return rp_no_handle(err, __func__, "store");
+
     rp_buffer text = {0};
     rp_status status = rp_file_read(path, RP_ROTATION_LIMIT, &text, err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Appending instructions, and executing them at once when the graph has a device. */
 #include "core/program/graph.h"
+#include "base/handle.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,6 +79,8 @@ static void settle(rp_graph *graph)
 
 rp_status rp_graph_status(const rp_graph *graph, rp_error *err)
 {
+    if (!graph)
+        return rp_no_handle(err, __func__, "graph");
     if (graph->device)
         settle((rp_graph *)graph); /* what it waits for was begun before the question */
     if (graph->status != RP_OK && err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/handle.h"
 #include "core/program/graph.h"
 #include "determinism/decimal.h"
 
@@ -258,6 +259,11 @@ void rp_graph_result(rp_graph *graph, const char *name, rp_tensor value)
 
 rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err)
 {
+    if (!graph) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "graph");
+    }
+
     rp_status status = rp_graph_status(graph, err);
 
     *out = NULL;
@@ -280,6 +286,9 @@ rp_status rp_program_read(rp_program **out, const void *text, size_t size, const
 
 rp_status rp_program_text(const rp_program *program, void *text, size_t room, size_t *size, rp_error *err)
 {
+    if (!program)
+        return rp_no_handle(err, __func__, "program");
+
     rp_buffer written = {0};
     rp_status status = rp_program_write(program, &written, err);
 
@@ -294,12 +303,14 @@ rp_status rp_program_text(const rp_program *program, void *text, size_t room, si
 
 rp_program_sizes rp_program_count(const rp_program *p)
 {
+    if (!p)
+        return (rp_program_sizes){0};
     return (rp_program_sizes){p->n_values, p->n_inputs, p->n_instrs, p->n_outputs};
 }
 
 bool rp_program_value(const rp_program *p, size_t value, rp_type *type)
 {
-    if (value >= p->n_values)
+    if (!p || value >= p->n_values)
         return false;
     *type = p->value[value];
     return true;
@@ -307,7 +318,7 @@ bool rp_program_value(const rp_program *p, size_t value, rp_type *type)
 
 bool rp_program_input(const rp_program *p, size_t index, rp_input_info *info)
 {
-    if (index >= p->n_inputs)
+    if (!p || index >= p->n_inputs)
         return false;
     *info = (rp_input_info){p->input[index].kind, p->input[index].name, p->input[index].value,
                             p->value[p->input[index].value]};
@@ -316,7 +327,7 @@ bool rp_program_input(const rp_program *p, size_t index, rp_input_info *info)
 
 bool rp_program_output(const rp_program *p, size_t index, rp_output_info *info)
 {
-    if (index >= p->n_outputs)
+    if (!p || index >= p->n_outputs)
         return false;
     *info = (rp_output_info){p->output[index].kind, p->output[index].name, p->output[index].value,
                              p->value[p->output[index].value]};
@@ -327,7 +338,7 @@ bool rp_program_instruction(const rp_program *p, size_t index, rp_instruction_in
 {
     const rp_instr *instr;
 
-    if (index >= p->n_instrs)
+    if (!p || index >= p->n_instrs)
         return false;
     instr = &p->instr[index];
     *info = (rp_instruction_info){

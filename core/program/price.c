@@ -2,6 +2,7 @@
  * What a text costs, before anything of it is computed (audit/FORMAT.md, "prices"): instructions executed, operations
  * on elements, bytes. A function's price is known when it is made, so a program's takes the time of reading it once. */
 #include "core/program/function.h"
+#include "base/handle.h"
 
 /* Saturating: hostile texts nest loops until the numbers end. */
 static uint64_t plus(uint64_t a, uint64_t b)
@@ -139,6 +140,8 @@ rp_price rp_program_price(const rp_program *p)
     rp_price price = {0};
     uint64_t deeper = 0;
 
+    if (!p)
+        return (rp_price){0};
     for (size_t k = 0; k < p->n_instrs; k++) {
         const rp_instr *instr = &p->instr[k];
         rp_price inner = {0};

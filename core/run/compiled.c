@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/memory.h"
+#include "base/handle.h"
 #include "core/run/run_private.h"
 
 struct rp_compiled {
@@ -121,6 +122,8 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
 
+    if (!c)
+        return rp_no_handle(err, __func__, "compiled");
     if (c->run->in_step)
         return rp_fail(err, RP_EARG, "an eager step is in progress");
     if (c->run->given_up)
@@ -163,6 +166,11 @@ static rp_status check_inputs(const rp_run *run, const rp_program *p, rp_error *
 
 rp_status rp_compile(rp_compiled **out, rp_run *run, const rp_program *program, rp_error *err)
 {
+    if (!run || !program) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, run ? "program" : "run");
+    }
+
     rp_status status = check_inputs(run, program, err);
     rp_program *copy;
 
@@ -175,6 +183,8 @@ rp_status rp_compile(rp_compiled **out, rp_run *run, const rp_program *program, 
 
 size_t rp_compiled_memory(const rp_compiled *c)
 {
+    if (!c)
+        return 0;
     return rp_plan_own_bytes(c->plan) + rp_plan_arena_bytes(c->plan);
 }
 
@@ -191,6 +201,9 @@ static rp_status check_size(const rp_device_tensor *tensor, const char *kind, si
 
 rp_status rp_compiled_write(rp_compiled *c, const char *name, const void *bytes, size_t size, rp_error *err)
 {
+    if (!c)
+        return rp_no_handle(err, __func__, "compiled");
+
     const rp_input *feed = rp_program_find_input(c->program, RP_INPUT_FEED, name);
     rp_device_tensor tensor;
     rp_status status;
@@ -210,6 +223,8 @@ rp_status rp_compiled_read(const rp_compiled *c, const char *name, void *bytes, 
     rp_device_tensor tensor;
     rp_status status;
 
+    if (!c)
+        return rp_no_handle(err, __func__, "compiled");
     if (!rp_compiled_result(c, name, &tensor))
         return rp_fail(err, RP_EARG, "the program has no result %.96s", name);
     if (!c->stepped)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/handle.h"
 #include "core/run/run_private.h"
 #include "determinism/fpenv.h"
 
@@ -49,16 +50,22 @@ void rp_run_free(rp_run *run)
 
 const char *rp_run_level(const rp_run *run)
 {
+    if (!run)
+        return NULL;
     return rp_device_level(run->device);
 }
 
 unsigned rp_run_threads(const rp_run *run)
 {
+    if (!run)
+        return 0;
     return rp_device_threads(run->device);
 }
 
 uint64_t rp_run_steps(const rp_run *run)
 {
+    if (!run)
+        return 0;
     return run->steps;
 }
 
@@ -101,17 +108,24 @@ static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype,
 rp_status rp_run_add_state(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape,
                            const void *initial, rp_error *err)
 {
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
     return add(run, &run->states, name, dtype, rank, shape, initial, err);
 }
 
 rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape,
                           const void *bytes, rp_error *err)
 {
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
     return add(run, &run->data, name, dtype, rank, shape, bytes, err);
 }
 
 rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)
 {
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
+
     const rp_device_tensor *slot = rp_slots_find(&run->states, name);
 
     if (!slot)

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "core/run/run_private.h"
+#include "base/handle.h"
 
 rp_status rp_step_begin(rp_run *run, rp_error *err)
 {
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
     if (run->in_step)
         return rp_fail(err, RP_EARG, "a step is already in progress: call rp_step_end first");
     if (run->given_up)
@@ -20,6 +23,8 @@ rp_status rp_step_begin(rp_run *run, rp_error *err)
 
 rp_graph *rp_step_graph(rp_run *run)
 {
+    if (!run)
+        return NULL;
     return run->graph;
 }
 
@@ -32,16 +37,23 @@ static bool stepping(rp_run *run)
 
 rp_tensor rp_state(rp_run *run, const char *name)
 {
+    if (!run)
+        return rp_no_tensor();
     return stepping(run) ? rp_graph_state(run->graph, run, name) : rp_no_tensor();
 }
 
 rp_tensor rp_data(rp_run *run, const char *name)
 {
+    if (!run)
+        return rp_no_tensor();
     return stepping(run) ? rp_graph_data(run->graph, run, name) : rp_no_tensor();
 }
 
 rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape, const void *bytes)
 {
+    if (!run)
+        return rp_no_tensor();
+
     rp_graph *graph = run->graph;
     rp_type type;
 
@@ -57,6 +69,9 @@ rp_tensor rp_feed(rp_run *run, const char *name, rp_dtype dtype, int rank, const
 
 void rp_set_state(rp_run *run, const char *name, rp_tensor value)
 {
+    if (!run)
+        return;
+
     const rp_device_tensor *slot = rp_slots_find(&run->states, name);
 
     if (!stepping(run) || run->graph->status != RP_OK)
@@ -72,6 +87,8 @@ void rp_set_state(rp_run *run, const char *name, rp_tensor value)
 
 void rp_result(rp_run *run, const char *name, rp_tensor value)
 {
+    if (!run)
+        return;
     if (!stepping(run))
         return;
     if (strncmp(name, "read.", 5) == 0)
@@ -81,6 +98,9 @@ void rp_result(rp_run *run, const char *name, rp_tensor value)
 
 rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *err)
 {
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
+
     rp_graph *graph = run->graph;
     char name[32];
     rp_tensor own;
@@ -127,6 +147,8 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
 {
     rp_status status;
 
+    if (!run)
+        return rp_no_handle(err, __func__, "run");
     if (!run->in_step)
         return rp_fail(err, RP_EARG, "no step is in progress: call rp_step_begin first");
     run->in_step = false;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/handle.h"
 #include "core/program/graph.h"
 
 rp_tensor rp_function_parameter(rp_graph *graph, const rp_type *type)
@@ -52,6 +53,11 @@ void rp_function_return(rp_graph *graph, rp_tensor value)
 
 rp_status rp_function_finish(rp_graph *graph, rp_function **out, rp_error *err)
 {
+    if (!graph) {
+        *out = NULL;
+        return rp_no_handle(err, __func__, "graph");
+    }
+
     rp_program *body;
     rp_status status = rp_graph_finish(graph, &body, err);
 
