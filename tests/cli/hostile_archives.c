@@ -862,6 +862,92 @@ static void tensors_deep(FILE *out)
     rp_buffer_free(&header);
 }
 
+/* ---- sets of tensors in parts ---- */
+
+typedef struct part {
+    const char *name, *header;
+    size_t data; /* zero bytes */
+} part;
+
+/* The honest archive with these members instead of its final weights, or with whole set beside them. */
+static void with_parts(FILE *out, bool whole, const part *list, size_t parts)
+{
+    static const unsigned char zeros[64];
+    rp_archive_writer *writer;
+    rp_buffer made = {0};
+    rp_json *manifest = NULL;
+    rp_error err = {0};
+    size_t end = place("outputs/predictions.csv") + 1;
+
+    must(rp_json_parse(&manifest, bytes.data + nth(0)->offset, (size_t)nth(0)->size, true, "manifest", &err) == RP_OK &&
+             rp_archive_writer_new(&writer, NULL, &err) == RP_OK,
+         err.text);
+    for (size_t i = 1; i < end; i++)
+        if (whole || strcmp(nth(i)->name, "weights/final.safetensors") != 0)
+            must(rp_archive_writer_add(writer, nth(i)->name, bytes.data + nth(i)->offset, (size_t)nth(i)->size, &err) ==
+                     RP_OK,
+                 err.text);
+    for (size_t i = 0; i < parts; i++) {
+        rp_buffer file = {0};
+
+        rp_buffer_u64(&file, strlen(list[i].header));
+        rp_buffer_text(&file, list[i].header);
+        rp_buffer_append(&file, zeros, list[i].data);
+        must(rp_archive_writer_add(writer, list[i].name, file.data, file.size, &err) == RP_OK, err.text);
+        rp_buffer_free(&file);
+    }
+    must(rp_archive_writer_finish(writer, RP_RUN_RECIPE, rp_json_object_get(manifest, "run"), &err) == RP_OK &&
+             rp_archive_writer_append(writer, &made, &err) == RP_OK,
+         err.text);
+    put(out, made.data, made.size);
+    rp_archive_writer_free(writer);
+    rp_buffer_free(&made);
+    rp_json_free(manifest);
+}
+
+#define P(part, parts) "weights/final-0000" #part "-of-0000" #parts ".safetensors"
+#define T(name, begin, end) "\"" name "\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[" #begin "," #end "]}"
+#define PARTS(whole, ...) \
+    with_parts(out, whole, (const part[]){__VA_ARGS__}, sizeof((const part[]){__VA_ARGS__}) / sizeof(part))
+
+static void parts_missing(FILE *out)
+{
+    PARTS(false, {P(1, 3), "{" T("a", 0, 8) "}", 8}, {P(3, 3), "{" T("c", 0, 8) "}", 8});
+}
+static void parts_first_missing(FILE *out)
+{
+    PARTS(false, {P(2, 2), "{" T("b", 0, 8) "}", 8});
+}
+static void parts_of_very_many(FILE *out)
+{
+    PARTS(false, {"weights/final-00001-of-99999.safetensors", "{" T("a", 0, 8) "}", 8});
+}
+static void parts_of_two_counts(FILE *out)
+{
+    PARTS(false, {P(1, 2), "{" T("a", 0, 8) "}", 8}, {P(1, 3), "{" T("a", 0, 8) "}", 8},
+          {P(2, 2), "{" T("b", 0, 8) "}", 8});
+}
+static void parts_and_whole(FILE *out)
+{
+    PARTS(true, {P(1, 2), "{" T("a", 0, 8) "}", 8}, {P(2, 2), "{" T("b", 0, 8) "}", 8});
+}
+static void parts_swapped(FILE *out)
+{
+    PARTS(false, {P(1, 2), "{" T("b", 0, 8) "}", 8}, {P(2, 2), "{" T("a", 0, 8) "}", 8});
+}
+static void parts_doubled(FILE *out)
+{
+    PARTS(false, {P(1, 2), "{" T("a", 0, 8) "," T("b", 8, 16) "}", 16}, {P(2, 2), "{" T("b", 0, 8) "}", 8});
+}
+static void parts_overlap(FILE *out)
+{
+    PARTS(false, {P(1, 2), "{" T("a", 0, 8) "}", 8}, {P(2, 2), "{" T("b", 0, 8) "," T("c", 4, 12) "}", 12});
+}
+static void parts_empty(FILE *out)
+{
+    PARTS(false, {P(1, 2), "{" T("a", 0, 8) "}", 8}, {P(2, 2), "{}", 0});
+}
+
 #define R HOSTILE_REFUSED
 #define C HOSTILE_CONTENT
 #define J "run/journal.bin"
@@ -982,5 +1068,14 @@ const hostile_case hostile_cases[] = {
     {"tensors-large-header", C, W, false, tensors_large_header},
     {"tensors-many-values", C, W, false, tensors_many_values},
     {"tensors-deep", C, W, false, tensors_deep},
+    {"parts-missing", R, P(2, 3), false, parts_missing},
+    {"parts-first-missing", R, P(1, 2), false, parts_first_missing},
+    {"parts-of-very-many", R, "weights/final-00002-of-99999.safetensors", false, parts_of_very_many},
+    {"parts-of-two-counts", R, P(2, 2), false, parts_of_two_counts},
+    {"parts-and-whole", R, W, false, parts_and_whole},
+    {"parts-swapped", C, "weights/final-0000", false, parts_swapped},
+    {"parts-doubled", C, "weights/final-0000", false, parts_doubled},
+    {"parts-overlap", C, "weights/final-0000", false, parts_overlap},
+    {"parts-empty", C, "weights/final-0000", false, parts_empty},
 };
 const size_t hostile_count = sizeof hostile_cases / sizeof *hostile_cases;
