@@ -25,9 +25,9 @@ static rp_tensor pair(rp_op_id id, rp_tensor g, rp_tensor other)
     return grad_emit(id, NULL, (rp_tensor[]){g, other}, 2);
 }
 
-rp_tensor grad_zero_like(rp_tensor x)
+rp_tensor grad_constant(rp_tensor x, double c)
 {
-    return rp_fill(x.graph, rp_tensor_type(x)->dtype, 0, NULL, 0);
+    return rp_tensor_ok(x) ? rp_fill(x.graph, rp_tensor_type(x)->dtype, 0, NULL, c) : rp_no_tensor();
 }
 
 /* Sum over the last axis, kept. */
@@ -90,7 +90,7 @@ void vjp_cast(const rp_vjp_args *a)
 
 void vjp_where(const rp_vjp_args *a)
 {
-    rp_tensor zero = grad_zero_like(G);
+    rp_tensor zero = grad_constant(G, 0);
 
     if (a->need[1])
         give(a, 1, rp_where(X, G, zero));

@@ -22,7 +22,7 @@
 
 /* What the rules of several files share. One instruction, whose outputs but the first are dropped. */
 rp_tensor grad_emit(rp_op_id id, const rp_attr *attr, const rp_tensor *in, size_t n);
-rp_tensor grad_zero_like(rp_tensor x); /* a rank-0 zero of x's dtype */
+rp_tensor grad_constant(rp_tensor x, double c); /* rank 0, of x's dtype */
 /* g, of the broadcast shape, summed back to x's shape: "back" of CONTRACT 11.4. */
 rp_tensor grad_back(rp_tensor g, rp_tensor x);
 /* For rules whose closed second derivative would be long: the operation has been written again in elementary ones, from

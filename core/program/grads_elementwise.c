@@ -25,6 +25,13 @@ static rp_tensor arc_slope(rp_tensor x)
     return rp_rsqrt(rp_mul(below, above));
 }
 
+/* An attribute of the operation. */
+#define P(op, name) (RP_AT(a->attr, op, name).r)
+
+/* Where x is over or under a constant. */
+#define OVER(x, c) rp_gt(x, grad_constant(x, c))
+#define UNDER(x, c) rp_lt(x, grad_constant(x, c))
+
 #define GIVE(gradient) a->grad_in[0] = gradient
 #define GIVE2(of_a, of_b) \
     if (a->need[0]) \
@@ -35,7 +42,7 @@ static rp_tensor arc_slope(rp_tensor x)
 /* All to the operand that was chosen: the first where `first`. */
 static void choose(const rp_vjp_args *a, rp_tensor first)
 {
-    rp_tensor zero = grad_zero_like(G);
+    rp_tensor zero = grad_constant(G, 0);
 
     GIVE2(rp_where(first, G, zero), rp_where(first, zero, G));
 }

@@ -60,6 +60,17 @@ rp_status infer_map(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
     return bounded(op, out, err);
 }
 
+/* The attributes are real numbers. */
+rp_status infer_map_with(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                         rp_error *err)
+{
+    for (int i = 0; i < RP_MAX_ATTR && op->attr[i].kind == RP_ATTR_REAL; i++)
+        if (!(attr[i].r - attr[i].r == 0))
+            return rp_fail(err, RP_ESHAPE, "%s: found %s %g, expected a finite number", op->name, op->attr[i].name,
+                           attr[i].r);
+    return infer_map(op, attr, in, n_in, out, err);
+}
+
 rp_status infer_compare(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                         rp_error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "core/program/op.h"
 
-rp_infer_fn infer_map, infer_compare, infer_grad_pair;
+rp_infer_fn infer_map, infer_map_with, infer_compare, infer_grad_pair;
 #define OP(name, level, n_in, n_out, flags, types, kernel_types, specimen, infer, gradient) rp_infer_fn infer_##infer;
 #define VIEW(name, infer, view, flags, gradient) \
     rp_infer_fn infer_##infer; \

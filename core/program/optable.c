@@ -16,9 +16,10 @@
 static const rp_op table[RP_OP_COUNT] = {
 #define MAP1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map, vjp_##name)
 #define MAP1P(name, cost, way, domain, p, ...) \
-    FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map, vjp_##name) SPEC(name, p, REAL)
+    FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map_with, vjp_##name) SPEC(name, p, REAL)
 #define MAP1Q(name, cost, way, domain, p, p0, q, ...) \
-    FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map, vjp_##name) SPEC(name, p, REAL) SPEC(name, q, REAL)
+    FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map_with, vjp_##name) \
+    SPEC(name, p, REAL) SPEC(name, q, REAL)
 #define NUM1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_NUMBER, infer_map, vjp_##name)
 #define LOGIC1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_BOOL, infer_map, NULL)
 #define MAP2(name, ...) FIELDS(name, name, 2, 1, RP_OP_OF_TWO, RP_D_FLOAT, infer_map, vjp_##name)

@@ -16,6 +16,7 @@
 #define FAST_ONLY_FAST FAST_MAP
 #define FAST_ONLY_BLOCK NOTHING
 #define FAST_ONLY_VIA(f, before) NOTHING
+#define FAST_ONLY_VIA2(f, g, before) NOTHING
 #define MAP1(name, cost, way, ...) FAST_ONLY_##way(name)
 #include "kernels/operations.def"
 
@@ -65,8 +66,8 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
             name##_map_f32(walk); \
     }
 
-/* t = f(before) of x, then the formula of x and t. */
-#define FAST_VIA(name, let, f, before, formula) \
+/* t = before of x, which `through` takes through its functions, then the formula of x and t. */
+#define FAST_VIA(name, let, through, before, formula) \
     static void name##_fast_f32(const rp_walk *walk) \
     { \
         float *to = walk->at[0], some[FORMULA_BLOCK]; \
@@ -86,8 +87,7 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 \
                 some[i] = before; \
             } \
-            fast_run(some, some, count, fast_##f, f##_exact); \
-            RP_EACH(i, count) \
+            through RP_EACH(i, count) \
             { \
                 const float x = from[at + (size_t)i], t = some[i]; \
 \
@@ -106,11 +106,15 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 #define ROW_OWN NOTHING
 #define ROW_FAST NOTHING
 #define ROW_BLOCK NOTHING
-#define ROW_VIA(f, before) FAST_VIA_ROW, f, before
-#define FAST_VIA_ROW(f, before, name, let, formula) FAST_VIA(name, let, f, before, formula)
+#define THROUGH(f) fast_run(some, some, count, fast_##f, f##_exact);
+#define ROW_VIA(f, before) VIA_ROW, THROUGH(f), before
+#define ROW_VIA2(f, g, before) VIA_ROW, THROUGH(g) THROUGH(f), before
+#define VIA_ROW(through, before, name, let, formula) FAST_VIA(name, let, through, before, formula)
 #define MAP1(name, cost, way, domain, formula, ...) APPLY(ROW_##way, name, , formula)
 #define MAP1P(name, cost, way, domain, p, p0, formula, ...) \
     APPLY(ROW_##way, name, const float p = (float)walk->attr[0].r;, formula)
+#define MAP1Q(name, cost, way, domain, p, p0, q, q0, formula, ...) APPLY(ROW_##way, name, LET2(p, q), formula)
+#define LET2(p, q) const float p = (float)walk->attr[0].r; const float q = (float)walk->attr[1].r;
 #define MAP2(name, cost, way, ...) BLOCK_ONLY_##way(name, 2)
 #define PAIR2 MAP2
 #define BLOCK_ONLY_LOOP NOTHING

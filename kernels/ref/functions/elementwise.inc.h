@@ -24,6 +24,7 @@
 #define KERNEL_FAST(name, n_in, cost) RP_ELEMENTWISE(name, n_in, 0, cost, MAPS_FAST(name));
 #define KERNEL_BLOCK KERNEL_FAST
 #define KERNEL_VIA(f, before) KERNEL_FAST
+#define KERNEL_VIA2(f, g, before) KERNEL_FAST
 #ifdef RP_OWN_FILES
 #define KERNEL_OWN(name, n_in, cost)
 #else

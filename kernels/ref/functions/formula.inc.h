@@ -32,6 +32,7 @@ static inline T FN(less)(T a, T b)
 #define T_BLOCK
 #define T_OWN
 #define T_VIA(f, before) const T t = F(f)(before);
+#define T_VIA2(f, g, before) const T t = F(f)(F(g)(before));
 
 #define MAP1(name, cost, way, domain, formula, ...) \
     static inline T FN(name)(T x) \
@@ -64,5 +65,6 @@ static inline T FN(less)(T a, T b)
 #undef T_BLOCK
 #undef T_OWN
 #undef T_VIA
+#undef T_VIA2
 #undef GELU_SCALE
 #undef GELU_DENSITY
