@@ -66,6 +66,8 @@ static const struct {
     {RP_K_rsqrt, RP_F64, 0x9443CE0994F8C21Du},
     {RP_K_cbrt, RP_F32, 0x2CE936A31504F143u},
     {RP_K_cbrt, RP_F64, 0xEBC75C5B82D88CE9u},
+    {RP_K_silu, RP_F32, 0x521DD1B656B51BB3u},
+    {RP_K_silu, RP_F64, 0x68661AF1C47D98EDu},
     {RP_K_logical_not, RP_BOOL, 0x5B7D890CED437686u},
     {RP_K_add, RP_F32, 0xC80A3612F46D9284u},
     {RP_K_add, RP_F64, 0x1E952F3BC1DB4341u},
