@@ -70,6 +70,8 @@ static const struct {
     {RP_K_silu, RP_F64, 0x68661AF1C47D98EDu},
     {RP_K_softplus, RP_F32, 0x852D1252F2DE4496u},
     {RP_K_softplus, RP_F64, 0x31919750B61EFBEEu},
+    {RP_K_leaky_relu, RP_F32, 0x54F2473EE2843197u},
+    {RP_K_leaky_relu, RP_F64, 0x012CE422E8E79275u},
     {RP_K_logical_not, RP_BOOL, 0x5B7D890CED437686u},
     {RP_K_add, RP_F32, 0xC80A3612F46D9284u},
     {RP_K_add, RP_F64, 0x1E952F3BC1DB4341u},
