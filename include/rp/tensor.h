@@ -70,6 +70,7 @@ RP_API rp_tensor rp_silu(rp_tensor x);  /* x sigmoid(x) */
 /* log(1 + exp(beta x)) / beta, and x itself where beta x is over the threshold. */
 RP_API rp_tensor rp_softplus(rp_tensor x, double beta, double threshold);
 RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope); /* x, times the slope where x <= 0 */
+RP_API rp_tensor rp_elu(rp_tensor x, double alpha); /* x, or alpha (e^x - 1) where x <= 0 */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 
