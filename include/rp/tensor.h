@@ -71,6 +71,7 @@ RP_API rp_tensor rp_silu(rp_tensor x);  /* x sigmoid(x) */
 RP_API rp_tensor rp_softplus(rp_tensor x, double beta, double threshold);
 RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope); /* x, times the slope where x <= 0 */
 RP_API rp_tensor rp_elu(rp_tensor x, double alpha); /* x, or alpha (e^x - 1) where x <= 0 */
+RP_API rp_tensor rp_hardtanh(rp_tensor x, double min_val, double max_val); /* x between the two values */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
 

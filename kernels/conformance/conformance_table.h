@@ -74,6 +74,8 @@ static const struct {
     {RP_K_leaky_relu, RP_F64, 0x012CE422E8E79275u},
     {RP_K_elu, RP_F32, 0x347DDA8670B759E3u},
     {RP_K_elu, RP_F64, 0x61373ADF84A50280u},
+    {RP_K_hardtanh, RP_F32, 0x4E09A9FA52CF8074u},
+    {RP_K_hardtanh, RP_F64, 0x19DBA1DEE684E41Eu},
     {RP_K_logical_not, RP_BOOL, 0x5B7D890CED437686u},
     {RP_K_add, RP_F32, 0xC80A3612F46D9284u},
     {RP_K_add, RP_F64, 0x1E952F3BC1DB4341u},
