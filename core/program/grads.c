@@ -260,6 +260,12 @@ void vjp_max(const rp_vjp_args *a)
         a->grad_in[0] = rp_mul(mask, rp_div(G, rp_sum(mask, axes, a->attr[0].n, true)));
 }
 
+/* As the maximum: equal minima share. */
+void vjp_min(const rp_vjp_args *a)
+{
+    vjp_max(a);
+}
+
 void vjp_softmax(const rp_vjp_args *a)
 {
     a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y);

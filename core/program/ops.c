@@ -311,6 +311,11 @@ rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep)
     return reduce(RP_OP_max, x, axes, n, keep);
 }
 
+rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_min, x, axes, n, keep);
+}
+
 rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};

@@ -69,8 +69,8 @@ RP_API rp_tensor rp_cbrt(rp_tensor x);  /* cube root, of negative numbers too */
 RP_API rp_tensor rp_silu(rp_tensor x);  /* x sigmoid(x) */
 /* log(1 + exp(beta x)) / beta, and x itself where beta x is over the threshold. */
 RP_API rp_tensor rp_softplus(rp_tensor x, double beta, double threshold);
-RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope); /* x, times the slope where x <= 0 */
-RP_API rp_tensor rp_elu(rp_tensor x, double alpha); /* x, or alpha (e^x - 1) where x <= 0 */
+RP_API rp_tensor rp_leaky_relu(rp_tensor x, double negative_slope);        /* x, times the slope where x <= 0 */
+RP_API rp_tensor rp_elu(rp_tensor x, double alpha);                        /* x, or alpha (e^x - 1) where x <= 0 */
 RP_API rp_tensor rp_hardtanh(rp_tensor x, double min_val, double max_val); /* x between the two values */
 RP_API rp_tensor rp_cast(rp_tensor x, rp_dtype dtype);
 RP_API rp_tensor rp_logical_not(rp_tensor x);
@@ -118,6 +118,7 @@ RP_API rp_tensor rp_sum(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
+RP_API rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep);
 
 /* Along the last axis. */
 RP_API rp_tensor rp_softmax(rp_tensor x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions over any axes (CONTRACT 4.3): sum, mean, max, argmax. An item is one output element, made of the
- * elements along the reduced axes in row-major order. */
+ * Reductions over any axes, and running sums along one (CONTRACT 4.3). An item of a reduction is one output element,
+ * made of the elements along the reduced axes in row-major order. */
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/level.h"
@@ -66,7 +66,9 @@ static size_t reduce_cost(const rp_kernel_args *args)
     } \
     RP_DEFINE_KERNEL(name, rp_items_elements, name##_run, reduce_cost)
 
-REDUCTION(sum, axes_mask(&args->attr[0]), sum_one_f32, sum_one_f64, sum_one_i32, sum_one_i64);
-REDUCTION(mean, axes_mask(&args->attr[0]), mean_one_f32, mean_one_f64);
-REDUCTION(max, axes_mask(&args->attr[0]), max_one_f32, max_one_f64, max_one_i32, max_one_i64);
-REDUCTION(argmax, 1u << args->attr[0].i, argmax_one_f32, argmax_one_f64, argmax_one_i32, argmax_one_i64);
+REDUCTION(sum, axes_mask(&RP_AT(args->attr, sum, axes)), sum_one_f32, sum_one_f64, sum_one_i32, sum_one_i64);
+REDUCTION(mean, axes_mask(&RP_AT(args->attr, mean, axes)), mean_one_f32, mean_one_f64);
+REDUCTION(max, axes_mask(&RP_AT(args->attr, max, axes)), max_one_f32, max_one_f64, max_one_i32, max_one_i64);
+REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, argmax_one_f32, argmax_one_f64, argmax_one_i32,
+          argmax_one_i64);
+REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f64, min_one_i32, min_one_i64);

@@ -9,6 +9,15 @@ static T FN(lowest)(void)
     return (T)((WIDE)1 << (sizeof(T) * 8 - 1));
 }
 
+static T FN(minimum)(T a, T b)
+{
+    return a < b ? a : b;
+}
+static T FN(highest)(void)
+{
+    return (T)(((WIDE)1 << (sizeof(T) * 8 - 1)) - 1);
+}
+
 static bool FN(better)(T x, T best)
 {
     return x > best;

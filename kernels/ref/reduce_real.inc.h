@@ -8,6 +8,11 @@ static T FN(lowest)(void)
     return (T)-__builtin_inf();
 }
 
+static T FN(highest)(void)
+{
+    return (T)__builtin_inf();
+}
+
 /* Whether x takes the place of the maximum so far. */
 static bool FN(better)(T x, T best)
 {

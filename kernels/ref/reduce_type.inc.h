@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Maximum and argmax for one type. */
-static T FN(max_over)(rp_walk walk)
-{
-    T best = FN(lowest)();
+ * Maximum, minimum, their places and running sums for one type. */
 
-    while (rp_walk_next(&walk)) {
-        const T *x = walk.at[0];
-
-        for (size_t i = 0; i < walk.run; i++)
-            best = FN(maximum)(best, x[(ptrdiff_t)i * walk.step[0]]);
+/* What `choose` keeps of all elements, beginning with the value of none. */
+#define CHOSEN(name, none, choose) \
+    static void FN(name)(void *out, const rp_walk *start) \
+    { \
+        rp_walk walk = *start; \
+        T best = FN(none)(); \
+\
+        while (rp_walk_next(&walk)) { \
+            const T *x = walk.at[0]; \
+\
+            for (size_t i = 0; i < walk.run; i++) \
+                best = FN(choose)(best, x[(ptrdiff_t)i * walk.step[0]]); \
+        } \
+        *(T *)out = best; \
     }
-    return best;
-}
+
+CHOSEN(max_one, lowest, maximum)
+CHOSEN(min_one, highest, minimum)
+#undef CHOSEN
 
 /* The first of the greatest; a NaN is greater than every number, zeros are equal. */
 static int64_t FN(argmax_over)(rp_walk walk)
@@ -32,11 +40,6 @@ static int64_t FN(argmax_over)(rp_walk walk)
         }
     }
     return found;
-}
-
-static void FN(max_one)(void *out, const rp_walk *walk)
-{
-    *(T *)out = FN(max_over)(*walk);
 }
 
 static void FN(argmax_one)(void *out, const rp_walk *walk)

@@ -114,7 +114,9 @@ RP_INLINE void formula_run(const rp_walk *walk, fast_formula *formula)
 #define MAP1P(name, cost, way, domain, p, p0, formula, ...) \
     APPLY(ROW_##way, name, const float p = (float)walk->attr[0].r;, formula)
 #define MAP1Q(name, cost, way, domain, p, p0, q, q0, formula, ...) APPLY(ROW_##way, name, LET2(p, q), formula)
-#define LET2(p, q) const float p = (float)walk->attr[0].r; const float q = (float)walk->attr[1].r;
+#define LET2(p, q) \
+    const float p = (float)walk->attr[0].r; \
+    const float q = (float)walk->attr[1].r;
 #define MAP2(name, cost, way, ...) BLOCK_ONLY_##way(name, 2)
 #define PAIR2 MAP2
 #define BLOCK_ONLY_LOOP NOTHING

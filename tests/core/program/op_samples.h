@@ -204,6 +204,7 @@ static const op_sample op_samples[] = {
     REDUCE_SAMPLES(mean),
     REDUCE_SAMPLES(max),
     {RP_OP_argmax, 1, {D(2, 3, 4)}, {{.i = 1}}},
+    REDUCE_SAMPLES(min),
     ROW_SAMPLES(softmax),
     SAME_SAMPLES(softmax_grad),
     ROW_SAMPLES(log_softmax),

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions beside sum, mean and max, and running sums: the examples of CONTRACT 4.3, other computations of the same
+ * values, and what is special. Orders of summation are those of test_kernel_orders.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <mpfr.h>
+
+#include "determinism/bits.h"
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+#include "tests/kernels/kernel_call.h"
+
+enum { N = 5000 };
+#define INF32 __builtin_inff()
+#define NAN32 rp_from_bits_f32(0x7FC00000u)
+
+/* x [n] into y [m], along the only axis, at the best level; second: the attribute behind it. */
+static void along(rp_kernel_id id, void *y, rp_dtype out_dtype, int m, void *x, rp_dtype dtype, int n, int64_t second)
+{
+    rp_view in = view_of(x, dtype, n, -1), out = view_of(y, out_dtype, m, -1);
+    rp_attr attr[RP_MAX_ATTR] = {{.n = 1}, {.i = second}};
+
+    call_kernel("", id, &out, 1, &in, 1, attr);
+}
+
+static float real(rp_kernel_id id, float *x, int n, int64_t second)
+{
+    float y;
+
+    along(id, &y, RP_F32, 1, x, RP_F32, n, second);
+    return y;
+}
+
+static void assert_bits(const char *what, float found, uint32_t expected)
+{
+    if (rp_bits_f32(found) != expected)
+        fail_msg("%s: expected %08x, found %08x", what, expected, rp_bits_f32(found));
+}
+
+static void fill(float *x, int n, uint64_t stream)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = 8 * rp_uniform_f32(rp_random_u32(5, stream, 0, (uint64_t)i)) - 3;
+}
+
+static void examples_of_the_clause_have_their_bits(void **state)
+{
+    float x[4] = {1, -0.5f, 2, 0.25f};
+
+    (void)state;
+    assert_bits("min", real(RP_K_min, x, 4, 0), 0xbf000000u);
+    /* further examples */
+}
+
+static void minima_are_those_of_a_search(void **state)
+{
+    static float x[N];
+
+    (void)state;
+    for (int n = 1; n < N; n = n * 3 / 2 + 1) {
+        int least = 0;
+
+        fill(x, n, (uint64_t)n);
+        for (int i = 1; i < n; i++)
+            least = x[i] < x[least] ? i : least;
+        assert_true(real(RP_K_min, x, n, 0) == x[least]);
+    }
+}
+
+static void minima_know_nan_zeros_and_nothing(void **state)
+{
+    float nan[3] = {1, NAN32, -INF32}, zeros[3] = {0.0f, -0.0f, 0.0f};
+    int32_t integers[3] = {5, INT32_MIN, 7}, least;
+
+    (void)state;
+    assert_bits("a NaN wins", real(RP_K_min, nan, 3, 0), 0x7FC00000u);
+    assert_bits("-0 is under +0", real(RP_K_min, zeros, 3, 0), 0x80000000u);
+    assert_bits("of no elements", real(RP_K_min, nan, 0, 0), rp_bits_f32(INF32));
+    along(RP_K_min, &least, RP_I32, 1, integers, RP_I32, 3, 0);
+    assert_int_equal(least, INT32_MIN);
+    along(RP_K_min, &least, RP_I32, 1, integers, RP_I32, 0, 0);
+    assert_int_equal(least, INT32_MAX);
+}
+
+/* further tests */
+static int enter(void **state)
+{
+    static rp_fpenv saved;
+
+    (void)state;
+    return rp_fpenv_enter(&saved, NULL, NULL) == RP_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_of_the_clause_have_their_bits),
+        cmocka_unit_test(minima_are_those_of_a_search),
+        cmocka_unit_test(minima_know_nan_zeros_and_nothing),
+        /* in their order */
+    };
+
+    return cmocka_run_group_tests(tests, enter, NULL);
+}
