@@ -316,12 +316,22 @@ rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep)
     return reduce(RP_OP_min, x, axes, n, keep);
 }
 
-rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
+static rp_tensor place_along(rp_op_id id, rp_tensor x, int axis, bool keep)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};
-    rp_tensor y = apply(RP_OP_argmax, attr, &x, 1);
+    rp_tensor y = apply(id, attr, &x, 1);
 
     return keep ? y : drop_axes(y, rp_tensor_ok(y) ? 1u << attr[0].i : 0);
+}
+
+rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
+{
+    return place_along(RP_OP_argmax, x, axis, keep);
+}
+
+rp_tensor rp_argmin(rp_tensor x, int axis, bool keep)
+{
+    return place_along(RP_OP_argmin, x, axis, keep);
 }
 
 rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps)

@@ -119,6 +119,7 @@ RP_API rp_tensor rp_mean(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
 RP_API rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep);
+RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep); /* i64; the first minimum */
 
 /* Along the last axis. */
 RP_API rp_tensor rp_softmax(rp_tensor x);

@@ -72,3 +72,5 @@ REDUCTION(max, axes_mask(&RP_AT(args->attr, max, axes)), max_one_f32, max_one_f6
 REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, argmax_one_f32, argmax_one_f64, argmax_one_i32,
           argmax_one_i64);
 REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f64, min_one_i32, min_one_i64);
+REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, argmin_one_f32, argmin_one_f64, argmin_one_i32,
+          argmin_one_i64);

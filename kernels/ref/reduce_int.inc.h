@@ -22,6 +22,10 @@ static bool FN(better)(T x, T best)
 {
     return x > best;
 }
+static bool FN(lower)(T x, T best)
+{
+    return x < best;
+}
 
 static void FN(sum_one)(void *out, const rp_walk *start)
 {

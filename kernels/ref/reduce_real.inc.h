@@ -13,10 +13,14 @@ static T FN(highest)(void)
     return (T)__builtin_inf();
 }
 
-/* Whether x takes the place of the maximum so far. */
+/* Whether x takes the place of the maximum, or minimum, so far. */
 static bool FN(better)(T x, T best)
 {
     return x > best || (x != x && best == best);
+}
+static bool FN(lower)(T x, T best)
+{
+    return x < best || (x != x && best == best);
 }
 
 static T FN(sum_over)(rp_walk walk)

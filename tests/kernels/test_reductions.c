@@ -89,6 +89,34 @@ static void minima_know_nan_zeros_and_nothing(void **state)
     assert_int_equal(least, INT32_MAX);
 }
 
+static int64_t place(float *x, int n)
+{
+    int64_t y;
+
+    along(RP_K_argmin, &y, RP_I64, 1, x, RP_F32, n, 0);
+    return y;
+}
+
+static void the_first_minimum_has_its_place(void **state)
+{
+    static float x[N];
+    float nan[3] = {1, NAN32, NAN32}, zeros[3] = {0.0f, -0.0f, 0.0f}, example[4] = {1, -0.5f, 2, 0.25f};
+
+    (void)state;
+    for (int n = 1; n < N; n = n * 3 / 2 + 1) {
+        int least = 0;
+
+        fill(x, n, (uint64_t)n);
+        x[n / 2] = x[n / 3] = -5; /* a tie */
+        for (int i = 1; i < n; i++)
+            least = x[i] < x[least] ? i : least;
+        assert_int_equal(place(x, n), least);
+    }
+    assert_int_equal(place(nan, 3), 1);
+    assert_int_equal(place(zeros, 3), 0);
+    assert_int_equal(place(example, 4), 1);
+}
+
 /* further tests */
 static int enter(void **state)
 {
@@ -101,9 +129,8 @@ static int enter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples_of_the_clause_have_their_bits),
-        cmocka_unit_test(minima_are_those_of_a_search),
-        cmocka_unit_test(minima_know_nan_zeros_and_nothing),
+        cmocka_unit_test(examples_of_the_clause_have_their_bits), cmocka_unit_test(minima_are_those_of_a_search),
+        cmocka_unit_test(minima_know_nan_zeros_and_nothing), cmocka_unit_test(the_first_minimum_has_its_place),
         /* in their order */
     };
 

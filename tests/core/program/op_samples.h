@@ -205,6 +205,7 @@ static const op_sample op_samples[] = {
     REDUCE_SAMPLES(max),
     {RP_OP_argmax, 1, {D(2, 3, 4)}, {{.i = 1}}},
     REDUCE_SAMPLES(min),
+    {RP_OP_argmin, 1, {D(2, 3, 4)}, {{.i = 0}}},
     ROW_SAMPLES(softmax),
     SAME_SAMPLES(softmax_grad),
     ROW_SAMPLES(log_softmax),
