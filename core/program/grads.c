@@ -266,6 +266,12 @@ void vjp_min(const rp_vjp_args *a)
     vjp_max(a);
 }
 
+/* Element i is in the sums from its own on: the running sum of g the other way. */
+void vjp_cumsum(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_cumsum(G, (int)RP_AT(a->attr, cumsum, axis).i, RP_AT(a->attr, cumsum, reverse).i == 0);
+}
+
 void vjp_softmax(const rp_vjp_args *a)
 {
     a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y);

@@ -366,6 +366,16 @@ rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return RP_OK;
 }
 
+rp_status infer_cumsum(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                       rp_error *err)
+{
+    (void)n_in;
+    if (!axis_valid(RP_AT(attr, cumsum, axis).i, &in[0]))
+        return refuse(op, &in[0], NULL, "an axis of the operand", err);
+    out[0] = in[0];
+    return RP_OK;
+}
+
 rp_status infer_rows(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)attr, (void)n_in;

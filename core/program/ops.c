@@ -334,6 +334,13 @@ rp_tensor rp_argmin(rp_tensor x, int axis, bool keep)
     return place_along(RP_OP_argmin, x, axis, keep);
 }
 
+rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}, {.i = reverse}};
+
+    return apply(RP_OP_cumsum, attr, &x, 1);
+}
+
 rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};

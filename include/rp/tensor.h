@@ -120,6 +120,9 @@ RP_API rp_tensor rp_max(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmax(rp_tensor x, int axis, bool keep); /* i64; the first maximum */
 RP_API rp_tensor rp_min(rp_tensor x, const int *axes, int n, bool keep);
 RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep); /* i64; the first minimum */
+/* Running sums along an axis, each the one before it plus an element; reverse: from the end. x's type, of integers too.
+ */
+RP_API rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse);
 
 /* Along the last axis. */
 RP_API rp_tensor rp_softmax(rp_tensor x);

@@ -281,6 +281,13 @@ static void build_argmax(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, RP_I64, 3, shape);
 }
 
+static void build_cumsum(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    RP_AT(s->attr, cumsum, axis).i = plan->option % 3;
+    RP_AT(s->attr, cumsum, reverse).i = plan->option / 3 % 2;
+    build_unary(s, plan);
+}
+
 static void build_layer_norm(rp_specimen *s, const rp_specimen_plan *plan)
 {
     s->attr[0].r = 1e-5;

@@ -74,3 +74,39 @@ REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, argmax_one_f32, argma
 REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f64, min_one_i32, min_one_i64);
 REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, argmin_one_f32, argmin_one_f64, argmin_one_i32,
           argmin_one_i64);
+
+/* An item is a line along the axis, forward or backward. */
+static size_t cumsum_items(const rp_kernel_args *args)
+{
+    const rp_view kept = rp_view_axes(&args->out[0], 1u << RP_AT(args->attr, cumsum, axis).i, false);
+
+    return rp_view_count(&args->out[0]) > 0 ? rp_view_count(&kept) : 0;
+}
+
+static size_t cumsum_cost(const rp_kernel_args *args)
+{
+    return 1 + args->out[0].shape[RP_AT(args->attr, cumsum, axis).i];
+}
+
+static void cumsum_run(const rp_kernel_args *args, size_t begin, size_t end)
+{
+    static void (*const lines[RP_DTYPE_COUNT])(void *, ptrdiff_t, const void *, ptrdiff_t, size_t) = {
+        cumsum_line_f32, cumsum_line_f64, cumsum_line_i32, cumsum_line_i64};
+    const rp_view *out = &args->out[0], *in = &args->in[0];
+    const int64_t axis = RP_AT(args->attr, cumsum, axis).i;
+    const ptrdiff_t size = (ptrdiff_t)rp_dtype_size(out->dtype), last = (ptrdiff_t)out->shape[axis] - 1;
+    const ptrdiff_t way = RP_AT(args->attr, cumsum, reverse).i != 0 ? -1 : 1, start = way < 0 ? last : 0;
+    const ptrdiff_t to = out->stride[axis], from = in->stride[axis];
+    const rp_view kept_out = rp_view_axes(out, 1u << axis, false), kept_in = rp_view_axes(in, 1u << axis, false);
+    const rp_view *kept[2] = {&kept_out, &kept_in};
+    rp_walk walk;
+
+    rp_walk_begin(&walk, kept, 2, begin, end);
+    while (rp_walk_next(&walk))
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)walk.run; i++)
+            lines[out->dtype]((char *)walk.at[0] + (i * walk.step[0] + start * to) * size, way * to,
+                              (char *)walk.at[1] + (i * walk.step[1] + start * from) * size, way * from,
+                              (size_t)last + 1);
+}
+
+RP_DEFINE_KERNEL(cumsum, cumsum_items, cumsum_run, cumsum_cost);

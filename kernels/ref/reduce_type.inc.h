@@ -47,3 +47,16 @@ CHOSEN(min_one, highest, minimum)
 PLACE_OF(argmax_one, better)
 PLACE_OF(argmin_one, lower)
 #undef PLACE_OF
+
+/* n elements of a line: each sum is the one before it plus the element. */
+static void FN(cumsum_line)(void *out, ptrdiff_t step_out, const void *in, ptrdiff_t step_in, size_t n)
+{
+    const T *x = in;
+    T *y = out, sum = n > 0 ? *x : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            sum = (T)((WIDE)sum + (WIDE)x[(ptrdiff_t)i * step_in]);
+        y[(ptrdiff_t)i * step_out] = sum;
+    }
+}

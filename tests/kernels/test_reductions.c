@@ -117,6 +117,41 @@ static void the_first_minimum_has_its_place(void **state)
     assert_int_equal(place(example, 4), 1);
 }
 
+static void running_sums_go_one_by_one_and_integers_wrap(void **state)
+{
+    static float x[N], y[N];
+    float example[4] = {1, -0.5f, 2, 0.25f}, negative_zero = -0.0f;
+    const float sums[4] = {1, 0.5f, 2.5f, 2.75f}, back[4] = {2.75f, 1.75f, 2.25f, 0.25f};
+    int32_t integers[3] = {INT32_MAX, 1, -1}, wrapped[3];
+    volatile float sum;
+
+    (void)state;
+    fill(x, N, 3);
+    along(RP_K_cumsum, y, RP_F32, N, x, RP_F32, N, 0);
+    sum = x[0];
+    for (int i = 0; i < N; i++) {
+        if (i > 0)
+            sum = sum + x[i];
+        assert_true(y[i] == sum);
+    }
+    along(RP_K_cumsum, y, RP_F32, N, x, RP_F32, N, 1);
+    sum = x[N - 1];
+    for (int i = N - 1; i >= 0; i--) {
+        if (i < N - 1)
+            sum = sum + x[i];
+        assert_true(y[i] == sum);
+    }
+    along(RP_K_cumsum, y, RP_F32, 4, example, RP_F32, 4, 0);
+    assert_memory_equal(y, sums, sizeof sums);
+    along(RP_K_cumsum, y, RP_F32, 4, example, RP_F32, 4, 1);
+    assert_memory_equal(y, back, sizeof back);
+    along(RP_K_cumsum, wrapped, RP_I32, 3, integers, RP_I32, 3, 0);
+    assert_int_equal(wrapped[1], INT32_MIN);
+    assert_int_equal(wrapped[2], INT32_MAX);
+    along(RP_K_cumsum, y, RP_F32, 1, &negative_zero, RP_F32, 1, 0);
+    assert_bits("the first sum is the first element", y[0], 0x80000000u);
+}
+
 /* further tests */
 static int enter(void **state)
 {
@@ -129,8 +164,11 @@ static int enter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples_of_the_clause_have_their_bits), cmocka_unit_test(minima_are_those_of_a_search),
-        cmocka_unit_test(minima_know_nan_zeros_and_nothing), cmocka_unit_test(the_first_minimum_has_its_place),
+        cmocka_unit_test(examples_of_the_clause_have_their_bits),
+        cmocka_unit_test(minima_are_those_of_a_search),
+        cmocka_unit_test(minima_know_nan_zeros_and_nothing),
+        cmocka_unit_test(the_first_minimum_has_its_place),
+        cmocka_unit_test(running_sums_go_one_by_one_and_integers_wrap),
         /* in their order */
     };
 
