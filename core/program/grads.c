@@ -272,6 +272,21 @@ void vjp_cumsum(const rp_vjp_args *a)
     a->grad_in[0] = rp_cumsum(G, (int)RP_AT(a->attr, cumsum, axis).i, RP_AT(a->attr, cumsum, reverse).i == 0);
 }
 
+/* 2 (x - mean) g / (n - correction) */
+void vjp_var(const rp_vjp_args *a)
+{
+    const rp_attr axes[RP_MAX_ATTR] = {RP_AT(a->attr, var, axes)};
+    int64_t n = 1;
+    rp_tensor d, divisor;
+
+    for (int i = 0; i < axes->n; i++)
+        n *= (int64_t)rp_tensor_type(X)->shape[axes->list[i]];
+    n -= RP_AT(a->attr, var, correction).i;
+    d = rp_scale(rp_sub(X, grad_emit(RP_OP_mean, axes, &a->in[0], 1)), 2);
+    divisor = grad_constant(G, n > 0 ? (double)n : 0);
+    a->grad_in[0] = rp_mul(d, rp_div(G, divisor));
+}
+
 void vjp_softmax(const rp_vjp_args *a)
 {
     a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y);

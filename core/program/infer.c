@@ -366,6 +366,17 @@ rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return RP_OK;
 }
 
+/* The number of elements less the correction stays in range. */
+rp_status infer_var(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
+{
+    const int64_t correction = RP_AT(attr, var, correction).i;
+
+    if (correction < 0 || (uint64_t)correction > count_max)
+        return rp_fail(err, RP_ESHAPE, "%s: found correction %lld, expected 0 or more", op->name,
+                       (long long)correction);
+    return infer_reduce(op, attr, in, n_in, out, err);
+}
+
 rp_status infer_cumsum(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {

@@ -268,9 +268,10 @@ static rp_tensor drop_axes(rp_tensor reduced, unsigned axes)
     return rp_reshape(reduced, rank, shape);
 }
 
-static rp_tensor reduce(rp_op_id id, rp_tensor x, const int *axes, int n, bool keep)
+/* second: the attribute behind the axes, of an operation that has one */
+static rp_tensor reduce_with(rp_op_id id, rp_tensor x, const int *axes, int n, bool keep, int64_t second)
 {
-    rp_attr attr[RP_MAX_ATTR] = {{0}};
+    rp_attr attr[RP_MAX_ATTR] = {{0}, {.i = second}};
     unsigned mask = 0;
     int rank;
     rp_tensor y;
@@ -294,6 +295,11 @@ static rp_tensor reduce(rp_op_id id, rp_tensor x, const int *axes, int n, bool k
             attr[0].list[attr[0].n++] = i;
     y = apply(id, attr, &x, 1);
     return keep ? y : drop_axes(y, mask);
+}
+
+static rp_tensor reduce(rp_op_id id, rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce_with(id, x, axes, n, keep, 0);
 }
 
 rp_tensor rp_sum(rp_tensor x, const int *axes, int n, bool keep)
@@ -332,6 +338,11 @@ rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
 rp_tensor rp_argmin(rp_tensor x, int axis, bool keep)
 {
     return place_along(RP_OP_argmin, x, axis, keep);
+}
+
+rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool keep)
+{
+    return reduce_with(RP_OP_var, x, axes, n, keep, correction);
 }
 
 rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)

@@ -123,6 +123,9 @@ RP_API rp_tensor rp_argmin(rp_tensor x, int axis, bool keep); /* i64; the first 
 /* Running sums along an axis, each the one before it plus an element; reverse: from the end. x's type, of integers too.
  */
 RP_API rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse);
+/* Squared deviations from the mean, added, over n - correction: of n elements, 1 for a sample's variance, 0 for all's.
+ */
+RP_API rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
 
 /* Along the last axis. */
 RP_API rp_tensor rp_softmax(rp_tensor x);

@@ -263,6 +263,7 @@ static void build_reduce(rp_specimen *s, const rp_specimen_plan *plan)
     size_t shape[3] = {plan->shape[0], plan->shape[1], plan->shape[2]};
 
     s->attr[0].n = axes[pick].n;
+    s->attr[1].i = plan->option % 3; /* the correction of var */
     for (int i = 0; i < axes[pick].n; i++) {
         s->attr[0].list[i] = axes[pick].list[i];
         shape[axes[pick].list[i]] = 1;

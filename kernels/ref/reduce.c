@@ -43,6 +43,7 @@ static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin
 
     rp_walk_begin(&walk, kept, 2, begin, end);
     rp_walk_begin(&inner, &walked, 1, 0, count);
+    inner.attr = args->attr;
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             inner.next[0] = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
@@ -74,6 +75,7 @@ REDUCTION(argmax, 1u << RP_AT(args->attr, argmax, axis).i, argmax_one_f32, argma
 REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f64, min_one_i32, min_one_i64);
 REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, argmin_one_f32, argmin_one_f64, argmin_one_i32,
           argmin_one_i64);
+REDUCTION(var, axes_mask(&RP_AT(args->attr, var, axes)), var_one_f32, var_one_f64);
 
 /* An item is a line along the axis, forward or backward. */
 static size_t cumsum_items(const rp_kernel_args *args)

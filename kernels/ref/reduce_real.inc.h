@@ -47,3 +47,24 @@ static void FN(mean_one)(void *out, const rp_walk *walk)
 {
     *(T *)out = FN(sum_over)(*walk) / (T)walk->left;
 }
+
+/* The sum of (x - mean)^2 over the count less the correction, but not less than 0. */
+static void FN(var_one)(void *out, const rp_walk *start)
+{
+    const T mean = FN(sum_over)(*start) / (T)start->left;
+    const int64_t n = (int64_t)start->left, correction = RP_AT(start->attr, var, correction).i;
+    rp_walk walk = *start;
+    FN(lanes) lanes;
+
+    FN(lanes_begin)(&lanes);
+    while (rp_walk_next(&walk)) {
+        const T *x = walk.at[0];
+
+        for (size_t i = 0; i < walk.run; i++) {
+            const T d = x[(ptrdiff_t)i * walk.step[0]] - mean;
+
+            FN(lanes_add)(&lanes, d * d);
+        }
+    }
+    *(T *)out = FN(lanes_total)(&lanes) / (T)(n > correction ? n - correction : 0);
+}

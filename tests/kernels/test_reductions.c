@@ -56,6 +56,7 @@ static void examples_of_the_clause_have_their_bits(void **state)
 
     (void)state;
     assert_bits("min", real(RP_K_min, x, 4, 0), 0xbf000000u);
+    assert_bits("var", real(RP_K_var, x, 4, 1), 0x3f920000u);
     /* further examples */
 }
 
@@ -152,6 +153,55 @@ static void running_sums_go_one_by_one_and_integers_wrap(void **state)
     assert_bits("the first sum is the first element", y[0], 0x80000000u);
 }
 
+/* |found - exact| / |exact| */
+static double relative(float found, const mpfr_t exact)
+{
+    mpfr_t apart;
+    double result;
+
+    mpfr_init2(apart, 200);
+    mpfr_sub_d(apart, exact, found, MPFR_RNDN);
+    mpfr_div(apart, apart, exact, MPFR_RNDN);
+    result = __builtin_fabs(mpfr_get_d(apart, MPFR_RNDN));
+    mpfr_clear(apart);
+    return result;
+}
+
+static void variances_are_close_to_exact_ones(void **state)
+{
+    static float x[N];
+    float one[1] = {3}, spread;
+    mpfr_t mean, sum, d;
+
+    (void)state;
+    mpfr_inits2(400, mean, sum, d, (mpfr_ptr)NULL);
+    for (int n = 2; n < N; n = n * 2 + 1)
+        for (int correction = 0; correction < 2; correction++) {
+            double found;
+
+            fill(x, n, 7 + (uint64_t)n);
+            mpfr_set_zero(mean, 1);
+            mpfr_set_zero(sum, 1);
+            for (int i = 0; i < n; i++)
+                mpfr_add_d(mean, mean, x[i], MPFR_RNDN);
+            mpfr_div_si(mean, mean, n, MPFR_RNDN);
+            for (int i = 0; i < n; i++) {
+                mpfr_sub_d(d, mean, x[i], MPFR_RNDN);
+                mpfr_sqr(d, d, MPFR_RNDN);
+                mpfr_add(sum, sum, d, MPFR_RNDN);
+            }
+            mpfr_div_si(sum, sum, n - correction, MPFR_RNDN);
+            found = relative(real(RP_K_var, x, n, correction), sum);
+            if (!(found <= 0x1p-20))
+                fail_msg("var of %d, correction %d: off by %g", n, correction, found);
+        }
+    mpfr_clears(mean, sum, d, (mpfr_ptr)NULL);
+    spread = real(RP_K_var, one, 1, 1);
+    assert_true(spread != spread); /* 0 / 0 */
+    assert_bits("no spread", real(RP_K_var, one, 1, 0), 0);
+    assert_bits("a correction over n counts as n", real(RP_K_var, x, 2, 5), rp_bits_f32(INF32));
+}
+
 /* further tests */
 static int enter(void **state)
 {
@@ -169,6 +219,7 @@ int main(void)
         cmocka_unit_test(minima_know_nan_zeros_and_nothing),
         cmocka_unit_test(the_first_minimum_has_its_place),
         cmocka_unit_test(running_sums_go_one_by_one_and_integers_wrap),
+        cmocka_unit_test(variances_are_close_to_exact_ones),
         /* in their order */
     };
 

@@ -76,6 +76,7 @@ static inline void draw_lists(random_program *r, rp_op_id op, const rp_type *in,
     case RP_OP_mean:
     case RP_OP_max:
     case RP_OP_min:
+    case RP_OP_var:
         for (int i = 0; i < rank; i++)
             if (draw(r, 2))
                 attr[0].list[attr[0].n++] = i;
