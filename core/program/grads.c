@@ -287,6 +287,11 @@ void vjp_var(const rp_vjp_args *a)
     a->grad_in[0] = rp_mul(d, rp_div(G, divisor));
 }
 
+void vjp_logsumexp(const rp_vjp_args *a)
+{
+    a->grad_in[0] = rp_mul(G, rp_exp(rp_sub(X, Y)));
+}
+
 void vjp_softmax(const rp_vjp_args *a)
 {
     a->grad_in[0] = pair(RP_OP_softmax_grad, G, Y);

@@ -345,6 +345,11 @@ rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool k
     return reduce_with(RP_OP_var, x, axes, n, keep, correction);
 }
 
+rp_tensor rp_logsumexp(rp_tensor x, const int *axes, int n, bool keep)
+{
+    return reduce(RP_OP_logsumexp, x, axes, n, keep);
+}
+
 rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}, {.i = reverse}};

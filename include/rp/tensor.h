@@ -126,6 +126,7 @@ RP_API rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse);
 /* Squared deviations from the mean, added, over n - correction: of n elements, 1 for a sample's variance, 0 for all's.
  */
 RP_API rp_tensor rp_var(rp_tensor x, const int *axes, int n, int64_t correction, bool keep);
+RP_API rp_tensor rp_logsumexp(rp_tensor x, const int *axes, int n, bool keep); /* log(sum(exp(x))), without overflow */
 
 /* Along the last axis. */
 RP_API rp_tensor rp_softmax(rp_tensor x);

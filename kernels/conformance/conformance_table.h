@@ -222,6 +222,8 @@ static const struct {
     {RP_K_cumsum, RP_I64, 0xE29C316CB18EFE09u},
     {RP_K_var, RP_F32, 0xE760AA08E729D3CEu},
     {RP_K_var, RP_F64, 0xDFB4F9DC7E1F21A0u},
+    {RP_K_logsumexp, RP_F32, 0x002462318A3CC0CDu},
+    {RP_K_logsumexp, RP_F64, 0xE22DE81E8B8D4351u},
     {RP_K_softmax, RP_F32, 0x47628FEC9B6A69D4u},
     {RP_K_softmax, RP_F64, 0x9D2335EA6B991D65u},
     {RP_K_softmax_grad, RP_F32, 0x8F7D14DB029167D4u},

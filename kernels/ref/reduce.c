@@ -76,6 +76,7 @@ REDUCTION(min, axes_mask(&RP_AT(args->attr, min, axes)), min_one_f32, min_one_f6
 REDUCTION(argmin, 1u << RP_AT(args->attr, argmin, axis).i, argmin_one_f32, argmin_one_f64, argmin_one_i32,
           argmin_one_i64);
 REDUCTION(var, axes_mask(&RP_AT(args->attr, var, axes)), var_one_f32, var_one_f64);
+REDUCTION(logsumexp, axes_mask(&RP_AT(args->attr, logsumexp, axes)), logsumexp_one_f32, logsumexp_one_f64);
 
 /* An item is a line along the axis, forward or backward. */
 static size_t cumsum_items(const rp_kernel_args *args)

@@ -68,3 +68,28 @@ static void FN(var_one)(void *out, const rp_walk *start)
     }
     *(T *)out = FN(lanes_total)(&lanes) / (T)(n > correction ? n - correction : 0);
 }
+
+/* log of the sum of exp(x), x taken from the maximum where that is finite. */
+static void FN(logsumexp_one)(void *out, const rp_walk *start)
+{
+    T most = FN(lowest)(), from;
+    rp_walk walk = *start;
+    FN(lanes) lanes;
+
+    while (rp_walk_next(&walk)) {
+        const T *x = walk.at[0];
+
+        for (size_t i = 0; i < walk.run; i++)
+            most = FN(maximum)(most, x[(ptrdiff_t)i * walk.step[0]]);
+    }
+    from = most - most == 0 ? most : (T)0;
+    walk = *start;
+    FN(lanes_begin)(&lanes);
+    while (rp_walk_next(&walk)) {
+        const T *x = walk.at[0];
+
+        for (size_t i = 0; i < walk.run; i++)
+            FN(lanes_add)(&lanes, FN(rp_exp)(x[(ptrdiff_t)i * walk.step[0]] - from));
+    }
+    *(T *)out = from + FN(rp_log)(FN(lanes_total)(&lanes));
+}

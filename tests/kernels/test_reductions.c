@@ -57,7 +57,7 @@ static void examples_of_the_clause_have_their_bits(void **state)
     (void)state;
     assert_bits("min", real(RP_K_min, x, 4, 0), 0xbf000000u);
     assert_bits("var", real(RP_K_var, x, 4, 1), 0x3f920000u);
-    /* further examples */
+    assert_bits("logsumexp", real(RP_K_logsumexp, x, 4, 0), 0x401f05d6u);
 }
 
 static void minima_are_those_of_a_search(void **state)
@@ -202,7 +202,39 @@ static void variances_are_close_to_exact_ones(void **state)
     assert_bits("a correction over n counts as n", real(RP_K_var, x, 2, 5), rp_bits_f32(INF32));
 }
 
-/* further tests */
+static void logarithms_of_sums_are_close_to_exact_ones(void **state)
+{
+    static float x[N];
+    float low[2] = {-INF32, -INF32}, high[2] = {INF32, 1}, nan[2] = {NAN32, 1}, far[2] = {1000, 1000};
+    mpfr_t sum, e;
+
+    (void)state;
+    mpfr_inits2(200, sum, e, (mpfr_ptr)NULL);
+    for (int n = 1; n < N; n = n * 2 + 1) {
+        double found;
+
+        fill(x, n, 11 + (uint64_t)n);
+        for (int i = 0; i < n; i++)
+            x[i] += 20; /* away from a result of 0 */
+        mpfr_set_zero(sum, 1);
+        for (int i = 0; i < n; i++) {
+            mpfr_set_d(e, x[i], MPFR_RNDN);
+            mpfr_exp(e, e, MPFR_RNDN);
+            mpfr_add(sum, sum, e, MPFR_RNDN);
+        }
+        mpfr_log(sum, sum, MPFR_RNDN);
+        found = relative(real(RP_K_logsumexp, x, n, 0), sum);
+        if (!(found <= 0x1p-22))
+            fail_msg("logsumexp of %d: off by %g", n, found);
+    }
+    mpfr_clears(sum, e, (mpfr_ptr)NULL);
+    assert_bits("of -inf", real(RP_K_logsumexp, low, 2, 0), rp_bits_f32(-INF32));
+    assert_bits("of +inf", real(RP_K_logsumexp, high, 2, 0), rp_bits_f32(INF32));
+    assert_bits("of a NaN", real(RP_K_logsumexp, nan, 2, 0), 0x7FC00000u);
+    assert_bits("of no elements", real(RP_K_logsumexp, nan, 0, 0), rp_bits_f32(-INF32));
+    assert_true(real(RP_K_logsumexp, far, 2, 0) == 1000 + 0x1.62e43p-1f);
+}
+
 static int enter(void **state)
 {
     static rp_fpenv saved;
@@ -220,7 +252,7 @@ int main(void)
         cmocka_unit_test(the_first_minimum_has_its_place),
         cmocka_unit_test(running_sums_go_one_by_one_and_integers_wrap),
         cmocka_unit_test(variances_are_close_to_exact_ones),
-        /* in their order */
+        cmocka_unit_test(logarithms_of_sums_are_close_to_exact_ones),
     };
 
     return cmocka_run_group_tests(tests, enter, NULL);

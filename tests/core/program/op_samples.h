@@ -213,6 +213,7 @@ static const op_sample op_samples[] = {
     {RP_OP_var, 1, {D(3, 2, 3, 2)}, {LIST(2, 0, 2), {.i = 2}}},
     {RP_OP_var, 1, {D(2, 3, 4)}, {LIST(2, 0, 1), {.i = 0}}},
     {RP_OP_var, 1, {D(1, 3)}, {LIST(0, 0), {.i = 0}}},
+    REDUCE_SAMPLES(logsumexp),
     ROW_SAMPLES(softmax),
     SAME_SAMPLES(softmax_grad),
     ROW_SAMPLES(log_softmax),

@@ -77,6 +77,7 @@ static inline void draw_lists(random_program *r, rp_op_id op, const rp_type *in,
     case RP_OP_max:
     case RP_OP_min:
     case RP_OP_var:
+    case RP_OP_logsumexp:
         for (int i = 0; i < rank; i++)
             if (draw(r, 2))
                 attr[0].list[attr[0].n++] = i;
