@@ -28,8 +28,8 @@ def header(name, size, binary):
     return bytes(h)
 def manifest(name, size, digest):
     member = {"path": name, "sha256": digest, "size": size}
-    return json.dumps({"contract": 1, "format": 1, "kind": "api", "members": [member], "profile": "portable", "run": {}},
-                      separators=(",", ":"), sort_keys=True).encode()
+    whole = {"contract": 1, "format": 1, "kind": "api", "members": [member], "profile": "portable", "run": {}}
+    return json.dumps(whole, separators=(",", ":"), sort_keys=True).encode()
 def write(path, name, size, digest, binary):
     text = manifest(name, size, digest)
     with open(path, "wb") as f:
