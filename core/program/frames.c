@@ -22,13 +22,14 @@ static rp_status run_frame(void *self, const rp_region *region, size_t k, const 
                            rp_error *err)
 {
     const rp_function *f = region->function[k];
-    rp_graph tape = {.program = f->body, .device = self};
+    rp_graph tape = {.program = f->body, .device = self, .cache = {.device = self}};
     rp_status status = execute_body(&tape, f, param, out);
     rp_status settled = rp_execute_settle(self, f->body, status == RP_OK ? err : NULL);
 
     if (status != RP_OK && err)
         *err = tape.error;
     rp_graph_release_values(&tape);
+    rp_device_cache_release(&tape.cache);
     rp_free(tape.view);
     rp_free(tape.memory);
     return status == RP_OK ? settled : status;

@@ -17,7 +17,7 @@ rp_graph *rp_graph_new(rp_device *device)
     if (!graph)
         return NULL;
     graph->program = rp_program_new();
-    graph->device = device;
+    graph->device = graph->cache.device = device;
     if (!graph->program) {
         rp_free(graph);
         return NULL;
@@ -29,8 +29,8 @@ void rp_graph_release_values(rp_graph *graph)
 {
     for (size_t i = 0; i < graph->n_views; i++)
         if (graph->memory[i])
-            rp_device_release(graph->device, graph->memory[i]);
-    graph->n_views = 0;
+            rp_device_cache_give(&graph->cache, graph->memory[i]);
+    graph->n_views = graph->n_late = 0;
 }
 
 void rp_graph_free(rp_graph *graph)
@@ -38,15 +38,18 @@ void rp_graph_free(rp_graph *graph)
     if (!graph)
         return;
     rp_graph_release_values(graph);
+    rp_device_cache_release(&graph->cache);
     rp_program_free(graph->program);
     rp_free(graph->view);
     rp_free(graph->memory);
+    rp_free(graph->late);
     rp_free(graph);
 }
 
 void rp_graph_reset(rp_graph *graph)
 {
     rp_graph_release_values(graph);
+    rp_device_cache_turn(&graph->cache);
     rp_program_clear(graph->program);
     graph->status = RP_OK;
     graph->epoch++;
@@ -138,7 +141,7 @@ rp_status rp_graph_hold_views(rp_graph *graph)
 
     if (graph->cap_views < wanted) {
         rp_view *view = rp_reallocarray(graph->view, wanted, sizeof *view);
-        void **memory;
+        rp_cached **memory;
 
         if (!view)
             return rp_no_memory(&graph->error);
@@ -149,8 +152,10 @@ rp_status rp_graph_hold_views(rp_graph *graph)
         graph->memory = memory;
         graph->cap_views = wanted;
     }
-    while (graph->n_views < graph->program->n_values)
+    while (graph->n_views < graph->program->n_values) {
+        graph->view[graph->n_views].data = NULL;
         graph->memory[graph->n_views++] = NULL;
+    }
     return RP_OK;
 }
 
@@ -241,10 +246,10 @@ rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
 static rp_status allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];
-    rp_status status = rp_device_allocate(graph->device, &graph->memory[value], rp_type_bytes(type), &graph->error);
+    rp_status status = rp_device_cache_take(&graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
 
     if (status == RP_OK)
-        graph->view[value] = rp_view_of(type, graph->memory[value]);
+        graph->view[value] = rp_view_of(type, graph->memory[value]->memory);
     return status;
 }
 
@@ -313,9 +318,53 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
 
 rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
 {
+    for (size_t i = 0; i < instr->n_in; i++)
+        if (rp_graph_is_late(graph, instr->in[i])) {
+            rp_status status = rp_graph_make(graph, instr->in[i]);
+
+            if (status != RP_OK)
+                return status;
+        }
     return instr->region      ? execute_region(graph, instr)
            : instr->op->alias ? execute_alias(graph, instr)
                               : execute_kernel(graph, instr);
+}
+
+rp_status rp_graph_make(rp_graph *graph, uint32_t value)
+{
+    return rp_graph_execute(graph, &graph->program->instr[graph->program->maker[value]]);
+}
+
+/* Whether the instruction updates states: it could be made in their memory, which only the step's end may do. */
+static bool is_update(const rp_graph *graph, const rp_instr *instr)
+{
+    const rp_program *p = graph->program;
+
+    if (!graph->defers || !(instr->op->flags & RP_OP_INPLACE) || (uint32_t)instr->n_out > instr->n_in)
+        return false;
+    for (int i = 0; i < instr->n_out; i++) {
+        const rp_input *state = rp_program_input_of(p, instr->in[i]);
+
+        if (!state || state->kind != RP_INPUT_STATE ||
+            !rp_type_equal(&p->value[instr->in[i]], &p->value[instr->out[i]]))
+            return false;
+    }
+    return true;
+}
+
+static rp_status defer(rp_graph *graph)
+{
+    if (graph->n_late == graph->cap_late) {
+        const size_t wanted = graph->cap_late ? 2 * graph->cap_late : 16;
+        uint32_t *bigger = rp_reallocarray(graph->late, wanted, sizeof *bigger);
+
+        if (!bigger)
+            return rp_no_memory(&graph->error);
+        graph->late = bigger;
+        graph->cap_late = wanted;
+    }
+    graph->late[graph->n_late++] = (uint32_t)graph->program->n_instrs - 1;
+    return RP_OK;
 }
 
 /* Executes the instruction that was appended last, if there is a device. */
@@ -326,6 +375,10 @@ static void execute_last(rp_graph *graph)
     if (graph->status != RP_OK || !graph->device)
         return;
     graph->status = rp_graph_hold_views(graph);
+    if (graph->status == RP_OK && is_update(graph, &graph->program->instr[graph->program->n_instrs - 1])) {
+        graph->status = defer(graph);
+        return;
+    }
     if (graph->status != RP_OK)
         return;
     /* at every call: what the application did to the environment since the last one is not known */

@@ -6,13 +6,18 @@
 
 #include "core/program/execute.h"
 #include "core/program/function.h"
+#include "kernels/device_cache.h"
 
 struct rp_graph {
     rp_program *program;
-    rp_device *device; /* borrowed; NULL: symbolic */
-    rp_view *view;     /* of each value, eager only */
-    void **memory;     /* owned memory of a value; NULL for inputs and views */
+    rp_device *device;  /* borrowed; NULL: symbolic */
+    rp_view *view;      /* of each value, eager only */
+    rp_cached **memory; /* owned memory of a value; NULL for inputs and views */
     size_t n_views, cap_views;
+    rp_device_cache cache;
+    bool defers;    /* updates of states wait until somebody reads them or the step ends: rp_graph_deferred */
+    uint32_t *late; /* their instructions, in order; those that were executed meanwhile too */
+    size_t n_late, cap_late;
     rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
@@ -58,6 +63,13 @@ void rp_emit_region(rp_graph *graph, const rp_region *region, const rp_tensor *i
 rp_status rp_graph_hold_views(rp_graph *graph);
 rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr);
 void rp_graph_release_values(rp_graph *graph);
+/* Whether the value is one that an update has still to make. Such a value has no view. */
+static inline bool rp_graph_is_late(const rp_graph *graph, uint32_t value)
+{
+    return graph->defers && !graph->view[value].data;
+}
+/* Makes it now. */
+rp_status rp_graph_make(rp_graph *graph, uint32_t value);
 /* Executes a region instruction of the program on views, instruction by instruction (core/program/frames.c). */
 rp_status rp_frames_eager(rp_device *device, const rp_program *program, const rp_instr *instr, const rp_view *in,
                           const rp_view *out, rp_error *err);

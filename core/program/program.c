@@ -121,6 +121,24 @@ const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, c
     return NULL;
 }
 
+/* Inputs come in the order of their values. */
+const rp_input *rp_program_input_of(const rp_program *p, uint32_t value)
+{
+    size_t low = 0, high = p->maker[value] == RP_NO_INSTR ? p->n_inputs : 0;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (p->input[middle].value == value)
+            return &p->input[middle];
+        if (p->input[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name)
 {
     for (rp_index_walk w = rp_index_find(&p->output_index, hash_of(&p->output_index, kind, name)); rp_index_next(&w);)

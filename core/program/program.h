@@ -65,6 +65,7 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
 void rp_program_clear(rp_program *p);
 /* NULL when there is none; valid until the next is added. */
 const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);
+const rp_input *rp_program_input_of(const rp_program *p, uint32_t value); /* NULL: an instruction makes it */
 const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name);
 
 /* Canonical JSON (audit/FORMAT.md, "programs") and back; the parser trusts nothing: it rebuilds through the calls above

@@ -25,7 +25,9 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
     if (status == RP_OK) {
         run->arena.device = run->device;
         run->graph = rp_graph_new(run->device);
-        if (!run->graph)
+        if (run->graph)
+            run->graph->defers = true;
+        else
             status = rp_no_memory(err);
     }
     if (status != RP_OK)

@@ -26,6 +26,10 @@ struct rp_run {
 /* The error of a step on a run whose observer failed. */
 rp_status rp_run_given_up(rp_error *err);
 
+/* Makes the value of a deferred update now. */
+rp_status rp_run_make(rp_run *run, uint32_t value, rp_error *err);
+/* The states take the values that the eager step has set. */
+rp_status rp_run_commit(rp_run *run, rp_error *err);
 /* Whoever writes a run's states calls this first. run: an rp_run. */
 rp_status rp_run_settle(void *run, rp_error *err);
 /* Tells observers of a completed step: at(arg, index, is_output) gives the memory of the program's input or output. */

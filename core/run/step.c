@@ -115,6 +115,8 @@ rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_error *
                       rp_type_bytes(rp_tensor_type(own)), size);
     if (rp_graph_status(graph, err) != RP_OK)
         return graph->status;
+    if (rp_graph_is_late(graph, own.value) && rp_run_make(run, own.value, err) != RP_OK)
+        return graph->status;
     return rp_read_out(run->device, bytes, graph->view[own.value].data, rp_tensor_type(own), err);
 }
 
@@ -124,23 +126,6 @@ static void *eager_memory(const void *arg, size_t index, bool output)
     const rp_program *p = graph->program;
 
     return graph->view[output ? p->output[index].value : p->input[index].value].data;
-}
-
-/* All new values exist by now, so the order of copying does not matter. */
-static rp_status commit_states(rp_run *run, rp_error *err)
-{
-    const rp_graph *graph = run->graph;
-    const rp_program *p = graph->program;
-    rp_status status = rp_run_settle(run, err);
-
-    for (size_t i = 0; i < p->n_outputs && status == RP_OK; i++)
-        if (p->output[i].kind == RP_OUTPUT_STATE) {
-            const rp_device_tensor *slot = rp_slots_find(&run->states, p->output[i].name);
-            rp_view to = rp_view_of(&slot->type, slot->memory);
-
-            status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
-        }
-    return status == RP_OK ? rp_execute_settle(run->device, p, err) : status;
 }
 
 rp_status rp_step_end(rp_run *run, rp_error *err)
@@ -154,7 +139,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     run->in_step = false;
     status = rp_graph_status(run->graph, err);
     if (status == RP_OK)
-        status = commit_states(run, err);
+        status = rp_run_commit(run, err);
     if (status == RP_OK)
         status = rp_run_tell(run, run->graph->program, 0, eager_memory, run->graph, err);
     if (status == RP_OK)
