@@ -17,7 +17,7 @@ static rp_tensor with_size(rp_op_id id, const rp_vjp_args *a, rp_tensor left, rp
     rp_attr attr[RP_MAX_ATTR];
     size_t n_in = (size_t)rp_op_get(id)->n_in;
 
-    memcpy(attr, a->attr, sizeof attr);
+    memcpy(attr, a->attr, 4 * sizeof *attr); /* an instruction holds no more than its operation has */
     attr[4] = (rp_attr){0};
     if (like) {
         attr[4].n = 2;
