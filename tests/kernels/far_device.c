@@ -486,7 +486,8 @@ static rp_status far_launch(rp_device *device, rp_kernel_id kernel, const rp_ker
     }
     w->kind = LAUNCH;
     w->kernel = kernel;
-    memcpy(w->view, args->in, args->n_in * sizeof *w->view);
+    if (args->n_in > 0)
+        memcpy(w->view, args->in, args->n_in * sizeof *w->view);
     memcpy(w->view + args->n_in, args->out, args->n_out * sizeof *w->view);
     w->args = (rp_kernel_args){w->view, args->n_in, w->view + args->n_in, args->n_out, args->attr};
     put(device, stream, w);
