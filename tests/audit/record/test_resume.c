@@ -315,10 +315,7 @@ static void a_point_of_very_many_members_is_read_again_or_not_written(void **sta
     const float one = 1;
     rp_run *run;
     rp_bytes program = {"{}", 2};
-    rp_resume_point point = {.step = 2,
-                             .journal = {records, sizeof records},
-                             .program = &program,
-                             .programs = 1};
+    rp_resume_point point = {.step = 2, .journal = {records, sizeof records}, .program = &program, .programs = 1};
     rp_resume_point again;
 
     (void)state;
