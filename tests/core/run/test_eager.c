@@ -228,10 +228,11 @@ static void an_update_that_waits_may_need_one_that_nobody_asked_for(void **state
         assert_int_equal(rp_step_begin(run, NULL), RP_OK);
         w = rp_state(run, "w");
         m = rp_state(run, "m");
-        rp_set_state(run, "m", rp_add(m, rp_sub(w, m)));
+        rp_set_state(run, "m", rp_add(m, rp_neg(w)));
         assert_int_equal(rp_step_end(run, NULL), RP_OK);
         assert_int_equal(rp_run_get_state(run, "m", x, sizeof x, NULL), RP_OK);
-        assert_memory_equal(x, start, sizeof x);
+        for (int i = 0; i < 3; i++)
+            assert_true(x[i] == -start[i] * (float)(step + 1));
     }
     rp_run_free(run);
 }
