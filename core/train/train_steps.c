@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The training loop: what changes from step to step is fed to the compiled programs; going on after a step; scores. */
+#include "core/train/trainer.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/train/schedule.h"
+#include "determinism/bits.h"
+#include "determinism/fpenv.h"
+#include "determinism/philox.h"
+
+/* Writes a feed, if the program has it. */
+static rp_status set_feed(const rp_compiled *c, const char *name, const void *bytes, rp_error *err)
+{
+    rp_device_tensor feed;
+
+    return rp_compiled_feed(c, name, &feed) ? rp_device_tensor_write(&feed, bytes, err) : RP_OK;
+}
+
+static rp_status set_scalar(const rp_compiled *c, const char *name, double value, rp_error *err)
+{
+    return set_feed(c, name, &(float){(float)value}, err);
+}
+
+static rp_status set_rng(const rp_trainer *t, const rp_compiled *c, uint64_t step, rp_error *err)
+{
+    return set_feed(c, "rng", (int64_t[]){(int64_t)t->recipe->seed, (int64_t)step}, err);
+}
+
+/* Rows of training step s (1-based): a window of the epoch's order. */
+static rp_status set_rows(rp_trainer *t, const rp_compiled *c, int64_t s, rp_error *err)
+{
+    int64_t epoch = (s - 1) / t->per_epoch, within = (s - 1) % t->per_epoch;
+    size_t n = t->data->train_rows;
+
+    if (epoch != t->epoch) {
+        if (t->recipe->train.shuffle)
+            rp_permutation(t->order, n, t->recipe->seed, (uint64_t)epoch, RP_STREAM_SHUFFLE);
+        else
+            for (size_t i = 0; i < n; i++)
+                t->order[i] = (int64_t)i;
+        t->epoch = epoch;
+    }
+    return set_feed(c, "rows", t->order + within * t->recipe->train.batch, err);
+}
+
+static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_error *err)
+{
+    const rp_recipe *r = t->recipe;
+    const int64_t updates = r->parent.updates + s;
+    rp_status status = set_rows(t, c, s, err);
+
+    if (status == RP_OK)
+        status = set_rng(t, c, (uint64_t)s, err);
+    if (status == RP_OK)
+        status = set_scalar(c, "lr", rp_learning_rate(r, s, (int64_t)t->training), err);
+    if (status == RP_OK)
+        status = set_scalar(c, "c1", rp_bias_correction(r->train.optimizer.beta1, updates), err);
+    if (status == RP_OK)
+        status = set_scalar(c, "c2", rp_bias_correction(r->train.optimizer.beta2, updates), err);
+    return status;
+}
+
+static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
+{
+    rp_device_tensor loss;
+
+    (void)rp_compiled_result(c, "loss", &loss);
+    return rp_device_tensor_read(&loss, out, err);
+}
+
+static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
+{
+    bool short_batch = s % t->per_epoch == 0 && t->last_rows != t->recipe->train.batch;
+    rp_compiled *c = short_batch ? t->last : t->full;
+    rp_status status = set_feeds(t, c, s, err);
+
+    if (status == RP_OK)
+        status = rp_compiled_step(c, err);
+    if (status == RP_OK)
+        status = get_loss(c, &t->loss, err);
+    if (status != RP_OK)
+        return status;
+    if (!(t->loss - t->loss == 0))
+        return rp_fail(err, RP_EDATA,
+                       "training step %lld of %llu: the loss is no longer finite: lower train.optimizer.lr, or set "
+                       "train.clip_norm",
+                       (long long)s, (unsigned long long)t->training);
+    return RP_OK;
+}
+
+static bool same_type(const rp_named *a, const rp_device_tensor *b)
+{
+    return strcmp(a->name, b->name) == 0 && rp_type_equal(&a->type, &b->type);
+}
+
+rp_status rp_trainer_start_from(rp_trainer *t, const rp_named *given, size_t n, rp_error *err)
+{
+    size_t states, count = rp_trainer_start_count(t);
+    const rp_device_tensor *state = rp_run_states(t->run, &states);
+
+    if (rp_run_steps(t->run))
+        return rp_fail(err, RP_EARG, "states to start from are given before step 0");
+    for (size_t i = 0; i < count; i++)
+        if (i >= n || !same_type(&given[i], &state[i])) {
+            char type[192];
+
+            rp_type_text(&state[i].type, type, sizeof type);
+            return rp_fail(err, RP_EDATA, "%.96s %s of this recipe's model is not among the states to start from",
+                           state[i].name, type);
+        }
+    if (n != count)
+        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", n, count);
+    t->start = given;
+    t->n_start = n;
+    return RP_OK;
+}
+
+static rp_status first_step(rp_trainer *t, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (t->recipe->parent.archive && !t->start)
+        return rp_fail(err, RP_EARG, "the recipe has a parent, but no states to start from were given");
+    for (size_t i = 0; i < t->n_start && status == RP_OK; i++)
+        status = set_feed(t->init, t->start[i].name, t->start[i].data, err);
+    if (status == RP_OK)
+        status = set_rng(t, t->init, 0, err);
+    return status == RP_OK ? rp_compiled_step(t->init, err) : status;
+}
+
+rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
+{
+    uint64_t step = rp_run_steps(t->run);
+    rp_fpenv saved;
+    rp_status status;
+
+    if (step >= t->total)
+        return rp_fail(err, RP_EARG, "the training is complete");
+    status = rp_fpenv_enter(&saved, NULL, err);
+    if (status != RP_OK)
+        return status;
+    if (step == 0) {
+        status = first_step(t, err);
+    } else if (step <= t->training) {
+        status = train_step(t, (int64_t)step, err);
+    } else {
+        status = rp_compiled_step(step == t->training + 1 ? t->eval_train : t->eval_valid, err);
+    }
+    rp_fpenv_leave(&saved);
+    return status;
+}
+
+rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source *from, rp_error *err)
+{
+    const uint64_t trained = t->training + 1;
+    rp_status status;
+
+    if (step > t->total)
+        return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step,
+                       (unsigned long long)t->total);
+    status = rp_run_restore(t->run, step < trained ? step : trained, from, err);
+    t->loss = rp_from_bits_f32(0x7FC00000u);
+    rp_run_set_quiet(t->run, true);
+    while (status == RP_OK && rp_run_steps(t->run) < step)
+        status = rp_trainer_step(t, err);
+    rp_run_set_quiet(t->run, false);
+    return status;
+}
+
+/* ---- scoring new rows ---- */
+
+rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores,
+                           rp_error *err)
+{
+    rp_tensor weight[RP_MAX_PARAMETERS], in, out;
+    size_t shape[2] = {rows, model->features};
+    rp_status status = rp_step_begin(run, err);
+
+    if (status != RP_OK)
+        return status;
+    in = rp_feed(run, "x", RP_F32, 2, shape, x);
+    for (size_t i = 0; i < model->n_parameters; i++)
+        weight[i] = rp_state(run, model->parameter[i].name);
+    out = rp_model_scores(model, rp_model_forward(model, weight, in, rp_no_tensor(), 0));
+    status = rp_read(run, out, scores, rows * model->outputs * sizeof *scores, err);
+    if (status == RP_OK)
+        return rp_step_end(run, err);
+    (void)rp_step_end(run, NULL);
+    return status;
+}
+
+rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, float **scores, rp_error *err)
+{
+    const rp_compiled *c = validation ? t->eval_valid : t->eval_train;
+    rp_device_tensor result;
+    rp_status status = get_loss(c, loss, err);
+
+    *scores = NULL;
+    if (status != RP_OK)
+        return status;
+    (void)rp_compiled_result(c, "scores", &result);
+    *scores = rp_malloc(rp_type_bytes(&result.type));
+    if (!*scores)
+        return rp_no_memory(err);
+    status = rp_device_tensor_read(&result, *scores, err);
+    if (status != RP_OK) {
+        rp_free(*scores);
+        *scores = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What building a trainer (core/train/train.c) and making its steps (core/train/train_steps.c) share. */
+#ifndef CORE_TRAIN_TRAINER_H
+#define CORE_TRAIN_TRAINER_H
+
+#include "core/train/train.h"
+
+struct rp_trainer {
+    const rp_recipe *recipe;
+    rp_dataset *data, *lent; /* lent: data is another trainer's */
+    rp_model model;
+    rp_run *run;
+    rp_compiled *init, *full, *last, *eval_train, *eval_valid;
+    uint64_t total, training;
+    int64_t per_epoch, last_rows, epoch; /* epoch: the one `order` is for; -1: none */
+    int64_t *order;                      /* permutation of the training rows */
+    float loss;
+    const rp_named *start; /* states to start from, in order of the run's; borrowed; NULL: none yet */
+    size_t n_start;
+};
+
+#endif
