@@ -33,10 +33,19 @@ void rp_graph_release_values(rp_graph *graph)
     graph->n_views = graph->n_late = 0;
 }
 
+static _Thread_local rp_graph *at_work;
+
+void rp_graph_at_work(rp_graph *graph)
+{
+    at_work = graph;
+}
+
 void rp_graph_free(rp_graph *graph)
 {
     if (!graph)
         return;
+    if (at_work == graph)
+        at_work = NULL;
     rp_graph_release_values(graph);
     rp_device_cache_release(&graph->cache);
     rp_program_free(graph->program);
@@ -52,13 +61,35 @@ void rp_graph_reset(rp_graph *graph)
     rp_device_cache_turn(&graph->cache);
     rp_program_clear(graph->program);
     graph->status = RP_OK;
+    graph->placed = false;
     graph->epoch++;
+}
+
+/* Errors are sticky, so the first call that is followed by one is the call that failed. */
+void rp_site(const char *file, int line, const char *call)
+{
+    rp_graph *graph = at_work;
+    rp_error found;
+
+    at_work = NULL;
+    if (!graph || graph->status == RP_OK || graph->placed)
+        return;
+    found = graph->error;
+    graph->placed = true;
+    (void)rp_fail(&graph->error, graph->status, "%.200s:%d: %.64s: %s", file, line, call, found.text);
+}
+
+rp_tensor rp_sited(rp_tensor x, const char *file, int line, const char *call)
+{
+    rp_site(file, line, call);
+    return x;
 }
 
 void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
 {
     va_list args;
 
+    rp_graph_at_work(graph);
     if (graph->status != RP_OK)
         return;
     graph->status = graph->error.status = status;
@@ -77,6 +108,7 @@ static void settle(rp_graph *graph)
     if (status != RP_OK) {
         graph->status = status;
         graph->error = found;
+        graph->placed = true; /* found late: the call that comes next is not to blame */
     }
 }
 
@@ -98,7 +130,10 @@ rp_tensor rp_graph_tensor(rp_graph *graph, uint32_t value)
 
 bool rp_tensor_ok(rp_tensor x)
 {
-    if (!x.graph || x.graph->status != RP_OK)
+    if (!x.graph)
+        return false;
+    rp_graph_at_work(x.graph);
+    if (x.graph->status != RP_OK)
         return false;
     if (x.epoch != x.graph->epoch || x.value >= x.graph->program->n_values) {
         rp_graph_fail(x.graph, RP_EARG, "a tensor of an earlier step was used: tensors live until their step ends");
@@ -416,6 +451,7 @@ void rp_emit(rp_graph *graph, rp_op_id id, const rp_attr *attr, const rp_tensor 
 
     for (int i = 0; i < op->n_out; i++)
         out[i] = rp_no_tensor();
+    rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return;
     operands = numbers_of(graph, op->name, in, n_in, few);
@@ -436,6 +472,7 @@ void rp_emit_region(rp_graph *graph, const rp_region *region, const rp_tensor *i
 
     for (size_t i = 0; i < n_out; i++)
         out[i] = rp_no_tensor();
+    rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return;
     operands = numbers_of(graph, rp_region_op(region->kind)->name, in, n_in, few);

@@ -21,12 +21,15 @@ struct rp_graph {
     rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
     uint32_t epoch; /* handles of an earlier epoch are refused */
+    bool placed;    /* the error says where the call stands */
 };
 
 rp_graph *rp_graph_new(rp_device *device); /* NULL: out of memory */
 void rp_graph_free(rp_graph *graph);
 /* Forgets program and values, and starts a new epoch. */
 void rp_graph_reset(rp_graph *graph);
+/* The graph that this thread works on, for rp_site; every call that may fail says so before it does. */
+void rp_graph_at_work(rp_graph *graph);
 /* Sets the first error; later ones are ignored. */
 void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
 /* A new input; eager: data is its memory on the device, borrowed until the reset. */

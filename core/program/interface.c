@@ -176,6 +176,7 @@ rp_tensor rp_graph_declare(rp_graph *graph, rp_input_kind kind, const char *name
 {
     rp_tensor known;
 
+    rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return rp_no_tensor();
     if (graph->device)
@@ -209,6 +210,7 @@ void rp_append(rp_graph *graph, const char *name, const rp_attribute *attribute,
 
     for (size_t i = 0; i < n_out; i++)
         out[i] = rp_no_tensor();
+    rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return;
     graph->status = find(&op, name, &graph->error);
@@ -226,6 +228,7 @@ void rp_append(rp_graph *graph, const char *name, const rp_attribute *attribute,
 
 static bool may_output(rp_graph *graph, const char *name)
 {
+    rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return false;
     if (graph->device)

@@ -30,6 +30,7 @@ rp_graph *rp_step_graph(rp_run *run)
 
 static bool stepping(rp_run *run)
 {
+    rp_graph_at_work(run->graph);
     if (!run->in_step)
         rp_graph_fail(run->graph, RP_EARG, "no step is in progress: call rp_step_begin first");
     return run->in_step;
@@ -128,6 +129,18 @@ static void *eager_memory(const void *arg, size_t index, bool output)
     return graph->view[output ? p->output[index].value : p->input[index].value].data;
 }
 
+/* Which step, and how far it came: what its program holds by then. */
+static rp_status graph_status(const rp_run *run, rp_error *err)
+{
+    rp_error found;
+    rp_status status = rp_graph_status(run->graph, &found);
+
+    if (status == RP_OK)
+        return RP_OK;
+    return rp_fail(err, status, "%s (step %llu, after %zu instructions)", found.text, (unsigned long long)run->steps,
+                   run->graph->program->n_instrs);
+}
+
 rp_status rp_step_end(rp_run *run, rp_error *err)
 {
     rp_status status;
@@ -137,7 +150,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     if (!run->in_step)
         return rp_fail(err, RP_EARG, "no step is in progress: call rp_step_begin first");
     run->in_step = false;
-    status = rp_graph_status(run->graph, err);
+    status = graph_status(run, err);
     if (status == RP_OK)
         status = rp_run_commit(run, err);
     if (status == RP_OK)

@@ -54,4 +54,15 @@ RP_API rp_tensor rp_batch_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, rp_
 RP_API rp_tensor rp_batch_norm_train(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps, rp_tensor *mean,
                                      rp_tensor *var);
 
+/* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
+#if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
+#define rp_conv2d(...) RP_SITED(rp_conv2d, __VA_ARGS__)
+#define rp_conv2d_winograd(...) RP_SITED(rp_conv2d_winograd, __VA_ARGS__)
+#define rp_conv1d(...) RP_SITED(rp_conv1d, __VA_ARGS__)
+#define rp_max_pool2d(...) RP_SITED(rp_max_pool2d, __VA_ARGS__)
+#define rp_avg_pool2d(...) RP_SITED(rp_avg_pool2d, __VA_ARGS__)
+#define rp_batch_norm(...) RP_SITED(rp_batch_norm, __VA_ARGS__)
+#define rp_batch_norm_train(...) RP_SITED(rp_batch_norm_train, __VA_ARGS__)
+#endif
+
 #endif

@@ -241,4 +241,19 @@ RP_API size_t rp_real_text(char out[RP_REAL_SIZE], double x);
 /* Reads exactly such a text, or any decimal, correctly rounded. False when it is none. */
 RP_API bool rp_real_read(double *out, const char *text);
 
+/* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
+#if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
+#define rp_graph_declare(...) RP_SITED(rp_graph_declare, __VA_ARGS__)
+#define rp_append(...) RP_SITE(rp_append, __VA_ARGS__)
+#define rp_graph_update(...) RP_SITE(rp_graph_update, __VA_ARGS__)
+#define rp_graph_result(...) RP_SITE(rp_graph_result, __VA_ARGS__)
+#define rp_function_parameter(...) RP_SITED(rp_function_parameter, __VA_ARGS__)
+#define rp_function_return(...) RP_SITE(rp_function_return, __VA_ARGS__)
+#define rp_call(...) RP_SITE(rp_call, __VA_ARGS__)
+#define rp_scan(...) RP_SITE(rp_scan, __VA_ARGS__)
+#define rp_map(...) RP_SITE(rp_map, __VA_ARGS__)
+#define rp_cond(...) RP_SITE(rp_cond, __VA_ARGS__)
+#define rp_while(...) RP_SITE(rp_while, __VA_ARGS__)
+#endif
+
 #endif

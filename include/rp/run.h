@@ -51,4 +51,13 @@ RP_API rp_status rp_read(rp_run *run, rp_tensor x, void *bytes, size_t size, rp_
 RP_API rp_status rp_step_end(rp_run *run, rp_error *err);
 RP_API uint64_t rp_run_steps(const rp_run *run); /* steps completed */
 
+/* Calls say where they stand: see rp_site. Written by scripts/sites.py. */
+#if !defined(RP_BUILDING) && !defined(RP_NO_SITES)
+#define rp_state(...) RP_SITED(rp_state, __VA_ARGS__)
+#define rp_data(...) RP_SITED(rp_data, __VA_ARGS__)
+#define rp_feed(...) RP_SITED(rp_feed, __VA_ARGS__)
+#define rp_set_state(...) RP_SITE(rp_set_state, __VA_ARGS__)
+#define rp_result(...) RP_SITE(rp_result, __VA_ARGS__)
+#endif
+
 #endif

@@ -520,7 +520,8 @@ static void a_wrong_index_says_the_same_and_changes_nothing(void **state)
         eager_step(run, 0); /* the run goes on */
         rp_run_free(run);
     }
-    assert_string_equal(text[0], "instruction 1, gather: index 12 at position 1 is out of range, expected 0 to 11");
+    assert_string_equal(text[0], "instruction 1, gather: index 12 at position 1 is out of range, expected 0 to 11 "
+                                 "(step 0, after 5 instructions)");
     assert_string_equal(text[0], text[1]);
     no_touch("wrong index");
 }

@@ -696,7 +696,7 @@ static void each_mistake_is_one_clear_error_that_stays(void **state)
         rp_matmul(i, i);
         assert_int_equal(rp_read(run, later, kept, sizeof kept, NULL), mistakes[k].status);
         assert_int_equal(rp_step_end(run, &again), mistakes[k].status);
-        assert_string_equal(again.text, err.text);
+        assert_memory_equal(again.text, err.text, strlen(err.text)); /* and then which step */
         assert_int_equal(rp_run_get_state(run, "w", kept, sizeof kept, NULL), RP_OK);
         assert_true(kept[0] == 1 && kept[1] == 2);
         rp_run_free(run);
