@@ -281,8 +281,10 @@ rp_program *rp_graph_take_program(rp_graph *graph, rp_error *err)
 static rp_status allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];
-    rp_status status = rp_device_cache_take(&graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
+    rp_status status = RP_OK;
 
+    if (!graph->memory[value]) /* a frame uses again what the one before it had */
+        status = rp_device_cache_take(&graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
     if (status == RP_OK)
         graph->view[value] = rp_view_of(type, graph->memory[value]->memory);
     return status;

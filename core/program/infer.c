@@ -128,7 +128,7 @@ rp_status infer_row_pair(const rp_op *op, const rp_attr *attr, const rp_type *in
 
 static bool is_rng(const rp_type *t)
 {
-    return t->dtype == RP_I64 && t->rank == 1 && t->shape[0] == 2;
+    return t->dtype == RP_I64 && t->rank == 1 && (t->shape[0] == 2 || t->shape[0] == 3);
 }
 
 static bool stream_valid(int64_t stream)
@@ -141,7 +141,7 @@ rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in,
 {
     (void)n_in;
     if (!is_rng(&in[1]))
-        return refuse(op, &in[1], NULL, "i64[2], {seed, step}", err);
+        return refuse(op, &in[1], NULL, "i64[2], {seed, step}, or i64[3] with an offset of the stream", err);
     if (!(attr[0].r >= 0 && attr[0].r < 1) || !stream_valid(attr[1].i))
         return rp_fail(err, RP_ESHAPE, "%s: expected 0 <= rate < 1 and a stream below 2^32", op->name);
     out[0] = in[0];
@@ -468,7 +468,7 @@ rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 {
     (void)n_in;
     if (!is_rng(&in[0]))
-        return refuse(op, &in[0], NULL, "i64[2], {seed, step}", err);
+        return refuse(op, &in[0], NULL, "i64[2], {seed, step}, or i64[3] with an offset of the stream", err);
     if ((attr[4].i != RP_F32 && attr[4].i != RP_F64) || !stream_valid(attr[2].i))
         return rp_fail(err, RP_ESHAPE, "%s: expected dtype f32 or f64 and a stream below 2^32", op->name);
     out[0].dtype = (rp_dtype)attr[4].i;

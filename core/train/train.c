@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/train/parts.h"
 #include "core/train/schedule.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
@@ -151,64 +152,6 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
     return compile(&t->init, t, g, err);
 }
 
-/* Pairs of neighbours are added until one is left (CONTRACT 12: the shard tree). */
-static rp_tensor tree_sum(rp_tensor *value, size_t n, size_t stride)
-{
-    while (n > 1) {
-        for (size_t i = 0; i < n / 2; i++)
-            value[i * stride] = rp_add(value[2 * i * stride], value[(2 * i + 1) * stride]);
-        if (n % 2)
-            value[n / 2 * stride] = value[(n - 1) * stride];
-        n = (n + 1) / 2;
-    }
-    return value[0];
-}
-
-/* Loss and gradients of rows [begin, end) of the batch; grad: n_parameters gradients, then the loss. */
-static void build_part(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor rows, rp_tensor rng,
-                       size_t begin, size_t end, size_t count, int64_t part, rp_tensor *grad)
-{
-    rp_tensor index = rp_slice(rows, &begin, &end);
-    rp_tensor x = rp_gather(rp_graph_data(g, t->run, "train_x"), index, 0);
-    rp_tensor y = rp_gather(rp_graph_data(g, t->run, "train_y"), index, 0);
-    rp_tensor loss = rp_model_loss(&t->model, rp_model_forward(&t->model, weight, x, rng, part), y, count);
-
-    rp_gradients(loss, weight, t->model.n_parameters, grad);
-    grad[t->model.n_parameters] = loss;
-}
-
-/* All parts of the batch: shards by the tree, micro-batches left to right. total: gradients, then the loss. */
-static rp_status build_gradients(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor rng, size_t count,
-                                 rp_tensor *total, rp_error *err)
-{
-    size_t n = t->model.n_parameters + 1, shards = (size_t)t->recipe->train.shards;
-    size_t micro = (size_t)t->recipe->train.accumulate, parts = shards * micro;
-    rp_tensor rows = feed(g, "rows", RP_I64, 1, count);
-    rp_tensor *grad = rp_malloc(shards * n * sizeof *grad);
-    bool started = false;
-
-    if (!grad)
-        return rp_no_memory(err);
-    for (size_t a = 0; a < micro; a++) {
-        size_t present = 0;
-
-        for (size_t s = 0; s < shards; s++) {
-            size_t part = a * shards + s, begin = part * count / parts, end = (part + 1) * count / parts;
-
-            if (begin < end)
-                build_part(t, g, weight, rows, rng, begin, end, count, (int64_t)part, grad + present++ * n);
-        }
-        for (size_t i = 0; i < n && present; i++) {
-            rp_tensor sum = tree_sum(grad + i, present, n);
-
-            total[i] = started ? rp_add(total[i], sum) : sum;
-        }
-        started = started || present;
-    }
-    rp_free(grad);
-    return RP_OK;
-}
-
 static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
 {
     const rp_recipe *r = t->recipe;
@@ -250,7 +193,7 @@ static void get_weights(const rp_model *m, rp_graph *g, const rp_run *run, rp_te
 static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor weight[RP_MAX_PARAMETERS], total[RP_MAX_PARAMETERS + 1], lr, rng = rp_no_tensor();
+    rp_tensor weight[RP_MAX_PARAMETERS], total[RP_MAX_PARAMETERS + 1], lr, rows, rng = rp_no_tensor();
     rp_status status;
 
     if (!g)
@@ -259,7 +202,8 @@ static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_
     if (t->recipe->model.dropout > 0)
         rng = feed(g, "rng", RP_I64, 1, 2);
     lr = feed(g, "lr", RP_F32, 0, 0);
-    status = build_gradients(t, g, weight, rng, count, total, err);
+    rows = feed(g, "rows", RP_I64, 1, count);
+    status = rp_parts_gradients(&t->model, t->run, g, weight, rows, rng, count, total, err);
     if (status != RP_OK) {
         rp_graph_free(g);
         return status;

@@ -96,10 +96,12 @@ static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const r
 {
     const rp_view *rng = &args->in[n_in];
     const int64_t *words = rng->data;
+    const uint64_t offset = rng->shape[0] > 2 ? (uint64_t)words[2 * rng->stride[0]] : 0;
     const size_t size = rp_dtype_size(args->out[0].dtype);
     rp_walk walk;
 
-    d->source = (philox_source){(uint64_t)words[0], (uint64_t)words[rng->stride[0]], (uint32_t)stream->i};
+    d->source =
+        (philox_source){(uint64_t)words[0], (uint64_t)words[rng->stride[0]], (uint32_t)((uint64_t)stream->i + offset)};
     rp_walk_args(&walk, args, n_in, begin, end);
     while (rp_walk_next(&walk))
         if (walk.step[0] == 1 && (n_in == 0 || walk.step[1] == 1))

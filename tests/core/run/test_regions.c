@@ -152,12 +152,61 @@ static void only_the_branch_that_runs_can_fail(void **state)
     rp_device_free(device);
 }
 
+/* ---- randomness ---- */
+
+/* Draws by {seed, step, offset}, beside those of the stream that the sum is. */
+static void an_offset_is_added_to_the_stream(void **state)
+{
+    static const struct {
+        int64_t stream, offset, sum;
+    } cases[] = {{5, 0, 5}, {5, 17, 22}, {0xFFFFFFFF, 2, 1}, {7, -3, 4}, {1, (int64_t)1 << 32, 1}};
+    devices d = devices_new();
+
+    (void)state;
+    for (size_t c = 0; c < COUNT(cases); c++)
+        for (size_t i = 0; i < d.n; i++) {
+            const rp_type vector = {.dtype = RP_I64, .rank = 1, .shape = {2}}, wide = f32_type(9, 7);
+            int64_t words[2] = {42, 3};
+            float ones[63];
+            void *memory[2] = {words, ones};
+            rp_tensor rng, x, offset;
+            rp_graph *g, *trace;
+            rp_program *p;
+
+            for (size_t k = 0; k < 63; k++)
+                ones[k] = 1;
+            assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+            rng = rp_graph_declare(g, RP_INPUT_FEED, "rng", &vector);
+            x = rp_graph_declare(g, RP_INPUT_FEED, "x", &wide);
+            offset = rp_fill(g, RP_I64, 1, (size_t[]){1}, (double)cases[c].offset);
+            offset = rp_concat((rp_tensor[]){rng, offset}, 2, 0);
+            rp_graph_result(g, "a0", rp_dropout(x, 0.5, offset, cases[c].stream));
+            rp_graph_result(g, "b0", rp_dropout(x, 0.5, rng, cases[c].sum));
+            rp_graph_result(g, "a1", rp_normal(offset, cases[c].stream, RP_F64, 2, wide.shape, 0, 1));
+            rp_graph_result(g, "b1", rp_normal(rng, cases[c].sum, RP_F64, 2, wide.shape, 0, 1));
+            rp_graph_result(g, "a2", rp_uniform(offset, cases[c].stream, RP_F32, 2, wide.shape, 0, 1));
+            rp_graph_result(g, "b2", rp_uniform(rng, cases[c].sum, RP_F32, 2, wide.shape, 0, 1));
+            assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+            assert_int_equal(rp_graph_trace(&trace, p, d.device[i], memory, NULL), RP_OK);
+            for (size_t o = 0; o < 6; o += 2)
+                assert_memory_equal(trace->view[p->output[o].value].data, trace->view[p->output[o + 1].value].data,
+                                    rp_type_bytes(&p->value[p->output[o].value]));
+            rp_graph_free(trace);
+            rp_program_free(p);
+        }
+    devices_free(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_is_its_frames),  cmocka_unit_test(scan_is_its_frames),
-        cmocka_unit_test(map_is_its_frames),   cmocka_unit_test(cond_is_its_frames),
-        cmocka_unit_test(while_is_its_frames), cmocka_unit_test(only_the_branch_that_runs_can_fail),
+        cmocka_unit_test(call_is_its_frames),
+        cmocka_unit_test(scan_is_its_frames),
+        cmocka_unit_test(map_is_its_frames),
+        cmocka_unit_test(cond_is_its_frames),
+        cmocka_unit_test(an_offset_is_added_to_the_stream),
+        cmocka_unit_test(while_is_its_frames),
+        cmocka_unit_test(only_the_branch_that_runs_can_fail),
     };
 
     rp_set_allocator(&poisoning);

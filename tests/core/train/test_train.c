@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "core/program/function.h"
 #include "core/train/schedule.h"
 #include "core/train/train.h"
 #include "determinism/bits.h"
@@ -688,6 +689,57 @@ static void predicting_repeats_the_evaluation(void **state)
     rp_recipe_free(recipe);
 }
 
+/* ---- the size of a program ---- */
+
+static rp_status count_instructions(void *self, const rp_step_event *event, rp_error *err)
+{
+    rp_functions functions;
+    size_t *n = self;
+
+    assert_int_equal(rp_functions_of(&functions, event->program, err), RP_OK);
+    *n = event->program->n_instrs;
+    for (size_t i = 0; i < functions.n; i++)
+        *n += functions.function[i]->body->n_instrs;
+    rp_functions_free(&functions);
+    return RP_OK;
+}
+
+/* Instructions of the program and of its functions, at a training step on 512 rows. */
+static size_t instructions_of(const char *shards)
+{
+    char yaml[400], csv[512 * 16 + 16], *end = csv + sprintf(csv, "a,b,y\n");
+    rp_trainer *t = NULL;
+    rp_recipe *recipe;
+    rp_error err = {0};
+    size_t n = 0;
+
+    snprintf(yaml, sizeof yaml,
+             "reprise: 1\nseed: 5\ndata: {csv: d.csv, target: y, positive: \"yes\", train_on_all: true}\n"
+             "model: {hidden: [4, 3], dropout: 0.25}\n"
+             "train: {epochs: 1, batch: 512, shards: %s, optimizer: {kind: adam, lr: 0.25}}\n",
+             shards);
+    for (int i = 0; i < 512; i++)
+        end += sprintf(end, "%d,%d.5,%s\n", i % 7, i % 5, i % 3 ? "yes" : "no");
+    recipe = recipe_of(yaml);
+    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 2}, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(rp_run_observe(rp_trainer_run(t), (rp_observer){count_instructions, &n}, NULL), RP_OK);
+    step(t);
+    step(t);
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+    return n;
+}
+
+static void programs_do_not_grow_with_their_shards(void **state)
+{
+    const size_t few = instructions_of("4"), many = instructions_of("512");
+
+    (void)state;
+    assert_true(many <= few);
+    assert_true(many <= 150);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +753,7 @@ int main(void)
         cmocka_unit_test(metrics_and_predictions_say_what_the_scores_say),
         cmocka_unit_test(trainings_that_cannot_be_are_refused),
         cmocka_unit_test(predicting_repeats_the_evaluation),
+        cmocka_unit_test(programs_do_not_grow_with_their_shards),
     };
 
     return cmocka_run_group_tests_name("training", tests, NULL, NULL);
