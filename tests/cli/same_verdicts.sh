@@ -85,7 +85,9 @@ for test in test_verify test_flip test_statements test_oms; do
     RP_KEEP_ARCHIVES=$scratch/kept "$build/tests/$test" >"$scratch/said" 2>&1 || { echo "$test fails"; failures=1; }
 done
 [ "$(ls kept | wc -l)" -gt 50 ] || { echo "only $(ls kept | wc -l) archives were kept"; failures=1; }
+number=0
 for archive in kept/*.reprise; do
+    [ $((number++ % ${EVERY:-1})) -eq 0 ] || continue
     [ ! -f "$archive.pem" ] || "$both" verify "$archive" --trust "$archive.pem" >/dev/null 2>&1
     "$both" verify "$archive" --allow-unsigned >/dev/null 2>&1
     "$both" inspect "$archive" --json >/dev/null 2>&1
@@ -107,6 +109,25 @@ for ((at = 0; at < size; at += step)); do
     head -c $at whole.reprise >cut.reprise
     "$both" verify cut.reprise --trust me.pub.pem >/dev/null 2>&1
 done
+
+echo "== what it does not do"
+refuses() { # exit code, word of the error, arguments
+    local expected=$1 word=$2 code
+    shift 2
+    "$BOTH_VERIFIER" "$@" >out 2>err
+    code=$?
+    [ $code -eq "$expected" ] && [ ! -s out ] && grep -q "$word" err && return
+    echo "reprise-verify $*: exit $code, expected $expected and \"$word\":"
+    cat out err
+    failures=1
+}
+refuses 5 "computes nothing" verify whole.reprise --trust me.pub.pem --parent whole.reprise
+refuses 2 "unknown command run" run small.yaml
+refuses 2 "unknown command replay" replay whole.reprise
+refuses 2 "no command" # and no arguments
+"$BOTH_VERIFIER" help >out
+[ "$(grep -cE '^  (verify|inspect|run|replay|sign|keygen) ' out)" -eq 2 ] ||
+    { echo "its help lists other commands than verify and inspect"; cat out; failures=1; }
 
 same=$(wc -l <"$BOTH_LOG/same")
 different=$([ -f "$BOTH_LOG/different" ] && grep -c "reprise-verify" "$BOTH_LOG/different" || echo 0)
