@@ -61,7 +61,7 @@ static void give(const rp_vjp_args *a, size_t i, rp_tensor g)
 
 void vjp_pow_int(const rp_vjp_args *a)
 {
-    int64_t n = a->attr[0].i;
+    int64_t n = RP_AT(a->attr, pow_int, exponent).i;
 
     /* the derivative of x^0 is 0 everywhere, also at 0 and where x^-1 overflows */
     if (n != 0)
@@ -162,8 +162,8 @@ void vjp_transpose(const rp_vjp_args *a)
 {
     int inverse[RP_MAX_RANK];
 
-    for (int i = 0; i < a->attr[0].n; i++)
-        inverse[a->attr[0].list[i]] = i;
+    for (int i = 0; i < RP_AT(a->attr, transpose, permutation).n; i++)
+        inverse[RP_AT(a->attr, transpose, permutation).list[i]] = i;
     a->grad_in[0] = rp_transpose(G, inverse);
 }
 
@@ -176,9 +176,9 @@ void vjp_slice(const rp_vjp_args *a)
 {
     size_t before[RP_MAX_RANK], after[RP_MAX_RANK];
 
-    for (int i = 0; i < a->attr[0].n; i++) {
-        before[i] = (size_t)a->attr[0].list[i];
-        after[i] = rp_tensor_type(X)->shape[i] - (size_t)a->attr[1].list[i];
+    for (int i = 0; i < RP_AT(a->attr, slice, begin).n; i++) {
+        before[i] = (size_t)RP_AT(a->attr, slice, begin).list[i];
+        after[i] = rp_tensor_type(X)->shape[i] - (size_t)RP_AT(a->attr, slice, end).list[i];
     }
     a->grad_in[0] = rp_pad(G, before, after);
 }
@@ -187,8 +187,8 @@ void vjp_pad(const rp_vjp_args *a)
 {
     size_t begin[RP_MAX_RANK], end[RP_MAX_RANK];
 
-    for (int i = 0; i < a->attr[0].n; i++) {
-        begin[i] = (size_t)a->attr[0].list[i];
+    for (int i = 0; i < RP_AT(a->attr, pad, before).n; i++) {
+        begin[i] = (size_t)RP_AT(a->attr, pad, before).list[i];
         end[i] = begin[i] + rp_tensor_type(X)->shape[i];
     }
     a->grad_in[0] = rp_slice(G, begin, end);
@@ -196,7 +196,7 @@ void vjp_pad(const rp_vjp_args *a)
 
 void vjp_concat(const rp_vjp_args *a)
 {
-    int64_t axis = a->attr[0].i;
+    int64_t axis = RP_AT(a->attr, concat, axis).i;
     rp_type whole = *rp_tensor_type(Y);
     size_t begin[RP_MAX_RANK] = {0}, at = 0;
 
@@ -214,13 +214,14 @@ void vjp_concat(const rp_vjp_args *a)
 void vjp_gather(const rp_vjp_args *a)
 {
     if (a->need[0])
-        a->grad_in[0] = rp_scatter_add(G, a->in[1], (int)a->attr[0].i, rp_tensor_type(X)->shape[a->attr[0].i]);
+        a->grad_in[0] = rp_scatter_add(G, a->in[1], (int)RP_AT(a->attr, gather, axis).i,
+                                       rp_tensor_type(X)->shape[RP_AT(a->attr, gather, axis).i]);
 }
 
 void vjp_scatter_add(const rp_vjp_args *a)
 {
     if (a->need[0])
-        a->grad_in[0] = rp_gather(G, a->in[1], (int)a->attr[0].i);
+        a->grad_in[0] = rp_gather(G, a->in[1], (int)RP_AT(a->attr, scatter_add, axis).i);
 }
 
 /* A reduction keeps its axes with length 1, so its gradient stretches. */
@@ -240,8 +241,8 @@ void vjp_mean(const rp_vjp_args *a)
 {
     size_t n = 1;
 
-    for (int i = 0; i < a->attr[0].n; i++)
-        n *= rp_tensor_type(X)->shape[a->attr[0].list[i]];
+    for (int i = 0; i < RP_AT(a->attr, mean, axes).n; i++)
+        n *= rp_tensor_type(X)->shape[RP_AT(a->attr, mean, axes).list[i]];
     a->grad_in[0] = stretch(rp_div(G, rp_fill(G.graph, rp_tensor_type(G)->dtype, 0, NULL, (double)n)), X);
 }
 
@@ -251,13 +252,13 @@ void vjp_max(const rp_vjp_args *a)
     int axes[RP_MAX_RANK];
     rp_tensor mask;
 
-    for (int i = 0; i < a->attr[0].n; i++)
-        axes[i] = (int)a->attr[0].list[i];
+    for (int i = 0; i < RP_AT(a->attr, max, axes).n; i++)
+        axes[i] = (int)RP_AT(a->attr, max, axes).list[i];
     mask = rp_cast(rp_eq(X, Y), rp_tensor_type(X)->dtype);
-    if (a->attr[0].n == 0)
+    if (RP_AT(a->attr, max, axes).n == 0)
         a->grad_in[0] = G;
     else
-        a->grad_in[0] = rp_mul(mask, rp_div(G, rp_sum(mask, axes, a->attr[0].n, true)));
+        a->grad_in[0] = rp_mul(mask, rp_div(G, rp_sum(mask, axes, RP_AT(a->attr, max, axes).n, true)));
 }
 
 /* As the maximum: equal minima share. */
@@ -345,7 +346,7 @@ void vjp_layer_norm(const rp_vjp_args *a)
         size_t n = rp_tensor_type(gamma)->shape[0];
         rp_dtype dtype = rp_tensor_type(gamma)->dtype;
         rp_tensor one = rp_fill(G.graph, dtype, 1, &n, 1), zero = rp_fill(G.graph, dtype, 1, &n, 0);
-        rp_tensor normal = rp_layer_norm(X, one, zero, a->attr[0].r);
+        rp_tensor normal = rp_layer_norm(X, one, zero, RP_AT(a->attr, layer_norm, eps).r);
 
         a->grad_in[1] = column_sums(rp_mul(G, normal), gamma);
     }
@@ -390,7 +391,7 @@ void vjp_layer_norm_grad(const rp_vjp_args *a)
     rp_tensor x = a->in[1], h = rp_mul(X, a->in[2]);
     rp_tensor d = rp_sub(x, rp_mean(x, (int[]){-1}, 1, true));
     rp_tensor variance = rp_mean(rp_mul(d, d), (int[]){-1}, 1, true);
-    rp_tensor s = rp_sqrt(rp_add_scalar(variance, a->attr[0].r));
+    rp_tensor s = rp_sqrt(rp_add_scalar(variance, RP_AT(a->attr, layer_norm_grad, eps).r));
     rp_tensor xhat = rp_div(d, s);
     rp_tensor shifted = rp_sub(h, rp_mean(h, (int[]){-1}, 1, true));
     rp_tensor centred = rp_sub(shifted, rp_mul(xhat, rp_mean(rp_mul(h, xhat), (int[]){-1}, 1, true)));

@@ -17,12 +17,13 @@ static rp_tensor with_size(rp_op_id id, const rp_vjp_args *a, rp_tensor left, rp
     rp_attr attr[RP_MAX_ATTR];
     size_t n_in = (size_t)rp_op_get(id)->n_in;
 
-    memcpy(attr, a->attr, 4 * sizeof *attr); /* an instruction holds no more than its operation has */
-    attr[4] = (rp_attr){0};
+    /* an instruction holds no more than its operation has */
+    memcpy(attr, a->attr, RP_AT_conv2d_grad_input_size * sizeof *attr);
+    RP_AT(attr, conv2d_grad_input, size) = (rp_attr){0};
     if (like) {
-        attr[4].n = 2;
+        RP_AT(attr, conv2d_grad_input, size).n = 2;
         for (int d = 0; d < 2; d++)
-            attr[4].list[d] = (int64_t)rp_tensor_type(*like)->shape[axis + d];
+            RP_AT(attr, conv2d_grad_input, size).list[d] = (int64_t)rp_tensor_type(*like)->shape[axis + d];
     }
     return grad_emit(id, attr, (rp_tensor[]){left, right}, n_in);
 }
@@ -95,8 +96,9 @@ void vjp_avg_pool_grad(const rp_vjp_args *a)
 /* [outputs, taps]: which pixel of the padded height (d 0) or width (d 1) a tap meets. */
 static rp_tensor meeting(const rp_vjp_args *a, size_t outputs, int d)
 {
-    rp_tensor o = rp_scale(rp_iota(X.graph, RP_I64, outputs), (double)a->attr[0].list[d]);
-    rp_tensor t = rp_scale(rp_iota(X.graph, RP_I64, (size_t)a->attr[3].list[d]), (double)a->attr[2].list[d]);
+    rp_tensor o = rp_scale(rp_iota(X.graph, RP_I64, outputs), (double)RP_AT(a->attr, max_pool, stride).list[d]);
+    rp_tensor t = rp_scale(rp_iota(X.graph, RP_I64, (size_t)RP_AT(a->attr, max_pool, window).list[d]),
+                           (double)RP_AT(a->attr, max_pool, dilation).list[d]);
 
     return rp_add(rp_reshape(o, 2, (size_t[]){outputs, 1}), t);
 }
@@ -104,7 +106,7 @@ static rp_tensor meeting(const rp_vjp_args *a, size_t outputs, int d)
 /* [n, h, w, c] -> [n, oh, ow, taps, c]: every window's elements; those of the padding are 0. */
 static rp_tensor windows(const rp_vjp_args *a, rp_tensor image, rp_tensor rows, rp_tensor columns)
 {
-    const int64_t *padding = a->attr[1].list;
+    const int64_t *padding = RP_AT(a->attr, max_pool, padding).list;
     rp_tensor padded = rp_pad(image, (size_t[]){0, (size_t)padding[0], (size_t)padding[1], 0},
                               (size_t[]){0, (size_t)padding[2], (size_t)padding[3], 0});
     rp_tensor high = rp_gather(padded, rows, 1), wide = rp_gather(high, columns, 3);
@@ -125,7 +127,7 @@ void vjp_max_pool_grad(const rp_vjp_args *a)
 {
     rp_tensor x = a->in[1], rows, columns, y, taken, inside, seen, same, nan, first, position, zero;
     rp_type image, out;
-    size_t taps = (size_t)a->attr[3].list[0] * (size_t)a->attr[3].list[1];
+    size_t taps = (size_t)RP_AT(a->attr, max_pool, window).list[0] * (size_t)RP_AT(a->attr, max_pool, window).list[1];
 
     if (!a->need[0])
         return;
@@ -167,7 +169,7 @@ static rp_tensor channel_count(rp_tensor x)
 void vjp_batch_norm(const rp_vjp_args *a)
 {
     rp_tensor gamma = a->in[1], mean = a->in[3], var = a->in[4];
-    rp_tensor u = rp_add_scalar(var, a->attr[0].r), s = rp_sqrt(u);
+    rp_tensor u = rp_add_scalar(var, RP_AT(a->attr, batch_norm, eps).r), s = rp_sqrt(u);
 
     if (a->need[0] || a->need[3]) {
         rp_tensor dx = rp_mul(G, rp_div(gamma, s));
@@ -222,7 +224,7 @@ void vjp_batch_norm_grad(const rp_vjp_args *a)
 {
     size_t first = X.graph->program->n_instrs;
     rp_tensor g = X, x = a->in[1], gamma = a->in[2];
-    rp_tensor s = rp_sqrt(rp_add_scalar(a->in[4], a->attr[0].r));
+    rp_tensor s = rp_sqrt(rp_add_scalar(a->in[4], RP_AT(a->attr, batch_norm, eps).r));
     rp_tensor z = rp_div(rp_sub(x, a->in[3]), s), product = rp_mul(g, z);
     rp_tensor out[RP_MAX_OUT], n, shift, slope, centred, factor;
 

@@ -99,10 +99,10 @@ rp_status infer_where(const rp_op *op, const rp_attr *attr, const rp_type *in, s
 rp_status infer_cast(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)n_in;
-    if (!dtype_valid(attr[0].i))
-        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)attr[0].i);
+    if (!dtype_valid(RP_AT(attr, cast, dtype).i))
+        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)RP_AT(attr, cast, dtype).i);
     out[0] = in[0];
-    out[0].dtype = (rp_dtype)attr[0].i;
+    out[0].dtype = (rp_dtype)RP_AT(attr, cast, dtype).i;
     return RP_OK;
 }
 
@@ -142,7 +142,8 @@ rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in,
     (void)n_in;
     if (!is_rng(&in[1]))
         return refuse(op, &in[1], NULL, "i64[2], {seed, step}, or i64[3] with an offset of the stream", err);
-    if (!(attr[0].r >= 0 && attr[0].r < 1) || !stream_valid(attr[1].i))
+    if (!(RP_AT(attr, dropout, rate).r >= 0 && RP_AT(attr, dropout, rate).r < 1) ||
+        !stream_valid(RP_AT(attr, dropout, stream).i))
         return rp_fail(err, RP_ESHAPE, "%s: expected 0 <= rate < 1 and a stream below 2^32", op->name);
     out[0] = in[0];
     return RP_OK;
@@ -151,7 +152,7 @@ rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in,
 rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                         rp_error *err)
 {
-    rp_status status = shape_from(op, &attr[0], &out[0], err);
+    rp_status status = shape_from(op, &RP_AT(attr, reshape, shape), &out[0], err);
 
     (void)n_in;
     out[0].dtype = in[0].dtype;
@@ -185,13 +186,13 @@ rp_status infer_transpose(const rp_op *op, const rp_attr *attr, const rp_type *i
 
     (void)n_in;
     out[0] = in[0];
-    for (int i = 0; i < attr[0].n; i++) {
-        if (!axis_valid(attr[0].list[i], &in[0]))
+    for (int i = 0; i < RP_AT(attr, transpose, permutation).n; i++) {
+        if (!axis_valid(RP_AT(attr, transpose, permutation).list[i], &in[0]))
             return refuse(op, &in[0], NULL, "a permutation of the axes", err);
-        seen |= 1u << attr[0].list[i];
-        out[0].shape[i] = in[0].shape[attr[0].list[i]];
+        seen |= 1u << RP_AT(attr, transpose, permutation).list[i];
+        out[0].shape[i] = in[0].shape[RP_AT(attr, transpose, permutation).list[i]];
     }
-    if (attr[0].n != in[0].rank || seen != (1u << in[0].rank) - 1)
+    if (RP_AT(attr, transpose, permutation).n != in[0].rank || seen != (1u << in[0].rank) - 1)
         return refuse(op, &in[0], NULL, "a permutation of the axes", err);
     return RP_OK;
 }
@@ -199,11 +200,11 @@ rp_status infer_transpose(const rp_op *op, const rp_attr *attr, const rp_type *i
 rp_status infer_slice(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)n_in;
-    if (attr[0].n != in[0].rank || attr[1].n != in[0].rank)
+    if (RP_AT(attr, slice, begin).n != in[0].rank || RP_AT(attr, slice, end).n != in[0].rank)
         return refuse(op, &in[0], NULL, "one begin and end an axis", err);
     out[0] = in[0];
     for (int i = 0; i < in[0].rank; i++) {
-        int64_t begin = attr[0].list[i], end = attr[1].list[i];
+        int64_t begin = RP_AT(attr, slice, begin).list[i], end = RP_AT(attr, slice, end).list[i];
 
         if (begin < 0 || end < begin || (uint64_t)end > in[0].shape[i])
             return refuse(op, &in[0], NULL, "0 <= begin <= end <= length on each axis", err);
@@ -216,25 +217,27 @@ rp_status infer_constant(const rp_op *op, const rp_attr *attr, const rp_type *in
                          rp_error *err)
 {
     (void)in, (void)n_in;
-    if (!dtype_valid(attr[2].i))
-        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)attr[2].i);
-    out[0].dtype = (rp_dtype)attr[2].i;
-    return shape_from(op, &attr[1], &out[0], err);
+    if (!dtype_valid(RP_AT(attr, fill, dtype).i))
+        return rp_fail(err, RP_ESHAPE, "%s: unknown dtype %lld", op->name, (long long)RP_AT(attr, fill, dtype).i);
+    out[0].dtype = (rp_dtype)RP_AT(attr, fill, dtype).i;
+    return shape_from(op, &RP_AT(attr, fill, shape), &out[0], err);
 }
 
 rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)in, (void)n_in;
-    if (!dtype_valid(attr[1].i) || !(op->dtypes >> attr[1].i & 1) || attr[0].i < 0 || (uint64_t)attr[0].i > count_max)
+    if (!dtype_valid(RP_AT(attr, iota, dtype).i) || !(op->dtypes >> RP_AT(attr, iota, dtype).i & 1) ||
+        RP_AT(attr, iota, n).i < 0 || (uint64_t)RP_AT(attr, iota, n).i > count_max)
         return rp_fail(err, RP_ESHAPE, "%s: expected a length and a numeric dtype", op->name);
-    out[0] = (rp_type){.dtype = (rp_dtype)attr[1].i, .rank = 1, .shape = {(size_t)attr[0].i}};
+    out[0] =
+        (rp_type){.dtype = (rp_dtype)RP_AT(attr, iota, dtype).i, .rank = 1, .shape = {(size_t)RP_AT(attr, iota, n).i}};
     return RP_OK;
 }
 
 rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {
-    int64_t axis = attr[0].i;
+    int64_t axis = RP_AT(attr, concat, axis).i;
 
     if (!axis_valid(axis, &in[0]))
         return refuse(op, &in[0], NULL, "an axis of the operands", err);
@@ -256,11 +259,11 @@ rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 rp_status infer_pad(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out, rp_error *err)
 {
     (void)n_in;
-    if (attr[0].n != in[0].rank || attr[1].n != in[0].rank)
+    if (RP_AT(attr, pad, before).n != in[0].rank || RP_AT(attr, pad, after).n != in[0].rank)
         return refuse(op, &in[0], NULL, "one before and after an axis", err);
     out[0] = in[0];
     for (int i = 0; i < in[0].rank; i++) {
-        int64_t before = attr[0].list[i], after = attr[1].list[i];
+        int64_t before = RP_AT(attr, pad, before).list[i], after = RP_AT(attr, pad, after).list[i];
 
         if (before < 0 || after < 0 || (uint64_t)before > count_max || (uint64_t)after > count_max)
             return refuse(op, &in[0], NULL, "padding of 0 or more", err);
@@ -277,7 +280,7 @@ static bool is_index(const rp_type *t)
 rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {
-    int64_t axis = attr[0].i;
+    int64_t axis = RP_AT(attr, gather, axis).i;
 
     (void)n_in;
     if (!axis_valid(axis, &in[0]) || !is_index(&in[1]) || in[0].rank + in[1].rank - 1 > RP_MAX_RANK)
@@ -298,7 +301,7 @@ rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                             rp_error *err)
 {
-    int64_t axis = attr[0].i, size = attr[1].i;
+    int64_t axis = RP_AT(attr, scatter_add, axis).i, size = RP_AT(attr, scatter_add, size).i;
     int rank = in[0].rank - in[1].rank + 1;
 
     (void)n_in;
@@ -318,12 +321,13 @@ rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in,
                         rp_error *err)
 {
     (void)n_in;
-    if (in[0].rank >= RP_MAX_RANK || attr[0].i < 0 || (uint64_t)attr[0].i > count_max ||
-        (attr[1].i != RP_F32 && attr[1].i != RP_F64))
+    if (in[0].rank >= RP_MAX_RANK || RP_AT(attr, one_hot, depth).i < 0 ||
+        (uint64_t)RP_AT(attr, one_hot, depth).i > count_max ||
+        (RP_AT(attr, one_hot, dtype).i != RP_F32 && RP_AT(attr, one_hot, dtype).i != RP_F64))
         return refuse(op, &in[0], NULL, "rank under 8, a depth of 0 or more, dtype f32 or f64", err);
     out[0] = in[0];
-    out[0].dtype = (rp_dtype)attr[1].i;
-    out[0].shape[out[0].rank++] = (size_t)attr[0].i;
+    out[0].dtype = (rp_dtype)RP_AT(attr, one_hot, dtype).i;
+    out[0].shape[out[0].rank++] = (size_t)RP_AT(attr, one_hot, depth).i;
     return bounded(op, out, err);
 }
 
@@ -334,10 +338,10 @@ rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 
     (void)n_in;
     out[0] = in[0];
-    for (int i = 0; i < attr[0].n; i++) {
-        if (!axis_valid(attr[0].list[i], &in[0]) || attr[0].list[i] <= last)
+    for (int i = 0; i < RP_AT(attr, sum, axes).n; i++) {
+        if (!axis_valid(RP_AT(attr, sum, axes).list[i], &in[0]) || RP_AT(attr, sum, axes).list[i] <= last)
             return refuse(op, &in[0], NULL, "ascending axes of the operand", err);
-        last = attr[0].list[i];
+        last = RP_AT(attr, sum, axes).list[i];
         out[0].shape[last] = 1;
     }
     return RP_OK;
@@ -358,11 +362,11 @@ rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, 
                        rp_error *err)
 {
     (void)n_in;
-    if (!axis_valid(attr[0].i, &in[0]) || in[0].shape[attr[0].i] == 0)
+    if (!axis_valid(RP_AT(attr, argmax, axis).i, &in[0]) || in[0].shape[RP_AT(attr, argmax, axis).i] == 0)
         return refuse(op, &in[0], NULL, "an axis of the operand with at least one element", err);
     out[0] = in[0];
     out[0].dtype = RP_I64;
-    out[0].shape[attr[0].i] = 1;
+    out[0].shape[RP_AT(attr, argmax, axis).i] = 1;
     return RP_OK;
 }
 
@@ -403,7 +407,7 @@ rp_status infer_layer_norm(const rp_op *op, const rp_attr *attr, const rp_type *
 
     if (status == RP_OK && (!is_row_of(&in[1], &in[0]) || !is_row_of(&in[2], &in[0])))
         return refuse(op, &in[0], &in[1], "gamma and beta as long as the last axis", err);
-    if (status == RP_OK && !(attr[0].r >= 0 && attr[0].r < 1e30))
+    if (status == RP_OK && !(RP_AT(attr, layer_norm, eps).r >= 0 && RP_AT(attr, layer_norm, eps).r < 1e30))
         return rp_fail(err, RP_ESHAPE, "%s: eps must be 0 or more", op->name);
     return status;
 }
@@ -469,10 +473,11 @@ rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     (void)n_in;
     if (!is_rng(&in[0]))
         return refuse(op, &in[0], NULL, "i64[2], {seed, step}, or i64[3] with an offset of the stream", err);
-    if ((attr[4].i != RP_F32 && attr[4].i != RP_F64) || !stream_valid(attr[2].i))
+    if ((RP_AT(attr, uniform, dtype).i != RP_F32 && RP_AT(attr, uniform, dtype).i != RP_F64) ||
+        !stream_valid(RP_AT(attr, uniform, stream).i))
         return rp_fail(err, RP_ESHAPE, "%s: expected dtype f32 or f64 and a stream below 2^32", op->name);
-    out[0].dtype = (rp_dtype)attr[4].i;
-    return shape_from(op, &attr[3], &out[0], err);
+    out[0].dtype = (rp_dtype)RP_AT(attr, uniform, dtype).i;
+    return shape_from(op, &RP_AT(attr, uniform, shape), &out[0], err);
 }
 
 /* p, its moments, g; then scalars. Outputs: p and its moments. */
@@ -514,7 +519,7 @@ bool alias_transpose(const rp_attr *attr, const rp_view *in, const rp_type *out_
 {
     *out = rp_view_of(out_type, in->data);
     for (int i = 0; i < in->rank; i++)
-        out->stride[i] = in->stride[attr[0].list[i]];
+        out->stride[i] = in->stride[RP_AT(attr, transpose, permutation).list[i]];
     return true;
 }
 
@@ -537,7 +542,7 @@ bool alias_slice(const rp_attr *attr, const rp_view *in, const rp_type *out_type
     for (int i = 0; i < in->rank; i++) {
         out->stride[i] = in->stride[i];
         if (out->shape[i])
-            offset += (ptrdiff_t)attr[0].list[i] * in->stride[i];
+            offset += (ptrdiff_t)RP_AT(attr, slice, begin).list[i] * in->stride[i];
     }
     out->data = (char *)in->data + offset * (ptrdiff_t)rp_dtype_size(in->dtype);
     return true;

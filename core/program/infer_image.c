@@ -24,11 +24,11 @@ static rp_status check_list(const rp_op *op, const rp_attr *attr, int index, int
 /* Attributes 0 to 2 of every row here: how windows lie on an image. */
 static rp_status check_placement(const rp_op *op, const rp_attr *attr, rp_error *err)
 {
-    rp_status status = check_list(op, attr, 0, 2, 1, place_max, err);
+    rp_status status = check_list(op, attr, RP_AT_conv2d_stride, 2, 1, place_max, err);
 
     if (status == RP_OK)
-        status = check_list(op, attr, 1, 4, 0, place_max, err);
-    return status == RP_OK ? check_list(op, attr, 2, 2, 1, place_max, err) : status;
+        status = check_list(op, attr, RP_AT_conv2d_padding, 4, 0, place_max, err);
+    return status == RP_OK ? check_list(op, attr, RP_AT_conv2d_dilation, 2, 1, place_max, err) : status;
 }
 
 /* Rank 4, and only axis 0 of an image may be empty: a batch of none. */
@@ -40,7 +40,7 @@ static bool is_four(const rp_type *t, bool batch)
 /* Pixels that a window of so many taps covers along height (d 0) or width (d 1), gaps included. */
 static size_t span_of(const rp_attr *attr, int d, size_t taps)
 {
-    return (taps - 1) * (size_t)attr[2].list[d] + 1;
+    return (taps - 1) * (size_t)RP_AT(attr, conv2d, dilation).list[d] + 1;
 }
 
 /* y: the image of k channels that windows of taps give on x. Attributes 0 to 2 have been checked. */
@@ -50,14 +50,15 @@ static rp_status slide(const rp_op *op, const rp_attr *attr, const rp_type *x, c
     *y = *x;
     y->shape[3] = k;
     for (int d = 0; d < 2; d++) {
-        size_t padded = x->shape[1 + d] + (size_t)attr[1].list[d] + (size_t)attr[1].list[d + 2];
+        size_t padded = x->shape[1 + d] + (size_t)RP_AT(attr, conv2d, padding).list[d] +
+                        (size_t)RP_AT(attr, conv2d, padding).list[d + 2];
         size_t span = span_of(attr, d, taps[d]);
 
         if (span > padded)
             return rp_fail(err, RP_ESHAPE,
                            "%s: found a window of %zu over a %s of %zu with padding, expected one that fits", op->name,
                            span, d ? "width" : "height", padded);
-        y->shape[1 + d] = (padded - span) / (size_t)attr[0].list[d] + 1;
+        y->shape[1 + d] = (padded - span) / (size_t)RP_AT(attr, conv2d, stride).list[d] + 1;
     }
     return bounded(op, y, err);
 }
@@ -79,7 +80,7 @@ static rp_status expect_gradient(const rp_op *op, const rp_type *g, const rp_typ
 static rp_status fit_conv(const rp_op *op, const rp_attr *attr, const rp_type *x, const rp_type *weight, rp_type *y,
                           rp_error *err)
 {
-    int64_t groups = attr[3].i;
+    int64_t groups = RP_AT(attr, conv2d, groups).i;
     rp_status status = check_placement(op, attr, err);
 
     if (status != RP_OK)
@@ -104,11 +105,12 @@ rp_status infer_conv2d_winograd(const rp_op *op, const rp_attr *attr, const rp_t
                                 rp_error *err)
 {
     rp_status status = fit_conv(op, attr, &in[0], &in[1], &out[0], err);
-    bool fits = status == RP_OK && in[1].shape[0] == 3 && in[1].shape[1] == 3 && attr[3].i == 1;
+    bool fits = status == RP_OK && in[1].shape[0] == 3 && in[1].shape[1] == 3 && RP_AT(attr, conv2d, groups).i == 1;
 
     (void)n_in;
     for (int i = 0; i < 4; i++)
-        fits = fits && attr[0].list[i % 2] == 1 && attr[2].list[i % 2] == 1 && attr[1].list[i] <= 2;
+        fits = fits && RP_AT(attr, conv2d, stride).list[i % 2] == 1 && RP_AT(attr, conv2d, dilation).list[i % 2] == 1 &&
+               RP_AT(attr, conv2d, padding).list[i] <= 2;
     if (status != RP_OK || fits)
         return status;
     return refuse(op, &in[0], &in[1], "3 x 3 taps, stride, dilation and groups of 1, and padding up to 2", err);
@@ -117,7 +119,7 @@ rp_status infer_conv2d_winograd(const rp_op *op, const rp_attr *attr, const rp_t
 /* A gradient says the size of what it is the gradient of: with a stride, several sizes give the same outputs. */
 static rp_status check_size(const rp_op *op, const rp_attr *attr, rp_error *err)
 {
-    return check_list(op, attr, 4, 2, 1, (int64_t)count_max, err);
+    return check_list(op, attr, RP_AT_conv2d_grad_input_size, 2, 1, (int64_t)count_max, err);
 }
 
 rp_status infer_conv2d_grad_input(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
@@ -130,13 +132,15 @@ rp_status infer_conv2d_grad_input(const rp_op *op, const rp_attr *attr, const rp
     (void)n_in;
     if (status != RP_OK)
         return status;
-    if (!is_four(g, true) || !is_four(weight, false) || attr[3].i < 1 || (uint64_t)attr[3].i > weight->shape[3])
+    if (!is_four(g, true) || !is_four(weight, false) || RP_AT(attr, conv2d, groups).i < 1 ||
+        (uint64_t)RP_AT(attr, conv2d, groups).i > weight->shape[3])
         return refuse(op, g, weight, "a gradient [n, oh, ow, k], a weight [r, s, c / groups, k] and 1 to k groups",
                       err);
-    out[0] = (rp_type){
-        g->dtype,
-        4,
-        {g->shape[0], (size_t)attr[4].list[0], (size_t)attr[4].list[1], weight->shape[2] * (size_t)attr[3].i}};
+    out[0] = (rp_type){g->dtype,
+                       4,
+                       {g->shape[0], (size_t)RP_AT(attr, conv2d_grad_input, size).list[0],
+                        (size_t)RP_AT(attr, conv2d_grad_input, size).list[1],
+                        weight->shape[2] * (size_t)RP_AT(attr, conv2d, groups).i}};
     status = bounded(op, &out[0], err);
     if (status == RP_OK)
         status = fit_conv(op, attr, &out[0], weight, &y, err);
@@ -153,10 +157,14 @@ rp_status infer_conv2d_grad_weight(const rp_op *op, const rp_attr *attr, const r
     (void)n_in;
     if (status != RP_OK)
         return status;
-    if (!is_four(x, true) || !is_four(g, true) || attr[3].i < 1 || x->shape[3] % (uint64_t)attr[3].i)
+    if (!is_four(x, true) || !is_four(g, true) || RP_AT(attr, conv2d, groups).i < 1 ||
+        x->shape[3] % (uint64_t)RP_AT(attr, conv2d, groups).i)
         return refuse(op, x, g, "an image [n, h, w, c], a gradient [n, oh, ow, k] and groups that divide c", err);
-    out[0] = (rp_type){
-        x->dtype, 4, {(size_t)attr[4].list[0], (size_t)attr[4].list[1], x->shape[3] / (size_t)attr[3].i, g->shape[3]}};
+    out[0] = (rp_type){x->dtype,
+                       4,
+                       {(size_t)RP_AT(attr, conv2d_grad_input, size).list[0],
+                        (size_t)RP_AT(attr, conv2d_grad_input, size).list[1],
+                        x->shape[3] / (size_t)RP_AT(attr, conv2d, groups).i, g->shape[3]}};
     status = bounded(op, &out[0], err);
     if (status == RP_OK)
         status = fit_conv(op, attr, x, &out[0], &y, err);
@@ -171,16 +179,16 @@ static rp_status fit_pool(const rp_op *op, const rp_attr *attr, const rp_type *x
     rp_status status = check_placement(op, attr, err);
 
     if (status == RP_OK)
-        status = check_list(op, attr, 3, 2, 1, place_max, err);
+        status = check_list(op, attr, RP_AT_max_pool_window, 2, 1, place_max, err);
     if (status != RP_OK)
         return status;
     if (!is_four(x, true))
         return refuse(op, x, NULL, "images [n, h, w, c], only n of length 0", err);
     for (int d = 0; d < 2; d++) {
-        taps[d] = (size_t)attr[3].list[d];
+        taps[d] = (size_t)RP_AT(attr, max_pool, window).list[d];
         /* it would have outputs of nothing but padding */
-        if ((size_t)attr[1].list[d] >= span_of(attr, d, taps[d]) ||
-            (size_t)attr[1].list[d + 2] >= span_of(attr, d, taps[d]))
+        if ((size_t)RP_AT(attr, conv2d, padding).list[d] >= span_of(attr, d, taps[d]) ||
+            (size_t)RP_AT(attr, conv2d, padding).list[d + 2] >= span_of(attr, d, taps[d]))
             return rp_fail(err, RP_ESHAPE, "%s: expected less padding than the window covers", op->name);
     }
     return slide(op, attr, x, taps, x->shape[3], y, err);
@@ -216,7 +224,7 @@ rp_status infer_avg_pool_grad(const rp_op *op, const rp_attr *attr, const rp_typ
         return refuse(op, &in[0], NULL, "a gradient [n, oh, ow, c], only n of length 0", err);
     out[0] = in[0];
     for (int d = 0; d < 2; d++)
-        out[0].shape[1 + d] = (size_t)attr[4].list[d];
+        out[0].shape[1 + d] = (size_t)RP_AT(attr, avg_pool_grad, size).list[d];
     status = bounded(op, &out[0], err);
     if (status == RP_OK)
         status = fit_pool(op, attr, &out[0], &y, err);
@@ -234,7 +242,7 @@ static rp_status check_channels(const rp_op *op, const rp_attr *attr, const rp_t
     for (size_t i = first; i < n_in; i++)
         if (!is_row_of(&in[i], x))
             return refuse(op, x, &in[i], "one value a channel, as long as the last axis", err);
-    if (!(attr[0].r >= 0 && attr[0].r < 1e30))
+    if (!(RP_AT(attr, batch_norm, eps).r >= 0 && RP_AT(attr, batch_norm, eps).r < 1e30))
         return rp_fail(err, RP_ESHAPE, "%s: eps must be 0 or more", op->name);
     return RP_OK;
 }

@@ -47,9 +47,9 @@ rp_tensor rp_fill(rp_graph *g, rp_dtype dtype, int rank, const size_t *shape, do
 
     if (!rank_fits(g, rank))
         return rp_no_tensor();
-    attr[0].r = value;
-    set_list(&attr[1], shape, rank);
-    attr[2].i = dtype;
+    RP_AT(attr, fill, value).r = value;
+    set_list(&RP_AT(attr, fill, shape), shape, rank);
+    RP_AT(attr, fill, dtype).i = dtype;
     rp_emit(g, RP_OP_fill, attr, NULL, 0, out);
     return out[0];
 }
@@ -59,8 +59,8 @@ rp_tensor rp_iota(rp_graph *g, rp_dtype dtype, size_t n)
     rp_attr attr[RP_MAX_ATTR] = {{0}};
     rp_tensor out[RP_MAX_OUT];
 
-    attr[0].i = n <= (size_t)INT64_MAX ? (int64_t)n : -1;
-    attr[1].i = dtype;
+    RP_AT(attr, iota, n).i = n <= (size_t)INT64_MAX ? (int64_t)n : -1;
+    RP_AT(attr, iota, dtype).i = dtype;
     rp_emit(g, RP_OP_iota, attr, NULL, 0, out);
     return out[0];
 }
@@ -150,7 +150,7 @@ static rp_tensor shaped(rp_op_id id, rp_tensor x, int rank, const size_t *shape)
 
     if (!rank_fits(x.graph, rank))
         return rp_no_tensor();
-    set_list(&attr[0], shape, rank);
+    set_list(&RP_AT(attr, reshape, shape), shape, rank);
     return apply(id, attr, &x, 1);
 }
 
@@ -180,16 +180,16 @@ rp_tensor rp_transpose(rp_tensor x, const int *permutation)
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
     rank = rp_tensor_type(x)->rank;
-    attr[0].n = rank;
+    RP_AT(attr, transpose, permutation).n = rank;
     for (int i = 0; i < rank; i++)
-        attr[0].list[i] = permutation ? permutation[i] : i;
+        RP_AT(attr, transpose, permutation).list[i] = permutation ? permutation[i] : i;
     if (!permutation && rank < 2) {
         rp_graph_fail(x.graph, RP_ESHAPE, "transpose: expected rank 2 or more, found %d", rank);
         return rp_no_tensor();
     }
     if (!permutation) {
-        attr[0].list[rank - 2] = rank - 1;
-        attr[0].list[rank - 1] = rank - 2;
+        RP_AT(attr, transpose, permutation).list[rank - 2] = rank - 1;
+        RP_AT(attr, transpose, permutation).list[rank - 1] = rank - 2;
     }
     return apply(RP_OP_transpose, attr, &x, 1);
 }
@@ -201,8 +201,8 @@ static rp_tensor two_lists(rp_op_id id, rp_tensor x, const size_t *first, const 
 
     if (!rp_tensor_ok(x))
         return rp_no_tensor();
-    set_list(&attr[0], first, rp_tensor_type(x)->rank);
-    set_list(&attr[1], second, rp_tensor_type(x)->rank);
+    set_list(&RP_AT(attr, slice, begin), first, rp_tensor_type(x)->rank);
+    set_list(&RP_AT(attr, slice, end), second, rp_tensor_type(x)->rank);
     return apply(id, attr, &x, 1);
 }
 
@@ -228,7 +228,7 @@ rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis)
 
     if (n == 0)
         return rp_no_tensor();
-    attr[0].i = axis_of(x[0], axis, 0);
+    RP_AT(attr, concat, axis).i = axis_of(x[0], axis, 0);
     return apply(RP_OP_concat, attr, x, n);
 }
 
@@ -292,7 +292,7 @@ static rp_tensor reduce_with(rp_op_id id, rp_tensor x, const int *axes, int n, b
         mask = (1u << rank) - 1;
     for (int i = 0; i < rank; i++)
         if (mask & 1u << i)
-            attr[0].list[attr[0].n++] = i;
+            RP_AT(attr, sum, axes).list[RP_AT(attr, sum, axes).n++] = i;
     y = apply(id, attr, &x, 1);
     return keep ? y : drop_axes(y, mask);
 }
@@ -327,7 +327,7 @@ static rp_tensor place_along(rp_op_id id, rp_tensor x, int axis, bool keep)
     rp_attr attr[RP_MAX_ATTR] = {{.i = axis_of(x, axis, 0)}};
     rp_tensor y = apply(id, attr, &x, 1);
 
-    return keep ? y : drop_axes(y, rp_tensor_ok(y) ? 1u << attr[0].i : 0);
+    return keep ? y : drop_axes(y, rp_tensor_ok(y) ? 1u << RP_AT(attr, argmax, axis).i : 0);
 }
 
 rp_tensor rp_argmax(rp_tensor x, int axis, bool keep)
@@ -407,7 +407,7 @@ static rp_tensor random_tensor(rp_op_id id, rp_tensor rng, int64_t stream, rp_dt
 
     if (!rank_fits(rng.graph, rank))
         return rp_no_tensor();
-    set_list(&attr[3], shape, rank);
+    set_list(&RP_AT(attr, uniform, shape), shape, rank);
     return apply(id, attr, &rng, 1);
 }
 

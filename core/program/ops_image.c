@@ -17,14 +17,14 @@ static void set_placement(rp_attr *attr, const rp_placement *place, const size_t
     static const rp_placement usual;
     const rp_placement *p = place ? place : &usual;
 
-    attr[0].n = attr[2].n = 2;
-    attr[1].n = 4;
+    RP_AT(attr, conv2d, stride).n = RP_AT(attr, conv2d, dilation).n = 2;
+    RP_AT(attr, conv2d, padding).n = 4;
     for (int d = 0; d < 2; d++) {
-        attr[0].list[d] = attribute(p->stride[d] ? p->stride[d] : stride[d]);
-        attr[2].list[d] = p->dilation[d] ? attribute(p->dilation[d]) : 1;
+        RP_AT(attr, conv2d, stride).list[d] = attribute(p->stride[d] ? p->stride[d] : stride[d]);
+        RP_AT(attr, conv2d, dilation).list[d] = p->dilation[d] ? attribute(p->dilation[d]) : 1;
     }
     for (int i = 0; i < 4; i++)
-        attr[1].list[i] = attribute(p->padding[i]);
+        RP_AT(attr, conv2d, padding).list[i] = attribute(p->padding[i]);
 }
 
 static rp_tensor convolve(rp_op_id id, rp_tensor x, rp_tensor weight, size_t groups, const rp_placement *place)
@@ -33,7 +33,7 @@ static rp_tensor convolve(rp_op_id id, rp_tensor x, rp_tensor weight, size_t gro
     rp_tensor in[] = {x, weight}, out[RP_MAX_OUT];
 
     set_placement(attr, place, (const size_t[]){1, 1});
-    attr[3].i = attribute(groups);
+    RP_AT(attr, conv2d, groups).i = attribute(groups);
     rp_emit(rp_graph_of(in, 2), id, attr, in, 2, out);
     return out[0];
 }
@@ -99,7 +99,7 @@ static rp_tensor pool(rp_op_id id, rp_tensor x, size_t height, size_t width, con
     rp_tensor out[RP_MAX_OUT];
 
     set_placement(attr, place, (const size_t[]){height, width});
-    attr[3] = (rp_attr){.n = 2, .list = {attribute(height), attribute(width)}};
+    RP_AT(attr, max_pool, window) = (rp_attr){.n = 2, .list = {attribute(height), attribute(width)}};
     rp_emit(x.graph, id, attr, &x, 1, out);
     return out[0];
 }

@@ -119,7 +119,7 @@ static void FN(batch_norm)(const rp_kernel_args *args, const rows *r, size_t beg
 
         for (size_t j = 0; j < k.n; j++) {
             k.mean[j] = FN(of)(&args->in[3], c + j);
-            k.r[j] = FN(inverse_deviation)(FN(of)(&args->in[4], c + j), &args->attr[0]);
+            k.r[j] = FN(inverse_deviation)(FN(of)(&args->in[4], c + j), &RP_AT(args->attr, batch_norm, eps));
         }
         FN(normalise)(&k, (T *)args->out[0].data + c, r[0].step, (const T *)args->in[0].data + c, r[1].step, r[0].n);
     }
@@ -140,7 +140,7 @@ static void FN(batch_norm_train)(const rp_kernel_args *args, const rows *r, size
         for (size_t j = 0; j < k.n; j++) {
             const T var = sum[j] / n;
 
-            k.r[j] = FN(inverse_deviation)(var, &args->attr[0]);
+            k.r[j] = FN(inverse_deviation)(var, &RP_AT(args->attr, batch_norm, eps));
             FN(set)(&args->out[1], c + j, k.mean[j]);
             FN(set)(&args->out[2], c + j, var);
         }
@@ -158,7 +158,7 @@ static void FN(batch_norm_grad)(const rp_kernel_args *args, const rows *r, size_
 
         for (size_t j = 0; j < k.n; j++) {
             k.mean[j] = FN(of)(&args->in[3], c + j);
-            k.r[j] = FN(inverse_deviation)(FN(of)(&args->in[4], c + j), &args->attr[0]);
+            k.r[j] = FN(inverse_deviation)(FN(of)(&args->in[4], c + j), &RP_AT(args->attr, batch_norm, eps));
             scale[j] = FN(of)(&args->in[2], c + j) * k.r[j];
         }
         FN(sums)(a, &k, FN(ELEMENT), g, r[1].step, g, r[1].step, r[0].n);

@@ -78,7 +78,7 @@ static void gather_block(const taking *t, size_t outer, size_t begin, size_t end
 
 static void gather_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)RP_AT(args->attr, gather, axis).i);
     const size_t size = rp_dtype_size(args->out[0].dtype);
 
     if (!contiguous(&t.table_inner) || !contiguous(&t.taken_inner)) {
@@ -148,7 +148,7 @@ static void scatter_part(const taking *t, const part *p, rp_dtype dtype)
 
 static taking scatter_taking(const rp_kernel_args *args)
 {
-    return taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+    return taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)RP_AT(args->attr, gather, axis).i);
 }
 
 static bool scatter_fast(const taking *t)

@@ -194,7 +194,7 @@ static void copy_run(const rp_kernel_args *args, size_t begin, size_t end)
 static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_view *out = &args->out[0];
-    const size_t axis = (size_t)args->attr[0].i;
+    const size_t axis = (size_t)RP_AT(args->attr, concat, axis).i;
     ptrdiff_t offset = 0;
     size_t first = 0;
 
@@ -241,7 +241,7 @@ static const char *pad_source(const rp_kernel_args *args, size_t row)
     ptrdiff_t offset = 0;
 
     for (int d = out->rank - 2; d >= 0; d--) {
-        const size_t at = row % out->shape[d], before = (size_t)args->attr[0].list[d];
+        const size_t at = row % out->shape[d], before = (size_t)RP_AT(args->attr, pad, before).list[d];
 
         row /= out->shape[d];
         if (at < before || at - before >= in->shape[d])
@@ -255,7 +255,7 @@ static void pad_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     const rp_view *out = &args->out[0], *in = &args->in[0], rows = rp_view_rows(out), *walked = &rows;
     const size_t size = rp_dtype_size(out->dtype), length = rp_view_last(out) * size, middle = rp_view_last(in) * size;
-    const size_t before = out->rank > 0 ? (size_t)args->attr[0].list[out->rank - 1] * size : 0;
+    const size_t before = out->rank > 0 ? (size_t)RP_AT(args->attr, pad, before).list[out->rank - 1] * size : 0;
     const bool stream = stream_pays(out);
     rp_walk walk;
 

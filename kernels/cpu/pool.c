@@ -17,8 +17,8 @@ typedef struct pool {
 
 static void pool_begin(pool *p, const rp_view *x, const rp_view *y, const rp_attr *attr)
 {
-    p->h = rp_conv_axis_of(attr, 0, x->shape[1], y->shape[1], (size_t)attr[3].list[0]);
-    p->w = rp_conv_axis_of(attr, 1, x->shape[2], y->shape[2], (size_t)attr[3].list[1]);
+    p->h = rp_conv_axis_of(attr, 0, x->shape[1], y->shape[1], (size_t)RP_AT(attr, max_pool, window).list[0]);
+    p->w = rp_conv_axis_of(attr, 1, x->shape[2], y->shape[2], (size_t)RP_AT(attr, max_pool, window).list[1]);
     p->x = x;
     p->y = y;
     for (size_t ow = 0; ow < p->w.out && ow < MOST_COLUMNS; ow++)

@@ -116,28 +116,28 @@ static void draw_items(const rp_kernel_args *args, size_t n_in, draw *d, const r
 static void uniform_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     static fill_piece *const fill[2] = {uniform_f32, uniform_f64};
-    draw d = {.a = args->attr[0].r, .b = args->attr[1].r};
+    draw d = {.a = RP_AT(args->attr, uniform, low).r, .b = RP_AT(args->attr, uniform, high).r};
 
-    draw_items(args, 0, &d, &args->attr[2], begin, end, fill, &rp_kernel_uniform_ref);
+    draw_items(args, 0, &d, &RP_AT(args->attr, uniform, stream), begin, end, fill, &rp_kernel_uniform_ref);
 }
 
 static void normal_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     static fill_piece *const fill[2] = {normal_f32, normal_f64};
-    draw d = {.a = args->attr[0].r, .b = args->attr[1].r};
+    draw d = {.a = RP_AT(args->attr, normal, mean).r, .b = RP_AT(args->attr, normal, deviation).r};
 
-    draw_items(args, 0, &d, &args->attr[2], begin, end, fill, &rp_kernel_normal_ref);
+    draw_items(args, 0, &d, &RP_AT(args->attr, normal, stream), begin, end, fill, &rp_kernel_normal_ref);
 }
 
 /* u = k 2^-24 >= rate exactly when k >= rate 2^24, which is exact; k is an integer, so when k >= its ceiling. */
 static void dropout_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
     static fill_piece *const fill[2] = {dropout_f32, dropout_f64};
-    const double least = args->attr[0].r * 0x1p24;
-    draw d = {.a = 1.0 / (1.0 - args->attr[0].r), .kept = (uint32_t)least};
+    const double least = RP_AT(args->attr, dropout, rate).r * 0x1p24;
+    draw d = {.a = 1.0 / (1.0 - RP_AT(args->attr, dropout, rate).r), .kept = (uint32_t)least};
 
     d.kept += (double)d.kept < least;
-    draw_items(args, 1, &d, &args->attr[1], begin, end, fill, &rp_kernel_dropout_ref);
+    draw_items(args, 1, &d, &RP_AT(args->attr, dropout, stream), begin, end, fill, &rp_kernel_dropout_ref);
 }
 
 static size_t random_cost(const rp_kernel_args *args)

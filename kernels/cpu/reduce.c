@@ -33,10 +33,10 @@ static void reduce_items(const rp_kernel_args *args, reduction how, const rp_ker
     _Alignas(64) char least[2 * RP_LANES * COLUMN_STRIP_LEAST];
     void *scratch;
     rp_walk walk, inner;
-    unsigned mask = how == ARGMAX ? 1u << args->attr[0].i : 0;
+    unsigned mask = how == ARGMAX ? 1u << RP_AT(args->attr, argmax, axis).i : 0;
 
-    for (int i = 0; how != ARGMAX && i < args->attr[0].n; i++)
-        mask |= 1u << args->attr[0].list[i];
+    for (int i = 0; how != ARGMAX && i < RP_AT(args->attr, sum, axes).n; i++)
+        mask |= 1u << RP_AT(args->attr, sum, axes).list[i];
     kept_out = rp_view_axes(&args->out[0], mask, false);
     kept_in = rp_view_axes(&args->in[0], mask, false);
     reduced = rp_view_axes(&args->in[0], mask, true);

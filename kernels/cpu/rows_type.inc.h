@@ -196,7 +196,7 @@ static void FN(layer_norm_fast)(const rp_row *row)
     const T *x = row->at[1], *gamma = row->at[2], *beta = row->at[3];
     T *y = row->at[0], mean, r;
 
-    FN(moments)(x, n, row->args->attr[0].r, &mean, &r);
+    FN(moments)(x, n, RP_AT(row->args->attr, layer_norm, eps).r, &mean, &r);
     PUT_ROW(y, n, stream, ((x[i] - mean) * r) * gamma[i] + beta[i], FN(fetch)(x + at, n, count))
 }
 
@@ -207,7 +207,7 @@ static void FN(layer_norm_grad_fast)(const rp_row *row)
     const T *g = row->at[1], *x = row->at[2], *gamma = row->at[3];
     T *dx = row->at[0], mean, r, a, b;
 
-    FN(moments)(x, n, row->args->attr[0].r, &mean, &r);
+    FN(moments)(x, n, RP_AT(row->args->attr, layer_norm, eps).r, &mean, &r);
     a = FN(product_sum)(g, gamma, gamma, n, 0, 0) / (T)n;
     b = FN(slope_sum)(g, gamma, x, n, mean, r) / (T)n;
     PUT_ROW(dx, n, stream, ((g[i] * gamma[i] - a) - ((x[i] - mean) * r) * b) * r,

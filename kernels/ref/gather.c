@@ -16,21 +16,21 @@
 
 static size_t gather_items(const rp_kernel_args *args)
 {
-    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     return t.inner == 0 ? 0 : t.outer * t.n;
 }
 
 static size_t gather_cost(const rp_kernel_args *args)
 {
-    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     return 20 + t.inner;
 }
 
 static void gather_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->in[0], &args->in[1], &args->out[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     for (size_t item = begin; item < end; item++) {
         const int64_t source = index_value(t.index, address(t.index, item % t.n));
@@ -48,14 +48,14 @@ RP_DEFINE_KERNEL(gather, gather_items, gather_run, gather_cost);
 
 static size_t scatter_items(const rp_kernel_args *args)
 {
-    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     return t.outer * t.inner;
 }
 
 static size_t scatter_cost(const rp_kernel_args *args)
 {
-    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     return 1 + t.axis_length + 2 * t.n;
 }
@@ -95,7 +95,7 @@ static void scatter_block(const taking *t, size_t outer, size_t begin, size_t en
 
 static void scatter_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)args->attr[0].i);
+    const taking t = taking_of(&args->out[0], &args->in[1], &args->in[0], (size_t)RP_AT(args->attr, gather, axis).i);
 
     while (begin < end) {
         const size_t at = begin % t.inner, room = t.inner - at;

@@ -60,7 +60,7 @@ RP_ELEMENTWISE(copy, 1, 0, light, RP_MOVED(same));
 
 static void fill_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    rp_set_elements(&args->out[0], &args->attr[0], begin, end);
+    rp_set_elements(&args->out[0], &RP_AT(args->attr, fill, value), begin, end);
 }
 
 RP_DEFINE_KERNEL(fill, rp_items_elements, fill_run, rp_cost_light);
@@ -68,7 +68,7 @@ RP_DEFINE_KERNEL(fill, rp_items_elements, fill_run, rp_cost_light);
 /* Items are the inputs' elements one input after the other: the numbering of items is free, only the result counts. */
 static void concat_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const size_t axis = (size_t)args->attr[0].i;
+    const size_t axis = (size_t)RP_AT(args->attr, concat, axis).i;
     ptrdiff_t offset = 0;
     size_t first = 0;
 
@@ -96,7 +96,7 @@ static bool pad_source(const rp_kernel_args *args, size_t row, ptrdiff_t *offset
 
     *offset = 0;
     for (int d = out->rank - 2; d >= 0; d--) {
-        const size_t at = row % out->shape[d], before = (size_t)args->attr[0].list[d];
+        const size_t at = row % out->shape[d], before = (size_t)RP_AT(args->attr, pad, before).list[d];
 
         row /= out->shape[d];
         if (at < before || at - before >= in->shape[d])
@@ -111,7 +111,7 @@ static void pad_run(const rp_kernel_args *args, size_t begin, size_t end)
     static const rp_attr zero;
     const rp_view *out = &args->out[0], *in = &args->in[0];
     const unsigned last = out->rank > 0 ? 1u << (out->rank - 1) : 0;
-    const ptrdiff_t before = out->rank > 0 ? (ptrdiff_t)args->attr[0].list[out->rank - 1] : 0;
+    const ptrdiff_t before = out->rank > 0 ? (ptrdiff_t)RP_AT(args->attr, pad, before).list[out->rank - 1] : 0;
     const rp_view rows = rp_view_rows(out);
     const rp_view *walked = &rows;
     rp_view to = rp_view_axes(out, last, true), from = rp_view_axes(in, last, true);

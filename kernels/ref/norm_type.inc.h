@@ -8,7 +8,7 @@
 /* mean = sum(x)/n, then r = 1 / sqrt(sum((x - mean)^2)/n + eps) */
 static void FN(row_moments)(const rp_row *row, int x, T *mean, T *r)
 {
-    const T n = (T)row->n, eps = (T)row->args->attr[0].r;
+    const T n = (T)row->n, eps = (T)RP_AT(row->args->attr, layer_norm, eps).r;
     FN(lanes) lanes;
 
     FN(lanes_begin)(&lanes);

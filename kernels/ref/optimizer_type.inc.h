@@ -10,8 +10,9 @@
 /* out p m, in p m g */
 RP_INLINE void FN(sgd_map)(const rp_walk *walk, const rp_kernel_args *args, bool unit)
 {
-    const T lr = SCALAR(3), momentum = (T)args->attr[0].r, decay = (T)args->attr[2].r;
-    const bool has_momentum = momentum != 0, nesterov = args->attr[1].i != 0, has_decay = decay != 0;
+    const T lr = SCALAR(3), momentum = (T)RP_AT(args->attr, sgd, momentum).r,
+            decay = (T)RP_AT(args->attr, sgd, weight_decay).r;
+    const bool has_momentum = momentum != 0, nesterov = RP_AT(args->attr, sgd, nesterov).i != 0, has_decay = decay != 0;
 
     RP_EACH(i, walk->run)
     {
@@ -27,9 +28,10 @@ RP_INLINE void FN(sgd_map)(const rp_walk *walk, const rp_kernel_args *args, bool
 /* out p m v, in p m v g; the decay is decoupled (AdamW) or added to the gradient (Adam) */
 RP_INLINE void FN(adam_step)(const rp_walk *walk, const rp_kernel_args *args, bool unit, bool decoupled)
 {
-    const T lr = SCALAR(4), c1 = SCALAR(5), c2 = SCALAR(6), decay = (T)args->attr[3].r, eps = (T)args->attr[2].r;
-    const T beta1 = (T)args->attr[0].r, beta2 = (T)args->attr[1].r;
-    const T rest1 = (T)(1.0 - args->attr[0].r), rest2 = (T)(1.0 - args->attr[1].r);
+    const T lr = SCALAR(4), c1 = SCALAR(5), c2 = SCALAR(6), decay = (T)RP_AT(args->attr, adam, weight_decay).r,
+            eps = (T)RP_AT(args->attr, adam, eps).r;
+    const T beta1 = (T)RP_AT(args->attr, adam, beta1).r, beta2 = (T)RP_AT(args->attr, adam, beta2).r;
+    const T rest1 = (T)(1.0 - RP_AT(args->attr, adam, beta1).r), rest2 = (T)(1.0 - RP_AT(args->attr, adam, beta2).r);
     const T step = lr / c1, root2 = SQRT(c2), keep = (T)1 - lr * decay;
     const bool shrink = decoupled && decay != 0, add = !decoupled && decay != 0;
 
@@ -59,8 +61,10 @@ RP_INLINE void FN(adamw_map)(const rp_walk *walk, const rp_kernel_args *args, bo
 /* out p v m, in p v m g */
 RP_INLINE void FN(rmsprop_map)(const rp_walk *walk, const rp_kernel_args *args, bool unit)
 {
-    const T lr = SCALAR(4), alpha = (T)args->attr[0].r, rest = (T)(1.0 - args->attr[0].r);
-    const T eps = (T)args->attr[1].r, momentum = (T)args->attr[2].r, decay = (T)args->attr[3].r;
+    const T lr = SCALAR(4), alpha = (T)RP_AT(args->attr, rmsprop, alpha).r,
+            rest = (T)(1.0 - RP_AT(args->attr, rmsprop, alpha).r);
+    const T eps = (T)RP_AT(args->attr, rmsprop, eps).r, momentum = (T)RP_AT(args->attr, rmsprop, momentum).r,
+            decay = (T)RP_AT(args->attr, rmsprop, weight_decay).r;
     const bool has_momentum = momentum != 0, has_decay = decay != 0;
 
     RP_EACH(i, walk->run)

@@ -49,21 +49,23 @@ static void draw_items(const rp_kernel_args *args, size_t n_in, const draw *d, s
 
 static void uniform_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const draw d = draw_of(&args->in[0], args->attr[2].i, args->attr[0].r, args->attr[1].r);
+    const draw d = draw_of(&args->in[0], RP_AT(args->attr, uniform, stream).i, RP_AT(args->attr, uniform, low).r,
+                           RP_AT(args->attr, uniform, high).r);
 
     draw_items(args, 0, &d, begin, end, uniform_map_f32, uniform_map_f64);
 }
 
 static void normal_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const draw d = draw_of(&args->in[0], args->attr[2].i, args->attr[0].r, args->attr[1].r);
+    const draw d = draw_of(&args->in[0], RP_AT(args->attr, normal, stream).i, RP_AT(args->attr, normal, mean).r,
+                           RP_AT(args->attr, normal, deviation).r);
 
     draw_items(args, 0, &d, begin, end, normal_map_f32, normal_map_f64);
 }
 
 static void dropout_run(const rp_kernel_args *args, size_t begin, size_t end)
 {
-    const draw d = draw_of(&args->in[1], args->attr[1].i, args->attr[0].r, 0);
+    const draw d = draw_of(&args->in[1], RP_AT(args->attr, dropout, stream).i, RP_AT(args->attr, dropout, rate).r, 0);
 
     draw_items(args, 1, &d, begin, end, dropout_map_f32, dropout_map_f64);
 }

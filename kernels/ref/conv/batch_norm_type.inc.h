@@ -46,7 +46,7 @@ static void FN(batch_norm)(const rp_kernel_args *args, ptrdiff_t c)
 {
     FN(normalise)
     (args, c, *FN(of_channel)(&args->in[3], c),
-     FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &args->attr[0]));
+     FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &RP_AT(args->attr, batch_norm, eps)));
 }
 
 /* in: x, gamma, beta; out: y, mean, var: mean = sum(x) / N, var = sum((x - mean)^2) / N */
@@ -75,7 +75,7 @@ static void FN(batch_norm_train)(const rp_kernel_args *args, ptrdiff_t c)
     var = FN(lanes_total)(&square) / n;
     *FN(of_channel)(&args->out[1], c) = mean;
     *FN(of_channel)(&args->out[2], c) = var;
-    FN(normalise)(args, c, mean, FN(inverse_deviation)(var, &args->attr[0]));
+    FN(normalise)(args, c, mean, FN(inverse_deviation)(var, &RP_AT(args->attr, batch_norm, eps)));
 }
 
 /* in: g, x, gamma, mean, var of training; out: dx, dgamma = sum(g z), dbeta = sum(g), with z = (x - mean) r:
@@ -83,7 +83,7 @@ static void FN(batch_norm_train)(const rp_kernel_args *args, ptrdiff_t c)
 static void FN(batch_norm_grad)(const rp_kernel_args *args, ptrdiff_t c)
 {
     const T mean = *FN(of_channel)(&args->in[3], c);
-    const T r = FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &args->attr[0]);
+    const T r = FN(inverse_deviation)(*FN(of_channel)(&args->in[4], c), &RP_AT(args->attr, batch_norm, eps));
     const T scale = *FN(of_channel)(&args->in[2], c) * r;
     const rp_view *const views[] = {&args->out[0], &args->in[0], &args->in[1]};
     FN(lanes) g_sum, gz_sum;

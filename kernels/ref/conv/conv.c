@@ -65,12 +65,17 @@ void rp_conv_outputs(const rp_conv_axis *axis, size_t t, size_t *begin, size_t *
 
 rp_conv_axis rp_conv_axis_of(const rp_attr *attr, int d, size_t in, size_t out, size_t taps)
 {
-    return (rp_conv_axis){in, out, taps, attr[0].list[d], attr[1].list[d], attr[2].list[d]};
+    return (rp_conv_axis){in,
+                          out,
+                          taps,
+                          RP_AT(attr, conv2d, stride).list[d],
+                          RP_AT(attr, conv2d, padding).list[d],
+                          RP_AT(attr, conv2d, dilation).list[d]};
 }
 
 rp_conv rp_conv_of(const rp_view *x, const rp_view *weight, const rp_view *y, const rp_attr *attr)
 {
-    const size_t groups = (size_t)attr[3].i;
+    const size_t groups = (size_t)RP_AT(attr, conv2d, groups).i;
 
     return (rp_conv){.h = rp_conv_axis_of(attr, 0, x->shape[1], y->shape[1], weight->shape[0]),
                      .w = rp_conv_axis_of(attr, 1, x->shape[2], y->shape[2], weight->shape[1]),
@@ -105,7 +110,7 @@ size_t rp_conv_forward_cost(const rp_kernel_args *args)
 
 size_t rp_conv_grad_input_cost(const rp_kernel_args *args)
 {
-    const rp_attr *stride = &args->attr[0];
+    const rp_attr *stride = &RP_AT(args->attr, conv2d, stride);
 
     return 1 + rp_view_count(&args->in[1]) / (size_t)(stride->list[0] * stride->list[1]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Max and average pooling over windows of x [n, h, w, c] and their gradients (CONTRACT 4.5). attr 0 .. 2 as in conv.h,
- * attr[3].list the window's height and width. Padding is not there: it is never a maximum and never counted. */
+ * RP_AT(attr, max_pool, window).list the window's height and width. Padding is not there: it is never a maximum and
+ * never counted. */
 #include "determinism/math.h"
 #include "kernels/level.h"
 #include "kernels/ref/conv/conv.h"
@@ -13,7 +14,7 @@ typedef struct pool {
 
 static pool pool_of(const rp_view *x, const rp_view *y, const rp_attr *attr)
 {
-    const int64_t *window = attr[3].list;
+    const int64_t *window = RP_AT(attr, max_pool, window).list;
 
     return (pool){rp_conv_axis_of(attr, 0, x->shape[1], y->shape[1], (size_t)window[0]),
                   rp_conv_axis_of(attr, 1, x->shape[2], y->shape[2], (size_t)window[1]), x, y};
@@ -29,7 +30,8 @@ typedef void pool_plane(const pool *p, const rp_view *x, size_t n, size_t c);
 
 static size_t pool_cost(const rp_kernel_args *args)
 {
-    return 1 + 2 * rp_view_last(&args->out[0]) * (size_t)(args->attr[3].list[0] * args->attr[3].list[1]);
+    return 1 + 2 * rp_view_last(&args->out[0]) *
+                   (size_t)(RP_AT(args->attr, max_pool, window).list[0] * RP_AT(args->attr, max_pool, window).list[1]);
 }
 
 /* An item is a pixel of y with all its channels. */
@@ -51,7 +53,8 @@ static size_t plane_cost(const rp_kernel_args *args)
 {
     const rp_view *y = &args->in[0];
 
-    return 1 + 4 * y->shape[1] * y->shape[2] * (size_t)(args->attr[3].list[0] * args->attr[3].list[1]);
+    return 1 + 4 * y->shape[1] * y->shape[2] *
+                   (size_t)(RP_AT(args->attr, max_pool, window).list[0] * RP_AT(args->attr, max_pool, window).list[1]);
 }
 
 static void run_planes(const rp_kernel_args *args, size_t begin, size_t end, pool_plane *work)

@@ -3,8 +3,9 @@
 #include "kernels/ref/functions/formula.inc.h"
 
 #define MAP1(name, ...) RP_MAP1(name, T)
-#define MAP1P(name, ...) RP_MAP1_WITH(name, , (T)walk->attr[0].r)
-#define MAP1Q(name, ...) RP_MAP1_WITH(name, , (T)walk->attr[0].r, (T)walk->attr[1].r)
+#define MAP1P(name, cost, way, domain, p, ...) RP_MAP1_WITH(name, , (T)RP_AT(walk->attr, name, p).r)
+#define MAP1Q(name, cost, way, domain, p, p0, q, ...) \
+    RP_MAP1_WITH(name, , (T)RP_AT(walk->attr, name, p).r, (T)RP_AT(walk->attr, name, q).r)
 #define MAP2(name, cost, way, ...) MAP2_##way(name)
 #define NUM1 MAP1
 #define NUM2(name, ...) RP_MAP2(name, T)
