@@ -369,7 +369,8 @@ rp_status rp_parse_instruction(rp_program *p, const rp_json *row, size_t index, 
                                const char *where, rp_error *err)
 {
     const char *name = rp_json_string_value(rp_json_array_get(row, 0));
-    const rp_json *attrs = rp_json_array_get(row, 1), *in = rp_json_array_get(row, 2), *outs = rp_json_array_get(row, 3);
+    const rp_json *attrs = rp_json_array_get(row, 1), *in = rp_json_array_get(row, 2),
+                  *outs = rp_json_array_get(row, 3);
     const rp_region_kind kind = name ? rp_region_find(name) : RP_REGION_KINDS;
     const rp_op *op = kind < RP_REGION_KINDS ? rp_region_op(kind) : name ? rp_op_find(name) : NULL;
     size_t n_in = rp_json_array_size(in);
@@ -378,7 +379,8 @@ rp_status rp_parse_instruction(rp_program *p, const rp_json *row, size_t index, 
 
     if (name && !op)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: instruction %zu: unknown operation '%.32s'", where, index, name);
-    if (rp_json_array_size(row) != 4 || !op || !rp_json_is_object(attrs) || !rp_json_is_array(in) || !rp_json_is_array(outs))
+    if (rp_json_array_size(row) != 4 || !op || !rp_json_is_object(attrs) || !rp_json_is_array(in) ||
+        !rp_json_is_array(outs))
         return malformed(where, "instruction", index, err);
     operands = rp_reallocarray(NULL, n_in, sizeof *operands);
     if (!operands)
@@ -386,9 +388,10 @@ rp_status rp_parse_instruction(rp_program *p, const rp_json *row, size_t index, 
     for (size_t i = 0; i < n_in; i++) {
         const rp_json *v = rp_json_array_get(in, i);
 
-        operands[i] = rp_json_is_integer(v) && rp_json_integer_value(v) >= 0 && rp_json_integer_value(v) < RP_PROGRAM_MAX_VALUES
-                          ? (uint32_t)rp_json_integer_value(v)
-                          : UINT32_MAX;
+        operands[i] =
+            rp_json_is_integer(v) && rp_json_integer_value(v) >= 0 && rp_json_integer_value(v) < RP_PROGRAM_MAX_VALUES
+                ? (uint32_t)rp_json_integer_value(v)
+                : UINT32_MAX;
     }
     status = kind < RP_REGION_KINDS ? add_region(p, kind, attrs, operands, n_in, known, index, where, err)
                                     : add_plain(p, op, attrs, operands, n_in, index, where, err);
@@ -452,8 +455,8 @@ static rp_status parse_body(rp_program *p, const rp_json *json, const char *wher
     rp_status status = RP_OK;
 
     if (rp_json_object_size(json) != (functions ? 5 : 4) || !rp_json_is_array(rp_json_object_get(json, "inputs")) ||
-        !rp_json_is_array(rp_json_object_get(json, "instructions")) || !rp_json_is_array(rp_json_object_get(json, "outputs")) ||
-        !rp_json_is_integer(contract))
+        !rp_json_is_array(rp_json_object_get(json, "instructions")) ||
+        !rp_json_is_array(rp_json_object_get(json, "outputs")) || !rp_json_is_integer(contract))
         return rp_fail(err, RP_EFORMAT, "%s: not a program", where);
     if (rp_json_integer_value(contract) != RP_CONTRACT_VERSION)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: numeric contract %lld, this build knows %d", where,

@@ -153,8 +153,8 @@ RP_API rp_tensor rp_mse(rp_tensor prediction, rp_tensor target);
 RP_API rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target);
 RP_API rp_tensor rp_cross_entropy(rp_tensor logits, rp_tensor labels);
 
-/* Randomness: rng is an i64 [2] tensor {seed, step}, or [3] with an offset that is added to the stream; stream tells draws
- * of one step apart (CONTRACT 6). */
+/* Randomness: rng is an i64 [2] tensor {seed, step}, or [3] with an offset that is added to the stream; stream tells
+ * draws of one step apart (CONTRACT 6). */
 RP_API rp_tensor rp_dropout(rp_tensor x, double rate, rp_tensor rng, int64_t stream);
 RP_API rp_tensor rp_uniform(rp_tensor rng, int64_t stream, rp_dtype dtype, int rank, const size_t *shape, double low,
                             double high);

@@ -7,7 +7,8 @@ nothing of kernels and core. From the objects' symbols (nm): no circle between f
 what A defines, directly or through others; core/program alone may have them, as operations and their gradients are made
 of each other. From the listing: no folder of source holds more than MOST files.
 
-Usage: rooms.py SOURCE_DIR NM FILE, the file with the path of an object in each line. Every exception is named in EXCEPT, and one that is no longer needed fails."""
+Usage: rooms.py SOURCE_DIR NM FILE, the file with the path of an object in each line. Every exception is named in EXCEPT_..., and
+one that is no longer needed fails."""
 import collections
 import os
 import re

@@ -275,8 +275,9 @@ static rp_buffer nested(int n, int width, const char *scan)
             if (k)
                 rp_buffer_text(&text, ",");
             if (scan)
-                rp_buffer_printf(&text, "[\"scan\",{\"carried\":1,\"function\":%d,\"history\":false,\"reverse\":false,"
-                                        "\"sliced\":0,\"times\":%s},[%d],[%d]]",
+                rp_buffer_printf(&text,
+                                 "[\"scan\",{\"carried\":1,\"function\":%d,\"history\":false,\"reverse\":false,"
+                                 "\"sliced\":0,\"times\":%s},[%d],[%d]]",
                                  i - 1, scan, 1 + k, 2 + k);
             else
                 rp_buffer_printf(&text, "[\"call\",{\"function\":%d},[0,%d],[%d]]", i - 1, 1 + k, 2 + k);
@@ -359,7 +360,7 @@ static void hostile_texts_are_refused_at_once(void **state)
     assert_refused_at_once(nested(33, 1, NULL), "33 deep");
     assert_refused_at_once(nested(32, 1, "1099511627776"), "more than 2^40");
     assert_refused_at_once(nested(32, 40, "1099511627776"), "more than 2^40"); /* saturates */
-    assert_refused_at_once(nested(32, 8, NULL), "more than 2^40");            /* wide sharing */
+    assert_refused_at_once(nested(32, 8, NULL), "more than 2^40");             /* wide sharing */
     assert_refused_at_once(nested(3, 200, "1099511627776"), "more than 2^40");
 }
 
