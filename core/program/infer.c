@@ -14,10 +14,13 @@ static bool dtype_valid(int64_t dtype)
 
 static rp_status shape_from(const rp_op *op, const rp_attr *attr, rp_type *out, rp_error *err)
 {
+    char shape[LIST_TEXT];
+
     out->rank = attr->n;
     for (int i = 0; i < attr->n; i++) {
         if (attr->list[i] < 0 || (uint64_t)attr->list[i] > count_max)
-            return rp_fail(err, RP_ESHAPE, "%s: a length of %lld is not possible", op->name, (long long)attr->list[i]);
+            return rp_fail(err, RP_ESHAPE, "%s: a length of %lld is not possible, found shape %s, expected 0 to 2^40",
+                           op->name, (long long)attr->list[i], list_text(attr, shape));
         out->shape[i] = (size_t)attr->list[i];
     }
     return bounded(op, out, err);
@@ -152,48 +155,48 @@ rp_status infer_dropout(const rp_op *op, const rp_attr *attr, const rp_type *in,
 rp_status infer_reshape(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                         rp_error *err)
 {
-    rp_status status = shape_from(op, &RP_AT(attr, reshape, shape), &out[0], err);
-
     (void)n_in;
     out[0].dtype = in[0].dtype;
-    if (status != RP_OK)
-        return status;
+    if (shape_from(op, &RP_AT(attr, reshape, shape), &out[0], NULL) != RP_OK)
+        return refuse_lists(op, attr, "is no shape for", &in[0], "lengths of 0 or more, at most 2^40 elements", err);
     if (rp_type_count(&in[0]) != rp_type_count(&out[0]))
-        return refuse(op, &in[0], &out[0], "the same number of elements", err);
+        return refuse_lists(op, attr, "does not hold the elements of", &in[0], "the same number of elements", err);
     return RP_OK;
 }
 
 rp_status infer_broadcast_to(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                              rp_error *err)
 {
-    rp_status status = shape_from(op, &RP_AT(attr, broadcast_to, shape), &out[0], err);
     rp_type both;
 
     (void)n_in;
     out[0].dtype = in[0].dtype;
-    if (status != RP_OK)
-        return status;
+    if (shape_from(op, &RP_AT(attr, broadcast_to, shape), &out[0], NULL) != RP_OK)
+        return refuse_lists(op, attr, "is no shape for", &in[0], "lengths of 0 or more, at most 2^40 elements", err);
     if (!broadcast(&both, &in[0], &out[0]) || both.rank != out[0].rank ||
         memcmp(both.shape, out[0].shape, (size_t)both.rank * sizeof *both.shape) != 0)
-        return refuse(op, &in[0], &out[0], "a shape that stretches to the second", err);
+        return refuse_lists(op, attr, "is not what stretches from", &in[0],
+                            "on each axis, counted from the last, the operand's length, or any where that is 1 or none",
+                            err);
     return RP_OK;
 }
 
 rp_status infer_transpose(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                           rp_error *err)
 {
+    static const char expected[] = "each of its axes once";
     unsigned seen = 0;
 
     (void)n_in;
     out[0] = in[0];
     for (int i = 0; i < RP_AT(attr, transpose, permutation).n; i++) {
         if (!axis_valid(RP_AT(attr, transpose, permutation).list[i], &in[0]))
-            return refuse(op, &in[0], NULL, "a permutation of the axes", err);
+            return refuse_lists(op, attr, "does not permute the axes of", &in[0], expected, err);
         seen |= 1u << RP_AT(attr, transpose, permutation).list[i];
         out[0].shape[i] = in[0].shape[RP_AT(attr, transpose, permutation).list[i]];
     }
     if (RP_AT(attr, transpose, permutation).n != in[0].rank || seen != (1u << in[0].rank) - 1)
-        return refuse(op, &in[0], NULL, "a permutation of the axes", err);
+        return refuse_lists(op, attr, "does not permute the axes of", &in[0], expected, err);
     return RP_OK;
 }
 
@@ -201,13 +204,13 @@ rp_status infer_slice(const rp_op *op, const rp_attr *attr, const rp_type *in, s
 {
     (void)n_in;
     if (RP_AT(attr, slice, begin).n != in[0].rank || RP_AT(attr, slice, end).n != in[0].rank)
-        return refuse(op, &in[0], NULL, "one begin and end an axis", err);
+        return refuse_lists(op, attr, "are not as many as the axes of", &in[0], "one begin and one end an axis", err);
     out[0] = in[0];
     for (int i = 0; i < in[0].rank; i++) {
         int64_t begin = RP_AT(attr, slice, begin).list[i], end = RP_AT(attr, slice, end).list[i];
 
         if (begin < 0 || end < begin || (uint64_t)end > in[0].shape[i])
-            return refuse(op, &in[0], NULL, "0 <= begin <= end <= length on each axis", err);
+            return refuse_lists(op, attr, "do not lie in", &in[0], "0 <= begin <= end <= length on each axis", err);
         out[0].shape[i] = (size_t)(end - begin);
     }
     return RP_OK;
@@ -234,13 +237,24 @@ rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, si
     return RP_OK;
 }
 
+static rp_status refuse_joined(const rp_op *op, int64_t axis, const rp_type *first, size_t i, const rp_type *other,
+                               const char *expected, rp_error *err)
+{
+    char a[192], b[192];
+
+    rp_type_text(first, a, sizeof a);
+    rp_type_text(other, b, sizeof b);
+    return rp_fail(err, RP_ESHAPE, "%s: operand %zu, %s, does not join operand 0, %s, at axis %lld, expected %s",
+                   op->name, i, b, a, (long long)axis, expected);
+}
+
 rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {
     int64_t axis = RP_AT(attr, concat, axis).i;
 
     if (!axis_valid(axis, &in[0]))
-        return refuse(op, &in[0], NULL, "an axis of the operands", err);
+        return refuse_axis(op, axis, &in[0], err);
     out[0] = in[0];
     for (size_t i = 1; i < n_in; i++) {
         rp_type alike = in[i];
@@ -248,10 +262,10 @@ rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, 
         if (alike.rank == in[0].rank)
             alike.shape[axis] = in[0].shape[axis];
         if (!rp_type_equal(&alike, &in[0]))
-            return refuse(op, &in[0], &in[i], "types equal but for the joined axis", err);
+            return refuse_joined(op, axis, &in[0], i, &in[i], "types equal but for the joined axis", err);
         out[0].shape[axis] += in[i].shape[axis];
         if (out[0].shape[axis] > count_max)
-            return refuse(op, &in[0], &in[i], "at most 2^40 elements", err);
+            return refuse_joined(op, axis, &in[0], i, &in[i], "at most 2^40 elements", err);
     }
     return bounded(op, out, err);
 }
@@ -260,16 +274,19 @@ rp_status infer_pad(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
 {
     (void)n_in;
     if (RP_AT(attr, pad, before).n != in[0].rank || RP_AT(attr, pad, after).n != in[0].rank)
-        return refuse(op, &in[0], NULL, "one before and after an axis", err);
+        return refuse_lists(op, attr, "are not as many as the axes of", &in[0], "one before and one after an axis",
+                            err);
     out[0] = in[0];
     for (int i = 0; i < in[0].rank; i++) {
         int64_t before = RP_AT(attr, pad, before).list[i], after = RP_AT(attr, pad, after).list[i];
 
         if (before < 0 || after < 0 || (uint64_t)before > count_max || (uint64_t)after > count_max)
-            return refuse(op, &in[0], NULL, "padding of 0 or more", err);
+            return refuse_lists(op, attr, "do not pad", &in[0], "0 to 2^40 on each axis", err);
         out[0].shape[i] += (size_t)before + (size_t)after;
     }
-    return bounded(op, out, err);
+    if (bounded(op, out, NULL) != RP_OK)
+        return refuse_lists(op, attr, "pad too far", &in[0], "a result of at most 2^40 elements", err);
+    return RP_OK;
 }
 
 static bool is_index(const rp_type *t)
@@ -283,8 +300,12 @@ rp_status infer_gather(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     int64_t axis = RP_AT(attr, gather, axis).i;
 
     (void)n_in;
-    if (!axis_valid(axis, &in[0]) || !is_index(&in[1]) || in[0].rank + in[1].rank - 1 > RP_MAX_RANK)
-        return refuse(op, &in[0], &in[1], "an axis of the first, i32 or i64 indices, and a result rank of at most 8",
+    if (!axis_valid(axis, &in[0]))
+        return refuse_axis(op, axis, &in[0], err);
+    if (!is_index(&in[1]))
+        return refuse(op, &in[0], &in[1], "i32 or i64 indices as the second (use rp_cast)", err);
+    if (in[0].rank + in[1].rank - 1 > RP_MAX_RANK)
+        return refuse(op, &in[0], &in[1], "a result of rank 8 or less: the first's without the axis, and the second's",
                       err);
     out[0] = (rp_type){.dtype = in[0].dtype, .rank = in[0].rank + in[1].rank - 1};
     for (int i = 0; i < out[0].rank; i++) {
@@ -340,7 +361,7 @@ rp_status infer_reduce(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     out[0] = in[0];
     for (int i = 0; i < RP_AT(attr, sum, axes).n; i++) {
         if (!axis_valid(RP_AT(attr, sum, axes).list[i], &in[0]) || RP_AT(attr, sum, axes).list[i] <= last)
-            return refuse(op, &in[0], NULL, "ascending axes of the operand", err);
+            return refuse_lists(op, attr, "are not axes of", &in[0], "ascending axes, each once", err);
         last = RP_AT(attr, sum, axes).list[i];
         out[0].shape[last] = 1;
     }
@@ -354,19 +375,32 @@ rp_status infer_reduce_some(const rp_op *op, const rp_attr *attr, const rp_type 
     rp_status status = infer_reduce(op, attr, in, n_in, out, err);
 
     if (status == RP_OK && rp_type_count(&in[0]) == 0 && rp_type_count(&out[0]) != 0)
-        return refuse(op, &in[0], NULL, "at least one element to reduce", err);
+        return refuse_lists(op, attr, "hold nothing in", &in[0], "at least one element to reduce", err);
     return status;
+}
+
+static rp_status refuse_empty_axis(const rp_op *op, int64_t axis, const rp_type *in, rp_error *err)
+{
+    char type[192];
+
+    rp_type_text(in, type, sizeof type);
+    return rp_fail(err, RP_ESHAPE, "%s: axis %lld has length 0 in %s, expected at least one element", op->name,
+                   (long long)axis, type);
 }
 
 rp_status infer_argmax(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {
+    const int64_t axis = RP_AT(attr, argmax, axis).i;
+
     (void)n_in;
-    if (!axis_valid(RP_AT(attr, argmax, axis).i, &in[0]) || in[0].shape[RP_AT(attr, argmax, axis).i] == 0)
-        return refuse(op, &in[0], NULL, "an axis of the operand with at least one element", err);
+    if (!axis_valid(axis, &in[0]))
+        return refuse_axis(op, axis, &in[0], err);
+    if (in[0].shape[axis] == 0)
+        return refuse_empty_axis(op, axis, &in[0], err);
     out[0] = in[0];
     out[0].dtype = RP_I64;
-    out[0].shape[RP_AT(attr, argmax, axis).i] = 1;
+    out[0].shape[axis] = 1;
     return RP_OK;
 }
 
@@ -386,7 +420,7 @@ rp_status infer_cumsum(const rp_op *op, const rp_attr *attr, const rp_type *in, 
 {
     (void)n_in;
     if (!axis_valid(RP_AT(attr, cumsum, axis).i, &in[0]))
-        return refuse(op, &in[0], NULL, "an axis of the operand", err);
+        return refuse_axis(op, RP_AT(attr, cumsum, axis).i, &in[0], err);
     out[0] = in[0];
     return RP_OK;
 }

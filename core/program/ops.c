@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public operations: thin calls that append one instruction each. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -216,10 +217,12 @@ rp_tensor rp_pad(rp_tensor x, const size_t *before, const size_t *after)
     return two_lists(RP_OP_pad, x, before, after);
 }
 
-/* Counts a negative axis from the end; out of range stays out of range for the shape rule to refuse. */
+/* Counts a negative axis from the end; out of range stays as it was given, for the shape rule to refuse and name. */
 static int64_t axis_of(rp_tensor x, int axis, int extra)
 {
-    return axis < 0 && rp_tensor_ok(x) ? axis + rp_tensor_type(x)->rank + extra : axis;
+    int64_t counted = rp_tensor_ok(x) ? (int64_t)axis + rp_tensor_type(x)->rank + extra : axis;
+
+    return axis < 0 && counted >= 0 ? counted : axis;
 }
 
 rp_tensor rp_concat(const rp_tensor *x, size_t n, int axis)
@@ -268,6 +271,22 @@ static rp_tensor drop_axes(rp_tensor reduced, unsigned axes)
     return rp_reshape(reduced, rank, shape);
 }
 
+/* Axis bad of the axes as they were given, negative ones and too many among them. */
+static void refuse_axes(rp_op_id id, rp_tensor x, const int *axes, int n, int bad)
+{
+    const int shown = n <= RP_MAX_RANK ? n : RP_MAX_RANK;
+    char list[16 * RP_MAX_RANK] = "", type[192];
+    size_t used = 0;
+
+    for (int i = 0; i < shown; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", i ? "," : "", axes[i]);
+    rp_type_text(rp_tensor_type(x), type, sizeof type);
+    rp_graph_fail(x.graph, RP_ESHAPE,
+                  "%s: axes [%s%s]: axis %d is out of range or repeated in %s, expected axes from %d to %d",
+                  rp_op_get(id)->name, list, shown < n ? ",.." : "", axes[bad], type, -rp_tensor_type(x)->rank,
+                  rp_tensor_type(x)->rank - 1);
+}
+
 /* second: the attribute behind the axes, of an operation that has one */
 static rp_tensor reduce_with(rp_op_id id, rp_tensor x, const int *axes, int n, bool keep, int64_t second)
 {
@@ -283,7 +302,7 @@ static rp_tensor reduce_with(rp_op_id id, rp_tensor x, const int *axes, int n, b
         int axis = axes[i] < 0 ? axes[i] + rank : axes[i];
 
         if (axis < 0 || axis >= rank || mask & 1u << axis) {
-            rp_graph_fail(x.graph, RP_ESHAPE, "%s: axis %d is out of range or repeated", rp_op_get(id)->name, axes[i]);
+            refuse_axes(id, x, axes, n, i);
             return rp_no_tensor();
         }
         mask |= 1u << axis;

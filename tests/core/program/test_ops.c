@@ -442,6 +442,11 @@ static void b_reshape(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_reshape(x, SHAPE(5));
 }
+static void b_reshape_huge(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_reshape(x, SHAPE(2, ((size_t)1 << 40) + 1));
+}
 static void b_rank(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
@@ -452,6 +457,11 @@ static void b_transpose(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_transpose(x, (int[]){0, 0});
 }
+static void b_transpose_out(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_transpose(x, (int[]){1, -2});
+}
 static void b_transpose_one(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)x;
@@ -461,6 +471,11 @@ static void b_stretch(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
     rp_broadcast_to(x, SHAPE(2, 4));
+}
+static void b_stretch_huge(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_broadcast_to(x, SHAPE((size_t)1 << 40, 2, 3));
 }
 static void b_slice(rp_run *run, rp_tensor x, rp_tensor i)
 {
@@ -477,10 +492,15 @@ static void b_pad_huge(rp_run *run, rp_tensor x, rp_tensor i)
     (void)run, (void)i;
     rp_pad(x, (size_t[]){0, SIZE_MAX / 2}, (size_t[]){0, SIZE_MAX / 2});
 }
+static void b_pad_far(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_pad(x, (size_t[]){0, (size_t)1 << 40}, (size_t[]){0, 1});
+}
 static void b_concat(rp_run *run, rp_tensor x, rp_tensor i)
 {
-    (void)run;
-    rp_concat((rp_tensor[]){x, i}, 2, 0);
+    (void)run, (void)i;
+    rp_concat((rp_tensor[]){x, rp_slice(x, (size_t[]){0, 1}, (size_t[]){2, 3})}, 2, 0);
 }
 static void b_concat_axis(rp_run *run, rp_tensor x, rp_tensor i)
 {
@@ -490,12 +510,27 @@ static void b_concat_axis(rp_run *run, rp_tensor x, rp_tensor i)
 static void b_axis(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
-    rp_sum(x, AXES(2), false);
+    rp_sum(x, AXES(0, 2), false);
 }
 static void b_axis_twice(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
     rp_sum(x, AXES(1, -1), false);
+}
+static void b_axes_nine(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_mean(x, AXES(0, 1, 2, 3, 4, 5, 6, 7, 8), false);
+}
+static void b_argmax_axis(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_argmax(x, 5, false);
+}
+static void b_cumsum_axis(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run, (void)i;
+    rp_cumsum(x, -4, false);
 }
 static void b_max_empty(rp_run *run, rp_tensor x, rp_tensor i)
 {
@@ -531,6 +566,16 @@ static void b_gather_index(rp_run *run, rp_tensor x, rp_tensor i)
 {
     (void)run, (void)i;
     rp_gather(x, x, 0);
+}
+static void b_gather_axis(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_gather(x, i, 2);
+}
+static void b_gather_rank(rp_run *run, rp_tensor x, rp_tensor i)
+{
+    (void)run;
+    rp_gather(x, rp_reshape(i, SHAPE(2, 1, 1, 1, 1, 1, 1, 1)), 0);
 }
 static void b_scatter(rp_run *run, rp_tensor x, rp_tensor i)
 {
@@ -633,25 +678,34 @@ static const struct {
     {b_add_shape, RP_ESHAPE, "add: found f32[2,3] and f32[2]"},
     {b_add_dtype, RP_ESHAPE, "rp_cast"},
     {b_exp_dtype, RP_ESHAPE, "exp: not defined for i64[2]"},
-    {b_reshape, RP_ESHAPE, "same number of elements"},
+    {b_reshape, RP_ESHAPE, "reshape: shape [5] does not hold the elements of f32[2,3], expected the same number"},
+    {b_reshape_huge, RP_ESHAPE, "reshape: shape [2,1099511627777] is no shape for f32[2,3]"},
     {b_rank, RP_ESHAPE, "rank 9"},
-    {b_transpose, RP_ESHAPE, "permutation"},
+    {b_transpose, RP_ESHAPE, "transpose: permutation [0,0] does not permute the axes of f32[2,3], expected each"},
+    {b_transpose_out, RP_ESHAPE, "transpose: permutation [1,-2] does not permute the axes of f32[2,3]"},
     {b_transpose_one, RP_ESHAPE, "rank 2 or more"},
-    {b_stretch, RP_ESHAPE, "stretches"},
-    {b_slice, RP_ESHAPE, "0 <= begin <= end"},
-    {b_slice_huge, RP_ESHAPE, "0 <= begin <= end"},
-    {b_pad_huge, RP_ESHAPE, "pad"},
-    {b_concat, RP_ESHAPE, "joined axis"},
-    {b_concat_axis, RP_ESHAPE, "an axis"},
-    {b_axis, RP_ESHAPE, "axis 2"},
-    {b_axis_twice, RP_ESHAPE, "repeated"},
-    {b_max_empty, RP_ESHAPE, "at least one element"},
-    {b_argmax_empty, RP_ESHAPE, "at least one element"},
+    {b_stretch, RP_ESHAPE, "broadcast_to: shape [2,4] is not what stretches from f32[2,3], expected on each axis"},
+    {b_stretch_huge, RP_ESHAPE, "broadcast_to: shape [1099511627776,2,3] is no shape for f32[2,3]"},
+    {b_slice, RP_ESHAPE, "slice: begin [0,0], end [3,1] do not lie in f32[2,3], expected 0 <= begin <= end"},
+    {b_slice_huge, RP_ESHAPE, "slice: begin [0,-1], end [1,1] do not lie in f32[2,3]"},
+    {b_pad_huge, RP_ESHAPE, "pad: before [0,9223372036854775807], after [0,9223372036854775807] do not pad f32[2,3]"},
+    {b_pad_far, RP_ESHAPE, "pad: before [0,1099511627776], after [0,1] pad too far f32[2,3], expected a result of"},
+    {b_concat, RP_ESHAPE, "concat: operand 1, f32[2,2], does not join operand 0, f32[2,3], at axis 0, expected types"},
+    {b_concat_axis, RP_ESHAPE, "concat: axis -3 is not an axis of f32[2,3], expected 0 <= axis < 2"},
+    {b_axis, RP_ESHAPE, "sum: axes [0,2]: axis 2 is out of range or repeated in f32[2,3], expected axes from -2 to 1"},
+    {b_axis_twice, RP_ESHAPE, "sum: axes [1,-1]: axis -1 is out of range or repeated in f32[2,3]"},
+    {b_axes_nine, RP_ESHAPE, "mean: axes [0,1,2,3,4,5,6,7,..]: axis 2 is out"},
+    {b_argmax_axis, RP_ESHAPE, "argmax: axis 5 is not an axis of f32[2,3], expected 0 <= axis < 2"},
+    {b_cumsum_axis, RP_ESHAPE, "cumsum: axis -4 is not an axis of f32[2,3]"},
+    {b_max_empty, RP_ESHAPE, "max: axes [1] hold nothing in f32[2,0], expected at least one element"},
+    {b_argmax_empty, RP_ESHAPE, "argmax: axis 1 has length 0 in f32[2,0], expected at least one element"},
     {b_softmax_empty, RP_ESHAPE, "at least one element"},
     {b_matmul, RP_ESHAPE, "[.., m, k]"},
     {b_gather, RP_EDATA, "gather: index 9 at position 1"},
     {b_gather_negative, RP_EDATA, "index -1 at position 0"},
-    {b_gather_index, RP_ESHAPE, "i32 or i64 indices"},
+    {b_gather_index, RP_ESHAPE, "gather: found f32[2,3] and f32[2,3], expected i32 or i64 indices"},
+    {b_gather_axis, RP_ESHAPE, "gather: axis 2 is not an axis of f32[2,3]"},
+    {b_gather_rank, RP_ESHAPE, "gather: found f32[2,3] and i64[2,1,1,1,1,1,1,1], expected a result of rank 8 or less"},
     {b_scatter, RP_EDATA, "scatter_add: index 9"},
     {b_scatter_rank, RP_ESHAPE, "scatter_add"},
     {b_one_hot, RP_EDATA, "one_hot: index 9"},
@@ -701,6 +755,21 @@ static void each_mistake_is_one_clear_error_that_stays(void **state)
         assert_true(kept[0] == 1 && kept[1] == 2);
         rp_run_free(run);
     }
+}
+
+/* Axes as a program's text may have them. */
+static void appended_axes_are_ascending(void **state)
+{
+    rp_run *run = step_new();
+    rp_tensor x = put_f32(run, SHAPE(2, 3), (float[]){1, 2, 3, 4, 5, 6}), out;
+    rp_error err = {0};
+
+    (void)state;
+    rp_emit(x.graph, RP_OP_max, (rp_attr[RP_MAX_ATTR]){{.n = 2, .list = {1, 0}}}, &x, 1, &out);
+    assert_int_equal(rp_graph_status(rp_step_graph(run), &err), RP_ESHAPE);
+    if (!strstr(err.text, "max: axes [1,0] are not axes of f32[2,3], expected ascending axes"))
+        fail_msg("%s", err.text);
+    rp_run_free(run);
 }
 
 static void tensors_of_another_run_or_step_are_refused(void **state)
@@ -767,6 +836,7 @@ int main(void)
         cmocka_unit_test(empty_tensors_are_tensors),
         cmocka_unit_test(rank_eight_is_the_most),
         cmocka_unit_test(each_mistake_is_one_clear_error_that_stays),
+        cmocka_unit_test(appended_axes_are_ascending),
         cmocka_unit_test(tensors_of_another_run_or_step_are_refused),
         cmocka_unit_test(random_numbers_are_those_of_seed_step_and_stream),
     };
