@@ -33,6 +33,10 @@ rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *e
 void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path);
 void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path);
 
+/* What the archive's programs cost: lines, or with --json the member "programs" of an open object. Errors: those of
+ * rp_program_list; RP_EUNSUPPORTED where nothing reads programs. */
+rp_status rp_programs_put(rp_session *session, const rp_archive *archive, rp_error *err);
+
 /* A job's metrics, for its summary: what was computed and written or signed by then stands without them too. NULL: they
  * cannot be had. */
 rp_json *rp_metrics_of(const rp_job *job);

@@ -30,6 +30,14 @@ rp_status rp_second_reader(rp_archive **archive, const char *path, rp_error *err
     return RP_OK;
 }
 
+/* Whoever prices a text must know every operation. */
+rp_status rp_programs_put(rp_session *session, const rp_archive *archive, rp_error *err)
+{
+    (void)session;
+    (void)archive;
+    return rp_fail(err, RP_EUNSUPPORTED, "--programs: reprise-verify computes nothing: use reprise inspect");
+}
+
 /* Whether a child's states are its parent's may take a replay of the parent's last step. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err)
 {

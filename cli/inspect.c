@@ -11,7 +11,7 @@
 
 typedef struct request {
     const char *archive, *member, *out;
-    bool force;
+    bool force, programs;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -22,12 +22,14 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->member, false},
         {'o', "out", RP_OPTION_TEXT, "FILE", "where --member goes", &r->out, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
+        {0, "programs", RP_OPTION_FLAG, NULL, "also list what each program and its functions cost before they run",
+         &r->programs, false},
     };
     const rp_usage usage = {
-        "inspect ARCHIVE [--member NAME [-o FILE]] [options]",
+        "inspect ARCHIVE [--programs | --member NAME [-o FILE]] [options]",
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
         "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.",
-        "  reprise inspect loans.reprise\n  reprise inspect loans.reprise --member run/recipe.json",
+        "  reprise inspect loans.reprise --programs\n  reprise inspect loans.reprise --member run/recipe.json",
         names,
         1,
         options,
@@ -39,6 +41,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     if (!r->member && (r->out || r->force))
         return rp_fail(err, RP_EARG, "inspect: --%s belongs to --member NAME; see reprise inspect --help",
                        r->out ? "out" : "force");
+    if (r->member && r->programs)
+        return rp_fail(err, RP_EARG, "inspect: --member and --programs exclude each other; see reprise inspect --help");
     if (r->member && !r->out && session->json)
         return rp_fail(err, RP_EARG,
                        "inspect: --member writes raw bytes to stdout, which --json needs: give -o FILE too");
@@ -151,10 +155,11 @@ static rp_status put_claims(rp_session *session, const rp_archive *archive, rp_e
     return status;
 }
 
-static rp_status put_json(rp_session *session, const rp_archive *archive, const summary *s, rp_error *err)
+static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive, const summary *s,
+                          rp_error *err)
 {
     rp_buffer *out = &session->out;
-    rp_status status;
+    rp_status status = RP_OK;
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", rp_archive_id(archive));
@@ -179,9 +184,12 @@ static rp_status put_json(rp_session *session, const rp_archive *archive, const 
     else
         rp_put_json(out, "metrics", NULL);
     rp_put_json(out, "profile", rp_json_object_get(s->manifest, "profile"));
+    if (r->programs)
+        status = rp_programs_put(session, archive, err);
     rp_put_json(out, "recipe", s->recipe);
     rp_put_json(out, "run", rp_json_object_get(s->manifest, "run"));
-    status = put_claims_json(session, archive, err);
+    if (status == RP_OK)
+        status = put_claims_json(session, archive, err);
     rp_put_open(out, "withheld", '[');
     for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
         rp_put_text(out, NULL, rp_archive_withheld(archive, i));
@@ -190,7 +198,8 @@ static rp_status put_json(rp_session *session, const rp_archive *archive, const 
     return status;
 }
 
-static rp_status put_lines(rp_session *session, const rp_archive *archive, const summary *s, rp_error *err)
+static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const summary *s,
+                           rp_error *err)
 {
     const char *name = rp_json_string_value(rp_json_object_get(s->recipe, "name"));
     size_t n = rp_archive_member_count(archive), statements = 0;
@@ -228,6 +237,10 @@ static rp_status put_lines(rp_session *session, const rp_archive *archive, const
                          rp_archive_member(archive, i)->name);
     for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
         rp_buffer_printf(&session->out, "%12s  %s\n", "left out", rp_archive_withheld(archive, i));
+    if (status == RP_OK && r->programs) {
+        rp_buffer_u8(&session->out, '\n');
+        status = rp_programs_put(session, archive, err);
+    }
     return status;
 }
 
@@ -246,7 +259,7 @@ rp_status rp_command_inspect(rp_session *session, int argc, char **argv, rp_erro
     else if (status == RP_OK)
         status = load_summary(archive, &s, err);
     if (status == RP_OK && !r.member)
-        status = (session->json ? put_json : put_lines)(session, archive, &s, err);
+        status = (session->json ? put_json : put_lines)(session, &r, archive, &s, err);
     rp_json_free(s.manifest);
     rp_json_free(s.recipe);
     rp_json_free(s.metrics);

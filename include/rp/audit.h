@@ -4,6 +4,7 @@
 #define RP_AUDIT_H
 
 #include "rp/archive.h"
+#include "rp/program.h"
 #include "rp/run.h"
 #include "rp/statement.h"
 
@@ -148,6 +149,30 @@ RP_API rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const
 RP_API rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
                             const rp_job_options *options, char **out, size_t *length, rp_error *err);
 RP_API void rp_text_free(char *text);
+
+/* ---- what programs cost ---- */
+
+/* A function that a program executes, directly or not. */
+typedef struct rp_function_listing {
+    char digest[RP_DIGEST_HEX]; /* SHA-256 of its text, in which callees are named by theirs (audit/FORMAT.md 9) */
+    size_t uses;                /* how often the program's and its functions' instructions name it */
+    size_t instructions;        /* of its text */
+    rp_price price;             /* of one execution */
+} rp_function_listing;
+
+typedef struct rp_program_listing {
+    size_t instructions, states; /* of the text; read or updated */
+    rp_price price;              /* of one step */
+    size_t functions;
+    rp_function_listing *function; /* in the order of the text: callees first */
+} rp_program_listing;
+
+/* The archive's distinct programs, run/programs/0000.json and on; 0 when archive is NULL. */
+RP_API size_t rp_archive_program_count(const rp_archive *archive);
+/* One of them. Nothing is computed. Errors: RP_EARG for no such number; RP_EFORMAT and RP_EUNSUPPORTED for a text that
+ * is no program of this build's; RP_EHASH, RP_EIO, RP_ENOMEM. */
+RP_API rp_status rp_program_list(rp_program_listing **out, const rp_archive *archive, size_t number, rp_error *err);
+RP_API void rp_program_listing_free(rp_program_listing *listing); /* NULL is fine */
 
 /* A report on an archive for people: one HTML file without scripts, which loads nothing. It tells what was recorded and
  * what of it was checked, and repeats nothing of the run. verified   of this archive by rp_verify; NULL: the report

@@ -24,7 +24,7 @@ cat >"$scratch/build/cli/reprise" <<'END'
 case ${1-} in verify | inspect) ;; *) exec "$BOTH_REPRISE" "$@" ;; esac
 for word in "$@"; do
     # a parent's last states may take a replay; a member is written to a file once; what stdin holds is read once
-    case $word in --parent* | -o* | --out* | --help | -h | /dev/* | -) exec "$BOTH_REPRISE" "$@" ;; esac
+    case $word in --parent* | --programs | -o* | --out* | --help | -h | /dev/* | -) exec "$BOTH_REPRISE" "$@" ;; esac
 done
 one=$(mktemp -d "$BOTH_LOG/asked.XXXXXX") || exit 99
 "$BOTH_REPRISE" "$@" >"$one/out" 2>"$one/err"
@@ -122,6 +122,7 @@ refuses() { # exit code, word of the error, arguments
     failures=1
 }
 refuses 5 "computes nothing" verify whole.reprise --trust me.pub.pem --parent whole.reprise
+refuses 5 "computes nothing" inspect whole.reprise --programs
 refuses 2 "unknown command run" run small.yaml
 refuses 2 "unknown command replay" replay whole.reprise
 refuses 2 "no command" # and no arguments
