@@ -68,7 +68,7 @@ rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *o
     return rp_device_launch(device, RP_K_copy, &args, NULL, err);
 }
 
-rp_status rp_execute_settle(rp_device *device, const rp_program *program, rp_error *err)
+rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err)
 {
     rp_status status = rp_device_synchronize(device, NULL, err);
     rp_index_fault f;
@@ -76,7 +76,7 @@ rp_status rp_execute_settle(rp_device *device, const rp_program *program, rp_err
     if (!rp_device_fault(device, &f) || status != RP_OK)
         return status;
     return rp_fail(err, RP_EDATA,
-                   "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu", f.where,
-                   program->instr[f.where].op->name, (long long)f.value, (unsigned long long)f.element,
-                   (unsigned long long)(f.bound ? f.bound - 1 : 0));
+                   "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu",
+                   number ? (size_t)number[f.where] : f.where, program->instr[f.where].op->name, (long long)f.value,
+                   (unsigned long long)f.element, (unsigned long long)(f.bound ? f.bound - 1 : 0));
 }

@@ -14,8 +14,8 @@ void rp_bind_copy(const rp_view *in, rp_view *out);
 /* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program. */
 rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);
 rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *out, rp_error *err);
-/* Waits for what was launched. Errors: the device's; RP_EDATA for the first index that was out of range: nothing that
- * was launched after it was executed. */
-rp_status rp_execute_settle(rp_device *device, const rp_program *program, rp_error *err);
+/* Waits for what was launched. number: what an error calls each instruction; NULL: its place in the program. Errors:
+ * the device's; RP_EDATA for the first index that was out of range: nothing that was launched after it was executed. */
+rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err);
 
 #endif

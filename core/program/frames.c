@@ -41,7 +41,7 @@ static rp_status run_frame(void *self, const rp_region *region, size_t k, const 
     tape->program = f->body;
     tape->device = tape->cache.device = t->device;
     status = execute_body(tape, f, param, out);
-    settled = rp_execute_settle(t->device, f->body, status == RP_OK ? err : NULL);
+    settled = rp_execute_settle(t->device, f->body, NULL, status == RP_OK ? err : NULL);
     if (status != RP_OK && err)
         *err = tape->error;
     return status == RP_OK ? settled : status;
@@ -53,7 +53,7 @@ rp_status rp_frames_eager(rp_device *device, const rp_program *program, const rp
     tapes t = {device, rp_calloc(instr->region->n_functions, sizeof *t.tape), 0};
     const rp_frames frames = {run_frame, &t, device};
     /* what an index before the region did wrong is told before a frame can be blamed for it */
-    rp_status status = t.tape ? rp_execute_settle(device, program, err) : rp_no_memory(err);
+    rp_status status = t.tape ? rp_execute_settle(device, program, NULL, err) : rp_no_memory(err);
 
     if (status == RP_OK)
         status = rp_region_run(&frames, instr->region, in, instr->n_in, out, err);

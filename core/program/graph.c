@@ -103,7 +103,7 @@ void rp_graph_fail(rp_graph *graph, rp_status status, const char *format, ...)
 static void settle(rp_graph *graph)
 {
     rp_error found = {0};
-    rp_status status = rp_execute_settle(graph->device, graph->program, &found);
+    rp_status status = rp_execute_settle(graph->device, graph->program, NULL, &found);
 
     if (status != RP_OK) {
         graph->status = status;

@@ -147,5 +147,5 @@ rp_status rp_run_commit(rp_run *run, rp_error *err)
             if (graph->view[p->output[i].value].data != to.data)
                 status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
         }
-    return status == RP_OK ? rp_execute_settle(run->device, p, err) : status;
+    return status == RP_OK ? rp_execute_settle(run->device, p, NULL, err) : status;
 }

@@ -23,7 +23,21 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->order.instr);
     rp_free(plan->order.first);
     rp_free(plan->block);
+    rp_free(plan->number);
+    rp_program_free(plan->written);
     rp_free(plan);
+}
+
+/* The passes work on calls and maps written out, where that is not too much. */
+static rp_status write_out(rp_plan *plan, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (plan->passes & RP_PASS_WRITE_OUT)
+        status = rp_program_write_out(plan->program, RP_PLAN_WRITTEN_MAX, &plan->written, &plan->number, err);
+    if (plan->written)
+        plan->program = plan->written;
+    return status;
 }
 
 static rp_status allocate(rp_plan *plan, rp_error *err)
@@ -86,7 +100,9 @@ rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *de
     plan->device = plan->alone.device = device;
     plan->arena = arena ? arena : &plan->alone;
     plan->passes = passes;
-    status = allocate(plan, err);
+    status = write_out(plan, err);
+    if (status == RP_OK)
+        status = allocate(plan, err);
     if (status == RP_OK)
         status = run_passes(plan, input_memory, err);
     if (status == RP_OK)
@@ -128,8 +144,11 @@ static rp_status follow_arena(rp_plan *plan, rp_error *err)
 
 static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
 {
-    if (c->region)
-        return rp_frames_eager(plan->device, plan->program, c->region, c->in, c->out, err);
+    if (c->region) {
+        rp_status status = rp_execute_settle(plan->device, plan->program, plan->number, err);
+
+        return status == RP_OK ? rp_frames_eager(plan->device, plan->program, c->region, c->in, c->out, err) : status;
+    }
     if (c->chain)
         return rp_device_launch_chain(plan->device, c->chain, NULL, err);
     if (!c->op)
@@ -152,7 +171,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
         if (status == RP_OK)
             status = launch(plan, &plan->call[i], err);
     }
-    settled = rp_execute_settle(plan->device, plan->program, status == RP_OK ? err : NULL);
+    settled = rp_execute_settle(plan->device, plan->program, plan->number, status == RP_OK ? err : NULL);
     rp_fpenv_leave(&saved);
     return status == RP_OK ? settled : status;
 }

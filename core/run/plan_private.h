@@ -46,7 +46,9 @@ typedef struct plan_order {
 } plan_order;
 
 struct rp_plan {
-    const rp_program *program;
+    const rp_program *program; /* the caller's, or `written` */
+    rp_program *written;       /* owned; NULL: nothing was written out */
+    uint32_t *number;          /* of each instruction of `written`: what an error calls it */
     rp_device *device;
     unsigned passes;
     rp_arena *arena, alone; /* alone: when none was given */

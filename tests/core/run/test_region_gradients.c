@@ -156,10 +156,15 @@ static void compare(build_fn *build, const char *name, int order, check_fn *chec
                 check(&expected, &found, i, what);
         }
         record_free(&found);
-        { /* compiled too */
-            rp_plan *plan = plan_new(p, device, &t);
-            record compiled = plan_step(p, plan, &t);
+        for (int written = 0; written < 2; written++) { /* compiled too */
+            rp_plan *plan;
+            record compiled;
 
+            plan_passes = written ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+            plan = plan_new(p, device, &t);
+            compiled = plan_step(p, plan, &t);
+            if (written)
+                record_free(&found);
             found = eager_step(p, device, &t);
             assert_same(p, &found, &compiled, what);
             rp_plan_free(plan);

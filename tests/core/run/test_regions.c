@@ -18,12 +18,14 @@ static void assert_frames(build_fn *build, const char *name, rp_device **device,
         expected = eager_step(flat, device[0], &s);
         assert_int_equal(p->n_outputs, flat->n_outputs);
         assert_int_equal(p->n_inputs, flat->n_inputs);
-        for (size_t k = 0; k < 3; k++) {
-            rp_device *d = device[(seed * 3 + k) % devices];
-            rp_plan *plan = plan_new(k % 2 ? p : again, d, &s);
+        for (size_t k = 0; k < 4; k++) {
+            rp_device *d = device[(seed * 4 + k) % devices];
+            rp_plan *plan;
 
-            snprintf(what, sizeof what, "%s, seed %d, %s, %u threads, compiled", name, (int)seed, rp_device_level(d),
-                     rp_device_threads(d));
+            plan_passes = k / 2 ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+            plan = plan_new(k % 2 ? p : again, d, &s);
+            snprintf(what, sizeof what, "%s, seed %d, %s, %u threads, compiled%s", name, (int)seed, rp_device_level(d),
+                     rp_device_threads(d), k / 2 ? ", written out" : "");
             for (int twice = 0; twice < 2; twice++) {
                 found = plan_step(p, plan, &s);
                 assert_same(p, &expected, &found, what);
@@ -152,6 +154,133 @@ static void only_the_branch_that_runs_can_fail(void **state)
     rp_device_free(device);
 }
 
+/* ---- written out ---- */
+
+/* Row 1 of a slice [4, 2], at a place that its index and the shared `at` give: adds two instructions before. */
+static rp_function *row_of_slice(void)
+{
+    rp_graph *g;
+    rp_function *f;
+    const rp_type scalar = {.dtype = RP_I64}, rows = f32_type(4, 2);
+    rp_tensor index, x, at;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    index = rp_function_parameter(g, &scalar);
+    x = rp_function_parameter(g, &rows);
+    at = rp_function_parameter(g, &scalar);
+    at = rp_reshape(rp_add(rp_mul(index, index), at), 1, (size_t[]){1});
+    rp_function_return(g, rp_gather(x, at, 0));
+    rp_function_return(g, rp_reshape(x, 1, (size_t[]){8}));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+/* Shards 0, 1, 2 (empty), 3 of x [12, 2] take rows index^2 + at. A state is handed through as a view of itself. */
+static rp_program *taking_program(void)
+{
+    static const rp_combine combine[] = {RP_COMBINE_STACK, RP_COMBINE_TREE};
+    const uint64_t cuts[] = {0, 4, 8, 8, 12};
+    const rp_type scalar = {.dtype = RP_I64}, rows = f32_type(12, 2), wide = f32_type(4, 2);
+    rp_function *f = row_of_slice();
+    rp_graph *g;
+    rp_program *p;
+    rp_tensor x, at, held, y[2], z[2];
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    at = rp_graph_declare(g, RP_INPUT_FEED, "at", &scalar);
+    x = rp_graph_declare(g, RP_INPUT_FEED, "x", &rows);
+    held = rp_graph_declare(g, RP_INPUT_DATA, "held", &wide);
+    rp_map(g,
+           &(rp_map_options){.function = (const rp_function *const *)&f,
+                             .n_function = 1,
+                             .sliced = &x,
+                             .n_sliced = 1,
+                             .shared = &at,
+                             .n_shared = 1,
+                             .cuts = cuts,
+                             .n_cuts = COUNT(cuts),
+                             .combine = combine,
+                             .n_combine = 2},
+           y);
+    rp_call(g, f, (rp_tensor[]){rp_fill(g, RP_I64, 0, NULL, 0), held, rp_fill(g, RP_I64, 0, NULL, 1)}, 3, z);
+    rp_graph_result(g, "rows", y[0]);
+    rp_graph_result(g, "sum", y[1]);
+    rp_graph_result(g, "row", z[0]);
+    rp_graph_result(g, "view", z[1]);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    rp_function_free(f);
+    return p;
+}
+
+/* An index out of range in a frame is told in the same words, by the function's numbers, whether the frames were
+ * executed one by one or written out. */
+static void what_is_written_out_fails_as_its_frames(void **state)
+{
+    static const struct {
+        int64_t at;
+        const char *said;
+    } cases[] = {{-9, "instruction 3, gather: index -9 at position 0 is out of range, expected 0 to 3"},
+                 {3, "instruction 3, gather: index 4 at position 0 is out of range, expected 0 to 3"},
+                 {2, "instruction 3, gather: index 11 at position 0 is out of range, expected 0 to 3"}};
+    rp_device *device;
+    rp_program *p = taking_program();
+    float x[24] = {1, 2, 3}, held[8] = {1, -0.0f, 3};
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        const unsigned passes = i % 2 ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+        void *memory[3] = {NULL, NULL, held};
+        rp_plan *plan;
+        rp_error err = {0};
+
+        assert_int_equal(rp_plan_new_in(&plan, p, device, memory, NULL, passes, &err), RP_OK);
+        assert_true(passes != RP_PASSES || rp_plan_launches(plan) > 6);
+        memcpy(rp_plan_feed(plan, 0), &cases[i / 2].at, sizeof(int64_t));
+        memcpy(rp_plan_feed(plan, 1), x, sizeof x);
+        assert_int_equal(rp_plan_run(plan, &err), RP_EDATA);
+        assert_string_equal(err.text, cases[i / 2].said);
+        rp_plan_free(plan);
+    }
+    rp_program_free(p);
+    rp_device_free(device);
+}
+
+static rp_status written_of(const rp_program *p, size_t budget, size_t *instrs, uint32_t *last)
+{
+    rp_program *written;
+    uint32_t *number;
+    rp_status status = rp_program_write_out(p, budget, &written, &number, NULL);
+
+    *instrs = written ? written->n_instrs : 0;
+    for (size_t k = 0; written && k < written->n_instrs; k++)
+        assert_null(written->instr[k].region);
+    *last = written ? number[written->n_instrs - 1] : 0;
+    rp_program_free(written);
+    rp_free(number);
+    return status;
+}
+
+/* Three frames of the map: an index, a slice, 5 instructions and the row's new axis; two additions and a concat. The
+ * fills and the call's 5. The result that is only a view in its frame is copied. */
+static void what_is_written_out_fits_its_budget(void **state)
+{
+    const size_t all = 3 * (2 + 5 + 1) + 3 + 2 + 5 + 1;
+    rp_program *p = taking_program();
+    size_t instrs;
+    uint32_t last;
+
+    (void)state;
+    assert_int_equal(written_of(p, all, &instrs, &last), RP_OK);
+    assert_int_equal(instrs, all);
+    assert_int_equal(last, 3); /* the call */
+    assert_int_equal(written_of(p, all - 1, &instrs, &last), RP_OK);
+    assert_int_equal(instrs, 0);
+    assert_int_equal(written_of(p, (size_t)rp_program_price(p).executed - 1, &instrs, &last), RP_OK);
+    assert_int_equal(instrs, 0);
+    rp_program_free(p);
+}
+
 /* ---- randomness ---- */
 
 /* Draws by {seed, step, offset}, beside those of the stream that the sum is. */
@@ -207,6 +336,8 @@ int main(void)
         cmocka_unit_test(an_offset_is_added_to_the_stream),
         cmocka_unit_test(while_is_its_frames),
         cmocka_unit_test(only_the_branch_that_runs_can_fail),
+        cmocka_unit_test(what_is_written_out_fails_as_its_frames),
+        cmocka_unit_test(what_is_written_out_fits_its_budget),
     };
 
     rp_set_allocator(&poisoning);
