@@ -141,8 +141,9 @@ void rp_sweep_end(rp_sweep *s)
     rp_free(s->reaches);
 }
 
-void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
-                 const rp_tensor *wrt, size_t n, rp_tensor *grad)
+/* Steps 1 to 3: an absent gradient has no graph. */
+static void sweep(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
+                  const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
     rp_sweep s;
 
@@ -153,12 +154,49 @@ void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_ten
             rp_sweep_contribute(&s, y[i].value, seed[i]);
         rp_sweep_run(&s);
         for (size_t i = 0; i < n && graph->status == RP_OK; i++)
-            grad[i] = s.grad[wrt[i].value].graph ? s.grad[wrt[i].value] : zeros_like(wrt[i]);
+            grad[i] = s.grad[wrt[i].value];
     }
     rp_sweep_end(&s);
 }
 
-void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+/* Step 4. */
+static void fill_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    for (size_t i = 0; i < n && graph->status == RP_OK; i++)
+        if (!grad[i].graph)
+            grad[i] = zeros_like(wrt[i]);
+}
+
+/* Zeros for what was forgotten, misnamed or cut off would train nothing, and say nothing. */
+static void refuse_absent(rp_graph *graph, const rp_tensor *wrt, size_t n, rp_tensor *grad, const char *or_zeros)
+{
+    size_t first = 0;
+    char type[192];
+
+    while (first < n && grad[first].graph)
+        first++;
+    if (graph->status != RP_OK || first == n)
+        return;
+    rp_type_text(rp_tensor_type(wrt[first]), type, sizeof type);
+    rp_graph_fail(graph, RP_EARG,
+                  "gradients: wrt[%zu], %s, is unconnected: found no way from it to y that a gradient passes "
+                  "(stop_gradient, casts to integers and comparisons pass none), expected y to depend on it; compute y "
+                  "from it, leave it out, or ask for zeros with %s",
+                  first, type, or_zeros);
+    for (size_t i = 0; i < n; i++)
+        grad[i] = rp_no_tensor();
+}
+
+void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
+                 const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    sweep(graph, first, y, seed, n_y, wrt, n, grad);
+    fill_absent(graph, wrt, n, grad);
+}
+
+/* or_zeros: what to ask for zeros with, where absent gradients are refused; NULL: they are zeros. */
+static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad,
+                const char *or_zeros)
 {
     rp_graph *graph = n_y ? y[0].graph : NULL;
 
@@ -181,11 +219,27 @@ void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tens
         else if (rp_tensor_ok(wrt[i]) && !(RP_D_REAL & 1u << rp_tensor_type(wrt[i])->dtype))
             rp_graph_fail(graph, RP_ESHAPE, "gradients: only f32 and f64 tensors (and bf16, in f32) have gradients");
     }
-    if (graph->status == RP_OK)
-        rp_vjp_from(graph, 0, y, seed, n_y, wrt, n, grad);
+    if (graph->status != RP_OK)
+        return;
+    sweep(graph, 0, y, seed, n_y, wrt, n, grad);
+    if (or_zeros)
+        refuse_absent(graph, wrt, n, grad, or_zeros);
+    else
+        fill_absent(graph, wrt, n, grad);
 }
 
-void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    vjp(y, seed, n_y, wrt, n, grad, "rp_vjp_or_zeros");
+}
+
+void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
+                     rp_tensor *grad)
+{
+    vjp(y, seed, n_y, wrt, n, grad, NULL);
+}
+
+static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad, const char *or_zeros)
 {
     size_t shape[RP_MAX_RANK];
     rp_tensor one;
@@ -200,5 +254,15 @@ void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
     }
     memcpy(shape, rp_tensor_type(y)->shape, sizeof shape);
     one = rp_fill(y.graph, rp_tensor_type(y)->dtype, rp_tensor_type(y)->rank, shape, 1);
-    rp_vjp(&y, &one, 1, wrt, n, grad);
+    vjp(&y, &one, 1, wrt, n, grad, or_zeros);
+}
+
+void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    gradients(y, wrt, n, grad, "rp_gradients_or_zeros");
+}
+
+void rp_gradients_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad)
+{
+    gradients(y, wrt, n, grad, NULL);
 }

@@ -84,7 +84,7 @@ rp_status rp_graph_trace(rp_graph **out, const rp_program *program, rp_device *d
                          rp_error *err);
 
 /* Instructions from `first` on are differentiated; what lies before is constant (used by gradient rules to
- * differentiate an expansion of themselves). */
+ * differentiate an expansion of themselves). Absent gradients are zeros. */
 void rp_vjp_from(rp_graph *graph, size_t first, const rp_tensor *y, const rp_tensor *seed, size_t n_y,
                  const rp_tensor *wrt, size_t n, rp_tensor *grad);
 

@@ -12,7 +12,7 @@ static void differentiate(const rp_model *m, const rp_tensor *weight, rp_tensor 
 {
     rp_tensor loss = rp_model_loss(m, rp_model_forward(m, weight, x, rng, 0), y, count);
 
-    rp_gradients(loss, weight, m->n_parameters, grad);
+    rp_gradients_or_zeros(loss, weight, m->n_parameters, grad);
     grad[m->n_parameters] = loss;
 }
 

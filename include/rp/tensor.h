@@ -162,12 +162,16 @@ RP_API rp_tensor rp_normal(rp_tensor rng, int64_t stream, rp_dtype dtype, int ra
                            double deviation);
 
 /* Gradients of the scalar y (one element, f32 or f64) with respect to n tensors: appends gradient instructions, so the
- * gradients are tensors like any others and can be differentiated again. A tensor that y does not depend on gets zeros.
- */
+ * gradients are tensors like any others and can be differentiated again. A tensor that y does not depend on, or only
+ * through what no gradient passes (rp_stop_gradient), is RP_EARG: an absent gradient of CONTRACT 11.3, step 4. */
 RP_API void rp_gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
 /* sum over i of seed[i] . d y[i] / d wrt[j]: seeds have the shapes of the y. */
 RP_API void rp_vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
                    rp_tensor *grad);
+/* The same, with zeros where the gradient is absent; where none is, the same instructions. */
+RP_API void rp_gradients_or_zeros(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad);
+RP_API void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_tensor *wrt, size_t n,
+                            rp_tensor *grad);
 
 /* x itself, which no gradient passes: a detached value. */
 RP_API rp_tensor rp_stop_gradient(rp_tensor x);
@@ -274,6 +278,8 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_normal(...) RP_SITED(rp_normal, __VA_ARGS__)
 #define rp_gradients(...) RP_SITE(rp_gradients, __VA_ARGS__)
 #define rp_vjp(...) RP_SITE(rp_vjp, __VA_ARGS__)
+#define rp_gradients_or_zeros(...) RP_SITE(rp_gradients_or_zeros, __VA_ARGS__)
+#define rp_vjp_or_zeros(...) RP_SITE(rp_vjp_or_zeros, __VA_ARGS__)
 #define rp_stop_gradient(...) RP_SITED(rp_stop_gradient, __VA_ARGS__)
 #define rp_sgd(...) RP_SITED(rp_sgd, __VA_ARGS__)
 #define rp_adam(...) RP_SITED(rp_adam, __VA_ARGS__)

@@ -90,7 +90,7 @@ static rp_compiled *build(const op_sample *s, rp_run *run, int order, bool twice
     for (int i = 1; i < rp_op_get(s->op)->n_out; i++)
         value = rp_add(value, weighted(g, OPERANDS + (size_t)i, out[i]));
     for (int k = 0; k < order; k++) {
-        rp_gradients(value, wrt, n, grad);
+        rp_gradients_or_zeros(value, wrt, n, grad);
         if (k + 1 < order) {
             value = weighted(g, 1, grad[0]);
             for (size_t i = 1; i < n; i++)
@@ -336,14 +336,14 @@ static rp_run *step_new(void)
     return run;
 }
 
-static void unrelated_tensors_get_zeros_and_the_output_gets_ones(void **state)
+static void unrelated_tensors_get_zeros_if_asked_for_and_the_output_gets_ones(void **state)
 {
     rp_run *run = step_new();
     rp_tensor x = feed_f64(run, "x", 2, (double[]){3, -4}), other = feed_f64(run, "other", 2, (double[]){1, 2});
     rp_tensor y = rp_sum(rp_mul(x, x), NULL, 0, false), grad[3];
 
     (void)state;
-    rp_gradients(y, (rp_tensor[]){x, other, y}, 3, grad);
+    rp_gradients_or_zeros(y, (rp_tensor[]){x, other, y}, 3, grad);
     assert_reads(run, grad[0], (double[]){6, -8}, 2);
     assert_reads(run, grad[1], (double[]){0, 0}, 2);
     assert_reads(run, grad[2], (double[]){1}, 1);
@@ -461,7 +461,7 @@ static void kinks_and_ties_have_written_gradients(void **state)
     rp_vjp(&y, &one, 1, &flat, 1, grad);
     assert_reads(run, grad[0], (double[]){3, 0, 3}, 3);
     y = rp_pow_int(x, 0);
-    rp_vjp(&y, &seed, 1, &x, 1, grad);
+    rp_vjp_or_zeros(&y, &seed, 1, &x, 1, grad);
     assert_reads(run, grad[0], (double[]){0, 0, 0}, 3);
     rp_run_free(run);
 }
@@ -476,7 +476,7 @@ static void a_gradient_passes_casts_between_reals_only(void **state)
     (void)state;
     rp_vjp(&y, &seed, 1, &x, 1, &grad);
     assert_reads(run, grad, (double[]){tenth, tenth}, 2);
-    rp_vjp(&whole, &seed, 1, &x, 1, &grad);
+    rp_vjp_or_zeros(&whole, &seed, 1, &x, 1, &grad);
     assert_reads(run, grad, (double[]){0, 0}, 2);
     rp_run_free(run);
 }
@@ -522,6 +522,88 @@ static void what_has_no_gradient_is_refused(void **state)
     rp_run_free(other);
 }
 
+/* Neither of these y has a gradient by wrt[1], f64[2]. */
+static rp_tensor unrelated(rp_tensor x, rp_tensor other)
+{
+    (void)other;
+    return x;
+}
+static rp_tensor stopped(rp_tensor x, rp_tensor other)
+{
+    return rp_add(x, rp_mul(rp_stop_gradient(other), rp_neg(rp_stop_gradient(other))));
+}
+static rp_tensor through_integers(rp_tensor x, rp_tensor other)
+{
+    return rp_add(x, rp_cast(rp_cast(other, RP_I64), RP_F64));
+}
+static rp_tensor compared(rp_tensor x, rp_tensor other)
+{
+    return rp_where(rp_gt(other, x), x, rp_neg(x));
+}
+static rp_tensor to_the_power_of_0(rp_tensor x, rp_tensor other)
+{
+    return rp_mul(x, rp_pow_int(other, 0));
+}
+
+static void an_unconnected_tensor_is_refused_and_named(void **state)
+{
+    rp_tensor (*const way[])(rp_tensor, rp_tensor) = {unrelated, stopped, through_integers, compared,
+                                                      to_the_power_of_0};
+
+    (void)state;
+    for (size_t k = 0; k < 2 * sizeof way / sizeof *way; k++) {
+        rp_run *run = step_new();
+        rp_tensor x = feed_f64(run, "x", 2, (double[]){1, 2}), other = feed_f64(run, "other", 2, (double[]){3, 4});
+        rp_tensor y = way[k / 2](x, other), seed = feed_f64(run, "seed", 2, (double[]){5, 6}), grad[3] = {x, x, x};
+
+        if (k % 2)
+            rp_vjp(&y, &seed, 1, (rp_tensor[]){x, other, x}, 3, grad);
+        else
+            rp_gradients(rp_sum(y, NULL, 0, false), (rp_tensor[]){x, other, x}, 3, grad);
+        assert_true(!grad[0].graph && !grad[1].graph && !grad[2].graph);
+        assert_step_fails(run, RP_EARG,
+                          k % 2 ? "leave it out, or ask for zeros with rp_vjp_or_zeros"
+                                : "rp_gradients: gradients: wrt[1], f64[2], is unconnected: found no way");
+    }
+}
+
+/* What is connected has the same program by either call; what is not gets its fills in the order of wrt, at the end. */
+static void asking_for_zeros_changes_nothing_of_what_is_connected(void **state)
+{
+    (void)state;
+    for (int unconnected = 0; unconnected < 2; unconnected++) {
+        rp_run *run[2] = {step_new(), step_new()};
+        const rp_program *p[2];
+
+        for (int k = 0; k < 2; k++) {
+            rp_tensor x = feed_f64(run[k], "x", 2, (double[]){1, 2}), z = feed_f64(run[k], "z", 2, (double[]){3, 4});
+            rp_tensor y = rp_sum(rp_mul(x, unconnected ? rp_stop_gradient(z) : z), NULL, 0, false), grad[3];
+
+            if (k == 0)
+                rp_gradients(y, (rp_tensor[]){x, unconnected ? x : z}, 2, grad);
+            else
+                rp_gradients_or_zeros(y, (rp_tensor[]){x, z, z}, 2 + (size_t)unconnected, grad);
+            p[k] = rp_step_graph(run[k])->program;
+            if (k == 1 && unconnected) {
+                assert_reads(run[k], grad[1], (double[]){0, 0}, 2);
+                assert_true(grad[1].value + 1 == grad[2].value && grad[2].value + 1 == p[k]->n_values);
+            }
+        }
+        assert_int_equal(p[0]->n_instrs + (unconnected ? 2 : 0), p[1]->n_instrs);
+        for (size_t i = 0; i < p[0]->n_instrs; i++) {
+            const rp_instr *a = &p[0]->instr[i], *b = &p[1]->instr[i];
+
+            assert_ptr_equal(a->op, b->op);
+            assert_int_equal(a->n_in, b->n_in);
+            if (a->n_in)
+                assert_memory_equal(a->in, b->in, a->n_in * sizeof *a->in);
+            assert_memory_equal(a->attr, b->attr, sizeof a->attr);
+        }
+        rp_run_free(run[0]);
+        rp_run_free(run[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,7 +612,7 @@ int main(void)
         cmocka_unit_test(a_value_used_as_two_operands_gets_both_contributions),
         cmocka_unit_test(a_wrong_gradient_is_refused),
         cmocka_unit_test(gradient_programs_are_the_same_from_every_compiler),
-        cmocka_unit_test(unrelated_tensors_get_zeros_and_the_output_gets_ones),
+        cmocka_unit_test(unrelated_tensors_get_zeros_if_asked_for_and_the_output_gets_ones),
         cmocka_unit_test(the_gradient_of_an_intermediate_value_stops_there),
         cmocka_unit_test(several_outputs_and_seeds_add_up),
         cmocka_unit_test(a_seed_that_is_the_operand_is_differentiated_once),
@@ -538,6 +620,8 @@ int main(void)
         cmocka_unit_test(a_gradient_passes_casts_between_reals_only),
         cmocka_unit_test(a_stopped_gradient_passes_nothing_and_changes_no_value),
         cmocka_unit_test(what_has_no_gradient_is_refused),
+        cmocka_unit_test(an_unconnected_tensor_is_refused_and_named),
+        cmocka_unit_test(asking_for_zeros_changes_nothing_of_what_is_connected),
     };
 
     return cmocka_run_group_tests_name("gradients", tests, NULL, NULL);

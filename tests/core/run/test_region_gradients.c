@@ -52,7 +52,7 @@ static void differentiate(rp_graph *g, const char *name)
         seed[n++] = input(g, text, i, type);
     }
     seen.n_in = n_in; /* the seeds are no variables */
-    rp_vjp(y, seed, n, seen.in, n_in, grad);
+    rp_vjp_or_zeros(y, seed, n, seen.in, n_in, grad);
     seen.n_out = 0;
     for (size_t i = 0; i < n_in; i++)
         result(g, name, i, grad[i]);
@@ -232,7 +232,7 @@ static void build_map_gradient(rp_graph *g, const example *e, bool frames)
         seed[i] = input(g, "seed", i, type);
     }
     if (!frames)
-        rp_vjp(y, seed, outs, x, n_in, grad);
+        rp_vjp_or_zeros(y, seed, outs, x, n_in, grad);
     b.frames = true;
     shards = 0;
     for (size_t s = 0; s + 1 < e->n_cuts && frames; s++) {
@@ -248,7 +248,7 @@ static void build_map_gradient(rp_graph *g, const example *e, bool frames)
             of[i] = i < b.outs                                    ? rows_at(seed[i], row, row + b.rows)
                     : modes[(b.seed + i) % 2] == RP_COMBINE_STACK ? row_at(seed[i], shards)
                                                                   : seed[i];
-        rp_vjp(y, of, outs, param, n_in, d);
+        rp_vjp_or_zeros(y, of, outs, param, n_in, d);
         for (size_t i = 0; i < n_in; i++)
             part[i][shards] = d[i];
         row += b.rows;
@@ -316,7 +316,7 @@ static void a_while_has_no_gradient(void **state)
     seen.n_in = seen.n_out = 0;
     build_while(g, &e, false);
     seed = rp_fill(g, RP_F32, 2, (size_t[]){e.b.rows, COLS}, 1);
-    rp_vjp(&seen.out[1], &seed, 1, seen.in, seen.n_in, grad);
+    rp_vjp_or_zeros(&seen.out[1], &seed, 1, seen.in, seen.n_in, grad);
     assert_int_equal(rp_graph_status(g, &err), RP_EUNSUPPORTED);
     assert_non_null(strstr(err.text, "write a bounded loop as a scan of a cond"));
     rp_graph_discard(g);
