@@ -121,7 +121,9 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
                               .progress = rp_meter_update,
                               .self = &meter,
                               .begun = &r.attest.outcome.begun,
-                              .choice = &r.choice.choice};
+                              .choice = &r.choice.choice,
+                              .max_work = r.choice.max_work,
+                              .max_memory = r.choice.max_memory};
 
     if (status != RP_OK || session->helped)
         return status;

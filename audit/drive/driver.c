@@ -42,6 +42,14 @@ void *rp_driver_recipe_source(const rp_driver *d)
     return d->ops->kind == RP_RUN_RECIPE ? d->source : NULL;
 }
 
+rp_status rp_driver_price(rp_driver *d, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    if (step >= rp_driver_total(d))
+        return rp_fail(err, RP_EARG, "step %llu of a run of %llu", (unsigned long long)step,
+                       (unsigned long long)rp_driver_total(d));
+    return d->ops->price(d->source, step, price, member, err);
+}
+
 uint64_t rp_driver_state_period(const rp_driver *d)
 {
     return d->state_period;

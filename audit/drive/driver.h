@@ -37,6 +37,9 @@ rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64
                                rp_error *err);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
+/* What a step's program costs, known before it runs, and the member that decides it. Errors: RP_EARG, RP_EFORMAT. */
+rp_status rp_driver_price(rp_driver *driver, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME],
+                          rp_error *err);
 /* 1, or the period of rolling state digests: of the recipe, or of the archive's manifest. */
 uint64_t rp_driver_state_period(const rp_driver *driver);
 /* 0, or the steps between two checkpoints, likewise. */

@@ -16,6 +16,8 @@ typedef struct rp_source_ops {
     rp_run *(*run)(const void *source);
     uint64_t (*total)(const void *source); /* steps */
     rp_status (*step)(void *source, rp_error *err);
+    /* What a step's program costs, and the member that decides it; nothing is executed. */
+    rp_status (*price)(void *source, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err);
     rp_status (*restore)(void *source, uint64_t step, const rp_value_source *from, rp_error *err);
     float (*loss)(const void *source);
     /* The periods that it asks for by itself; NULL: it asks for none. */

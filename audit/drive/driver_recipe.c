@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recipe's run as a driver's source: the trainer, and the members that only a recipe has. */
+#include <stdio.h>
+
 #include "audit/archive/withheld.h"
 #include "audit/drive/driver_private.h"
 #include "audit/record/recorder.h"
@@ -16,6 +18,11 @@ typedef struct recipe_source {
     rp_trainer *trainer;
     rp_named *start; /* with a parent: the states to start from, memory owned */
     size_t n_start;
+    struct {
+        const rp_program *program;
+        rp_price price;
+    } priced[5]; /* the trainer's programs, once asked for */
+    size_t n_priced;
 } recipe_source;
 
 static void free_source(void *source)
@@ -222,6 +229,7 @@ static rp_status clone_source(void **out, const void *from, const rp_run_options
     *s = *lender;
     s->lent = true;
     s->trainer = NULL;
+    s->n_priced = 0;
     status = rp_trainer_clone(&s->trainer, lender->trainer, options, err);
     if (status != RP_OK)
         free_source(s);
@@ -245,6 +253,25 @@ static uint64_t total(const void *source)
 static rp_status step(void *source, rp_error *err)
 {
     return rp_trainer_step(((recipe_source *)source)->trainer, err);
+}
+
+/* It is the recipe that decides what is computed, whatever the archive has as programs. */
+static rp_status price_of(void *source, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    recipe_source *s = source;
+    const rp_program *program = rp_trainer_program(s->trainer, step);
+    size_t i = 0;
+
+    (void)err;
+    while (i < s->n_priced && s->priced[i].program != program)
+        i++;
+    if (i == s->n_priced) {
+        s->priced[i].program = program;
+        s->priced[s->n_priced++].price = rp_program_price(program);
+    }
+    *price = s->priced[i].price;
+    (void)snprintf(member, RP_MEMBER_NAME, RP_RECIPE_MEMBER);
+    return RP_OK;
 }
 
 static float loss(const void *source)
@@ -430,6 +457,7 @@ const rp_source_ops rp_recipe_source = {
     .run = run_of,
     .total = total,
     .step = step,
+    .price = price_of,
     .restore = restore,
     .loss = loss,
     .periods = periods,

@@ -15,6 +15,7 @@ typedef struct tape_source {
     rp_buffer journal, order;
     rp_tensor_set *feeds;
     rp_program **program;   /* by number, checked when the archive is opened */
+    rp_price *price;        /* of each */
     rp_compiled **compiled; /* by number; made when first needed, and dropped together when they hold much memory */
     size_t n_programs, held;
     size_t at;       /* position in order */
@@ -42,6 +43,7 @@ static void free_source(void *source)
     for (size_t i = 0; tape->program && i < tape->n_programs; i++)
         rp_program_free(tape->program[i]);
     rp_free(tape->program);
+    rp_free(tape->price);
     rp_free(tape->compiled);
     rp_run_free(tape->run);
     rp_tensor_set_free(tape->feeds);
@@ -79,13 +81,16 @@ static rp_status load_programs(tape_source *tape, const rp_archive *archive, rp_
     }
     tape->compiled = rp_calloc(tape->n_programs, sizeof *tape->compiled);
     tape->program = rp_calloc(tape->n_programs, sizeof *tape->program);
-    if (!tape->compiled || !tape->program)
+    tape->price = rp_calloc(tape->n_programs, sizeof *tape->price);
+    if (!tape->compiled || !tape->program || !tape->price)
         return rp_no_memory(err);
     for (size_t i = 0; i < tape->n_programs && status == RP_OK; i++) {
         (void)rp_program_name(name, i);
         status = rp_archive_read_member(archive, name, (size_t)64 << 20, &bytes, err);
         if (status == RP_OK)
             status = rp_program_parse(&tape->program[i], bytes.data, bytes.size, name, err);
+        if (status == RP_OK)
+            tape->price[i] = rp_program_price(tape->program[i]);
     }
     rp_buffer_free(&bytes);
     return status;
@@ -203,6 +208,19 @@ static rp_status record_of(const tape_source *tape, uint64_t step, rp_record *re
         record->program >= tape->n_programs)
         return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed", (unsigned long long)step);
     return RP_OK;
+}
+
+static rp_status price_of(void *source, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    const tape_source *tape = source;
+    rp_record record;
+    rp_status status = record_of(tape, step, &record, err);
+
+    if (status == RP_OK) {
+        *price = tape->price[record.program];
+        (void)rp_program_name(member, record.program);
+    }
+    return status;
 }
 
 /* The feeds before a step are those of the programs before it. */
@@ -325,6 +343,7 @@ const rp_source_ops rp_tape_source = {
     .run = run_of,
     .total = total,
     .step = run_step,
+    .price = price_of,
     .restore = restore,
     .loss = loss,
     .add_init = add_init,

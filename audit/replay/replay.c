@@ -132,6 +132,8 @@ static rp_status replay_all(const rp_archive *archive, const rp_job_options *opt
     size_t compared = 0;
     rp_status status = prepare(&w, archive, err);
 
+    if (status == RP_OK)
+        status = rp_replay_afford_all(w.driver, archive, options, err);
     if (status == RP_OK) {
         scope = full_scope(w.driver, archive);
         begin(options, w.driver, &scope);
@@ -283,6 +285,24 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
     return status;
 }
 
+/* The chosen steps, and of a recipe the evaluations, which are made again whatever was chosen. */
+static rp_status afford(const rp_part *part, rp_driver *driver, rp_error *err)
+{
+    const uint64_t total = part->segments.total;
+    rp_budget budget = {0};
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < part->n_chosen && status == RP_OK; i++) {
+        const uint64_t whole = rp_segment_end(&part->segments, part->chosen[i]);
+
+        status = rp_replay_afford(&budget, driver, rp_segment_begin(&part->segments, part->chosen[i]),
+                                  whole < part->end ? whole : part->end, part->options, err);
+    }
+    if (status == RP_OK && rp_driver_recipe(driver))
+        status = rp_replay_afford(&budget, driver, total > 2 ? total - 2 : 0, total, part->options, err);
+    return status;
+}
+
 static rp_status replay_part(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err)
 {
     const rp_run_options run = rp_job_run_options(options);
@@ -301,6 +321,8 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
         begin(options, driver, &scope);
         status = check_journal(archive, rp_driver_total(driver), err);
     }
+    if (status == RP_OK)
+        status = afford(&part, driver, err);
     if (status == RP_OK)
         status = rp_part_replay(&part, driver, &nanoseconds, err);
     if (status == RP_OK)

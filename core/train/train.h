@@ -34,6 +34,8 @@ rp_status rp_trainer_step(rp_trainer *trainer, rp_error *err);
  * step needs is a function of its number; the scores of an evaluation that was made by then are computed again,
  * unobserved. Errors: RP_EARG, RP_EDATA (the states do not fit), those of a step. */
 rp_status rp_trainer_restore(rp_trainer *trainer, uint64_t step, const rp_value_source *from, rp_error *err);
+/* What a step computes; step is below the total. */
+const rp_program *rp_trainer_program(const rp_trainer *trainer, uint64_t step);
 bool rp_trainer_done(const rp_trainer *trainer);
 /* Loss of the last training step; NaN when none was made since restoring. */
 float rp_trainer_loss(const rp_trainer *trainer);

@@ -70,10 +70,26 @@ static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
     return rp_device_tensor_read(&loss, out, err);
 }
 
+/* Step 0 initialises, the last one or two evaluate; an epoch may end with a short batch. */
+static rp_compiled *compiled_of(const rp_trainer *t, uint64_t step)
+{
+    const bool short_batch = (int64_t)step % t->per_epoch == 0 && t->last_rows != t->recipe->train.batch;
+
+    if (step == 0)
+        return t->init;
+    if (step <= t->training)
+        return short_batch ? t->last : t->full;
+    return step == t->training + 1 ? t->eval_train : t->eval_valid;
+}
+
+const rp_program *rp_trainer_program(const rp_trainer *t, uint64_t step)
+{
+    return rp_compiled_program(compiled_of(t, step));
+}
+
 static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
 {
-    bool short_batch = s % t->per_epoch == 0 && t->last_rows != t->recipe->train.batch;
-    rp_compiled *c = short_batch ? t->last : t->full;
+    rp_compiled *c = compiled_of(t, (uint64_t)s);
     rp_status status = set_feeds(t, c, s, err);
 
     if (status == RP_OK)
@@ -146,7 +162,7 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     } else if (step <= t->training) {
         status = train_step(t, (int64_t)step, err);
     } else {
-        status = rp_compiled_step(step == t->training + 1 ? t->eval_train : t->eval_valid, err);
+        status = rp_compiled_step(compiled_of(t, step), err);
     }
     rp_fpenv_leave(&saved);
     return status;

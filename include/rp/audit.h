@@ -78,6 +78,9 @@ typedef struct rp_job_options {
      * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
     double save_every;
     bool resume; /* go on from the last resume point, if there is one */
+    /* rp_replay: what it may cost, by the prices of rp/program.h, added up over the steps to be replayed before any is
+     * executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56, memory of a step's program (M) any. */
+    uint64_t max_work, max_memory;
 } rp_job_options;
 
 typedef struct rp_job {
@@ -107,7 +110,7 @@ RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, cons
  * segment, whose states must be those of the journal's record before it, every record of the segment and the states
  * where it ends; besides, whatever was chosen, the data preparation, and metrics and predictions from the final
  * weights. Errors: RP_EBITS at the first difference, naming step or member, expected and found; RP_EARG for a range or
- * sample that the run does not have. */
+ * sample that the run does not have; RP_EUNSUPPORTED for a run that costs more than the options allow. */
 RP_API rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp_job **out, rp_error *err);
 RP_API void rp_job_free(rp_job *job);
 /* The segments that a sample replays (FORMAT.md 12): out[0 .. count - 1], ascending, of 0 .. segments - 1, as the

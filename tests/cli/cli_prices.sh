@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What programs cost, before they run: reprise inspect --programs. Digests, uses and sizes of functions are found a
-# second time, from the texts alone, by Python. Usage: cli_prices.sh BUILD_DIR
+# What programs cost, before they run: reprise inspect --programs, and what reprise replay refuses. Digests, uses and
+# sizes of functions are found a second time, from the texts alone, by Python. Usage: cli_prices.sh BUILD_DIR
 # shellcheck source=tests/cli/cli_lib.sh
 source "$(dirname "$0")/cli_lib.sh" "$1"
 
@@ -15,6 +15,17 @@ works '^archive' "$reprise" inspect a.reprise
 holds "nothing is priced unasked" test "$(grep -c '^program ' "$log/out")" -eq 0
 fails 2 'exclude each other' "$reprise" inspect a.reprise --programs --member run/recipe.json
 works '"programs":\[\{"executed":[0-9]+,"functions":\[\],"instructions":' "$reprise" inspect a.reprise --programs --json
+
+# ---- replay ----
+fails 5 'a.reprise: step 0: run/recipe.json: takes 213 operations .* nothing was executed; allow more with --max-work' \
+    "$reprise" replay a.reprise --max-work 212
+fails 5 'step 1: run/recipe.json: needs 46656 bytes of memory .* allow more with --max-memory' \
+    "$reprise" replay a.reprise --max-memory 46655
+works '^identical' "$reprise" replay a.reprise --max-work 1000000 --max-memory 46656
+for number in 0 '' x -1 1e9 1000000000000000000000; do
+    fails 2 '--max-work: expected a number' "$reprise" replay a.reprise "--max-work=$number"
+    fails 2 '--max-memory: expected a number' "$reprise" replay a.reprise "--max-memory=$number"
+done
 
 if command -v python3 >/dev/null; then
     cat >again.py <<'END'
