@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of audit/FORMAT.md 9.4 says of every operation what the library's table says: its place, how many operands
+ * and results it has, and its attributes as a program writes them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "rp/program.h"
+
+static const char *const kinds[] = {[RP_ATTR_INT] = "integer",
+                                    [RP_ATTR_BOOL] = "bool",
+                                    [RP_ATTR_REAL] = "real",
+                                    [RP_ATTR_LIST] = "list",
+                                    [RP_ATTR_DTYPE] = "dtype"};
+
+/* The text between the bars behind *at, which then stands at the second one; "" between two spaces. */
+static size_t cell(const char **at, const char **text)
+{
+    size_t length = strcspn(*at + 1, "|\n");
+
+    *text = *at + 2;
+    *at += 1 + length;
+    return length > 1 ? length - 2 : 0;
+}
+
+static int names_in(const char *text, size_t length)
+{
+    int n = length > 0;
+
+    for (size_t i = 0; i < length; i++)
+        n += text[i] == ',';
+    return n;
+}
+
+/* Attributes stand in the order of their names. */
+static void put_attributes(rp_buffer *out, const rp_op_info *op)
+{
+    const char *last = "";
+
+    for (int k = 0; k < op->attributes; k++) {
+        int next = -1;
+
+        for (int i = 0; i < op->attributes; i++)
+            if (strcmp(op->attribute[i].name, last) > 0 &&
+                (next < 0 || strcmp(op->attribute[i].name, op->attribute[next].name) < 0))
+                next = i;
+        last = op->attribute[next].name;
+        rp_buffer_printf(out, "%s`%s` %s", k ? ", " : "", last, kinds[op->attribute[next].kind]);
+    }
+    rp_buffer_u8(out, 0);
+}
+
+static void check_row(const char *row, const rp_op_info *op)
+{
+    const char *text;
+    rp_buffer attributes = {0};
+    size_t length = cell(&row, &text);
+
+    if (length != strlen(op->name) + 2 || memcmp(text + 1, op->name, length - 2) != 0)
+        fail_msg("expected the row of %s, found %.40s", op->name, text);
+    length = cell(&row, &text);
+    if (op->inputs == RP_OP_MANY ? length < 4 || memcmp(text + length - 4, ", ..", 4) != 0
+                                 : names_in(text, length) != op->inputs)
+        fail_msg("%s: expected %d operands, found %.*s", op->name, op->inputs, (int)length, text);
+    length = cell(&row, &text);
+    if (names_in(text, length) != op->outputs)
+        fail_msg("%s: expected %d results, found %.*s", op->name, op->outputs, (int)length, text);
+    put_attributes(&attributes, op);
+    length = cell(&row, &text);
+    if (length != strlen((const char *)attributes.data) || memcmp(text, attributes.data, length) != 0)
+        fail_msg("%s: expected the attributes %s, found %.*s", op->name, (const char *)attributes.data, (int)length,
+                 text);
+    rp_buffer_free(&attributes);
+}
+
+static void the_formats_table_is_the_librarys(void **state)
+{
+    rp_buffer text = {0};
+    rp_error err;
+    const char *at;
+    rp_op_info op;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(rp_file_read(RP_SOURCE_DIR "/audit/FORMAT.md", 1 << 22, &text, &err), RP_OK);
+    rp_buffer_u8(&text, 0);
+    at = strstr((const char *)text.data, "\n### 9.4 ");
+    assert_non_null(at);
+    at = strstr(at, "\n|---|---|---|---|\n");
+    assert_non_null(at);
+    for (at = strchr(at + 1, '\n') + 1; *at == '|'; at = strchr(at, '\n') + 1) {
+        if (!rp_op_at(n++, &op))
+            fail_msg("the library has no operation for the row %.40s", at);
+        check_row(at, &op);
+    }
+    assert_int_equal(n, rp_op_count());
+    rp_buffer_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_formats_table_is_the_librarys)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
