@@ -14,8 +14,8 @@ typedef struct writer {
     rp_program *to;
     uint32_t *number; /* of each instruction of `to`: its number where the text has it */
     size_t cap;
-    size_t budget;
-    bool over; /* more instructions than that: the status is an error that nobody sees */
+    size_t budget, values; /* instructions and values that `to` may have */
+    bool over;             /* it has more: the status is an error that nobody sees */
 } writer;
 
 /* ---- instructions ---- */
@@ -34,7 +34,7 @@ static rp_status add_number(writer *w, size_t number, rp_error *err)
         w->cap = wanted;
     }
     w->number[n - 1] = (uint32_t)number;
-    w->over = n > w->budget;
+    w->over = n > w->budget || w->to->n_values > w->values; /* regions that stay have many values */
     return w->over ? RP_EUNSUPPORTED : RP_OK;
 }
 
@@ -336,13 +336,14 @@ static bool has_written(const rp_program *p)
 
 rp_status rp_program_write_out(const rp_program *p, size_t budget, rp_program **out, uint32_t **number, rp_error *err)
 {
-    writer w = {.budget = budget};
+    writer w = {.budget = budget, .values = p->n_values + RP_MAX_OUT * budget};
     uint32_t *value;
     rp_status status;
 
     *out = NULL;
     *number = NULL;
-    if (!has_written(p) || rp_program_price(p).executed > budget)
+    if (!has_written(p) || rp_program_price(p).executed > budget ||
+        w.values > RP_PROGRAM_MAX_VALUES - RP_REGION_OPERANDS_MAX)
         return RP_OK;
     w.to = rp_program_new();
     value = rp_reallocarray(NULL, p->n_values, sizeof *value);

@@ -246,6 +246,58 @@ static void what_is_written_out_fails_as_its_frames(void **state)
     rp_device_free(device);
 }
 
+/* A loop stays a region, and each frame has its values: too many of them are not written out either. */
+static void regions_that_stay_are_bounded_by_their_values(void **state)
+{
+    enum { ROWS = 8, WIDE = 60 };
+    const rp_type row = f32_type(1, 1);
+    rp_graph *g;
+    rp_function *f, *outer;
+    rp_tensor x, many[WIDE + 1], y;
+    rp_program *p, *written;
+    uint32_t *number;
+    uint64_t cuts[ROWS + 1];
+
+    (void)state;
+    for (uint64_t s = 0; s <= ROWS; s++)
+        cuts[s] = s;
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    x = rp_function_parameter(g, &row);
+    for (size_t i = 0; i < WIDE; i++)
+        rp_function_return(g, rp_reshape(x, 2, (size_t[]){1, 1}));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    x = rp_function_parameter(g, &row);
+    rp_scan(g, &(rp_scan_options){.function = f, .shared = &x, .n_shared = 1, .times = 0}, many);
+    rp_function_return(g, rp_neg(x));
+    assert_int_equal(rp_function_finish(g, &outer, NULL), RP_OK);
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    x = rp_graph_declare(g, RP_INPUT_FEED, "x", &(rp_type){.dtype = RP_F32, .rank = 2, .shape = {ROWS, 1}});
+    rp_map(g,
+           &(rp_map_options){.function = (const rp_function *const *)&outer,
+                             .n_function = 1,
+                             .sliced = &x,
+                             .n_sliced = 1,
+                             .cuts = cuts,
+                             .n_cuts = COUNT(cuts),
+                             .combine = (rp_combine[]){RP_COMBINE_CONCAT},
+                             .n_combine = 1},
+           &y);
+    rp_graph_result(g, "y", y);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    for (size_t budget = 100; budget < 1000; budget += 800) {
+        assert_int_equal(rp_program_write_out(p, budget, &written, &number, NULL), RP_OK);
+        assert_int_equal(written != NULL, budget > 100);
+        rp_program_free(written);
+        rp_free(number);
+    }
+    rp_function_free(f);
+    rp_function_free(outer);
+    rp_program_free(p);
+}
+
 static rp_status written_of(const rp_program *p, size_t budget, size_t *instrs, uint32_t *last)
 {
     rp_program *written;
@@ -338,6 +390,7 @@ int main(void)
         cmocka_unit_test(only_the_branch_that_runs_can_fail),
         cmocka_unit_test(what_is_written_out_fails_as_its_frames),
         cmocka_unit_test(what_is_written_out_fits_its_budget),
+        cmocka_unit_test(regions_that_stay_are_bounded_by_their_values),
     };
 
     rp_set_allocator(&poisoning);
