@@ -16,8 +16,8 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
     case PLACE_OWN:
         return plan->own + b->offset;
     case PLACE_ARENA:
-    case PLACE_SHARED: /* the same offset */
-        return plan->arena->memory + b->offset;
+    case PLACE_SHARED:                                                       /* the same offset */
+        return plan->arena->memory ? plan->arena->memory + b->offset : NULL; /* nothing of it is executed */
     default:
         return NULL;
     }

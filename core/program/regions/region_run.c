@@ -147,8 +147,10 @@ static rp_status run_iteration(drive *d, uint64_t i, const rp_view *from, const 
     const size_t outs = rp_function_outs(r->function[0]);
     rp_status status = put_index(d, &d->param[0], i, err);
 
-    memcpy(d->param + 1, from, r->carried * sizeof *from);
-    memcpy(d->out, to, r->carried * sizeof *to);
+    if (r->carried) { /* else there are no sets */
+        memcpy(d->param + 1, from, r->carried * sizeof *from);
+        memcpy(d->out, to, r->carried * sizeof *to);
+    }
     for (size_t k = 0; k < r->sliced; k++)
         d->param[1 + r->carried + k] = row_of(&d->in[r->carried + k], i);
     for (size_t k = r->carried; k < outs; k++)
