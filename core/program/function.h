@@ -52,7 +52,6 @@ static inline const rp_type *rp_function_out(const rp_function *f, size_t i)
     return &f->body->value[f->body->output[i].value];
 }
 
-typedef enum rp_region_kind { RP_CALL, RP_SCAN, RP_MAP, RP_COND, RP_WHILE, RP_REGION_KINDS } rp_region_kind;
 /* An instruction that executes functions. Operands are in this order: what is carried, what is sliced, what is shared
  * by all frames; a cond's selector comes first. */
 struct rp_region {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/handle.h"
+#include "core/program/function.h"
 #include "core/program/graph.h"
 #include "determinism/decimal.h"
 
@@ -127,7 +128,11 @@ static rp_status take_attributes(const rp_op *op, const rp_attribute *given, siz
 static rp_status find(const rp_op **op, const char *name, rp_error *err)
 {
     *op = name ? rp_op_find(name) : NULL;
-    return *op ? RP_OK : rp_fail(err, RP_EARG, "there is no operation '%.32s'", name ? name : "");
+    if (*op)
+        return RP_OK;
+    if (name && rp_region_find(name) != RP_REGION_KINDS)
+        return rp_fail(err, RP_EARG, "%s executes functions and is no operation: use rp_%s", name, name);
+    return rp_fail(err, RP_EARG, "there is no operation '%.32s'", name ? name : "");
 }
 
 static rp_status check_type(const rp_type *type, const char *what, rp_error *err)
@@ -354,6 +359,26 @@ bool rp_program_instruction(const rp_program *p, size_t index, rp_instruction_in
                 instr->op->attr[i].name, instr->op->attr[i].kind, attr->i, attr->r, attr->list, (size_t)attr->n};
     }
     return true;
+}
+
+bool rp_program_region(const rp_program *p, size_t index, rp_region_info *info)
+{
+    const rp_region *region = p && index < p->n_instrs ? p->instr[index].region : NULL;
+
+    if (region)
+        *info = (rp_region_info){region->kind,        (const rp_function *const *)region->function,
+                                 region->n_functions, region->carried,
+                                 region->sliced,      region->times,
+                                 region->history,     region->reverse,
+                                 region->first,       region->cuts,
+                                 region->n_cuts,      region->combine,
+                                 region->n_combine};
+    return region != NULL;
+}
+
+const rp_program *rp_function_body(const rp_function *function)
+{
+    return function ? function->body : NULL;
 }
 
 /* ---- reals ---- */

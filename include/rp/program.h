@@ -208,6 +208,28 @@ typedef struct rp_instruction_info {
     size_t n_in, n_out;
 } rp_instruction_info;
 
+/* An instruction that executes functions, as rp_call and its like made it; its operands and values are told by
+ * rp_program_instruction. Lists are borrowed; what a kind does not have is 0. */
+typedef enum rp_region_kind { RP_CALL, RP_SCAN, RP_MAP, RP_COND, RP_WHILE, RP_REGION_KINDS } rp_region_kind;
+typedef struct rp_region_info {
+    rp_region_kind kind;
+    const rp_function *const *function; /* of a while the body, then the predicate */
+    size_t n_functions;
+    size_t carried, sliced; /* operands, in this order before those that are shared */
+    uint64_t times;         /* of a while its limit */
+    bool history, reverse;
+    uint64_t first;
+    const uint64_t *cuts;
+    size_t n_cuts;
+    const unsigned char *combine; /* an rp_combine for each output of the functions */
+    size_t n_combine;
+} rp_region_info;
+/* False when the instruction is past the end or an operation. */
+RP_API bool rp_program_region(const rp_program *program, size_t instruction, rp_region_info *info);
+/* What a function executes, borrowed from it: its inputs are the parameters, its outputs what it returns, all without
+ * names. */
+RP_API const rp_program *rp_function_body(const rp_function *function);
+
 /* False when the index is past the end. */
 RP_API bool rp_program_value(const rp_program *program, size_t value, rp_type *type);
 RP_API bool rp_program_input(const rp_program *program, size_t index, rp_input_info *info);

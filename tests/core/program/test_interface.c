@@ -187,6 +187,60 @@ static void a_program_taken_apart_and_put_together_is_the_same(void **state)
     rp_program_free(NULL);
 }
 
+/* What a door that reads programs needs of a region: all that the builder was given. */
+static void a_region_tells_what_made_it(void **state)
+{
+    const rp_type index = {RP_I64, 0, {0}}, row = {RP_F32, 1, {4}}, rows = {RP_F32, 2, {5, 4}};
+    rp_graph *graph;
+    rp_function *step;
+    rp_program *program;
+    rp_program_sizes body;
+    rp_region_info region;
+    rp_instruction_info instr;
+    rp_input_info in;
+    rp_tensor carried, sliced, out[2];
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    (void)rp_function_parameter(graph, &index);
+    carried = rp_function_parameter(graph, &row);
+    sliced = rp_function_parameter(graph, &row);
+    rp_function_return(graph, rp_add(carried, sliced));
+    assert_int_equal(rp_function_finish(graph, &step, &err), RP_OK);
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    carried = rp_graph_declare(graph, RP_INPUT_STATE, "h", &row);
+    sliced = rp_graph_declare(graph, RP_INPUT_FEED, "x", &rows);
+    rp_scan(graph,
+            &(rp_scan_options){.function = step,
+                               .carried = &carried,
+                               .n_carried = 1,
+                               .sliced = &sliced,
+                               .n_sliced = 1,
+                               .times = 5,
+                               .reverse = true,
+                               .history = true},
+            out);
+    rp_graph_update(graph, "h", out[0]);
+    assert_int_equal(rp_graph_finish(graph, &program, &err), RP_OK);
+    rp_function_free(step);
+
+    assert_true(rp_program_region(program, 0, &region));
+    assert_true(region.kind == RP_SCAN && region.n_functions == 1 && region.carried == 1 && region.sliced == 1);
+    assert_true(region.times == 5 && region.reverse && region.history && !region.cuts && !region.combine);
+    assert_true(rp_program_instruction(program, 0, &instr));
+    assert_string_equal(instr.op, "scan");
+    assert_true(instr.attributes == 0 && instr.n_in == 2 && instr.n_out == 2);
+    body = rp_program_count(rp_function_body(region.function[0]));
+    assert_true(body.inputs == 3 && body.instructions == 1 && body.outputs == 1);
+    assert_true(rp_program_input(rp_function_body(region.function[0]), 1, &in) && in.type.shape[0] == 4);
+    assert_string_equal(in.name, "");
+    assert_false(rp_program_region(rp_function_body(region.function[0]), 0, &region)); /* an add */
+    assert_false(rp_program_region(program, 1, &region));
+    assert_null(rp_function_body(NULL));
+    rp_program_free(program);
+}
+
 typedef struct mistake {
     const char *op;
     rp_attribute attr[3];
@@ -202,6 +256,7 @@ static void mistakes_are_named(void **state)
     const mistake mistakes[] = {
         {"no_such", {{0}}, 0, 1, 1, RP_EARG, "there is no operation 'no_such'"},
         {NULL, {{0}}, 0, 1, 1, RP_EARG, "there is no operation ''"},
+        {"scan", {{0}}, 0, 1, 1, RP_EARG, "scan executes functions and is no operation: use rp_scan"},
         {"sum", {{0}}, 0, 1, 1, RP_EARG, "sum: attribute axes (a list of integers) is missing"},
         {"sum",
          {integer("axes", 0)},
@@ -373,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_by_name_has_the_text_of_its_call),
         cmocka_unit_test(a_program_taken_apart_and_put_together_is_the_same),
+        cmocka_unit_test(a_region_tells_what_made_it),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(inputs_and_outputs_are_checked),
         cmocka_unit_test(a_step_is_not_a_symbolic_graph),
