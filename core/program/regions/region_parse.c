@@ -148,7 +148,8 @@ rp_status rp_parse_region(rp_region **out, rp_region_kind kind, const rp_json *a
     if (rp_json_object_size(a) != keys[kind])
         return rp_fail(err, RP_EFORMAT, "%s: instruction %zu: %s has %zu attributes, found %zu", where, index,
                        rp_region_op(kind)->name, keys[kind], (size_t)rp_json_object_size(a));
-    r->function = rp_calloc(rp_json_is_array(list) ? rp_json_array_size(list) : 2, sizeof(rp_function *));
+    /* by the kind and not by what is there: a list that has no place in a scan must not size its room */
+    r->function = rp_calloc(kind == RP_MAP || kind == RP_COND ? rp_json_array_size(list) : 2, sizeof(rp_function *));
     if (!r->function)
         return rp_no_memory(err);
     switch (kind) {
