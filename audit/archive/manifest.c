@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -250,8 +251,13 @@ static rp_status check_kind(const rp_manifest *manifest, rp_error *err)
     return RP_OK;
 }
 
+static int in_order(const void *a, const void *b)
+{
+    return rp_member_compare(a, b);
+}
+
 /* A set of tensors is whole: its parts follow one another, from the first to the last, and its one member is not there
- * besides. In archive order nothing comes between them. */
+ * besides. In archive order nothing comes between parts, but other names do between them and the one member. */
 static rp_status check_parts(const rp_member *member, size_t count, rp_error *err)
 {
     rp_member_part last = {.part = 1, .parts = 1}, next;
@@ -270,6 +276,16 @@ static rp_status check_parts(const rp_member *member, size_t count, rp_error *er
         if (i < count && strcmp(next.set, last.set) == 0 && next.parts != last.parts)
             return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its set of tensors is there as %s too",
                            member[i].name, member[i - 1].name);
+        if (part && next.part == next.parts) {
+            rp_member one = {.size = 0};
+            const rp_member *both;
+
+            (void)snprintf(one.name, sizeof one.name, "%s", next.set);
+            both = bsearch(&one, member, count, sizeof *member, in_order);
+            if (both)
+                return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its set of tensors is there as %s too",
+                               both->name, member[i].name);
+        }
         last = next;
     }
     return RP_OK;

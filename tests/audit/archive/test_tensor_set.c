@@ -202,6 +202,9 @@ static void sets_that_are_not_whole_are_refused(void **state)
     REFUSED(false, PART(2, 2) " is missing", {PART(1, 2), {"a"}}, {PART(1, 3), {"a"}}, {PART(2, 2), {"b"}});
     REFUSED(false, "is there as " PART(2, 2) " too", {PART(1, 2), {"a"}}, {PART(2, 2), {"b"}},
             {RP_FINAL_MEMBER, {"a", "b"}});
+    /* other names may lie between a set's parts and its one member */
+    REFUSED(false, "is there as " PART(2, 2) " too", {PART(1, 2), {"a"}}, {PART(2, 2), {"b"}},
+            {"weights/final-z.safetensors", {"a"}}, {RP_FINAL_MEMBER, {"a", "b"}});
     REFUSED(false, "is missing", {"data/feeds-00001-of-00002.safetensors", {"a"}});
 }
 
