@@ -17,5 +17,8 @@ rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *o
 /* Waits for what was launched. number: what an error calls each instruction; NULL: its place in the program. Errors:
  * the device's; RP_EDATA for the first index that was out of range: nothing that was launched after it was executed. */
 rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err);
+/* The same; *where: the place in the program of the instruction with a wrong index, else SIZE_MAX. */
+rp_status rp_execute_settle_at(rp_device *device, const rp_program *program, const uint32_t *number, size_t *where,
+                               rp_error *err);
 
 #endif

@@ -6,6 +6,8 @@
 #include "determinism/fpenv.h"
 
 /* Each deferred update by its instruction's place in graph->late. */
+enum { UPDATE_OPERANDS = 8 }; /* of an optimizer's step, in room that needs no allocation */
+
 typedef struct updates {
     rp_graph *graph;
     uint32_t *readers; /* of each value: operands of deferred updates that are it, or views of it */
@@ -46,6 +48,8 @@ static bool may_overwrite(const updates *u, const rp_instr *instr)
 {
     const rp_program *p = u->graph->program;
 
+    if (instr->n_in > UPDATE_OPERANDS)
+        return false;
     for (int i = 0; i < instr->n_out; i++) {
         const rp_input *state = rp_program_input_of(p, instr->in[i]);
         const rp_output *output = rp_program_find_output(p, RP_OUTPUT_STATE, state->name);
@@ -58,25 +62,20 @@ static bool may_overwrite(const updates *u, const rp_instr *instr)
 
 static rp_status overwrite(rp_graph *graph, const rp_instr *instr, rp_error *err)
 {
-    rp_view *in = rp_reallocarray(NULL, instr->n_in, sizeof *in), out[RP_MAX_OUT];
-    rp_status status;
+    rp_view in[UPDATE_OPERANDS], out[RP_MAX_OUT];
 
-    if (!in)
-        return rp_no_memory(err);
     for (size_t i = 0; i < instr->n_in; i++)
         in[i] = graph->view[instr->in[i]];
     for (int i = 0; i < instr->n_out; i++)
         out[i] = graph->view[instr->out[i]] = graph->view[instr->in[i]];
     rp_bind_operands(instr->op, in, instr->n_in, &out[0]);
-    status =
-        rp_execute(graph->device, instr->op, &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},
-                   (size_t)(instr - graph->program->instr), err);
-    rp_free(in);
-    return status;
+    return rp_execute(graph->device, instr->op,
+                      &(rp_kernel_args){in, instr->n_in, out, (size_t)instr->n_out, instr->attr},
+                      (size_t)(instr - graph->program->instr), err);
 }
 
 /* First what needs memory of its own, and so can fail while all states are the old ones; then what does not. */
-static rp_status make_updates(updates *u, bool *wanted, rp_error *err)
+static rp_status make_updates(updates *u, bool *wanted, bool *began, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -92,13 +91,15 @@ static rp_status make_updates(updates *u, bool *wanted, rp_error *err)
             if (status != RP_OK && err)
                 *err = u->graph->error;
         }
+    *began = status == RP_OK;
     for (size_t i = 0; i < u->graph->n_late && status == RP_OK; i++)
         if (!is_done(u, late_at(u, i)) && is_wanted(wanted, late_at(u, i)))
             status = overwrite(u->graph, late_at(u, i), err);
     return status;
 }
 
-static rp_status update(rp_graph *graph, rp_error *err)
+/* *began: states may have new values. */
+static rp_status update(rp_graph *graph, bool *began, rp_error *err)
 {
     const rp_program *p = graph->program;
     updates u = {graph, rp_calloc(p->n_values, sizeof *u.readers)};
@@ -109,7 +110,7 @@ static rp_status update(rp_graph *graph, rp_error *err)
     if (status == RP_OK) {
         for (size_t o = 0; o < p->n_outputs; o++)
             wanted[p->output[o].value] = true;
-        status = make_updates(&u, wanted, err);
+        status = make_updates(&u, wanted, began, err);
         rp_fpenv_leave(&saved);
     }
     rp_free(u.readers);
@@ -136,9 +137,11 @@ rp_status rp_run_commit(rp_run *run, rp_error *err)
     rp_graph *graph = run->graph;
     const rp_program *p = graph->program;
     rp_status status = rp_run_settle(run, err);
+    bool began = false;
 
     if (status == RP_OK && graph->n_late)
-        status = update(graph, err);
+        status = update(graph, &began, err);
+    began = began || status == RP_OK;
     for (size_t i = 0; i < p->n_outputs && status == RP_OK; i++)
         if (p->output[i].kind == RP_OUTPUT_STATE) {
             const rp_device_tensor *slot = rp_slots_find(&run->states, p->output[i].name);
@@ -147,5 +150,9 @@ rp_status rp_run_commit(rp_run *run, rp_error *err)
             if (graph->view[p->output[i].value].data != to.data)
                 status = rp_execute_copy(run->device, &graph->view[p->output[i].value], &to, err);
         }
-    return status == RP_OK ? rp_execute_settle(run->device, p, NULL, err) : status;
+    if (status == RP_OK)
+        status = rp_execute_settle(run->device, p, NULL, err);
+    /* after a wrong index nothing that was launched later has run, so the states are the old ones */
+    run->given_up = run->given_up || (began && status != RP_OK && status != RP_EDATA);
+    return status;
 }

@@ -131,6 +131,7 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
     if (unfed(c))
         return rp_fail(err, RP_EARG, "feed %s was never written: rp_compiled_write", unfed(c));
     status = rp_plan_run_settling(c->plan, rp_run_settle, c->run, err);
+    c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));
     if (status == RP_OK)
         status = rp_run_tell(c->run, c->program, c->serial, compiled_memory, c, err);
     if (status == RP_OK)

@@ -36,7 +36,8 @@ void rp_run_set_quiet(rp_run *run, bool quiet)
 
 rp_status rp_run_given_up(rp_error *err)
 {
-    return rp_fail(err, RP_EARG, "the run was given up: an observer (the recorder) failed at an earlier step");
+    return rp_fail(err, RP_EARG,
+                   "the run was given up: an earlier step failed (an observer, or half-way through its states)");
 }
 
 rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
@@ -51,8 +52,10 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     if (run->n_observers == 0 || run->quiet)
         return RP_OK;
     named = rp_malloc((p->n_inputs + p->n_outputs) * sizeof *named);
-    if (!named)
+    if (!named) { /* the states are new, and no record will lead to them */
+        run->given_up = true;
         return rp_no_memory(err);
+    }
     event.feed = named;
     for (size_t i = 0; i < p->n_inputs; i++)
         if (p->input[i].kind == RP_INPUT_FEED)
@@ -67,7 +70,7 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     event.n_results = n - event.n_feeds;
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         status = run->observer[i].step(run->observer[i].self, &event, err);
-    run->given_up = status != RP_OK;
+    run->given_up = run->given_up || status != RP_OK;
     rp_free(named);
     return status;
 }

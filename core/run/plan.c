@@ -160,20 +160,33 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
 {
     rp_fpenv saved;
     rp_status status = follow_arena(plan, err), settled;
+    size_t where, i = 0;
+
+    plan->mixed = false;
 
     if (status == RP_OK)
         status = rp_fpenv_enter(&saved, NULL, err);
     if (status != RP_OK)
         return status;
-    for (size_t i = 0; i < plan->n_calls && status == RP_OK; i++) {
+    for (; i < plan->n_calls && status == RP_OK; i++) {
         if (settle && i == plan->first_write)
             status = settle(arg, err);
         if (status == RP_OK)
             status = launch(plan, &plan->call[i], err);
     }
-    settled = rp_execute_settle(plan->device, plan->program, plan->number, status == RP_OK ? err : NULL);
+    settled = rp_execute_settle_at(plan->device, plan->program, plan->number, &where, status == RP_OK ? err : NULL);
     rp_fpenv_leave(&saved);
-    return status == RP_OK ? settled : status;
+    if (status == RP_OK && settled != RP_OK) /* nothing ran that was launched after a wrong index */
+        for (i = 0; where != SIZE_MAX && i < plan->n_calls && plan->call[i].instr != where; i++)
+            ;
+    status = status == RP_OK ? settled : status;
+    plan->mixed = status != RP_OK && i > plan->first_write;
+    return status;
+}
+
+bool rp_plan_mixed(const rp_plan *plan)
+{
+    return plan->mixed;
 }
 
 void *rp_plan_output(const rp_plan *plan, size_t output)

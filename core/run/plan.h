@@ -38,6 +38,8 @@ rp_status rp_plan_run(rp_plan *plan, rp_error *err);
 /* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
  * there. */
 rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
+/* Whether the last run failed when some states had their new values already. */
+bool rp_plan_mixed(const rp_plan *plan);
 /* Device memory of the value behind output i, valid until the next run of this plan; for a state output the state's
  * memory. Contiguous. */
 void *rp_plan_output(const rp_plan *plan, size_t output);

@@ -67,6 +67,7 @@ struct rp_plan {
     call *call;
     size_t n_calls;
     size_t first_write; /* the first call that writes to a state */
+    bool mixed;         /* the last run failed behind it */
     rp_view *operands;  /* all calls' views */
     void **output;      /* contiguous memory of each output */
     uint64_t bound;     /* arena->moves when the calls were bound */

@@ -14,7 +14,7 @@ struct rp_run {
     rp_arena arena;               /* of the compiled steps */
     rp_graph *graph;
     bool in_step, repaired, quiet;
-    bool given_up; /* an observer failed when the new state was already in place */
+    bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */
     unsigned reads;
     uint64_t steps;
     struct rp_filling *filling; /* what rp_run_put fills; NULL: nothing is given */
@@ -23,7 +23,7 @@ struct rp_run {
     size_t n_observers;
 };
 
-/* The error of a step on a run whose observer failed. */
+/* The error of a step on a run that was given up. */
 rp_status rp_run_given_up(rp_error *err);
 
 /* Makes the value of a deferred update now. */
