@@ -250,13 +250,14 @@ rp_status rp_recorder_withhold(rp_recorder *r, const char *folder, rp_error *err
     char *copy;
     rp_status status = rp_salt_open(&salt, folder, err);
 
-    if (status == RP_OK)
-        status = rp_recorder_set_salt(r, &salt, err);
     if (status != RP_OK)
         return status;
     copy = rp_strdup(folder);
-    if (!copy)
-        return rp_no_memory(err);
+    status = copy ? rp_recorder_set_salt(r, &salt, err) : rp_no_memory(err);
+    if (status != RP_OK) { /* salted without a folder, the inputs would be written nowhere */
+        rp_free(copy);
+        return status;
+    }
     rp_free(r->withhold);
     r->withhold = copy;
     return RP_OK;
