@@ -174,7 +174,8 @@ rp_status rp_graph_symbolic(rp_graph **out, rp_error *err)
 
 void rp_graph_discard(rp_graph *graph)
 {
-    rp_graph_free(graph);
+    if (graph && !graph->device) /* a step's graph is its run's */
+        rp_graph_free(graph);
 }
 
 rp_tensor rp_graph_declare(rp_graph *graph, rp_input_kind kind, const char *name, const rp_type *type)
@@ -265,6 +266,17 @@ void rp_graph_result(rp_graph *graph, const char *name, rp_tensor value)
     rp_graph_set(graph, RP_OUTPUT_RESULT, name, value);
 }
 
+static bool is_function(const rp_program *p)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < p->n_inputs; i++)
+        any = any || p->input[i].kind == RP_INPUT_PARAMETER;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        any = any || p->output[i].kind == RP_OUTPUT_VALUE;
+    return any;
+}
+
 rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err)
 {
     if (!graph) {
@@ -272,16 +284,17 @@ rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err)
         return rp_no_handle(err, __func__, "graph");
     }
 
-    rp_status status = rp_graph_status(graph, err);
+    rp_status status;
 
     *out = NULL;
-    if (status == RP_OK && graph->device)
+    if (graph->device) /* the run's, whatever its status: not the caller's to free */
         return rp_fail(err, RP_EARG, "the graph of a run's step ends with rp_step_end");
-    if (status == RP_OK) {
-        *out = graph->program;
-        graph->program = NULL;
-    }
-    rp_graph_free(graph);
+    if (is_function(graph->program))
+        rp_graph_fail(graph, RP_EARG, "a graph with parameters or returned values is a function's: rp_function_finish");
+    else if (rp_program_price(graph->program).executed > rp_executed_max)
+        rp_graph_fail(graph, RP_EARG, "the program executes more than 2^40 instructions");
+    status = rp_graph_status(graph, err);
+    *out = rp_graph_take_program(graph, err);
     return status;
 }
 

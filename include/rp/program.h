@@ -117,7 +117,8 @@ RP_API void rp_function_free(rp_function *function); /* NULL is fine */
 /* Each appends one region to the graph and fills its values; a graph with a run's step executes it at once. Types of
  * operands must be exactly those of the parameters. Where an array of operands is empty it may be NULL. */
 
-/* out: the function's outputs. */
+/* out: the function's outputs. In all five: no tensors after an error; with a function that is NULL its outputs are not
+ * known, and out is as it was. */
 RP_API void rp_call(rp_graph *graph, const rp_function *function, const rp_tensor *args, size_t n, rp_tensor *out);
 
 /* function(index i64 [], carried, rows, shared) -> carried, stacked; for index 0 .. times - 1, or downwards. */
@@ -248,10 +249,12 @@ RP_API size_t rp_compiled_memory(const rp_compiled *compiled);
  * written again; a step with a feed that was never written is an error. Errors: RP_EARG. */
 RP_API rp_status rp_compiled_write(rp_compiled *compiled, const char *feed, const void *bytes, size_t size,
                                    rp_error *err);
-/* One step, watched by the run's observers like any other. */
+/* One step, watched by the run's observers like any other. After an error the states are the old ones, or, where some
+ * had their new values already (an index out of range is told when it is met), the run is given up: it makes no further
+ * step. */
 RP_API rp_status rp_compiled_step(rp_compiled *compiled, rp_error *err);
-/* A result of the last step, copied out with canonical NaNs; size must be exact. Errors: RP_EARG, before the first step
- * too. */
+/* A result of the last completed step, copied out with canonical NaNs; size must be exact. Errors: RP_EARG, before the
+ * first step too. */
 RP_API rp_status rp_compiled_read(const rp_compiled *compiled, const char *result, void *bytes, size_t size,
                                   rp_error *err);
 

@@ -38,7 +38,9 @@ void rp_function_return(rp_graph *graph, rp_tensor value)
 {
     if (!graph || graph->status != RP_OK)
         return;
-    if (value.graph != graph) {
+    if (graph->device) {
+        rp_graph_fail(graph, RP_EARG, "a run's step returns nothing: a function is built in a symbolic graph");
+    } else if (value.graph != graph) {
         rp_graph_fail(graph, RP_EARG, "output %zu of the function belongs to another graph or is no tensor",
                       graph->program->n_outputs);
     } else if (rp_tensor_ok(value)) {
@@ -58,11 +60,17 @@ rp_status rp_function_finish(rp_graph *graph, rp_function **out, rp_error *err)
         return rp_no_handle(err, __func__, "graph");
     }
 
-    rp_program *body;
-    rp_status status = rp_graph_finish(graph, &body, err);
+    rp_status status;
 
     *out = NULL;
-    return status == RP_OK ? rp_function_new(out, body, err) : status;
+    if (graph->device)
+        return rp_fail(err, RP_EARG, "the graph of a run's step is no function");
+    status = rp_graph_status(graph, err);
+    if (status != RP_OK) {
+        rp_graph_free(graph);
+        return status;
+    }
+    return rp_function_new(out, rp_graph_take_program(graph, err), err);
 }
 
 void rp_function_free(rp_function *function)
@@ -78,6 +86,24 @@ typedef struct operands {
     size_t n[4];
 } operands;
 
+/* Every value that the region would have is no tensor until it has them. Without a function how many it returns is not
+ * known, and only what the options tell is cleared. */
+static void clear_values(rp_region *region, const rp_function *const *function, rp_tensor *out)
+{
+    size_t told = region->kind == RP_WHILE ? 1 + region->carried
+                  : region->kind == RP_MAP ? region->n_combine
+                                           : region->carried;
+    bool whole = true;
+
+    region->function = (rp_function **)(void *)function;
+    for (size_t i = 0; i < region->n_functions; i++)
+        whole = whole && function[i];
+    if (whole)
+        told = rp_region_values(region);
+    for (size_t i = 0; i < told; i++)
+        out[i] = rp_no_tensor();
+}
+
 /* The region's functions are borrowed here: the instruction holds its own. */
 static void emit(rp_graph *graph, rp_region *region, const rp_function *const *function, const operands *o,
                  rp_tensor *out)
@@ -86,9 +112,9 @@ static void emit(rp_graph *graph, rp_region *region, const rp_function *const *f
     rp_tensor *in;
     size_t n = 0;
 
+    clear_values(region, function, out);
     if (!graph || graph->status != RP_OK)
         return;
-    region->function = (rp_function **)(void *)function;
     for (size_t i = 0; i < region->n_functions; i++)
         if (!function[i]) {
             rp_graph_fail(graph, RP_EARG, "%s: function %zu is NULL", rp_region_op(region->kind)->name, i);
@@ -135,15 +161,23 @@ void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
                         .n_cuts = m->n_cuts,
                         .n_combine = m->n_combine};
 
+    clear_values(&region, m->function, out);
     if (!graph || graph->status != RP_OK)
         return;
+    if (!m->cuts) {
+        rp_graph_fail(graph, RP_EARG, "map: the cuts are NULL");
+        return;
+    }
     region.combine = rp_malloc(m->n_combine);
     if (!region.combine) {
         rp_graph_fail(graph, RP_ENOMEM, "out of memory");
         return;
     }
-    for (size_t i = 0; i < m->n_combine; i++)
+    for (size_t i = 0; i < m->n_combine; i++) {
+        if ((unsigned)m->combine[i] > RP_COMBINE_CONCAT)
+            rp_graph_fail(graph, RP_EARG, "map: output %zu: %d is no way to combine shards", i, (int)m->combine[i]);
         region.combine[i] = (unsigned char)m->combine[i];
+    }
     emit(graph, &region, m->function, &(operands){{m->sliced, m->shared}, {m->n_sliced, m->n_shared}}, out);
     rp_free(region.combine);
 }

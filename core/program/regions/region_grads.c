@@ -364,9 +364,13 @@ static rp_function *fix_scan(visit *v, loop *l, bool *got)
         rp_derived d;
 
         clear_function(v);
-        again = reach_parameters(v) && rp_derived_begin(&d, v->r->function[0], v->graph);
-        if (!again)
+        if (!reach_parameters(v))
             break;
+        again = rp_derived_begin(&d, v->r->function[0], v->graph);
+        if (!again) {
+            rp_derived_free(&d);
+            break;
+        }
         derive_scan(v, l, &d);
         again = grows(v, &d, l);
         if (!again) {
@@ -498,6 +502,8 @@ static rp_tensor with_empty_rows(visit *v, rp_tensor g)
     rp_tensor *run = rp_reallocarray(NULL, shards, sizeof *run), whole = g;
     size_t n = 0, taken = 0;
 
+    if (!run)
+        rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
     if (type.shape[0] == shards || !run) {
         rp_free(run);
         return g;

@@ -379,6 +379,75 @@ static void a_step_is_not_a_symbolic_graph(void **state)
     rp_run_free(run);
 }
 
+/* What would be text that no reader takes, or memory that is not the caller's. */
+static void half_built_functions_and_graphs_of_others_are_refused(void **state)
+{
+    const rp_type type = {RP_F32, 1, {4}}, index = {RP_I64, 0, {0}};
+    const uint64_t cuts[] = {0, 2, 4};
+    rp_combine combine = (rp_combine)7;
+    rp_graph *graph;
+    rp_function *f = NULL, *none = (rp_function *)&type;
+    rp_program *program = (rp_program *)&type;
+    rp_run *run;
+    rp_tensor x, out[2];
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    (void)rp_function_parameter(graph, &type);
+    assert_int_equal(rp_graph_finish(graph, &program, &err), RP_EARG);
+    assert_null(program);
+    assert_non_null(strstr(err.text, "rp_function_finish"));
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    x = rp_graph_declare(graph, RP_INPUT_FEED, "x", &type);
+    rp_function_return(graph, rp_neg(x));
+    assert_int_equal(rp_graph_finish(graph, &program, &err), RP_EARG);
+
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    (void)rp_function_parameter(graph, &index);
+    x = rp_function_parameter(graph, &(rp_type){RP_F32, 1, {2}});
+    rp_function_return(graph, rp_neg(x));
+    assert_int_equal(rp_function_finish(graph, &f, &err), RP_OK);
+    for (int i = 0; i < 2; i++) {
+        rp_map_options m = {.function = (const rp_function *const *)&f,
+                            .n_function = 1,
+                            .sliced = &x,
+                            .n_sliced = 1,
+                            .cuts = i ? NULL : cuts,
+                            .n_cuts = 3,
+                            .combine = &combine,
+                            .n_combine = 1};
+
+        assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+        x = rp_graph_declare(graph, RP_INPUT_FEED, "x", &type);
+        memset(out, 0xff, sizeof out);
+        rp_map(graph, &m, out);
+        assert_null(out[0].graph); /* and not what was in it: later calls look into it */
+        rp_graph_result(graph, "y", rp_relu(out[0]));
+        assert_int_equal(rp_graph_finish(graph, &program, &err), RP_EARG);
+        assert_non_null(strstr(err.text, i ? "cuts are NULL" : "7 is no way to combine"));
+    }
+    assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+    (void)rp_exp((rp_tensor){graph, 99, 0}); /* the graph is in error: a call clears its values all the same */
+    memset(out, 0xff, sizeof out);
+    rp_call(graph, f, &x, 1, out);
+    assert_null(out[0].graph);
+    rp_graph_discard(graph);
+    rp_function_free(f);
+
+    assert_int_equal(rp_run_new(&run, NULL, &err), RP_OK);
+    assert_int_equal(rp_step_begin(run, &err), RP_OK);
+    rp_graph_discard(rp_step_graph(run)); /* the run's own */
+    assert_int_equal(rp_function_finish(rp_step_graph(run), &none, &err), RP_EARG);
+    assert_null(none);
+    x = rp_feed(run, "x", RP_F32, 1, type.shape, (const float[]){1, 2, 3, 4});
+    rp_function_return(rp_step_graph(run), x);
+    assert_int_equal(rp_graph_finish(rp_step_graph(run), &program, &err), RP_EARG); /* in error, and still not ours */
+    assert_int_equal(rp_step_end(run, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "a run's step returns nothing"));
+    rp_run_free(run);
+}
+
 static void the_table_tells_what_it_holds(void **state)
 {
     rp_op_info info, found;
@@ -432,6 +501,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(inputs_and_outputs_are_checked),
         cmocka_unit_test(a_step_is_not_a_symbolic_graph),
+        cmocka_unit_test(half_built_functions_and_graphs_of_others_are_refused),
         cmocka_unit_test(the_table_tells_what_it_holds),
         cmocka_unit_test(reals_are_read_as_they_are_written),
     };
