@@ -104,31 +104,35 @@ static void clear_values(rp_region *region, const rp_function *const *function, 
         out[i] = rp_no_tensor();
 }
 
+/* The operands in one list, as values may take their places. NULL with the graph in error. */
+static rp_tensor *gather_operands(rp_graph *graph, const operands *o, size_t *n)
+{
+    rp_tensor *in = rp_reallocarray(NULL, o->n[0] + o->n[1] + o->n[2] + o->n[3], sizeof *in);
+
+    *n = 0;
+    if (!in)
+        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+    for (int k = 0; k < 4 && in; k++)
+        for (size_t i = 0; i < o->n[k]; i++)
+            in[(*n)++] = o->part[k][i];
+    return in;
+}
+
 /* The region's functions are borrowed here: the instruction holds its own. */
 static void emit(rp_graph *graph, rp_region *region, const rp_function *const *function, const operands *o,
                  rp_tensor *out)
 {
-    const size_t total = o->n[0] + o->n[1] + o->n[2] + o->n[3];
-    rp_tensor *in;
+    rp_tensor *in = NULL;
     size_t n = 0;
 
+    if (graph && graph->status == RP_OK)
+        in = gather_operands(graph, o, &n);
     clear_values(region, function, out);
-    if (!graph || graph->status != RP_OK)
-        return;
-    for (size_t i = 0; i < region->n_functions; i++)
-        if (!function[i]) {
+    for (size_t i = 0; in && i < region->n_functions; i++)
+        if (!function[i])
             rp_graph_fail(graph, RP_EARG, "%s: function %zu is NULL", rp_region_op(region->kind)->name, i);
-            return;
-        }
-    in = rp_reallocarray(NULL, total, sizeof *in);
-    if (!in) {
-        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
-        return;
-    }
-    for (int k = 0; k < 4; k++)
-        for (size_t i = 0; i < o->n[k]; i++)
-            in[n++] = o->part[k][i];
-    rp_emit_region(graph, region, in, n, out);
+    if (in && graph->status == RP_OK)
+        rp_emit_region(graph, region, in, n, out);
     rp_free(in);
 }
 
@@ -161,22 +165,17 @@ void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
                         .n_cuts = m->n_cuts,
                         .n_combine = m->n_combine};
 
-    clear_values(&region, m->function, out);
-    if (!graph || graph->status != RP_OK)
-        return;
-    if (!m->cuts) {
-        rp_graph_fail(graph, RP_EARG, "map: the cuts are NULL");
-        return;
-    }
-    region.combine = rp_malloc(m->n_combine);
-    if (!region.combine) {
-        rp_graph_fail(graph, RP_ENOMEM, "out of memory");
-        return;
-    }
-    for (size_t i = 0; i < m->n_combine; i++) {
-        if ((unsigned)m->combine[i] > RP_COMBINE_CONCAT)
-            rp_graph_fail(graph, RP_EARG, "map: output %zu: %d is no way to combine shards", i, (int)m->combine[i]);
-        region.combine[i] = (unsigned char)m->combine[i];
+    if (graph && graph->status == RP_OK) {
+        if (!m->cuts)
+            rp_graph_fail(graph, RP_EARG, "map: the cuts are NULL");
+        region.combine = rp_malloc(m->n_combine);
+        if (!region.combine)
+            rp_graph_fail(graph, RP_ENOMEM, "out of memory");
+        for (size_t i = 0; region.combine && i < m->n_combine; i++) {
+            if ((unsigned)m->combine[i] > RP_COMBINE_CONCAT)
+                rp_graph_fail(graph, RP_EARG, "map: output %zu: %d is no way to combine shards", i, (int)m->combine[i]);
+            region.combine[i] = (unsigned char)m->combine[i];
+        }
     }
     emit(graph, &region, m->function, &(operands){{m->sliced, m->shared}, {m->n_sliced, m->n_shared}}, out);
     rp_free(region.combine);
