@@ -35,6 +35,16 @@ typedef struct rp_indices {
     unsigned char attr; /* the attribute that is the bound, or the axis */
 } rp_indices;
 
+/* What a price counts (audit/FORMAT.md 9): elements read and made, and of products two for each multiplication. */
+typedef enum rp_work {
+    RP_WORK_ELEMENTS,
+    RP_WORK_TAKEN,            /* of operand 0 only what is taken */
+    RP_WORK_MATRIX,           /* the last axis of operand 0 for each element of the output */
+    RP_WORK_TAPS,             /* operand 1, a weight [r, s, c / groups, k], for each element of the output */
+    RP_WORK_TAPS_OF_GRADIENT, /* the same for each of operand 0 */
+    RP_WORK_TAPS_OF_WEIGHT    /* the output is the weight's gradient: for each of operand 1 */
+} rp_work;
+
 enum { RP_MAX_OUT = 3, RP_MANY = -1 };
 
 typedef struct rp_op rp_op;
@@ -69,6 +79,7 @@ struct rp_op {
     rp_vjp_fn *vjp;     /* NULL: not differentiable; a gradient stops here */
     rp_attr_spec attr[RP_MAX_ATTR];
     rp_indices indices;
+    rp_work work;
 };
 
 /* The outputs' types, after the number of operands and the first one's dtype were checked. Errors: RP_ESHAPE. */

@@ -36,6 +36,7 @@ static const rp_op table[RP_OP_COUNT] = {
 #define INDEX_ATTR(op, i, name) [RP_OP_##op].indices = {i, RP_BOUND_ATTR, 0, RP_AT_##op##_##name},
 #define INDEX_AXIS(op, i, k, name) [RP_OP_##op].indices = {i, RP_BOUND_AXIS, k, RP_AT_##op##_##name},
 #define INDEX_LAST(op, i, k) [RP_OP_##op].indices = {i, RP_BOUND_LAST, k, 0},
+#define WORK(op, kind) [RP_OP_##op].work = RP_WORK_##kind,
 #include "kernels/operations.def"
 };
 

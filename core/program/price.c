@@ -37,36 +37,35 @@ static uint64_t elements(const rp_program *p, const uint32_t *value, size_t n)
     return count;
 }
 
-/* Products: two operations for each tap or step of k. */
-static uint64_t products(const rp_program *p, const rp_instr *instr)
+/* Two operations for each tap of a weight [r, s, c / groups, k], over so many sums. */
+static uint64_t taps(const rp_type *weight, const rp_type *sums)
 {
-    const rp_type *a = &p->value[instr->in[0]], *b = instr->n_in > 1 ? &p->value[instr->in[1]] : NULL;
-    const rp_type *y = &p->value[instr->out[0]];
-
-    switch (rp_op_index(instr->op)) {
-    case RP_OP_matmul:
-        return times(2 * a->shape[a->rank - 1], rp_type_count(y));
-    case RP_OP_conv2d:
-    case RP_OP_conv2d_winograd: /* y [n, h, w, k], weight [r, s, c / groups, k] */
-        return times(times(2 * b->shape[0], b->shape[1] * b->shape[2]), rp_type_count(y));
-    case RP_OP_conv2d_grad_input: /* of the gradient [n, oh, ow, k] by the weight */
-        return times(times(2 * b->shape[0], b->shape[1] * b->shape[2]), rp_type_count(a));
-    case RP_OP_conv2d_grad_weight: /* of the gradient by the weight's gradient [r, s, c / groups, k] */
-        return times(times(2 * y->shape[0], y->shape[1] * y->shape[2]), rp_type_count(b));
-    default:
-        return 0;
-    }
+    return times(times(2 * weight->shape[0], weight->shape[1] * weight->shape[2]), rp_type_count(sums));
 }
 
 static uint64_t work_of(const rp_program *p, const rp_instr *instr)
 {
     const uint64_t made = elements(p, instr->out, (size_t)instr->n_out);
+    const uint64_t moved = plus(made, elements(p, instr->in, instr->n_in));
+    const rp_type *a = instr->n_in > 0 ? &p->value[instr->in[0]] : NULL;
+    const rp_type *b = instr->n_in > 1 ? &p->value[instr->in[1]] : NULL, *y = &p->value[instr->out[0]];
 
     if (instr->op->alias) /* a copy, if it is not a view */
         return times(2, made);
-    if (rp_op_index(instr->op) == RP_OP_gather) /* of the table only what is taken */
+    switch (instr->op->work) {
+    case RP_WORK_TAKEN:
         return plus(times(2, made), elements(p, instr->in + 1, 1));
-    return plus(plus(made, elements(p, instr->in, instr->n_in)), products(p, instr));
+    case RP_WORK_MATRIX:
+        return plus(moved, times(2 * a->shape[a->rank - 1], rp_type_count(y)));
+    case RP_WORK_TAPS:
+        return plus(moved, taps(b, y));
+    case RP_WORK_TAPS_OF_GRADIENT:
+        return plus(moved, taps(b, a));
+    case RP_WORK_TAPS_OF_WEIGHT:
+        return plus(moved, taps(y, b));
+    default:
+        return moved;
+    }
 }
 
 /* ---- regions ---- */
