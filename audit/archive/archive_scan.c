@@ -54,7 +54,6 @@ static rp_status unknown_member(const rp_archive *archive, const char *name, rp_
     return rp_fail(err, RP_EFORMAT, "%s: not a member that format %d has", name, (int)RP_ARCHIVE_FORMAT);
 }
 
-/* Name, place in the order, and size of a member whose header is exact. */
 /* A file and a folder of one name cannot both be extracted. */
 static const rp_member *member_in_the_way(const rp_archive *archive, const char *name)
 {
@@ -70,6 +69,7 @@ static const rp_member *member_in_the_way(const rp_archive *archive, const char 
     return found;
 }
 
+/* Name, place in the order, and size of a member whose header is exact. */
 static rp_status check_member(const rp_archive *archive, const rp_member *member, uint64_t left, rp_error *err)
 {
     const rp_member_kind *kind = rp_member_kind_of(member->name);

@@ -578,6 +578,7 @@ bool alias_slice(const rp_attr *attr, const rp_view *in, const rp_type *out_type
         if (out->shape[i])
             offset += (ptrdiff_t)RP_AT(attr, slice, begin).list[i] * in->stride[i];
     }
-    out->data = (char *)in->data + offset * (ptrdiff_t)rp_dtype_size(in->dtype);
+    if (in->data) /* a plan asks for strides alone too, where there is no memory */
+        out->data = (char *)in->data + offset * (ptrdiff_t)rp_dtype_size(in->dtype);
     return true;
 }
