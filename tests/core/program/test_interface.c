@@ -177,6 +177,7 @@ static void a_program_taken_apart_and_put_together_is_the_same(void **state)
     assert_false(rp_program_input(program, sizes.inputs, &(rp_input_info){0}));
     assert_false(rp_program_output(program, sizes.outputs, &(rp_output_info){0}));
     assert_false(rp_program_instruction(program, sizes.instructions, &(rp_instruction_info){0}));
+    rp_program_free(read);
     assert_int_equal(rp_program_read(&read, text[0], size - 1, "mine", &err), RP_EFORMAT);
     assert_null(read);
     for (int i = 0; i < 3; i++)
