@@ -185,7 +185,7 @@ RP_API rp_program_sizes rp_program_count(const rp_program *program);
 typedef struct rp_price {
     uint64_t executed; /* X: instructions executed */
     uint64_t work;     /* W: operations on elements */
-    uint64_t memory;   /* M: bytes in which every plan can run */
+    uint64_t memory;   /* M: bytes of values; loops hold their carried values once more */
 } rp_price;
 RP_API rp_price rp_program_price(const rp_program *program);
 
