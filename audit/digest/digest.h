@@ -62,6 +62,10 @@ rp_status rp_tensors_digest(rp_digest *out, const rp_tensor_bytes *tensor, size_
 typedef struct rp_tensors_work rp_tensors_work;
 rp_status rp_tensors_prepare(rp_tensors_work **out, const rp_tensor_bytes *tensor, size_t count, rp_error *err);
 bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool);
+/* The same leaf by leaf: leaves first to first + count - 1 of the tensors in turn, and how many there are up to the end
+ * of a tensor. */
+bool rp_tensors_hash_part(rp_tensors_work *work, size_t first, size_t count, rp_pool *pool);
+size_t rp_tensors_leaves(const rp_tensors_work *work, size_t tensor);
 /* Before it: the tensors' bytes are only where fetch finds them. Borrowed; NULL: the host reads them as they are. */
 typedef struct rp_fetch rp_fetch;
 void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch);

@@ -166,7 +166,7 @@ rp_status rp_tensor_digest_of(rp_digest *out, rp_dtype dtype, int rank, const si
 struct rp_tensors_work {
     const rp_tensor_bytes *tensor;
     size_t count, leaves;
-    size_t *size;        /* of each tensor's bytes */
+    size_t *size, *end;  /* of each tensor: its bytes, and the leaves up to its end */
     rp_message *message; /* leaves of all tensors in turn, then used again for the tensors */
     rp_digest *leaf;
     unsigned char (*text)[TENSOR_TEXT];
@@ -180,6 +180,7 @@ void rp_tensors_free(rp_tensors_work *work)
     rp_free(work->text);
     rp_free(work->leaf);
     rp_free(work->message);
+    rp_free(work->end);
     rp_free(work->size);
     rp_free(work);
 }
@@ -190,7 +191,8 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
     size_t at = 0;
 
     work->size = rp_reallocarray(NULL, work->count, sizeof *work->size);
-    if (work->size == NULL)
+    work->end = rp_reallocarray(NULL, work->count, sizeof *work->end);
+    if (work->size == NULL || work->end == NULL)
         return rp_no_memory(err);
     for (size_t i = 0; i < work->count; i++) {
         rp_status status = tensor_bytes(&work->size[i], tensor[i].dtype, tensor[i].rank, tensor[i].shape, err);
@@ -198,6 +200,7 @@ static rp_status prepare(rp_tensors_work *work, rp_error *err)
         if (status != RP_OK)
             return status;
         work->leaves += leaf_count(work->size[i], RP_TENSOR_LEAF);
+        work->end[i] = work->leaves;
     }
     work->message =
         rp_reallocarray(NULL, work->leaves > work->count ? work->leaves : work->count, sizeof *work->message);
@@ -236,10 +239,20 @@ void rp_tensors_set_fetch(rp_tensors_work *work, const rp_fetch *fetch)
     work->fetch = fetch;
 }
 
+bool rp_tensors_hash_part(rp_tensors_work *work, size_t first, size_t count, rp_pool *pool)
+{
+    return work->fetch ? rp_sha256_many_fetched(work->message + first, count, pool, work->fetch)
+                       : rp_sha256_many_over(work->message + first, count, pool);
+}
+
 bool rp_tensors_hash(rp_tensors_work *work, rp_pool *pool)
 {
-    return work->fetch ? rp_sha256_many_fetched(work->message, work->leaves, pool, work->fetch)
-                       : rp_sha256_many_over(work->message, work->leaves, pool);
+    return rp_tensors_hash_part(work, 0, work->leaves, pool);
+}
+
+size_t rp_tensors_leaves(const rp_tensors_work *work, size_t tensor)
+{
+    return work->end[tensor];
 }
 
 rp_status rp_tensors_finish(rp_digest *out, rp_tensors_work *work, rp_error *err)

@@ -10,12 +10,16 @@
 struct rp_beside {
     pthread_t thread;
     rp_pool *pool;        /* NULL: the thread alone */
+    size_t at_once;       /* leaves between two looks at who waits */
     pid_t process;        /* that has the thread */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     rp_tensors_work *work; /* NULL: nothing was begun, or it is done */
+    size_t leaves, hashed; /* all of it, and those that are done */
     bool ok, stop;
 };
+
+enum { AT_ONCE = 64 }; /* leaves, for each thread: 1 MiB, after which a waiting step may go on */
 
 static void *beside_main(void *arg)
 {
@@ -23,16 +27,22 @@ static void *beside_main(void *arg)
 
     pthread_mutex_lock(&b->lock);
     for (;;) {
-        bool ok;
-
         while (!b->stop && b->work == NULL)
             pthread_cond_wait(&b->changed, &b->lock);
         if (b->work == NULL)
             break;
-        pthread_mutex_unlock(&b->lock);
-        ok = rp_tensors_hash(b->work, b->pool);
-        pthread_mutex_lock(&b->lock);
-        b->ok = ok;
+        b->ok = true;
+        while (b->ok && b->hashed < b->leaves) {
+            const size_t left = b->leaves - b->hashed, part = left < b->at_once ? left : b->at_once;
+            bool ok;
+
+            pthread_mutex_unlock(&b->lock);
+            ok = rp_tensors_hash_part(b->work, b->hashed, part, b->pool);
+            pthread_mutex_lock(&b->lock);
+            b->ok = ok;
+            b->hashed += part;
+            pthread_cond_broadcast(&b->changed);
+        }
         b->work = NULL;
         pthread_cond_broadcast(&b->changed);
     }
@@ -50,6 +60,7 @@ rp_beside *rp_beside_new(unsigned threads)
         rp_free(b);
         return NULL;
     }
+    b->at_once = (size_t)threads * AT_ONCE;
     b->process = getpid();
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
@@ -78,7 +89,7 @@ void rp_beside_free(rp_beside *b)
     rp_free(b);
 }
 
-void rp_beside_begin(rp_beside *b, rp_tensors_work *work)
+void rp_beside_begin(rp_beside *b, rp_tensors_work *work, size_t tensors)
 {
     if (b->process != getpid()) {
         b->ok = rp_tensors_hash(work, NULL);
@@ -86,7 +97,23 @@ void rp_beside_begin(rp_beside *b, rp_tensors_work *work)
     }
     pthread_mutex_lock(&b->lock);
     b->work = work;
+    b->leaves = rp_tensors_leaves(work, tensors - 1);
+    b->hashed = 0;
     pthread_cond_broadcast(&b->changed);
+    pthread_mutex_unlock(&b->lock);
+}
+
+void rp_beside_wait_for(rp_beside *b, const rp_tensors_work *work, size_t tensor)
+{
+    const size_t leaves = rp_tensors_leaves(work, tensor);
+
+    if (b->process != getpid()) {
+        (void)rp_beside_wait(b);
+        return;
+    }
+    pthread_mutex_lock(&b->lock);
+    while (b->work != NULL && b->hashed < leaves)
+        pthread_cond_wait(&b->changed, &b->lock);
     pthread_mutex_unlock(&b->lock);
 }
 

@@ -148,7 +148,7 @@ static rp_status record_step(rp_recorder *r, const rp_step_event *event, rp_erro
 static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
 {
     rp_recorder *r = self;
-    rp_status status = rp_recorder_settle(r, err); /* of a step that wrote to no state */
+    rp_status status = rp_recorder_settle(r, err); /* of the step before */
     uint64_t start = rp_recorder_now();
 
     if (status == RP_OK)
@@ -158,9 +158,9 @@ static rp_status on_step(void *self, const rp_step_event *event, rp_error *err)
     return status;
 }
 
-static rp_status settle(void *self, rp_error *err)
+static rp_status settle(void *self, size_t state, rp_error *err)
 {
-    return rp_recorder_settle(self, err);
+    return rp_recorder_release_state(self, state, err);
 }
 
 rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp_error *err)

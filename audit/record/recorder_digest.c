@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Digests of a step for the recorder: at once, or, for large states where processors are idle, beside the next step.
- * The states stay as they are until late in that step: nothing is copied, and whoever writes to them waits
+ * Nothing is copied: a state stays as it is until that step writes to it, which waits for its digest alone
  * (core/run/run.h). */
 #include "audit/record/recorder_private.h"
 
@@ -162,21 +162,65 @@ bool rp_recorder_goes_beside(rp_recorder *r, const rp_step_event *event)
     return r->beside != NULL;
 }
 
+static void order_free(hash_order *o)
+{
+    rp_free(o->state);
+    rp_free(o->place);
+    rp_free(o->tensor);
+    *o = (hash_order){0};
+}
+
+static bool put_state(hash_order *o, const rp_step_event *event, size_t state, size_t at)
+{
+    const bool first = o->place[state] == SIZE_MAX;
+
+    if (first) {
+        o->state[at] = state;
+        o->tensor[at] = event->state[state];
+        o->place[state] = at;
+    }
+    return first;
+}
+
+static rp_status find_order(hash_order *o, const rp_step_event *event, rp_error *err)
+{
+    const size_t n = event->n_states;
+    size_t at = 0;
+
+    if (o->n == n && o->compiled == event->compiled)
+        return RP_OK;
+    order_free(o);
+    *o = (hash_order){.state = rp_reallocarray(NULL, n, sizeof *o->state),
+                      .place = rp_reallocarray(NULL, n, sizeof *o->place),
+                      .tensor = rp_reallocarray(NULL, n, sizeof *o->tensor),
+                      .compiled = event->compiled};
+    if (!o->state || !o->place || !o->tensor)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        o->place[i] = SIZE_MAX;
+    for (size_t i = 0; i < event->n_written; i++)
+        at += put_state(o, event, event->written[i], at);
+    for (size_t i = 0; i < n; i++)
+        at += put_state(o, event, i, at);
+    o->n = n;
+    return RP_OK;
+}
+
 rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, const rp_record *record, rp_error *err)
 {
     pending_step *p = &r->pending;
-    rp_status status = room_for(&p->room, event->n_states) ? RP_OK : rp_no_memory(err);
+    rp_status status = room_for(&p->room, event->n_states) ? find_order(&r->order, event, err) : rp_no_memory(err);
 
     p->record = *record;
     if (status == RP_OK) {
-        put_tensors(p->room.tensor, event->state, event->n_states);
+        put_tensors(p->room.tensor, r->order.tensor, event->n_states);
         status = rp_tensors_prepare(&p->work, p->room.tensor, event->n_states, err);
     }
     if (status == RP_OK)
         status = rp_staging_begin(r->staging, err);
     if (status == RP_OK) {
         rp_tensors_set_fetch(p->work, rp_staging_fetch(r->staging));
-        rp_beside_begin(r->beside, p->work);
+        rp_beside_begin(r->beside, p->work, event->n_states);
     } else {
         rp_tensors_free(p->work);
         p->work = NULL;
@@ -190,17 +234,14 @@ rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
     pending_step *p = &r->pending;
     uint64_t start;
     rp_status status;
-    size_t n;
-    const rp_device_tensor *state;
 
     if (!p->work)
         return RP_OK;
     start = rp_recorder_now();
-    state = rp_run_states(r->run, &n);
     status = rp_beside_wait(r->beside) ? rp_tensors_finish(p->room.digest, p->work, err)
                                        : rp_staging_failed(r->staging, err);
     if (status == RP_OK)
-        status = list_digest(&p->record.states, state, p->room.digest, n, p->room.list, err);
+        status = list_digest(&p->record.states, r->order.tensor, p->room.digest, r->order.n, p->room.list, err);
     if (status == RP_OK)
         status = rp_recorder_append(r, &p->record, err);
     rp_tensors_free(p->work);
@@ -209,6 +250,18 @@ rp_status rp_recorder_settle(rp_recorder *r, rp_error *err)
     r->failed = r->failed || status != RP_OK;
     r->nanoseconds += rp_recorder_now() - start;
     return status;
+}
+
+rp_status rp_recorder_release_state(rp_recorder *r, size_t state, rp_error *err)
+{
+    uint64_t start;
+
+    if (state == RP_ALL_STATES || !r->pending.work)
+        return rp_recorder_settle(r, err);
+    start = rp_recorder_now();
+    rp_beside_wait_for(r->beside, r->pending.work, r->order.place[state]);
+    r->nanoseconds += rp_recorder_now() - start;
+    return RP_OK;
 }
 
 void rp_recorder_set_beside(rp_recorder *r, unsigned threads)
@@ -226,4 +279,5 @@ void rp_recorder_drop_beside(rp_recorder *r)
     rp_tensors_free(r->pending.work);
     room_free(&r->pending.room);
     rp_beside_free(r->beside);
+    order_free(&r->order);
 }

@@ -29,9 +29,18 @@ typedef struct digest_room {
 /* A step whose states are being hashed beside the next one: its record lacks nothing else. */
 typedef struct pending_step {
     rp_record record;
-    digest_room room;
+    digest_room room;      /* in the order of hashing */
     rp_tensors_work *work; /* NULL: there is none */
 } pending_step;
+
+/* States in the order in which the last step wrote to them, the others behind: so hashed, they are free when the next
+ * step of the same program writes again. */
+typedef struct hash_order {
+    size_t *state, *place; /* by place; by state */
+    rp_device_tensor *tensor;
+    size_t n;          /* 0: it is to be made */
+    uint64_t compiled; /* the program whose order it is; 0: that of the states */
+} hash_order;
 
 struct rp_recorder {
     rp_run *run;
@@ -56,6 +65,7 @@ struct rp_recorder {
     rp_beside *beside;       /* made when it is first needed */
     rp_staging *staging;     /* NULL: the host reads states, feeds and results where they are */
     pending_step pending;
+    hash_order order;
     rp_json *parent;  /* of the manifest's run object; NULL: none */
     uint64_t resumes; /* 1: it goes on from an archive */
     uint64_t nanoseconds;
@@ -75,6 +85,8 @@ rp_status rp_recorder_digest_step(rp_recorder *r, const rp_step_event *event, bo
                                   rp_error *err);
 /* Takes the record, which rp_recorder_settle will complete and append. */
 rp_status rp_recorder_begin_beside(rp_recorder *r, const rp_step_event *event, const rp_record *record, rp_error *err);
+/* Waits until a state, or all of them, may be written to. */
+rp_status rp_recorder_release_state(rp_recorder *r, size_t state, rp_error *err);
 void rp_recorder_drop_beside(rp_recorder *r);
 
 #endif

@@ -136,7 +136,7 @@ rp_status rp_run_commit(rp_run *run, rp_error *err)
 {
     rp_graph *graph = run->graph;
     const rp_program *p = graph->program;
-    rp_status status = rp_run_settle(run, err);
+    rp_status status = rp_run_settle(run, RP_ALL_STATES, err);
     bool began = false;
 
     if (status == RP_OK && graph->n_late)

@@ -14,6 +14,9 @@ struct rp_compiled {
     bool *fed;      /* of each input that is a feed: somebody has had it to write to */
     size_t fed_all; /* the inputs before it are no feeds, or fed */
     bool stepped;
+    size_t *slot;    /* of each input that is a state: its number among the run's */
+    size_t *written; /* the states that the present step writes to, in order */
+    size_t n_written;
 };
 
 void rp_compiled_free(rp_compiled *c)
@@ -23,6 +26,8 @@ void rp_compiled_free(rp_compiled *c)
     rp_plan_free(c->plan);
     rp_program_free(c->program);
     rp_free(c->fed);
+    rp_free(c->slot);
+    rp_free(c->written);
     rp_free(c);
 }
 
@@ -42,7 +47,9 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     }
     *c = (rp_compiled){.serial = atomic_fetch_add(&serial, 1) + 1, .run = run, .program = program};
     c->fed = rp_calloc(program->n_inputs, sizeof *c->fed);
-    if (!c->fed)
+    c->slot = rp_calloc(program->n_inputs, sizeof *c->slot);
+    c->written = rp_calloc(program->n_inputs, sizeof *c->written);
+    if (!c->fed || !c->slot || !c->written)
         status = rp_no_memory(err);
     for (size_t i = 0; i < program->n_inputs && status == RP_OK; i++) {
         const rp_input *in = &program->input[i];
@@ -56,6 +63,8 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
                 rp_fail(err, RP_EFORMAT, "program: input %s is not in the run with that shape and dtype", in->name);
         else
             memory[i] = slot->memory;
+        if (status == RP_OK && in->kind == RP_INPUT_STATE)
+            c->slot[i] = (size_t)(slot - run->states.tensor);
     }
     if (status == RP_OK)
         status = rp_plan_new_in(&c->plan, program, run->device, memory, &run->arena, RP_PASSES, err);
@@ -118,6 +127,14 @@ static const char *unfed(rp_compiled *c)
     return c->fed_all < p->n_inputs ? p->input[c->fed_all].name : NULL;
 }
 
+static rp_status settle(void *self, size_t input, rp_error *err)
+{
+    rp_compiled *c = self;
+
+    c->written[c->n_written++] = c->slot[input];
+    return rp_run_settle(c->run, c->slot[input], err);
+}
+
 rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
@@ -130,10 +147,15 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
         return rp_run_given_up(err);
     if (unfed(c))
         return rp_fail(err, RP_EARG, "feed %s was never written: rp_compiled_write", unfed(c));
-    status = rp_plan_run_settling(c->plan, rp_run_settle, c->run, err);
+    c->n_written = 0;
+    status = rp_plan_run_settling(c->plan, settle, c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));
     if (status == RP_OK)
-        status = rp_run_tell(c->run, c->program, c->serial, compiled_memory, c, err);
+        status = rp_run_tell(
+            c->run,
+            &(rp_step_event){
+                .program = c->program, .compiled = c->serial, .written = c->written, .n_written = c->n_written},
+            compiled_memory, c, err);
     if (status == RP_OK)
         c->run->steps++;
     c->stepped = c->stepped || status == RP_OK;

@@ -40,14 +40,17 @@ rp_status rp_run_given_up(rp_error *err)
                    "the run was given up: an earlier step failed (an observer, or half-way through its states)");
 }
 
-rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
-                      rp_error *err)
+rp_status rp_run_tell(rp_run *run, const rp_step_event *step, rp_memory_at *at, const void *arg, rp_error *err)
 {
+    const rp_program *p = step->program;
     rp_device_tensor *named;
-    rp_step_event event = {
-        .step = run->steps, .program = p, .compiled = compiled, .state = run->states.tensor, .n_states = run->states.n};
+    rp_step_event event = *step;
     rp_status status = RP_OK;
     size_t n = 0;
+
+    event.step = run->steps;
+    event.state = run->states.tensor;
+    event.n_states = run->states.n;
 
     if (run->n_observers == 0 || run->quiet)
         return RP_OK;
@@ -75,14 +78,13 @@ rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_me
     return status;
 }
 
-rp_status rp_run_settle(void *self, rp_error *err)
+rp_status rp_run_settle(rp_run *run, size_t state, rp_error *err)
 {
-    rp_run *run = self;
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < run->n_observers && status == RP_OK; i++)
         if (run->settle[i])
-            status = run->settle[i](run->observer[i].self, err);
+            status = run->settle[i](run->observer[i].self, state, err);
     run->given_up = run->given_up || status != RP_OK;
     return status;
 }

@@ -156,11 +156,11 @@ static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
     return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);
 }
 
-rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err)
+rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg, rp_error *err)
 {
     rp_fpenv saved;
     rp_status status = follow_arena(plan, err), settled;
-    size_t where, i = 0;
+    size_t where, i = 0, write = 0;
 
     plan->mixed = false;
 
@@ -169,8 +169,8 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
     if (status != RP_OK)
         return status;
     for (; i < plan->n_calls && status == RP_OK; i++) {
-        if (settle && i == plan->first_write)
-            status = settle(arg, err);
+        for (; settle && write < plan->n_writes && plan->write[write].call == i && status == RP_OK; write++)
+            status = settle(arg, plan->write[write].input, err);
         if (status == RP_OK)
             status = launch(plan, &plan->call[i], err);
     }
@@ -180,7 +180,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_
         for (i = 0; where != SIZE_MAX && i < plan->n_calls && plan->call[i].instr != where; i++)
             ;
     status = status == RP_OK ? settled : status;
-    plan->mixed = status != RP_OK && i > plan->first_write;
+    plan->mixed = status != RP_OK && plan->n_writes && i > plan->write[0].call;
     return status;
 }
 

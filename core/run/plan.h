@@ -35,9 +35,10 @@ void *rp_plan_feed(const rp_plan *plan, size_t input);
 /* Executes, and waits for the device; afterwards the states hold their new values. On an error (an index out of range)
  * states may hold a mixture: the caller abandons the run. */
 rp_status rp_plan_run(rp_plan *plan, rp_error *err);
-/* The same, with settle(arg, err) called once before the first call that writes to a state; its error ends the run
- * there. */
-rp_status rp_plan_run_settling(rp_plan *plan, rp_status (*settle)(void *arg, rp_error *err), void *arg, rp_error *err);
+/* The same, with settle(arg, input, err) called for each state before the call that writes to it; its error ends the
+ * run there. */
+typedef rp_status rp_plan_settle(void *arg, size_t input, rp_error *err);
+rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg, rp_error *err);
 /* Whether the last run failed when some states had their new values already. */
 bool rp_plan_mixed(const rp_plan *plan);
 /* Device memory of the value behind output i, valid until the next run of this plan; for a state output the state's

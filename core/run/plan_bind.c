@@ -211,20 +211,35 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
-    return plan->operands && plan->call && plan->output ? RP_OK : rp_no_memory(err);
+    plan->write = rp_malloc(p->n_outputs * sizeof *plan->write);
+    return plan->operands && plan->call && plan->output && plan->write ? RP_OK : rp_no_memory(err);
 }
 
-/* Whether an instruction of positions [k, end) makes its value in a state's memory. */
-static bool overwrites(const rp_plan *plan, size_t k, size_t end)
+/* Of each value that is made in a state's memory: which input that state is. */
+static void find_states(const rp_plan *plan, size_t *state)
+{
+    const rp_program *p = plan->program;
+
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        const uint32_t value = plan->same[p->output[o].value];
+        const rp_input *in =
+            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+
+        if (in && plan->block[value].place == PLACE_FIXED && plan->block[value].fixed == plan->block[in->value].fixed)
+            state[value] = (size_t)(in - p->input);
+    }
+}
+
+/* The states in whose memory the instructions of positions [k, end) make their values; the call is the last one. */
+static void note_writes(rp_plan *plan, size_t k, size_t end, const size_t *state)
 {
     for (; k < end; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
 
         for (int i = 0; i < instr->n_out; i++)
             if (plan->block[instr->out[i]].place == PLACE_FIXED)
-                return true;
+                plan->write[plan->n_writes++] = (state_write){plan->n_calls - 1, state[instr->out[i]]};
     }
-    return false;
 }
 
 /* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made
@@ -240,8 +255,9 @@ static void bind_outputs(rp_plan *plan, rp_view **next)
 
         plan->output[o] = from->data;
         if (state && from->data != plan->block[state->value].fixed) {
-            call *c = &plan->call[plan->n_calls++];
+            call *c = &plan->call[plan->n_calls];
 
+            plan->write[plan->n_writes++] = (state_write){plan->n_calls++, (size_t)(state - p->input)};
             c->n_in = c->n_out = 1;
             c->in = take_views(next, 1);
             c->out = take_views(next, 1);
@@ -259,20 +275,22 @@ void rp_plan_unbind(rp_plan *plan)
     rp_free(plan->call);
     rp_free(plan->operands);
     rp_free(plan->output);
+    rp_free(plan->write);
+    plan->write = NULL;
+    plan->n_writes = 0;
     plan->call = NULL;
     plan->operands = NULL;
     plan->output = NULL;
     plan->n_calls = 0;
 }
 
-static rp_status bind_calls(rp_plan *plan, rp_view **next, rp_error *err)
+static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, rp_error *err)
 {
     for (size_t k = 0, end; k < plan->order.n; k = end) {
         call *c = &plan->call[plan->n_calls++];
 
         end = rp_plan_chain_end(plan, k);
-        if (plan->first_write == SIZE_MAX && overwrites(plan, k, end))
-            plan->first_write = plan->n_calls - 1;
+        note_writes(plan, k, end, state);
         if (end - k == 1) {
             bind_call(plan, rp_plan_at(plan, k), c, next);
             continue;
@@ -288,21 +306,21 @@ rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
 {
     rp_status status;
     rp_view *next;
+    size_t *state = rp_malloc(plan->program->n_values * sizeof *state);
 
     rp_plan_unbind(plan);
-    status = allocate(plan, err);
+    status = state ? allocate(plan, err) : rp_no_memory(err);
     next = plan->operands;
-    plan->first_write = SIZE_MAX;
     if (status == RP_OK) {
+        find_states(plan, state);
         bind_views(plan);
-        status = bind_calls(plan, &next, err);
+        status = bind_calls(plan, &next, state, err);
     }
+    rp_free(state);
     if (status != RP_OK) {
         rp_plan_unbind(plan);
         return status;
     }
-    if (plan->first_write == SIZE_MAX) /* the copies of the outputs, if any */
-        plan->first_write = plan->n_calls;
     bind_outputs(plan, &next);
     plan->bound = plan->arena->moves;
     return RP_OK;

@@ -18,6 +18,11 @@ typedef struct call {
     const rp_instr *region; /* functions are executed frame by frame; NULL: none */
 } call;
 
+/* A call that writes to a state, of the program's inputs. */
+typedef struct state_write {
+    size_t call, input;
+} state_write;
+
 /* Where the elements of a value are. */
 typedef enum block_place {
     PLACE_ARENA,
@@ -66,11 +71,12 @@ struct rp_plan {
 
     call *call;
     size_t n_calls;
-    size_t first_write; /* the first call that writes to a state */
-    bool mixed;         /* the last run failed behind it */
-    rp_view *operands;  /* all calls' views */
-    void **output;      /* contiguous memory of each output */
-    uint64_t bound;     /* arena->moves when the calls were bound */
+    state_write *write; /* in the order of the calls */
+    size_t n_writes;
+    bool mixed;        /* the last run failed when a state had been written */
+    rp_view *operands; /* all calls' views */
+    void **output;     /* contiguous memory of each output */
+    uint64_t bound;    /* arena->moves when the calls were bound */
 };
 
 enum { VALUE_MADE = 255 };

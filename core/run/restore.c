@@ -67,7 +67,7 @@ rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_value_source *fro
 
     if (run->in_step)
         return rp_fail(err, RP_EARG, "a step is in progress");
-    status = rp_run_settle(run, err); /* someone may still be reading the old ones */
+    status = rp_run_settle(run, RP_ALL_STATES, err); /* someone may still be reading the old ones */
     if (status == RP_OK)
         status = fill(run, &run->states, from, err);
     if (status == RP_OK)

@@ -17,6 +17,9 @@ typedef struct rp_step_event {
     /* in program order; in program order; in order of rp_run_add_state */
     const rp_device_tensor *feed, *result, *state;
     size_t n_feeds, n_results, n_states;
+    /* Which states the step wrote to, in that order, each once: as numbers of `state`. NULL in an eager step. */
+    const size_t *written;
+    size_t n_written;
 } rp_step_event;
 
 /* Called when a step is complete; an error ends the run's step with that error. */
@@ -27,10 +30,11 @@ typedef struct rp_observer {
 
 /* At most 4; they outlive the run or are removed by rp_run_unobserve. */
 rp_status rp_run_observe(rp_run *run, rp_observer observer, rp_error *err);
-/* For an observer that goes on reading the states when `step` has returned: settle is called before they change again,
- * which is late in the next step, and returns when their memory is free. (Feeds and results are gone when `step`
- * returns.) */
-typedef rp_status rp_settle(void *self, rp_error *err);
+/* For an observer that goes on reading the states when `step` has returned: settle is called before one of them changes
+ * again, within the next step, with its number in the event's `state`, or with RP_ALL_STATES, and returns when its
+ * memory is free. (Feeds and results are gone when `step` returns.) */
+#define RP_ALL_STATES SIZE_MAX
+typedef rp_status rp_settle(void *self, size_t state, rp_error *err);
 rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err);
 void rp_run_unobserve(rp_run *run, const void *self);
 rp_device *rp_run_device(const rp_run *run);

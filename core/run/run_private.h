@@ -30,11 +30,11 @@ rp_status rp_run_given_up(rp_error *err);
 rp_status rp_run_make(rp_run *run, uint32_t value, rp_error *err);
 /* The states take the values that the eager step has set. */
 rp_status rp_run_commit(rp_run *run, rp_error *err);
-/* Whoever writes a run's states calls this first. run: an rp_run. */
-rp_status rp_run_settle(void *run, rp_error *err);
-/* Tells observers of a completed step: at(arg, index, is_output) gives the memory of the program's input or output. */
+/* Whoever writes to a state, or to all (RP_ALL_STATES), calls this first. */
+rp_status rp_run_settle(rp_run *run, size_t state, rp_error *err);
+/* Tells observers of a completed step. Of the event program, compiled and written are the caller's; at(arg, index,
+ * is_output) gives the memory of the program's input or output. */
 typedef void *rp_memory_at(const void *arg, size_t index, bool output);
-rp_status rp_run_tell(rp_run *run, const rp_program *p, uint64_t compiled, rp_memory_at *at, const void *arg,
-                      rp_error *err);
+rp_status rp_run_tell(rp_run *run, const rp_step_event *step, rp_memory_at *at, const void *arg, rp_error *err);
 
 #endif

@@ -154,7 +154,7 @@ rp_status rp_step_end(rp_run *run, rp_error *err)
     if (status == RP_OK)
         status = rp_run_commit(run, err);
     if (status == RP_OK)
-        status = rp_run_tell(run, run->graph->program, 0, eager_memory, run->graph, err);
+        status = rp_run_tell(run, &(rp_step_event){.program = run->graph->program}, eager_memory, run->graph, err);
     if (status == RP_OK)
         run->steps++;
     run->graph->epoch++; /* tensors live until their step ends */
