@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/log/log_note.h"
+#include "base/handle.h"
 
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err)
@@ -69,23 +70,25 @@ static rp_status check_growth(const rp_log_proof *proof, const rp_log_note *old,
     return status;
 }
 
-rp_status rp_log_check_consistency(rp_log_head *was, rp_log_head *is, const char *proof, size_t size, const char *where,
-                                   const char *old, size_t old_size, const char *old_where,
+rp_status rp_log_check_consistency(rp_log_head *was, rp_log_head *is, const rp_log_text *proof, const rp_log_text *old,
                                    const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     rp_log_proof parsed;
     rp_log_note before;
     const rp_key *by;
-    rp_status status = rp_log_note_parse(&before, old, old_size, old_where, err);
+    rp_status status;
 
+    if (proof == NULL || old == NULL)
+        return rp_no_handle(err, __func__, proof ? "old" : "proof");
+    status = rp_log_note_parse(&before, old->text, old->size, old->where, err);
     if (status == RP_OK)
-        status = rp_log_consistency_parse(&parsed, proof, size, where, err);
+        status = rp_log_consistency_parse(&parsed, proof->text, proof->size, proof->where, err);
     if (status == RP_OK)
-        status = check_growth(&parsed, &before, where, old_where, err);
+        status = check_growth(&parsed, &before, proof->where, old->where, err);
     if (status == RP_OK)
-        status = rp_log_note_check(&before, trusted, n_trusted, &by, old_where, err);
+        status = rp_log_note_check(&before, trusted, n_trusted, &by, old->where, err);
     if (status == RP_OK)
-        status = rp_log_note_check(&parsed.note, trusted, n_trusted, &by, where, err);
+        status = rp_log_note_check(&parsed.note, trusted, n_trusted, &by, proof->where, err);
     if (status == RP_OK && was != NULL)
         *was = before.head;
     if (status == RP_OK && is != NULL)

@@ -200,65 +200,63 @@ static rp_status explain(const rp_buffer *payload, const listing *list, const ch
     return status;
 }
 
-static rp_status compare_payload(const rp_buffer *payload, const char *where, const char *archive_id,
-                                 const rp_member *member, size_t members, rp_error *err)
+static rp_status compare_payload(const rp_buffer *payload, const char *where, const rp_oms_subject *about,
+                                 rp_error *err)
 {
     rp_buffer expected = {0};
     listing list = {0};
-    rp_status status = list_members(&list, member, members, err);
+    rp_status status = list_members(&list, about->member, about->members, err);
 
     if (status == RP_OK)
-        status = payload_write(&expected, &list, archive_id, err);
+        status = payload_write(&expected, &list, about->archive_id, err);
     if (status == RP_OK && (payload->size != expected.size || memcmp(payload->data, expected.data, expected.size) != 0))
-        status = explain(payload, &list, archive_id, where, err);
+        status = explain(payload, &list, about->archive_id, where, err);
     rp_buffer_free(&expected);
     rp_free(list.at);
     return status;
 }
 
 /* The payload in base64, and more than enough for what is around it. */
-static size_t size_at_most(const rp_member *member, size_t members)
+static size_t size_at_most(const rp_oms_subject *about)
 {
     static const char around[] = "{\"algorithm\":\"sha256\",\"digest\":\"\",\"name\":\"\"},";
     size_t payload = 1 << 10;
 
-    for (size_t i = 0; i < members; i++)
-        payload += sizeof around + RP_DIGEST_HEX + strlen(member[i].name);
+    for (size_t i = 0; i < about->members; i++)
+        payload += sizeof around + RP_DIGEST_HEX + strlen(about->member[i].name);
     return payload / 3 * 4 + (1 << 16);
 }
 
-rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
-                      const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
-                      size_t n_trusted, rp_error *err)
+rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const rp_oms_bundle *bundle,
+                      const rp_oms_subject *about, const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
+    const char *where = bundle->where;
     rp_buffer payload = {0};
-    rp_json *bundle = NULL;
+    rp_json *json = NULL;
     rp_status status;
 
     *key = NULL;
     /* before it takes several times its size of memory, whoever signed */
-    if (size > size_at_most(member, members))
-        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, but a bundle about these members has at most %zu", where, size,
-                       size_at_most(member, members));
-    if (size > RP_OMS_LIMIT)
-        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, size, (int)RP_OMS_LIMIT);
-    if ((status = rp_signed_json_parse(&bundle, bytes, size, where, err)) == RP_OK &&
-        (status = open_bundle(bundle, &payload, key, key_id, where, trusted, n_trusted, err)) == RP_OK)
-        status = compare_payload(&payload, where, archive_id, member, members, err);
-    rp_json_free(bundle);
+    if (bundle->size > size_at_most(about))
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, but a bundle about these members has at most %zu", where,
+                       bundle->size, size_at_most(about));
+    if (bundle->size > RP_OMS_LIMIT)
+        return rp_fail(err, RP_ESIGN, "%s: %zu bytes, at most %d are allowed", where, bundle->size, (int)RP_OMS_LIMIT);
+    if ((status = rp_signed_json_parse(&json, bundle->bytes, bundle->size, where, err)) == RP_OK &&
+        (status = open_bundle(json, &payload, key, key_id, where, trusted, n_trusted, err)) == RP_OK)
+        status = compare_payload(&payload, where, about, err);
+    rp_json_free(json);
     rp_buffer_free(&payload);
     if (status != RP_OK)
         *key = NULL;
     return status;
 }
 
-rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
-                       const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
-                       rp_error *err)
+rp_status rp_oms_check(const rp_key **key, const rp_oms_bundle *bundle, const rp_oms_subject *about,
+                       const rp_key *const *trusted, size_t n_trusted, rp_error *err)
 {
     char key_id[RP_DIGEST_HEX];
-    rp_status status =
-        rp_oms_read(key, key_id, bytes, size, where, archive_id, member, members, trusted, n_trusted, err);
+    rp_status status = rp_oms_read(key, key_id, bundle, about, trusted, n_trusted, err);
 
-    return status == RP_OK && *key == NULL ? rp_signer_unknown(where, key_id, n_trusted, err) : status;
+    return status == RP_OK && *key == NULL ? rp_signer_unknown(bundle->where, key_id, n_trusted, err) : status;
 }

@@ -18,18 +18,28 @@ enum { RP_OMS_LIMIT = RP_ENVELOPE_LIMIT };
  * key that is not ECDSA (the format has no other bare keys) or is public. */
 rp_status rp_oms_write(rp_buffer *out, const rp_key *key, const char *archive_id, const rp_member *member,
                        size_t members, rp_error *err);
+/* A bundle as it was found, and what it should be about; borrowed. where names it in errors. */
+typedef struct rp_oms_bundle {
+    const void *bytes;
+    size_t size;
+    const char *where;
+} rp_oms_bundle;
+
+typedef struct rp_oms_subject {
+    const char *archive_id;
+    const rp_member *member;
+    size_t members;
+} rp_oms_subject;
+
 /* The bundle must be, but for the signature, the one that rp_oms_write gives for these members: stricter than the
- * public verifier, which also accepts others. *key: which of the trusted signed. where names the bundle. Errors:
- * RP_ESIGN. */
-rp_status rp_oms_check(const rp_key **key, const void *bytes, size_t size, const char *where, const char *archive_id,
-                       const rp_member *member, size_t members, const rp_key *const *trusted, size_t n_trusted,
-                       rp_error *err);
+ * public verifier, which also accepts others. *key: which of the trusted signed. Errors: RP_ESIGN. */
+rp_status rp_oms_check(const rp_key **key, const rp_oms_bundle *bundle, const rp_oms_subject *about,
+                       const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 
 /* The same, but *key is NULL where another than the trusted signed: all but the signature was checked then. key_id: the
  * signer's in any case. */
-rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const void *bytes, size_t size, const char *where,
-                      const char *archive_id, const rp_member *member, size_t members, const rp_key *const *trusted,
-                      size_t n_trusted, rp_error *err);
+rp_status rp_oms_read(const rp_key **key, char key_id[RP_DIGEST_HEX], const rp_oms_bundle *bundle,
+                      const rp_oms_subject *about, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* Appends what a bundle about these members signs. */
 rp_status rp_oms_payload(rp_buffer *out, const char *archive_id, const rp_member *member, size_t members,
                          rp_error *err);

@@ -205,8 +205,9 @@ static rp_status check_bundle(const rp_archive *archive, const rp_trust_view *vi
         return RP_OK;
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
-        status = rp_oms_read(&key, one.key_id, text.data, text.size, member->name, archive->id, archive->member,
-                             archive->members, view->key, view->keys, err);
+        status =
+            rp_oms_read(&key, one.key_id, &(rp_oms_bundle){text.data, text.size, member->name},
+                        &(rp_oms_subject){archive->id, archive->member, archive->members}, view->key, view->keys, err);
     /* a key that counts by a certificate or a hand-over counts here where it counts for a statement */
     if (status == RP_OK && key != NULL && (view->rotations > 0 || !rp_trust_is_direct(view, key)) &&
         find_voucher(result->statement, result->statements, one.key_id) == NULL)

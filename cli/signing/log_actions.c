@@ -266,9 +266,9 @@ static rp_status check_growth(rp_session *session, const rp_log_request *r, cons
     rp_status status = read_text(&old, r->operand[0], err);
 
     if (status == RP_OK)
-        status =
-            rp_log_check_consistency(&was, &is, (const char *)proof->data, proof->size, r->proof,
-                                     (const char *)old.data, old.size, r->operand[0], keys(trust), trust->count, err);
+        status = rp_log_check_consistency(&was, &is, &(rp_log_text){(const char *)proof->data, proof->size, r->proof},
+                                          &(rp_log_text){(const char *)old.data, old.size, r->operand[0]}, keys(trust),
+                                          trust->count, err);
     if (status == RP_OK && session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "kind", "consistency");

@@ -65,11 +65,18 @@ typedef struct rp_log_inclusion {
  * RP_ESIGN. */
 RP_API rp_status rp_log_check(rp_log_inclusion *out, const char *proof, size_t size, const char *where,
                               const char *archive_id, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* A proof or a checkpoint, borrowed; where names it in errors. */
+typedef struct rp_log_text {
+    const char *text;
+    size_t size;
+    const char *where;
+} rp_log_text;
+
 /* Whether a proof shows that the log of the checkpoint inside it begins with all that the checkpoint old covers. Both
  * must be signed by trusted keys. was, is: may be NULL. Errors as above. */
-RP_API rp_status rp_log_check_consistency(rp_log_head *was, rp_log_head *is, const char *proof, size_t size,
-                                          const char *where, const char *old, size_t old_size, const char *old_where,
-                                          const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+RP_API rp_status rp_log_check_consistency(rp_log_head *was, rp_log_head *is, const rp_log_text *proof,
+                                          const rp_log_text *old, const rp_key *const *trusted, size_t n_trusted,
+                                          rp_error *err);
 /* Name of the member under which an archive carries a proof by the log of this origin. */
 RP_API rp_status rp_log_member(char out[RP_MEMBER_NAME], const char *origin, rp_error *err);
 

@@ -36,7 +36,8 @@ static bool accepted(const void *bundle, size_t size)
     const rp_key *key;
     rp_error err;
 
-    return rp_oms_check(&key, bundle, size, "input", id, member, 2, (const rp_key *const *)trusted, 2, &err) == RP_OK;
+    return rp_oms_check(&key, &(rp_oms_bundle){bundle, size, "input"}, &(rp_oms_subject){id, member, 2},
+                        (const rp_key *const *)trusted, 2, &err) == RP_OK;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

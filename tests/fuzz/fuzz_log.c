@@ -31,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rp_log_proof proof;
     rp_log_inclusion found;
     char member[RP_MEMBER_NAME];
+    const rp_log_text input = {text, size, "input"};
     rp_error err;
 
     if (trusted == NULL && rp_key_public_from_pem(&trusted, pem, strlen(pem), "pem", &err) != RP_OK)
@@ -49,6 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)rp_log_check(&found, text, size, "input", id, NULL, 0, &err);
     if (rp_log_check(&found, text, size, "input", id, list, 1, &err) == RP_OK && found.key_id[0] == '\0')
         abort();
-    (void)rp_log_check_consistency(NULL, NULL, text, size, "input", text, size, "input", list, 1, &err);
+    (void)rp_log_check_consistency(NULL, NULL, &input, &input, list, 1, &err);
     return 0;
 }

@@ -161,15 +161,18 @@ static void a_log_grows_and_proves_what_it_holds(void **state)
 
         assert_ok(rp_log_prove_consistency(log, (char *)old[i].data, old[i].size, "old", (const rp_key *const *)&key, 1,
                                            &proof, &err));
-        assert_ok(rp_log_check_consistency(&was, &is, proof, strlen(proof), "proof", (char *)old[i].data, old[i].size,
-                                           "old", (const rp_key *const *)&key, 1, &err));
+        assert_ok(rp_log_check_consistency(&was, &is, &(rp_log_text){proof, strlen(proof), "proof"},
+                                           &(rp_log_text){(char *)old[i].data, old[i].size, "old"},
+                                           (const rp_key *const *)&key, 1, &err));
         assert_true(was.size == i && is.size == N);
-        assert_int_equal(rp_log_check_consistency(NULL, NULL, proof, strlen(proof), "proof",
-                                                  (char *)old[(i + 1) % N].data, old[(i + 1) % N].size, "old",
-                                                  (const rp_key *const *)&key, 1, &err),
-                         RP_EHASH);
-        assert_int_equal(rp_log_check_consistency(NULL, NULL, proof, strlen(proof), "proof", (char *)old[i].data,
-                                                  old[i].size, "old", (const rp_key *const *)&other, 1, &err),
+        assert_int_equal(
+            rp_log_check_consistency(NULL, NULL, &(rp_log_text){proof, strlen(proof), "proof"},
+                                     &(rp_log_text){(char *)old[(i + 1) % N].data, old[(i + 1) % N].size, "old"},
+                                     (const rp_key *const *)&key, 1, &err),
+            RP_EHASH);
+        assert_int_equal(rp_log_check_consistency(NULL, NULL, &(rp_log_text){proof, strlen(proof), "proof"},
+                                                  &(rp_log_text){(char *)old[i].data, old[i].size, "old"},
+                                                  (const rp_key *const *)&other, 1, &err),
                          RP_ESIGN);
         rp_text_free(proof);
     }

@@ -255,8 +255,8 @@ static void second_writer_agrees_with_the_first(void **state)
     bundle_of(&bundle, &payload, key);
     assert_ok(verify(&bundle, &err));
     assert_ok(rp_oms_write(&written, key, archive->id, archive->member, archive->members, &err));
-    assert_ok(rp_oms_check(&signer, written.data, written.size, "bundle", archive->id, archive->member,
-                           archive->members, trusted, 1, &err));
+    assert_ok(rp_oms_check(&signer, &(rp_oms_bundle){written.data, written.size, "bundle"},
+                           &(rp_oms_subject){archive->id, archive->member, archive->members}, trusted, 1, &err));
     assert_ptr_equal(signer, key);
     char *end = strstr((char *)bundle.data, "\"signatures\""); /* ECDSA signatures differ from each other */
     assert_memory_equal(bundle.data, written.data, (size_t)(end - (char *)bundle.data));
@@ -315,8 +315,8 @@ static void bundles_written_elsewhere_get_the_same_verdicts(void **state)
 
         (void)snprintf(path, sizeof path, "%s/tests/fuzz/corpus/bundle/%s.sigstore.json", RP_SOURCE_DIR, name[i]);
         assert_ok(rp_file_read(path, 1 << 20, &text, &err));
-        if (rp_oms_check(&signer, text.data, text.size, name[i], id, member, 2, list, 1, &err) !=
-            (i == 0 ? RP_OK : RP_ESIGN))
+        if (rp_oms_check(&signer, &(rp_oms_bundle){text.data, text.size, name[i]}, &(rp_oms_subject){id, member, 2},
+                         list, 1, &err) != (i == 0 ? RP_OK : RP_ESIGN))
             fail_msg("%s: %s", name[i], i == 0 ? err.text : "not refused");
         rp_buffer_free(&text);
     }
@@ -571,9 +571,9 @@ static void bundles_of_another_size_are_refused(void **state)
     (void)state;
     assert_non_null(text);
     memset(text, '[', size);
-    assert_int_equal(
-        rp_oms_check(&signer, text, size, "bundle", archive->id, archive->member, archive->members, list, 1, &err),
-        RP_ESIGN);
+    assert_int_equal(rp_oms_check(&signer, &(rp_oms_bundle){text, size, "bundle"},
+                                  &(rp_oms_subject){archive->id, archive->member, archive->members}, list, 1, &err),
+                     RP_ESIGN);
     assert_non_null(strstr(err.text, "1048576 bytes, but a bundle about these members has at most"));
     free(text);
 }
