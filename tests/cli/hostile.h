@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hostile archives: how each is made from an honest one, what must be said of it. Made by hostile_archives.c, given to
- * every command by hostile.c. */
+ * Hostile archives: how each is made from an honest one, what must be said of it. Made by hostile_headers.c and
+ * its neighbours, a group each, given to every command by hostile.c. */
 #ifndef TESTS_CLI_HOSTILE_H
 #define TESTS_CLI_HOSTILE_H
 
@@ -23,8 +23,12 @@ typedef struct hostile_case {
     void (*make)(FILE *out);
 } hostile_case;
 
-extern const hostile_case hostile_cases[];
-extern const size_t hostile_count;
+typedef struct hostile_group {
+    const hostile_case *cases;
+    size_t count;
+} hostile_group;
+
+extern const hostile_group hostile_headers, hostile_members, hostile_manifests, hostile_contents;
 
 /* Reads the honest archive that the others are made from. */
 void hostile_begin(const char *path);
