@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # For the tests of the command line: a scratch folder, checks that count, small data. Sourced with the build directory
-# as first argument; sets $reprise, $source_dir and leaves the shell in the scratch folder.
+# as first argument; sets $reprise, $source_dir and leaves the shell in the scratch folder. With RP_ASK_BOTH=1 each
+# question that reprise-verify can answer is put to it too, and its answer must be the same (ask_both.c).
 set -u
 export LC_ALL=C
 unset RP_ISA NO_COLOR
@@ -15,6 +16,11 @@ work=$scratch/work
 log=$scratch/log
 mkdir "$work" "$log"
 cd "$work" || exit 1
+if [ -n "${RP_ASK_BOTH:-}" ]; then
+    export BOTH_REPRISE=$reprise BOTH_VERIFIER=$build/cli/reprise-verify BOTH_LOG=$scratch/both
+    mkdir "$BOTH_LOG"
+    reprise=$build/tests/ask_both
+fi
 checks=0
 failures=0
 unmount=
@@ -92,6 +98,11 @@ holds() { # what, COMMAND...
 }
 
 finish() {
+    if [ -n "${RP_ASK_BOTH:-}" ]; then
+        echo "$(wc -l <"$BOTH_LOG/same") answers of reprise-verify are the same"
+        holds "reprise-verify was asked" test -s "$BOTH_LOG/same"
+        holds "and gave the same answers" sh -c '[ ! -e "$0" ] || { cat "$0"; false; }' "$BOTH_LOG/different"
+    fi
     echo "$checks checks, $failures failed"
     [ "$failures" -eq 0 ]
 }

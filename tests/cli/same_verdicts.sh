@@ -1,67 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# reprise-verify says what `reprise` says: the same lines, the same errors, the same exit code. Asked are both, about
-# every archive that the tests of the command line and the makers of hostile archives come upon (they run here with a
-# command that asks both), about the corpus of the fuzz targets, the goldens, and archives with every header and many
-# bodies damaged. Usage: tests/cli/same_verdicts.sh BUILD_DIR [SCRIPT...]     without SCRIPT: all of them
+# reprise-verify says what `reprise` says: the same lines, the same errors, the same exit code. Asked are both
+# (ask_both.c), about the archives that the makers of hostile ones come upon, the corpus of the fuzz targets, the
+# archives that the library's tests make, and archives with every header and many bodies damaged. What the tests of the
+# command line come upon is asked there (cli_lib.sh). Usage: tests/cli/same_verdicts.sh BUILD_DIR [short]     short: no
+# hostile ones, and of what tests make and what is damaged a third
 set -u
 export LC_ALL=C
 build=$(cd "$1" && pwd)
-shift
+short=${2:-}
+every=${short:+3}
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export BOTH_REPRISE=$build/cli/reprise BOTH_VERIFIER=$build/cli/reprise-verify BOTH_LOG=$scratch/log
-mkdir -p "$scratch/build/cli" "$BOTH_LOG"
-# the scripts take other programs from the build directory too
-for entry in "$build"/*; do
-    [ "$(basename "$entry")" = cli ] || ln -s "$entry" "$scratch/build/"
-done
-
-cat >"$scratch/build/cli/reprise" <<'END'
-#!/bin/bash
-# Answers as reprise does; where reprise-verify has the command too, its answer must be the same.
-case ${1-} in verify | inspect) ;; *) exec "$BOTH_REPRISE" "$@" ;; esac
-for word in "$@"; do
-    # a parent's last states may take a replay; a member is written to a file once; what stdin holds is read once
-    case $word in --parent* | --programs | -o* | --out* | --help | -h | /dev/* | -) exec "$BOTH_REPRISE" "$@" ;; esac
-done
-one=$(mktemp -d "$BOTH_LOG/asked.XXXXXX") || exit 99
-# Answers say the second in which they were given, and the next may begin between the two: what differs is asked again.
-for attempt in 1 2 3; do
-    "$BOTH_REPRISE" "$@" >"$one/out" 2>"$one/err"
-    code=$?
-    "$BOTH_VERIFIER" "$@" >"$one/out2" 2>"$one/err2"
-    second=$?
-    same=no
-    [ $code -ne $second ] || ! cmp -s "$one/out" "$one/out2" || ! cmp -s "$one/err" "$one/err2" || same=yes
-    [ $same = no ] || break
-done
-if [ $same = yes ]; then
-    echo "$code $1" >>"$BOTH_LOG/same"
-else
-    { printf '%q ' "$@"; echo "exit $code, reprise-verify $second"
-      diff "$one/out" "$one/out2"; diff "$one/err" "$one/err2"; } >>"$BOTH_LOG/different"
-fi
-rm -rf "$one"
-exec "$BOTH_REPRISE" "$@"
-END
-chmod +x "$scratch/build/cli/reprise"
-both=$scratch/build/cli/reprise
-
-echo "== the command's own tests"
-scripts=${*:-hostile cli_test cli_bad_input cli_log cli_statements cli_policy cli_timestamp cli_x509 cli_rotation}
+mkdir -p "$BOTH_LOG"
+both=$build/tests/ask_both
 failures=0
-for script in $scripts; do
-    if [ "$script" = hostile ]; then
-        "$build/tests/hostile" "$both" >"$scratch/said" 2>&1
-    else
-        bash "$source_dir/tests/cli/$script.sh" "$scratch/build" >"$scratch/said" 2>&1
-    fi
-    code=$?
-    # 77: something that the script needs is not here
-    [ $code -eq 0 ] || [ $code -eq 77 ] || { echo "$script fails:"; tail -5 "$scratch/said"; failures=1; }
-done
+
+if [ -z "$short" ]; then
+    echo "== hostile archives"
+    "$build/tests/hostile" "$both" >"$scratch/said" 2>&1 || { cat "$scratch/said"; failures=1; }
+fi
 
 echo "== corpora"
 cd "$scratch" || exit 1
@@ -93,7 +53,7 @@ done
 [ "$(ls kept | wc -l)" -gt 50 ] || { echo "only $(ls kept | wc -l) archives were kept"; failures=1; }
 number=0
 for archive in kept/*.reprise; do
-    [ $((number++ % ${EVERY:-1})) -eq 0 ] || continue
+    [ $((number++ % ${every:-1})) -eq 0 ] || continue
     [ ! -f "$archive.pem" ] || "$both" verify "$archive" --trust "$archive.pem" >/dev/null 2>&1
     "$both" verify "$archive" --allow-unsigned >/dev/null 2>&1
     "$both" inspect "$archive" --json >/dev/null 2>&1
@@ -104,8 +64,8 @@ echo "== damage"
 cp "$seed" whole.reprise
 "$BOTH_REPRISE" sign whole.reprise --key me.pem >/dev/null 2>&1
 size=$(stat -c %s whole.reprise)
-step=$(((size / ${DAMAGES:-60}) | 1))
-for ((at = 0; at < size; at += step)); do
+step=$(((size / 60) | 1))
+for ((at = 0; at < size; at += step * ${every:-1})); do
     cp whole.reprise damaged.reprise
     byte=$(od -An -tu1 -j $at -N 1 whole.reprise)
     printf "\\x$(printf %02x $((byte ^ (1 << (at % 8)))))" |
