@@ -402,6 +402,29 @@ rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *
     return RP_OK;
 }
 
+rp_status rp_program_check_states(const rp_program *p, rp_error *err)
+{
+    for (size_t o = 0; o < p->n_outputs; o++) {
+        const rp_output *output = &p->output[o];
+        const rp_input *state =
+            output->kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, output->name) : NULL;
+        char found[192], expected[192];
+
+        if (output->kind != RP_OUTPUT_STATE)
+            continue;
+        if (!state)
+            return rp_fail(err, RP_EFORMAT, "output state %s: no input is the state of that name, expected one",
+                           output->name);
+        if (rp_type_equal(&p->value[state->value], &p->value[output->value]))
+            continue;
+        rp_type_text(&p->value[output->value], found, sizeof found);
+        rp_type_text(&p->value[state->value], expected, sizeof expected);
+        return rp_fail(err, RP_EFORMAT, "output state %s: found %s, expected the input's type, %s", output->name, found,
+                       expected);
+    }
+    return RP_OK;
+}
+
 static rp_status copy_input(rp_program *copy, const rp_program *p, const rp_input *in)
 {
     uint32_t value;

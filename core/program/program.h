@@ -62,6 +62,9 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
 rp_status rp_program_copy_instr(rp_program *copy, const rp_program *p, const rp_instr *instr, rp_error *err);
 /* A second output of the same kind and name replaces the first. */
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err);
+/* Whether every new state is that of a state which is an input, of the same type (CONTRACT 11.1). Errors: RP_EFORMAT.
+ */
+rp_status rp_program_check_states(const rp_program *p, rp_error *err);
 void rp_program_clear(rp_program *p);
 /* NULL when there is none; valid until the next is added. */
 const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name);

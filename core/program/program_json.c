@@ -465,6 +465,8 @@ static rp_status parse_body(rp_program *p, const rp_json *json, const char *wher
         status = rp_parse_functions(&known, functions, where, err);
     if (status == RP_OK)
         status = parse_values(p, json, &known, where, err);
+    if (status == RP_OK && rp_program_check_states(p, err) != RP_OK)
+        status = rp_fail_at(err, RP_EFORMAT, "%s", where);
     if (status == RP_OK)
         status = rp_parsed_functions_check(&known, p, where, err);
     rp_parsed_functions_free(&known);

@@ -69,11 +69,10 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
         status = rp_plan_order(plan, err);
     if (status == RP_OK)
         status = rp_plan_fuse(plan, err);
-    if (status == RP_OK)
-        status = rp_plan_lifetimes(plan, input_memory, err);
-    if (status == RP_OK)
-        status = rp_plan_place(plan, err);
-    return status;
+    if (status != RP_OK)
+        return status;
+    rp_plan_lifetimes(plan, input_memory);
+    return rp_plan_place(plan, err);
 }
 
 static rp_status hold_memory(rp_plan *plan, rp_error *err)
@@ -101,6 +100,8 @@ rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *de
     plan->arena = arena ? arena : &plan->alone;
     plan->passes = passes;
     status = write_out(plan, err);
+    if (status == RP_OK)
+        status = rp_plan_outputs(plan, err);
     if (status == RP_OK)
         status = allocate(plan, err);
     if (status == RP_OK)

@@ -89,7 +89,7 @@ static void overwrite_state(rp_plan *plan, const rp_output *output)
     block *b = &plan->block[value];
     size_t at = 0;
 
-    if (!state || !b->made || b->place == PLACE_FIXED)
+    if (!state || !b->made || b->place == PLACE_FIXED || !(rp_plan_at(plan, b->first)->op->flags & RP_OP_INPLACE))
         return;
     while (rp_plan_at(plan, b->first)->out[at] != value)
         at++;
@@ -124,41 +124,14 @@ static void widen(rp_plan *plan)
     }
 }
 
-/* ---- outputs ---- */
-
-/* Two states that exchange values would be overwritten before they are read: the copies at the end run one after
- * another, so a new value that lives in another state's memory is refused. Results must be contiguous to be hashed.
- * Programs made by rp_run satisfy both (rp_graph_set copies where needed). */
-static rp_status check_output(const rp_plan *plan, const rp_output *output, rp_error *err)
+void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory)
 {
     const rp_program *p = plan->program;
-    const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, output->name);
 
-    if (output->kind == RP_OUTPUT_STATE &&
-        (!state || !rp_type_equal(&p->value[state->value], &p->value[output->value])))
-        return rp_fail(err, RP_EFORMAT, "program: state %s has no input of the same type", output->name);
-    if (plan->kind[plan->root[output->value]] == RP_INPUT_STATE)
-        return rp_fail(err, RP_EFORMAT, "program: output %s is a state itself, expected a computed value",
-                       output->name);
-    if (!rp_view_contiguous(&plan->view[output->value]))
-        return rp_fail(err, RP_EFORMAT, "program: output %s is not contiguous", output->name);
-    return RP_OK;
-}
-
-rp_status rp_plan_lifetimes(rp_plan *plan, void *const *input_memory, rp_error *err)
-{
-    const rp_program *p = plan->program;
-    rp_status status = RP_OK;
-
-    for (size_t o = 0; o < p->n_outputs && status == RP_OK; o++)
-        status = check_output(plan, &p->output[o], err);
-    if (status != RP_OK)
-        return status;
     begin(plan, input_memory);
     read_and_made(plan);
     for (size_t o = 0; o < p->n_outputs; o++)
         if (p->output[o].kind == RP_OUTPUT_STATE && plan->passes & RP_PASS_INPLACE)
             overwrite_state(plan, &p->output[o]);
     widen(plan);
-    return RP_OK;
 }

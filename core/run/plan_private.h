@@ -83,6 +83,9 @@ enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
 enum { MARK_EARLY = 1, MARK_UPDATE = 2 };
 
+/* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
+ * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
+rp_status rp_plan_outputs(rp_plan *plan, rp_error *err);
 /* Which values are views, on whose memory, with which strides. */
 void rp_plan_views(rp_plan *plan);
 /* Finds equal instructions. Errors: RP_ENOMEM. */
@@ -93,9 +96,8 @@ rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 rp_status rp_plan_order(rp_plan *plan, rp_error *err);
 /* Gathers chains, which changes the order. Errors: RP_ENOMEM. */
 rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
-/* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. Refuses
- * outputs that are states themselves or not contiguous. Errors: RP_EFORMAT. */
-rp_status rp_plan_lifetimes(rp_plan *plan, void *const *input_memory, rp_error *err);
+/* From when to when each value is needed, which are made in a state's memory, which only in a chain's scratch. */
+void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
 /* Gives the others their places. Errors: RP_ENOMEM. */
 rp_status rp_plan_place(rp_plan *plan, rp_error *err);
 /* Views on memory, calls in order, final copies; again when the arena has moved. Errors: RP_ENOMEM. */

@@ -50,6 +50,80 @@ static void every_choice_of_passes_gives_the_bits_of_the_eager_tape(void **state
     rp_device_free(device);
 }
 
+/* ---- outputs that are inputs or views ---- */
+
+/* The states take values of each other, of feeds and data, views of them, or what they had; results are any values. */
+static void mix_outputs(random_program *r, uint64_t seed)
+{
+    const rp_type state = r->p->value[r->p->input[state_of(r->p, "s0")].value];
+    char name[24];
+
+    r->seed = seed;
+    for (size_t s = 0; s < r->states; s++) {
+        uint32_t v = r->state[draw(r, r->states)];
+
+        for (int tries = 0; tries < 40 && draw(r, 3); tries++) {
+            const uint32_t other = (uint32_t)draw(r, r->p->n_values);
+
+            if (rp_type_equal(&r->p->value[other], &state))
+                v = other;
+        }
+        snprintf(name, sizeof name, "s%zu", s);
+        if (draw(r, 6))
+            assert_int_equal(rp_program_add_output(r->p, RP_OUTPUT_STATE, name, v, NULL), RP_OK);
+    }
+    for (int i = 0; i < 6; i++) {
+        const uint32_t v = draw(r, 2) ? r->state[draw(r, r->states)] : (uint32_t)draw(r, r->p->n_values);
+
+        snprintf(name, sizeof name, "any%d", i);
+        assert_int_equal(rp_program_add_output(r->p, RP_OUTPUT_RESULT, name, v, NULL), RP_OK);
+    }
+}
+
+/* Views of each state that have its type, so that some states take them. */
+static void add_views(random_program *r)
+{
+    for (size_t s = 0; s < r->states; s++) {
+        const rp_type type = r->p->value[r->state[s]];
+        rp_attr shape[RP_MAX_ATTR] = {{.n = 2, .list = {(int64_t)type.shape[0], (int64_t)type.shape[1]}}};
+        rp_attr back[RP_MAX_ATTR] = {{.n = 2, .list = {1, 0}}};
+        uint32_t last = r->state[s];
+
+        (void)append(r, RP_OP_transpose, back, &last, 1);
+        last = (uint32_t)r->p->n_values - 1;
+        if (s % 2 == 0)
+            (void)append(r, RP_OP_reshape, shape, &last, 1);
+        else
+            (void)append(r, RP_OP_transpose, back, &last, 1);
+        (void)append(r, RP_OP_stop_gradient, back, &r->state[s], 1);
+    }
+}
+
+static void outputs_may_be_inputs_or_views_and_states_exchange_values(void **state)
+{
+    rp_device *device = device_new(1);
+    char what[80];
+
+    (void)state;
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
+        random_program r = {.p = random_program_new(seed + 2000, 4 + seed % 3, 6 - seed % 3)};
+
+        for (size_t i = 0; i < r.p->n_inputs; i++)
+            if (r.p->input[i].kind == RP_INPUT_STATE)
+                r.state[r.states++] = r.p->input[i].value;
+        add_views(&r);
+        mix_outputs(&r, seed);
+        for (unsigned i = 0; i < 6; i++) {
+            plan_passes = passes_of(seed, i < 2 ? i : 14 + i);
+            snprintf(what, sizeof what, "seed %d, passes %u", (int)seed, plan_passes);
+            assert_plan_is_eager(r.p, device, device, what);
+        }
+        rp_program_free(r.p);
+    }
+    plan_passes = RP_PASSES;
+    rp_device_free(device);
+}
+
 /* ---- errors ---- */
 
 /* The text of a step's error by the tape and by a plan; empty when there is none. */
@@ -353,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_choice_of_passes_gives_the_bits_of_the_eager_tape),
+        cmocka_unit_test(outputs_may_be_inputs_or_views_and_states_exchange_values),
         cmocka_unit_test(a_wrong_index_is_the_error_of_the_tape_whatever_is_dead_or_common),
         cmocka_unit_test(errors_keep_the_order_of_the_program),
         cmocka_unit_test(what_no_output_needs_is_not_executed_unless_it_can_fail),
