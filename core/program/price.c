@@ -20,6 +20,10 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* What an instruction, an operand or a value of one, a function or a cut that it names, a body, an input or an output
+ * costs however few its elements are. */
+enum { EACH = 16 };
+
 /* Every value begins at a multiple of 64 bytes. */
 static uint64_t room(const rp_type *type)
 {
@@ -37,10 +41,18 @@ static uint64_t elements(const rp_program *p, const uint32_t *value, size_t n)
     return count;
 }
 
-/* Two operations for each tap of a weight [r, s, c / groups, k], over so many sums. */
-static uint64_t taps(const rp_type *weight, const rp_type *sums)
+/* Two operations for each tap of a weight [r, s, c / groups, k], over so many sums of so many channels. */
+static uint64_t taps(const rp_type *weight, uint64_t channels, const rp_type *sums)
 {
-    return times(times(2 * weight->shape[0], weight->shape[1] * weight->shape[2]), rp_type_count(sums));
+    return times(times(2 * weight->shape[0], times(weight->shape[1], channels)), rp_type_count(sums));
+}
+
+/* Two for each place of a window, those in padding too, for each output. */
+static uint64_t windows(const rp_instr *instr, const rp_type *outputs)
+{
+    const int64_t *window = RP_AT(instr->attr, max_pool, window).list;
+
+    return times(2 * (uint64_t)window[0] * (uint64_t)window[1], rp_type_count(outputs));
 }
 
 static uint64_t work_of(const rp_program *p, const rp_instr *instr)
@@ -58,11 +70,15 @@ static uint64_t work_of(const rp_program *p, const rp_instr *instr)
     case RP_WORK_MATRIX:
         return plus(moved, times(2 * a->shape[a->rank - 1], rp_type_count(y)));
     case RP_WORK_TAPS:
-        return plus(moved, taps(b, y));
-    case RP_WORK_TAPS_OF_GRADIENT:
-        return plus(moved, taps(b, a));
+        return plus(moved, taps(b, b->shape[2], y));
+    case RP_WORK_TAPS_OF_INPUT:
+        return plus(moved, taps(b, b->shape[3] / (uint64_t)RP_AT(instr->attr, conv2d, groups).i, y));
     case RP_WORK_TAPS_OF_WEIGHT:
-        return plus(moved, taps(y, b));
+        return plus(moved, taps(y, y->shape[2], b));
+    case RP_WORK_WINDOWS:
+        return plus(moved, windows(instr, y));
+    case RP_WORK_WINDOWS_OF_GRADIENT:
+        return plus(moved, windows(instr, a));
     default:
         return moved;
     }
@@ -134,6 +150,33 @@ static rp_price frames(const rp_program *p, const rp_instr *instr)
     }
 }
 
+/* One instruction: what it moves and computes itself, and the frames that it executes. */
+static rp_price price_of(const rp_program *p, const rp_instr *instr)
+{
+    const rp_region *r = instr->region;
+    rp_price price = {1, times(EACH, 1 + instr->n_in + (uint64_t)instr->n_out), 0}, inner;
+
+    if (!r) {
+        price.work = plus(price.work, work_of(p, instr));
+        return price;
+    }
+    inner = frames(p, instr);
+    price.work = plus(price.work, times(EACH, r->n_functions + r->n_cuts));
+    price.work = plus(price.work, elements(p, instr->in, instr->n_in));
+    price.work = plus(price.work, elements(p, instr->out, (size_t)instr->n_out));
+    return (rp_price){plus(price.executed, inner.executed), plus(price.work, inner.work), inner.memory};
+}
+
+/* What an output costs besides: it is copied or looked at, and takes memory again where it is an input or a view. */
+static void add_output(const rp_program *p, const rp_output *output, rp_price *price)
+{
+    const uint32_t maker = p->maker[output->value];
+
+    price->work = plus(price->work, elements(p, &output->value, 1));
+    if (output->kind != RP_OUTPUT_VALUE && (maker == RP_NO_INSTR || p->instr[maker].op->alias))
+        price->memory = plus(price->memory, room(&p->value[output->value]));
+}
+
 rp_price rp_program_price(const rp_program *p)
 {
     rp_price price = {0};
@@ -141,24 +184,18 @@ rp_price rp_program_price(const rp_program *p)
 
     if (!p)
         return (rp_price){0};
+    price.work = times(EACH, 1 + p->n_inputs + p->n_outputs);
     for (size_t k = 0; k < p->n_instrs; k++) {
-        const rp_instr *instr = &p->instr[k];
-        rp_price inner = {0};
+        const rp_price one = price_of(p, &p->instr[k]);
 
-        price.executed = plus(price.executed, 1);
-        if (instr->region) {
-            inner = frames(p, instr);
-            price.work = plus(price.work, elements(p, instr->in, instr->n_in));
-            price.work = plus(price.work, elements(p, instr->out, (size_t)instr->n_out));
-        } else {
-            price.work = plus(price.work, work_of(p, instr));
-        }
-        price.executed = plus(price.executed, inner.executed);
-        price.work = plus(price.work, inner.work);
-        deeper = most(deeper, inner.memory);
+        price.executed = plus(price.executed, one.executed);
+        price.work = plus(price.work, one.work);
+        deeper = most(deeper, one.memory);
     }
     for (size_t v = 0; v < p->n_values; v++)
         price.memory = plus(price.memory, room(&p->value[v]));
+    for (size_t o = 0; o < p->n_outputs; o++)
+        add_output(p, &p->output[o], &price);
     price.memory = plus(price.memory, deeper);
     return price;
 }

@@ -184,7 +184,7 @@ RP_API rp_program_sizes rp_program_count(const rp_program *program);
 /* What the text costs, known before anything is computed (audit/FORMAT.md 9); 2^63 where it is that or more. */
 typedef struct rp_price {
     uint64_t executed; /* X: instructions executed */
-    uint64_t work;     /* W: operations on elements */
+    uint64_t work;     /* W: operations on elements, and 16 for each instruction, operand, value; bounds the time */
     uint64_t memory;   /* M: bytes of values; loops hold their carried values once more */
 } rp_price;
 RP_API rp_price rp_program_price(const rp_program *program);

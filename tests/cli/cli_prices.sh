@@ -17,11 +17,11 @@ fails 2 'exclude each other' "$reprise" inspect a.reprise --programs --member ru
 works '"programs":\[\{"executed":[0-9]+,"functions":\[\],"instructions":' "$reprise" inspect a.reprise --programs --json
 
 # ---- replay ----
-fails 5 'a.reprise: step 0: run/recipe.json: takes 213 operations .* nothing was executed; allow more with --max-work' \
-    "$reprise" replay a.reprise --max-work 212
+fails 5 'a.reprise: step 0: run/recipe.json: takes 1182 .* nothing was executed; allow more with --max-work' \
+    "$reprise" replay a.reprise --max-work 1181
 fails 5 'step 1: run/recipe.json: needs 46656 bytes of memory .* allow more with --max-memory' \
     "$reprise" replay a.reprise --max-memory 46655
-works '^identical' "$reprise" replay a.reprise --max-work 1000000 --max-memory 46656
+works '^identical' "$reprise" replay a.reprise --max-work 10000000 --max-memory 46656
 for number in 0 '' x -1 1e9 1000000000000000000000; do
     fails 2 '--max-work: expected a number' "$reprise" replay a.reprise "--max-work=$number"
     fails 2 '--max-memory: expected a number' "$reprise" replay a.reprise "--max-memory=$number"

@@ -377,8 +377,9 @@ static void prices_are_of_the_text(void **state)
     price = rp_program_price(p);
     /* f0: 1; f1: 2 (1 + 10 * 1); f2: 2 (1 + 10 * 22); program: 1 + 442 */
     assert_int_equal(price.executed, 443);
-    /* f0: 4; f1: 2 (4 + 40); f2: 2 (4 + 880); the program's call reads 1 + 2 and makes 2 */
-    assert_int_equal(price.work, 1773);
+    /* a body: 16 (1 + 2 + 1) + 2 = 66; f0: 66 + 16 3 + 4 = 118; f1: 66 + 2 (16 (3 + 1) + 4 + 10 118) = 2562;
+     * f2: 66 + 2 (68 + 10 2562) = 51442; the program's call: 16 (4 + 1), reads 1 + 2, makes 2 */
+    assert_int_equal(price.work, 66 + 85 + 51442);
     /* values of program, f2, f1, f0: 3, 4, 4, 3 of 64 bytes */
     assert_int_equal(price.memory, 14 * 64);
     rp_program_free(p);
@@ -386,10 +387,37 @@ static void prices_are_of_the_text(void **state)
     assert_int_equal(read_text(MAP(SHARD(2) "," SHARD(3), TREE, "1,1,3,6", 9, "0,1"), &p, NULL), RP_OK);
     price = rp_program_price(p);
     assert_int_equal(price.executed, 1 + 2 + 2);
-    /* shards: sum 4 + 2, neg 8; sum 6 + 2, neg 12; one add of the tree 3 * 2; the map reads 12, makes 2 + 10 */
-    assert_int_equal(price.work, 14 + 20 + 6 + 12 + 12);
+    /* shards: 16 (1 + 2 + 2) and outputs 6, 8; sum 48 + 6, 48 + 8; neg 48 + 8, 48 + 12; one add of the tree 3 * 2;
+     * the map: 16 (1 + 1 + 2 + 2 functions + 4 cuts), reads 12, makes 2 + 10; the program: 16 (1 + 1 + 1) + 2 */
+    assert_int_equal(price.work, 196 + 204 + 6 + 160 + 24 + 50);
     /* three values, two partial sums, four values of a shard */
     assert_int_equal(price.memory, (3 + 2 + 4) * 64);
+    rp_program_free(p);
+}
+
+/* The program of audit/FORMAT.md 9, whose prices stand there. */
+static void prices_are_those_of_the_format(void **state)
+{
+    static const char text[] =
+        "{\"contract\":1,\"functions\":[{\"instructions\":[[\"add\",{},[1,2],[3]],[\"neg\",{},[3],[4]]],\"outputs\":[3,"
+        "4],\"parameters\":[[\"i64\",[]],[\"f32\",[2]],[\"f32\",[2]]]}],\"inputs\":[[0,\"feed\",\"h\",\"f32\",[2]],[1,"
+        "\"feed\",\"x\",\"f32\",[5,2]]],\"instructions\":[[\"scan\",{\"carried\":1,\"function\":0,\"history\":true,"
+        "\"reverse\":false,\"sliced\":1,\"times\":5},[0,1],[2,3,4]]],\"outputs\":[[\"result\",\"last\",2]]}";
+    rp_program *p;
+    rp_region_info region;
+    rp_price price, f;
+
+    (void)state;
+    assert_int_equal(read_text(text, &p, NULL), RP_OK);
+    price = rp_program_price(p);
+    assert_true(rp_program_region(p, 0, &region));
+    f = rp_program_price(rp_function_body(region.function[0]));
+    assert_int_equal(f.executed, 2);
+    assert_int_equal(f.work, 222);
+    assert_int_equal(f.memory, 320);
+    assert_int_equal(price.executed, 11);
+    assert_int_equal(price.work, 1322);
+    assert_int_equal(price.memory, 640);
     rp_program_free(p);
 }
 
@@ -405,6 +433,7 @@ int main(void)
         cmocka_unit_test(the_order_of_building_does_not_show),
         cmocka_unit_test(hostile_texts_are_refused_at_once),
         cmocka_unit_test(prices_are_of_the_text),
+        cmocka_unit_test(prices_are_those_of_the_format),
     };
     int failed;
 
