@@ -71,8 +71,6 @@ rp_status rp_function_new(rp_function **out, rp_program *body, rp_error *err)
         if (f->depth > RP_CALL_DEPTH_MAX)
             status = rp_fail(err, RP_ESHAPE, "function: calls are %d deep, expected at most %d", f->depth,
                              RP_CALL_DEPTH_MAX);
-        else if (f->price.executed > rp_executed_max)
-            status = rp_fail(err, RP_ESHAPE, "function: executes more than 2^40 instructions");
     }
     if (status == RP_OK) {
         *out = f;

@@ -26,7 +26,7 @@ struct rp_function {
 };
 
 /* Takes the body, also on failure. Errors: RP_ESHAPE when the body is no function: named inputs or outputs, no output,
- * an output that is a parameter or given twice, too deep, too many executed instructions; RP_ENOMEM. */
+ * an output that is a parameter or given twice, too deep; RP_ENOMEM. */
 rp_status rp_function_new(rp_function **out, rp_program *body, rp_error *err);
 rp_function *rp_function_hold(rp_function *function);
 void rp_function_release(rp_function *function); /* NULL is fine */
@@ -69,6 +69,9 @@ struct rp_region {
     unsigned char *combine; /* map: rp_combine of each output of the functions */
     size_t n_combine;
 };
+
+/* X of one instruction (audit/FORMAT.md 9): 1, and of a region what its frames execute, saturating. */
+uint64_t rp_instr_executed(const rp_program *p, const rp_instr *instr);
 
 /* A copy that holds its functions; NULL: out of memory. */
 rp_region *rp_region_copy(const rp_region *region);

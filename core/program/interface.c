@@ -291,8 +291,6 @@ rp_status rp_graph_finish(rp_graph *graph, rp_program **out, rp_error *err)
         return rp_fail(err, RP_EARG, "the graph of a run's step ends with rp_step_end");
     if (is_function(graph->program))
         rp_graph_fail(graph, RP_EARG, "a graph with parameters or returned values is a function's: rp_function_finish");
-    else if (rp_program_price(graph->program).executed > rp_executed_max)
-        rp_graph_fail(graph, RP_EARG, "the program executes more than 2^40 instructions");
     status = rp_graph_status(graph, err);
     *out = rp_graph_take_program(graph, err);
     return status;

@@ -167,6 +167,11 @@ static rp_price price_of(const rp_program *p, const rp_instr *instr)
     return (rp_price){plus(price.executed, inner.executed), plus(price.work, inner.work), inner.memory};
 }
 
+uint64_t rp_instr_executed(const rp_program *p, const rp_instr *instr)
+{
+    return instr->region ? price_of(p, instr).executed : 1;
+}
+
 /* What an output costs besides: it is copied or looked at, and takes memory again where it is an input or a view. */
 static void add_output(const rp_program *p, const rp_output *output, rp_price *price)
 {

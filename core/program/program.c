@@ -39,6 +39,7 @@ void rp_program_clear(rp_program *p)
     rp_index_clear(&p->input_index);
     rp_index_clear(&p->output_index);
     p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = 0;
+    p->executed = 0;
 }
 
 void rp_program_free(rp_program *p)
@@ -253,6 +254,15 @@ static bool instr_hold(rp_instr *instr, const rp_attr *attr, const uint32_t *in)
     return true;
 }
 
+/* Whether an instruction that executes so many may follow; they count from then on. */
+static rp_status count_executed(rp_program *p, const char *name, uint64_t executed, rp_error *err)
+{
+    if (executed > rp_executed_max - p->executed)
+        return rp_fail(err, RP_ESHAPE, "%s: with it, more than 2^40 instructions would be executed", name);
+    p->executed += executed;
+    return RP_OK;
+}
+
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err)
 {
@@ -276,6 +286,9 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     if (!grow(&array, &p->cap_instrs, p->n_instrs, sizeof *p->instr))
         return rp_no_memory(err);
     p->instr = array;
+    status = count_executed(p, op->name, 1, err);
+    if (status != RP_OK)
+        return status;
     if (op->flags & RP_OP_CONSTANT) {
         rp_attr *value = &RP_AT(held, fill, value);
 
@@ -328,6 +341,12 @@ static rp_status append_region(rp_program *p, const rp_region *region, const uin
     }
     for (size_t i = 0; i < n_out; i++)
         instr.out[i] = add_value(p, &type[i], (uint32_t)p->n_instrs);
+    status = count_executed(p, instr.op->name, rp_instr_executed(p, &instr), err);
+    if (status != RP_OK) {
+        p->n_values -= n_out;
+        instr_free(&instr);
+        return status;
+    }
     p->instr[p->n_instrs++] = instr;
     return RP_OK;
 }

@@ -44,6 +44,7 @@ struct rp_program {
     size_t n_inputs, cap_inputs;
     rp_instr *instr;
     size_t n_instrs, cap_instrs;
+    uint64_t executed; /* X of the instructions so far, saturating */
     rp_output *output;
     size_t n_outputs, cap_outputs;
     rp_index input_index, output_index; /* by kind and name */

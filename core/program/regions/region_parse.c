@@ -267,7 +267,6 @@ rp_status rp_parsed_functions_check(const rp_parsed_functions *known, const rp_p
 {
     rp_functions walked;
     rp_status status = rp_functions_of(&walked, p, err);
-    const rp_price price = rp_program_price(p);
 
     if (status != RP_OK)
         return status == RP_ENOMEM ? status : rp_fail_at(err, RP_EFORMAT, "%s", where);
@@ -278,7 +277,5 @@ rp_status rp_parsed_functions_check(const rp_parsed_functions *known, const rp_p
                              "used, equal to another, or out of order",
                              where, i);
     rp_functions_free(&walked);
-    if (status == RP_OK && price.executed > rp_executed_max)
-        status = rp_fail(err, RP_EFORMAT, "%s: executes more than 2^40 instructions", where);
     return status;
 }

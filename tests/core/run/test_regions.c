@@ -378,9 +378,62 @@ static void an_offset_is_added_to_the_stream(void **state)
     devices_free(&d);
 }
 
+/* ---- what may be executed ---- */
+
+static rp_function *carried_function(bool predicate)
+{
+    rp_graph *g;
+    rp_function *f;
+    rp_tensor x;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    x = rp_function_parameter(g, &(rp_type){.dtype = RP_F32});
+    rp_function_return(g, predicate ? rp_lt(x, x) : rp_neg(x));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+/* A loop that could execute more than readers accept is refused by the call, though it would end at once. */
+static void an_eager_loop_beyond_the_limit_is_an_error_of_the_call(void **state)
+{
+    rp_function *loop = carried_function(false), *predicate = carried_function(true);
+    const float one = 1;
+    rp_run *run;
+    rp_error err;
+
+    (void)state;
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, NULL), RP_OK);
+    for (int k = 0; k < 2; k++) {
+        rp_tensor x, out[2];
+
+        assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+        x = rp_feed(run, "x", RP_F32, 0, NULL, &one);
+        rp_while(rp_step_graph(run),
+                 &(rp_while_options){.body = loop,
+                                     .predicate = predicate,
+                                     .carried = &x,
+                                     .n_carried = 1,
+                                     .limit = (uint64_t)1 << (k ? 38 : 40)},
+                 out);
+        if (k == 0) {
+            assert_int_equal(rp_graph_status(rp_step_graph(run), &err), RP_ESHAPE);
+            assert_non_null(strstr(err.text, "while: with it, more than 2^40 instructions would be executed"));
+            assert_int_equal(rp_step_end(run, NULL), RP_ESHAPE);
+        } else {
+            rp_result(run, "y", out[1]);
+            assert_int_equal(rp_step_end(run, NULL), RP_OK);
+        }
+    }
+    rp_run_free(run);
+    rp_function_free(loop);
+    rp_function_free(predicate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_eager_loop_beyond_the_limit_is_an_error_of_the_call),
         cmocka_unit_test(call_is_its_frames),
         cmocka_unit_test(scan_is_its_frames),
         cmocka_unit_test(map_is_its_frames),
