@@ -6,30 +6,31 @@
 #include "audit/record/states.h"
 #include "base/handle.h"
 #include "base/memory.h"
+#include "core/train/evaluate.h"
 #include "core/train/train.h"
 #include "rp/audit.h"
 
-typedef struct scorer {
+typedef struct scoring {
     rp_recipe *recipe;
     rp_schema *schema;
     rp_model model;
     rp_tensor_set *weights;
     rp_run *run;
-    float *x, *scores;
-    size_t rows;
-} scorer;
+    rp_rows *rows;
+    float *scores; /* of all rows */
+} scoring;
 
-static void scorer_free(scorer *s)
+static void scoring_free(scoring *s)
 {
-    rp_free(s->x);
     rp_free(s->scores);
+    rp_rows_free(s->rows);
     rp_run_free(s->run);
     rp_tensor_set_free(s->weights);
     rp_schema_free(s->schema);
     rp_recipe_free(s->recipe);
 }
 
-static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
+static rp_status load_model(scoring *s, const rp_archive *archive, rp_error *err)
 {
     rp_json *recipe = NULL, *schema = NULL;
     rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &recipe, err);
@@ -47,7 +48,7 @@ static rp_status load_model(scorer *s, const rp_archive *archive, rp_error *err)
     return status;
 }
 
-static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *err)
+static rp_status load_weights(scoring *s, const rp_archive *archive, rp_error *err)
 {
     rp_set_values values = {.set = NULL};
     const rp_value_source from = rp_values_of(&values);
@@ -69,6 +70,36 @@ static rp_status load_weights(scorer *s, const rp_archive *archive, rp_error *er
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
 }
 
+/* Features and activations are those of one block at a time. */
+static rp_status score_blocks(scoring *s, rp_scorer *scorer, float *x, rp_error *err)
+{
+    const size_t rows = rp_rows_count(s->rows);
+    rp_status status = RP_OK;
+
+    for (size_t first = 0; first < rows && status == RP_OK; first += RP_BLOCK_ROWS) {
+        const size_t count = rows - first < RP_BLOCK_ROWS ? rows - first : RP_BLOCK_ROWS;
+
+        status = rp_rows_encode(s->rows, first, count, x, err);
+        if (status == RP_OK)
+            status = rp_scorer_score(scorer, x, count, s->scores + first * s->model.outputs, err);
+    }
+    return status;
+}
+
+static rp_status score(scoring *s, rp_error *err)
+{
+    float *x = rp_reallocarray(NULL, RP_BLOCK_ROWS, s->model.features * sizeof *x);
+    rp_scorer *scorer = NULL;
+    rp_status status = rp_scorer_new(&scorer, &s->model, s->run, err);
+
+    s->scores = rp_reallocarray(NULL, rp_rows_count(s->rows), s->model.outputs * sizeof *s->scores);
+    if (status == RP_OK)
+        status = x && s->scores ? score_blocks(s, scorer, x, err) : rp_no_memory(err);
+    rp_scorer_free(scorer);
+    rp_free(x);
+    return status;
+}
+
 rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, const char *where,
                      const rp_job_options *options, char **out, size_t *length, rp_error *err)
 {
@@ -78,7 +109,7 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
     }
 
     rp_run_options run = rp_job_run_options(options);
-    scorer s = {0};
+    scoring s = {0};
     rp_buffer text = {0};
     rp_status status;
 
@@ -90,18 +121,17 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
                        "prepare a CSV");
     status = load_model(&s, archive, err);
     if (status == RP_OK)
-        status = rp_schema_encode(s.schema, s.recipe, csv, size, where, &s.x, &s.rows, err);
+        status = rp_rows_open(&s.rows, s.schema, s.recipe, csv, size, where, err);
     if (status == RP_OK)
         status = rp_run_new(&s.run, &run, err);
     if (status == RP_OK)
         status = load_weights(&s, archive, err);
-    if (status == RP_OK) {
-        s.scores = rp_reallocarray(NULL, s.rows * s.model.outputs, sizeof *s.scores);
-        status = s.scores ? rp_model_predict(&s.model, s.run, s.x, s.rows, s.scores, err) : rp_no_memory(err);
-    }
     if (status == RP_OK)
-        status = rp_predictions_write(&text, &s.model, s.schema, s.scores, s.rows, NULL, NULL, NULL, err);
-    scorer_free(&s);
+        status = score(&s, err);
+    if (status == RP_OK)
+        status =
+            rp_predictions_write(&text, &s.model, s.schema, s.scores, rp_rows_count(s.rows), NULL, NULL, NULL, err);
+    scoring_free(&s);
     if (status != RP_OK) {
         rp_buffer_free(&text);
         return status;

@@ -55,10 +55,18 @@ void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
 rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err);
 void rp_schema_free(rp_schema *schema);
-/* Encoding of new rows (predict). With a header, columns are found by name and further ones are passed over; without,
- * they stand as in training, with or without the target. An unknown category is all zeros; x is [*rows, features],
- * caller frees with rp_free. Errors: as rp_dataset_prepare. */
-rp_status rp_schema_encode(const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
-                           const char *where, float **x, size_t *rows, rp_error *err);
+/* New rows (predict). With a header, columns are found by name and further ones are passed over; without, they stand as
+ * in training, with or without the target. */
+typedef struct rp_rows rp_rows;
+
+/* Borrows all but the bytes, which are copied. Errors: RP_EDATA (no such table, or not with these columns), RP_ENOMEM.
+ */
+rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
+                       const char *where, rp_error *err);
+void rp_rows_free(rp_rows *rows); /* NULL is fine */
+size_t rp_rows_count(const rp_rows *rows);
+/* Rows first .. first + count - 1 to x [count, features]; an unknown category is all zeros. Errors: RP_EDATA as
+ * rp_dataset_prepare has them. */
+rp_status rp_rows_encode(const rp_rows *rows, size_t first, size_t count, float *x, rp_error *err);
 
 #endif

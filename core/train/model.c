@@ -144,6 +144,12 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
     return status == RP_OK ? check_size(m, err) : status;
 }
 
+void rp_model_weights(const rp_model *m, const rp_run *run, rp_graph *g, rp_tensor *weight)
+{
+    for (size_t i = 0; i < m->n_parameters; i++)
+        weight[i] = rp_graph_state(g, run, m->parameter[i].name);
+}
+
 static rp_tensor activate(rp_activation activation, rp_tensor x)
 {
     switch (activation) {
@@ -233,20 +239,25 @@ rp_tensor rp_model_forward(const rp_model *m, const rp_tensor *weight, rp_tensor
     return x;
 }
 
-rp_tensor rp_model_loss(const rp_model *m, rp_tensor logits, rp_tensor target, size_t count)
+rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor target)
 {
-    rp_tensor out[RP_MAX_OUT], total;
+    rp_tensor out[RP_MAX_OUT];
 
     if (m->loss == RP_LOSS_MSE) {
         rp_tensor d = rp_sub(logits, target);
 
-        out[0] = rp_mul(d, d);
-    } else {
-        rp_emit(logits.graph, m->loss == RP_LOSS_BCE ? RP_OP_bce_logits : RP_OP_cross_entropy, NULL,
-                (rp_tensor[]){logits, target}, 2, out);
+        return rp_mul(d, d);
     }
-    total = rp_sum(out[0], NULL, 0, false);
-    return rp_div(total, rp_fill(logits.graph, RP_F32, 0, NULL, (double)count));
+    rp_emit(logits.graph, m->loss == RP_LOSS_BCE ? RP_OP_bce_logits : RP_OP_cross_entropy, NULL,
+            (rp_tensor[]){logits, target}, 2, out);
+    return out[0];
+}
+
+rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)
+{
+    rp_tensor total = rp_sum(row_losses, NULL, 0, false);
+
+    return rp_div(total, rp_fill(row_losses.graph, RP_F32, 0, NULL, (double)count));
 }
 
 rp_tensor rp_model_scores(const rp_model *m, rp_tensor logits)

@@ -36,11 +36,15 @@ typedef struct rp_model {
  * fit, groups do not divide, or there are more than 2^31 parameters: a recipe of a few lines must not claim all memory.
  */
 rp_status rp_model_init(rp_model *model, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err);
+/* The parameters as inputs of a graph for a run that has them as states, in order. */
+void rp_model_weights(const rp_model *model, const rp_run *run, rp_graph *graph, rp_tensor *weight);
 /* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no
  * dropout; part keeps the dropout streams of a step's parts apart. */
 rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
-/* Sum of the rows' losses divided by count. target: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
-rp_tensor rp_model_loss(const rp_model *model, rp_tensor logits, rp_tensor target, size_t count);
+/* The loss of each row, of the target's shape: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
+rp_tensor rp_model_row_losses(const rp_model *model, rp_tensor logits, rp_tensor target);
+/* The sum of rows' losses divided by count. */
+rp_tensor rp_model_loss(rp_tensor row_losses, size_t count);
 /* What is reported: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes]) or values. */
 rp_tensor rp_model_scores(const rp_model *model, rp_tensor logits);
 

@@ -10,7 +10,8 @@
 static void differentiate(const rp_model *m, const rp_tensor *weight, rp_tensor x, rp_tensor y, rp_tensor rng,
                           size_t count, rp_tensor *grad)
 {
-    rp_tensor loss = rp_model_loss(m, rp_model_forward(m, weight, x, rng, 0), y, count);
+    rp_tensor losses = rp_model_row_losses(m, rp_model_forward(m, weight, x, rng, 0), y);
+    rp_tensor loss = rp_model_loss(losses, count);
 
     rp_gradients_or_zeros(loss, weight, m->n_parameters, grad);
     grad[m->n_parameters] = loss;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/train/evaluate.h"
 #include "core/train/parts.h"
 #include "core/train/schedule.h"
 #include "determinism/bits.h"
@@ -184,12 +185,6 @@ static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weig
     }
 }
 
-static void get_weights(const rp_model *m, rp_graph *g, const rp_run *run, rp_tensor *weight)
-{
-    for (size_t i = 0; i < m->n_parameters; i++)
-        weight[i] = rp_graph_state(g, run, m->parameter[i].name);
-}
-
 static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
@@ -198,7 +193,7 @@ static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_
 
     if (!g)
         return rp_no_memory(err);
-    get_weights(&t->model, g, t->run, weight);
+    rp_model_weights(&t->model, t->run, g, weight);
     if (t->recipe->model.dropout > 0)
         rng = feed(g, "rng", RP_I64, 1, 2);
     lr = feed(g, "lr", RP_F32, 0, 0);
@@ -217,15 +212,15 @@ static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_nam
                             rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor weight[RP_MAX_PARAMETERS], logits;
+    rp_status status;
 
     if (!g)
         return rp_no_memory(err);
-    get_weights(&t->model, g, t->run, weight);
-    logits = rp_model_forward(&t->model, weight, rp_graph_data(g, t->run, x_name), rp_no_tensor(), 0);
-    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_model_loss(&t->model, logits, rp_graph_data(g, t->run, y_name), rows));
-    rp_graph_set(g, RP_OUTPUT_RESULT, "scores", rp_model_scores(&t->model, logits));
-    return compile(out, t, g, err);
+    status = rp_evaluation(&t->model, t->run, g, &(rp_part){x_name, y_name, rows}, err);
+    if (status == RP_OK)
+        return compile(out, t, g, err);
+    rp_graph_free(g);
+    return status;
 }
 
 static rp_status build_programs(rp_trainer *t, rp_error *err)

@@ -51,9 +51,5 @@ rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_e
 rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
                                size_t rows, const int64_t *row, const int64_t *truth, const float *target,
                                rp_error *err);
-/* Scores of x [rows, features] under weights given by name (as in weights/final.safetensors). scores [rows, outputs].
- */
-rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores,
-                           rp_error *err);
 
 #endif

@@ -185,28 +185,6 @@ rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source
     return status;
 }
 
-/* ---- scoring new rows ---- */
-
-rp_status rp_model_predict(const rp_model *model, rp_run *run, const float *x, size_t rows, float *scores,
-                           rp_error *err)
-{
-    rp_tensor weight[RP_MAX_PARAMETERS], in, out;
-    size_t shape[2] = {rows, model->features};
-    rp_status status = rp_step_begin(run, err);
-
-    if (status != RP_OK)
-        return status;
-    in = rp_feed(run, "x", RP_F32, 2, shape, x);
-    for (size_t i = 0; i < model->n_parameters; i++)
-        weight[i] = rp_state(run, model->parameter[i].name);
-    out = rp_model_scores(model, rp_model_forward(model, weight, in, rp_no_tensor(), 0));
-    status = rp_read(run, out, scores, rows * model->outputs * sizeof *scores, err);
-    if (status == RP_OK)
-        return rp_step_end(run, err);
-    (void)rp_step_end(run, NULL);
-    return status;
-}
-
 rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, float **scores, rp_error *err)
 {
     const rp_compiled *c = validation ? t->eval_valid : t->eval_train;

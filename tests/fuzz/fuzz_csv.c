@@ -19,15 +19,18 @@ static const char *const yaml[] = {
 
 static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)
 {
-    size_t width = dataset->schema->features * sizeof(float), rows = 0;
+    size_t width = dataset->schema->features * sizeof(float);
     rp_error err;
-    float *x = NULL;
+    rp_rows *rows;
+    float *x = rp_malloc(width);
 
-    if (rp_schema_encode(dataset->schema, recipe, csv, size, "fuzz", &x, &rows, &err) != RP_OK)
+    if (!x || rp_rows_open(&rows, dataset->schema, recipe, csv, size, "fuzz", &err) != RP_OK)
         abort();
     for (size_t i = 0; i < dataset->train_rows; i++)
-        if (memcmp((char *)x + (size_t)dataset->train_row[i] * width, (char *)dataset->train_x + i * width, width) != 0)
+        if (rp_rows_encode(rows, (size_t)dataset->train_row[i], 1, x, &err) != RP_OK ||
+            memcmp(x, (char *)dataset->train_x + i * width, width) != 0)
             abort();
+    rp_rows_free(rows);
     rp_free(x);
 }
 

@@ -170,14 +170,10 @@ static rp_status write_shard(writer *w, mapping *m, size_t s, size_t j, rp_error
     if (status == RP_OK)
         status = write_frame(w, r->function[rp_region_function_of(r, rp_shard_rows(r, s))], m->param, m->out, err);
     for (size_t i = 0; i < r->n_combine && status == RP_OK; i++) {
-        uint32_t *part = &m->part[i * m->shards + j];
-
         if (r->combine[i] == RP_COMBINE_TREE)
             status = tree_grow(w, &m->trees[i], m->out[i], m->number, err);
-        else if (r->combine[i] == RP_COMBINE_STACK)
-            status = add_shape(w, m->out[i], 1, part, m->number, err);
         else
-            *part = m->out[i];
+            status = add_shape(w, m->out[i], 1, &m->part[i * m->shards + j], m->number, err);
     }
     return status;
 }
@@ -219,9 +215,20 @@ static rp_status write_map(writer *w, const rp_region *r, size_t number, const u
 
 /* ---- programs ---- */
 
+/* A map's frames put rows of `concat` in their places; written out, all of them would be held twice. */
+static bool has_rows(const rp_region *r)
+{
+    for (size_t i = 0; i < r->n_combine; i++)
+        if (r->combine[i] == RP_COMBINE_CONCAT)
+            return true;
+    return false;
+}
+
 static bool is_written(const rp_instr *instr)
 {
-    return instr->region && (instr->region->kind == RP_CALL || instr->region->kind == RP_MAP);
+    const rp_region *r = instr->region;
+
+    return r && (r->kind == RP_CALL || (r->kind == RP_MAP && !has_rows(r)));
 }
 
 /* The value of an i64 scalar that a fill makes; false: it is none. */

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "core/program/function.h"
+#include "core/train/evaluate.h"
 #include "core/train/schedule.h"
 #include "core/train/train.h"
 #include "determinism/bits.h"
@@ -665,6 +666,7 @@ static void predicting_repeats_the_evaluation(void **state)
     const rp_device_tensor *states;
     size_t n;
     float loss, scores[ROWS], *evaluated;
+    rp_scorer *scorer;
 
     (void)state;
     snprintf(yaml, sizeof yaml, WIDE, "adam");
@@ -678,9 +680,11 @@ static void predicting_repeats_the_evaluation(void **state)
         assert_int_equal(rp_run_add_state(run, states[i].name, states[i].type.dtype, states[i].type.rank,
                                           states[i].type.shape, states[i].memory, NULL),
                          RP_OK);
-    assert_int_equal(rp_model_predict(rp_trainer_model(t), run, rp_trainer_dataset(t)->valid_x,
-                                      rp_trainer_dataset(t)->valid_rows, scores, NULL),
-                     RP_OK);
+    assert_int_equal(rp_scorer_new(&scorer, rp_trainer_model(t), run, NULL), RP_OK);
+    assert_int_equal(
+        rp_scorer_score(scorer, rp_trainer_dataset(t)->valid_x, rp_trainer_dataset(t)->valid_rows, scores, NULL),
+        RP_OK);
+    rp_scorer_free(scorer);
     assert_int_equal(rp_trainer_scores(t, true, &loss, &evaluated, NULL), RP_OK);
     assert_memory_equal(scores, evaluated, rp_trainer_dataset(t)->valid_rows * sizeof *scores);
     rp_free(evaluated);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Losses and scores without training (CONTRACT 12.6). Rows are independent, so they go through the model in blocks:
+ * activations take the memory of one block, however many rows there are. */
+#ifndef CORE_TRAIN_EVALUATE_H
+#define CORE_TRAIN_EVALUATE_H
+
+#include "core/train/model.h"
+
+enum { RP_BLOCK_ROWS = 1024 };
+
+/* Rows of the run's data, by name. */
+typedef struct rp_part {
+    const char *x, *y; /* f32 [rows, features]; targets as rp_model_row_losses takes them */
+    size_t rows;       /* at least 1 */
+} rp_part;
+
+/* Appends the evaluation of a part under the run's weights, with the results "loss" and "scores" [rows, outputs].
+ * Errors: RP_ENOMEM; others are the graph's. */
+rp_status rp_evaluation(const rp_model *model, const rp_run *run, rp_graph *graph, const rp_part *part, rp_error *err);
+
+/* Scores rows that are no data of the run. */
+typedef struct rp_scorer rp_scorer;
+
+/* Borrows both: the run has the model's parameters as states. */
+rp_status rp_scorer_new(rp_scorer **out, const rp_model *model, rp_run *run, rp_error *err);
+void rp_scorer_free(rp_scorer *scorer); /* before the run; NULL is fine */
+/* x [rows, features] to scores [rows, outputs], of at most RP_BLOCK_ROWS rows. */
+rp_status rp_scorer_score(rp_scorer *scorer, const float *x, size_t rows, float *scores, rp_error *err);
+
+#endif
