@@ -8,7 +8,7 @@
 
 typedef struct request {
     unsigned threads;
-    const char *level, *only;
+    const char *level, *device, *only;
     rp_session *session;
     rp_meter meter;
 } request;
@@ -70,6 +70,7 @@ rp_status rp_command_bench(rp_session *session, int argc, char **argv, rp_error 
         {0, "only", RP_OPTION_TEXT, "TEXT", "only works with TEXT in their name, e.g. matmul", &r.only, false},
         RP_OPTION_THREADS(&r.threads),
         RP_OPTION_ISA(&r.level),
+        RP_OPTION_DEVICE(&r.device),
     };
     const rp_usage usage = {
         "bench [options]",
@@ -83,9 +84,11 @@ rp_status rp_command_bench(rp_session *session, int argc, char **argv, rp_error 
     rp_status status = rp_options_parse(session, &usage, argc, argv, NULL, err);
     rp_bench_options bench;
 
+    if (status == RP_OK)
+        status = rp_device_option("bench", r.device, err);
     if (status != RP_OK || session->helped)
         return status;
-    bench = (rp_bench_options){r.threads, r.level, r.only};
+    bench = (rp_bench_options){r.threads, r.level, r.only, r.device};
     if (session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_open(&session->out, "works", '[');

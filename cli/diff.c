@@ -84,6 +84,7 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
          &folders, false},
         RP_OPTION_THREADS(&job.threads),
         RP_OPTION_ISA(&job.level),
+        RP_OPTION_DEVICE(&job.device),
     };
     const rp_usage usage = {
         "diff A B [options]",
@@ -97,5 +98,7 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, path, err);
 
+    if (status == RP_OK)
+        status = rp_device_option("diff", job.device, err);
     return status == RP_OK && !session->helped ? compare(session, path, &folders, &job, err) : status;
 }

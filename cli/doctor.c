@@ -36,6 +36,8 @@ static void put_lines(rp_session *session, const rp_json *host, bool healthy)
             rp_put_verdict(session, false, "library !", "%s: built against %s, loaded %s", key, text_of(item, "built"),
                            text_of(item, "loaded"));
     }
+    rp_json_object_foreach (rp_json_object_get(host, "devices"), key, item)
+        rp_put_line(session, "device", "%s: %s", key, rp_json_string_value(item) ? rp_json_string_value(item) : "");
     rp_json_object_foreach (rp_json_object_get(host, "levels"), key, item) {
         const char *text = rp_json_string_value(item) ? rp_json_string_value(item) : "";
         bool fine = strncmp(text, "conforms", 8) == 0;
@@ -77,7 +79,8 @@ rp_status rp_command_doctor(rp_session *session, int argc, char **argv, rp_error
     const rp_usage usage = {
         "doctor [options]",
         "Checks the floating-point environment, the versions built against and loaded, and every kernel level of\n"
-        "this CPU against the conformance vectors. Exit 5 when this host does not keep the contract.",
+        "this CPU against the conformance vectors, and lists the devices that --device takes. Exit 5 when this host\n"
+        "does not keep the contract.",
         "  reprise doctor --json",
         NULL,
         0,

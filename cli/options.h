@@ -45,7 +45,7 @@ typedef struct rp_usage {
 rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc, char **argv, const char **operand,
                            rp_error *err);
 
-/* The two options of everything that computes. */
+/* The three options of everything that computes. */
 #define RP_OPTION_THREADS(where) \
     { \
         0, "threads", RP_OPTION_COUNT, "N", "use N threads (default: every CPU); never changes a bit", where, false \
@@ -55,11 +55,19 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
         0, "isa", RP_OPTION_TEXT, "LEVEL", \
             "kernels: ref, sse2, avx2, avx512, neon (default: the best); never changes a bit", where, false \
     }
+#define RP_OPTION_DEVICE(where) \
+    { \
+        0, "device", RP_OPTION_TEXT, "NAME", \
+            "where kernels run (default: cpu; reprise doctor lists them); never changes a bit", where, false \
+    }
 #define RP_OPTION_WITHHELD(where) \
     { \
         0, "withheld", RP_OPTION_TEXT, "DIR", \
             "the folder with the data that was left out of the archive, and its salt", where, false \
     }
+/* That this build has the device; NULL is fine. Errors: RP_EUNSUPPORTED, naming those that it has. */
+rp_status rp_device_option(const char *command, const char *device, rp_error *err);
+
 #define RP_COUNT(array) (sizeof(array) / sizeof *(array))
 
 #endif

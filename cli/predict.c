@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 
 typedef struct request {
-    const char *archive, *csv, *out, *level, *withheld;
+    const char *archive, *csv, *out, *level, *device, *withheld;
     rp_text_list trust;
     unsigned threads;
     bool force;
@@ -27,6 +27,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_DEVICE(&r->device),
     };
     const rp_usage usage = {
         "predict ARCHIVE --csv NEW.csv -o PRED.csv [--trust PUB.pem] [options]",
@@ -37,8 +38,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         1,
         options,
         RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+    return status == RP_OK ? rp_device_option("predict", r->device, err) : status;
 }
 
 /* Lines of text less the header: no cell of a prediction holds a line break but a class name in the header might. */
@@ -56,7 +58,7 @@ static size_t count_rows(const char *text, size_t length)
 
 static rp_status score(rp_session *session, const request *r, rp_error *err)
 {
-    rp_job_options options = {.threads = r->threads, .level = r->level};
+    rp_job_options options = {.threads = r->threads, .level = r->level, .device = r->device};
     rp_archive *archive = NULL;
     rp_verification *verified = NULL;
     rp_buffer csv = {0};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct request {
-    const char *archive, *level, *withheld, *parent;
+    const char *archive, *level, *device, *withheld, *parent;
     rp_text_list trust;
     unsigned threads;
     rp_attestation attest;
@@ -25,6 +25,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_DEVICE(&r->device),
         RP_OPTION_PARENT(&r->parent),
         RP_OPTION_CHOICE(&r->choice),
         RP_OPTION_ATTEST(&r->attest),
@@ -47,6 +48,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
+    if (status == RP_OK)
+        status = rp_device_option("replay", r->device, err);
     return status == RP_OK && !session->helped ? rp_choice_resolve(&r->choice, err) : status;
 }
 
@@ -118,6 +121,7 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads,
                               .level = r.level,
+                              .device = r.device,
                               .progress = rp_meter_update,
                               .self = &meter,
                               .begun = &r.attest.outcome.begun,

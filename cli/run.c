@@ -11,7 +11,7 @@
 enum { SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
 
 typedef struct request {
-    const char *recipe, *out, *key, *passphrase, *cert, *level, *withhold, *save_every;
+    const char *recipe, *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every;
     double save_seconds;
     unsigned threads;
     bool force, no_record, resume;
@@ -42,6 +42,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->cert, false},
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
+        RP_OPTION_DEVICE(&r->device),
         {0, "withhold", RP_OPTION_TEXT, "DIR",
          "leave the data out of the archive, bound by salted digests, into this folder", &r->withhold, false},
         {0, "force", RP_OPTION_FLAG, NULL,
@@ -80,7 +81,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         return rp_fail(err, RP_EARG, "run: --passphrase-file belongs to a key: give --key FILE too");
     if (r->cert && !r->key)
         return rp_fail(err, RP_EARG, "run: --cert belongs to a key: give --key FILE too");
-    return RP_OK;
+    return rp_device_option("run", r->device, err);
 }
 
 static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
@@ -153,6 +154,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads,
                               .level = r.level,
+                              .device = r.device,
                               .no_record = r.no_record,
                               .progress = rp_meter_update,
                               .self = &meter,

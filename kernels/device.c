@@ -2,6 +2,7 @@
  * The callers' side of devices: choosing one by its name, and calls through its table. */
 #include "kernels/device.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -31,6 +32,22 @@ rp_status rp_device_register(const char *name, rp_device_opener *open, rp_error 
     return RP_OK;
 }
 
+const char *rp_device_name(size_t i)
+{
+    return i == 0 ? "cpu" : i <= DEVICES_MAX ? added[i - 1].name : NULL;
+}
+
+/* What there is, for whoever asked for something else. */
+static rp_status no_such_device(const char *name, rp_error *err)
+{
+    char known[256];
+    size_t used = 0;
+
+    for (size_t i = 0; rp_device_name(i) != NULL && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", rp_device_name(i));
+    return rp_fail(err, RP_EUNSUPPORTED, "device: expected one of this build's (%s), found %.64s", known, name);
+}
+
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err)
 {
     *out = NULL;
@@ -39,7 +56,7 @@ rp_status rp_device_open(rp_device **out, const char *name, const char *level, u
     for (size_t i = 0; i < DEVICES_MAX && added[i].name != NULL; i++)
         if (strcmp(added[i].name, name) == 0)
             return added[i].open(out, level, threads, err);
-    return rp_fail(err, RP_EARG, "device: expected cpu, found %.64s", name);
+    return no_such_device(name, err);
 }
 
 void rp_device_free(rp_device *device)

@@ -17,9 +17,11 @@ typedef struct rp_event rp_event;
 
 /* The device of a name (NULL or "": "cpu") with the kernels of a level (as rp_kernel_table_get) and threads >= 1
  * threads for what runs on the host, the caller's included. One device belongs to one thread at a time, but for copies
- * on a stream of their own. Errors: RP_EARG for an unknown name, no threads or an unknown level; RP_EUNSUPPORTED;
- * RP_EFPENV; RP_ENOMEM. */
+ * on a stream of their own. Errors: RP_EUNSUPPORTED for a name that this build does not have, or what this host cannot
+ * do; RP_EARG for no threads or an unknown level; RP_EFPENV; RP_ENOMEM. */
 rp_status rp_device_open(rp_device **out, const char *name, const char *level, unsigned threads, rp_error *err);
+/* The names that rp_device_open knows: the first is "cpu"; NULL beyond the last. */
+const char *rp_device_name(size_t i);
 rp_status rp_device_cpu_new(rp_device **out, const char *level, unsigned threads, rp_error *err);
 void rp_device_free(rp_device *device); /* NULL is fine; all its memory has been released */
 

@@ -16,6 +16,7 @@
 #include "determinism/fpenv.h"
 #include "determinism/pins.h"
 #include "kernels/conformance/conformance.h"
+#include "kernels/device.h"
 #include "rp/audit.h"
 
 #ifndef RP_VERSION
@@ -199,16 +200,36 @@ rp_status rp_provenance_make(rp_json **out, const rp_run *run, double took, uint
     return status;
 }
 
+/* By name what each computes with, or why it does not. */
+static rp_json *describe_devices(int *failed)
+{
+    rp_json *list = rp_json_object();
+    const char *name;
+
+    for (size_t i = 0; (name = rp_device_name(i)) != NULL; i++) {
+        rp_device *device;
+        rp_error why = {0};
+        rp_status status = rp_device_open(&device, name, NULL, 1, &why);
+
+        set(list, name, rp_json_string(status == RP_OK ? rp_device_identity(device) : why.text), failed);
+        *failed |= status == RP_ENOMEM;
+        rp_device_free(device);
+    }
+    return list;
+}
+
 rp_status rp_doctor(char **json, bool *healthy, rp_error *err)
 {
     rp_json *host;
     rp_buffer text = {0};
+    int failed = 0;
     rp_status status = rp_host_describe(&host, "all", healthy, err);
 
     *json = NULL;
     if (status != RP_OK)
         return status;
-    status = rp_json_write(host, &text, err);
+    set(host, "devices", describe_devices(&failed), &failed);
+    status = failed ? rp_no_memory(err) : rp_json_write(host, &text, err);
     rp_json_free(host);
     rp_buffer_u8(&text, 0);
     if (status == RP_OK)

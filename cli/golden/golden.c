@@ -43,6 +43,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "reason", RP_OPTION_TEXT, "TEXT", "record: why; kept in golden.json", &r->reason, false},
         RP_OPTION_THREADS(&r->job.threads),
         RP_OPTION_ISA(&r->job.level),
+        RP_OPTION_DEVICE(&r->job.device),
     };
     const rp_usage usage = {
         "golden record DIR [--force --reason TEXT] | golden check DIR [--junit FILE]",
@@ -56,6 +57,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, r->operand, err);
 
+    if (status == RP_OK)
+        status = rp_device_option("golden", r->job.device, err);
     return status == RP_OK && !session->helped ? check_request(r, err) : status;
 }
 

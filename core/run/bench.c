@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "determinism/fpenv.h"
+#include "base/memory.h"
 #include "kernels/device.h"
 #include "kernels/limits.h"
 #include "kernels/walk.h"
@@ -151,16 +152,24 @@ static void drop_views(bench *b)
 }
 
 /* Values between 0.5 and 1.5 that differ: neither subnormals nor a branch that always goes the same way. */
-static void fill(const rp_view *view, size_t count)
+static rp_status fill(bench *b, const rp_view *view, size_t count, rp_error *err)
 {
+    void *host = rp_reallocarray(NULL, count, rp_dtype_size(view->dtype));
+    rp_status status;
+
+    if (!host)
+        return rp_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         double value = 0.5 + (double)(i * 2654435761u % 1024) / 1024;
 
         if (view->dtype == RP_F32)
-            ((float *)view->data)[i] = (float)value;
+            ((float *)host)[i] = (float)value;
         else
-            ((double *)view->data)[i] = value;
+            ((double *)host)[i] = value;
     }
+    status = rp_device_upload(b->device, view->data, host, count * rp_dtype_size(view->dtype), NULL, err);
+    rp_free(host);
+    return status;
 }
 
 static rp_status make_views(bench *b, const work *w, rp_error *err)
@@ -178,9 +187,10 @@ static rp_status make_views(bench *b, const work *w, rp_error *err)
             stride *= (ptrdiff_t)o->shape[d];
         }
         status = rp_device_allocate(b->device, &v->data, (size_t)stride * rp_dtype_size(o->dtype), err);
+        if (status == RP_OK)
+            status = fill(b, v, (size_t)stride, err);
         if (status != RP_OK)
             return status;
-        fill(v, (size_t)stride);
     }
     return RP_OK;
 }
@@ -206,6 +216,8 @@ static rp_status measure(bench *b, const work *w, double *seconds, rp_error *err
 
         first = rp_seconds_now();
         status = rp_device_launch(b->device, w->kernel, &args, NULL, err);
+        if (status == RP_OK)
+            status = rp_device_synchronize(b->device, NULL, err);
         if (status != RP_OK)
             return status;
         first = rp_seconds_now() - first;
@@ -217,6 +229,7 @@ static rp_status measure(bench *b, const work *w, double *seconds, rp_error *err
 
         for (size_t i = 0; i < calls; i++)
             (void)rp_device_launch(b->device, w->kernel, &args, NULL, NULL);
+        (void)rp_device_synchronize(b->device, NULL, NULL);
         took[rounds] = rp_seconds_now() - start;
         total += took[rounds];
         took[rounds++] /= (double)calls;
@@ -292,7 +305,7 @@ rp_status rp_bench(const rp_bench_options *options, bool (*row)(void *self, cons
         return status;
     if (threads == 0)
         threads = rp_processors(64);
-    status = rp_device_cpu_new(&b.device, options ? options->level : NULL, threads, err);
+    status = rp_device_open(&b.device, options ? options->device : NULL, options ? options->level : NULL, threads, err);
     for (size_t i = 0; i < COUNT(works); i++)
         count += wanted(&works[i], only);
     if (status == RP_OK && count == 0)

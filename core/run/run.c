@@ -7,6 +7,11 @@
 #include "core/run/run_private.h"
 #include "determinism/fpenv.h"
 
+const char *rp_run_device_name(size_t i)
+{
+    return rp_device_name(i);
+}
+
 rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
 {
     rp_run *run = rp_calloc(1, sizeof *run);

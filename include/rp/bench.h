@@ -8,9 +8,10 @@
 #include "rp/error.h"
 
 typedef struct rp_bench_options {
-    unsigned threads;  /* 0: every CPU of the process */
-    const char *level; /* kernels: NULL for RP_ISA or the best of the host */
-    const char *only;  /* only works whose name contains this text; NULL: all */
+    unsigned threads;   /* 0: every CPU of the process */
+    const char *level;  /* kernels: NULL for RP_ISA or the best of the host */
+    const char *only;   /* only works whose name contains this text; NULL: all */
+    const char *device; /* as in rp_run_options */
 } rp_bench_options;
 
 typedef struct rp_bench_row {

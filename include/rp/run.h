@@ -17,9 +17,11 @@ typedef struct rp_run_options {
     unsigned threads; /* 0: one for each CPU the process may use. Never changes a bit. */
     const char
         *level; /* kernel level; NULL: RP_ISA in the environment, else the best of the host. Never changes a bit. */
-    const char *device; /* where kernels run, by name; NULL: "cpu", the only one yet. Never changes a bit. */
+    const char *device; /* where kernels run, by name; NULL: "cpu". Never changes a bit. */
 } rp_run_options;
 
+/* The names that `device` may be: "cpu", then others; NULL beyond the last. */
+RP_API const char *rp_run_device_name(size_t i);
 /* options may be NULL. Enters and proves the floating-point environment of CONTRACT 2. The run is freed by rp_run_free.
  */
 RP_API rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err);

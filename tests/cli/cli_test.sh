@@ -257,6 +257,19 @@ fails 2 'stored.reprise: in golden.json, but' "$reprise" golden record g
 # ---- doctor ----
 works '^healthy' "$reprise" doctor
 works '"healthy":true,"host":\{' "$reprise" doctor --json
+works '^device +cpu: cpu-' "$reprise" doctor
+works '"devices":\{"cpu":"cpu-[a-z0-9]+"\}' "$reprise" doctor --json
+
+# ---- devices ----
+works '^unsigned ' "$reprise" run small.yaml -o device.reprise --device cpu
+holds "a device changes no byte" cmp device.reprise b.reprise
+for command in "run small.yaml -o gpu.reprise" "replay b.reprise" "golden check g" \
+    "predict b.reprise --csv data.csv -o gpu.csv" "diff b.reprise a.reprise" "bench --only exp"; do
+    # shellcheck disable=SC2086 # words
+    fails 5 "--device: expected one of this build.s .cpu., found gpu" "$reprise" $command --device gpu
+    works 'cpu' "$reprise" ${command%% *} --help
+done
+holds "nothing is left of what no device did" test ! -e gpu.reprise -a ! -e gpu.csv
 
 # ---- bench ----
 works '^exp f32 4096 .* ns each' "$reprise" bench --only "exp f32" --threads 1

@@ -49,9 +49,12 @@ static void devices_have_names(void **state)
     rp_error err;
 
     (void)state;
-    assert_int_equal(rp_device_open(&device, "gpu", NULL, 1, &err), RP_EARG);
+    assert_int_equal(rp_device_open(&device, "gpu", NULL, 1, &err), RP_EUNSUPPORTED);
     assert_null(device);
-    assert_string_equal(err.text, "device: expected cpu, found gpu");
+    assert_string_equal(err.text, "device: expected one of this build's (cpu, far), found gpu");
+    assert_string_equal(rp_device_name(0), "cpu");
+    assert_string_equal(rp_device_name(1), "far");
+    assert_null(rp_device_name(2));
     assert_int_equal(rp_device_register("cpu", open_nothing, &err), RP_EARG);
     assert_int_equal(rp_device_register("far", open_nothing, &err), RP_EARG);
     assert_string_equal(err.text, "device far: the name is taken");

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * --device, looked at before anything else is: what this build lacks it should not find out at the end of a long job.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/options.h"
+#include "rp/run.h"
+
+rp_status rp_device_option(const char *command, const char *device, rp_error *err)
+{
+    char known[256] = "", word[80];
+    size_t used = 0;
+    const char *name;
+
+    for (size_t i = 0; (name = rp_run_device_name(i)) != NULL && used < sizeof known; i++) {
+        if (!device || strcmp(device, name) == 0)
+            return RP_OK;
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", name);
+    }
+    return rp_fail(err, RP_EUNSUPPORTED,
+                   "%s: --device: expected one of this build's (%s), found %s; see reprise doctor", command, known,
+                   rp_printable(word, sizeof word, device, strlen(device)));
+}
