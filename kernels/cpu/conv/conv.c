@@ -4,75 +4,9 @@
  * output runs its own chain in order. A 1 x 1 convolution of plain images is the matrix product itself. */
 #include <string.h>
 
-#include "kernels/cpu/functions/inline_math.h"
-#include "kernels/cpu/matmul/matmul_scratch.h"
-#include "kernels/cpu/vec.h"
-#ifdef VEC_BYTES
-#include "kernels/cpu/matmul/matmul_zip.h"
-#endif
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/cpu/conv/conv_sizes.h"
 #include "kernels/level.h"
-#include "kernels/ref/conv/conv.h"
-
-/* Rows of a register tile. */
-#if !defined(VEC_BYTES) || VEC_BYTES == 32
-#define CONV_ROWS 6
-#else
-#define CONV_ROWS 12
-#endif
-
-#ifdef VEC_BYTES
-#define WIDEST VEC_BYTES
-#else
-#define WIDEST 64
-#endif
-
-/* Packed rows stay in the second cache, 1 MiB or more with AVX-512, from 256 KiB elsewhere; a chunk of the weight lies
- * in the third, each panel fetched once for all of them. */
-#define B_BYTES ((size_t)2048 * 1024)
-#define A_BYTES ((size_t)(WIDEST == 64 ? 416 : 100) * 1024)
-_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
-enum {
-    MOST_ROWS = 96,
-    IN_PLACE_PANELS = 2, /* up to so many, rows are not worth packing; where they lie apart in the first cache: */
-    APART_PANELS = WIDEST == 64 ? 16 : 2,
-    TURNED_PANELS = WIDEST == 64 ? 8 : 2, /* ... of a weight packed by turning */
-    BESIDE_PIXELS = 4,
-    SHARED_PIXELS = WIDEST == 32 ? 4 : 6, /* of channels that do not mix, at a time */
-    NARROW = 4,
-    NARROW_SLOTS = 16,
-    NARROW_VECTORS = WIDEST == 64 ? 4 : 2 /* outputs, rows and vectors of few channels */
-};
-#define ROOM_A(size) (A_BYTES / (528 * (size)) < MOST_ROWS ? A_BYTES / (528 * (size)) : (size_t)MOST_ROWS)
-
-/* Consecutive terms: where the first lies in either operand, see their users. */
-typedef struct segment {
-    ptrdiff_t a, b;
-    size_t n;
-} segment;
-
-#include "kernels/cpu/conv/conv_pixels.inc.h"
-
-/* The weight's taps along s as one row of rows, for few channels: where each row of x lies in order. */
-enum { MOST_BESIDE = 32, MOST_RUNS = 32 };
-
-typedef struct tap_line {
-    size_t c, begin, end, runs;
-    ptrdiff_t x_step, x_move, y_step; /* from pixel to pixel, from term to term; of y both are one */
-    same_taps run[MOST_RUNS];
-} tap_line;
-
-#ifdef VEC_BYTES
-/* Whether a row of y falls into few enough parts that have the same taps. */
-static bool few_runs(const rp_conv_axis *axis)
-{
-    const side across = side_of(axis, false);
-    size_t n = 0;
-
-    for (same_taps run = {0}; n <= MOST_RUNS && next_same(&across, &run);)
-        n++;
-    return n <= MOST_RUNS;
-}
-#endif
 
 #include "kernels/type_f32.h"
 #include "kernels/cpu/conv/conv_tile.inc.h"
@@ -90,6 +24,7 @@ static bool few_runs(const rp_conv_axis *axis)
 #include "kernels/cpu/conv/conv_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_channels_weight_type.inc.h"
 #include "kernels/cpu/conv/conv_beside_type.inc.h"
+#include "kernels/type_end.h"
 
 extern const rp_kernel RP_KERNEL(matmul);
 
@@ -164,7 +99,7 @@ typedef struct strips {
 
 static strips strips_of(const rp_view *to, const rp_conv *conv, size_t columns)
 {
-    const size_t panel = 2 * WIDEST / rp_dtype_size(to->dtype);
+    const size_t panel = PANEL_BYTES / rp_dtype_size(to->dtype);
     const bool apart = conv->groups > 1; /* narrow groups: by pixels only */
     strips s = {.pixels = to->shape[0] * to->shape[1] * to->shape[2],
                 .columns = columns,
@@ -281,7 +216,7 @@ PIXEL_KERNEL(conv2d_grad_input, rp_conv_grad_input, true);
 static bool can_lie_beside(const rp_conv *conv, tap_line *b)
 {
     const rp_view *x = conv->x, *w = conv->weight, *y = conv->y;
-    const size_t panel = 2 * WIDEST / rp_dtype_size(w->dtype);
+    const size_t panel = PANEL_BYTES / rp_dtype_size(w->dtype);
     const side across = side_of(&conv->w, false);
 
     if (conv->groups != 1 || conv->c >= CONV_ROWS || conv->w.taps * conv->c > MOST_BESIDE || conv->k % panel != 0 ||

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weight gradient of few input channels for one type: one tap alone would not fill a tile, so the rows of all taps
  * along s are computed together, row s * c + channel. At the edges of the image only some of them have a term; the
- * chains of a chunk therefore rest in memory between runs of pixels that have the same taps. */
+ * chains of a chunk therefore rest in memory between runs of pixels that have the same taps.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: conv_tile.inc.h, for FN(strip) and FN(tile_resume). Gives FN(taps_beside). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+#define PANEL (2 * WIDTH)
+
 typedef struct FN(tap_row) {
     const tap_line *beside;
     const T *x, *y; /* from this tap row's first channel and panel on */
@@ -120,7 +133,5 @@ static void FN(taps_beside)(const rp_conv *conv, const tap_line *b, size_t r)
     }
 }
 
-#undef CAN_BE_IN_PLACE
-#undef ROW_STEP
 #undef PANEL
 #undef WIDTH

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolution of channels that do not mix, for one type: vectors lie across channels. Forward and input gradient; all
- * taps lie in one chunk, so a pixel's channel is one chain over the taps that exist. */
+ * taps lie in one chunk, so a pixel's channel is one chain over the taps that exist.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: nothing. Gives FN(channels). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+
 enum { FN(LANES) = 128 / sizeof(T) };
 
 /* Neighbouring pixels with the same taps. Steps are in elements; a and b point at the first tap's. */
@@ -196,3 +209,5 @@ static void FN(channels)(const plan *p, size_t begin, size_t end)
                     FN(class_line)(p, &k, image, i, past, last);
             }
 }
+
+#undef WIDTH

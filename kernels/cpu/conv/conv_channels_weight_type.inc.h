@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weight gradient of channels that do not mix, for one type: vectors lie across channels, and all taps of a window
- * share what they read of a pixel. Items are vectors of channels. */
+ * share what they read of a pixel. Items are vectors of channels.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: conv_tile.inc.h and conv_weight_type.inc.h, for FN(taps), FN(find_runs), FN(weight_row). Gives
+ * FN(channels_weight). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+#define PANEL (2 * WIDTH)
+
 #ifdef VEC_BYTES
 /* Up to 3 x 3 taps [row, column + ...) of one or two vectors of channels. */
 typedef struct FN(window) {
@@ -256,3 +271,6 @@ static void FN(channels_weight)(const rp_conv *conv, size_t begin, size_t end)
     if (channel < last)
         FN(channels_one_by_one)(conv, channel, last);
 }
+
+#undef PANEL
+#undef WIDTH

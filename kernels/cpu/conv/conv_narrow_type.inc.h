@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Convolution to few channels (an input gradient down to the colours of a picture) for one type: the channels of a
  * pixel would fill a small part of a vector, so vectors lie across neighbouring pixels. Rows of the other side are
- * turned for that, channel by channel, and kept for as long as rows of outputs meet them. */
+ * turned for that, channel by channel, and kept for as long as rows of outputs meet them.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: conv_tile.inc.h, for FN(turn_square). Gives FN(narrow_pixels). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+
 #ifdef VEC_BYTES
 typedef struct FN(narrow) {
     const plan *p;
@@ -212,3 +224,5 @@ static bool FN(narrow_pixels)(const plan *p, size_t begin, size_t end)
     return false;
 }
 #endif
+
+#undef WIDTH

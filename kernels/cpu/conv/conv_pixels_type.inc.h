@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pixels of a convolution for one type. The terms are taken a chunk at a time: the weight's part of it is packed
- * once, then blocks of pixels whose taps of the chunk are the same are packed and go through register tiles. */
+ * once, then blocks of pixels whose taps of the chunk are the same are packed and go through register tiles.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: conv_tile.inc.h, for tiles and packing. Gives FN(run_pixels). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+#define PANEL (2 * WIDTH)
+
 typedef struct FN(work) {
     const plan *p;
     size_t begin, end;      /* pixels */
@@ -121,7 +134,7 @@ static bool FN(rows_in_place)(const FN(work) * w)
     const bool apart = (ptrdiff_t)p->w.move * p->from.stride[2] % (ptrdiff_t)(4096 / sizeof(T)) != 0;
     const size_t most = !apart ? IN_PLACE_PANELS : p->b_step == 1 ? TURNED_PANELS : APART_PANELS;
 
-    return CAN_BE_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % PANEL == 0 && w->columns <= most * PANEL;
+    return TILES_IN_PLACE && p->a_step == 1 && p->y_col == 1 && w->columns % PANEL == 0 && w->columns <= most * PANEL;
 }
 
 /* Computes the block of rows. The first panel's tiles come upon their rows just packed, and a panel's first tile packs
@@ -319,8 +332,11 @@ static void FN(run_pixels)(const plan *p, size_t begin, size_t end, size_t colum
     w.rows = 0;
     w.packed_b = memory != NULL ? memory : b;
     w.packed_a = memory != NULL ? memory + B_BYTES / sizeof(T) : a;
-    w.room_b = memory != NULL ? B_BYTES / (RP_CONV_CHUNK * sizeof(T)) / PANEL * PANEL : PANEL;
-    w.room_a = memory != NULL ? ROOM_A(sizeof(T)) : 2 * CONV_ROWS;
+    w.room_b = memory != NULL ? room_for_columns(sizeof(T)) : PANEL;
+    w.room_a = memory != NULL ? room_for_rows(sizeof(T)) : 2 * CONV_ROWS;
     FN(run_blocks)(&w, begin, end, column, column_end);
     rp_scratch_return(memory);
 }
+
+#undef PANEL
+#undef WIDTH

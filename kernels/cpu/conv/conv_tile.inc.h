@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Register tiles of convolution for one type: a few rows of outputs, a panel of columns wide, run the terms of a chunk.
- * Vectors lie across columns, so every output has a chain of its own, in order. */
-#ifdef VEC_BYTES
-#define WIDTH (VEC_BYTES / sizeof(T))
-#else
-#define WIDTH (WIDEST / sizeof(T))
+ * Vectors lie across columns, so every output has a chain of its own, in order.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: nothing. Gives FN(strip), FN(tile_any), FN(tile_resume), FN(tile_rows_in_place), FN(copy),
+ * FN(turn_square), FN(pack_b). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
 #endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/cpu/matmul/matmul_zip.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
 #define PANEL (2 * WIDTH)
-#define ROW_STEP (RP_CONV_CHUNK + 16) /* packed rows lie apart from each other in the cache */
 
 /* The operands of a tile. Run r takes n terms, from a + r.a and from row r.b of the panel b on. */
 typedef struct FN(strip) {
@@ -194,7 +202,6 @@ RP_INLINE void FN(tile_rows)(size_t rows, size_t vecs, bool beside, bool copy, b
 }
 #undef ROWS_CASE
 
-#define CAN_BE_IN_PLACE true
 #define ROWS_CASE(n) \
     case n: \
         FN(tile_in_place)(n, s); \
@@ -211,7 +218,6 @@ static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
 #undef ROWS_CASE
 #undef ROWS_CASES
 #else
-#define CAN_BE_IN_PLACE false
 static void FN(tile_rows_in_place)(size_t rows, const FN(strip) * s)
 {
     (void)rows, (void)s;
@@ -353,3 +359,6 @@ static void FN(pack_b)(T *packed, const T *from, ptrdiff_t b_step, ptrdiff_t b_c
             for (size_t j = 0; j < PANEL; j++)
                 packed[j] = j < columns ? from[(ptrdiff_t)j * b_col] : 0;
 }
+
+#undef PANEL
+#undef WIDTH

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weight gradient of convolution for one type: rows are the input channels of a tap, terms the pixels of y. A chunk
- * of pixels of y is packed once for all taps. */
+ * of pixels of y is packed once for all taps.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: conv_tile.inc.h, for tiles and packing. Gives FN(grad_weight), FN(taps), FN(find_runs), FN(weight_row). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/conv/conv_pixels.h"
+#include "kernels/level.h"
+
+#define WIDTH (WIDEST / sizeof(T))
+#define PANEL (2 * WIDTH)
+
 typedef struct FN(taps) {
     const rp_conv *conv;
     const T *x, *y; /* of one group */
@@ -259,8 +272,8 @@ static void FN(grad_weight)(const rp_conv *conv, size_t begin, size_t end)
     w.conv = conv;
     w.packed_b = memory != NULL ? memory : b;
     w.packed_a = memory != NULL ? memory + B_BYTES / sizeof(T) : a;
-    w.room_b = memory != NULL ? B_BYTES / (RP_CONV_CHUNK * sizeof(T)) / PANEL * PANEL : PANEL;
-    w.room_a = memory != NULL ? ROOM_A(sizeof(T)) : 2 * CONV_ROWS;
+    w.room_b = memory != NULL ? room_for_columns(sizeof(T)) : PANEL;
+    w.room_a = memory != NULL ? room_for_rows(sizeof(T)) : 2 * CONV_ROWS;
     for (size_t g = 0; g < conv->groups; g++) {
         w.x = (const T *)conv->x->data + (ptrdiff_t)(g * conv->c) * conv->x->stride[3];
         w.y = (const T *)conv->y->data + (ptrdiff_t)(g * conv->k) * conv->y->stride[3];
@@ -269,3 +282,6 @@ static void FN(grad_weight)(const rp_conv *conv, size_t begin, size_t end)
     }
     rp_scratch_return(memory);
 }
+
+#undef PANEL
+#undef WIDTH

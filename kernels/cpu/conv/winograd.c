@@ -3,26 +3,14 @@
  * scratch memory; where none is left it runs the reference's code. */
 #include <string.h>
 
-#include "kernels/cpu/functions/inline_math.h"
-#include "kernels/cpu/matmul/matmul_scratch.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/conv/winograd_sizes.h"
 #include "kernels/level.h"
-#include "kernels/ref/conv/winograd.h"
-
-extern const rp_kernel RP_KERNEL(matmul);
-
-#ifdef VEC_BYTES
-#define PANEL(type) (2 * VEC_BYTES / sizeof(type))
-#else
-#define PANEL(type) (128 / sizeof(type))
-#endif
-/* TAPS of the weight; AHEAD: channels from its use at which a row of the weight is fetched */
-enum { IN = RP_WINOGRAD_IN, OUT = RP_WINOGRAD_OUT, POINTS = RP_WINOGRAD_POINTS, TAPS = 9, AHEAD = 12 };
 
 #include "kernels/type_f32.h"
 #include "kernels/cpu/conv/winograd_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/conv/winograd_type.inc.h"
+#include "kernels/type_end.h"
 
 /* How tiles are cut into items: strips of filters, each of all tiles, an item being one tile of one strip. */
 typedef struct strips {
@@ -31,7 +19,7 @@ typedef struct strips {
 
 static strips strips_of(const rp_conv *conv)
 {
-    const size_t panel = PANEL(float) * sizeof(float) / rp_dtype_size(conv->y->dtype);
+    const size_t panel = WINOGRAD_PANEL(float) * sizeof(float) / rp_dtype_size(conv->y->dtype);
     strips s = {.tiles = conv->images * rp_winograd_tiles(&conv->h) * rp_winograd_tiles(&conv->w),
                 .filters = conv->k,
                 .panel = panel,

@@ -2,8 +2,22 @@
  * conv2d_winograd for one type. A block of tiles is transformed once; then come the panels of filters, and for each,
  * six points at a time, so that the transformed weight never leaves the second cache: it is larger than the weight, and
  * would be written and read at the speed of memory. Transforms have vectors of channels or filters; the products are
- * the matrix product's kernel, six in a batch. */
+ * the matrix product's kernel, six in a batch.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: nothing. Gives FN(block). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/conv/winograd_sizes.h"
 #include "kernels/cpu/conv/winograd_vec.inc.h"
+#include "kernels/level.h"
+
+#define LANES LANES_OF(T)
+#define PANEL WINOGRAD_PANEL(T)
+
+extern const rp_kernel RP_KERNEL(matmul);
 
 /* Where everything lies: u [point][channel][PANEL] of six points, v [point][tile][room], m [point][tile][PANEL]. Points
  * lie an odd number of cache lines apart, or the 36 values that a transform writes would meet in one set of the cache.
@@ -92,17 +106,17 @@ static void FN(gather_weights)(const FN(work) * w, size_t column)
 {
     const rp_view *weight = w->conv->weight;
     const ptrdiff_t along = weight->stride[2], ahead = AHEAD * along;
-    const size_t columns = w->conv->k - column < PANEL(T) ? w->conv->k - column : PANEL(T);
+    const size_t columns = w->conv->k - column < PANEL ? w->conv->k - column : PANEL;
     const T *from = (const T *)weight->data + (ptrdiff_t)w->channel * along + (ptrdiff_t)column * weight->stride[3];
     T *to = w->raw;
 
     for (size_t c = 0; c < w->depth; c++, from += along)
-        for (size_t tap = 0; tap < TAPS; tap++, to += PANEL(T)) {
+        for (size_t tap = 0; tap < TAPS; tap++, to += PANEL) {
             const T *at = from + (ptrdiff_t)(tap / 3) * weight->stride[0] + (ptrdiff_t)(tap % 3) * weight->stride[1];
 
             __builtin_prefetch(at + ahead, 0, 2);
             __builtin_prefetch(at + ahead + 64 / sizeof(T), 0, 2);
-            for (size_t j = 0; j < PANEL(T); j += LANES)
+            for (size_t j = 0; j < PANEL; j += LANES)
                 FN(lanes_store)
             (to + j,
              FN(fetch)(at + (ptrdiff_t)j * weight->stride[3], weight->stride[3], j < columns ? columns - j : 0));
@@ -118,7 +132,7 @@ RP_INLINE void FN(weight_lanes)(size_t i, T *u, size_t point_step, const T *raw)
     for (size_t s = 0; s < 3; s++) {
         RP_UNROLL
         for (size_t r = 0; r < 3; r++)
-            line[r] = FN(lanes_load)(raw + (r * 3 + s) * PANEL(T));
+            line[r] = FN(lanes_load)(raw + (r * 3 + s) * PANEL);
         FN(turn_weight)(out, line);
         g[s] = out[i];
     }
@@ -131,8 +145,8 @@ RP_INLINE void FN(weight_lanes)(size_t i, T *u, size_t point_step, const T *raw)
 RP_INLINE void FN(weights_at)(size_t i, const FN(work) * w)
 {
     for (size_t c = 0; c < w->depth; c++)
-        for (size_t j = 0; j < PANEL(T); j += LANES)
-            FN(weight_lanes)(i, w->u + c * PANEL(T) + j, w->u_point, w->raw + c * TAPS * PANEL(T) + j);
+        for (size_t j = 0; j < PANEL; j += LANES)
+            FN(weight_lanes)(i, w->u + c * PANEL + j, w->u_point, w->raw + c * TAPS * PANEL + j);
 }
 
 /* A constant i leaves of the first transform only what is needed. */
@@ -163,18 +177,18 @@ static void FN(weights)(const FN(work) * w, size_t i)
 /* m = v u at points i * 6 .. i * 6 + 5; of a later chunk of channels, m = m + v u. */
 static void FN(products)(const FN(work) * w, size_t i)
 {
-    const ptrdiff_t tile = (ptrdiff_t)w->room, filter = (ptrdiff_t)PANEL(T);
+    const ptrdiff_t tile = (ptrdiff_t)w->room, filter = (ptrdiff_t)PANEL;
     const rp_dtype dtype = w->conv->x->dtype;
     T *m = w->m + i * IN * w->m_point, *to = w->channel == 0 ? m : w->more;
     const rp_view in[2] = {
         {w->v + i * IN * w->v_point, dtype, 3, {IN, w->tiles, w->depth}, {(ptrdiff_t)w->v_point, tile, 1}},
-        {w->u, dtype, 3, {IN, w->depth, PANEL(T)}, {(ptrdiff_t)w->u_point, filter, 1}}};
-    const rp_view out = {to, dtype, 3, {IN, w->tiles, PANEL(T)}, {(ptrdiff_t)w->m_point, filter, 1}};
+        {w->u, dtype, 3, {IN, w->depth, PANEL}, {(ptrdiff_t)w->u_point, filter, 1}}};
+    const rp_view out = {to, dtype, 3, {IN, w->tiles, PANEL}, {(ptrdiff_t)w->m_point, filter, 1}};
     const rp_kernel_args args = {.in = in, .n_in = 2, .out = &out, .n_out = 1};
 
     RP_KERNEL(matmul).run(&args, 0, RP_KERNEL(matmul).items(&args));
     for (size_t j = 0; j < IN && to != m; j++)
-        RP_EACH(l, w->tiles * PANEL(T)) m[j * w->m_point + l] = m[j * w->m_point + l] + to[j * w->m_point + l];
+        RP_EACH(l, w->tiles * PANEL) m[j * w->m_point + l] = m[j * w->m_point + l] + to[j * w->m_point + l];
 }
 
 /* A vector of filters of one tile: rows x columns of its outputs exist. */
@@ -212,7 +226,7 @@ static void FN(outputs)(const FN(work) * w, size_t first)
 {
     const rp_conv *conv = w->conv;
     const rp_view *y = conv->y;
-    const size_t last = first + PANEL(T) < conv->k ? first + PANEL(T) : conv->k;
+    const size_t last = first + PANEL < conv->k ? first + PANEL : conv->k;
 
     for (size_t t = 0; t < w->tiles; t++) {
         const FN(place) at = FN(place_of)(conv, w->tile + t);
@@ -221,7 +235,7 @@ static void FN(outputs)(const FN(work) * w, size_t first)
 
         for (size_t k = first; k < last; k += LANES)
             FN(output_lanes)
-        (w->m + t * PANEL(T) + (k - first), w->m_point,
+        (w->m + t * PANEL + (k - first), w->m_point,
          (T *)y->data + (ptrdiff_t)at.n * y->stride[0] + (ptrdiff_t)at.h * y->stride[1] +
              (ptrdiff_t)at.w * y->stride[2] + (ptrdiff_t)k * y->stride[3],
          y, rows, columns, last - k);
@@ -258,10 +272,10 @@ static size_t FN(odd_lines)(size_t n)
 static void FN(block)(const rp_conv *conv, size_t tile, size_t tile_end, size_t column, size_t column_end)
 {
     const size_t chunk = conv->c < RP_CONV_CHUNK ? conv->c : RP_CONV_CHUNK;
-    FN(work) w = {.conv = conv, .room = FN(odd_lines)(chunk), .u_point = FN(odd_lines)(chunk * PANEL(T))};
+    FN(work) w = {.conv = conv, .room = FN(odd_lines)(chunk), .u_point = FN(odd_lines)(chunk * PANEL)};
     const size_t values =
-        RP_SCRATCH_CACHED / sizeof(T) - TAPS * PANEL(T) * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
-    const size_t most = values / (POINTS * w.room + (POINTS + IN) * PANEL(T)), tiles = tile_end - tile;
+        RP_SCRATCH_CACHED / sizeof(T) - TAPS * PANEL * chunk - IN * w.u_point - POINTS * 4 * 64 / sizeof(T);
+    const size_t most = values / (POINTS * w.room + (POINTS + IN) * PANEL), tiles = tile_end - tile;
     const size_t blocks = (tiles + most - 1) / most;
     T *memory = rp_scratch_borrow();
 
@@ -271,17 +285,19 @@ static void FN(block)(const rp_conv *conv, size_t tile, size_t tile_end, size_t 
     }
     w.u = memory;
     w.raw = w.u + IN * w.u_point;
-    w.v = w.raw + TAPS * PANEL(T) * chunk;
+    w.v = w.raw + TAPS * PANEL * chunk;
     w.v_point = FN(odd_lines)((tiles + blocks - 1) / blocks * w.room);
-    w.m_point = FN(odd_lines)((tiles + blocks - 1) / blocks * PANEL(T));
+    w.m_point = FN(odd_lines)((tiles + blocks - 1) / blocks * PANEL);
     w.m = w.v + POINTS * w.v_point;
     w.more = w.m + POINTS * w.m_point;
     for (size_t b = 0; b < blocks; b++) {
         w.tile = tile + tiles * b / blocks;
         w.tiles = tile + tiles * (b + 1) / blocks - w.tile;
-        for (size_t k = column; k < column_end; k += PANEL(T))
+        for (size_t k = column; k < column_end; k += PANEL)
             FN(panel)(&w, k, k == column, chunk);
     }
     rp_scratch_return(memory);
 }
+
+#undef PANEL
 #undef LANES

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The three one-dimensional transforms of CONTRACT 4.6 on values of type FN(lanes): a vector of channels or filters, or
- * one number at a level without vectors. */
+ * one number at a level without vectors.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * Before it: nothing. Gives FN(lanes), how they are loaded and stored, and FN(turn_input), FN(turn_weight),
+ * FN(turn_output). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/conv/winograd_sizes.h"
+#include "kernels/level.h"
+
 #ifdef VEC_BYTES
 typedef FN(vec) FN(lanes);
-#define LANES (VEC_BYTES / sizeof(T))
 RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c)
 {
     return FN(vec_fma)(FN(vec_all)(a), b, c);
@@ -22,7 +33,6 @@ RP_INLINE void FN(lanes_store)(T *p, FN(lanes) v)
 }
 #else
 typedef T FN(lanes);
-#define LANES ((size_t)1)
 RP_INLINE FN(lanes) FN(lanes_fma)(T a, FN(lanes) b, FN(lanes) c)
 {
     return FN(rp_fma)(a, b, c);
@@ -60,11 +70,11 @@ RP_INLINE void FN(turn_weight)(FN(lanes) * to, const FN(lanes) * g)
     const FN(lanes) g0 = g[0], g1 = g[1], g2 = g[2];
     const FN(lanes) s = FN(lanes_fma)((T)0.390625, g2, g0), t = FN(lanes_fma)((T)2.25, g2, g0);
 
-    to[0] = FN(lanes_scale)(RP_WINOGRAD_ZERO, g0);
-    to[1] = FN(lanes_scale)(RP_WINOGRAD_NEAR, FN(lanes_fma)((T)0.625, g1, s));
-    to[2] = FN(lanes_scale)(RP_WINOGRAD_NEAR, FN(lanes_fma)((T)-0.625, g1, s));
-    to[3] = FN(lanes_scale)(RP_WINOGRAD_FAR, FN(lanes_fma)((T)1.5, g1, t));
-    to[4] = FN(lanes_scale)(RP_WINOGRAD_FAR, FN(lanes_fma)((T)-1.5, g1, t));
+    to[0] = FN(lanes_scale)(RP_WINOGRAD_ZERO(T), g0);
+    to[1] = FN(lanes_scale)(RP_WINOGRAD_NEAR(T), FN(lanes_fma)((T)0.625, g1, s));
+    to[2] = FN(lanes_scale)(RP_WINOGRAD_NEAR(T), FN(lanes_fma)((T)-0.625, g1, s));
+    to[3] = FN(lanes_scale)(RP_WINOGRAD_FAR(T), FN(lanes_fma)((T)1.5, g1, t));
+    to[4] = FN(lanes_scale)(RP_WINOGRAD_FAR(T), FN(lanes_fma)((T)-1.5, g1, t));
     to[5] = g2;
 }
 

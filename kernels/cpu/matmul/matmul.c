@@ -4,34 +4,18 @@
 #include <string.h>
 
 #include "determinism/bits.h"
-#include "kernels/cpu/functions/inline_math.h"
 #include "kernels/cpu/matmul/matmul_plan.h"
-#include "kernels/cpu/matmul/matmul_scratch.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/level.h"
 
 #ifdef VEC_BYTES
 
-#include "kernels/cpu/matmul/matmul_zip.h"
-
-/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed
- * b lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
- * half of what a block of b has room for: together they would fill the third cache. */
-#define B_BYTES ((size_t)4096 * 1024)
-#define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
-_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
-enum {
-    LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
-    THIN_ROWS = 4,       /* up to here b is not worth packing */
-    IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
-    APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
-    Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
-};
-
+#include "kernels/cpu/matmul/matmul_sizes.h"
 #include "kernels/type_f32.h"
 #include "kernels/cpu/matmul/matmul_type.inc.h"
 #include "kernels/type_f64.h"
 #include "kernels/cpu/matmul/matmul_type.inc.h"
+#include "kernels/type_end.h"
 
 static void block_bf16(const rp_matmul *p, size_t row, size_t row_end, size_t column, size_t column_end)
 {
@@ -74,14 +58,17 @@ RP_DEFINE_KERNEL(matmul, matmul_items, matmul_run, matmul_cost);
 
 #else
 
+#include "kernels/type_f32.h"
 #define SOURCE T
 #define OF(x) (x)
-#include "kernels/type_f32.h"
 #include "kernels/cpu/matmul/matmul_columns.inc.h"
 #include "kernels/type_f64.h"
+#define SOURCE T
+#define OF(x) (x)
 #include "kernels/cpu/matmul/matmul_columns.inc.h"
 #include "kernels/type_bf16_f32.h"
 #include "kernels/cpu/matmul/matmul_columns.inc.h"
+#include "kernels/type_end.h"
 
 static void matmul_run(const rp_kernel_args *args, size_t begin, size_t end)
 {

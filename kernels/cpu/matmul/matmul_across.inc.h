@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type with at most THIN_ROWS rows, where b runs along k: squares of b are transposed in
  * registers and go straight into the chains of WIDTH neighbouring outputs, which walk the whole of k. The time is
- * that of reading b once. */
+ * that of reading b once.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * For levels with vectors. Before it: matmul_pack.inc.h, for transposing. Gives FN(across). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_sizes.h"
+#include "kernels/level.h"
+
+#define WIDTH (VEC_BYTES / sizeof(T))
+
 enum { FN(ACROSS_AHEAD) = 1024 / sizeof(T) }; /* how far before its use a line is fetched, along k */
 
 /* Chains over the first k of the `left` values that b still has; the last of them may be less than a square. Lines are
@@ -117,3 +130,5 @@ static void FN(across)(const rp_matmul *p, size_t row, size_t row_end, size_t co
         for (size_t i = 0; i < row_end - row; i++)
             FN(across_one)(p, a + (ptrdiff_t)i * p->a_row, b, y + (ptrdiff_t)i * p->y_row);
 }
+
+#undef WIDTH

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type where the level has no fused multiply-add instruction: the exact software fma, inline
- * and branch-free, for a block of neighbouring outputs at a time, so that their chains overlap and vectorise. */
+ * and branch-free, for a block of neighbouring outputs at a time, so that their chains overlap and vectorise.
+ *
+ * Parameters: T the type of the arithmetic, FN(name) the name of the variant, from kernels/type_*.h; SOURCE what an
+ * operand is stored as, OF(x) the value of one. The last two end here. Before it: nothing. Gives FN(rows). */
+#if !defined(T) || !defined(FN) || !defined(SOURCE) || !defined(OF)
+#error "a template: include one of kernels/type_*.h before it, and define SOURCE and OF where that does not"
+#endif
+
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_plan.h"
+#include "kernels/level.h"
+
 enum { FN(BLOCK) = 32 };
 
 /* y[0..columns) = or += the chains over k values of a and rows of b. b_col is 1 for the compiler where it can be. */
@@ -45,3 +56,6 @@ static void FN(rows)(const rp_matmul *p, size_t begin, size_t end)
         for (size_t column = 0; column < p->n; column += FN(BLOCK))
             FN(row)(p, i, column, p->n - column < FN(BLOCK) ? p->n - column : FN(BLOCK));
 }
+
+#undef SOURCE
+#undef OF

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packing for one type: operands laid out as the tile reads them, one k after the other. Where the source runs along k
- * this is a transposition, done in registers on squares of vectors. */
+ * this is a transposition, done in registers on squares of vectors.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * For levels with vectors. Before it: nothing. Gives FN(pack), FN(pack_bf16), FN(transpose), FN(transpose_square). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "determinism/bits.h"
+#include "kernels/cpu/matmul/matmul_sizes.h"
+#include "kernels/level.h"
+
+#define WIDTH (VEC_BYTES / sizeof(T))
+#define PANEL (2 * WIDTH)
 
 /* Transposes WIDTH vectors: log2(WIDTH) perfect shuffles, each interleaving the first half of the rows with the second.
  */
@@ -125,3 +138,6 @@ static void FN(pack_bf16)(T *to, size_t to_step, size_t width, const uint16_t *f
     }
     FN(transpose)(to, to_step, rows[0], RP_MATMUL_CHUNK, count, k);
 }
+
+#undef PANEL
+#undef WIDTH

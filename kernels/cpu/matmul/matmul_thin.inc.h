@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type with at most THIN_ROWS rows, where b runs along its columns: nothing is used often
  * enough to be worth packing, so whole rows of b stream past sums that lie in the first cache, a few rows of b for
- * each time a sum is loaded and stored. The time is that of reading b once. */
+ * each time a sum is loaded and stored. The time is that of reading b once.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * For levels with vectors. Before it: nothing. Gives FN(thin), FN(thin_bf16). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
+
+#include "determinism/bits.h"
+#include "kernels/cpu/functions/inline_math.h"
+#include "kernels/cpu/matmul/matmul_sizes.h"
+#include "kernels/level.h"
+
+#define WIDTH (VEC_BYTES / sizeof(T))
+
 enum { FN(THIN_SUMS) = 16384 / sizeof(T), FN(THIN_STEPS) = 4 };
 
 /* sum[i * width + j] goes `steps` (1 or THIN_STEPS) links further in its chain. */
@@ -154,3 +168,5 @@ static void FN(thin_bf16)(const rp_matmul *p, size_t row, size_t row_end, size_t
     (p, row, row_end - row, column, column_end - column < width ? column_end - column : width, start,
      p->k - start < RP_MATMUL_CHUNK ? p->k - start : RP_MATMUL_CHUNK);
 }
+
+#undef WIDTH

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product for one type. Blocks of b, one chunk of k deep, are packed into the second cache; over them go
  * blocks of rows of a, and tiles of outputs that fill the registers, each running the contract's fma chain. The
- * blocking along k is the contract's own chunk. */
-#define WIDTH (VEC_BYTES / sizeof(T))
-#define PANEL (2 * WIDTH)
+ * blocking along k is the contract's own chunk.
+ *
+ * Parameters, from kernels/type_f32.h or type_f64.h: T the type of the elements, FN(name) the name of its variant.
+ * For levels with vectors. Before it: nothing. Gives FN(block), FN(block_of). */
+#if !defined(T) || !defined(FN)
+#error "a template: include one of kernels/type_f32.h and kernels/type_f64.h before it"
+#endif
 
 #include "kernels/cpu/matmul/matmul_pack.inc.h"
 #include "kernels/cpu/matmul/matmul_thin.inc.h"
 #include "kernels/cpu/matmul/matmul_across.inc.h"
+
+#define WIDTH (VEC_BYTES / sizeof(T))
+#define PANEL (2 * WIDTH)
 
 /* The operands of tiles that share a panel of b; steps in elements. */
 typedef struct FN(strip) {
@@ -345,5 +352,5 @@ static void FN(block)(const rp_matmul *p, size_t row, size_t row_end, size_t col
     FN(block_of)(p, false, row, row_end, column, column_end);
 }
 
-#undef WIDTH
 #undef PANEL
+#undef WIDTH

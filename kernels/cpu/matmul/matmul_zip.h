@@ -6,6 +6,8 @@
 
 #include "kernels/cpu/vec.h"
 
+#ifdef VEC_BYTES
+
 #define ZIP_LOW_2 0, 2
 #define ZIP_HIGH_2 1, 3
 #define ZIP_LOW_4 0, 4, 1, 5
@@ -43,5 +45,7 @@ static inline vec_f64 vec_zip_high_f64(vec_f64 a, vec_f64 b)
 {
     return ZIP(a, b, ZIP_F64(HIGH));
 }
+
+#endif
 
 #endif

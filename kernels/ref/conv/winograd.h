@@ -12,10 +12,10 @@ enum {
 };
 
 /* What the weight is scaled by at 0, at 5/8 and -5/8, and at 3/2 and -3/2: 1 over the derivative of x (x^2 - 25/64)
- * (x^2 - 9/4) there; the quotients are rounded once to T, since all their operands are exact. */
-#define RP_WINOGRAD_ZERO ((T)256 / 225)
-#define RP_WINOGRAD_NEAR ((T)-2048 / 2975)
-#define RP_WINOGRAD_FAR ((T)128 / 1071)
+ * (x^2 - 9/4) there; the quotients are rounded once to the type, since all their operands are exact. */
+#define RP_WINOGRAD_ZERO(type) ((type)256 / 225)
+#define RP_WINOGRAD_NEAR(type) ((type)-2048 / 2975)
+#define RP_WINOGRAD_FAR(type) ((type)128 / 1071)
 
 /* The tiles of an image along one axis; the last may lack outputs. */
 static inline size_t rp_winograd_tiles(const rp_conv_axis *axis)

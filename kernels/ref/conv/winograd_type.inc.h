@@ -20,11 +20,11 @@ static void FN(turn_weight)(T *to, size_t to_step, const T *g, size_t step)
     const T g0 = g[0], g1 = g[step], g2 = g[2 * step];
     const T s = FN(rp_fma)((T)0.390625, g2, g0), t = FN(rp_fma)((T)2.25, g2, g0);
 
-    to[0] = RP_WINOGRAD_ZERO * g0;
-    to[to_step] = RP_WINOGRAD_NEAR * FN(rp_fma)((T)0.625, g1, s);
-    to[2 * to_step] = RP_WINOGRAD_NEAR * FN(rp_fma)((T)-0.625, g1, s);
-    to[3 * to_step] = RP_WINOGRAD_FAR * FN(rp_fma)((T)1.5, g1, t);
-    to[4 * to_step] = RP_WINOGRAD_FAR * FN(rp_fma)((T)-1.5, g1, t);
+    to[0] = RP_WINOGRAD_ZERO(T) * g0;
+    to[to_step] = RP_WINOGRAD_NEAR(T) * FN(rp_fma)((T)0.625, g1, s);
+    to[2 * to_step] = RP_WINOGRAD_NEAR(T) * FN(rp_fma)((T)-0.625, g1, s);
+    to[3 * to_step] = RP_WINOGRAD_FAR(T) * FN(rp_fma)((T)1.5, g1, t);
+    to[4 * to_step] = RP_WINOGRAD_FAR(T) * FN(rp_fma)((T)-1.5, g1, t);
     to[5 * to_step] = g2;
 }
 

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which taps the pixels of a convolution have, forward or in the input gradient. Pixels whose taps are the same make a
  * class; within one chunk of terms several classes often agree, and their pixels share tiles. */
+#ifndef KERNELS_CPU_CONV_CONV_PIXELS_H
+#define KERNELS_CPU_CONV_CONV_PIXELS_H
+
+#include <string.h>
+
+#include "kernels/cpu/conv/conv_sizes.h"
+
+/* Consecutive terms: where the first lies in either operand, see their users. */
+typedef struct segment {
+    ptrdiff_t a, b;
+    size_t n;
+} segment;
 
 /* Coordinates start, start + step, ... (count of them) that have the same taps. */
 typedef struct same_taps {
@@ -189,3 +201,27 @@ static void lay_out(const plan *p, const chunk *c, const pixel_class *k, const t
         t->n += end - begin;
     }
 }
+
+/* The weight's taps along s as one row of rows, for few channels: where each row of x lies in order. */
+enum { MOST_BESIDE = 32, MOST_RUNS = 32 };
+
+typedef struct tap_line {
+    size_t c, begin, end, runs;
+    ptrdiff_t x_step, x_move, y_step; /* from pixel to pixel, from term to term; of y both are one */
+    same_taps run[MOST_RUNS];
+} tap_line;
+
+#ifdef VEC_BYTES
+/* Whether a row of y falls into few enough parts that have the same taps. */
+static bool few_runs(const rp_conv_axis *axis)
+{
+    const side across = side_of(axis, false);
+    size_t n = 0;
+
+    for (same_taps run = {0}; n <= MOST_RUNS && next_same(&across, &run);)
+        n++;
+    return n <= MOST_RUNS;
+}
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sizes of the blocks of a matrix product at the level that is being compiled, which has vectors: of the caches of the
+ * processors that have it. */
+#ifndef KERNELS_CPU_MATMUL_MATMUL_SIZES_H
+#define KERNELS_CPU_MATMUL_MATMUL_SIZES_H
+
+#include <string.h>
+
+#include "kernels/cpu/matmul/matmul_plan.h"
+#include "kernels/cpu/matmul/matmul_scratch.h"
+#include "kernels/cpu/matmul/matmul_zip.h"
+#include "kernels/cpu/vec.h"
+
+#ifndef VEC_BYTES
+#error "a level with vectors only; without, matmul_columns.inc.h"
+#endif
+
+/* Packed a stays in the second cache beside one panel of b: 1 MiB or more with AVX-512, from 256 KiB elsewhere. Packed
+ * b lies in the third, each panel fetched once for all rows of packed a. Threads share the columns out in strips of
+ * half of what a block of b has room for: together they would fill the third cache. */
+#define B_BYTES ((size_t)4096 * 1024)
+#define A_BYTES ((size_t)(VEC_BYTES == 64 ? 416 : 100) * 1024)
+_Static_assert(A_BYTES + B_BYTES <= RP_SCRATCH_BYTES, "the borrowed block holds both");
+enum {
+    LARGE_B = 1 << 19,   /* bytes from which packing b deserves large pages */
+    THIN_ROWS = 4,       /* up to here b is not worth packing */
+    IN_PLACE_PANELS = 2, /* up to here a is not; where its rows lie apart in the first cache: */
+    APART_PANELS = VEC_BYTES == 64 ? 16 : 2,
+    Y_AHEAD = 128 /* steps of k before its end at which a tile fetches its outputs */
+};
+
+#endif
