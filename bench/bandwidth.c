@@ -52,6 +52,9 @@ typedef enum shape_kind {
     REDUCE_LAST,
     REDUCE_FIRST,
     ARGMAX,
+    ARGMAX_FIRST,
+    SCAN_LAST,
+    SCAN_FIRST,
     CAST,
     COPY,
     FILL,
@@ -85,6 +88,21 @@ static const entry entries[] = {
     {"max, rows", RP_K_max, REDUCE_LAST, 1024, 1, 1, RP_F32, RP_F32, false},
     {"max, columns", RP_K_max, REDUCE_FIRST, 1024, 1, 1, RP_F32, RP_F32, false},
     {"argmax, rows", RP_K_argmax, ARGMAX, 1024, 1, 1, RP_F32, RP_I64, false},
+    {"argmax, columns", RP_K_argmax, ARGMAX_FIRST, 1024, 1, 1, RP_F32, RP_I64, false},
+    {"min, all", RP_K_min, REDUCE_ALL, 0, 1, 1, RP_F32, RP_F32, false},
+    {"min, rows", RP_K_min, REDUCE_LAST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"min, columns", RP_K_min, REDUCE_FIRST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"argmin, rows", RP_K_argmin, ARGMAX, 1024, 1, 1, RP_F32, RP_I64, false},
+    {"argmin, columns", RP_K_argmin, ARGMAX_FIRST, 1024, 1, 1, RP_F32, RP_I64, false},
+    {"var, all", RP_K_var, REDUCE_ALL, 0, 1, 1, RP_F32, RP_F32, false},
+    {"var, rows", RP_K_var, REDUCE_LAST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"var, columns", RP_K_var, REDUCE_FIRST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"logsumexp, all", RP_K_logsumexp, REDUCE_ALL, 0, 1, 1, RP_F32, RP_F32, false},
+    {"logsumexp, rows", RP_K_logsumexp, REDUCE_LAST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"logsumexp, columns", RP_K_logsumexp, REDUCE_FIRST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"cumsum, rows", RP_K_cumsum, SCAN_LAST, 1000, 1, 1, RP_F32, RP_F32, false},
+    {"cumsum, rows", RP_K_cumsum, SCAN_LAST, 1024, 1, 1, RP_F32, RP_F32, false},
+    {"cumsum, columns", RP_K_cumsum, SCAN_FIRST, 1024, 1, 1, RP_F32, RP_F32, false},
     {"argmax, 10 classes", RP_K_argmax, ARGMAX, 10, 1, 1, RP_F32, RP_I64, false},
     {"softmax", RP_K_softmax, ROWS, 64, 1, 1, RP_F32, RP_F32, false},
     {"softmax", RP_K_softmax, ROWS, 1024, 1, 1, RP_F32, RP_F32, false},
@@ -181,11 +199,16 @@ static void operands(job *j, const entry *e, size_t rows, size_t cols)
 
 static void shape_reduction(job *j, const entry *e)
 {
+    const bool first = e->kind == REDUCE_FIRST || e->kind == ARGMAX_FIRST;
     rp_view *out = &j->out[0];
 
-    if (e->kind == REDUCE_FIRST || e->kind == REDUCE_ALL)
+    if (e->kind == SCAN_LAST || e->kind == SCAN_FIRST) {
+        j->attr[0].i = e->kind == SCAN_LAST;
+        return;
+    }
+    if (first || e->kind == REDUCE_ALL)
         out->shape[0] = 1;
-    if (e->kind != REDUCE_FIRST)
+    if (!first)
         out->shape[1] = 1, out->stride[0] = 1;
     j->attr[0].n = e->kind == REDUCE_ALL ? 2 : 1;
     j->attr[0].i = j->attr[0].list[0] = e->kind == REDUCE_LAST || e->kind == ARGMAX;
@@ -280,7 +303,7 @@ static void build(job *j, const entry *e)
     j->args = (rp_kernel_args){j->in, 0, j->out, 0, j->attr};
     fill_arrays(e);
     operands(j, e, rows, cols);
-    if (e->kind >= REDUCE_ALL && e->kind <= ARGMAX)
+    if (e->kind >= REDUCE_ALL && e->kind <= SCAN_FIRST)
         shape_reduction(j, e);
     else if (e->kind >= ROWS && e->kind <= NORM)
         shape_rows(j, e, rows, cols);

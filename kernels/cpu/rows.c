@@ -3,6 +3,7 @@
  * reference. */
 #include "kernels/cpu/functions/inline_math.h"
 
+#include "determinism/bits.h"
 #include "determinism/sum.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/functions/fast_rows.h"

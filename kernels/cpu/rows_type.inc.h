@@ -3,8 +3,9 @@
  * vectors. A row is read from memory by its first pass; later passes find it in a cache and fetch the row behind it. */
 #include "kernels/ref/functions/formula.inc.h"
 #include "kernels/ref/lanes.inc.h"
-#include "kernels/cpu/max.inc.h"
+#include "kernels/cpu/extreme.inc.h"
 #include "kernels/cpu/sum.inc.h"
+#include "kernels/cpu/exp_sum.inc.h"
 
 /* Defines the sum of `value`, the term i of rows x, y, z with constants c, d. The chunk's parameters keep their names
  * where a term has no use for them, so that all chunks have one type. */
@@ -27,50 +28,10 @@
         return FN(sum_chunks)(FN(name##_chunk), x, y, z, n, c, d); \
     }
 
-typedef T FN(chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d);
-
-static T FN(sum_chunks)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
-{
-    FN(lanes) lanes;
-
-    if (n <= RP_CHUNK)
-        return chunk(x, y, z, n, c, d);
-    FN(lanes_begin)(&lanes);
-    for (size_t i = 0; i < n; i += RP_CHUNK)
-        FN(lanes_push)(&lanes, 1, chunk(x + i, y + i, z + i, n - i < RP_CHUNK ? n - i : RP_CHUNK, c, d));
-    return FN(lanes_total)(&lanes);
-}
-
 SUM_OF(product_sum, x[i] * y[i])
-SUM_OF(square_sum, (x[i] - c) * (x[i] - c))
 /* of h z, h = g gamma: x is g, y gamma, z the input, c its mean, d its 1/deviation */
 SUM_OF(slope_sum, (x[i] * y[i]) * ((z[i] - c) * d))
 #undef SUM_OF
-
-/* of exp(x - m) */
-static T FN(exp_sum_chunk)(const T *x, const T *y, const T *z, size_t n, T m, T d)
-{
-    T lane[RP_LANES] = {0}, e[EXP_PIECE];
-
-    (void)y, (void)z, (void)d;
-    for (size_t at = 0, count; at < n; at += count) {
-        size_t i = 0;
-
-        count = n - at < EXP_PIECE ? n - at : EXP_PIECE;
-        FN(exp_piece)(e, x + at, m, count);
-        for (; i + RP_LANES <= count; i += RP_LANES)
-            for (size_t l = 0; l < RP_LANES; l++)
-                lane[l] += e[i + l];
-        for (size_t l = 0; i < count; l++, i++)
-            lane[l] += e[i];
-    }
-    return FN(fold)(lane);
-}
-
-static T FN(exp_sum)(const T *x, size_t n, T m)
-{
-    return FN(sum_chunks)(FN(exp_sum_chunk), x, x, x, n, m, 0);
-}
 
 /* Asks for what lies n elements behind the next `count`: the same place of the next row. */
 RP_INLINE void FN(fetch)(const T *x, size_t n, size_t count)
@@ -186,7 +147,7 @@ static void FN(cross_entropy_grad_fast)(const rp_row *row)
 static void FN(moments)(const T *x, size_t n, double eps, T *mean, T *r)
 {
     *mean = FN(sum_contiguous)(x, n) / (T)n;
-    *r = (T)1 / SQRT(FN(square_sum)(x, x, x, n, *mean, 0) / (T)n + (T)eps);
+    *r = (T)1 / SQRT(FN(square_sum)(x, n, *mean) / (T)n + (T)eps);
 }
 
 static void FN(layer_norm_fast)(const rp_row *row)

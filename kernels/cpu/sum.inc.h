@@ -43,3 +43,39 @@ static T FN(sum_contiguous)(const T *x, size_t n)
         FN(lanes_push)(&lanes, 1, FN(sum_chunk)(x + i, n - i < RP_CHUNK ? n - i : RP_CHUNK));
     return FN(lanes_total)(&lanes);
 }
+
+/* A sum of terms made of rows x, y, z with constants c, d, of at most RP_CHUNK elements. All have these parameters,
+ * whether their terms use them or not. */
+typedef T FN(chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d);
+
+static T FN(sum_chunks)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
+{
+    FN(lanes) lanes;
+
+    if (n <= RP_CHUNK)
+        return chunk(x, y, z, n, c, d);
+    FN(lanes_begin)(&lanes);
+    for (size_t i = 0; i < n; i += RP_CHUNK)
+        FN(lanes_push)(&lanes, 1, chunk(x + i, y + i, z + i, n - i < RP_CHUNK ? n - i : RP_CHUNK, c, d));
+    return FN(lanes_total)(&lanes);
+}
+
+/* of (x - c)^2 */
+static T FN(square_sum_chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d)
+{
+    T lane[RP_LANES] = {0};
+    size_t i = 0;
+
+    (void)y, (void)z, (void)d;
+    for (; i + RP_LANES <= n; i += RP_LANES)
+        for (size_t l = 0; l < RP_LANES; l++)
+            lane[l] += (x[i + l] - c) * (x[i + l] - c);
+    for (size_t l = 0; i + l < n; l++)
+        lane[l] += (x[i + l] - c) * (x[i + l] - c);
+    return FN(fold)(lane);
+}
+
+static T FN(square_sum)(const T *x, size_t n, T c)
+{
+    return FN(sum_chunks)(FN(square_sum_chunk), x, x, x, n, c, 0);
+}

@@ -108,7 +108,7 @@ static void check_long(const rp_specimen_plan *plan)
 static void long_rows_and_columns_have_the_bits_of_the_reference(void **state)
 {
     static const size_t shapes[][3] = {{2, 3, 513},  {1, 2, 1100},  {2, 1, 4096}, {1, 1, 4097},
-                                       {1, 1, 9001}, {4099, 1, 18}, {3, 1400, 2}};
+                                       {1, 1, 9001}, {4099, 1, 18}, {3, 1400, 2}, {2, 3, 2101}};
 
     (void)state;
     each_plan(shapes, sizeof shapes / sizeof shapes[0], 3, check_long);
