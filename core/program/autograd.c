@@ -31,12 +31,14 @@ void rp_sweep_contribute(rp_sweep *s, uint32_t value, rp_tensor g)
 /* What a region's values depend on is found in its functions. */
 static bool mark_region(rp_sweep *s, const rp_instr *instr)
 {
-    bool *in = rp_malloc(instr->n_in + (size_t)instr->n_out), *out = in + instr->n_in;
-    bool fine = in != NULL;
+    bool *in = rp_malloc(instr->n_in + (size_t)instr->n_out), *out, fine;
 
-    for (size_t i = 0; i < instr->n_in && fine; i++)
+    if (!in)
+        return false;
+    out = in + instr->n_in;
+    for (size_t i = 0; i < instr->n_in; i++)
         in[i] = s->reaches[instr->in[i]];
-    fine = fine && rp_region_reach(instr->region, in, instr->n_in, out);
+    fine = rp_region_reach(s->graph->memo, instr->region, in, instr->n_in, out);
     for (int i = 0; i < instr->n_out && fine; i++)
         s->reaches[instr->out[i]] = s->reaches[instr->out[i]] || out[i];
     rp_free(in);
@@ -146,7 +148,11 @@ static void sweep(rp_graph *graph, size_t first, const rp_tensor *y, const rp_te
                   const rp_tensor *wrt, size_t n, rp_tensor *grad)
 {
     rp_sweep s;
+    rp_memo memo = {0};
+    const bool outermost = !graph->memo;
 
+    if (outermost)
+        graph->memo = &memo;
     for (size_t i = 0; i < n; i++)
         grad[i] = rp_no_tensor();
     if (rp_sweep_begin(&s, graph, first, wrt, n)) {
@@ -157,6 +163,10 @@ static void sweep(rp_graph *graph, size_t first, const rp_tensor *y, const rp_te
             grad[i] = s.grad[wrt[i].value];
     }
     rp_sweep_end(&s);
+    if (outermost) {
+        graph->memo = NULL;
+        rp_memo_free(&memo);
+    }
 }
 
 /* Step 4. */

@@ -8,7 +8,10 @@
 #include "core/program/function.h"
 #include "kernels/device_cache.h"
 
+struct rp_memo;
+
 struct rp_graph {
+    struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
     rp_device *device;  /* borrowed; NULL: symbolic */
     rp_view *view;      /* of each value, eager only */

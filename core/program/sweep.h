@@ -20,8 +20,23 @@ void rp_sweep_end(rp_sweep *s);
 /* Fills value c of the type of x's gradient. */
 rp_tensor rp_gradient_fill(rp_graph *graph, const rp_type *type, double c);
 
+/* What one call for gradients has found out about functions: for a key, bits and functions. The outermost sweep makes
+ * it (graph->memo), and the graphs of the functions that it derives share it. */
+typedef struct rp_memo {
+    struct rp_memo_entry *entry;
+    size_t n, cap;
+    rp_index index;
+} rp_memo;
+/* True: bits and made are what was added under the key; the caller releases what was made. */
+bool rp_memo_find(const rp_memo *memo, const rp_buffer *key, bool *bits, size_t n_bits, rp_function **made,
+                  size_t n_made);
+/* about: the functions whose addresses are in the key. False: out of memory. */
+bool rp_memo_add(rp_memo *memo, const rp_buffer *key, rp_function *const *about, size_t n_about, const bool *bits,
+                 size_t n_bits, rp_function *const *made, size_t n_made);
+void rp_memo_free(rp_memo *memo);
+
 /* Which values of a region reach, of which operands do. False: out of memory. */
-bool rp_region_reach(const rp_region *region, const bool *in, size_t n_in, bool *out);
+bool rp_region_reach(rp_memo *memo, const rp_region *region, const bool *in, size_t n_in, bool *out);
 /* The rule of a region, instruction k of the sweep's graph. */
 void rp_region_visit(rp_sweep *s, size_t k);
 

@@ -10,20 +10,21 @@
 /* ---- reaching ---- */
 
 /* reaches: of each value of the body; those of the parameters are given. */
-static bool reach_body(const rp_program *body, bool *reaches)
+static bool reach_body(rp_memo *memo, const rp_program *body, bool *reaches)
 {
     for (size_t k = 0; k < body->n_instrs; k++) {
         const rp_instr *instr = &body->instr[k];
-        bool *in = rp_malloc(instr->n_in + (size_t)instr->n_out), *out = in + instr->n_in, any = false, fine = true;
+        bool *in = rp_malloc(instr->n_in + (size_t)instr->n_out), *out, any = false, fine = true;
 
         if (!in)
             return false;
+        out = in + instr->n_in;
         for (size_t i = 0; i < instr->n_in; i++) {
             in[i] = reaches[instr->in[i]];
             any = any || (in[i] && instr->op->vjp);
         }
         if (instr->region)
-            fine = rp_region_reach(instr->region, in, instr->n_in, out);
+            fine = rp_region_reach(memo, instr->region, in, instr->n_in, out);
         for (int i = 0; i < instr->n_out; i++)
             reaches[instr->out[i]] = instr->region ? out[i] : any;
         rp_free(in);
@@ -33,34 +34,54 @@ static bool reach_body(const rp_program *body, bool *reaches)
     return true;
 }
 
-/* out[i] becomes true where output i of f depends on a parameter in `param`; what is true stays. */
-static bool reach_function(const rp_function *f, const bool *param, bool *out)
+/* found[i]: whether output i of f depends on a parameter in `param`. */
+static bool reach_outputs(rp_memo *memo, const rp_function *f, const bool *param, bool *found)
 {
     bool *reaches = rp_calloc(f->body->n_values, sizeof *reaches);
     bool fine = reaches != NULL;
 
     if (fine)
         memcpy(reaches, param, rp_function_params(f) * sizeof *param);
-    fine = fine && reach_body(f->body, reaches);
+    fine = fine && reach_body(memo, f->body, reaches);
     for (size_t i = 0; i < rp_function_outs(f) && fine; i++)
-        out[i] = out[i] || (reaches[f->body->output[i].value] && RP_D_REAL & 1u << rp_function_out(f, i)->dtype);
+        found[i] = reaches[f->body->output[i].value] && RP_D_REAL & 1u << rp_function_out(f, i)->dtype;
     rp_free(reaches);
     return fine;
 }
 
-/* The least set of carried values that holds those of the operands and all that an iteration makes of them. */
-static bool reach_loop(const rp_region *r, const bool *in, size_t n_in, bool *out)
+/* out[i] becomes true where output i of f depends on a parameter in `param`; what is true stays. */
+static bool reach_function(rp_memo *memo, rp_function *f, const bool *param, bool *out)
 {
-    const rp_function *f = r->function[0];
     const size_t outs = rp_function_outs(f);
-    bool *param = rp_calloc(1 + n_in + outs, sizeof *param), *now = param + 1 + n_in, grown = true,
-         fine = param != NULL;
+    bool *found = rp_calloc(outs, sizeof *found), fine = found != NULL;
+    rp_buffer key = {0};
+
+    rp_buffer_text(&key, "reach");
+    rp_buffer_append(&key, &f, sizeof(void *));
+    rp_buffer_append(&key, param, rp_function_params(f) * sizeof *param);
+    fine = fine && rp_buffer_status(&key, NULL) == RP_OK;
+    if (fine && !rp_memo_find(memo, &key, found, outs, NULL, 0))
+        fine = reach_outputs(memo, f, param, found) && rp_memo_add(memo, &key, &f, 1, found, outs, NULL, 0);
+    for (size_t i = 0; i < outs && fine; i++)
+        out[i] = out[i] || found[i];
+    rp_buffer_free(&key);
+    rp_free(found);
+    return fine;
+}
+
+/* The least set of carried values that holds those of the operands and all that an iteration makes of them. */
+static bool reach_loop(rp_memo *memo, const rp_region *r, const bool *in, size_t n_in, bool *out)
+{
+    rp_function *f = r->function[0];
+    const size_t outs = rp_function_outs(f);
+    bool *param = rp_calloc(1 + n_in, sizeof *param), *now = rp_calloc(outs, sizeof *now), grown = true,
+         fine = param && now;
 
     for (size_t i = 0; i < n_in && fine; i++)
         param[1 + i] = in[i];
     while (fine && grown) {
         grown = false;
-        fine = reach_function(f, param, now);
+        fine = reach_function(memo, f, param, now);
         for (size_t i = 0; i < r->carried && fine; i++) {
             grown = grown || (now[i] && !param[1 + i]);
             param[1 + i] = param[1 + i] || now[i];
@@ -71,23 +92,24 @@ static bool reach_loop(const rp_region *r, const bool *in, size_t n_in, bool *ou
     for (size_t i = 0; i < r->carried && fine && r->kind == RP_SCAN && r->history; i++)
         out[outs + i] = param[1 + i];
     rp_free(param);
+    rp_free(now);
     return fine;
 }
 
-bool rp_region_reach(const rp_region *r, const bool *in, size_t n_in, bool *out)
+bool rp_region_reach(rp_memo *memo, const rp_region *r, const bool *in, size_t n_in, bool *out)
 {
     const size_t lead = r->kind == RP_MAP ? 1 : 0, skip = r->kind == RP_COND ? 1 : 0;
     bool *param, fine;
 
     memset(out, 0, rp_region_values(r) * sizeof *out);
     if (r->kind == RP_SCAN || r->kind == RP_WHILE)
-        return reach_loop(r, in, n_in, out);
+        return reach_loop(memo, r, in, n_in, out);
     param = rp_calloc(lead + n_in, sizeof *param);
     fine = param != NULL;
     if (fine)
         memcpy(param + lead, in + skip, (n_in - skip) * sizeof *in);
     for (size_t k = 0; k < r->n_functions && fine; k++)
-        fine = reach_function(r->function[k], param, out);
+        fine = reach_function(memo, r->function[k], param, out);
     rp_free(param);
     return fine;
 }
@@ -100,6 +122,8 @@ bool rp_derived_begin(rp_derived *d, const rp_function *f, rp_graph *outer)
     d->value = rp_calloc(f->body->n_values, sizeof *d->value);
     if (!d->graph || !d->value)
         rp_graph_fail(outer, RP_ENOMEM, "out of memory");
+    else
+        d->graph->memo = outer->memo;
     return outer->status == RP_OK;
 }
 
@@ -119,12 +143,13 @@ rp_tensor rp_derived_gradient_parameter(rp_derived *d, const rp_type *type)
 /* f's instruction on the values that stand for its operands. */
 static void append(rp_derived *d, const rp_instr *instr)
 {
-    rp_tensor *x = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *x), *out = x + instr->n_in;
+    rp_tensor *x = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *x), *out;
 
     if (!x) {
         rp_graph_fail(d->graph, RP_ENOMEM, "out of memory");
         return;
     }
+    out = x + instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         x[i] = d->value[instr->in[i]];
     if (instr->region)

@@ -227,41 +227,37 @@ static void take_results(visit *v, const bool *got, size_t from, size_t to)
             v->s->grad[v->number[i]] = v->made[n++];
 }
 
-static void visit_call(visit *v, bool *got)
+/* f[0] stays NULL where nothing has a gradient. */
+static void derive_for_call(visit *v, rp_function **f, bool *got)
 {
-    rp_function *f = derive_call(v, v->r->function[0], 0, got);
+    f[0] = derive_call(v, v->r->function[0], 0, got);
+}
 
-    if (!f)
-        return;
+static void emit_call(visit *v, rp_function **f, const bool *got)
+{
     give_call(v, 0);
-    rp_call(v->graph, f, v->given, v->n_given, v->made);
-    rp_function_free(f);
+    rp_call(v->graph, f[0], v->given, v->n_given, v->made);
     if (v->graph->status == RP_OK)
         take_results(v, got, 0, v->n_in);
 }
 
 /* Every reaching operand has an accumulator, so all branches give the same. */
-static void visit_cond(visit *v, bool *got)
+static void derive_for_cond(visit *v, rp_function **f, bool *got)
 {
-    const size_t n = v->r->n_functions;
-    rp_function **f = rp_calloc(n, sizeof *f);
-    bool fine = f != NULL;
+    bool fine = true;
 
-    for (size_t k = 0; k < n && fine; k++) {
+    for (size_t k = 0; k < v->r->n_functions && fine; k++) {
         f[k] = derive_call(v, v->r->function[k], 1, got);
         fine = f[k] != NULL;
     }
-    if (fine) {
-        give_call(v, 1);
-        rp_cond(v->graph, v->in[0], (const rp_function *const *)f, n, v->given, v->n_given, v->made);
-        if (v->graph->status == RP_OK)
-            take_results(v, got, 1, v->n_in);
-    } else if (!f) {
-        rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
-    }
-    for (size_t k = 0; f && k < n; k++)
-        rp_function_free(f[k]);
-    rp_free(f);
+}
+
+static void emit_cond(visit *v, rp_function **f, const bool *got)
+{
+    give_call(v, 1);
+    rp_cond(v->graph, v->in[0], (const rp_function *const *)f, v->r->n_functions, v->given, v->n_given, v->made);
+    if (v->graph->status == RP_OK)
+        take_results(v, got, 1, v->n_in);
 }
 
 /* ---- scan ---- */
@@ -320,7 +316,8 @@ static bool grows(visit *v, const rp_derived *d, loop *l)
 /* Which parameters reach: the carried as in 11.3's fixpoint. */
 static bool reach_parameters(visit *v)
 {
-    bool *out = rp_calloc(v->n_out, sizeof *out), fine = out && rp_region_reach(v->r, v->need, v->n_in, out);
+    bool *out = rp_calloc(v->n_out, sizeof *out),
+         fine = out && rp_region_reach(v->graph->memo, v->r, v->need, v->n_in, out);
 
     for (size_t i = 0; i < v->n_in && fine; i++)
         v->reaches[1 + i] =
@@ -451,32 +448,35 @@ static void take_scan(visit *v, const loop *l, const bool *got)
             rp_sweep_contribute(v->s, v->number[i], v->made[n++]);
 }
 
-static void visit_scan(visit *v, bool *got)
+/* What goes round is the second half of got, by operand. */
+static loop loop_of(const visit *v, bool *got)
+{
+    bool *round = got + v->n_in + 1;
+
+    return (loop){.outs = rp_function_outs(v->r->function[0]), .carried = round, .shared = round};
+}
+
+static void derive_for_scan(visit *v, rp_function **f, bool *got)
 {
     const rp_region *r = v->r;
-    loop l = {.outs = rp_function_outs(r->function[0])};
-    rp_function *f;
+    loop l = loop_of(v, got);
 
-    l.carried = l.shared = rp_calloc(v->n_in + 1, sizeof *l.carried);
-    if (!l.carried) {
-        rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
-        return;
-    }
     for (size_t i = 0; i < r->carried; i++)
         l.carried[i] = v->grad[i].graph != NULL;
     for (size_t i = r->carried + r->sliced; i < v->n_in; i++)
         l.shared[i] = v->need[i] && is_first(v, i);
-    f = fix_scan(v, &l, got);
-    if (f) {
-        rp_scan_options o = {.function = f, .times = r->times, .reverse = !r->reverse};
+    f[0] = fix_scan(v, &l, got);
+}
 
-        give_scan(v, &l, &o);
-        rp_scan(v->graph, &o, v->made);
-        if (v->graph->status == RP_OK)
-            take_scan(v, &l, got);
-    }
-    rp_function_free(f);
-    rp_free(l.carried);
+static void emit_scan(visit *v, rp_function **f, bool *got)
+{
+    const loop l = loop_of(v, got);
+    rp_scan_options o = {.function = f[0], .times = v->r->times, .reverse = !v->r->reverse};
+
+    give_scan(v, &l, &o);
+    rp_scan(v->graph, &o, v->made);
+    if (v->graph->status == RP_OK)
+        take_scan(v, &l, got);
 }
 
 /* ---- map ---- */
@@ -660,34 +660,107 @@ static void emit_map(visit *v, rp_function **f, const bool *got)
     rp_free(combine);
 }
 
-static void visit_map(visit *v, bool *got)
+/* The functions stay NULL where nothing has a gradient. */
+static void derive_for_map(visit *v, rp_function **f, bool *got)
 {
     const size_t n = v->r->n_functions;
     rp_derived *d = rp_calloc(n, sizeof *d);
-    rp_function **f = rp_calloc(n, sizeof *f);
     size_t begun = 0;
 
-    if (!d || !f)
+    if (!d)
         rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
-    else
-        shape_gradients(v);
     for (; v->graph->status == RP_OK && begun < n; begun++)
         if (rp_derived_begin(&d[begun], v->r->function[begun], v->graph))
             derive_map(v, &d[begun]);
-    if (v->graph->status == RP_OK && return_map(v, d, n, got, f))
-        emit_map(v, f, got);
+    if (v->graph->status == RP_OK)
+        (void)return_map(v, d, n, got, f);
     for (size_t k = 0; k < begun; k++)
         rp_derived_free(&d[k]);
+    rp_free(d);
+}
+
+/* ---- all kinds ---- */
+
+/* All that f' depends on, so that regions which agree in it have the same one. */
+static void put_key(const visit *v, rp_buffer *key)
+{
+    const rp_region *r = v->r;
+
+    rp_buffer_u8(key, (uint8_t)r->kind);
+    rp_buffer_u8(key, r->history);
+    rp_buffer_u64(key, r->carried);
+    rp_buffer_u64(key, r->sliced);
+    rp_buffer_u64(key, r->first);
+    rp_buffer_u64(key, r->n_cuts);
+    rp_buffer_u64(key, r->n_functions);
+    rp_buffer_append(key, r->function, r->n_functions * sizeof *r->function);
+    rp_buffer_append(key, r->combine, r->n_combine);
+    for (size_t i = 0; i < v->n_in; i++) {
+        rp_buffer_u32(key, (uint32_t)v->same[i]);
+        rp_buffer_u8(key, v->need[i]);
+        rp_buffer_u8(key, v->s->grad[v->number[i]].graph != NULL);
+    }
+    for (size_t i = 0; i < v->n_out; i++)
+        rp_buffer_u8(key, v->grad[i].graph != NULL);
+}
+
+/* f': found, or derived and kept. */
+static void derive(visit *v, rp_function **f, bool *got)
+{
+    static void (*const derive_for[])(visit *, rp_function **, bool *) = {[RP_CALL] = derive_for_call,
+                                                                          [RP_SCAN] = derive_for_scan,
+                                                                          [RP_MAP] = derive_for_map,
+                                                                          [RP_COND] = derive_for_cond};
+    const size_t n = v->r->n_functions, bits = 2 * (v->n_in + 1);
+    rp_buffer key = {0};
+    bool fine;
+
+    put_key(v, &key);
+    fine = rp_buffer_status(&key, NULL) == RP_OK;
+    if (fine && !rp_memo_find(v->graph->memo, &key, got, bits, f, n)) {
+        derive_for[v->r->kind](v, f, got);
+        fine = v->graph->status != RP_OK || rp_memo_add(v->graph->memo, &key, v->r->function, n, got, bits, f, n);
+    }
+    if (!fine)
+        rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
+    rp_buffer_free(&key);
+}
+
+/* The region of f'; got: of which operands it gives gradients, and of a scan what goes round. */
+static void visit_region(visit *v, bool *got)
+{
+    const size_t n = v->r->n_functions;
+    rp_function **f = rp_calloc(n, sizeof *f);
+
+    if (!f)
+        rp_graph_fail(v->graph, RP_ENOMEM, "out of memory");
+    if (f && v->r->kind == RP_MAP)
+        shape_gradients(v);
+    if (v->graph->status == RP_OK)
+        derive(v, f, got);
+    if (v->graph->status == RP_OK && f[n - 1])
+        switch (v->r->kind) {
+        case RP_CALL:
+            emit_call(v, f, got);
+            break;
+        case RP_SCAN:
+            emit_scan(v, f, got);
+            break;
+        case RP_MAP:
+            emit_map(v, f, got);
+            break;
+        default:
+            emit_cond(v, f, got);
+        }
     for (size_t k = 0; f && k < n; k++)
         rp_function_free(f[k]);
-    rp_free(d);
     rp_free(f);
 }
 
 void rp_region_visit(rp_sweep *s, size_t k)
 {
     const rp_instr instr = s->graph->program->instr[k];
-    bool *got = rp_calloc(instr.n_in + 1, sizeof *got), any = false, wanted = false;
+    bool *got = rp_calloc(2 * (instr.n_in + 1), sizeof *got), any = false, wanted = false;
     visit v;
 
     if (!got) {
@@ -699,27 +772,13 @@ void rp_region_visit(rp_sweep *s, size_t k)
             any = any || v.grad[i].graph;
         for (size_t i = 0; i < v.n_in; i++)
             wanted = wanted || v.need[i];
-        if (any && wanted) {
-            switch (v.r->kind) {
-            case RP_CALL:
-                visit_call(&v, got);
-                break;
-            case RP_SCAN:
-                visit_scan(&v, got);
-                break;
-            case RP_MAP:
-                visit_map(&v, got);
-                break;
-            case RP_COND:
-                visit_cond(&v, got);
-                break;
-            default:
-                rp_graph_fail(s->graph, RP_EUNSUPPORTED,
-                              "gradients: instruction %zu, while: the number of bodies is not known before it runs, so "
-                              "it has no gradient: write a bounded loop as a scan of a cond",
-                              k);
-            }
-        }
+        if (any && wanted && v.r->kind == RP_WHILE)
+            rp_graph_fail(s->graph, RP_EUNSUPPORTED,
+                          "gradients: instruction %zu, while: the number of bodies is not known before it runs, so it "
+                          "has no gradient: write a bounded loop as a scan of a cond",
+                          k);
+        else if (any && wanted)
+            visit_region(&v, got);
     }
     visit_free(&v);
     rp_free(got);

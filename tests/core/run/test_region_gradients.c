@@ -2,6 +2,8 @@
  * Gradients of regions (CONTRACT 11.7) beside those of their frames: of calls the same bits, of maps those of shards
  * that are differentiated apart, of loops and branches the same values, zeros' signs aside; second derivatives as close
  * as another order of sums allows. */
+#include <time.h>
+
 #include "tests/core/run/region_examples.h"
 
 enum { SEEDS = 400 };
@@ -356,6 +358,92 @@ static void gradients_of_maps_are_close_to_those_of_one_program(void **state)
     compare(build_map, "map", 1, check_close, false);
 }
 
+/* ---- how long it takes ---- */
+
+enum { NEST_DEPTH = 32 };
+
+/* One region of f on x, [2]. */
+static rp_tensor execute_once(rp_graph *g, rp_region_kind kind, const rp_function *f, rp_tensor index, rp_tensor x)
+{
+    const rp_function *const both[2] = {f, f};
+    const rp_combine tree = RP_COMBINE_TREE;
+    rp_tensor out[2];
+
+    switch (kind) {
+    case RP_CALL:
+        rp_call(g, f, (rp_tensor[]){index, x}, 2, out);
+        break;
+    case RP_SCAN:
+        rp_scan(g, &(rp_scan_options){.function = f, .carried = &x, .n_carried = 1, .times = 1}, out);
+        break;
+    case RP_MAP:
+        rp_map(g,
+               &(rp_map_options){.function = both,
+                                 .n_function = 1,
+                                 .shared = &x,
+                                 .n_shared = 1,
+                                 .cuts = (uint64_t[]){0, 1},
+                                 .n_cuts = 2,
+                                 .combine = &tree,
+                                 .n_combine = 1},
+               out);
+        break;
+    default:
+        rp_cond(g, rp_gt(index, index), both, 2, (rp_tensor[]){index, x}, 2, out);
+    }
+    return out[0];
+}
+
+/* Function n of x is sin, or regions of function n - 1 twice. */
+static rp_function *nest(rp_region_kind kind, int n)
+{
+    rp_function *f = NULL;
+
+    for (int i = 0; i < n; i++) {
+        const rp_type index = {.dtype = RP_I64}, type = {.dtype = RP_F32, .rank = 1, .shape = {2}};
+        rp_graph *g;
+        rp_tensor at, x, y;
+        rp_error err;
+
+        assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+        at = rp_function_parameter(g, &index);
+        x = rp_function_parameter(g, &type);
+        y = f ? execute_once(g, kind, f, at, execute_once(g, kind, f, at, x)) : rp_sin(x);
+        rp_function_return(g, y);
+        rp_function_free(f);
+        if (rp_function_finish(g, &f, &err) != RP_OK)
+            fail_msg("%s", err.text);
+    }
+    return f;
+}
+
+static void gradients_of_nested_regions_take_linear_time(void **state)
+{
+    static const rp_region_kind kinds[] = {RP_CALL, RP_SCAN, RP_MAP, RP_COND};
+
+    (void)state;
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        const int depth = kinds[k] == RP_SCAN ? NEST_DEPTH / 2 : NEST_DEPTH; /* 2^40 instructions are the limit */
+        rp_function *f = nest(kinds[k], depth);
+        const clock_t begin = clock();
+        rp_graph *g;
+        rp_program *p;
+        rp_tensor x, index, dx;
+        rp_error err;
+
+        assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+        index = rp_graph_declare(g, RP_INPUT_FEED, "i", &(rp_type){.dtype = RP_I64});
+        x = rp_graph_declare(g, RP_INPUT_FEED, "x", &(rp_type){.dtype = RP_F32, .rank = 1, .shape = {2}});
+        rp_gradients(rp_sum(execute_once(g, kinds[k], f, index, x), NULL, 0, false), &x, 1, &dx);
+        rp_graph_result(g, "dx", dx);
+        if (rp_graph_finish(g, &p, &err) != RP_OK)
+            fail_msg("%s", err.text);
+        assert_true(clock() - begin < 2 * CLOCKS_PER_SEC); /* milliseconds; 2^31 derivations else */
+        rp_program_free(p);
+        rp_function_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_while_has_no_gradient),
         cmocka_unit_test(derivatives_begin_with_what_they_derive),
         cmocka_unit_test(second_derivatives_are_those_of_the_frames),
+        cmocka_unit_test(gradients_of_nested_regions_take_linear_time),
     };
 
     rp_set_allocator(&poisoning);
