@@ -12,6 +12,7 @@
 enum {
     RP_FUNCTIONS_MAX = 4096,       /* of one program */
     RP_CALL_DEPTH_MAX = 32,        /* functions that are executed within one another */
+    RP_COMPARED_MAX = 1 << 24,     /* operands and values of regions, for each function beyond the first */
     RP_REGION_OPERANDS_MAX = 65536 /* and values and shards, of one region */
 };
 static const uint64_t rp_times_max = (uint64_t)1 << 40;       /* times, limit, and the first shard's number */
@@ -34,6 +35,7 @@ void rp_function_release(rp_function *function); /* NULL is fine */
 /* Parameters are the body's first values. */
 rp_status rp_program_add_parameter(rp_program *body, const rp_type *type, uint32_t *value, rp_error *err);
 rp_status rp_program_add_return(rp_program *body, uint32_t value, rp_error *err);
+bool rp_program_returns(const rp_program *body, uint32_t value); /* whether it is an output already */
 
 static inline size_t rp_function_params(const rp_function *f)
 {
@@ -107,6 +109,7 @@ typedef struct rp_functions {
     struct rp_function_seen *seen;
     rp_index by_address, by_text;
     size_t cap, n_seen, cap_seen, values;
+    uint64_t compared;
 } rp_functions;
 
 /* Errors: RP_ESHAPE beyond the limits on functions and values; RP_ENOMEM. */

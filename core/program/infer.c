@@ -18,7 +18,7 @@ static rp_status shape_from(const rp_op *op, const rp_attr *attr, rp_type *out, 
 
     out->rank = attr->n;
     for (int i = 0; i < attr->n; i++) {
-        if (attr->list[i] < 0 || (uint64_t)attr->list[i] > count_max)
+        if (attr->list[i] < 0 || (uint64_t)attr->list[i] > rp_elements_max)
             return rp_fail(err, RP_ESHAPE, "%s: a length of %lld is not possible, found shape %s, expected 0 to 2^40",
                            op->name, (long long)attr->list[i], list_text(attr, shape));
         out->shape[i] = (size_t)attr->list[i];
@@ -230,7 +230,7 @@ rp_status infer_iota(const rp_op *op, const rp_attr *attr, const rp_type *in, si
 {
     (void)in, (void)n_in;
     if (!dtype_valid(RP_AT(attr, iota, dtype).i) || !(op->dtypes >> RP_AT(attr, iota, dtype).i & 1) ||
-        RP_AT(attr, iota, n).i < 0 || (uint64_t)RP_AT(attr, iota, n).i > count_max)
+        RP_AT(attr, iota, n).i < 0 || (uint64_t)RP_AT(attr, iota, n).i > rp_elements_max)
         return rp_fail(err, RP_ESHAPE, "%s: expected a length and a numeric dtype", op->name);
     out[0] =
         (rp_type){.dtype = (rp_dtype)RP_AT(attr, iota, dtype).i, .rank = 1, .shape = {(size_t)RP_AT(attr, iota, n).i}};
@@ -264,7 +264,7 @@ rp_status infer_concat(const rp_op *op, const rp_attr *attr, const rp_type *in, 
         if (!rp_type_equal(&alike, &in[0]))
             return refuse_joined(op, axis, &in[0], i, &in[i], "types equal but for the joined axis", err);
         out[0].shape[axis] += in[i].shape[axis];
-        if (out[0].shape[axis] > count_max)
+        if (out[0].shape[axis] > rp_elements_max)
             return refuse_joined(op, axis, &in[0], i, &in[i], "at most 2^40 elements", err);
     }
     return bounded(op, out, err);
@@ -280,7 +280,7 @@ rp_status infer_pad(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
     for (int i = 0; i < in[0].rank; i++) {
         int64_t before = RP_AT(attr, pad, before).list[i], after = RP_AT(attr, pad, after).list[i];
 
-        if (before < 0 || after < 0 || (uint64_t)before > count_max || (uint64_t)after > count_max)
+        if (before < 0 || after < 0 || (uint64_t)before > rp_elements_max || (uint64_t)after > rp_elements_max)
             return refuse_lists(op, attr, "do not pad", &in[0], "0 to 2^40 on each axis", err);
         out[0].shape[i] += (size_t)before + (size_t)after;
     }
@@ -327,7 +327,7 @@ rp_status infer_scatter_add(const rp_op *op, const rp_attr *attr, const rp_type 
 
     (void)n_in;
     if (!is_index(&in[1]) || rank < 1 || rank > RP_MAX_RANK || axis < 0 || axis >= rank || size < 0 ||
-        (uint64_t)size > count_max)
+        (uint64_t)size > rp_elements_max)
         return refuse(op, &in[0], &in[1], "a gathered gradient and its i32 or i64 indices", err);
     out[0] = (rp_type){.dtype = in[0].dtype, .rank = rank};
     for (int i = 0; i < in[1].rank; i++)
@@ -343,7 +343,7 @@ rp_status infer_one_hot(const rp_op *op, const rp_attr *attr, const rp_type *in,
 {
     (void)n_in;
     if (in[0].rank >= RP_MAX_RANK || RP_AT(attr, one_hot, depth).i < 0 ||
-        (uint64_t)RP_AT(attr, one_hot, depth).i > count_max ||
+        (uint64_t)RP_AT(attr, one_hot, depth).i > rp_elements_max ||
         (RP_AT(attr, one_hot, dtype).i != RP_F32 && RP_AT(attr, one_hot, dtype).i != RP_F64))
         return refuse(op, &in[0], NULL, "rank under 8, a depth of 0 or more, dtype f32 or f64", err);
     out[0] = in[0];
@@ -409,7 +409,7 @@ rp_status infer_var(const rp_op *op, const rp_attr *attr, const rp_type *in, siz
 {
     const int64_t correction = RP_AT(attr, var, correction).i;
 
-    if (correction < 0 || (uint64_t)correction > count_max)
+    if (correction < 0 || (uint64_t)correction > rp_elements_max)
         return rp_fail(err, RP_ESHAPE, "%s: found correction %lld, expected 0 or more", op->name,
                        (long long)correction);
     return infer_reduce(op, attr, in, n_in, out, err);

@@ -7,9 +7,6 @@
 
 #include "core/program/infer.h"
 
-/* Elements of one tensor are limited so that byte counts and strides never overflow. */
-static const size_t count_max = (size_t)1 << 40;
-
 static inline rp_status refuse(const rp_op *op, const rp_type *a, const rp_type *b, const char *expected, rp_error *err)
 {
     char ta[192], tb[192] = "";
@@ -59,16 +56,7 @@ static inline rp_status refuse_axis(const rp_op *op, int64_t axis, const rp_type
 
 static inline rp_status bounded(const rp_op *op, const rp_type *t, rp_error *err)
 {
-    size_t count = 1;
-
-    for (int i = 0; i < t->rank; i++) {
-        if (t->shape[i] && count > count_max / t->shape[i])
-            return refuse(op, t, NULL, "at most 2^40 elements", err);
-        /* a zero axis makes the tensor empty, but the others must still be sane on their own */
-        if (t->shape[i])
-            count *= t->shape[i];
-    }
-    return RP_OK;
+    return rp_type_valid(t) ? RP_OK : refuse(op, t, NULL, "at most 2^40 elements, lengths of 0 counted as 1", err);
 }
 
 /* One value a channel: as long as the last axis of x. */

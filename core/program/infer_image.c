@@ -119,7 +119,7 @@ rp_status infer_conv2d_winograd(const rp_op *op, const rp_attr *attr, const rp_t
 /* A gradient says the size of what it is the gradient of: with a stride, several sizes give the same outputs. */
 static rp_status check_size(const rp_op *op, const rp_attr *attr, rp_error *err)
 {
-    return check_list(op, attr, RP_AT_conv2d_grad_input_size, 2, 1, (int64_t)count_max, err);
+    return check_list(op, attr, RP_AT_conv2d_grad_input_size, 2, 1, (int64_t)rp_elements_max, err);
 }
 
 rp_status infer_conv2d_grad_input(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,

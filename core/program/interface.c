@@ -139,7 +139,7 @@ static rp_status check_type(const rp_type *type, const char *what, rp_error *err
 {
     return type && rp_type_valid(type)
                ? RP_OK
-               : rp_fail(err, RP_EARG, "%.96s: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^42 bytes",
+               : rp_fail(err, RP_EARG, "%.96s: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^40 elements",
                          what, RP_MAX_RANK);
 }
 

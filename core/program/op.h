@@ -9,8 +9,9 @@
 #include "kernels/kernel.h"
 #include "rp/program.h"
 
-/* Whether a type is one: a known dtype, 0 to RP_MAX_RANK axes, at most 2^42 bytes (an axis of length 0 counted as 1).
- */
+/* Elements of one tensor, lengths of 0 counted as 1, so that byte counts and strides never overflow. */
+static const size_t rp_elements_max = (size_t)1 << 40;
+/* Whether a type is one: a known dtype, 0 to RP_MAX_RANK axes, at most rp_elements_max elements. */
 bool rp_type_valid(const rp_type *type);
 size_t rp_type_count(const rp_type *type); /* elements; rank 0 has one */
 size_t rp_type_bytes(const rp_type *type);

@@ -39,7 +39,7 @@ void rp_program_clear(rp_program *p)
     rp_index_clear(&p->input_index);
     rp_index_clear(&p->output_index);
     p->n_values = p->n_inputs = p->n_instrs = p->n_outputs = 0;
-    p->executed = 0;
+    p->executed = p->compared = 0;
 }
 
 void rp_program_free(rp_program *p)
@@ -351,13 +351,32 @@ static rp_status append_region(rp_program *p, const rp_region *region, const uin
     return RP_OK;
 }
 
+/* All functions of a region are compared with its operands and with each other, so a text of many regions that each
+ * name many functions of many parameters would take more than the time of reading it. */
+static rp_status count_compared(rp_program *p, const rp_region *r, size_t n_in, size_t n_out, rp_error *err)
+{
+    const uint64_t compared = r->n_functions > 1 && n_in < SIZE_MAX / RP_PROGRAM_MAX_VALUES - n_out
+                                  ? (uint64_t)(r->n_functions - 1) * (n_in + n_out)
+                                  : 0;
+
+    if (compared > RP_COMPARED_MAX - p->compared)
+        return rp_fail(err, RP_ESHAPE,
+                       "%s: with it, regions have more than %d operands and values, counted for each function beyond "
+                       "their first",
+                       rp_region_op(r->kind)->name, RP_COMPARED_MAX);
+    p->compared += compared;
+    return RP_OK;
+}
+
 rp_status rp_program_add_region(rp_program *p, const rp_region *region, const uint32_t *in, size_t n_in, uint32_t *out,
                                 rp_error *err)
 {
     const size_t n_out = rp_region_values(region);
     rp_type *type = rp_calloc(n_out, sizeof *type);
-    rp_status status = type ? infer_region(p, region, in, n_in, type, err) : rp_no_memory(err);
+    rp_status status = type ? count_compared(p, region, n_in, n_out, err) : rp_no_memory(err);
 
+    if (status == RP_OK)
+        status = infer_region(p, region, in, n_in, type, err);
     if (status == RP_OK)
         status = append_region(p, region, in, n_in, type, n_out, err);
     if (status == RP_OK)
@@ -381,6 +400,16 @@ rp_status rp_program_add_parameter(rp_program *p, const rp_type *type, uint32_t 
     return RP_OK;
 }
 
+bool rp_program_returns(const rp_program *p, uint32_t value)
+{
+    const uint64_t hash = rp_index_hash(&p->output_index, &value, sizeof value);
+
+    for (rp_index_walk w = rp_index_find(&p->output_index, hash); rp_index_next(&w);)
+        if (p->output[w.at].value == value)
+            return true;
+    return false;
+}
+
 rp_status rp_program_add_return(rp_program *p, uint32_t value, rp_error *err)
 {
     void *array = p->output;
@@ -390,6 +419,9 @@ rp_status rp_program_add_return(rp_program *p, uint32_t value, rp_error *err)
     if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
         return rp_no_memory(err);
     p->output = array;
+    if (!rp_index_reserve(&p->output_index))
+        return rp_no_memory(err);
+    rp_index_add(&p->output_index, rp_index_hash(&p->output_index, &value, sizeof value), (uint32_t)p->n_outputs);
     p->output[p->n_outputs++] = (rp_output){.kind = RP_OUTPUT_VALUE, .value = value};
     return RP_OK;
 }

@@ -44,10 +44,12 @@ struct rp_program {
     size_t n_inputs, cap_inputs;
     rp_instr *instr;
     size_t n_instrs, cap_instrs;
-    uint64_t executed; /* X of the instructions so far, saturating */
+    uint64_t executed; /* X of the instructions so far */
+    uint64_t compared; /* operands and values of regions, for each function beyond the first; of a program that is read,
+                          those of the functions before it too */
     rp_output *output;
     size_t n_outputs, cap_outputs;
-    rp_index input_index, output_index; /* by kind and name */
+    rp_index input_index, output_index; /* by kind and name; a function's outputs by value */
 };
 
 bool rp_name_valid(const char *name);

@@ -277,19 +277,16 @@ bool rp_parse_type(const rp_json *row, size_t at, rp_type *type)
 {
     int dtype = dtype_of(rp_json_string_value(rp_json_array_get(row, at)));
     rp_attr shape = {0};
-    size_t bytes;
 
     if (dtype < 0 || !get_list(rp_json_array_get(row, at + 1), &shape))
         return false;
     *type = (rp_type){.dtype = (rp_dtype)dtype, .rank = shape.n};
-    bytes = rp_dtype_size(type->dtype);
     for (int i = 0; i < shape.n; i++) {
-        if (shape.list[i] < 0 || (shape.list[i] && bytes > ((size_t)1 << 42) / (size_t)shape.list[i]))
+        if (shape.list[i] < 0)
             return false;
         type->shape[i] = (size_t)shape.list[i];
-        bytes *= shape.list[i] ? (size_t)shape.list[i] : 1;
     }
-    return true;
+    return rp_type_valid(type);
 }
 
 static rp_status parse_input(rp_program *p, const rp_json *row, size_t index, const char *where, rp_error *err)
@@ -463,6 +460,7 @@ static rp_status parse_body(rp_program *p, const rp_json *json, const char *wher
                        (long long)rp_json_integer_value(contract), RP_CONTRACT_VERSION);
     if (functions)
         status = rp_parse_functions(&known, functions, where, err);
+    p->compared = known.compared;
     if (status == RP_OK)
         status = parse_values(p, json, &known, where, err);
     if (status == RP_OK && rp_program_check_states(p, err) != RP_OK)

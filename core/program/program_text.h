@@ -12,10 +12,14 @@ void rp_put_type(rp_buffer *out, const rp_type *type);
 /* The instructions, separated by commas. */
 void rp_put_instructions(rp_buffer *out, const rp_program *p, rp_function_namer namer);
 
+/* "tree", "stack", "concat" */
+const char *rp_combine_name(rp_combine combine);
+
 /* Functions that were parsed so far, by their number. */
 typedef struct rp_parsed_functions {
     rp_function **function;
     size_t n, values;
+    uint64_t compared;
 } rp_parsed_functions;
 
 /* "f32",[2,3] at items 0 and 1 after `at` of an array; false when that is no type. */

@@ -7,14 +7,14 @@
 
 bool rp_type_valid(const rp_type *type)
 {
-    size_t bytes = rp_dtype_size(type->dtype);
+    size_t count = 1;
 
-    if (bytes == 0 || type->rank < 0 || type->rank > RP_MAX_RANK)
+    if (rp_dtype_size(type->dtype) == 0 || type->rank < 0 || type->rank > RP_MAX_RANK)
         return false;
     for (int i = 0; i < type->rank; i++) {
-        if (type->shape[i] && bytes > ((size_t)1 << 42) / type->shape[i])
+        if (type->shape[i] > rp_elements_max / count)
             return false;
-        bytes *= type->shape[i] ? type->shape[i] : 1;
+        count *= type->shape[i] ? type->shape[i] : 1;
     }
     return true;
 }

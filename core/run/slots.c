@@ -41,18 +41,14 @@ const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name)
 
 rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *shape, rp_error *err)
 {
-    size_t bytes = rp_dtype_size(dtype);
-
     *type = (rp_type){.dtype = dtype, .rank = rank};
-    if (bytes == 0 || rank < 0 || rank > RP_MAX_RANK)
+    if (rp_dtype_size(dtype) == 0 || rank < 0 || rank > RP_MAX_RANK)
         return rp_fail(err, RP_EARG, "expected a dtype of rp/dtype.h and a rank of 0 to %d", RP_MAX_RANK);
-    for (int i = 0; i < rank; i++) {
-        if (shape[i] && bytes > ((size_t)1 << 42) / shape[i])
-            return rp_fail(err, RP_EARG, "a tensor of more than 2^42 bytes");
+    for (int i = 0; i < rank; i++)
         type->shape[i] = shape[i];
-        bytes *= shape[i] ? shape[i] : 1;
-    }
-    return RP_OK;
+    return rp_type_valid(type)
+               ? RP_OK
+               : rp_fail(err, RP_EARG, "a tensor of more than 2^40 elements, lengths of 0 counted as 1");
 }
 
 /* CONTRACT 2: what comes in and what is read out has canonical NaNs and bools of 0 or 1, as the archive has them. */

@@ -74,7 +74,6 @@ static bool get_cuts(rp_region *r, const rp_json *list)
 
 static bool get_combine(rp_region *r, const rp_json *list)
 {
-    static const char *const names[] = {"tree", "stack", "concat"};
     size_t n = rp_json_array_size(list);
 
     if (!rp_json_is_array(list) || n == 0 || n > RP_REGION_OPERANDS_MAX)
@@ -84,9 +83,9 @@ static bool get_combine(rp_region *r, const rp_json *list)
         const char *name = rp_json_string_value(rp_json_array_get(list, i));
         int k = 0;
 
-        while (name && k < 3 && strcmp(names[k], name) != 0)
+        while (name && k <= RP_COMBINE_CONCAT && strcmp(rp_combine_name((rp_combine)k), name) != 0)
             k++;
-        if (!name || k == 3)
+        if (!name || k > RP_COMBINE_CONCAT)
             return false;
         r->combine[r->n_combine++] = (unsigned char)k;
     }
@@ -225,8 +224,10 @@ static rp_status parse_function(rp_parsed_functions *known, const rp_json *json,
     if (!body)
         return rp_no_memory(err);
     (void)snprintf(at, sizeof at, "%.120s: function %zu", where, known->n);
+    body->compared = known->compared;
     status = parse_body(body, json, known, at, err);
     known->values += body->n_values;
+    known->compared = body->compared;
     if (status == RP_OK && known->values > RP_PROGRAM_MAX_VALUES)
         status = rp_fail(err, RP_EFORMAT, "%s: more than %d values up to here", at, RP_PROGRAM_MAX_VALUES);
     if (status != RP_OK) {

@@ -27,14 +27,19 @@ static void put_functions(rp_buffer *out, const rp_region *r, rp_function_namer 
     }
 }
 
-static const char *const combine_names[] = {"tree", "stack", "concat"};
+const char *rp_combine_name(rp_combine combine)
+{
+    static const char *const names[] = {"tree", "stack", "concat"};
+
+    return names[combine];
+}
 
 static void put_map(rp_buffer *out, const rp_region *r, rp_function_namer namer)
 {
     put_key(out, "\"combine\":[");
     for (size_t i = 0; i < r->n_combine; i++) {
         rp_buffer_text(out, i ? ",\"" : "\"");
-        rp_buffer_text(out, combine_names[r->combine[i]]);
+        rp_buffer_text(out, rp_combine_name((rp_combine)r->combine[i]));
         rp_buffer_u8(out, '"');
     }
     put_key(out, "],\"cuts\":[");
@@ -201,6 +206,20 @@ static rp_status reserve(rp_functions *w, rp_error *err)
     return rp_index_reserve(&w->by_text) ? RP_OK : rp_no_memory(err);
 }
 
+/* Operands and values of the regions of one body, for each function beyond a region's first. */
+static uint64_t compared_in(const rp_program *body)
+{
+    uint64_t n = 0;
+
+    for (size_t k = 0; k < body->n_instrs; k++) {
+        const rp_instr *instr = &body->instr[k];
+
+        if (instr->region)
+            n += (uint64_t)(instr->region->n_functions - 1) * (instr->n_in + (size_t)instr->n_out);
+    }
+    return n;
+}
+
 /* Takes the text when it is kept. */
 static rp_status append(rp_functions *w, const rp_function *f, const rp_buffer *text, rp_error *err)
 {
@@ -212,9 +231,15 @@ static rp_status append(rp_functions *w, const rp_function *f, const rp_buffer *
     w->function[w->n] = f;
     w->text[w->n++] = *text;
     w->values += f->body->n_values;
-    return w->values <= RP_PROGRAM_MAX_VALUES
+    w->compared += compared_in(f->body);
+    if (w->values > RP_PROGRAM_MAX_VALUES)
+        return rp_fail(err, RP_ESHAPE, "program: more than %d values in its functions", RP_PROGRAM_MAX_VALUES);
+    return w->compared <= RP_COMPARED_MAX
                ? RP_OK
-               : rp_fail(err, RP_ESHAPE, "program: more than %d values in its functions", RP_PROGRAM_MAX_VALUES);
+               : rp_fail(err, RP_ESHAPE,
+                         "program: its functions' regions have more than %d operands and values, counted for each "
+                         "function beyond their first",
+                         RP_COMPARED_MAX);
 }
 
 static rp_status walk(rp_functions *w, const rp_program *p, rp_error *err);
@@ -258,7 +283,7 @@ rp_status rp_functions_of(rp_functions *out, const rp_program *p, rp_error *err)
 {
     rp_status status;
 
-    *out = (rp_functions){.values = p->n_values};
+    *out = (rp_functions){.values = p->n_values, .compared = compared_in(p)};
     status = walk(out, p, err);
     if (status != RP_OK)
         rp_functions_free(out);
