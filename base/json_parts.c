@@ -20,7 +20,7 @@ static const char *skip_space(const char *at, const char *end)
 /* Behind the value at `at`: at the comma or bracket that ends it, or end. */
 static const char *value_end(const char *at, const char *end)
 {
-    int depth = 0;
+    int64_t depth = 0;
 
     while (at < end) {
         if (*at == '"') {
@@ -37,13 +37,19 @@ static const char *value_end(const char *at, const char *end)
 
 bool rp_json_split(rp_json_parts *parts, const void *text, size_t size)
 {
-    const char *at = text, *end = at + size;
+    const char *at = text, *end;
 
+    *parts = (rp_json_parts){0};
+    if (size == 0)
+        return false;
+    end = at + size;
     at = skip_space(at, end);
     while (end > at && skip_space(end - 1, end) == end)
         end--;
-    *parts = (rp_json_parts){.object = at < end && *at == '{', .at = at + 1, .end = end - 1};
-    return end - at >= 2 && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
+    if (end - at < 2)
+        return false;
+    *parts = (rp_json_parts){.object = *at == '{', .at = at + 1, .end = end - 1};
+    return ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
 }
 
 bool rp_json_next(rp_json_parts *parts)

@@ -326,16 +326,18 @@ const rp_member *rp_archive_writer_withheld(const rp_archive_writer *writer, siz
     return writer->withheld;
 }
 
-/* Parts what stays from what is left out, both in order. */
+/* Parts what stays from what is left out, both in order; again after a finish that failed, which set some apart. */
 static rp_status set_apart(rp_archive_writer *writer, rp_error *err)
 {
+    rp_member *withheld;
     size_t kept = 0;
 
     if (writer->salt == NULL)
         return RP_OK;
-    writer->withheld = rp_calloc(writer->members, sizeof *writer->withheld);
-    if (writer->withheld == NULL)
+    withheld = rp_reallocarray(writer->withheld, writer->n_withheld + writer->members, sizeof *withheld);
+    if (withheld == NULL)
         return rp_no_memory(err);
+    writer->withheld = withheld;
     for (size_t i = 0; i < writer->members; i++) {
         if (rp_member_is_input(writer->member[i].name))
             writer->withheld[writer->n_withheld++] = writer->member[i];

@@ -174,7 +174,8 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
     r->run = run;
     r->program_memory = RP_JSON_PROGRAM_MEMORY;
     r->started = time(NULL);
-    r->beside_threads = rp_processors(2 * rp_run_threads(run)) - rp_run_threads(run);
+    r->beside_threads = rp_processors(2 * rp_run_threads(run)); /* those that the run leaves */
+    r->beside_threads -= r->beside_threads < rp_run_threads(run) ? r->beside_threads : rp_run_threads(run);
     if (rp_run_steps(run))
         status = rp_fail(err, RP_EARG, "recording starts before the first step; %llu were made",
                          (unsigned long long)rp_run_steps(run));

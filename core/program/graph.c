@@ -337,8 +337,12 @@ static rp_status execute_kernel(rp_graph *graph, const rp_instr *instr)
 
 static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
 {
-    rp_view *view = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *view), *out = view + instr->n_in;
-    rp_status status = view ? RP_OK : rp_no_memory(&graph->error);
+    rp_view *view = rp_reallocarray(NULL, instr->n_in + (size_t)instr->n_out, sizeof *view), *out;
+    rp_status status = RP_OK;
+
+    if (!view)
+        return rp_no_memory(&graph->error);
+    out = view + instr->n_in;
 
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
         view[i] = graph->view[instr->in[i]];

@@ -118,7 +118,7 @@ RP_API void rp_function_free(rp_function *function); /* NULL is fine */
  * operands must be exactly those of the parameters. Where an array of operands is empty it may be NULL. */
 
 /* out: the function's outputs. In all five: no tensors after an error; with a function that is NULL its outputs are not
- * known, and out is as it was. */
+ * known, and out is as it was, as it is with options or an array that are NULL or more operands than a region has. */
 RP_API void rp_call(rp_graph *graph, const rp_function *function, const rp_tensor *args, size_t n, rp_tensor *out);
 
 /* function(index i64 [], carried, rows, shared) -> carried, stacked; for index 0 .. times - 1, or downwards. */

@@ -16,7 +16,7 @@ rp_tensor rp_function_parameter(rp_graph *graph, const rp_type *type)
         rp_graph_fail(graph, RP_EARG, "a run's step has no parameters: a function is built in a symbolic graph");
     else if (!type || !rp_type_valid(type))
         rp_graph_fail(graph, RP_EARG,
-                      "parameter %zu: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^42 bytes",
+                      "parameter %zu: expected a dtype of rp/dtype.h, 0 to %d axes and at most 2^40 elements",
                       graph->program->n_inputs, RP_MAX_RANK);
     else if (graph->program->n_instrs)
         rp_graph_fail(graph, RP_EARG, "parameter %zu: parameters come before the first operation",
@@ -24,14 +24,6 @@ rp_tensor rp_function_parameter(rp_graph *graph, const rp_type *type)
     else
         graph->status = rp_program_add_parameter(graph->program, type, &value, &graph->error);
     return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();
-}
-
-static bool is_returned(const rp_program *p, uint32_t value)
-{
-    for (size_t i = 0; i < p->n_outputs; i++)
-        if (p->output[i].value == value)
-            return true;
-    return false;
 }
 
 void rp_function_return(rp_graph *graph, rp_tensor value)
@@ -46,7 +38,7 @@ void rp_function_return(rp_graph *graph, rp_tensor value)
     } else if (rp_tensor_ok(value)) {
         const rp_type type = *rp_tensor_type(value);
 
-        if (graph->program->maker[value.value] == RP_NO_INSTR || is_returned(graph->program, value.value))
+        if (graph->program->maker[value.value] == RP_NO_INSTR || rp_program_returns(graph->program, value.value))
             value = rp_reshape(value, type.rank, type.shape);
         if (rp_tensor_ok(value))
             graph->status = rp_program_add_return(graph->program, value.value, &graph->error);
@@ -86,6 +78,36 @@ typedef struct operands {
     size_t n[4];
 } operands;
 
+/* Options that cannot be looked at, with the graph in error: arrays that are NULL, numbers above every limit. */
+static bool check_operands(rp_graph *graph, const char *name, const operands *o)
+{
+    for (int k = 0; k < 4; k++)
+        if (o->n[k] > RP_REGION_OPERANDS_MAX || (o->n[k] && !o->part[k])) {
+            if (graph)
+                rp_graph_fail(graph, RP_EARG, "%s: found %zu operands%s, expected at most %d, and an array of them",
+                              name, o->n[k], o->part[k] ? "" : " at NULL", RP_REGION_OPERANDS_MAX);
+            return false;
+        }
+    return true;
+}
+
+static bool check_list(rp_graph *graph, const char *name, const char *what, const void *list, size_t n, size_t most)
+{
+    if (graph && !list)
+        rp_graph_fail(graph, RP_EARG, "%s: the %s are NULL", name, what);
+    else if (graph && n > most)
+        rp_graph_fail(graph, RP_EARG, "%s: found %zu %s, expected at most %zu", name, n, what, most);
+    return list && n <= most;
+}
+
+static bool check_options(rp_graph *graph, const char *name, const void *options)
+{
+    rp_graph_at_work(graph);
+    if (!options && graph)
+        rp_graph_fail(graph, RP_EARG, "%s: the options are NULL", name);
+    return options != NULL;
+}
+
 /* Every value that the region would have is no tensor until it has them. Without a function how many it returns is not
  * known, and only what the options tell is cleared. */
 static void clear_values(rp_region *region, const rp_function *const *function, rp_tensor *out)
@@ -122,10 +144,13 @@ static rp_tensor *gather_operands(rp_graph *graph, const operands *o, size_t *n)
 static void emit(rp_graph *graph, rp_region *region, const rp_function *const *function, const operands *o,
                  rp_tensor *out)
 {
+    const bool fine = check_operands(graph, rp_region_op(region->kind)->name, o);
     rp_tensor *in = NULL;
     size_t n = 0;
 
-    if (graph && graph->status == RP_OK)
+    if (!fine && region->carried > RP_REGION_OPERANDS_MAX)
+        return;
+    if (fine && graph && graph->status == RP_OK)
         in = gather_operands(graph, o, &n);
     clear_values(region, function, out);
     for (size_t i = 0; in && i < region->n_functions; i++)
@@ -143,6 +168,9 @@ void rp_call(rp_graph *graph, const rp_function *function, const rp_tensor *args
 
 void rp_scan(rp_graph *graph, const rp_scan_options *s, rp_tensor *out)
 {
+    if (!check_options(graph, "scan", s))
+        return;
+
     rp_region region = {.kind = RP_SCAN,
                         .n_functions = 1,
                         .carried = s->n_carried,
@@ -155,8 +183,23 @@ void rp_scan(rp_graph *graph, const rp_scan_options *s, rp_tensor *out)
          &(operands){{s->carried, s->sliced, s->shared}, {s->n_carried, s->n_sliced, s->n_shared}}, out);
 }
 
+static bool check_map(rp_graph *graph, const rp_map_options *m)
+{
+    return check_list(graph, "map", "functions", m->function, m->n_function, RP_FUNCTIONS_MAX) &&
+           check_list(graph, "map", "cuts", m->cuts, m->n_cuts, RP_REGION_OPERANDS_MAX + 1) &&
+           check_list(graph, "map", "ways to combine", m->combine, m->n_combine, RP_REGION_OPERANDS_MAX);
+}
+
 void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
 {
+    if (!check_options(graph, "map", m))
+        return;
+    if (!check_map(graph, m)) {
+        for (size_t i = 0; i < m->n_combine && m->n_combine <= RP_REGION_OPERANDS_MAX; i++)
+            out[i] = rp_no_tensor();
+        return;
+    }
+
     rp_region region = {.kind = RP_MAP,
                         .n_functions = m->n_function,
                         .sliced = m->n_sliced,
@@ -166,8 +209,6 @@ void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
                         .n_combine = m->n_combine};
 
     if (graph && graph->status == RP_OK) {
-        if (!m->cuts)
-            rp_graph_fail(graph, RP_EARG, "map: the cuts are NULL");
         region.combine = rp_malloc(m->n_combine);
         if (!region.combine)
             rp_graph_fail(graph, RP_ENOMEM, "out of memory");
@@ -184,12 +225,18 @@ void rp_map(rp_graph *graph, const rp_map_options *m, rp_tensor *out)
 void rp_cond(rp_graph *graph, rp_tensor selector, const rp_function *const *function, size_t n_function,
              const rp_tensor *args, size_t n, rp_tensor *out)
 {
+    rp_graph_at_work(graph);
+    if (!check_list(graph, "cond", "functions", function, n_function, RP_FUNCTIONS_MAX))
+        return;
     emit(graph, &(rp_region){.kind = RP_COND, .n_functions = n_function}, function,
          &(operands){{&selector, args}, {1, n}}, out);
 }
 
 void rp_while(rp_graph *graph, const rp_while_options *w, rp_tensor *out)
 {
+    if (!check_options(graph, "while", w))
+        return;
+
     const rp_function *function[2] = {w->body, w->predicate};
 
     emit(graph, &(rp_region){.kind = RP_WHILE, .n_functions = 2, .carried = w->n_carried, .times = w->limit}, function,

@@ -88,19 +88,19 @@ static bool visit_new(visit *v, rp_sweep *s, const rp_instr *instr)
                  .n_in = n_in,
                  .n_out = n_out,
                  .number = instr->in,
-                 .given = tensors,
-                 .made = tensors + all,
-                 .in = tensors + 2 * all,
-                 .out = tensors + 2 * all + n_in,
-                 .grad = tensors + 2 * all + n_in + n_out,
-                 .seed = tensors + 3 * all,
-                 .start = tensors + 3 * all + n_out};
+                 .given = tensors};
     v->same = rp_calloc(n_in + 1, sizeof *v->same);
     v->need = rp_calloc(2 * n_in + 2, sizeof *v->need);
     if (!tensors || !v->same || !v->need || !merge_operands(v)) {
         rp_graph_fail(s->graph, RP_ENOMEM, "out of memory");
         return false;
     }
+    v->made = tensors + all;
+    v->in = tensors + 2 * all;
+    v->out = v->in + n_in;
+    v->grad = v->out + n_out;
+    v->seed = tensors + 3 * all;
+    v->start = v->seed + n_out;
     v->reaches = v->need + n_in;
     for (size_t i = 0; i < n_in; i++) {
         v->in[i] = rp_graph_tensor(s->graph, instr->in[i]);

@@ -493,9 +493,74 @@ static void reals_are_read_as_they_are_written(void **state)
     }
 }
 
+/* What is wrong with the arguments of a region is an error of its graph, and nothing is read or written. */
+static void regions_refuse_options_that_cannot_be_looked_at(void **state)
+{
+    static const char *const said[] = {"scan: the options are NULL",
+                                       "map: the options are NULL",
+                                       "while: the options are NULL",
+                                       "scan: found 1 operands at NULL",
+                                       "scan: found 18446744073709551615 operands",
+                                       "map: the functions are NULL",
+                                       "map: the cuts are NULL",
+                                       "map: the ways to combine are NULL",
+                                       "cond: the functions are NULL",
+                                       "call: found 3 operands at NULL"};
+    const rp_function *const none[1] = {NULL};
+    const uint64_t cuts[2] = {0, 1};
+    rp_tensor x[1], out[1];
+
+    (void)state;
+    for (int k = 0; k < 10; k++) {
+        rp_graph *g;
+        rp_error err = {0};
+
+        assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+        x[0] = rp_fill(g, RP_F32, 0, NULL, 1);
+        switch (k) {
+        case 0:
+            rp_scan(g, NULL, out);
+            break;
+        case 1:
+            rp_map(g, NULL, out);
+            break;
+        case 2:
+            rp_while(g, NULL, out);
+            break;
+        case 3:
+            rp_scan(g, &(rp_scan_options){.n_sliced = 1}, out);
+            break;
+        case 4:
+            rp_scan(g, &(rp_scan_options){.shared = x, .n_shared = SIZE_MAX, .carried = x, .n_carried = 1}, out);
+            break;
+        case 5:
+            rp_map(g, &(rp_map_options){.n_function = 1}, out);
+            break;
+        case 6:
+            rp_map(g, &(rp_map_options){.function = none, .n_function = 1, .n_cuts = 2}, out);
+            break;
+        case 7:
+            rp_map(g, &(rp_map_options){.function = none, .n_function = 1, .cuts = cuts, .n_cuts = 2, .n_combine = 1},
+                   out);
+            break;
+        case 8:
+            rp_cond(g, x[0], NULL, 2, x, 1, out);
+            break;
+        default:
+            rp_call(g, NULL, NULL, 3, out);
+        }
+        assert_int_equal(rp_graph_status(g, &err), RP_EARG);
+        if (!strstr(err.text, said[k]))
+            fail_msg("expected \"%s\", found %s", said[k], err.text);
+        rp_graph_discard(g);
+    }
+    rp_scan(NULL, NULL, out); /* no graph, no error */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(regions_refuse_options_that_cannot_be_looked_at),
         cmocka_unit_test(every_operation_by_name_has_the_text_of_its_call),
         cmocka_unit_test(a_program_taken_apart_and_put_together_is_the_same),
         cmocka_unit_test(a_region_tells_what_made_it),
