@@ -148,6 +148,20 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
     meter->drawn = true;
 }
 
+void rp_meter_outlook(void *self, uint64_t steps, uint64_t memory)
+{
+    const rp_meter *meter = self;
+    char mib[RP_NUMBER_TEXT];
+    rp_buffer line = {0};
+
+    if (!meter->shown)
+        return;
+    rp_buffer_printf(&line, "%s: %llu steps, %s MiB of memory\n", meter->label, (unsigned long long)steps,
+                     rp_fixed(mib, (double)memory / (1 << 20), 1));
+    put(&line);
+    rp_buffer_free(&line);
+}
+
 bool rp_meter_update(void *self, const rp_progress *progress)
 {
     rp_meter *meter = self;

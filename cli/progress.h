@@ -24,7 +24,8 @@ void rp_signals_hold(bool hold);
 
 /* From the first update to that of the last step, signals stop the job through the callback. */
 void rp_meter_begin(rp_meter *meter, const char *label);
-bool rp_meter_update(void *meter, const rp_progress *progress); /* for rp_job_options */
+bool rp_meter_update(void *meter, const rp_progress *progress);      /* for rp_job_options */
+void rp_meter_outlook(void *meter, uint64_t steps, uint64_t memory); /* likewise: a line above the bar */
 void rp_meter_end(rp_meter *meter);
 
 double rp_clock(void); /* seconds, monotonic */

@@ -93,6 +93,7 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_text(out, "archive_id", r->no_record ? NULL : job->archive_id);
     rp_put_text(out, "key_id", key ? rp_key_id(key) : NULL);
     rp_put_text(out, "level", job->level);
+    rp_put_integer(out, "memory_bytes", job->memory);
     if (metrics)
         rp_put_metrics(out, "metrics", metrics);
     else
@@ -113,13 +114,15 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
 static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
                       const rp_json *metrics)
 {
-    char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT];
+    char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT], memory[RP_NUMBER_TEXT];
 
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, metrics);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
+    rp_put_line(session, "memory", "%s MiB for weights, table and steps",
+                rp_fixed(memory, (double)job->memory / (1 << 20), 1));
     if (r->no_record)
         rp_put_line(session, "time", "%s s, nothing recorded", rp_fixed(seconds, job->seconds, 2));
     else
@@ -157,6 +160,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
                               .device = r.device,
                               .no_record = r.no_record,
                               .progress = rp_meter_update,
+                              .outlook = rp_meter_outlook,
                               .self = &meter,
                               .withhold = r.withhold,
                               .save_every = r.save_seconds,

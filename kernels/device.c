@@ -2,6 +2,7 @@
  * The callers' side of devices: choosing one by its name, and calls through its table. */
 #include "kernels/device.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,10 @@
 #include "kernels/device_ops.h"
 #include "kernels/walk.h"
 
-enum { DEVICES_MAX = 8 };
+enum {
+    DEVICES_MAX = 8,
+    ROOM_UNASKED = 16 << 20 /* asking takes as long as filling this */
+};
 
 /* Those that were added; the CPU is always there. */
 static struct {
@@ -94,7 +98,30 @@ rp_pool *rp_device_pool(const rp_device *device)
 
 rp_status rp_device_allocate(rp_device *device, void **out, size_t bytes, rp_error *err)
 {
-    return device->ops->allocate(device, out, bytes, err);
+    rp_status status = device->ops->allocate(device, out, bytes, err);
+
+    return status == RP_ENOMEM && bytes > ROOM_UNASKED
+               ? rp_fail(err, RP_ENOMEM, "out of memory: device %s gives no %.0f MiB at once", device->kind,
+                         (double)bytes / (1 << 20))
+               : status;
+}
+
+size_t rp_device_available(rp_device *device)
+{
+    return device->ops->available != NULL ? device->ops->available(device) : SIZE_MAX;
+}
+
+rp_status rp_device_room(rp_device *device, size_t bytes, const char *what, rp_error *err)
+{
+    const double mib = 1 << 20;
+    size_t available;
+
+    if (bytes <= ROOM_UNASKED)
+        return RP_OK;
+    available = rp_device_available(device);
+    return bytes <= available ? RP_OK
+                              : rp_fail(err, RP_ENOMEM, "out of memory: %s %.0f MiB, and device %s has %.0f MiB left",
+                                        what, (double)bytes / mib, device->kind, (double)available / mib);
 }
 
 void rp_device_release(rp_device *device, void *memory)

@@ -33,6 +33,10 @@ rp_pool *rp_device_pool(const rp_device *device); /* for host work beside kernel
 
 /* Memory of the device, aligned to 64 bytes. The host reads and writes it by the copies below, and by nothing else. */
 rp_status rp_device_allocate(rp_device *device, void **out, size_t bytes, rp_error *err);
+/* Bytes that it would give now, as far as it knows; SIZE_MAX: it does not. Others may be faster. */
+size_t rp_device_available(rp_device *device);
+/* That it would give so many bytes for `what`, e.g. "the weights take". Errors: RP_ENOMEM, with both figures. */
+rp_status rp_device_room(rp_device *device, size_t bytes, const char *what, rp_error *err);
 /* NULL is fine. Waits for what was put on streams before. */
 void rp_device_release(rp_device *device, void *memory);
 /* Memory of the host from which and to which copies are fastest. */

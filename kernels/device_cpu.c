@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "determinism/fpenv.h"
 #include "kernels/device_ops.h"
+#include "kernels/host_memory.h"
 #include "kernels/index_check.h"
 
 typedef struct cpu_device {
@@ -53,6 +54,12 @@ static void cpu_release(rp_device *device, void *memory)
     (void)device;
     memcpy(&block, (char *)memory - sizeof block, sizeof block);
     rp_free(block);
+}
+
+static size_t cpu_available(rp_device *device)
+{
+    (void)device;
+    return rp_host_memory_available();
 }
 
 static rp_status cpu_pin(rp_device *device, void **out, size_t bytes, rp_error *err)
@@ -207,6 +214,7 @@ static const rp_device_ops cpu_ops = {
     .free = cpu_free,
     .allocate = cpu_allocate,
     .release = cpu_release,
+    .available = cpu_available,
     .pin = cpu_pin,
     .unpin = cpu_unpin,
     .upload = cpu_copy,

@@ -10,6 +10,7 @@ typedef struct rp_device_ops {
     void (*free)(rp_device *device);
     rp_status (*allocate)(rp_device *device, void **out, size_t bytes, rp_error *err);
     void (*release)(rp_device *device, void *memory);
+    size_t (*available)(rp_device *device); /* NULL: it does not know */
     rp_status (*pin)(rp_device *device, void **out, size_t bytes, rp_error *err);
     void (*unpin)(rp_device *device, void *host);
     rp_status (*upload)(rp_device *device, void *to, const void *host, size_t bytes, rp_stream *stream, rp_error *err);

@@ -50,6 +50,7 @@ rp_status rp_compose_job(rp_job **out, const rp_driver *driver, rp_error *err)
     }
     (void)snprintf(job->level, sizeof job->level, "%s", rp_run_level(run));
     job->threads = rp_run_threads(run);
+    job->memory = rp_run_memory(run);
     *out = job;
     return RP_OK;
 }

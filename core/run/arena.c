@@ -2,6 +2,17 @@
  * The old memory goes before the new comes: between steps nothing in it counts. */
 #include "core/run/arena.h"
 
+rp_status rp_arena_admit(rp_arena *arena, size_t bytes, size_t own, rp_error *err)
+{
+    const size_t more = own + (bytes > arena->bytes ? bytes - arena->bytes : 0);
+    rp_status status =
+        rp_device_room(arena->device, arena->untouched + more, "a step's values, feeds and results take", err);
+
+    if (status == RP_OK)
+        arena->untouched += more;
+    return status;
+}
+
 rp_status rp_arena_reserve(rp_arena *arena, size_t bytes, rp_error *err)
 {
     void *memory;

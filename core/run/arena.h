@@ -10,8 +10,13 @@ typedef struct rp_arena {
     rp_device *device; /* borrowed */
     char *memory;
     size_t bytes;
-    uint64_t moves; /* how often the memory changed: who is bound to it looks here */
+    uint64_t moves;   /* how often the memory changed: who is bound to it looks here */
+    size_t untouched; /* bytes that plans have got since one ran: the device may not count them as taken yet */
 } rp_arena;
+
+/* That the device has room for a plan's part of the arena and for what is its own, together with all that has not been
+ * touched. Errors: RP_ENOMEM, with figures. */
+rp_status rp_arena_admit(rp_arena *arena, size_t bytes, size_t own, rp_error *err);
 
 /* Makes the arena at least so large; its contents are lost when it grows. Errors: RP_ENOMEM; it is then empty. */
 rp_status rp_arena_reserve(rp_arena *arena, size_t bytes, rp_error *err);

@@ -23,6 +23,8 @@ void rp_compiled_free(rp_compiled *c)
 {
     if (!c)
         return;
+    if (c->plan)
+        c->run->own -= rp_plan_own_bytes(c->plan);
     rp_plan_free(c->plan);
     rp_program_free(c->program);
     rp_free(c->fed);
@@ -68,6 +70,8 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     }
     if (status == RP_OK)
         status = rp_plan_new_in(&c->plan, program, run->device, memory, &run->arena, RP_PASSES, err);
+    if (status == RP_OK)
+        run->own += rp_plan_own_bytes(c->plan);
     rp_free(memory);
     if (status != RP_OK)
         rp_compiled_free(c);

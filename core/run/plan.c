@@ -78,9 +78,9 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
 static rp_status hold_memory(rp_plan *plan, rp_error *err)
 {
     void *own = NULL;
-    rp_status status = RP_OK;
+    rp_status status = rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
 
-    if (plan->own_bytes)
+    if (status == RP_OK && plan->own_bytes)
         status = rp_device_allocate(plan->device, &own, plan->own_bytes, err);
     plan->own = own;
     return status == RP_OK ? rp_arena_reserve(plan->arena, plan->arena_bytes, err) : status;
@@ -164,6 +164,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg,
     size_t where, i = 0, write = 0;
 
     plan->mixed = false;
+    plan->arena->untouched = 0;
 
     if (status == RP_OK)
         status = rp_fpenv_enter(&saved, NULL, err);

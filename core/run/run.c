@@ -76,6 +76,20 @@ uint64_t rp_run_steps(const rp_run *run)
     return run->steps;
 }
 
+static size_t slots_bytes(const rp_slots *s)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        bytes += rp_type_bytes(&s->tensor[i].type);
+    return bytes;
+}
+
+size_t rp_run_memory(const rp_run *run)
+{
+    return slots_bytes(&run->states) + slots_bytes(&run->data) + run->arena.bytes + run->own;
+}
+
 rp_device *rp_run_device(const rp_run *run)
 {
     return run->device;

@@ -58,6 +58,8 @@ rp_status rp_run_restore(rp_run *run, uint64_t steps, const rp_value_source *fro
 rp_status rp_run_fill_data(rp_run *run, const rp_value_source *from, rp_error *err);
 /* While quiet, steps are not told to observers. */
 void rp_run_set_quiet(rp_run *run, bool quiet);
+/* Bytes of the device that states, data and compiled programs hold: what steps need that are not eager. */
+size_t rp_run_memory(const rp_run *run);
 /* Whether the floating-point environment had to be repaired when the run was made. */
 bool rp_run_fpenv_repaired(const rp_run *run);
 

@@ -12,6 +12,7 @@ struct rp_run {
     rp_device *device;
     rp_slots states, data, feeds; /* feeds: of the eager step in progress */
     rp_arena arena;               /* of the compiled steps */
+    size_t own;                   /* bytes that compiled programs have beside it */
     rp_graph *graph;
     bool in_step, repaired, quiet;
     bool given_up; /* a step failed when new states were already in place: an observer's error, or half of the states */

@@ -46,6 +46,22 @@ static int moments(const rp_trainer *t)
     return t->recipe->train.optimizer.kind == RP_OPT_SGD ? 1 : 2;
 }
 
+/* Asked before they are there, since they are written as they come. */
+static rp_status check_room(const rp_trainer *t, rp_error *err)
+{
+    const size_t rows = t->data->train_rows + t->data->valid_rows;
+    size_t bytes = rows * (t->model.features * sizeof(float) + sizeof(int64_t));
+
+    for (size_t i = 0; i < t->model.n_parameters; i++) {
+        size_t size = sizeof(float) * (size_t)(1 + moments(t));
+
+        for (int d = 0; d < t->model.parameter[i].rank; d++)
+            size *= t->model.parameter[i].shape[d];
+        bytes += size;
+    }
+    return rp_device_room(rp_run_device(t->run), bytes, "weights, moments and table take", err);
+}
+
 static rp_status add_states(rp_trainer *t, rp_error *err)
 {
     char name[RP_NAME_MAX];
@@ -273,6 +289,8 @@ static rp_status new_trainer(rp_trainer **out, const rp_recipe *recipe, rp_datas
         t->order = rp_malloc(t->data->train_rows * sizeof *t->order);
         status = t->order ? rp_run_new(&t->run, options, err) : rp_no_memory(err);
     }
+    if (status == RP_OK)
+        status = check_room(t, err);
     if (status == RP_OK)
         status = add_states(t, err);
     if (status == RP_OK)

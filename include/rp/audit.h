@@ -70,6 +70,9 @@ typedef struct rp_job_options {
     bool no_record; /* rp_train_recipe: only compute (to measure what recording costs) */
     /* Called after each step, may be NULL; returning false stops the job with RP_ECANCELED. */
     bool (*progress)(void *self, const rp_progress *progress);
+    /* rp_train_recipe: called before the first step with what is ahead: steps in all, and bytes of the device that
+     * weights, table and all steps' programs hold. May be NULL. */
+    void (*outlook)(void *self, uint64_t steps, uint64_t memory);
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
     const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */
@@ -90,6 +93,7 @@ typedef struct rp_job {
     double seconds, recording_seconds;
     char level[16];
     unsigned threads;
+    uint64_t memory;       /* bytes of the device that states, data and compiled programs held */
     size_t members;        /* replay: members reproduced and compared */
     rp_replay_scope scope; /* replay: what was repeated */
     uint64_t resumed_at;   /* run: the step it went on after; 0: from the start */

@@ -56,6 +56,7 @@ holds "--force leaves nothing beside the pair" test -z "$(find . -name 'me.new-*
 
 # ---- run ----
 works "^archive +$hex" "$reprise" run small.yaml -o a.reprise --key me.pem
+holds "what was needed is told" grep -Eq '^memory +0\.[0-9] MiB for weights, table and steps' "$log/out"
 holds "validation metrics are printed" grep -Eq '^validation +accuracy [01]\.[0-9]{4}, AUC [01]\.[0-9]{4}, loss ' \
     "$log/out"
 holds "the cost of recording is printed" grep -Eq '^time .* recording .*%\)' "$log/out"
@@ -259,6 +260,15 @@ works '^healthy' "$reprise" doctor
 works '"healthy":true,"host":\{' "$reprise" doctor --json
 works '^device +cpu: cpu-' "$reprise" doctor
 works '"devices":\{"cpu":"cpu-[a-z0-9]+"\}' "$reprise" doctor --json
+
+# ---- more than there is ----
+sed 's/hidden: .*/hidden: [65536, 20000]/' small.yaml >large.yaml
+narrow="ulimit -v 3000000; exec '$reprise'"
+if bash -c "$narrow --version" >"$log/out" 2>&1; then
+    fails 1 'out of memory: .* [0-9]+ MiB' bash -c "$narrow run large.yaml -o large.reprise --threads 1"
+else
+    skip "limited memory: sanitizers want more addresses"
+fi
 
 # ---- devices ----
 works '^unsigned ' "$reprise" run small.yaml -o device.reprise --device cpu

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much more memory this host would give the process. */
+#ifndef KERNELS_HOST_MEMORY_H
+#define KERNELS_HOST_MEMORY_H
+
+#include <stddef.h>
+
+/* Bytes that can be had without anything being swapped out or ended for them: what the system calls available, or what
+ * the process's control groups leave, the less of the two. SIZE_MAX where the system does not say. */
+size_t rp_host_memory_available(void);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory is told before a step needs it: a device that has as much left as the test says, programs and trainings that
+ * want more, and the sum that a run holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/train/train.h"
+#include "kernels/device_ops.h"
+#include "kernels/host_memory.h"
+
+static const size_t mib = 1 << 20;
+static size_t left;
+static rp_device_ops poor_ops;
+
+static size_t poor_left(rp_device *device)
+{
+    (void)device;
+    return left;
+}
+
+/* The CPU, but for what it says of its memory. */
+static rp_status poor_open(rp_device **out, const char *level, unsigned threads, rp_error *err)
+{
+    rp_status status = rp_device_cpu_new(out, level, threads, err);
+
+    if (status != RP_OK)
+        return status;
+    poor_ops = *(*out)->ops;
+    poor_ops.available = poor_left;
+    (*out)->ops = &poor_ops;
+    (*out)->kind = "poor";
+    return RP_OK;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return rp_device_register("poor", poor_open, NULL) == RP_OK ? 0 : 1;
+}
+
+static rp_run *poor_run(void)
+{
+    rp_run *run;
+
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1, .device = "poor"}, NULL), RP_OK);
+    return run;
+}
+
+/* result y = x + x of so many MiB, fed: so much again. */
+static rp_status compile(rp_compiled **out, rp_run *run, size_t size, rp_error *err)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor x = rp_graph_input(g, RP_INPUT_FEED, "x",
+                                 &(rp_type){.dtype = RP_F32, .rank = 1, .shape = {size * mib / sizeof(float)}}, NULL);
+
+    rp_graph_set(g, RP_OUTPUT_RESULT, "y", rp_add(x, x));
+    return rp_run_compile(out, run, rp_graph_take_program(g, NULL), err);
+}
+
+/* 100 MiB and 100 MiB again: what nobody has touched yet is not counted by the device, and so by the run. */
+static void programs_that_want_more_than_there_is_are_refused(void **state)
+{
+    rp_run *run = poor_run();
+    rp_compiled *first, *second = (rp_compiled *)&first;
+    rp_device_tensor feed;
+    rp_error err = {0};
+
+    (void)state;
+    left = 199 * mib;
+    assert_int_equal(compile(&second, run, 100, &err), RP_ENOMEM);
+    assert_null(second);
+    assert_string_equal(err.text, "out of memory: a step's values, feeds and results take 200 MiB, and device poor has "
+                                  "199 MiB left");
+    assert_int_equal(rp_run_memory(run), 0);
+    left = 250 * mib;
+    assert_int_equal(compile(&first, run, 100, &err), RP_OK);
+    assert_int_equal(rp_run_memory(run), 200 * mib);
+    assert_int_equal(compile(&second, run, 30, &err), RP_ENOMEM);
+    assert_non_null(strstr(err.text, "take 260 MiB"));
+    assert_true(rp_compiled_feed(first, "x", &feed));
+    assert_int_equal(rp_compiled_step(first, &err), RP_OK);
+    assert_int_equal(compile(&second, run, 30, &err), RP_OK); /* 250 are left beside what was touched */
+    assert_int_equal(rp_run_memory(run), 260 * mib);
+    rp_compiled_free(second);
+    rp_compiled_free(first);
+    assert_int_equal(rp_run_memory(run), 0);
+    rp_run_free(run);
+}
+
+/* 8 rows of 1 feature on 65,536 units, a second layer of 1,000: 250 MiB of weights, and twice that of moments. */
+static void trainings_that_want_more_are_refused_before_their_weights_are_there(void **state)
+{
+    static const char yaml[] = "reprise: 1\ndata: {csv: d, target: y, train_on_all: true}\n"
+                               "model: {hidden: [65536, 1000]}\ntrain: {batch: 8}\n";
+    static const char csv[] = "a,y\n1,u\n2,v\n3,u\n4,v\n5,u\n6,v\n7,u\n8,v\n";
+    rp_recipe *recipe;
+    rp_trainer *t = (rp_trainer *)&recipe;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err), RP_OK);
+    left = 700 * mib;
+    assert_int_equal(
+        rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 1, .device = "poor"}, &err),
+        RP_ENOMEM);
+    assert_null(t);
+    assert_string_equal(err.text, "out of memory: weights, moments and table take 752 MiB, and device poor has 700 MiB "
+                                  "left");
+    rp_recipe_free(recipe);
+}
+
+/* Little is not asked for; the host has something, and a device that does not know has all. */
+static void what_is_left_is_known(void **state)
+{
+    rp_device *device;
+    const size_t host = rp_host_memory_available();
+
+    (void)state;
+    assert_true(host > 16 * mib);
+    assert_true(host == SIZE_MAX || host < (size_t)1 << 50);
+    assert_int_equal(rp_device_open(&device, "poor", NULL, 1, NULL), RP_OK);
+    left = 0;
+    assert_int_equal(rp_device_room(device, 16 * mib, "it takes", NULL), RP_OK);
+    assert_int_equal(rp_device_room(device, 16 * mib + 1, "it takes", NULL), RP_ENOMEM);
+    poor_ops.available = NULL;
+    assert_int_equal(rp_device_room(device, SIZE_MAX, "it takes", NULL), RP_OK);
+    rp_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_that_want_more_than_there_is_are_refused),
+        cmocka_unit_test(trainings_that_want_more_are_refused_before_their_weights_are_there),
+        cmocka_unit_test(what_is_left_is_known),
+    };
+
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
