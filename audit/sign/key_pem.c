@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Public keys as PEM text, read without ever prompting. */
+ * Keys as PEM text, read without ever prompting; of public ones all there is. */
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <string.h>
 
 #include "audit/sign/key_private.h"
@@ -9,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-int rp_give_passphrase(char *out, int size, int writing, void *passphrase)
+static int give_passphrase(char *out, int size, int writing, void *passphrase)
 {
     rp_passphrase *source = passphrase;
     size_t length = source->text ? strlen(source->text) : 0;
@@ -36,12 +35,10 @@ const char *rp_pem_label(char *out, size_t size, const char *pem, size_t length)
     return "no PEM block";
 }
 
-rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, const char *where, rp_error *err)
+rp_status rp_pem_read(EVP_PKEY **out, rp_pem_reader *read, rp_passphrase *passphrase, const char *pem, size_t size,
+                      const char *where, rp_error *err)
 {
-    rp_passphrase source = {0};
-    EVP_PKEY *pkey = NULL;
     bool no_memory;
-    char label[64];
     BIO *bio;
 
     *out = NULL;
@@ -53,12 +50,30 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
     if (bio == NULL)
         return rp_no_memory(err);
     ERR_clear_error();
-    pkey = PEM_read_bio_PUBKEY(bio, NULL, rp_give_passphrase, &source);
-    no_memory = pkey == NULL && rp_key_no_memory();
+    *out = read(bio, NULL, give_passphrase, passphrase);
+    no_memory = *out == NULL && rp_key_no_memory();
     ERR_clear_error();
     BIO_free(bio);
-    if (no_memory)
-        return rp_no_memory(err);
+    return no_memory ? rp_no_memory(err) : RP_OK;
+}
+
+rp_status rp_pem_file(rp_buffer *out, const char *path, rp_error *err)
+{
+    rp_status status = rp_file_read(path, RP_PEM_LIMIT, out, err);
+
+    return status == RP_EDATA ? rp_fail(err, RP_EARG, "%s: too large for a key", path) : status;
+}
+
+rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, const char *where, rp_error *err)
+{
+    rp_passphrase none = {0};
+    EVP_PKEY *pkey;
+    char label[64];
+    rp_status status = rp_pem_read(&pkey, PEM_read_bio_PUBKEY, &none, pem, size, where, err);
+
+    *out = NULL;
+    if (status != RP_OK)
+        return status;
     if (pkey != NULL)
         return rp_key_wrap(out, pkey, false, where, err);
     return rp_fail(err, RP_EARG, "%s: found %s, expected a public key in PEM (PUBLIC KEY)", where,
@@ -68,11 +83,9 @@ rp_status rp_key_public_from_pem(rp_key **out, const char *pem, size_t size, con
 rp_status rp_key_load_public(rp_key **out, const char *path, rp_error *err)
 {
     rp_buffer pem = {0};
-    rp_status status = rp_file_read(path, RP_PEM_LIMIT, &pem, err);
+    rp_status status = rp_pem_file(&pem, path, err);
 
     *out = NULL;
-    if (status == RP_EDATA)
-        status = rp_fail(err, RP_EARG, "%s: too large for a key", path);
     if (status == RP_OK)
         status = rp_key_public_from_pem(out, (const char *)pem.data, pem.size, path, err);
     rp_buffer_free(&pem);

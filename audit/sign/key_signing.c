@@ -2,7 +2,6 @@
  * Private keys: making, reading, saving and signing with them. What verifies has none of this. */
 #include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/x509.h>
 #include <string.h>
@@ -32,26 +31,13 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
                                   rp_error *err)
 {
     rp_passphrase source = {.text = passphrase};
-    EVP_PKEY *pkey = NULL;
-    bool no_memory;
+    EVP_PKEY *pkey;
     char label[64];
-    BIO *bio;
+    rp_status status = rp_pem_read(&pkey, PEM_read_bio_PrivateKey, &source, pem, size, where, err);
 
     *out = NULL;
-    if (size == 0)
-        return rp_fail(err, RP_EARG, "%s: empty, expected a key in PEM", where);
-    if (size > RP_PEM_LIMIT)
-        return rp_fail(err, RP_EARG, "%s: %zu bytes, too large for a key", where, size);
-    bio = BIO_new_mem_buf(pem, (int)size);
-    if (bio == NULL)
-        return rp_no_memory(err);
-    ERR_clear_error();
-    pkey = PEM_read_bio_PrivateKey(bio, NULL, rp_give_passphrase, &source);
-    no_memory = pkey == NULL && rp_key_no_memory();
-    ERR_clear_error();
-    BIO_free(bio);
-    if (no_memory)
-        return rp_no_memory(err);
+    if (status != RP_OK)
+        return status;
     if (pkey != NULL)
         return rp_key_wrap(out, pkey, true, where, err);
     if (source.asked && passphrase == NULL)
@@ -65,11 +51,9 @@ rp_status rp_key_private_from_pem(rp_key **out, const char *pem, size_t size, co
 static rp_status load(rp_key **out, const char *path, const char *passphrase, rp_error *err)
 {
     rp_buffer pem = {0};
-    rp_status status = rp_file_read(path, RP_PEM_LIMIT, &pem, err);
+    rp_status status = rp_pem_file(&pem, path, err);
 
     *out = NULL;
-    if (status == RP_EDATA)
-        status = rp_fail(err, RP_EARG, "%s: too large for a key", path);
     if (status == RP_OK)
         status = rp_key_private_from_pem(out, (const char *)pem.data, pem.size, passphrase, path, err);
     OPENSSL_cleanse(pem.data, pem.size);
