@@ -2,6 +2,7 @@
  * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
 #include "base/json.h"
 #include "cli/signing/attest.h"
+#include "cli/limits.h"
 #include "cli/replay_options.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
@@ -15,6 +16,7 @@ typedef struct request {
     unsigned threads;
     rp_attestation attest;
     rp_choice choice;
+    rp_limits limits;
 } request;
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -28,6 +30,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_DEVICE(&r->device),
         RP_OPTION_PARENT(&r->parent),
         RP_OPTION_CHOICE(&r->choice),
+        RP_OPTION_LIMITS(&r->limits),
         RP_OPTION_ATTEST(&r->attest),
     };
     const rp_usage usage = {
@@ -125,13 +128,13 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
                               .progress = rp_meter_update,
                               .self = &meter,
                               .begun = &r.attest.outcome.begun,
-                              .choice = &r.choice.choice,
-                              .max_work = r.choice.max_work,
-                              .max_memory = r.choice.max_memory};
+                              .choice = &r.choice.choice};
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_attestation_begin(&r.attest, r.archive, err);
+    status = rp_limits_resolve(&r.limits, "replay", &options, err);
+    if (status == RP_OK)
+        status = rp_attestation_begin(&r.attest, r.archive, err);
     if (status == RP_OK)
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)

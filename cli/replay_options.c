@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * --steps, --sample, --seed, --parallel, --max-work and --max-memory of reprise replay. */
+ * --steps, --sample, --seed and --parallel of reprise replay. */
 #include "cli/replay_options.h"
 
 #include <stdio.h>
@@ -53,21 +53,8 @@ static bool parse_share(const char *text, uint32_t *out)
     return digits && value >= 1 && value <= WHOLE;
 }
 
-/* What a replay may cost. */
-static rp_status resolve_limit(const char *option, const char *text, uint64_t *out, rp_error *err)
-{
-    const char *at = text;
-
-    if (!text || (parse_number(&at, out) && *at == '\0' && *out > 0))
-        return RP_OK;
-    return rp_fail(err, RP_EARG, "replay: --%s: expected a number above 0 of at most 18 digits, found %.60s", option,
-                   text);
-}
-
 rp_status rp_choice_resolve(rp_choice *c, rp_error *err)
 {
-    rp_status status;
-
     c->choice = (rp_replay_choice){.mode = RP_REPLAY_FULL, .parallel = c->parallel};
     if (c->steps && c->sample)
         return rp_fail(err, RP_EARG, "replay: --steps and --sample exclude each other; see reprise replay --help");
@@ -92,8 +79,7 @@ rp_status rp_choice_resolve(rp_choice *c, rp_error *err)
                            "decimals, found %.60s",
                            c->sample);
     }
-    status = resolve_limit("max-work", c->most_work, &c->max_work, err);
-    return status == RP_OK ? resolve_limit("max-memory", c->most_memory, &c->max_memory, err) : status;
+    return RP_OK;
 }
 
 /* The segments of a sample, drawn again. */

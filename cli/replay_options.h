@@ -6,10 +6,9 @@
 #include "cli/options.h"
 
 typedef struct rp_choice {
-    const char *steps, *sample, *seed, *most_work, *most_memory; /* as given */
+    const char *steps, *sample, *seed; /* as given */
     unsigned parallel;
     rp_replay_choice choice;
-    uint64_t max_work, max_memory; /* as in rp_job_options */
 } rp_choice;
 
 #define RP_OPTION_CHOICE(c) \
@@ -22,20 +21,6 @@ typedef struct rp_choice {
          &(c)->sample, \
          false}, \
         {0, "seed", RP_OPTION_TEXT, "TEXT", "with --sample: the auditor's words that draw them", &(c)->seed, false}, \
-        {0, \
-         "max-work", \
-         RP_OPTION_TEXT, \
-         "N", \
-         "refuse a run of more operations on elements than N (default: 2^56) before it starts", \
-         &(c)->most_work, \
-         false}, \
-        {0, \
-         "max-memory", \
-         RP_OPTION_TEXT, \
-         "BYTES", \
-         "refuse a run with a program that needs more memory (default: none is refused)", \
-         &(c)->most_memory, \
-         false}, \
     { \
         0, "parallel", RP_OPTION_COUNT, "P", "replay P segments at a time, each on --threads of its own", \
             &(c)->parallel, false \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a replay would cost, added up before anything is computed: an archive of a few kilobytes may hold a loop of
- * centuries. The prices are those of audit/FORMAT.md 9. */
+ * What a replay or a comparison would cost, added up before anything is computed: an archive of a few kilobytes may
+ * hold a loop of centuries. The prices are those of audit/FORMAT.md 9. */
 #include "audit/archive/archive.h"
 #include "audit/archive/journal.h"
 #include "audit/replay/replay.h"
@@ -12,6 +12,7 @@ rp_status rp_replay_afford(rp_budget *budget, rp_driver *driver, uint64_t first,
 {
     const uint64_t max_work = options && options->max_work ? options->max_work : usual_work;
     const uint64_t max_memory = options && options->max_memory ? options->max_memory : UINT64_MAX;
+    const uint64_t sides = budget->sides ? budget->sides : 1;
 
     for (uint64_t step = first; step < end; step++) {
         char program[RP_MEMBER_NAME];
@@ -20,12 +21,12 @@ rp_status rp_replay_afford(rp_budget *budget, rp_driver *driver, uint64_t first,
 
         if (status != RP_OK)
             return status;
-        if (price.memory > max_memory)
+        if (price.memory > max_memory / sides)
             return rp_fail(err, RP_EUNSUPPORTED,
-                           "step %llu: %s: needs %llu bytes of memory (M), expected at most %llu: nothing was "
+                           "step %llu: %s: needs %llu bytes of memory (M)%s, expected at most %llu: nothing was "
                            "executed; allow more with --max-memory (max_memory of rp_job_options)",
                            (unsigned long long)step, program, (unsigned long long)price.memory,
-                           (unsigned long long)max_memory);
+                           sides > 1 ? ", twice as two runs are compared" : "", (unsigned long long)max_memory);
         if (price.work > max_work - budget->work)
             return rp_fail(err, RP_EUNSUPPORTED,
                            "step %llu: %s: takes %llu operations on elements (W) after %llu of the steps before it, "

@@ -103,27 +103,63 @@ static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error 
     return status;
 }
 
-rp_status rp_diff_open(side *s, const rp_run_options *options, rp_error *err)
+/* Steps first .. end - 1; one that leads to a checkpoint may be computed again to get there. */
+static rp_status afford(rp_budget *budget, const side *s, uint64_t first, uint64_t end, const rp_job_options *options,
+                        rp_error *err)
+{
+    const uint64_t total = rp_driver_total(s->driver), from = first ? first - 1 : 0;
+
+    if (!budget)
+        return RP_OK;
+    return rp_replay_afford(budget, s->driver, from, end < total ? end : total, options, err);
+}
+
+/* The step's program is executed once more instruction by instruction, and the frames of a region that differs again.
+ */
+static rp_status afford_look(rp_budget *budget, const side *s, uint64_t step, const rp_job_options *options,
+                             rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (int i = 0; i < 2 && budget && step < rp_driver_total(s->driver) && status == RP_OK; i++)
+        status = rp_replay_afford(budget, s->driver, step, step + 1, options, err);
+    return status;
+}
+
+/* The checkpoint at or before the side's step; 0: none. */
+static uint64_t nearest_checkpoint(const side *s)
 {
     char member[RP_MEMBER_NAME];
-    uint64_t period, at;
-    bool vouched = false;
-    rp_status status = rp_driver_from_archive(&s->driver, s->archive, options, err);
+    const uint64_t period = rp_driver_checkpoint_period(s->driver), at = period ? s->step / period * period : 0;
 
-    if (status != RP_OK || s->shared)
-        return status == RP_OK && s->base ? rp_driver_restore_checkpoint(s->driver, s->base, s->archive, err) : status;
-    period = rp_driver_checkpoint_period(s->driver);
-    at = period ? s->step / period * period : 0;
-    if (at == 0 || !rp_tensor_set_present(s->archive, rp_checkpoint_name(member, at)))
-        return RP_OK;
+    return at && rp_tensor_set_present(s->archive, rp_checkpoint_name(member, at)) ? at : 0;
+}
+
+rp_status rp_diff_open(side *s, rp_budget *budget, const rp_job_options *options, rp_error *err)
+{
+    uint64_t at;
+    bool vouched = false;
+    rp_status status = rp_driver_from_archive(&s->driver, s->archive, &s->options, err);
+
+    if (status != RP_OK)
+        return status;
+    at = s->shared ? s->base : nearest_checkpoint(s);
+    status = afford(budget, s, at, s->step + 1, options, err);
+    if (status == RP_OK)
+        status = afford_look(budget, s, s->step, options, err);
+    if (status != RP_OK || at == 0)
+        return status;
     status = rp_driver_restore_checkpoint(s->driver, at, s->archive, err);
+    if (s->shared)
+        return status;
     if (status == RP_OK)
         status = vouched_for(s, at, &vouched, err);
     if (vouched || (status != RP_OK && status != RP_EFORMAT))
         return status;
     /* A checkpoint that is none, or not of what the run computed, leads nowhere. */
     rp_driver_free(s->driver);
-    return rp_driver_from_archive(&s->driver, s->archive, options, err);
+    status = rp_driver_from_archive(&s->driver, s->archive, &s->options, err);
+    return status == RP_OK ? afford(budget, s, 0, at, options, err) : status;
 }
 
 /* Whether both have the checkpoint (*x, *y), and whether they are then equal: by the digests of all its members. */
@@ -190,45 +226,163 @@ static rp_status same_states(const side *a, const side *b, bool *same, rp_error 
     return status;
 }
 
-/* Rolling digests see a difference up to a period late, so both runs are computed side by side and their states
- * compared after every step. *step is the first that differs, or stays. */
-static rp_status locate(side *a, side *b, const rp_run_options *options, uint64_t *step, bool *found, rp_error *err)
+/* Of a search: what the step's results were. */
+static rp_status note_results(void *self, const rp_step_event *event, rp_error *err)
 {
-    rp_status status = rp_driver_from_archive(&a->driver, a->archive, options, err);
+    side *s = self;
+
+    return rp_device_tensors_digest(&s->results, event->result, event->n_results, NULL, err);
+}
+
+static rp_status begin_search(side *s, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (s->base)
+        status = rp_driver_restore_checkpoint(s->driver, s->base, s->archive, err);
+    return status == RP_OK ? rp_run_observe(rp_driver_run(s->driver), (rp_observer){note_results, s}, err) : status;
+}
+
+static rp_status search_step(side *a, side *b, uint64_t step, bool *same, rp_error *err)
+{
+    rp_status status;
+
+    if (step >= rp_driver_total(a->driver) || step >= rp_driver_total(b->driver))
+        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but a run ends before it",
+                       (unsigned long long)step);
+    status = rp_driver_step(a->driver, err);
+    if (status == RP_OK)
+        status = rp_driver_step(b->driver, err);
+    a->steps_recomputed++;
+    b->steps_recomputed++;
+    if (status == RP_OK)
+        status = same_states(a, b, same, err);
+    *same = *same && rp_digest_equal(&a->results, &b->results);
+    return status;
+}
+
+/* The step of first .. last whose program takes the most work. */
+static uint64_t dearest(const side *s, uint64_t first, uint64_t last)
+{
+    uint64_t found = first, most = 0;
+    rp_price price;
+    char member[RP_MEMBER_NAME];
+
+    for (uint64_t i = first; i <= last && i < rp_driver_total(s->driver); i++)
+        if (rp_driver_price(s->driver, i, &price, member, NULL) == RP_OK && price.work > most) {
+            most = price.work;
+            found = i;
+        }
+    return found;
+}
+
+/* The search, the way to the step that it finds, which is no longer, and the look into that, whichever it is. */
+static rp_status afford_search(const side *a, const side *b, uint64_t step, const rp_job_options *options,
+                               rp_error *err)
+{
+    const side *const s[] = {a, b, a, b};
+    rp_budget budget = {.sides = 2};
+    rp_status status = RP_OK;
+
+    for (int i = 0; i < 4 && status == RP_OK; i++)
+        status = afford(&budget, s[i], a->base, step + 1, options, err);
+    for (int i = 0; i < 2 && status == RP_OK; i++)
+        status = afford_look(&budget, s[i], dearest(s[i], a->base, step), options, err);
+    return status;
+}
+
+/* Both runs, whose drivers are open, are computed side by side from a->base on, and their states and results compared
+ * after every step. *step is the first that differs, or stays. */
+static rp_status search(side *a, side *b, findings *f, uint64_t *step, bool *found, rp_error *err)
+{
+    rp_status status = afford_search(a, b, *step, f->job, err);
 
     *found = false;
+    a->shared = b->shared = f->searched = true;
     if (status == RP_OK)
-        status = rp_driver_from_archive(&b->driver, b->archive, options, err);
+        status = begin_search(a, err);
     if (status == RP_OK)
-        a->base = b->base = common_checkpoint(a, b, *step);
-    a->shared = b->shared = true;
-    if (status == RP_OK && a->base)
-        status = rp_driver_restore_checkpoint(a->driver, a->base, a->archive, err);
-    if (status == RP_OK && b->base)
-        status = rp_driver_restore_checkpoint(b->driver, b->base, b->archive, err);
+        status = begin_search(b, err);
     for (uint64_t i = a->base; i <= *step && !*found && status == RP_OK; i++) {
         bool same = true;
 
-        if (i >= rp_driver_total(a->driver) || i >= rp_driver_total(b->driver))
-            status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": has a record of step %llu, but a run ends before it",
-                             (unsigned long long)i);
-        if (status == RP_OK)
-            status = rp_driver_step(a->driver, err);
-        if (status == RP_OK)
-            status = rp_driver_step(b->driver, err);
-        a->steps_recomputed++;
-        b->steps_recomputed++;
-        if (status == RP_OK)
-            status = same_states(a, b, &same, err);
+        status = search_step(a, b, i, &same, err);
         if (status == RP_OK && !same) {
             *found = true;
             *step = i;
         }
     }
+    return status;
+}
+
+static rp_status open_both(side *a, side *b, rp_error *err)
+{
+    rp_status status = rp_driver_from_archive(&a->driver, a->archive, &a->options, err);
+
+    return status == RP_OK ? rp_driver_from_archive(&b->driver, b->archive, &b->options, err) : status;
+}
+
+static void close_both(side *a, side *b)
+{
     rp_driver_free(a->driver);
     rp_driver_free(b->driver);
     a->driver = b->driver = NULL;
-    return status == RP_OK ? status : rp_fail_at(err, status, "recomputing both");
+}
+
+/* Rolling digests see a difference up to a period late. */
+static rp_status locate(side *a, side *b, findings *f, uint64_t *step, bool *found, rp_error *err)
+{
+    rp_status status = open_both(a, b, err);
+
+    if (status == RP_OK)
+        a->base = b->base = common_checkpoint(a, b, *step);
+    if (status == RP_OK)
+        status = search(a, b, f, step, found, err);
+    close_both(a, b);
+    return status == RP_OK || status == RP_EUNSUPPORTED ? status : rp_fail_at(err, status, "recomputing both");
+}
+
+static void note_step(side *a, side *b, findings *f, uint64_t step, const char *field)
+{
+    a->step = b->step = f->step = step;
+    f->stepped = true;
+    f->record = field;
+}
+
+static const char *level_of(const side *s)
+{
+    return rp_run_level(rp_driver_run(s->driver));
+}
+
+static const char *device_of(const side *s)
+{
+    return rp_device_kind(rp_run_device(rp_driver_run(s->driver)));
+}
+
+rp_status rp_diff_levels(side *a, side *b, findings *f, bool *look, rp_error *err)
+{
+    uint64_t step = 0;
+    rp_status status = open_both(a, b, err);
+
+    *look = false;
+    if (status == RP_OK && rp_driver_total(a->driver) > 0) {
+        step = rp_driver_total(a->driver) - 1;
+        rp_buffer_printf(&f->text, "levels    A is computed at %s on %s, B at %s on %s\n", level_of(a), device_of(a),
+                         level_of(b), device_of(b));
+        status = search(a, b, f, &step, look, err);
+    }
+    close_both(a, b);
+    if (status != RP_OK)
+        return status == RP_EUNSUPPORTED ? status : rp_fail_at(err, status, "recomputing both");
+    if (*look)
+        rp_buffer_printf(&f->text, "step      %llu is the first that differs between the two\n",
+                         (unsigned long long)step);
+    else
+        rp_buffer_printf(&f->text, "levels    both compute the same bits in all %llu steps\n",
+                         (unsigned long long)step + 1);
+    if (*look)
+        note_step(a, b, f, step, NULL);
+    return RP_OK;
 }
 
 static const char *final_state(const side *s)
@@ -239,9 +393,9 @@ static const char *final_state(const side *s)
 }
 
 /* Rolling digests, at least on one side. */
-static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, const rp_run_options *options,
-                                 rp_buffer *out, bool *look, rp_error *err)
+static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, findings *f, bool *look, rp_error *err)
 {
+    rp_buffer *out = &f->text;
     size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
     const char *field;
     uint64_t step;
@@ -262,7 +416,7 @@ static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, con
     if (common == 0 || (!field && pa == pb && na == nb && strcmp(final_state(a), final_state(b)) == 0))
         return RP_OK;
     step = field ? k : common - 1;
-    status = locate(a, b, options, &step, &found, err);
+    status = locate(a, b, f, &step, &found, err);
     if (status != RP_OK)
         return status;
     if (!found && !field) {
@@ -271,13 +425,14 @@ static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, con
     }
     rp_buffer_printf(out, "step      %llu is the first that differs when both are computed again\n",
                      (unsigned long long)step);
-    a->step = b->step = step;
+    note_step(a, b, f, step, field);
     *look = true;
     return RP_OK;
 }
 
-rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_buffer *out, bool *look, rp_error *err)
+rp_status rp_diff_journals(side *a, side *b, findings *f, bool *look, rp_error *err)
 {
+    rp_buffer *out = &f->text;
     size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
     const char *field;
     uint64_t pa, pb;
@@ -287,7 +442,7 @@ rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_b
     if (status == RP_OK)
         status = rp_archive_state_period(b->archive, &pb, err);
     if (status == RP_OK && (pa > 1 || pb > 1))
-        return compare_rolling(a, b, pa, pb, options, out, look, err);
+        return compare_rolling(a, b, pa, pb, f, look, err);
     if (status == RP_OK)
         status = first_record(a, b, common, true, &k, &field, err);
     if (status != RP_OK)
@@ -302,9 +457,9 @@ rp_status rp_diff_journals(side *a, side *b, const rp_run_options *options, rp_b
                          k == na ? "B" : "A", na, nb);
         return RP_OK;
     }
-    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu records are equal before it\n", k,
-                     field, k);
-    a->step = b->step = k;
+    rp_buffer_printf(out, "step      %zu is the first that differs (its %s); %zu %s equal before it\n", k, field, k,
+                     k == 1 ? "record is" : "records are");
+    note_step(a, b, f, k, field);
     *look = true;
     return RP_OK;
 }

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "audit/archive/archive.h"
-#include "audit/digest/digest.h"
+#include "audit/replay/function_names.h"
 #include "base/handle.h"
 #include "base/memory.h"
-#include "core/program/function.h"
 #include "rp/audit.h"
 
 static const size_t text_limit = (size_t)64 << 20;
@@ -45,60 +44,33 @@ static void count_uses(rp_program_listing *listing, const rp_functions *known, c
     }
 }
 
-typedef struct names {
-    const rp_functions *known;
-    const rp_program_listing *listing;
-} names;
-
-static void put_digest(rp_buffer *out, const void *self, const rp_function *function)
-{
-    const names *n = self;
-
-    rp_buffer_u8(out, '"');
-    rp_buffer_text(out, n->listing->function[rp_functions_index(n->known, function)].digest);
-    rp_buffer_u8(out, '"');
-}
-
-/* Callees come first, so their digests are known. */
-static rp_status list_function(rp_program_listing *listing, const rp_functions *known, size_t i, rp_error *err)
-{
-    rp_function_listing *row = &listing->function[i];
-    const names by_digest = {known, listing};
-    rp_buffer text = {0};
-    rp_digest digest;
-    rp_status status;
-
-    rp_function_text(&text, known->function[i], (rp_function_namer){put_digest, &by_digest});
-    status = text.failed ? rp_no_memory(err) : rp_sha256(&digest, text.data, text.size, err);
-    rp_buffer_free(&text);
-    if (status != RP_OK)
-        return status;
-    rp_digest_hex(row->digest, &digest);
-    row->instructions = known->function[i]->body->n_instrs;
-    row->price = known->function[i]->price;
-    count_uses(listing, known, known->function[i]->body);
-    return RP_OK;
-}
-
 static rp_status list(rp_program_listing *listing, const rp_program *p, rp_error *err)
 {
-    rp_functions known = {0};
-    rp_status status = rp_functions_of(&known, p, err);
+    rp_function_names names;
+    rp_status status = rp_function_names_of(&names, p, err);
 
+    if (status != RP_OK)
+        return status;
     listing->instructions = p->n_instrs;
     listing->states = count_states(p);
     listing->price = rp_program_price(p);
-    if (status == RP_OK) {
-        listing->function = rp_calloc(known.n ? known.n : 1, sizeof *listing->function);
-        status = listing->function ? RP_OK : rp_no_memory(err);
+    listing->function = rp_calloc(names.known.n ? names.known.n : 1, sizeof *listing->function);
+    if (listing->function) {
+        listing->functions = names.known.n;
+        count_uses(listing, &names.known, p);
+    } else {
+        status = rp_no_memory(err);
     }
-    if (status == RP_OK) {
-        listing->functions = known.n;
-        count_uses(listing, &known, p);
+    for (size_t i = 0; i < listing->functions; i++) {
+        rp_function_listing *row = &listing->function[i];
+        const rp_function *f = names.known.function[i];
+
+        memcpy(row->digest, names.digest[i], sizeof row->digest);
+        row->instructions = f->body->n_instrs;
+        row->price = f->price;
+        count_uses(listing, &names.known, f->body);
     }
-    for (size_t i = 0; i < known.n && status == RP_OK; i++)
-        status = list_function(listing, &known, i, err);
-    rp_functions_free(&known);
+    rp_function_names_free(&names);
     return status;
 }
 

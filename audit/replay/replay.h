@@ -14,6 +14,7 @@ rp_status rp_start_from_parent(rp_driver *driver, const char *path, const rp_run
 /* What the steps so far take. */
 typedef struct rp_budget {
     uint64_t work;
+    unsigned sides; /* programs that are in memory side by side; 0 and 1: one */
 } rp_budget;
 /* Adds the steps first .. end - 1 of the driver; nothing is executed. Errors: RP_EUNSUPPORTED beyond what the options
  * allow; RP_EFORMAT. */

@@ -138,23 +138,28 @@ static void put_input(rp_buffer *out, const rp_program *p, const rp_input *in)
     rp_buffer_u8(out, ']');
 }
 
+void rp_put_instruction(rp_buffer *out, const rp_instr *instr, rp_function_namer namer)
+{
+    rp_buffer_text(out, "[\"");
+    rp_buffer_text(out, instr->op->name);
+    rp_buffer_text(out, "\",");
+    if (instr->region)
+        rp_region_text(out, instr->region, namer);
+    else
+        put_attrs(out, instr);
+    rp_buffer_u8(out, ',');
+    put_values(out, instr->in, instr->n_in);
+    rp_buffer_u8(out, ',');
+    put_values(out, instr->out, (size_t)instr->n_out);
+    rp_buffer_u8(out, ']');
+}
+
 void rp_put_instructions(rp_buffer *out, const rp_program *p, rp_function_namer namer)
 {
     for (size_t i = 0; i < p->n_instrs; i++) {
-        const rp_instr *instr = &p->instr[i];
-
-        rp_buffer_text(out, i ? ",[\"" : "[\"");
-        rp_buffer_text(out, instr->op->name);
-        rp_buffer_text(out, "\",");
-        if (instr->region)
-            rp_region_text(out, instr->region, namer);
-        else
-            put_attrs(out, instr);
-        rp_buffer_u8(out, ',');
-        put_values(out, instr->in, instr->n_in);
-        rp_buffer_u8(out, ',');
-        put_values(out, instr->out, (size_t)instr->n_out);
-        rp_buffer_u8(out, ']');
+        if (i)
+            rp_buffer_u8(out, ',');
+        rp_put_instruction(out, &p->instr[i], namer);
     }
 }
 

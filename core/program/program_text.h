@@ -9,7 +9,8 @@
 void rp_put_int(rp_buffer *out, int64_t v);
 /* "f32",[2,3] */
 void rp_put_type(rp_buffer *out, const rp_type *type);
-/* The instructions, separated by commas. */
+void rp_put_instruction(rp_buffer *out, const rp_instr *instr, rp_function_namer namer);
+/* All of them, separated by commas. */
 void rp_put_instructions(rp_buffer *out, const rp_program *p, rp_function_namer namer);
 
 /* "tree", "stack", "concat" */

@@ -81,9 +81,11 @@ typedef struct rp_job_options {
      * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
     double save_every;
     bool resume; /* go on from the last resume point, if there is one */
-    /* rp_replay: what it may cost, by the prices of rp/program.h, added up over the steps to be replayed before any is
-     * executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56, memory of a step's program (M) any. */
+    /* rp_replay, rp_compare, rp_diff: what it may cost, by the prices of rp/program.h, added up over the steps to be
+     * computed before any is executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56, memory of a
+     * step's program (M; of a comparison twice) any. */
     uint64_t max_work, max_memory;
+    const char *other_level, *other_device; /* rp_compare, rp_diff: how B is computed; NULL: as A */
 } rp_job_options;
 
 typedef struct rp_job {
@@ -133,23 +135,28 @@ RP_API double rp_sample_catches(uint64_t segments, uint64_t drawn, uint64_t forg
  * signature binds the parent's id, and the id all of the parent. Errors: RP_EHASH. */
 RP_API rp_status rp_check_parent(const rp_archive *child, const rp_archive *parent, rp_error *err);
 
-/* What tells two archives apart, as lines of text for people; *same is true when their ids are equal. Bisects the
- * journals through their Merkle trees to the first record that differs, recomputes both runs up to that step from the
- * nearest checkpoint at or before it, and names the first instruction and element whose bits differ, both values in
- * hex, and the distance in ulps. */
-RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
-                         char **text, rp_error *err);
-
-/* What a comparison took. */
-typedef struct rp_diff_work {
+/* What tells two archives apart. */
+typedef struct rp_comparison {
+    bool same;  /* the ids are equal, and nothing that was computed differs */
+    char *text; /* lines for people */
+    char *json; /* null when same; else {"program","record","step","value"}, each null or what docs/diff.md says */
     uint64_t
         digests_compared; /* pairs of digests of the journals' Merkle trees: one for the roots, at most one a level */
     uint64_t steps_recomputed; /* steps computed again, of both runs together */
-} rp_diff_work;
+} rp_comparison;
 
-/* rp_diff, which also tells in *work what it took. */
-RP_API rp_status rp_diff_counted(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
-                                 char **text, rp_diff_work *work, rp_error *err);
+/* Recipe keys and members; by bisection of the journals through their Merkle trees the first record that differs. If
+ * the programs of that step do not compute the same thing, how they differ, and nothing is computed. Else both runs are
+ * recomputed up to it from the nearest checkpoint at or before it, and the first value and element is named whose bits
+ * differ, inside an iteration, shard or branch of a function where it is there, both values, and their distance.
+ * Archives of one id are computed and compared step by step when other_level or other_device is given, else not.
+ * Errors: RP_EUNSUPPORTED beyond max_work and max_memory, before anything is executed. */
+RP_API rp_status rp_compare(const rp_archive *a, const rp_archive *b, const rp_job_options *options,
+                            rp_comparison **out, rp_error *err);
+RP_API void rp_comparison_free(rp_comparison *comparison); /* NULL is fine */
+/* Its text alone, freed with rp_text_free. */
+RP_API rp_status rp_diff(const rp_archive *a, const rp_archive *b, const rp_job_options *options, bool *same,
+                         char **text, rp_error *err);
 
 /* Scores the rows of a CSV with the archive's final weights and recorded preparation; the result is CSV text, freed
  * with rp_text_free. */

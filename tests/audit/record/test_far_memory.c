@@ -99,7 +99,7 @@ static const struct {
     {"other", DATA SMALL_MODEL "train: {epochs: 3, batch: 16, shards: 2, accumulate: 2, clip_norm: 0.25}\n"},
     {"checkpoints", DATA SMALL_MODEL "train: {epochs: 4, batch: 7, optimizer: {kind: rmsprop, lr: 0.01}}\n"
                                      "record: {checkpoint_every: 3}\n"},
-    {"rolling", DATA "model: {hidden: [90, 40]}\ntrain: {epochs: 3, batch: 9}\n"
+    {"rolling", DATA "model: {hidden: [90, 40]}\ntrain: {epochs: 3, batch: 9, clip_norm: 0.5}\n"
                      "record: {checkpoint_every: 4, state_period: 3}\n"},
     {"rolling_other", DATA "model: {hidden: [90, 40]}\ntrain: {epochs: 3, batch: 9, clip_norm: 0.001}\n"
                            "record: {checkpoint_every: 4, state_period: 3}\n"},

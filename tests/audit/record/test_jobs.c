@@ -1,113 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole jobs through the public API: train, verify, replay, diff and predict on a small table; what replay and diff say
- * when a run was forged although its hashes and manifest are consistent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+ * Whole jobs through the public API: train, verify, replay and predict on a small table; what replay says when a run
+ * was forged although its hashes and manifest are consistent. */
+#include "tests/audit/table_jobs.h"
 
-#include <cmocka.h>
-
-#include "audit/archive/archive.h"
-#include "audit/archive/journal.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "core/run/run.h"
 #include "kernels/kernel.h"
-#include "rp/rp.h"
-
-static char folder[] = "/tmp/rp-jobs-XXXXXX";
-static char path_text[8][128];
-
-/* A path in the test's folder; a few may be in use at once. */
-static const char *in_folder(const char *name)
-{
-    static int next;
-    char *out = path_text[next++ % 8];
-
-    (void)snprintf(out, sizeof path_text[0], "%s/%s", folder, name);
-    return out;
-}
-
-static void write_text(const char *name, const char *text)
-{
-    rp_error err;
-
-    assert_int_equal(rp_file_save(in_folder(name), text, strlen(text), true, 0644, &err), RP_OK);
-}
-
-/* 60 rows: x informative, colour categorical, one value missing. */
-static void write_table(const char *name)
-{
-    rp_buffer csv = {0};
-
-    rp_buffer_text(&csv, "x,colour,y\n");
-    for (int i = 0; i < 60; i++)
-        rp_buffer_printf(&csv, "%s%d.%d,%s,%s\n", i % 7 ? "" : "-", i % 11, i % 5, i % 3 ? "red" : "blue",
-                         (i % 11) * 2 + i % 3 > 11 ? "yes" : "no");
-    rp_buffer_text(&csv, ",green,no\n");
-    rp_buffer_u8(&csv, 0);
-    write_text(name, (const char *)csv.data);
-    rp_buffer_free(&csv);
-}
-
-static void write_recipe(const char *name, const char *extra_train, int seed)
-{
-    char text[600];
-
-    (void)snprintf(text, sizeof text,
-                   "reprise: 1\nseed: %d\ndata: {csv: table.csv, target: y, folds: 4, fold: 1}\n"
-                   "model: {hidden: [5], activation: gelu, dropout: 0.2, layer_norm: true}\n"
-                   "train: {epochs: 3, batch: 16, shards: 2, accumulate: 2, clip_norm: 0.5%s}\n",
-                   seed, extra_train);
-    write_text(name, text);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    write_table("table.csv");
-    write_recipe("a.yaml", "", 3);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    char command[160];
-
-    (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
-
-static void train(const char *recipe, const char *archive, const rp_job_options *options, char id[RP_DIGEST_HEX])
-{
-    rp_error err = {0};
-    rp_job *job = NULL;
-    rp_status status = rp_train_recipe(in_folder(recipe), in_folder(archive), NULL, true, options, &job, &err);
-
-    if (status != RP_OK)
-        fail_msg("%s", err.text);
-    if (id)
-        memcpy(id, job->archive_id, RP_DIGEST_HEX);
-    rp_job_free(job);
-}
-
-static rp_archive *open_archive(const char *name)
-{
-    rp_archive *archive = NULL;
-    rp_error err = {0};
-
-    if (rp_archive_open(&archive, in_folder(name), &err) != RP_OK)
-        fail_msg("%s", err.text);
-    return archive;
-}
 
 static void one_id_whatever_the_threads_and_level(void **state)
 {
@@ -208,35 +106,6 @@ static void forge_text(const char *from, const char *to, const char *member, con
         }
         assert_int_equal(rp_archive_writer_add(writer, m->name, changed.data, changed.size, NULL), RP_OK);
         rp_buffer_free(&changed);
-    }
-    assert_int_equal(
-        rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind, rp_archive_manifest(archive)->run, NULL),
-        RP_OK);
-    assert_int_equal(rp_file_create(&file, in_folder(to), true, 0644, NULL), RP_OK);
-    assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
-    assert_int_equal(rp_file_commit(file, NULL), RP_OK);
-    rp_buffer_free(&body);
-    rp_archive_writer_free(writer);
-    rp_archive_close(archive);
-}
-
-/* Copies an archive member by member through the writer, with one member's bytes changed: hashes and manifest are
- * consistent, only the run is not true. */
-static void forge(const char *from, const char *to, const char *member, size_t at, unsigned char flip)
-{
-    rp_archive *archive = open_archive(from);
-    rp_archive_writer *writer = NULL;
-    rp_file_writer *file = NULL;
-    rp_buffer body = {0};
-
-    assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
-    for (size_t i = 1; i < rp_archive_member_count(archive); i++) {
-        const rp_member *m = rp_archive_member(archive, i);
-
-        assert_int_equal(rp_archive_read_member(archive, m->name, SIZE_MAX / 2, &body, NULL), RP_OK);
-        if (strcmp(m->name, member) == 0)
-            body.data[at < body.size ? at : body.size - 1] ^= flip;
-        assert_int_equal(rp_archive_writer_add(writer, m->name, body.data, body.size, NULL), RP_OK);
     }
     assert_int_equal(
         rp_archive_writer_finish(writer, rp_archive_manifest(archive)->kind, rp_archive_manifest(archive)->run, NULL),
@@ -399,121 +268,6 @@ static void replay_notices_changed_raw_data(void **state)
     expect_replay("forged.reprise", RP_EBITS, "");
 }
 
-static char *diff(const char *a, const char *b, bool *same)
-{
-    rp_archive *x = open_archive(a), *y = open_archive(b);
-    rp_error err = {0};
-    char *text = NULL;
-
-    if (rp_diff(x, y, NULL, same, &text, &err) != RP_OK)
-        fail_msg("%s", err.text);
-    rp_archive_close(x);
-    rp_archive_close(y);
-    return text;
-}
-
-static void diff_names_recipe_key_step_instruction_and_element(void **state)
-{
-    bool same;
-    char *text;
-
-    (void)state;
-    train("a.yaml", "a.reprise", NULL, NULL);
-    /* the same run but for the learning rate: the first difference is the feed lr of step 1 */
-    write_recipe("b.yaml", ", optimizer: {kind: adamw, lr: 0.002}", 3);
-    train("b.yaml", "b.reprise", NULL, NULL);
-    text = diff("a.reprise", "b.reprise", &same);
-    assert_false(same);
-    assert_non_null(strstr(text, "train.optimizer.lr: A \"0.001\", B \"0.002\""));
-    assert_non_null(strstr(text, "step      1 is the first that differs (its feeds); 1 records are equal"));
-    assert_non_null(strstr(text, "input feed lr, f32[]"));
-    assert_non_null(strstr(text, "A 0x3a83126f (0.001), B 0x3b03126f (0.002), 8388608 ulps apart"));
-    rp_text_free(text);
-    /* another clipping limit: same feeds, so an instruction must be named */
-    write_recipe("c.yaml", "", 3);
-    rp_buffer yaml = {0};
-    assert_int_equal(rp_file_read(in_folder("c.yaml"), 4096, &yaml, NULL), RP_OK);
-    rp_buffer_u8(&yaml, 0);
-    char *at = strstr((char *)yaml.data, "clip_norm: 0.5");
-    at[strlen("clip_norm: 0.")] = '4';
-    write_text("c.yaml", (char *)yaml.data);
-    rp_buffer_free(&yaml);
-    train("c.yaml", "c.reprise", NULL, NULL);
-    text = diff("a.reprise", "c.reprise", &same);
-    assert_non_null(strstr(text, "train.clip_norm: A \"0.5\", B \"0.4\""));
-    assert_non_null(strstr(text, "is the first that differs"));
-    assert_non_null(strstr(text, "value     instruction "));
-    assert_non_null(strstr(text, "fill, output 0, f32[]"));
-    assert_non_null(strstr(text, "element   0: A 0x3f000000 (0.5), B 0x3ecccccd (0.4)"));
-    rp_text_free(text);
-}
-
-static void diff_of_equal_archives_says_identical(void **state)
-{
-    bool same;
-    char *text;
-
-    (void)state;
-    train("a.yaml", "a.reprise", NULL, NULL);
-    train("a.yaml", "b.reprise", NULL, NULL);
-    text = diff("a.reprise", "b.reprise", &same);
-    assert_true(same);
-    assert_non_null(strstr(text, "identical"));
-    rp_text_free(text);
-}
-
-static void diff_names_members_of_one_side_only(void **state)
-{
-    rp_archive *archive;
-    rp_archive_writer *writer = NULL;
-    rp_file_writer *file = NULL;
-    rp_buffer body = {0};
-    bool same;
-    char *text;
-
-    (void)state;
-    train("a.yaml", "a.reprise", NULL, NULL);
-    archive = open_archive("a.reprise");
-    assert_int_equal(rp_archive_writer_new(&writer, NULL, NULL), RP_OK);
-    for (size_t i = 1; i < rp_archive_member_count(archive); i++) {
-        const rp_member *m = rp_archive_member(archive, i);
-
-        assert_int_equal(rp_archive_read_member(archive, m->name, SIZE_MAX / 2, &body, NULL), RP_OK);
-        assert_int_equal(rp_archive_writer_add(writer, m->name, body.data, body.size, NULL), RP_OK);
-    }
-    assert_int_equal(rp_archive_writer_add(writer, "outputs/extra.csv", "x\n", 2, NULL), RP_OK);
-    assert_int_equal(rp_archive_writer_finish(writer, RP_RUN_RECIPE, rp_archive_manifest(archive)->run, NULL), RP_OK);
-    assert_int_equal(rp_file_create(&file, in_folder("extra.reprise"), true, 0644, NULL), RP_OK);
-    assert_int_equal(rp_archive_writer_save(writer, file, NULL), RP_OK);
-    assert_int_equal(rp_file_commit(file, NULL), RP_OK);
-    rp_archive_writer_free(writer);
-    rp_archive_close(archive);
-    rp_buffer_free(&body);
-    text = diff("a.reprise", "extra.reprise", &same);
-    assert_non_null(strstr(text, "member    outputs/extra.csv only in B"));
-    rp_text_free(text);
-    text = diff("extra.reprise", "a.reprise", &same);
-    assert_non_null(strstr(text, "member    outputs/extra.csv only in A"));
-    rp_text_free(text);
-    expect_replay("extra.reprise", RP_EBITS, "outputs/extra.csv: in the archive, but not made by the replay");
-}
-
-static void diff_tells_which_archive_does_not_replay(void **state)
-{
-    bool same;
-    char *text;
-
-    (void)state;
-    train("a.yaml", "a.reprise", NULL, NULL);
-    forge("a.reprise", "forged.reprise", "run/journal.bin", 4 * RP_RECORD_SIZE + 80, 1);
-    text = diff("a.reprise", "forged.reprise", &same);
-    assert_non_null(strstr(text, "step      4 is the first that differs (its state)"));
-    assert_non_null(strstr(text, "both compute the same bits here"));
-    assert_non_null(strstr(text, "replay    B: this host computes other bits for step 4"));
-    assert_null(strstr(text, "replay    A:"));
-    rp_text_free(text);
-}
-
 /* The validation rows, scored again from the raw CSV, get the very probabilities that the run recorded. */
 static void predict_repeats_the_recorded_predictions(void **state)
 {
@@ -598,10 +352,6 @@ int main(void)
         cmocka_unit_test(runs_of_many_programs_and_odd_bools_replay),
         cmocka_unit_test(a_run_whose_observer_failed_is_given_up),
         cmocka_unit_test(replay_notices_changed_raw_data),
-        cmocka_unit_test(diff_names_recipe_key_step_instruction_and_element),
-        cmocka_unit_test(diff_of_equal_archives_says_identical),
-        cmocka_unit_test(diff_names_members_of_one_side_only),
-        cmocka_unit_test(diff_tells_which_archive_does_not_replay),
         cmocka_unit_test(predict_repeats_the_recorded_predictions),
         cmocka_unit_test(a_canceled_run_leaves_nothing),
         cmocka_unit_test(an_existing_output_is_kept_without_force),

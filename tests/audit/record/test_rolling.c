@@ -279,7 +279,7 @@ static void what_no_record_looks_at_is_bound_by_the_final_state_and_found_by_dif
     assert_false(same);
     assert_non_null(strstr(text, "nothing that can be compared differs in 1 common records"));
     assert_non_null(strstr(text, "step      0 is the first that differs when both are computed again"));
-    assert_non_null(strstr(text, "element   5000: "));
+    assert_non_null(strstr(text, "element   [5000]: "));
     rp_text_free(text);
     rp_archive_close(b);
     rp_archive_close(a);
@@ -295,7 +295,7 @@ static void diff_finds_the_step_although_digests_see_it_later(void **state)
     OK(rp_diff(a, b, NULL, &same, &text, &err));
     assert_non_null(strstr(text, "record 3 is the first that differs (its state)"));
     assert_non_null(strstr(text, "step      0 is the first that differs when both are computed again"));
-    assert_non_null(strstr(text, "element   3072: "));
+    assert_non_null(strstr(text, "element   [3072]: "));
     rp_text_free(text);
     rp_archive_close(b);
     rp_archive_close(a);

@@ -180,18 +180,16 @@ static int folder_teardown(void **state)
 static void differ(const rp_archive *a, const rp_archive *b, uint64_t step, uint64_t recomputed)
 {
     char says[64];
-    rp_diff_work work;
-    bool same;
-    char *text;
+    rp_comparison *found;
 
-    OK(rp_diff_counted(a, b, NULL, &same, &text, &work, &err));
-    assert_false(same);
+    OK(rp_compare(a, b, NULL, &found, &err));
+    assert_false(found->same);
     (void)snprintf(says, sizeof says, "step      %d is the first that differs", (int)step);
-    if (!strstr(text, says) || !strstr(text, "input feed lr"))
-        fail_msg("expected \"%s\" and the feed lr in:\n%s", says, text);
-    assert_int_equal(work.steps_recomputed, recomputed);
-    assert_in_range(work.digests_compared, 2, 1 + 5); /* 19 records: five levels below the root */
-    rp_text_free(text);
+    if (!strstr(found->text, says) || !strstr(found->text, "input feed lr"))
+        fail_msg("expected \"%s\" and the feed lr in:\n%s", says, found->text);
+    assert_int_equal(found->steps_recomputed, recomputed);
+    assert_in_range(found->digests_compared, 2, 1 + 5); /* 19 records: five levels below the root */
+    rp_comparison_free(found);
 }
 
 static void only_the_steps_from_the_last_checkpoint_are_computed_again(void **state)
