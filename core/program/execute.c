@@ -68,25 +68,22 @@ rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *o
     return rp_device_launch(device, RP_K_copy, &args, NULL, err);
 }
 
-rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err)
+rp_status rp_execute_fault(const rp_program *program, const uint32_t *number, const rp_index_fault *fault,
+                           rp_error *err)
 {
-    size_t where;
-
-    return rp_execute_settle_at(device, program, number, &where, err);
-}
-
-rp_status rp_execute_settle_at(rp_device *device, const rp_program *program, const uint32_t *number, size_t *where,
-                               rp_error *err)
-{
-    rp_status status = rp_device_synchronize(device, NULL, err);
-    rp_index_fault f;
-
-    *where = SIZE_MAX;
-    if (!rp_device_fault(device, &f) || status != RP_OK)
-        return status;
-    *where = f.where;
     return rp_fail(err, RP_EDATA,
                    "instruction %zu, %s: index %lld at position %llu is out of range, expected 0 to %llu",
-                   number ? (size_t)number[f.where] : f.where, program->instr[f.where].op->name, (long long)f.value,
-                   (unsigned long long)f.element, (unsigned long long)(f.bound ? f.bound - 1 : 0));
+                   number ? (size_t)number[fault->where] : fault->where, program->instr[fault->where].op->name,
+                   (long long)fault->value, (unsigned long long)fault->element,
+                   (unsigned long long)(fault->bound ? fault->bound - 1 : 0));
+}
+
+rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err)
+{
+    rp_status status = rp_device_synchronize(device, NULL, err);
+    rp_index_fault fault;
+
+    if (!rp_device_fault(device, &fault) || status != RP_OK)
+        return status;
+    return rp_execute_fault(program, number, &fault, err);
 }

@@ -14,11 +14,12 @@ void rp_bind_copy(const rp_view *in, rp_view *out);
 /* Launches the kernel on bound views, after a look at its indices. where: the instruction's number in its program. */
 rp_status rp_execute(rp_device *device, const rp_op *op, const rp_kernel_args *args, size_t where, rp_error *err);
 rp_status rp_execute_copy(rp_device *device, const rp_view *in, const rp_view *out, rp_error *err);
-/* Waits for what was launched. number: what an error calls each instruction; NULL: its place in the program. Errors:
- * the device's; RP_EDATA for the first index that was out of range: nothing that was launched after it was executed. */
+/* The error of an index that was out of range, RP_EDATA; fault->where is the instruction's place in the program.
+ * number: what an error calls each instruction; NULL: its place. */
+rp_status rp_execute_fault(const rp_program *program, const uint32_t *number, const rp_index_fault *fault,
+                           rp_error *err);
+/* Waits for what was launched, all of it instructions of the program. Errors: the device's; that of the first index
+ * that was out of range: nothing that was launched after it was executed. */
 rp_status rp_execute_settle(rp_device *device, const rp_program *program, const uint32_t *number, rp_error *err);
-/* The same; *where: the place in the program of the instruction with a wrong index, else SIZE_MAX. */
-rp_status rp_execute_settle_at(rp_device *device, const rp_program *program, const uint32_t *number, size_t *where,
-                               rp_error *err);
 
 #endif

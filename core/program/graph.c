@@ -17,11 +17,14 @@ rp_graph *rp_graph_new(rp_device *device)
     if (!graph)
         return NULL;
     graph->program = rp_program_new();
-    graph->device = graph->cache.device = device;
-    if (!graph->program) {
+    graph->cache = rp_calloc(1, sizeof *graph->cache);
+    if (!graph->program || !graph->cache) {
+        rp_program_free(graph->program);
+        rp_free(graph->cache);
         rp_free(graph);
         return NULL;
     }
+    graph->device = graph->cache->device = device;
     return graph;
 }
 
@@ -29,7 +32,7 @@ void rp_graph_release_values(rp_graph *graph)
 {
     for (size_t i = 0; i < graph->n_views; i++)
         if (graph->memory[i])
-            rp_device_cache_give(&graph->cache, graph->memory[i]);
+            rp_device_cache_give(graph->cache, graph->memory[i]);
     graph->n_views = graph->n_late = 0;
 }
 
@@ -47,7 +50,8 @@ void rp_graph_free(rp_graph *graph)
     if (at_work == graph)
         at_work = NULL;
     rp_graph_release_values(graph);
-    rp_device_cache_release(&graph->cache);
+    rp_device_cache_release(graph->cache);
+    rp_free(graph->cache);
     rp_program_free(graph->program);
     rp_free(graph->view);
     rp_free(graph->memory);
@@ -58,7 +62,7 @@ void rp_graph_free(rp_graph *graph)
 void rp_graph_reset(rp_graph *graph)
 {
     rp_graph_release_values(graph);
-    rp_device_cache_turn(&graph->cache);
+    rp_device_cache_turn(graph->cache);
     rp_program_clear(graph->program);
     graph->status = RP_OK;
     graph->placed = false;
@@ -284,7 +288,7 @@ static rp_status allocate(rp_graph *graph, uint32_t value)
     rp_status status = RP_OK;
 
     if (!graph->memory[value]) /* a frame uses again what the one before it had */
-        status = rp_device_cache_take(&graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
+        status = rp_device_cache_take(graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
     if (status == RP_OK)
         graph->view[value] = rp_view_of(type, graph->memory[value]->memory);
     return status;
@@ -352,7 +356,7 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
             out[i] = graph->view[instr->out[i]];
     }
     if (status == RP_OK)
-        status = rp_frames_eager(graph->device, graph->program, instr, view, out, &graph->error);
+        status = rp_frames_eager(graph, instr, view, out);
     rp_free(view);
     return status;
 }

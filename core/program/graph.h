@@ -17,9 +17,9 @@ struct rp_graph {
     rp_view *view;      /* of each value, eager only */
     rp_cached **memory; /* owned memory of a value; NULL for inputs and views */
     size_t n_views, cap_views;
-    rp_device_cache cache;
-    bool defers;    /* updates of states wait until somebody reads them or the step ends: rp_graph_deferred */
-    uint32_t *late; /* their instructions, in order; those that were executed meanwhile too */
+    rp_device_cache *cache; /* its own; of a tape that executes frames that of the one that the region stands on */
+    bool defers;            /* updates of states wait until somebody reads them or the step ends: rp_graph_deferred */
+    uint32_t *late;         /* their instructions, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
     rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
@@ -76,9 +76,9 @@ static inline bool rp_graph_is_late(const rp_graph *graph, uint32_t value)
 }
 /* Makes it now. */
 rp_status rp_graph_make(rp_graph *graph, uint32_t value);
-/* Executes a region instruction of the program on views, instruction by instruction (core/program/frames.c). */
-rp_status rp_frames_eager(rp_device *device, const rp_program *program, const rp_instr *instr, const rp_view *in,
-                          const rp_view *out, rp_error *err);
+/* Executes a region instruction of the graph's program on views, instruction by instruction (core/program/frames.c).
+ * Errors are the graph's. */
+rp_status rp_frames_eager(rp_graph *graph, const rp_instr *instr, const rp_view *in, const rp_view *out);
 
 /* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks
  * inside a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans: the passes of core/run/plan_private.h one after another, and executing what they made. */
-#include "core/run/plan_private.h"
-
+ * Plans: the passes of core/run/plan_private.h one after another, for a program and for the functions that its regions
+ * execute. A function is planned once; its values lie in a part of the arena that belongs to the region while it runs,
+ * its parameters and outputs where each frame says (core/run/plan_bases.c). */
 #include "base/memory.h"
-#include "core/program/graph.h"
-#include "determinism/fpenv.h"
+#include "core/run/plan_private.h"
 
 void rp_plan_free(rp_plan *plan)
 {
@@ -23,35 +22,61 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan->order.instr);
     rp_free(plan->order.first);
     rp_free(plan->block);
+    rp_free(plan->region_at);
+    rp_free(plan->bases.at);
+    rp_free(plan->bases.first);
+    rp_free(plan->bases.follower);
+    for (size_t i = 0; i < plan->bodies.n; i++)
+        rp_plan_free(plan->bodies.plan[i]);
+    rp_free(plan->bodies.plan);
+    rp_index_free(&plan->bodies.by_function);
     rp_free(plan->number);
     rp_program_free(plan->written);
     rp_free(plan);
 }
 
-/* The passes work on calls and maps written out, where that is not too much. */
+/* The passes work on calls and maps written out, where that is not too much: in a program, and in all bodies together.
+ */
 static rp_status write_out(rp_plan *plan, rp_error *err)
 {
+    size_t *budget = &plan->top->bodies.budget;
     rp_status status = RP_OK;
 
     if (plan->passes & RP_PASS_WRITE_OUT)
-        status = rp_program_write_out(plan->program, RP_PLAN_WRITTEN_MAX, &plan->written, &plan->number, err);
-    if (plan->written)
+        status = rp_program_write_out(plan->program, plan->function ? *budget : RP_PLAN_WRITTEN_MAX, &plan->written,
+                                      &plan->number, err);
+    if (plan->written) {
         plan->program = plan->written;
+        *budget -= plan->function ? plan->written->n_instrs : 0;
+    }
+    if (status == RP_OK && !plan->function)
+        status = rp_plan_outputs(plan, err);
+    plan->numbered = plan->top->bodies.numbered;
+    plan->top->bodies.numbered += plan->program->n_instrs;
     return status;
 }
 
 static rp_status allocate(rp_plan *plan, rp_error *err)
 {
     const size_t n = plan->program->n_values;
+    size_t regions = 0;
 
     plan->view = rp_malloc(n * sizeof *plan->view);
     plan->same = rp_malloc(n * sizeof *plan->same);
     plan->root = rp_malloc(n * sizeof *plan->root);
     plan->kind = rp_malloc(n * sizeof *plan->kind);
-    plan->block = rp_malloc(n * sizeof *plan->block);
+    for (size_t k = 0; k < plan->program->n_instrs; k++)
+        regions += plan->program->instr[k].region != NULL;
+    plan->n_blocks = n + regions;
+    plan->block = rp_malloc(plan->n_blocks * sizeof *plan->block);
+    plan->region_at = rp_malloc(plan->program->n_instrs * sizeof *plan->region_at);
+    plan->bases.n = BASE_PARAMETERS + (plan->function ? plan->program->n_inputs + plan->program->n_outputs : 0);
+    plan->bases.at = rp_malloc(plan->bases.n * sizeof *plan->bases.at);
+    plan->bases.first = rp_malloc((plan->bases.n + 2) * sizeof *plan->bases.first);
     plan->executed = rp_malloc(plan->program->n_instrs * sizeof *plan->executed);
     plan->mark = rp_calloc(plan->program->n_instrs, sizeof *plan->mark);
-    return plan->view && plan->same && plan->root && plan->kind && plan->block && plan->executed && plan->mark
+    return plan->view && plan->same && plan->root && plan->kind && plan->block && plan->executed && plan->mark &&
+                   plan->region_at && plan->bases.at && plan->bases.first
                ? RP_OK
                : rp_no_memory(err);
 }
@@ -75,15 +100,70 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     return rp_plan_place(plan, err);
 }
 
-static rp_status hold_memory(rp_plan *plan, rp_error *err)
+static rp_status hold_own(rp_plan *plan, rp_error *err)
 {
     void *own = NULL;
-    rp_status status = rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
+    rp_status status =
+        plan->function ? RP_OK : rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
 
     if (status == RP_OK && plan->own_bytes)
         status = rp_device_allocate(plan->device, &own, plan->own_bytes, err);
     plan->own = own;
-    return status == RP_OK ? rp_arena_reserve(plan->arena, plan->arena_bytes, err) : status;
+    return status;
+}
+
+static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err);
+
+/* What a function executes is planned before it is: there is no recursion, and calls are at most 32 deep. */
+static rp_status plan_body(rp_plan *top, const rp_function *function, rp_error *err)
+{
+    rp_plan *body = rp_calloc(1, sizeof *body);
+    rp_status status = body ? RP_OK : rp_no_memory(err);
+
+    if (status != RP_OK)
+        return status;
+    body->program = function->body;
+    body->function = function;
+    body->device = top->device;
+    body->passes = top->passes;
+    body->top = top;
+    status = make(body, NULL, err);
+    if (status == RP_OK)
+        status = rp_plan_bodies_add(top, body, err);
+    if (status != RP_OK)
+        rp_plan_free(body);
+    return status;
+}
+
+/* The functions that regions of a program or body execute, where they are not planned yet. */
+static rp_status plan_bodies_of(rp_plan *plan, rp_error *err)
+{
+    const rp_program *p = plan->program;
+    rp_status status = RP_OK;
+
+    for (size_t k = 0; k < p->n_instrs; k++) {
+        const rp_region *r = p->instr[k].region;
+
+        for (size_t i = 0; r && rp_plan_is_executed(r) && i < r->n_functions && status == RP_OK; i++)
+            if (!rp_plan_body(plan, r->function[i]))
+                status = plan_body(plan->top, r->function[i], err);
+    }
+    return status;
+}
+
+static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err)
+{
+    rp_status status = write_out(plan, err);
+
+    if (status == RP_OK)
+        status = allocate(plan, err);
+    if (status == RP_OK)
+        status = plan_bodies_of(plan, err);
+    if (status == RP_OK)
+        status = run_passes(plan, input_memory, err);
+    if (status == RP_OK)
+        status = hold_own(plan, err);
+    return status == RP_OK ? rp_plan_bind(plan, err) : status;
 }
 
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
@@ -96,20 +176,14 @@ rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *de
     if (!plan)
         return rp_no_memory(err);
     plan->program = program;
+    plan->top = plan;
+    plan->bodies.budget = RP_PLAN_WRITTEN_MAX;
     plan->device = plan->alone.device = device;
     plan->arena = arena ? arena : &plan->alone;
     plan->passes = passes;
-    status = write_out(plan, err);
+    status = make(plan, input_memory, err);
     if (status == RP_OK)
-        status = rp_plan_outputs(plan, err);
-    if (status == RP_OK)
-        status = allocate(plan, err);
-    if (status == RP_OK)
-        status = run_passes(plan, input_memory, err);
-    if (status == RP_OK)
-        status = hold_memory(plan, err);
-    if (status == RP_OK)
-        status = rp_plan_bind(plan, err);
+        status = rp_plan_follow_arena(plan, err);
     if (status != RP_OK)
         rp_plan_free(plan);
     else
@@ -126,69 +200,6 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
 void *rp_plan_feed(const rp_plan *plan, size_t input)
 {
     return plan->own + plan->block[plan->program->input[input].value].offset;
-}
-
-rp_status rp_plan_run(rp_plan *plan, rp_error *err)
-{
-    return rp_plan_run_settling(plan, NULL, NULL, err);
-}
-
-/* The arena as large as the plan needs it, and the calls bound to where it is: another plan may have moved it. */
-static rp_status follow_arena(rp_plan *plan, rp_error *err)
-{
-    rp_status status = rp_arena_reserve(plan->arena, plan->arena_bytes, err);
-
-    if (status == RP_OK && (plan->bound != plan->arena->moves || !plan->call))
-        status = rp_plan_bind(plan, err);
-    return status;
-}
-
-static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
-{
-    if (c->region) {
-        rp_status status = rp_execute_settle(plan->device, plan->program, plan->number, err);
-
-        return status == RP_OK ? rp_frames_eager(plan->device, plan->program, c->region, c->in, c->out, err) : status;
-    }
-    if (c->chain)
-        return rp_device_launch_chain(plan->device, c->chain, NULL, err);
-    if (!c->op)
-        return rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
-    return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);
-}
-
-rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg, rp_error *err)
-{
-    rp_fpenv saved;
-    rp_status status = follow_arena(plan, err), settled;
-    size_t where, i = 0, write = 0;
-
-    plan->mixed = false;
-    plan->arena->untouched = 0;
-
-    if (status == RP_OK)
-        status = rp_fpenv_enter(&saved, NULL, err);
-    if (status != RP_OK)
-        return status;
-    for (; i < plan->n_calls && status == RP_OK; i++) {
-        for (; settle && write < plan->n_writes && plan->write[write].call == i && status == RP_OK; write++)
-            status = settle(arg, plan->write[write].input, err);
-        if (status == RP_OK)
-            status = launch(plan, &plan->call[i], err);
-    }
-    settled = rp_execute_settle_at(plan->device, plan->program, plan->number, &where, status == RP_OK ? err : NULL);
-    rp_fpenv_leave(&saved);
-    if (status == RP_OK && settled != RP_OK) /* nothing ran that was launched after a wrong index */
-        for (i = 0; where != SIZE_MAX && i < plan->n_calls && plan->call[i].instr != where; i++)
-            ;
-    status = status == RP_OK ? settled : status;
-    plan->mixed = status != RP_OK && plan->n_writes && i > plan->write[0].call;
-    return status;
-}
-
-bool rp_plan_mixed(const rp_plan *plan)
-{
-    return plan->mixed;
 }
 
 void *rp_plan_output(const rp_plan *plan, size_t output)

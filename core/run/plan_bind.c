@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/program/regions/region_run.h"
+#include "core/run/fit.h"
 #include "core/run/plan_private.h"
 
 static void *memory_of(const rp_plan *plan, uint32_t root)
@@ -16,8 +18,10 @@ static void *memory_of(const rp_plan *plan, uint32_t root)
     case PLACE_OWN:
         return plan->own + b->offset;
     case PLACE_ARENA:
-    case PLACE_SHARED:                                                       /* the same offset */
-        return plan->arena->memory ? plan->arena->memory + b->offset : NULL; /* nothing of it is executed */
+    case PLACE_SHARED: /* the same offset */
+        return plan->bases.at[BASE_ARENA] + b->offset;
+    case PLACE_GIVEN:
+        return plan->bases.at[b->shared];
     default:
         return NULL;
     }
@@ -60,26 +64,70 @@ static rp_view *take_views(rp_view **next, size_t n)
     return first;
 }
 
-static void bind_call(const rp_plan *plan, const rp_instr *instr, call *c, rp_view **next)
+/* The region's own memory, then copies of operands that are not contiguous, then what frames need. */
+static rp_status bind_region(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
 {
+    const uint32_t at = plan->region_at[instr - plan->program->instr];
+    const rp_region *r = instr->region;
+    size_t used = rp_region_scratch(r);
+    rp_status status = RP_OK;
+
+    c->region = rp_calloc(1, sizeof *c->region);
+    if (!c->region)
+        return rp_no_memory(err);
+    *c->region = (region_call){.plan = plan, .region = r, .packed = take_views(next, c->n_in)};
+    c->region->body = rp_reallocarray(NULL, r->n_functions, sizeof *c->region->body);
+    if (!c->region->body)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < r->n_functions; i++)
+        c->region->body[i] = rp_plan_body(plan, r->function[i]);
+    c->region->scratch = memory_of(plan, at);
+    for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
+        rp_view *packed = &c->region->packed[i];
+        const bool copied = !rp_view_contiguous(&c->in[i]);
+
+        *packed = c->in[i];
+        if (copied) {
+            *packed = rp_view_of(&plan->program->value[instr->in[i]], (char *)c->region->scratch + used);
+            used +=
+                (rp_type_bytes(&plan->program->value[instr->in[i]]) + RP_FIT_ALIGN - 1) / RP_FIT_ALIGN * RP_FIT_ALIGN;
+            c->region->n_packed++;
+        }
+        status = rp_plan_follow(plan, &packed->data, copied ? at : plan->root[instr->in[i]], err);
+    }
+    c->region->frame = used;
+    return status == RP_OK ? rp_plan_follow(plan, &c->region->scratch, at, err) : status;
+}
+
+static rp_status bind_call(rp_plan *plan, const rp_instr *instr, call *c, rp_view **next, rp_error *err)
+{
+    rp_status status = RP_OK;
+
     c->n_in = instr->n_in;
     c->n_out = (size_t)instr->n_out;
     c->in = take_views(next, c->n_in);
     c->out = take_views(next, c->n_out);
-    for (size_t i = 0; i < c->n_in; i++)
+    for (size_t i = 0; i < c->n_in && status == RP_OK; i++) {
         c->in[i] = plan->view[instr->in[i]];
-    for (size_t i = 0; i < c->n_out; i++)
+        status = rp_plan_follow(plan, &c->in[i].data, plan->root[instr->in[i]], err);
+    }
+    for (size_t i = 0; i < c->n_out && status == RP_OK; i++) {
         c->out[i] = plan->view[instr->out[i]];
-    c->instr = (size_t)(instr - plan->program->instr);
-    if (instr->region) {
-        c->region = instr;
-    } else if (instr->op->alias) {
+        status = rp_plan_follow(plan, &c->out[i].data, instr->out[i], err);
+    }
+    if (status != RP_OK)
+        return status;
+    c->instr = plan->numbered + (size_t)(instr - plan->program->instr);
+    if (instr->region)
+        return bind_region(plan, instr, c, next, err);
+    if (instr->op->alias) {
         rp_bind_copy(&c->in[0], &c->out[0]);
     } else {
         c->op = instr->op;
         c->attr = instr->attr;
         rp_bind_operands(instr->op, c->in, c->n_in, &c->out[0]);
     }
+    return RP_OK;
 }
 
 /* ---- chains ---- */
@@ -148,55 +196,61 @@ static void take_slot(const rp_plan *plan, slots *s, size_t k, size_t end, size_
 }
 
 /* Appends an operand, made here or read; a value in the scratch is noted with its slot. */
-static void add_view(const rp_plan *plan, rp_chain *chain, const slots *s, uint32_t value, bool made)
+static rp_status add_view(rp_plan *plan, rp_chain *chain, const slots *s, uint32_t value, bool made, rp_error *err)
 {
     const uint32_t root = plan->root[value];
+    void **memory = &chain->view[chain->n_views].data;
+
+    chain->view[chain->n_views++] = plan->view[value];
 
     if (slot_of(s, root) < s->n) {
         const size_t size = rp_dtype_size(plan->view[value].dtype);
 
-        chain->scratch[chain->n_scratch] = (rp_chain_scratch){chain->n_views, slot_of(s, root), NULL};
+        chain->scratch[chain->n_scratch] = (rp_chain_scratch){chain->n_views - 1, slot_of(s, root), NULL};
+        memory = &chain->scratch[chain->n_scratch++].stream;
         if (made && streamed(plan, root))
-            chain->scratch[chain->n_scratch].stream = plan->view[root].data;
-        chain->n_scratch++;
+            *memory = plan->view[root].data;
         chain->size = size > chain->size ? size : chain->size;
     }
-    chain->view[chain->n_views++] = plan->view[value];
+    return *memory ? rp_plan_follow(plan, memory, root, err) : RP_OK;
 }
 
-static void add_step(const rp_plan *plan, rp_chain *chain, slots *s, size_t k, size_t end)
+static rp_status add_step(rp_plan *plan, rp_chain *chain, slots *s, size_t k, size_t end, rp_error *err)
 {
     const rp_instr *instr = rp_plan_at(plan, k);
     rp_chain_step *step = &chain->step[chain->n_steps++];
+    rp_status status = RP_OK;
 
     *step =
         (rp_chain_step){.kernel = instr->op->kernel, .in = chain->n_views, .n_in = instr->n_in, .attr = instr->attr};
-    for (size_t i = 0; i < instr->n_in; i++)
-        add_view(plan, chain, s, instr->in[i], false);
+    for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
+        status = add_view(plan, chain, s, instr->in[i], false, err);
     rp_bind_operands(instr->op, &chain->view[step->in], step->n_in, &plan->view[instr->out[0]]);
     step->out = chain->n_views;
     step->n_out = (size_t)instr->n_out;
-    for (size_t i = 0; i < step->n_out; i++) {
+    for (size_t i = 0; i < step->n_out && status == RP_OK; i++) {
         if (plan->block[instr->out[i]].place == PLACE_SCRATCH || streamed(plan, instr->out[i]))
             take_slot(plan, s, k, end, i);
-        add_view(plan, chain, s, instr->out[i], true);
+        status = add_view(plan, chain, s, instr->out[i], true, err);
     }
     for (size_t i = 0; i < s->n; i++)
         s->taken[i] = s->taken[i] && (streamed(plan, s->value[i]) || readers(plan, k + 1, end, s->value[i]) > 0);
+    return status;
 }
 
-static rp_chain *chain_of(const rp_plan *plan, size_t first, size_t end)
+static rp_status bind_chain(rp_plan *plan, size_t first, size_t end, rp_chain **out, rp_error *err)
 {
-    rp_chain *chain = rp_calloc(1, sizeof *chain);
+    rp_chain *chain = *out = rp_calloc(1, sizeof *chain);
     slots s = {.n = 0};
+    rp_status status = chain ? RP_OK : rp_no_memory(err);
 
-    if (!chain)
-        return NULL;
-    chain->count = rp_type_count(&plan->program->value[rp_plan_at(plan, first)->out[0]]);
-    for (size_t k = first; k < end; k++)
-        add_step(plan, chain, &s, k, end);
-    chain->slots = s.n;
-    return chain;
+    if (status == RP_OK)
+        chain->count = rp_type_count(&plan->program->value[rp_plan_at(plan, first)->out[0]]);
+    for (size_t k = first; k < end && status == RP_OK; k++)
+        status = add_step(plan, chain, &s, k, end, err);
+    if (status == RP_OK)
+        chain->slots = s.n;
+    return status;
 }
 
 /* ---- all together ---- */
@@ -207,7 +261,7 @@ static rp_status allocate(rp_plan *plan, rp_error *err)
     size_t views = 2 * p->n_outputs;
 
     for (size_t k = 0; k < plan->order.n; k++)
-        views += rp_plan_at(plan, k)->n_in + (size_t)rp_plan_at(plan, k)->n_out;
+        views += rp_plan_at(plan, k)->n_in * (rp_plan_at(plan, k)->region ? 2 : 1) + (size_t)rp_plan_at(plan, k)->n_out;
     plan->operands = rp_malloc(views * sizeof *plan->operands);
     plan->call = rp_calloc(plan->order.n + p->n_outputs, sizeof *plan->call);
     plan->output = rp_calloc(p->n_outputs, sizeof *plan->output);
@@ -242,36 +296,74 @@ static void note_writes(rp_plan *plan, size_t k, size_t end, const size_t *state
     }
 }
 
-/* Outputs: a result that is not alone in its memory is still readable as a view; states whose new value was made
- * elsewhere are copied into place after everything has run. */
-static void bind_outputs(rp_plan *plan, rp_view **next)
+static size_t state_input(const rp_program *p, const rp_output *output)
+{
+    return (size_t)(rp_program_find_input(p, RP_INPUT_STATE, output->name) - p->input);
+}
+
+/* Where output o has to be when all has run; false: it may stay where it is made. A result that is not alone in its
+ * memory is still readable as a view. */
+static bool goes_to(const rp_plan *plan, size_t o, uint32_t *base, void **to)
 {
     const rp_program *p = plan->program;
+    const block *b = &plan->block[plan->root[p->output[o].value]];
+    const rp_input *state =
+        p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
 
-    for (size_t o = 0; o < p->n_outputs; o++) {
-        const rp_input *state =
-            p->output[o].kind == RP_OUTPUT_STATE ? rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name) : NULL;
+    *base = (uint32_t)(BASE_PARAMETERS + p->n_inputs + o);
+    if (plan->function) {
+        *to = plan->bases.at[*base];
+        return b->place != PLACE_GIVEN || b->shared != *base;
+    }
+    *to = state ? plan->block[state->value].fixed : NULL;
+    return state && (b->place != PLACE_FIXED || plan->view[p->output[o].value].data != *to);
+}
+
+/* Copies after everything has run, of states and outputs whose value was made elsewhere. */
+static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
+{
+    const rp_program *p = plan->program;
+    rp_status status = RP_OK;
+
+    for (size_t o = 0; o < p->n_outputs && status == RP_OK; o++) {
         const rp_view *from = &plan->view[p->output[o].value];
+        uint32_t base;
+        void *to;
 
         plan->output[o] = from->data;
-        if (state && from->data != plan->block[state->value].fixed) {
+        if (goes_to(plan, o, &base, &to)) {
             call *c = &plan->call[plan->n_calls];
 
-            plan->write[plan->n_writes++] = (state_write){plan->n_calls++, (size_t)(state - p->input)};
+            if (!plan->function)
+                plan->write[plan->n_writes++] = (state_write){plan->n_calls, state_input(p, &p->output[o])};
+            plan->n_calls++;
+
             c->n_in = c->n_out = 1;
             c->in = take_views(next, 1);
             c->out = take_views(next, 1);
             c->in[0] = *from;
-            c->out[0] = rp_view_of(&p->value[state->value], plan->block[state->value].fixed);
-            plan->output[o] = c->out[0].data;
+            c->out[0] = rp_view_of(&p->value[p->output[o].value], to);
+            plan->output[o] = to;
+            status = rp_plan_follow(plan, &c->in[0].data, plan->root[p->output[o].value], err);
+            if (status == RP_OK && plan->function)
+                status = rp_plan_follow_base(plan, &c->out[0].data, base, err);
         }
     }
+    return status;
+}
+
+static void unbind_call(call *c)
+{
+    rp_free(c->chain);
+    if (c->region)
+        rp_free(c->region->body);
+    rp_free(c->region);
 }
 
 void rp_plan_unbind(rp_plan *plan)
 {
     for (size_t i = 0; i < plan->n_calls; i++)
-        rp_free(plan->call[i].chain);
+        unbind_call(&plan->call[i]);
     rp_free(plan->call);
     rp_free(plan->operands);
     rp_free(plan->output);
@@ -286,42 +378,47 @@ void rp_plan_unbind(rp_plan *plan)
 
 static rp_status bind_calls(rp_plan *plan, rp_view **next, const size_t *state, rp_error *err)
 {
-    for (size_t k = 0, end; k < plan->order.n; k = end) {
+    rp_status status = RP_OK;
+
+    for (size_t k = 0, end; k < plan->order.n && status == RP_OK; k = end) {
         call *c = &plan->call[plan->n_calls++];
 
         end = rp_plan_chain_end(plan, k);
         note_writes(plan, k, end, state);
-        if (end - k == 1) {
-            bind_call(plan, rp_plan_at(plan, k), c, next);
-            continue;
-        }
-        c->chain = chain_of(plan, k, end);
-        if (!c->chain)
-            return rp_no_memory(err);
+        status = end - k == 1 ? bind_call(plan, rp_plan_at(plan, k), c, next, err)
+                              : bind_chain(plan, k, end, &c->chain, err);
     }
-    return RP_OK;
+    return status;
+}
+
+/* Whether regions stand on both sides of the first write to a state. */
+static void find_regions_around(rp_plan *plan)
+{
+    bool before = false, behind = false;
+
+    for (size_t i = 0; i < plan->n_calls && plan->n_writes; i++) {
+        before = before || (plan->call[i].region && i < plan->write[0].call);
+        behind = behind || (plan->call[i].region && i >= plan->write[0].call);
+    }
+    plan->regions_around = before && behind;
 }
 
 rp_status rp_plan_bind(rp_plan *plan, rp_error *err)
 {
-    rp_status status;
-    rp_view *next;
     size_t *state = rp_malloc(plan->program->n_values * sizeof *state);
+    rp_status status = state ? allocate(plan, err) : rp_no_memory(err);
+    rp_view *next = plan->operands;
 
-    rp_plan_unbind(plan);
-    status = state ? allocate(plan, err) : rp_no_memory(err);
-    next = plan->operands;
+    for (size_t i = 0; i < plan->bases.n; i++) /* never dereferenced: what follows it is moved before it is used */
+        plan->bases.at[i] = (char *)plan->view;
     if (status == RP_OK) {
         find_states(plan, state);
         bind_views(plan);
         status = bind_calls(plan, &next, state, err);
     }
     rp_free(state);
-    if (status != RP_OK) {
-        rp_plan_unbind(plan);
-        return status;
-    }
-    bind_outputs(plan, &next);
-    plan->bound = plan->arena->moves;
-    return RP_OK;
+    if (status == RP_OK)
+        status = bind_outputs(plan, &next, err);
+    find_regions_around(plan);
+    return status == RP_OK ? rp_plan_bases_ready(plan, err) : status;
 }

@@ -14,17 +14,49 @@ static void begin(rp_plan *plan, void *const *input_memory)
 
         plan->block[v] = (block){.bytes = bytes ? bytes : 1};
     }
+    for (size_t v = p->n_values; v < plan->n_blocks; v++) /* of regions that are executed, as they come */
+        plan->block[v] = (block){.bytes = 1};
     for (size_t i = 0; i < p->n_inputs; i++) {
         block *b = &plan->block[p->input[i].value];
 
+        if (plan->function) {
+            b->place = PLACE_GIVEN;
+            b->shared = (uint32_t)(BASE_PARAMETERS + i);
+            continue;
+        }
         b->fixed = input_memory[i];
         b->place = b->fixed ? PLACE_FIXED : PLACE_OWN;
+    }
+}
+
+/* What the region at position k needs while it runs. */
+static void hold_region(rp_plan *plan, size_t k, uint32_t at)
+{
+    const size_t bytes = rp_plan_region_bytes(plan, rp_plan_at(plan, k));
+
+    plan->region_at[plan->order.instr[k]] = at;
+    plan->block[at] = (block){
+        .bytes = bytes ? bytes : 1, .first = (uint32_t)k, .last = (uint32_t)k, .place = PLACE_ARENA, .made = true};
+}
+
+/* An output of a body is made where it goes, if it is a whole value and the first output that is this value. */
+static void make_in_place(rp_plan *plan, size_t o)
+{
+    const rp_program *p = plan->program;
+    const uint32_t value = p->output[o].value;
+    block *b = &plan->block[plan->root[value]];
+
+    if (b->made && b->place == PLACE_ARENA && rp_view_contiguous(&plan->view[value]) &&
+        rp_type_bytes(&p->value[value]) == rp_type_bytes(&p->value[plan->root[value]])) {
+        b->place = PLACE_GIVEN;
+        b->shared = (uint32_t)(BASE_PARAMETERS + p->n_inputs + o);
     }
 }
 
 static void read_and_made(rp_plan *plan)
 {
     const rp_program *p = plan->program;
+    uint32_t region = (uint32_t)p->n_values;
 
     for (size_t k = 0; k < plan->order.n; k++) {
         const rp_instr *instr = rp_plan_at(plan, k);
@@ -37,6 +69,8 @@ static void read_and_made(rp_plan *plan)
         }
         for (size_t i = 0; i < instr->n_in; i++)
             plan->block[plan->root[instr->in[i]]].last = (uint32_t)k;
+        if (instr->region)
+            hold_region(plan, k, region++);
     }
     for (size_t o = 0; o < p->n_outputs; o++) {
         block *b = &plan->block[plan->root[p->output[o].value]];
@@ -44,6 +78,8 @@ static void read_and_made(rp_plan *plan)
         b->last = (uint32_t)plan->order.n;
         if (p->output[o].kind == RP_OUTPUT_RESULT && b->place == PLACE_ARENA)
             b->place = PLACE_OWN;
+        if (plan->function)
+            make_in_place(plan, o);
     }
 }
 

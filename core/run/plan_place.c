@@ -62,9 +62,10 @@ typedef struct lists {
     size_t positions;
 } lists;
 
-static bool lists_new(lists *l, const rp_plan *plan)
+/* apart: without what regions need. */
+static bool lists_new(lists *l, const rp_plan *plan, bool apart)
 {
-    const size_t n = plan->program->n_values;
+    const size_t n = plan->n_blocks;
 
     l->positions = plan->order.n + 1;
     l->born = rp_malloc(l->positions * sizeof *l->born);
@@ -76,7 +77,7 @@ static bool lists_new(lists *l, const rp_plan *plan)
         return false;
     for (size_t k = 0; k < l->positions; k++)
         l->born[k] = l->dying[k] = NOTHING;
-    for (uint32_t v = 0; v < n; v++) {
+    for (uint32_t v = 0; v < (apart ? plan->program->n_values : n); v++) {
         const block *b = &plan->block[v];
 
         if (!b->made || b->place != PLACE_ARENA)
@@ -122,23 +123,32 @@ static bool walk(const rp_plan *plan, const lists *l, bool back, size_t *offset,
     return memory;
 }
 
-static bool place_arena(rp_plan *plan, const lists *l, size_t *ahead, size_t *back)
+/* Walks there and back; the better one counts if it needs less than `bytes`. apart: what regions need lies behind all
+ * values, one at the place of the other, as only one of them runs. So no plan needs more than all its values and the
+ * largest region, whatever gaps the other walks leave. */
+static bool place_arena(rp_plan *plan, bool apart, size_t *offset)
 {
-    size_t bytes;
+    size_t behind = 0, bytes;
+    lists l = {0};
+    bool memory = lists_new(&l, plan, apart);
 
-    if (!walk(plan, l, false, ahead, &plan->arena_bytes) || !walk(plan, l, true, back, &bytes))
-        return false;
-    if (bytes < plan->arena_bytes) {
-        plan->arena_bytes = bytes;
-        ahead = back;
-    }
-    for (size_t v = 0; v < plan->program->n_values; v++) {
-        block *b = &plan->block[v];
+    for (size_t v = plan->program->n_values; v < plan->n_blocks; v++)
+        behind = apart && plan->block[v].made && plan->block[v].bytes > behind ? plan->block[v].bytes : behind;
+    for (int back = 0; back < 2 && memory; back++) {
+        memory = walk(plan, &l, back, offset, &bytes);
+        if (!memory || bytes + behind >= plan->arena_bytes)
+            continue;
+        plan->arena_bytes = bytes + behind;
+        for (size_t v = 0; v < plan->n_blocks; v++) {
+            block *b = &plan->block[v];
 
-        if (b->made && (b->place == PLACE_ARENA || b->place == PLACE_SHARED))
-            b->offset = ahead[b->place == PLACE_SHARED ? b->shared : v];
+            if (b->made && (b->place == PLACE_ARENA || b->place == PLACE_SHARED))
+                b->offset =
+                    apart && v >= plan->program->n_values ? bytes : offset[b->place == PLACE_SHARED ? b->shared : v];
+        }
     }
-    return true;
+    lists_free(&l);
+    return memory;
 }
 
 /* Feeds, and results that no state's memory holds. */
@@ -156,17 +166,16 @@ static void place_own(rp_plan *plan)
 
 rp_status rp_plan_place(rp_plan *plan, rp_error *err)
 {
-    const size_t n = plan->program->n_values;
-    size_t *ahead = rp_malloc(n * sizeof *ahead), *back = rp_malloc(n * sizeof *back);
-    lists l = {0};
-    bool memory;
+    size_t *offset = rp_malloc(plan->n_blocks * sizeof *offset);
+    bool memory = offset != NULL;
 
     if (plan->passes & RP_PASS_INPLACE)
         share(plan);
-    memory = lists_new(&l, plan) && ahead && back && place_arena(plan, &l, ahead, back);
-    lists_free(&l);
-    rp_free(ahead);
-    rp_free(back);
+    plan->arena_bytes = SIZE_MAX;
+    memory = memory && place_arena(plan, false, offset);
+    if (plan->n_blocks > plan->program->n_values)
+        memory = memory && place_arena(plan, true, offset);
+    rp_free(offset);
     if (!memory)
         return rp_no_memory(err);
     place_own(plan);

@@ -4,18 +4,31 @@
 #ifndef CORE_RUN_PLAN_PRIVATE_H
 #define CORE_RUN_PLAN_PRIVATE_H
 
+#include "base/index.h"
+#include "core/program/function.h"
 #include "core/run/plan.h"
 #include "kernels/chain.h"
+
+/* A region with everything bound. */
+typedef struct region_call {
+    rp_plan *plan; /* the one that it stands in */
+    const rp_region *region;
+    rp_plan **body;  /* of each function */
+    rp_view *packed; /* of each operand: itself, or where it is copied to when it is not contiguous */
+    void *scratch;   /* rp_region_scratch */
+    size_t frame;    /* bytes from there to what the bodies need */
+    size_t n_packed; /* operands that are copied */
+} region_call;
 
 /* One launch with everything bound. */
 typedef struct call {
     rp_chain *chain; /* owned; NULL: one kernel */
     const rp_op *op; /* NULL: a copy */
     const rp_attr *attr;
-    size_t instr; /* the operation's place in the program */
+    size_t instr; /* the operation's place in the program, behind those of the bodies planned before it */
     rp_view *in, *out;
     size_t n_in, n_out;
-    const rp_instr *region; /* functions are executed frame by frame; NULL: none */
+    region_call *region; /* owned; functions are executed; NULL: none */
 } call;
 
 /* A call that writes to a state, of the program's inputs. */
@@ -28,6 +41,7 @@ typedef enum block_place {
     PLACE_ARENA,
     PLACE_OWN,     /* feeds and results: they outlive a run */
     PLACE_FIXED,   /* of an input, or made in a state's memory */
+    PLACE_GIVEN,   /* a body's parameters, and outputs made where they go: each frame says where that is */
     PLACE_SCRATCH, /* of a chain */
     PLACE_SHARED   /* in the block of an operand that is not read again */
 } block_place;
@@ -36,7 +50,7 @@ typedef enum block_place {
 typedef struct block {
     size_t bytes, offset;
     uint32_t first, last; /* positions between which it is alive */
-    uint32_t shared;      /* PLACE_SHARED: the value whose block it is */
+    uint32_t shared;      /* PLACE_SHARED: the value whose block it is; PLACE_GIVEN: which base */
     block_place place;
     bool made; /* by an instruction */
     void *fixed;
@@ -50,13 +64,42 @@ typedef struct plan_order {
     size_t n;
 } plan_order;
 
+/* A pointer that follows a base: what is bound stays bound, wherever arena, parameters and outputs are. */
+typedef struct follower {
+    void **at;
+    size_t offset;
+    uint32_t base;
+} follower;
+
+/* The memory that a plan does not own: its part of the arena, and a body's parameters and outputs, in this order. */
+typedef struct bases {
+    char **at;       /* of each */
+    uint32_t *first; /* of each: its followers; they end where the next one's begin */
+    size_t n;
+    follower *follower;
+    size_t n_followers, cap_followers;
+} bases;
+
+/* Plans of all functions that a program executes, each once (core/run/plan_bodies.c). */
+typedef struct plan_bodies {
+    rp_plan **plan;
+    size_t n, cap;
+    rp_index by_function;
+    size_t numbered; /* instructions of all, the program's first */
+    size_t budget;   /* instructions that may still be written out in them */
+} plan_bodies;
+
 struct rp_plan {
     const rp_program *program; /* the caller's, or `written` */
     rp_program *written;       /* owned; NULL: nothing was written out */
     uint32_t *number;          /* of each instruction of `written`: what an error calls it */
     rp_device *device;
     unsigned passes;
-    rp_arena *arena, alone; /* alone: when none was given */
+    rp_plan *top;                /* whose bodies hold this one; of a program itself */
+    const rp_function *function; /* NULL: of a program */
+    plan_bodies bodies;          /* of `top` */
+    size_t numbered;             /* what its first instruction has as its place among all */
+    rp_arena *arena, alone;      /* alone: when none was given; of `top` */
     size_t arena_bytes, own_bytes;
     char *own;
 
@@ -67,17 +110,22 @@ struct rp_plan {
     bool *executed;      /* of each instruction */
     unsigned char *mark; /* of each instruction: what the order says of it */
     plan_order order;
-    block *block; /* of each root value */
+    block *block; /* of each root value, then of each region: what it needs while it runs */
+    size_t n_blocks;
+    uint32_t *region_at; /* of each instruction that is a region: its block */
+    bases bases;
 
     call *call;
     size_t n_calls;
     state_write *write; /* in the order of the calls */
     size_t n_writes;
-    bool mixed;        /* the last run failed when a state had been written */
-    rp_view *operands; /* all calls' views */
-    void **output;     /* contiguous memory of each output */
-    uint64_t bound;    /* arena->moves when the calls were bound */
+    bool regions_around; /* stand on both sides of the first of them */
+    bool mixed;          /* the last run failed when a state had been written */
+    rp_view *operands;   /* all calls' views */
+    void **output;       /* contiguous memory of each output */
 };
+
+enum { BASE_ARENA, BASE_PARAMETERS };
 
 enum { VALUE_MADE = 255 };
 /* Taken before its turn in the program; it ends the life of a gradient, say, so a chain should not wait for more. */
@@ -100,9 +148,28 @@ rp_status rp_plan_fuse(rp_plan *plan, rp_error *err);
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory);
 /* Gives the others their places. Errors: RP_ENOMEM. */
 rp_status rp_plan_place(rp_plan *plan, rp_error *err);
-/* Views on memory, calls in order, final copies; again when the arena has moved. Errors: RP_ENOMEM. */
+/* Views on memory, calls in order, final copies, and who follows which base. Errors: RP_ENOMEM. */
 rp_status rp_plan_bind(rp_plan *plan, rp_error *err);
 void rp_plan_unbind(rp_plan *plan);
+
+/* The plan of a function; NULL: there is none yet. */
+rp_plan *rp_plan_body(const rp_plan *plan, const rp_function *function);
+/* Takes a body that is planned. Errors: RP_ENOMEM; it is then still the caller's. */
+rp_status rp_plan_bodies_add(rp_plan *top, rp_plan *body, rp_error *err);
+/* A loop of no iterations executes nothing. */
+bool rp_plan_is_executed(const rp_region *region);
+/* Memory that a region needs while it runs: its own, copies of operands, the largest body's. */
+size_t rp_plan_region_bytes(const rp_plan *plan, const rp_instr *instr);
+
+/* Notes that *at is the memory of a value of this root. Errors: RP_ENOMEM. */
+rp_status rp_plan_follow(rp_plan *plan, void **at, uint32_t root, rp_error *err);
+rp_status rp_plan_follow_base(rp_plan *plan, void **at, uint32_t base, rp_error *err);
+/* Sorts the followers by base. */
+rp_status rp_plan_bases_ready(rp_plan *plan, rp_error *err);
+/* A base is there now. */
+void rp_plan_move(rp_plan *plan, size_t base, void *to);
+/* The arena as large as the plan needs it, and where it is: another plan may have moved it. Errors: RP_ENOMEM. */
+rp_status rp_plan_follow_arena(rp_plan *plan, rp_error *err);
 
 /* Whether executing the instruction can be an error of the step: such are never left out, and keep their order. */
 static inline bool rp_plan_can_fail(const rp_instr *instr)

@@ -185,7 +185,7 @@ RP_API rp_program_sizes rp_program_count(const rp_program *program);
 typedef struct rp_price {
     uint64_t executed; /* X: instructions executed */
     uint64_t work;     /* W: operations on elements, and 16 for each instruction, operand, value; bounds the time */
-    uint64_t memory;   /* M: bytes of values; loops hold their carried values once more */
+    uint64_t memory;   /* M: bytes of values, in which a frame by frame execution fits */
 } rp_price;
 RP_API rp_price rp_program_price(const rp_program *program);
 

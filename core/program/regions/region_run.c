@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames in order. Carried values change between two sets of buffers, rows are views, and a tree over shards keeps one
- * partial sum a level, so that memory does not grow with the number of frames. */
+ * Frames in order. Carried values change between two sets of buffers, of which the region's own values are one, rows
+ * are views, and a tree over shards keeps one partial sum a level, so that memory does not grow with the number of
+ * frames.
+ */
 #include "core/program/regions/region_run.h"
 
 #include <string.h>
@@ -15,49 +17,63 @@ typedef struct drive {
     const rp_view *in, *given; /* operands, and where the region's values go */
     size_t n_in;
     rp_view *param, *out; /* of the next frame */
-    void **memory;        /* what was allocated */
-    size_t n_memory, cap_memory;
+    char *scratch;        /* what is left of it */
 } drive;
 
-static rp_status drive_new(drive *d, const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
-                           const rp_view *given, rp_error *err)
+static rp_status drive_new(drive *d, rp_error *err)
 {
-    *d = (drive){.frames = frames, .region = region, .in = in, .n_in = n_in, .given = given};
-    d->param = rp_reallocarray(NULL, n_in + 1, sizeof *d->param);
-    d->out = rp_reallocarray(NULL, rp_function_outs(region->function[0]), sizeof *d->out);
+    d->param = rp_reallocarray(NULL, d->n_in + 1, sizeof *d->param);
+    d->out = rp_reallocarray(NULL, rp_function_outs(d->region->function[0]), sizeof *d->out);
     return d->param && d->out ? RP_OK : rp_no_memory(err);
 }
 
 static void drive_free(drive *d)
 {
-    for (size_t i = 0; i < d->n_memory; i++)
-        rp_device_release(d->frames->device, d->memory[i]);
-    rp_free(d->memory);
     rp_free(d->param);
     rp_free(d->out);
 }
 
-/* Memory of a type until the region is done. */
-static rp_status hold(drive *d, const rp_type *type, rp_view *out, rp_error *err)
+/* ---- scratch: what `hold` gives out is what rp_region_scratch counts ---- */
+
+/* Bytes in multiples of 64, as prices count them. */
+static size_t room(const rp_type *type)
 {
-    void *memory;
-    rp_status status;
+    return (rp_type_bytes(type) + 63) / 64 * 64;
+}
 
-    if (d->n_memory == d->cap_memory) {
-        size_t cap = d->cap_memory ? 2 * d->cap_memory : 8;
-        void **bigger = rp_reallocarray(d->memory, cap, sizeof *bigger);
+static const rp_type index_type = {.dtype = RP_I64}, flag_type = {.dtype = RP_BOOL};
 
-        if (!bigger)
-            return rp_no_memory(err);
-        d->memory = bigger;
-        d->cap_memory = cap;
-    }
-    status = rp_device_allocate(d->frames->device, &memory, rp_type_bytes(type), err);
-    if (status != RP_OK)
-        return status;
-    d->memory[d->n_memory++] = memory;
-    *out = rp_view_of(type, memory);
-    return RP_OK;
+/* Partial sums of a tree over so many shards: one a level, and one to come in. */
+static size_t tree_levels(size_t shards)
+{
+    size_t levels = 1;
+
+    for (size_t covered = 1; covered < shards; covered *= 2)
+        levels++;
+    return levels;
+}
+
+size_t rp_region_scratch(const rp_region *r)
+{
+    const size_t shards = r->kind == RP_MAP ? rp_region_shards(r) : 0;
+    size_t bytes = r->kind == RP_WHILE ? room(&flag_type) : 0;
+
+    if (r->kind == RP_SCAN || r->kind == RP_MAP)
+        bytes += room(&index_type);
+    for (size_t i = 0; (r->kind == RP_WHILE || r->times > 1) && i < r->carried; i++)
+        bytes += room(rp_function_param(r->function[0], 1 + i));
+    for (size_t i = 0; i < r->n_combine; i++)
+        if (r->combine[i] == RP_COMBINE_TREE)
+            bytes += tree_levels(shards) * room(rp_function_out(r->function[0], i));
+    return bytes;
+}
+
+static rp_view hold(drive *d, const rp_type *type)
+{
+    const rp_view view = rp_view_of(type, d->scratch);
+
+    d->scratch += room(type);
+    return view;
 }
 
 static rp_status frame(drive *d, size_t k, rp_error *err)
@@ -73,17 +89,17 @@ static rp_status copy(drive *d, const rp_view *from, const rp_view *to, rp_error
 static rp_status put_index(drive *d, const rp_view *to, uint64_t value, rp_error *err)
 {
     const int64_t index = (int64_t)value;
-    rp_status status = rp_device_upload(d->frames->device, to->data, &index, sizeof index, NULL, err);
 
-    return status == RP_OK ? rp_device_synchronize(d->frames->device, NULL, err) : status;
+    return rp_device_upload(d->frames->device, to->data, &index, sizeof index, NULL, err);
 }
 
-/* A scalar that decides what comes next: the one place where the host waits for a value. */
+/* A scalar that decides what comes next: the host waits for it, and for what was wrong before it, as then it is none.
+ */
 static rp_status read_scalar(drive *d, const rp_view *from, void *to, rp_error *err)
 {
     rp_status status = rp_device_download(d->frames->device, to, from->data, rp_dtype_size(from->dtype), NULL, err);
 
-    return status == RP_OK ? rp_device_synchronize(d->frames->device, NULL, err) : status;
+    return status == RP_OK ? d->frames->settle(d->frames->self, err) : status;
 }
 
 /* Rows [first, first + n) along axis 0; row: without that axis. */
@@ -115,20 +131,15 @@ static rp_status run_call(drive *d, rp_error *err)
 
 /* ---- carried values ---- */
 
-/* Two sets of buffers for what is carried: a frame reads one and writes the other. The first frame reads the operands.
- */
-static rp_status hold_carried(drive *d, rp_view *set[2], rp_error *err)
+/* The second set of buffers for what is carried; NULL: out of memory. The first is where the region's values go: a
+ * frame reads one set and writes the other, and the first frame reads the operands. */
+static rp_view *hold_carried(drive *d)
 {
-    const size_t n = d->region->carried;
-    rp_status status = RP_OK;
+    rp_view *set = rp_reallocarray(NULL, d->region->carried, sizeof *set);
 
-    set[0] = rp_reallocarray(NULL, 2 * n, sizeof **set);
-    set[1] = set[0] + n;
-    if (!set[0])
-        return rp_no_memory(err);
-    for (size_t i = 0; i < 2 * n && status == RP_OK; i++)
-        status = hold(d, rp_function_param(d->region->function[0], 1 + i % n), &set[0][i], err);
-    return status;
+    for (size_t i = 0; set && i < d->region->carried; i++)
+        set[i] = hold(d, rp_function_param(d->region->function[0], 1 + i));
+    return set;
 }
 
 static rp_status copy_carried(drive *d, const rp_view *from, const rp_view *to, rp_error *err)
@@ -168,61 +179,64 @@ static rp_status run_scan(drive *d, rp_error *err)
     const rp_region *r = d->region;
     const size_t shared = r->carried + r->sliced;
     const rp_view *from = d->in;
-    rp_view *set[2] = {NULL, NULL};
-    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+    rp_view *second = NULL;
+    rp_status status = RP_OK;
 
+    d->param[0] = hold(d, &index_type);
     memcpy(d->param + 1 + shared, d->in + shared, (d->n_in - shared) * sizeof *d->in);
-    if (status == RP_OK && r->times > 1 && r->carried)
-        status = hold_carried(d, set, err);
+    if (r->times > 1 && r->carried && !(second = hold_carried(d)))
+        return rp_no_memory(err);
     for (uint64_t t = 0; t < r->times && status == RP_OK; t++) {
-        const rp_view *to = t + 1 == r->times ? d->given : set[t % 2];
+        const rp_view *to = (r->times - 1 - t) % 2 ? second : d->given; /* the last one writes where they go */
 
         status = run_iteration(d, r->reverse ? r->times - 1 - t : t, from, to, err);
         from = to;
     }
     if (status == RP_OK && r->times == 0)
         status = copy_carried(d, d->in, d->given, err);
-    rp_free(set[0]);
+    rp_free(second);
     return status;
 }
 
+/* The predicate of iteration i on what is carried. */
+static rp_status goes_on(drive *d, const rp_view *from, const rp_view *flag, unsigned char *go, rp_error *err)
+{
+    rp_status status;
+
+    memcpy(d->param + 1, from, d->region->carried * sizeof *from);
+    d->out[0] = *flag;
+    status = frame(d, 1, err);
+    return status == RP_OK ? read_scalar(d, flag, go, err) : status;
+}
+
+/* The count is the index of the iteration that comes next, so it lies where the count goes. */
 static rp_status run_while(drive *d, rp_error *err)
 {
     const rp_region *r = d->region;
-    const rp_view *from = d->in;
-    rp_view *set[2] = {NULL, NULL}, again = {0};
-    unsigned char go = 0;
+    const rp_view flag = hold(d, &flag_type), *from = d->in;
+    rp_view *second = hold_carried(d);
+    unsigned char go = 1;
     uint64_t count = 0;
-    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+    rp_status status = second ? RP_OK : rp_no_memory(err);
 
-    memcpy(d->param + 1, d->in, d->n_in * sizeof *d->in);
-    if (status == RP_OK)
-        status = hold(d, &(rp_type){.dtype = RP_BOOL}, &again, err);
-    if (status == RP_OK && r->carried)
-        status = hold_carried(d, set, err);
-    for (; status == RP_OK; count++) {
-        const rp_view *to = set[count % 2];
+    d->param[0] = d->given[0];
+    memcpy(d->param + 1 + r->carried, d->in + r->carried, (d->n_in - r->carried) * sizeof *d->in);
+    while (status == RP_OK) {
+        const rp_view *to = count % 2 ? second : d->given + 1;
 
-        if (count == r->times)
-            break;
         status = put_index(d, &d->param[0], count, err);
-        memcpy(d->param + 1, from, r->carried * sizeof *from);
-        d->out[0] = again;
-        if (status == RP_OK)
-            status = frame(d, 1, err);
-        if (status == RP_OK)
-            status = read_scalar(d, &again, &go, err);
-        if (status != RP_OK || !go)
+        if (status == RP_OK && count < r->times)
+            status = goes_on(d, from, &flag, &go, err);
+        if (status != RP_OK || !go || count == r->times)
             break;
         memcpy(d->out, to, r->carried * sizeof *to);
         status = frame(d, 0, err);
         from = to;
+        count++;
     }
-    if (status == RP_OK)
-        status = put_index(d, &d->given[0], count, err);
-    if (status == RP_OK)
+    if (status == RP_OK && from != d->given + 1)
         status = copy_carried(d, from, d->given + 1, err);
-    rp_free(set[0]);
+    rp_free(second);
     return status;
 }
 
@@ -257,21 +271,14 @@ typedef struct tree {
     size_t n;
 } tree;
 
-static rp_status tree_new(drive *d, tree *t, const rp_type *type, size_t shards, rp_error *err)
+static rp_status tree_new(drive *d, tree *t, const rp_type *type, size_t levels, rp_error *err)
 {
-    size_t levels = 1;
-    rp_status status = RP_OK;
-
-    for (size_t covered = 1; covered < shards; covered *= 2)
-        levels++;
     t->n = 0;
     t->sum = rp_reallocarray(NULL, levels, sizeof *t->sum);
     t->level = rp_malloc(levels);
-    if (!t->sum || !t->level)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < levels && status == RP_OK; i++)
-        status = hold(d, type, &t->sum[i], err);
-    return status;
+    for (size_t i = 0; t->sum && i < levels; i++)
+        t->sum[i] = hold(d, type);
+    return t->sum && t->level ? RP_OK : rp_no_memory(err);
 }
 
 /* The last but one becomes the sum of the last two. */
@@ -330,13 +337,14 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
 static rp_status run_shards(drive *d, tree *trees, rp_error *err)
 {
     const rp_region *r = d->region;
-    const size_t shards = rp_region_shards(r);
-    rp_status status = hold(d, &(rp_type){.dtype = RP_I64}, &d->param[0], err);
+    const size_t levels = tree_levels(rp_region_shards(r));
+    rp_status status = RP_OK;
 
+    d->param[0] = hold(d, &index_type);
     memcpy(d->param + 1 + r->sliced, d->in + r->sliced, (d->n_in - r->sliced) * sizeof *d->in);
     for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
         if (r->combine[i] == RP_COMBINE_TREE)
-            status = tree_new(d, &trees[i], rp_function_out(r->function[0], i), shards, err);
+            status = tree_new(d, &trees[i], rp_function_out(r->function[0], i), levels, err);
     for (size_t s = 0, j = 0; s + 1 < r->n_cuts && status == RP_OK; s++)
         if (rp_shard_rows(r, s))
             status = run_shard(d, trees, s, j++, err);
@@ -360,12 +368,12 @@ static rp_status run_map(drive *d, rp_error *err)
 }
 
 rp_status rp_region_run(const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
-                        const rp_view *out, rp_error *err)
+                        const rp_view *out, void *scratch, rp_error *err)
 {
     static rp_status (*const run[])(drive *, rp_error *) = {
         [RP_CALL] = run_call, [RP_SCAN] = run_scan, [RP_MAP] = run_map, [RP_COND] = run_cond, [RP_WHILE] = run_while};
-    drive d;
-    rp_status status = drive_new(&d, frames, region, in, n_in, out, err);
+    drive d = {.frames = frames, .region = region, .in = in, .given = out, .n_in = n_in, .scratch = scratch};
+    rp_status status = drive_new(&d, err);
 
     if (status == RP_OK)
         status = run[region->kind](&d, err);

@@ -12,13 +12,18 @@ typedef struct rp_frames {
      * which overlaps no parameter. */
     rp_status (*run)(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
                      rp_error *err);
+    /* Waits for what was launched, before the host uses a value; an index that was out of range is then the error. */
+    rp_status (*settle)(void *self, rp_error *err);
     void *self;
     rp_device *device;
 } rp_frames;
 
-/* in: a view of each operand; out: contiguous memory for each value. Errors: those of the first frame that fails, in
- * order; RP_EDATA for a selector out of range. */
+/* The device memory that a region needs beside its operands, its values and what its frames need. */
+size_t rp_region_scratch(const rp_region *region);
+/* in: a view of each operand; out: contiguous memory for each value; scratch: as much as rp_region_scratch says,
+ * aligned to 64 bytes. Nothing waits for the device but the reading of selectors and predicates. Errors: those of the
+ * first frame that fails, in order; RP_EDATA for a selector out of range. */
 rp_status rp_region_run(const rp_frames *frames, const rp_region *region, const rp_view *in, size_t n_in,
-                        const rp_view *out, rp_error *err);
+                        const rp_view *out, void *scratch, rp_error *err);
 
 #endif

@@ -316,7 +316,10 @@ static rp_status write_program(writer *w, const rp_program *p, uint32_t *value, 
         const rp_input *in = &p->input[inputs];
 
         if (inputs < p->n_inputs && (k == p->n_instrs || in->value < p->instr[k].out[0])) {
-            status = rp_program_add_input(w->to, in->kind, in->name, &p->value[in->value], &value[in->value], err);
+            status =
+                in->kind == RP_INPUT_PARAMETER
+                    ? rp_program_add_parameter(w->to, &p->value[in->value], &value[in->value], err)
+                    : rp_program_add_input(w->to, in->kind, in->name, &p->value[in->value], &value[in->value], err);
             inputs++;
         } else {
             status = write_instr(w, p, k++, value, err);
@@ -326,6 +329,10 @@ static rp_status write_program(writer *w, const rp_program *p, uint32_t *value, 
         const rp_output *o = &p->output[i];
         uint32_t made = value[o->value];
 
+        if (o->kind == RP_OUTPUT_VALUE) { /* whoever executes a body puts its outputs where they go */
+            status = rp_program_add_return(w->to, made, err);
+            continue;
+        }
         status = own(w, p, o->value, &made, err);
         if (status == RP_OK)
             status = rp_program_add_output(w->to, o->kind, o->name, made, err);

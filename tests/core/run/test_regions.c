@@ -5,6 +5,23 @@
 
 enum { SEEDS = 300, LEVELS = 8 };
 
+/* All passes, all but writing out, and any choice of them. */
+static unsigned passes_of(uint64_t seed, size_t k)
+{
+    const unsigned stay = RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+
+    return k == 0 ? stay : k == 1 ? RP_PASSES : rp_random_u32(seed, 2, 3, k) & (k == 2 ? stay : RP_PASSES);
+}
+
+/* What is not written out fits what its text promises. */
+static void assert_memory(const rp_program *p, const rp_plan *plan, const char *what)
+{
+    const size_t bytes = rp_plan_own_bytes(plan) + rp_plan_arena_bytes(plan);
+
+    if (!(plan_passes & RP_PASS_WRITE_OUT) && bytes > rp_program_price(p).memory)
+        fail_msg("%s: %zu bytes, expected at most %llu", what, bytes, (unsigned long long)rp_program_price(p).memory);
+}
+
 static void assert_frames(build_fn *build, const char *name, rp_device **device, size_t devices)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -22,10 +39,11 @@ static void assert_frames(build_fn *build, const char *name, rp_device **device,
             rp_device *d = device[(seed * 4 + k) % devices];
             rp_plan *plan;
 
-            plan_passes = k / 2 ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+            plan_passes = passes_of(seed, k);
             plan = plan_new(k % 2 ? p : again, d, &s);
-            snprintf(what, sizeof what, "%s, seed %d, %s, %u threads, compiled%s", name, (int)seed, rp_device_level(d),
-                     rp_device_threads(d), k / 2 ? ", written out" : "");
+            snprintf(what, sizeof what, "%s, seed %d, %s, %u threads, passes %u", name, (int)seed, rp_device_level(d),
+                     rp_device_threads(d), plan_passes);
+            assert_memory(p, plan, what);
             for (int twice = 0; twice < 2; twice++) {
                 found = plan_step(p, plan, &s);
                 assert_same(p, &expected, &found, what);
@@ -152,6 +170,138 @@ static void only_the_branch_that_runs_can_fail(void **state)
     assert_int_equal(branch(device, -1, &err), RP_EDATA);
     assert_int_equal(branch(device, 0, &err), RP_OK); /* nothing of a failure stays */
     rp_device_free(device);
+}
+
+/* ---- operands that are views ---- */
+
+/* Rows of a transposed feed, on what is broadcast to be carried, by a transposed weight. */
+static rp_program *program_of_views(void)
+{
+    const body b = {.seed = 5, .wide = 2, .shared = 1, .rows = 4, .outs = 2};
+    const rp_type x = {.dtype = RP_F32, .rank = 3, .shape = {4, 6, COLS}}, w = f32_type(COLS, COLS),
+                  row = f32_type(1, COLS);
+    rp_function *f = body_function(&b);
+    rp_tensor carried, sliced, shared, out[3];
+    rp_graph *g;
+    rp_program *p;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    carried = rp_graph_declare(g, RP_INPUT_FEED, "row", &row);
+    carried = rp_broadcast_to(carried, 2, (size_t[]){4, COLS});
+    sliced = rp_graph_declare(g, RP_INPUT_FEED, "x", &x);
+    sliced = rp_transpose(sliced, (int[]){1, 0, 2});
+    shared = rp_graph_declare(g, RP_INPUT_FEED, "w", &w);
+    shared = rp_transpose(shared, (int[]){1, 0});
+    rp_scan(g,
+            &(rp_scan_options){.function = f,
+                               .carried = &carried,
+                               .n_carried = 1,
+                               .sliced = &sliced,
+                               .n_sliced = 1,
+                               .shared = &shared,
+                               .n_shared = 1,
+                               .times = 6,
+                               .history = true},
+            out);
+    for (size_t i = 0; i < 3; i++)
+        rp_graph_result(g, (const char *[]){"last", "all", "before"}[i], out[i]);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    rp_function_free(f);
+    return p;
+}
+
+static void operands_may_be_views(void **state)
+{
+    rp_program *p = program_of_views();
+    devices d = devices_new();
+
+    (void)state;
+    plan_passes = RP_PASSES;
+    for (size_t i = 0; i < d.n; i++)
+        assert_plan_is_eager(p, d.device[0], d.device[i], "views");
+    devices_free(&d);
+    rp_program_free(p);
+}
+
+/* ---- errors around the first write to a state ---- */
+
+/* x [2] plus row at[index] of it. */
+static rp_function *taking_in_turn(void)
+{
+    const rp_type vector = f32_type(2, 1), scalar = {.dtype = RP_I64, .rank = 1, .shape = {1}};
+    rp_tensor x, at;
+    rp_graph *g;
+    rp_function *f;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    x = rp_function_parameter(g, &vector);
+    at = rp_function_parameter(g, &scalar);
+    at = rp_gather(x, at, 0);
+    rp_function_return(g, rp_add(x, at));
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+/* Two scans of four steps, by the indices "first" and "second"; between them the state takes its new value. */
+static rp_program *program_around_a_write(void)
+{
+    const rp_type vector = f32_type(2, 1), rows = {.dtype = RP_I64, .rank = 2, .shape = {4, 1}};
+    rp_function *f = taking_in_turn();
+    rp_tensor x, w, at[2], y;
+    rp_graph *g;
+    rp_program *p;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    x = rp_graph_declare(g, RP_INPUT_FEED, "x", &vector);
+    at[0] = rp_graph_declare(g, RP_INPUT_FEED, "first", &rows);
+    at[1] = rp_graph_declare(g, RP_INPUT_FEED, "second", &rows);
+    w = rp_graph_declare(g, RP_INPUT_STATE, "w", &vector);
+    for (size_t i = 0; i < 2; i++) {
+        rp_scan(g,
+                &(rp_scan_options){
+                    .function = f, .carried = &x, .n_carried = 1, .sliced = &at[i], .n_sliced = 1, .times = 4},
+                &y);
+        if (i == 0)
+            w = rp_add(w, y);
+        x = y;
+    }
+    rp_graph_update(g, "w", w);
+    rp_graph_result(g, "y", y);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    rp_function_free(f);
+    return p;
+}
+
+/* The error is the tape's, and a plan knows whether the state was new when it came, though both scans are one body. */
+static void an_index_in_a_loop_is_told_before_states_change(void **state)
+{
+    rp_program *p = program_around_a_write();
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    for (int which = 0; which < 3; which++) {
+        float x[2] = {1, 2}, w[2] = {3, 4};
+        int64_t at[2][4] = {{0, 1, which == 1 ? 7 : 0, 1}, {1, 1, 1, which == 2 ? -1 : 0}};
+        void *memory[4] = {x, at[0], at[1], w}, *fixed[4] = {NULL, NULL, NULL, w};
+        rp_graph *trace;
+        rp_plan *plan;
+        rp_error eager = {0}, planned = {0};
+
+        assert_int_equal(rp_plan_new(&plan, p, device, fixed, NULL), RP_OK);
+        assert_int_equal(rp_graph_trace(&trace, p, device, memory, &eager), which ? RP_EDATA : RP_OK);
+        for (size_t i = 0; i < 3; i++)
+            memcpy(rp_plan_feed(plan, i), memory[i], i ? sizeof at[0] : sizeof x);
+        assert_int_equal(rp_plan_run(plan, &planned), which ? RP_EDATA : RP_OK);
+        assert_string_equal(eager.text, planned.text);
+        assert_int_equal(rp_plan_mixed(plan), which == 2);
+        assert_int_equal(w[0] != 3, which != 1);
+        rp_graph_free(trace);
+        rp_plan_free(plan);
+    }
+    rp_device_free(device);
+    rp_program_free(p);
 }
 
 /* ---- written out ---- */
@@ -459,6 +609,8 @@ int main(void)
         cmocka_unit_test(an_offset_is_added_to_the_stream),
         cmocka_unit_test(while_is_its_frames),
         cmocka_unit_test(only_the_branch_that_runs_can_fail),
+        cmocka_unit_test(operands_may_be_views),
+        cmocka_unit_test(an_index_in_a_loop_is_told_before_states_change),
         cmocka_unit_test(what_is_written_out_fails_as_its_frames),
         cmocka_unit_test(what_is_written_out_fits_its_budget),
         cmocka_unit_test(regions_that_stay_are_bounded_by_their_values),

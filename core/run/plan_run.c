@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Executing a plan: its calls in order, frames of its regions through the plans of their functions. Nothing waits for
+ * the device but the reading of a selector or predicate, and the end. */
+#include "core/program/regions/region_run.h"
+#include "core/run/plan_private.h"
+#include "determinism/fpenv.h"
+
+/* Waits for the device. Errors: its own; RP_EDATA for the first index that was out of range. *at: which instruction of
+ * all it was, else SIZE_MAX. */
+static rp_status wait_for_all(const rp_plan *top, size_t *at, rp_error *err)
+{
+    rp_status status = rp_device_synchronize(top->device, NULL, err);
+    const rp_plan *of = top;
+    rp_index_fault fault;
+
+    *at = SIZE_MAX;
+    if (!rp_device_fault(top->device, &fault) || status != RP_OK)
+        return status;
+    *at = fault.where;
+    for (size_t i = 0; i < top->bodies.n; i++)
+        if (fault.where >= top->bodies.plan[i]->numbered &&
+            fault.where - top->bodies.plan[i]->numbered < top->bodies.plan[i]->program->n_instrs)
+            of = top->bodies.plan[i];
+    fault.where -= of->numbered;
+    return rp_execute_fault(of->program, of->number, &fault, err);
+}
+
+/* ---- frames ---- */
+
+static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *err);
+
+static rp_status run_frame(void *self, const rp_region *region, size_t k, const rp_view *param, const rp_view *out,
+                           rp_error *err)
+{
+    const region_call *c = self;
+    rp_plan *body = c->body[k];
+    const size_t params = rp_function_params(region->function[k]), outs = rp_function_outs(region->function[k]);
+    size_t i = 0;
+
+    rp_plan_move(body, BASE_ARENA, (char *)c->scratch + c->frame);
+    for (size_t n = 0; n < params; n++)
+        rp_plan_move(body, BASE_PARAMETERS + n, param[n].data);
+    for (size_t n = 0; n < outs; n++)
+        rp_plan_move(body, BASE_PARAMETERS + params + n, out[n].data);
+    return launch_calls(body, &i, body->n_calls, err);
+}
+
+static rp_status wait_for(void *self, rp_error *err)
+{
+    const region_call *c = self;
+    size_t at;
+
+    return wait_for_all(c->plan->top, &at, err);
+}
+
+static rp_status run_region(region_call *c, const call *with, rp_error *err)
+{
+    const rp_frames frames = {run_frame, wait_for, c, c->plan->device};
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < with->n_in && c->n_packed && status == RP_OK; i++)
+        if (c->packed[i].data != with->in[i].data)
+            status = rp_execute_copy(c->plan->device, &with->in[i], &c->packed[i], err);
+    return status == RP_OK ? rp_region_run(&frames, c->region, c->packed, with->n_in, with->out, c->scratch, err)
+                           : status;
+}
+
+/* ---- calls ---- */
+
+static rp_status launch(const rp_plan *plan, const call *c, rp_error *err)
+{
+    if (c->region)
+        return run_region(c->region, c, err);
+    if (c->chain)
+        return rp_device_launch_chain(plan->device, c->chain, NULL, err);
+    if (!c->op)
+        return rp_execute_copy(plan->device, &c->in[0], &c->out[0], err);
+    return rp_execute(plan->device, c->op, &(rp_kernel_args){c->in, c->n_in, c->out, c->n_out, c->attr}, c->instr, err);
+}
+
+/* Launches the calls [*i, end); *i: the one that failed. */
+static rp_status launch_calls(rp_plan *plan, size_t *i, size_t end, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    while (*i < end && status == RP_OK) {
+        status = launch(plan, &plan->call[*i], err);
+        *i += status == RP_OK;
+    }
+    return status;
+}
+
+/* The call that a wrong index stopped. One in a body is told before the first write to a state where regions stand on
+ * both sides of it, so the last region is as good as the right one. */
+static size_t call_of(const rp_plan *plan, size_t at)
+{
+    size_t i = 0, last = 0;
+
+    for (; i < plan->n_calls && (!plan->call[i].op || plan->call[i].instr != at); i++)
+        last = plan->call[i].region ? i : last;
+    return at < plan->program->n_instrs ? i : last;
+}
+
+/* What is owed before the next call that writes to states. */
+static rp_status before_writes(rp_plan *plan, size_t *write, rp_plan_settle *settle, void *arg, rp_error *err)
+{
+    const size_t next = plan->write[*write].call;
+    rp_status status = RP_OK;
+    size_t at;
+
+    if (*write == 0 && plan->regions_around)
+        status = wait_for_all(plan, &at, err);
+    for (; *write < plan->n_writes && plan->write[*write].call == next && status == RP_OK; ++*write)
+        status = settle ? settle(arg, plan->write[*write].input, err) : RP_OK;
+    return status;
+}
+
+rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg, rp_error *err)
+{
+    rp_fpenv saved;
+    rp_status status = rp_plan_follow_arena(plan, err), settled;
+    size_t at = SIZE_MAX, i = 0, write = 0, wrong;
+
+    plan->mixed = false;
+    plan->arena->untouched = 0;
+    if (status == RP_OK)
+        status = rp_fpenv_enter(&saved, NULL, err);
+    if (status != RP_OK)
+        return status;
+    while (i < plan->n_calls && status == RP_OK) {
+        status = launch_calls(plan, &i, write < plan->n_writes ? plan->write[write].call : plan->n_calls, err);
+        if (status == RP_OK && write < plan->n_writes)
+            status = before_writes(plan, &write, settle, arg, err);
+    }
+    wrong = i;
+    settled = wait_for_all(plan, &at, status == RP_OK ? err : NULL);
+    rp_fpenv_leave(&saved);
+    if (status == RP_OK && settled != RP_OK && at != SIZE_MAX)
+        wrong = call_of(plan, at);
+    status = status == RP_OK ? settled : status;
+    plan->mixed = status != RP_OK && plan->n_writes && wrong > plan->write[0].call;
+    return status;
+}
+
+rp_status rp_plan_run(rp_plan *plan, rp_error *err)
+{
+    return rp_plan_run_settling(plan, NULL, NULL, err);
+}
+
+bool rp_plan_mixed(const rp_plan *plan)
+{
+    return plan->mixed;
+}
