@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Regions beside what they stand for: an LSTM as a scan and as its steps one after another, forward and with gradients
- * and update; a map over 512 shards and its shards one after another.
+ * and update; gradients of a network over 512 shards of 4 rows as a map, and shard by shard with the tree of CONTRACT
+ * 12.3: of 2 layers, which plans write out, and of 16, which are too many instructions for that.
  *
  *   build/release/bench/regions [middle]
  *
@@ -15,7 +16,7 @@
 #include "rp/program.h"
 #include "rp/rp.h"
 
-enum { PARAMETERS = 3, ROUNDS = 9, SHARDS = 512 };
+enum { PARAMETERS = 3, ROUNDS = 9, SHARDS = 512, SHARD_ROWS = 4, WIDTH = 32, LAYERS_MAX = 16 };
 
 typedef struct model {
     size_t hidden, batch, times;
@@ -163,6 +164,116 @@ static rp_program *program_of(const model *m)
     return program;
 }
 
+/* ---- shards ---- */
+
+/* Gradients of the mean square of the last layer, by layer. */
+static void network_gradients(size_t layers, rp_tensor x, const rp_tensor *w, rp_tensor *grad)
+{
+    rp_tensor loss;
+
+    for (size_t l = 0; l < layers; l++)
+        x = rp_tanh(rp_matmul(x, w[l]));
+    loss = rp_mul(x, x);
+    loss = rp_mean(loss, NULL, 0, false);
+    rp_gradients(loss, w, layers, grad);
+}
+
+static rp_function *network_function(size_t layers)
+{
+    const rp_type index = {.dtype = RP_I64}, rows = f32(2, SHARD_ROWS, WIDTH, 0), weight = f32(2, WIDTH, WIDTH, 0);
+    rp_tensor x, w[LAYERS_MAX], grad[LAYERS_MAX];
+    rp_function *f;
+    rp_graph *g;
+    rp_error err = {0};
+
+    if (rp_graph_symbolic(&g, &err) != RP_OK)
+        stop("network", &err);
+    (void)rp_function_parameter(g, &index);
+    x = rp_function_parameter(g, &rows);
+    for (size_t l = 0; l < layers; l++)
+        w[l] = rp_function_parameter(g, &weight);
+    network_gradients(layers, x, w, grad);
+    for (size_t l = 0; l < layers; l++)
+        rp_function_return(g, grad[l]);
+    if (rp_function_finish(g, &f, &err) != RP_OK)
+        stop("network", &err);
+    return f;
+}
+
+static void mapped(rp_graph *g, size_t layers, rp_tensor x, const rp_tensor *w, rp_tensor *sum)
+{
+    rp_function *f = network_function(layers);
+    rp_combine combine[LAYERS_MAX];
+    uint64_t cuts[SHARDS + 1];
+
+    for (uint64_t s = 0; s <= SHARDS; s++)
+        cuts[s] = SHARD_ROWS * s;
+    for (size_t l = 0; l < layers; l++)
+        combine[l] = RP_COMBINE_TREE;
+    rp_map(g,
+           &(rp_map_options){.function = (const rp_function *const *)&f,
+                             .n_function = 1,
+                             .sliced = &x,
+                             .n_sliced = 1,
+                             .shared = w,
+                             .n_shared = layers,
+                             .cuts = cuts,
+                             .n_cuts = SHARDS + 1,
+                             .combine = combine,
+                             .n_combine = layers},
+           sum);
+    rp_function_free(f);
+}
+
+/* SHARDS is a power of two: the tree is even. */
+static void shard_by_shard(size_t layers, rp_tensor x, const rp_tensor *w, rp_tensor *sum)
+{
+    rp_tensor part[LAYERS_MAX][SHARDS], grad[LAYERS_MAX];
+
+    for (size_t s = 0; s < SHARDS; s++) {
+        rp_tensor rows = rp_slice(x, (size_t[]){SHARD_ROWS * s, 0}, (size_t[]){SHARD_ROWS * (s + 1), WIDTH});
+
+        network_gradients(layers, rows, w, grad);
+        for (size_t l = 0; l < layers; l++)
+            part[l][s] = grad[l];
+    }
+    for (size_t l = 0; l < layers; l++) {
+        for (size_t n = SHARDS / 2; n > 0; n /= 2)
+            for (size_t s = 0; s < n; s++)
+                part[l][s] = rp_add(part[l][2 * s], part[l][2 * s + 1]);
+        sum[l] = part[l][0];
+    }
+}
+
+static rp_program *program_of_shards(size_t layers, bool unrolled)
+{
+    const rp_type rows = f32(2, SHARDS * SHARD_ROWS, WIDTH, 0), weight = f32(2, WIDTH, WIDTH, 0);
+    rp_tensor w[LAYERS_MAX], x, sum[LAYERS_MAX];
+    char name[16];
+    rp_program *program;
+    rp_graph *g;
+    rp_error err = {0};
+
+    if (rp_graph_symbolic(&g, &err) != RP_OK)
+        stop("program", &err);
+    x = rp_graph_declare(g, RP_INPUT_FEED, "x", &rows);
+    for (size_t l = 0; l < layers; l++) {
+        (void)snprintf(name, sizeof name, "w%zu", l);
+        w[l] = rp_graph_declare(g, RP_INPUT_STATE, name, &weight);
+    }
+    if (unrolled)
+        shard_by_shard(layers, x, w, sum);
+    else
+        mapped(g, layers, x, w, sum);
+    for (size_t l = 0; l < layers; l++) {
+        (void)snprintf(name, sizeof name, "w%zu", l);
+        rp_graph_update(g, name, rp_sub(w[l], sum[l]));
+    }
+    if (rp_graph_finish(g, &program, &err) != RP_OK)
+        stop("program", &err);
+    return program;
+}
+
 /* ---- running ---- */
 
 typedef struct side {
@@ -220,6 +331,31 @@ static side side_of(const model *m)
     return s;
 }
 
+static side side_of_shards(size_t layers, bool unrolled)
+{
+    rp_program *program = program_of_shards(layers, unrolled);
+    char name[16];
+    side s = {0};
+    rp_error err = {0};
+
+    if (rp_run_new(&s.run, &(rp_run_options){.threads = 1}, &err) != RP_OK)
+        stop("run", &err);
+    for (size_t l = 0; l < layers; l++) {
+        float *v = values((size_t)WIDTH * WIDTH, (unsigned)l + 1);
+
+        (void)snprintf(name, sizeof name, "w%zu", l);
+        if (rp_run_add_state(s.run, name, RP_F32, 2, (size_t[]){WIDTH, WIDTH}, v, &err) != RP_OK)
+            stop(name, &err);
+        free(v);
+    }
+    if (rp_compile(&s.step, s.run, program, &err) != RP_OK)
+        stop("compile", &err);
+    s.memory = rp_compiled_memory(s.step);
+    rp_program_free(program);
+    feed(s.step, "x", (size_t)SHARDS * SHARD_ROWS * WIDTH, 7);
+    return s;
+}
+
 static void side_free(side *s)
 {
     rp_compiled_free(s->step);
@@ -243,6 +379,20 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void check_state(const side *a, const side *b, const char *name, size_t bytes)
+{
+    void *one = malloc(bytes), *other = malloc(bytes);
+    rp_error err = {0};
+
+    if (rp_run_get_state(a->run, name, one, bytes, &err) != RP_OK ||
+        rp_run_get_state(b->run, name, other, bytes, &err) != RP_OK)
+        stop(name, &err);
+    if (memcmp(one, other, bytes) != 0)
+        printf("  STATE %s DIFFERS\n", name);
+    free(one);
+    free(other);
+}
+
 static void check_same(const side *a, const side *b, const model *m)
 {
     static const char *const name[PARAMETERS] = {"w", "u", "b"};
@@ -256,42 +406,60 @@ static void check_same(const side *a, const side *b, const model *m)
         printf("  LOSS DIFFERS: %a and %a\n", (double)loss[0], (double)loss[1]);
     for (size_t i = 0; i < PARAMETERS; i++) {
         const rp_type type = parameter_type(m, i);
-        const size_t bytes = type.shape[0] * (type.rank > 1 ? type.shape[1] : 1) * sizeof(float);
-        void *one = malloc(bytes), *other = malloc(bytes);
 
-        if (rp_run_get_state(a->run, name[i], one, bytes, &err) != RP_OK ||
-            rp_run_get_state(b->run, name[i], other, bytes, &err) != RP_OK)
-            stop(name[i], &err);
-        if (memcmp(one, other, bytes) != 0)
-            printf("  STATE %s DIFFERS\n", name[i]);
-        free(one);
-        free(other);
+        check_state(a, b, name[i], type.shape[0] * (type.rank > 1 ? type.shape[1] : 1) * sizeof(float));
     }
+}
+
+/* Times both, prints what `what` says of them. */
+static void take_turns(side *regions, side *flat, const char *what)
+{
+    double ratio[ROUNDS], seconds[ROUNDS];
+
+    (void)seconds_of(regions);
+    (void)seconds_of(flat);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        seconds[i] = seconds_of(regions);
+        ratio[i] = seconds[i] / seconds_of(flat);
+    }
+    qsort(ratio, ROUNDS, sizeof *ratio, by_size);
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    printf("%s: %9.3f ms, %.3f of the unrolled one; %8.2f MiB, it %8.2f\n", what, 1e3 * seconds[ROUNDS / 2],
+           ratio[ROUNDS / 2], (double)regions->memory / 1048576, (double)flat->memory / 1048576);
 }
 
 static void compare(size_t hidden, size_t batch, size_t times, bool train)
 {
     model m = {.hidden = hidden, .batch = batch, .times = times, .train = train};
     side scan = side_of(&m), flat;
-    double ratio[ROUNDS], seconds[ROUNDS];
+    char what[80];
 
     m.unrolled = true;
     flat = side_of(&m);
-    (void)seconds_of(&scan);
-    (void)seconds_of(&flat);
-    for (size_t i = 0; i < ROUNDS; i++) {
-        seconds[i] = seconds_of(&scan);
-        ratio[i] = seconds[i] / seconds_of(&flat);
-    }
-    qsort(ratio, ROUNDS, sizeof *ratio, by_size);
-    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
-    printf("hidden %3zu, batch %2zu, %4zu steps, %s: %9.3f ms, %.3f of the unrolled one; %8.2f MiB, it %8.2f\n", hidden,
-           batch, times, train ? "training" : "forward ", 1e3 * seconds[ROUNDS / 2], ratio[ROUNDS / 2],
-           (double)scan.memory / 1048576, (double)flat.memory / 1048576);
+    (void)snprintf(what, sizeof what, "hidden %3zu, batch %2zu, %4zu steps, %s", hidden, batch, times,
+                   train ? "training" : "forward ");
+    take_turns(&scan, &flat, what);
     check_same(&scan, &flat, &m);
     side_free(&scan);
     side_free(&flat);
     (void)fflush(stdout);
+}
+
+static void compare_shards(size_t layers)
+{
+    side map = side_of_shards(layers, false), flat = side_of_shards(layers, true);
+    char what[80];
+
+    (void)snprintf(what, sizeof what, "512 shards, %2zu layers                 ", layers);
+    take_turns(&map, &flat, what);
+    for (size_t l = 0; l < layers; l++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "w%zu", l);
+        check_state(&map, &flat, name, (size_t)WIDTH * WIDTH * sizeof(float));
+    }
+    side_free(&map);
+    side_free(&flat);
 }
 
 int main(int argc, char **argv)
@@ -300,6 +468,8 @@ int main(int argc, char **argv)
         compare(32, 8, 64, train);
         compare(32, 8, 1024, train);
     }
+    compare_shards(2);
+    compare_shards(16);
     for (int train = 0; train < 2 && argc > 1 && strcmp(argv[1], "middle") == 0; train++) {
         compare(256, 32, 64, train);
         compare(256, 32, 256, train);

@@ -92,6 +92,7 @@ void rp_function_release(rp_function *f)
     if (!f || atomic_fetch_sub_explicit(&f->users, 1, memory_order_acq_rel) != 1)
         return;
     rp_program_free(f->body);
+    rp_free(f->number);
     rp_free(f);
 }
 

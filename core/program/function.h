@@ -23,7 +23,8 @@ struct rp_function {
     atomic_size_t users;
     rp_program *body;
     rp_price price;
-    int depth; /* 1: calls nothing */
+    int depth;        /* 1: calls nothing */
+    uint32_t *number; /* what errors call each instruction, of a function that a plan made; NULL: its place */
 };
 
 /* Takes the body, also on failure. Errors: RP_ESHAPE when the body is no function: named inputs or outputs, no output,

@@ -35,5 +35,4 @@ void rp_arena_release(rp_arena *arena)
         rp_device_release(arena->device, arena->memory);
     arena->memory = NULL;
     arena->bytes = 0;
-    arena->moves++;
 }

@@ -10,7 +10,6 @@ typedef struct rp_arena {
     rp_device *device; /* borrowed */
     char *memory;
     size_t bytes;
-    uint64_t moves;   /* how often the memory changed: who is bound to it looks here */
     size_t untouched; /* bytes that plans have got since one ran: the device may not count them as taken yet */
 } rp_arena;
 

@@ -35,20 +35,47 @@ void rp_plan_free(rp_plan *plan)
     rp_free(plan);
 }
 
-/* The passes work on calls and maps written out, where that is not too much: in a program, and in all bodies together.
- */
+/* Calls and maps are written out where that is not too much: in a program, and in all bodies together. */
 static rp_status write_out(rp_plan *plan, rp_error *err)
 {
     size_t *budget = &plan->top->bodies.budget;
-    rp_status status = RP_OK;
+    rp_status status = rp_program_write_out(plan->program, plan->function ? *budget : RP_PLAN_WRITTEN_MAX,
+                                            &plan->written, &plan->number, err);
 
-    if (plan->passes & RP_PASS_WRITE_OUT)
-        status = rp_program_write_out(plan->program, plan->function ? *budget : RP_PLAN_WRITTEN_MAX, &plan->written,
-                                      &plan->number, err);
     if (plan->written) {
         plan->program = plan->written;
         *budget -= plan->function ? plan->written->n_instrs : 0;
     }
+    return status;
+}
+
+/* A function that was made here calls its instructions what the text calls them. */
+static rp_status name_instructions(rp_plan *plan, rp_error *err)
+{
+    const uint32_t *number = plan->function ? plan->function->number : NULL;
+    const size_t n = plan->program->n_instrs;
+
+    if (!number)
+        return RP_OK;
+    if (!plan->number) {
+        plan->number = rp_reallocarray(NULL, n, sizeof *plan->number);
+        for (size_t k = 0; plan->number && k < n; k++)
+            plan->number[k] = (uint32_t)k;
+    }
+    for (size_t k = 0; plan->number && k < n; k++)
+        plan->number[k] = number[plan->number[k]];
+    return plan->number ? RP_OK : rp_no_memory(err);
+}
+
+/* The program that the passes work on, in place of the text's. */
+static rp_status rewrite(rp_plan *plan, rp_error *err)
+{
+    rp_status status = plan->passes & RP_PASS_WRITE_OUT ? write_out(plan, err) : RP_OK;
+
+    if (status == RP_OK)
+        status = rp_plan_scans(plan, err);
+    if (status == RP_OK)
+        status = name_instructions(plan, err);
     if (status == RP_OK && !plan->function)
         status = rp_plan_outputs(plan, err);
     plan->numbered = plan->top->bodies.numbered;
@@ -103,8 +130,7 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
 static rp_status hold_own(rp_plan *plan, rp_error *err)
 {
     void *own = NULL;
-    rp_status status =
-        plan->function ? RP_OK : rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
+    rp_status status = plan->function ? RP_OK : rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
 
     if (status == RP_OK && plan->own_bytes)
         status = rp_device_allocate(plan->device, &own, plan->own_bytes, err);
@@ -153,7 +179,7 @@ static rp_status plan_bodies_of(rp_plan *plan, rp_error *err)
 
 static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err)
 {
-    rp_status status = write_out(plan, err);
+    rp_status status = rewrite(plan, err);
 
     if (status == RP_OK)
         status = allocate(plan, err);
@@ -166,8 +192,8 @@ static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err)
     return status == RP_OK ? rp_plan_bind(plan, err) : status;
 }
 
-rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                         rp_arena *arena, unsigned passes, rp_error *err)
+rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                           const rp_plan_options *options, rp_error *err)
 {
     rp_plan *plan = rp_calloc(1, sizeof *plan);
     rp_status status;
@@ -179,8 +205,10 @@ rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *de
     plan->top = plan;
     plan->bodies.budget = RP_PLAN_WRITTEN_MAX;
     plan->device = plan->alone.device = device;
-    plan->arena = arena ? arena : &plan->alone;
-    plan->passes = passes;
+    plan->arena = options->arena ? options->arena : &plan->alone;
+    plan->passes = options->passes;
+    plan->stored = options->stored;
+    plan->every = options->every;
     status = make(plan, input_memory, err);
     if (status == RP_OK)
         status = rp_plan_follow_arena(plan, err);
@@ -189,6 +217,13 @@ rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *de
     else
         *out = plan;
     return status;
+}
+
+rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                         rp_arena *arena, unsigned passes, rp_error *err)
+{
+    return rp_plan_new_with(out, program, device, input_memory,
+                            &(rp_plan_options){.arena = arena, .passes = passes, .stored = RP_PLAN_STORED_MAX}, err);
 }
 
 rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

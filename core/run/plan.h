@@ -18,7 +18,8 @@ enum {
     RP_PASS_INPLACE = 16,   /* values overwrite operands that nothing reads later */
     RP_PASS_REUSE = 32,     /* memory is used again by later values */
     RP_PASS_WRITE_OUT = 64, /* calls and maps are their frames' instructions: the other passes see through them */
-    RP_PASSES = 127
+    RP_PASS_SCANS = 128,    /* equal scans are executed once, with their history; gradients' functions may be split */
+    RP_PASSES = 255
 };
 enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whose regions are written out */
 
@@ -26,7 +27,17 @@ enum { RP_PLAN_WRITTEN_MAX = 32768 }; /* executed instructions of a program whos
  * plan; feeds are NULL and get memory from the plan. The program is borrowed. */
 rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                       rp_error *err);
-/* The same in a shared arena (NULL: one of its own), which outlives the plan, and with some passes only. */
+typedef struct rp_plan_options {
+    rp_arena *arena; /* shared, outlives the plan; NULL: one of its own */
+    unsigned passes;
+    size_t stored; /* bytes that scans may store of what their gradients would compute again, in each program or body */
+    uint64_t every; /* of a history that only a gradient reads every so many rows are kept, the others made again in
+                       segments of so many; 0, 1: all are kept */
+} rp_plan_options;
+enum { RP_PLAN_STORED_MAX = 1 << 30 }; /* that is stored unless options say otherwise */
+rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                           const rp_plan_options *options, rp_error *err);
+/* In an arena and with some passes only. */
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
                          rp_arena *arena, unsigned passes, rp_error *err);
 void rp_plan_free(rp_plan *plan);

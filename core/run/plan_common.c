@@ -24,7 +24,7 @@ static uint64_t hash_attr(const rp_index *index, uint64_t h, rp_attr_kind kind, 
     return kind == RP_ATTR_REAL ? mix(index, h, &a->r, sizeof a->r) : mix(index, h, &a->i, sizeof a->i);
 }
 
-static bool same_attr(rp_attr_kind kind, const rp_attr *a, const rp_attr *b)
+bool rp_plan_same_attr(rp_attr_kind kind, const rp_attr *a, const rp_attr *b)
 {
     if (kind == RP_ATTR_LIST)
         return a->n == b->n && memcmp(a->list, b->list, (size_t)a->n * sizeof *a->list) == 0;
@@ -48,7 +48,7 @@ static bool is_equal(const rp_plan *plan, const rp_instr *a, const rp_instr *b)
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out)
         return false;
     for (int i = 0; i < RP_MAX_ATTR && a->op->attr[i].kind != RP_ATTR_NONE; i++)
-        if (!same_attr(a->op->attr[i].kind, &a->attr[i], &b->attr[i]))
+        if (!rp_plan_same_attr(a->op->attr[i].kind, &a->attr[i], &b->attr[i]))
             return false;
     for (size_t i = 0; i < a->n_in; i++)
         if (plan->same[a->in[i]] != plan->same[b->in[i]])

@@ -95,6 +95,8 @@ struct rp_plan {
     uint32_t *number;          /* of each instruction of `written`: what an error calls it */
     rp_device *device;
     unsigned passes;
+    size_t stored; /* of `top`, as in rp_plan_options */
+    uint64_t every;
     rp_plan *top;                /* whose bodies hold this one; of a program itself */
     const rp_function *function; /* NULL: of a program */
     plan_bodies bodies;          /* of `top` */
@@ -134,6 +136,8 @@ enum { MARK_EARLY = 1, MARK_UPDATE = 2 };
 /* Before all others: outputs that are inputs or views become copies, where something could spoil them. Errors:
  * RP_EFORMAT (rp_program_check_states), RP_ENOMEM. */
 rp_status rp_plan_outputs(rp_plan *plan, rp_error *err);
+/* Equal scans become one, and what a gradient would compute again is stored. Errors: RP_ENOMEM. */
+rp_status rp_plan_scans(rp_plan *plan, rp_error *err);
 /* Which values are views, on whose memory, with which strides. */
 void rp_plan_views(rp_plan *plan);
 /* Finds equal instructions. Errors: RP_ENOMEM. */
@@ -170,6 +174,8 @@ rp_status rp_plan_bases_ready(rp_plan *plan, rp_error *err);
 void rp_plan_move(rp_plan *plan, size_t base, void *to);
 /* The arena as large as the plan needs it, and where it is: another plan may have moved it. Errors: RP_ENOMEM. */
 rp_status rp_plan_follow_arena(rp_plan *plan, rp_error *err);
+
+bool rp_plan_same_attr(rp_attr_kind kind, const rp_attr *a, const rp_attr *b);
 
 /* Whether executing the instruction can be an error of the step: such are never left out, and keep their order. */
 static inline bool rp_plan_can_fail(const rp_instr *instr)

@@ -618,7 +618,8 @@ static rp_function *shard_body(void)
     return function;
 }
 
-/* Every kind of region: scan, map, while, cond; what decides is read from the device, and nothing else. */
+/* Every kind of region: scan and its gradient, map, while, cond; what decides is read from the device, and nothing
+ * else. */
 static rp_program *program_of_regions(rp_function *const function[4])
 {
     const rp_type table = {.dtype = RP_F32, .rank = 2, .shape = {ROWS, ROWS}};
@@ -626,7 +627,7 @@ static rp_program *program_of_regions(rp_function *const function[4])
     const uint64_t cuts[] = {0, 2, 4, 6, 8, 10, 12};
     const rp_combine tree = RP_COMBINE_TREE;
     rp_function *chosen[2] = {body_of(rp_mul, false, false), body_of(rp_sub, false, false)};
-    rp_tensor x, row, last, sum, many[2], one, args[2];
+    rp_tensor x, row, last, sum, many[2], one, args[2], product, grad[2];
     rp_program *program;
     rp_graph *graph;
 
@@ -660,6 +661,15 @@ static rp_program *program_of_regions(rp_function *const function[4])
     args[1] = sum;
     rp_cond(graph, rp_lt(rp_mean(last, NULL, 0, false), rp_mean(sum, NULL, 0, false)),
             (const rp_function *const[]){chosen[0], chosen[1]}, 2, args, 2, &one);
+    rp_scan(graph,
+            &(rp_scan_options){
+                .function = either[0], .carried = &row, .sliced = &x, .n_carried = 1, .n_sliced = 1, .times = ROWS},
+            &product);
+    args[0] = row;
+    args[1] = x;
+    rp_gradients(rp_mean(product, NULL, 0, false), args, 2, grad);
+    rp_graph_result(graph, "by_row", grad[0]);
+    rp_graph_result(graph, "by_table", grad[1]);
     rp_graph_result(graph, "last", last);
     rp_graph_result(graph, "sum", sum);
     rp_graph_result(graph, "times", many[0]);

@@ -182,8 +182,10 @@ static record eager_step(const rp_program *p, rp_device *device, store *s)
     return r;
 }
 
-/* The passes of the plans that follow. */
+/* The passes of the plans that follow, and what their scans may store. */
 static unsigned plan_passes = RP_PASSES;
+static size_t plan_stored = RP_PLAN_STORED_MAX;
+static uint64_t plan_every;
 
 static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
 {
@@ -193,7 +195,9 @@ static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
 
     for (size_t i = 0; i < s->n; i++)
         memory[i] = p->input[i].kind == RP_INPUT_FEED ? NULL : s->memory[i];
-    if (rp_plan_new_in(&plan, p, device, memory, NULL, plan_passes, &err) != RP_OK) {
+    if (rp_plan_new_with(&plan, p, device, memory,
+                         &(rp_plan_options){.passes = plan_passes, .stored = plan_stored, .every = plan_every},
+                         &err) != RP_OK) {
         rp_buffer text = text_of(p);
 
         fail_msg("%s\n%.*s", err.text, (int)text.size, (const char *)text.data);

@@ -22,10 +22,10 @@ static unsigned passes_of(uint64_t seed, unsigned i)
 {
     if (i < 2)
         return i ? 0 : RP_PASSES;
-    if (i < 9)
+    if (i < 10)
         return 1u << (i - 2);
-    if (i < 16)
-        return RP_PASSES & ~(1u << (i - 9));
+    if (i < 18)
+        return RP_PASSES & ~(1u << (i - 10));
     return rp_random_u32(seed, 1, 2, i) & RP_PASSES;
 }
 

@@ -158,14 +158,17 @@ static void compare(build_fn *build, const char *name, int order, check_fn *chec
                 check(&expected, &found, i, what);
         }
         record_free(&found);
-        for (int written = 0; written < 2; written++) { /* compiled too */
+        for (int i = 0; i < 4; i++) { /* compiled too: all, some and nothing stored, scans as the text has them */
             rp_plan *plan;
             record compiled;
 
-            plan_passes = written ? RP_PASSES : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+            plan_passes = i == 3 ? RP_PASSES & ~(unsigned)RP_PASS_SCANS
+                          : i    ? RP_PASSES
+                                 : RP_PASSES & ~(unsigned)RP_PASS_WRITE_OUT;
+            plan_stored = i == 1 ? 0 : i == 2 ? 4 * seed : RP_PLAN_STORED_MAX;
             plan = plan_new(p, device, &t);
             compiled = plan_step(p, plan, &t);
-            if (written)
+            if (i)
                 record_free(&found);
             found = eager_step(p, device, &t);
             assert_same(p, &found, &compiled, what);
