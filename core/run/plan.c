@@ -192,8 +192,9 @@ static rp_status make(rp_plan *plan, void *const *input_memory, rp_error *err)
     return status == RP_OK ? rp_plan_bind(plan, err) : status;
 }
 
-rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
-                           const rp_plan_options *options, rp_error *err)
+/* stores: whether the plan stores for gradients, also when it fails. */
+static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                          const rp_plan_options *options, bool *stores, rp_error *err)
 {
     rp_plan *plan = rp_calloc(1, sizeof *plan);
     rp_status status;
@@ -212,11 +213,24 @@ rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *
     status = make(plan, input_memory, err);
     if (status == RP_OK)
         status = rp_plan_follow_arena(plan, err);
+    *stores = plan->stores;
     if (status != RP_OK)
         rp_plan_free(plan);
     else
         *out = plan;
     return status;
+}
+
+/* Where there is no room for what gradients read, they compute it again. */
+rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,
+                           const rp_plan_options *options, rp_error *err)
+{
+    rp_plan_options less = *options;
+    bool stores = false;
+    rp_status status = plan_new(out, program, device, input_memory, options, &stores, err);
+
+    less.stored = 0;
+    return status == RP_ENOMEM && stores ? plan_new(out, program, device, input_memory, &less, &stores, err) : status;
 }
 
 rp_status rp_plan_new_in(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

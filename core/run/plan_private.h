@@ -97,6 +97,7 @@ struct rp_plan {
     unsigned passes;
     size_t stored; /* of `top`, as in rp_plan_options */
     uint64_t every;
+    bool stores;                 /* some scan does; of `top` */
     rp_plan *top;                /* whose bodies hold this one; of a program itself */
     const rp_function *function; /* NULL: of a program */
     plan_bodies bodies;          /* of `top` */

@@ -354,7 +354,7 @@ static rp_status look_at(scans *s, size_t d, rp_error *err)
     match m = {0};
     rp_status status;
 
-    if (f == NO_SCAN || s->scan[f].partner != NO_SCAN)
+    if (f == NO_SCAN || s->scan[f].partner != NO_SCAN || instr_of(s, d)->region->times == 0)
         return RP_OK;
     status = match_new(&m, s, f, d, err);
     if (status == RP_OK)

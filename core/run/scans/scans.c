@@ -345,6 +345,7 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err)
         status = rp_scans_keep(&s, err);
     if (status == RP_OK && s.changes)
         status = rewrite(plan, &s, err);
+    plan->top->stores = plan->top->stores || s.room < plan->top->stored;
     scans_free(&s);
     return status;
 }

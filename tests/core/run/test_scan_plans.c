@@ -8,6 +8,8 @@ enum { TIMES = 23, ROWS = 3 };
 /* ---- memory ---- */
 
 static size_t held, most;
+static size_t allowed = SIZE_MAX; /* allocations until one fails */
+static size_t largest = SIZE_MAX; /* bytes of the largest that does not */
 
 static void *counted(void *self, size_t bytes)
 {
@@ -15,6 +17,10 @@ static void *counted(void *self, size_t bytes)
 
     (void)self;
     assert_non_null(block);
+    if (bytes > largest || (allowed != SIZE_MAX && allowed-- == 0)) {
+        free(block);
+        return NULL;
+    }
     *block = bytes;
     held += bytes;
     most = held > most ? held : most;
@@ -36,6 +42,8 @@ static void *recounted(void *self, void *memory, size_t bytes)
 {
     void *bigger = counted(self, bytes);
 
+    if (!bigger)
+        return NULL;
     if (memory)
         memcpy(bigger, memory, ((size_t *)memory)[-2] < bytes ? ((size_t *)memory)[-2] : bytes);
     uncounted(self, memory);
@@ -199,6 +207,67 @@ static void what_is_stored_shows_in_no_bit_and_in_the_figure(void **state)
     plan_stored = RP_PLAN_STORED_MAX;
 }
 
+/* Each allocation of planning and running fails in turn: it is an error, or is made good, and nothing is left behind.
+ */
+static void every_allocation_may_fail(void **state)
+{
+    rp_device *device;
+
+    (void)state;
+    rp_set_allocator(&counting);
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    for (uint64_t every = 0; every < 8; every += 7) {
+        rp_program *p = gradient_of_scan(TIMES, false, 1);
+        store s = store_new(p);
+        void *memory[4] = {NULL, NULL, NULL, s.memory[3]};
+        size_t failures = 0;
+        bool whole = false;
+
+        for (size_t n = 0; !whole; n++) {
+            const size_t before = held;
+            rp_plan *plan;
+            rp_status status;
+
+            allowed = n;
+            status =
+                rp_plan_new_with(&plan, p, device, memory,
+                                 &(rp_plan_options){.passes = RP_PASSES, .stored = SIZE_MAX, .every = every}, NULL);
+            if (status == RP_OK)
+                status = rp_plan_run(plan, NULL);
+            whole = allowed != SIZE_MAX && allowed > 0 && status == RP_OK;
+            allowed = SIZE_MAX;
+            assert_true(status == RP_OK || status == RP_ENOMEM);
+            failures += !whole;
+            rp_plan_free(plan);
+            assert_int_equal(held, before);
+        }
+        assert_true(failures > 100);
+        store_free(&s);
+        rp_program_free(p);
+    }
+    rp_device_free(device);
+}
+
+/* Where the stored values find no room, the gradient computes them again. */
+static void what_has_no_room_is_computed_again(void **state)
+{
+    rp_program *p = gradient_of_scan(TIMES, false, 1);
+    size_t one, stored, launches;
+    rp_device *device;
+
+    (void)state;
+    rp_set_allocator(&counting);
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    one = bytes_of(p, device, RP_PASSES, 0, &launches);
+    stored = bytes_of(p, device, RP_PASSES, RP_PLAN_STORED_MAX, &launches);
+    assert_true(stored > one + 1024);
+    largest = one + 512;
+    assert_int_equal(bytes_of(p, device, RP_PASSES, RP_PLAN_STORED_MAX, &launches), one);
+    largest = SIZE_MAX;
+    rp_program_free(p);
+    rp_device_free(device);
+}
+
 /* k rows are kept of every history: one bit pattern, whatever k is and whatever a segment stores. */
 static void every_k_th_row_of_history_gives_the_same_bits(void **state)
 {
@@ -257,6 +326,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_scans_are_one_and_gradients_store),
         cmocka_unit_test(what_is_stored_shows_in_no_bit_and_in_the_figure),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_has_no_room_is_computed_again),
         cmocka_unit_test(every_k_th_row_of_history_gives_the_same_bits),
         cmocka_unit_test(every_k_th_row_takes_the_memory_of_a_segment),
     };
