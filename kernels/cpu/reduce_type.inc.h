@@ -6,7 +6,7 @@
 #include "kernels/cpu/sum.inc.h"
 #include "kernels/cpu/exp_sum.inc.h"
 
-/* The lanes of `width` neighbouring sums: lane[l * width + c], and of their chunk sums above. */
+/* The lanes of `width` neighbouring sums: lane[l * width + c], and of their chunk sums above, where there are any. */
 typedef struct FN(columns) {
     T *lane, *upper;
     size_t width, count, chunks;
@@ -21,8 +21,10 @@ static void FN(columns_fold)(T *lane, size_t width)
 /* The chunk is full, or the last. */
 static void FN(columns_close)(FN(columns) * s)
 {
-    T *up = s->upper + s->chunks++ % RP_LANES * s->width;
+    T *up = s->upper + s->chunks % RP_LANES * s->width;
 
+    if (s->chunks++ == 0)
+        memset(s->upper, 0, RP_LANES * s->width * sizeof(T));
     FN(columns_fold)(s->lane, s->width);
     RP_EACH(c, s->width) up[c] += s->lane[c];
     memset(s->lane, 0, RP_LANES * s->width * sizeof(T));
@@ -65,7 +67,7 @@ RP_INLINE void FN(columns_push)(FN(columns) * s, const T *x, ptrdiff_t step, siz
 
 static FN(columns) FN(columns_begin)(void *memory, size_t width)
 {
-    memset(memory, 0, 2 * RP_LANES * width * sizeof(T)); /* all bits 0 is +0 */
+    memset(memory, 0, RP_LANES * width * sizeof(T)); /* all bits 0 is +0 */
     return (FN(columns)){.lane = memory, .upper = (T *)memory + RP_LANES * width, .width = width};
 }
 

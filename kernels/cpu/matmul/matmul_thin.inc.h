@@ -62,7 +62,8 @@ RP_INLINE void FN(thin_chunk)(size_t rows, T *sum, size_t width, const T *a, ptr
 {
     size_t l = 0;
 
-    memset(sum, 0, rows * width * sizeof *sum);
+    for (size_t i = 0; i < rows; i++)
+        memset(sum + i * width, 0, columns * sizeof *sum);
     for (; l + FN(THIN_STEPS) <= k; l += FN(THIN_STEPS))
         FN(thin_steps)
     (rows, FN(THIN_STEPS), sum, width, a + (ptrdiff_t)l * a_col, a_row, a_col, b + (ptrdiff_t)l * b_row, b_row,
