@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing on Debian 12. Usage: scripts/deps.sh [build|check]; check adds what only the tests need.
+# Installs what is missing on Debian 12. Usage: scripts/deps.sh [build|check|peers]; check adds what only the tests
+# need, peers what Reprise is compared with.
 set -eu
 
 packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev libjansson-dev libyaml-dev
@@ -10,6 +11,10 @@ if [ "${1:-build}" = check ]; then
         gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
         gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static
         softhsm2 opensc libengine-pkcs11-openssl"
+fi
+
+if [ "${1:-build}" = peers ]; then
+    packages="$packages python3 python3-venv libdnnl-dev libopenblas-dev libsleef-dev openssl"
 fi
 
 missing=

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The comparisons of docs/benchmarks*.md with other software, all in one table: installs the peers (Debian's, and the
+# Python packages of bench/peers/requirements.txt into build/peers, 5 GB), builds the benchmarks, runs both sides.
+# About a quarter of an hour on a quiet machine. PYTHON names the Python 3.11 that the packages are pinned for.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
+
+scripts/deps.sh peers
+python=build/peers/bin/python
+if ! cmp -s bench/peers/requirements.txt build/peers/installed.txt; then
+    rm -rf build/peers
+    "${PYTHON:-python3}" -m venv build/peers
+    "$python" -m pip install --quiet --require-hashes -r bench/peers/requirements.txt
+    cp bench/peers/requirements.txt build/peers/installed.txt
+fi
+cmake --preset release >/dev/null
+cmake --build build/release -j "$(nproc)" \
+    --target gemm conv winograd functions steps bandwidth verify reprise >/dev/null
+grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //' | tr -d '\n'
+printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" "$(date -u +%F)" \
+    "$(git describe --always 2>/dev/null || true)"
+"$python" bench/peers/table.py build/release
