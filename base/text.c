@@ -6,47 +6,44 @@
 
 enum { WORD_MAX = 63 };
 
-/* Levenshtein distance with one row; words longer than WORD_MAX never match. */
+/* Letters that are wrong, missing, too many, or two that changed places; words longer than WORD_MAX never match. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t row[WORD_MAX + 1], na = strlen(a), nb = strlen(b);
+    size_t row[3][WORD_MAX + 1], na = strlen(a), nb = strlen(b);
 
     if (na > WORD_MAX || nb > WORD_MAX)
         return WORD_MAX;
     for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
+        row[0][j] = j;
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
 
-        row[0] = i;
+        now[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
 
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
+            best = last[j] + 1 < best ? last[j] + 1 : best;
+            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
         }
     }
-    return row[nb];
+    return row[na % 3][nb];
 }
 
 const char *rp_nearest(const char *word, const char *const *candidates, size_t count)
 {
-    size_t limit = strlen(word) / 3 > 2 ? strlen(word) / 3 : 2;
+    size_t limit = strlen(word) / 3;
     const char *best = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        size_t d = distance(word, candidates[i]);
+        const size_t d = distance(word, candidates[i]);
 
-        if (d <= limit && d < strlen(candidates[i])) {
-            limit = d ? d - 1 : 0;
-            best = candidates[i];
-            if (d == 0)
-                break;
-        }
+        if (d > limit || (d == limit && best))
+            continue;
+        limit = d;
+        best = candidates[i];
     }
     return best;
 }

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The candidate within edit distance max(2, length / 3) nearest to word, or NULL. */
+/* The candidate that word is most likely a slip of: at most one letter in three is wrong, missing, too many or in its
+ * neighbour's place. NULL when there is none: a far-fetched word helps nobody. */
 const char *rp_nearest(const char *word, const char *const *candidates, size_t count);
 /* Copies text into out[size], replacing bytes outside printable ASCII by '?', shortened with "..." to fit: for
  * quoting untrusted text in errors. Returns out. */

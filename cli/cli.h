@@ -35,6 +35,6 @@ typedef struct rp_command {
 /* What the program has, in the order of its help; what the help begins and ends with. */
 extern const rp_command rp_commands[];
 extern const size_t rp_commands_count;
-extern const char rp_program_about[], rp_program_examples[];
+extern const char rp_command_name[], rp_program_about[], rp_program_examples[];
 
 #endif

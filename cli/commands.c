@@ -24,6 +24,7 @@ const rp_command rp_commands[] = {
 const size_t rp_commands_count = RP_COUNT(rp_commands);
 _Static_assert(RP_COUNT(rp_commands) <= RP_COMMANDS_MAX, "room for every name");
 
+const char rp_command_name[] = "reprise";
 const char rp_program_about[] = "Reprise trains models so that anyone can replay the run and get the same bits.\n\n"
                                 "usage: reprise COMMAND [options]     reprise help COMMAND     reprise --version\n\n";
 const char rp_program_examples[] =

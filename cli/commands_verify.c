@@ -12,6 +12,7 @@ const rp_command rp_commands[] = {
 };
 const size_t rp_commands_count = RP_COUNT(rp_commands);
 
+const char rp_command_name[] = "reprise-verify";
 const char rp_program_about[] =
     "Checks archives of Reprise, and computes nothing: the same answers as reprise gives.\n\n"
     "usage: reprise-verify COMMAND [options]     reprise-verify help COMMAND     "

@@ -64,7 +64,7 @@ static void overview(rp_buffer *out)
 static void version(rp_session *session)
 {
     if (!session->json) {
-        rp_buffer_printf(&session->out, "reprise %s (archive format %d)\n", RP_VERSION, RP_ARCHIVE_FORMAT);
+        rp_buffer_printf(&session->out, "%s %s (archive format %d)\n", rp_command_name, RP_VERSION, RP_ARCHIVE_FORMAT);
         return;
     }
     rp_put_open(&session->out, NULL, '{');

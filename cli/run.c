@@ -111,6 +111,25 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_close(out, '}');
 }
 
+static bool is_number(const char *text)
+{
+    return text && *text && text[strspn(text, "+-.0123456789eE")] == '\0' && strpbrk(text, "0123456789");
+}
+
+/* A quantity that nobody called one is learnt as names, without a word of complaint from the numbers. */
+static void put_task_hint(rp_session *session, const rp_json *metrics)
+{
+    const rp_json *classes = rp_json_object_get(metrics, "classes");
+    const size_t n = rp_json_array_size(classes);
+    bool numbers = n > 20;
+
+    for (size_t i = 0; i < n && numbers; i++)
+        numbers = is_number(rp_json_string_value(rp_json_array_get(classes, i)));
+    if (numbers)
+        rp_put_line(session, "note",
+                    "%zu classes, all of them numbers: if the target is a quantity, give train: {task: regression}", n);
+}
+
 static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
                       const rp_json *metrics)
 {
@@ -119,6 +138,7 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, metrics);
+    put_task_hint(session, metrics);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
     rp_put_line(session, "memory", "%s MiB for weights, table and steps",

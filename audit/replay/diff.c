@@ -57,6 +57,8 @@ static rp_status compare(side *a, side *b, findings *f, rp_error *err)
         rp_buffer_text(&f->text, "kind      one is a run of a recipe, the other of the C API\n");
     } else if (status == RP_OK) {
         status = rp_diff_members(a, b, &f->text, err);
+        if (status == RP_OK && rp_archive_manifest(a->archive)->kind == RP_RUN_RECIPE)
+            status = rp_diff_tables(a, b, &f->text, err);
         compare_salts(a, b, &f->text);
         if (status == RP_OK)
             status = rp_diff_journals(a, b, f, &look, err);

@@ -43,6 +43,8 @@ typedef struct findings {
 
 /* Recipe keys that differ, members that differ or that one archive does not have. */
 rp_status rp_diff_members(const side *a, const side *b, rp_buffer *out, rp_error *err);
+/* Of runs of recipes: the first cell of the tables that differs. */
+rp_status rp_diff_tables(const side *a, const side *b, rp_buffer *out, rp_error *err);
 /* Writes what the journals differ in; *look says whether a->step and b->step are then to be looked into. */
 rp_status rp_diff_journals(side *a, side *b, findings *found, bool *look, rp_error *err);
 /* The first step of equal archives that two ways of computing give different bits for. */

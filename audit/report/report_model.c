@@ -6,7 +6,7 @@
 
 #include "audit/report/report.h"
 #include "audit/archive/tensor_set.h"
-#include "core/program/program.h"
+#include "core/program/function.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
 
@@ -219,6 +219,31 @@ static const char *purpose(const rp_report_view *r, size_t program)
     return first == 0 ? "initialisation" : first <= r->training_steps ? "training" : "evaluation";
 }
 
+/* Of the program's text, and of those of the functions that it executes, each once. NULL: it cannot be read. */
+static void put_counts(rp_buffer *out, const rp_program *program)
+{
+    rp_functions known = {0};
+    size_t count[5] = {0};
+
+    if (!program || rp_functions_of(&known, program, NULL) != RP_OK) {
+        rp_buffer_text(out, "not readable");
+        for (size_t i = 1; i < sizeof count / sizeof *count; i++)
+            rp_buffer_text(out, "</td><td class=\"n\">\xE2\x80\x93");
+        return;
+    }
+    count[0] = program->n_instrs;
+    count[1] = known.n;
+    for (size_t i = 0; i < known.n; i++)
+        count[2] += known.function[i]->body->n_instrs;
+    count[3] = program->n_inputs;
+    count[4] = program->n_outputs;
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++) {
+        rp_buffer_text(out, i ? "</td><td class=\"n\">" : "");
+        rp_html_count(out, count[i]);
+    }
+    rp_functions_free(&known);
+}
+
 static rp_status put_program(rp_report_view *r, const rp_member *member, size_t number, rp_error *err)
 {
     rp_buffer bytes = {0};
@@ -237,15 +262,7 @@ static rp_status put_program(rp_report_view *r, const rp_member *member, size_t 
     rp_buffer_text(out, "<td class=\"n\">");
     rp_html_count(out, steps_of(r, number));
     rp_buffer_text(out, "</td><td class=\"n\">");
-    if (program) {
-        rp_html_count(out, program->n_instrs);
-        rp_buffer_text(out, "</td><td class=\"n\">");
-        rp_html_count(out, program->n_inputs);
-        rp_buffer_text(out, "</td><td class=\"n\">");
-        rp_html_count(out, program->n_outputs);
-    } else {
-        rp_buffer_text(out, "not readable</td><td class=\"n\">\xE2\x80\x93</td><td class=\"n\">\xE2\x80\x93");
-    }
+    put_counts(out, program);
     rp_buffer_text(out, "</td></tr>\n");
     rp_program_free(program);
     rp_buffer_free(&bytes);
@@ -267,8 +284,8 @@ static rp_status put_programs(rp_report_view *r, rp_error *err)
         return RP_OK;
     rp_buffer_text(r->out, "<h3>Programs executed</h3>\n");
     rp_html_table(r->out, NULL, NULL,
-                  r->training_steps ? "Program|For|#Steps|#Operations|#Inputs|#Outputs"
-                                    : "Program|#Steps|#Operations|#Inputs|#Outputs");
+                  r->training_steps ? "Program|For|#Steps|#Operations|#Functions|#Operations in them|#Inputs|#Outputs"
+                                    : "Program|#Steps|#Operations|#Functions|#Operations in them|#Inputs|#Outputs");
     for (size_t i = 0, number = 0; i < n && number < PROGRAMS_MAX && status == RP_OK; i++)
         if (is_program(rp_archive_member(r->archive, i)))
             status = put_program(r, rp_archive_member(r->archive, i), number++, err);

@@ -19,6 +19,7 @@ for command in run verify replay diff inspect predict report golden keygen docto
 done
 works '^reprise [0-9]+\.[0-9]+\.[0-9]+ ' "$reprise" --version
 works '^\{"format":1,"version":"' "$reprise" --version --json
+works '^reprise-verify [0-9]+\.[0-9]+\.[0-9]+ ' "$build/cli/reprise-verify" --version
 
 # ---- who may read what is written ----
 (umask 077 && "$reprise" keygen private >"$log/out" && "$reprise" run small.yaml -o private-mode.reprise >"$log/out")

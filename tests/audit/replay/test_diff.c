@@ -147,6 +147,47 @@ static void diff_tells_which_archive_does_not_replay(void **state)
     rp_text_free(text);
 }
 
+/* ---- tables ---- */
+
+/* The table of a.yaml with one text in another's place. */
+static void table_says(const char *from, const char *to, const char *line)
+{
+    rp_buffer csv = {0}, made = {0};
+    const char *at;
+    char *text;
+    bool same;
+
+    assert_int_equal(rp_file_read(in_folder("table.csv"), 1 << 20, &csv, NULL), RP_OK);
+    rp_buffer_u8(&csv, 0);
+    at = strstr((const char *)csv.data, from);
+    assert_non_null(at);
+    rp_buffer_append(&made, csv.data, (size_t)(at - (const char *)csv.data));
+    rp_buffer_text(&made, to);
+    rp_buffer_text(&made, at + strlen(from));
+    rp_buffer_u8(&made, 0);
+    write_text("other.csv", (const char *)made.data);
+    rp_buffer_free(&csv);
+    rp_buffer_free(&made);
+    train_with("other", "csv: table.csv", "csv: other.csv");
+    text = diff("a.reprise", "other.reprise", &same);
+    says(text, line);
+    rp_text_free(text);
+}
+
+static void the_first_cell_that_differs_is_named(void **state)
+{
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, NULL);
+    table_says("5.0,red", "5.5,red", "table     line 7, column \"x\": A \"5.0\", B \"5.5\"; 1 of 183 cells differs\n");
+    table_says("5.0,red,yes", "5.0,\"r\ne,\"\"d\",no",
+               "table     line 7, column \"colour\": A \"red\", B \"r\\ne,\\\"d\"; 2 of 183 cells differ\n");
+    table_says("5.0,red,yes\n", "", "table     A has 61 rows, B 60\n");
+    table_says(",green,no\n", "", "table     A has 61 rows, B 60, of which the first are the same\n");
+    table_says("x,colour,y", "z,colour,y", "table     column 0: A \"x\", B \"z\"\n");
+    table_says("5.0,red,yes\n", "\"5.0\",red,yes\n",
+               "table     all cells are the same: the files differ in how they are written\n");
+}
+
 /* ---- programs ---- */
 
 /* Of programs that do not compute the same thing nothing is computed. */
@@ -333,6 +374,7 @@ int main(void)
         cmocka_unit_test(diff_tells_which_archive_does_not_replay),
         cmocka_unit_test(a_wrong_kernel_is_found_in_iteration_37_of_shard_3),
         cmocka_unit_test(levels_of_this_host_have_the_same_bits),
+        cmocka_unit_test(the_first_cell_that_differs_is_named),
         cmocka_unit_test(programs_that_are_not_alike_are_told_apart),
     };
 
