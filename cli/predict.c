@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/limits.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -10,6 +11,7 @@
 typedef struct request {
     const char *archive, *csv, *out, *level, *device, *withheld;
     rp_text_list trust;
+    rp_limits limits;
     unsigned threads;
     bool force;
 } request;
@@ -25,6 +27,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
         RP_OPTION_WITHHELD(&r->withheld),
+        RP_OPTION_LIMITS(&r->limits),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         RP_OPTION_DEVICE(&r->device),
@@ -64,8 +67,10 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     rp_buffer csv = {0};
     char *text = NULL;
     size_t length = 0;
-    rp_status status = RP_OK;
+    rp_status status = rp_limits_resolve(&r->limits, "predict", &options, err);
 
+    if (status != RP_OK)
+        return status;
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);

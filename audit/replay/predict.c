@@ -4,6 +4,7 @@
 
 #include "audit/record/job_options.h"
 #include "audit/record/states.h"
+#include "audit/replay/replay.h"
 #include "base/handle.h"
 #include "base/memory.h"
 #include "core/train/evaluate.h"
@@ -86,12 +87,35 @@ static rp_status score_blocks(scoring *s, rp_scorer *scorer, float *x, rp_error 
     return status;
 }
 
-static rp_status score(scoring *s, rp_error *err)
+/* Before anything is executed: a recipe of a few bytes may have layers of many. */
+static rp_status afford(const scoring *s, rp_scorer *scorer, const rp_job_options *options, rp_error *err)
+{
+    const size_t rows = rp_rows_count(s->rows), blocks = rows / RP_BLOCK_ROWS, rest = rows % RP_BLOCK_ROWS;
+    rp_budget budget = {.work = 0};
+    rp_price price;
+    rp_status status = RP_OK;
+
+    if (blocks) {
+        status = rp_scorer_price(scorer, RP_BLOCK_ROWS, &price, err);
+        if (status == RP_OK)
+            status = rp_budget_add(&budget, &price, blocks, options, "predictions in blocks of rows", err);
+    }
+    if (rest && status == RP_OK) {
+        status = rp_scorer_price(scorer, rest, &price, err);
+        if (status == RP_OK)
+            status = rp_budget_add(&budget, &price, 1, options, "predictions of the last rows", err);
+    }
+    return status;
+}
+
+static rp_status score(scoring *s, const rp_job_options *options, rp_error *err)
 {
     float *x = rp_reallocarray(NULL, RP_BLOCK_ROWS, s->model.features * sizeof *x);
     rp_scorer *scorer = NULL;
     rp_status status = rp_scorer_new(&scorer, &s->model, s->run, err);
 
+    if (status == RP_OK)
+        status = afford(s, scorer, options, err);
     s->scores = rp_reallocarray(NULL, rp_rows_count(s->rows), s->model.outputs * sizeof *s->scores);
     if (status == RP_OK)
         status = x && s->scores ? score_blocks(s, scorer, x, err) : rp_no_memory(err);
@@ -127,7 +151,7 @@ rp_status rp_predict(const rp_archive *archive, const void *csv, size_t size, co
     if (status == RP_OK)
         status = load_weights(&s, archive, err);
     if (status == RP_OK)
-        status = score(&s, err);
+        status = score(&s, options, err);
     if (status == RP_OK)
         status =
             rp_predictions_write(&text, &s.model, s.schema, s.scores, rp_rows_count(s.rows), NULL, NULL, NULL, err);

@@ -208,6 +208,16 @@ static rp_status compiled_of(rp_scorer *s, size_t rows, rp_compiled **out, rp_er
     return status;
 }
 
+rp_status rp_scorer_price(rp_scorer *s, size_t rows, rp_price *price, rp_error *err)
+{
+    rp_compiled *c;
+    rp_status status = compiled_of(s, rows, &c, err);
+
+    if (status == RP_OK)
+        *price = rp_program_price(rp_compiled_program(c));
+    return status;
+}
+
 rp_status rp_scorer_score(rp_scorer *s, const float *x, size_t rows, float *scores, rp_error *err)
 {
     rp_device_tensor feed, result;

@@ -24,6 +24,8 @@ typedef struct rp_scorer rp_scorer;
 /* Borrows both: the run has the model's parameters as states. */
 rp_status rp_scorer_new(rp_scorer **out, const rp_model *model, rp_run *run, rp_error *err);
 void rp_scorer_free(rp_scorer *scorer); /* before the run; NULL is fine */
+/* What that many rows would cost, at most RP_BLOCK_ROWS; the program is made, and not executed. */
+rp_status rp_scorer_price(rp_scorer *scorer, size_t rows, rp_price *price, rp_error *err);
 /* x [rows, features] to scores [rows, outputs], of at most RP_BLOCK_ROWS rows. */
 rp_status rp_scorer_score(rp_scorer *scorer, const float *x, size_t rows, float *scores, rp_error *err);
 

@@ -81,9 +81,9 @@ typedef struct rp_job_options {
      * PATH.resume until the archive has its name, and no byte of the archive depends on them. 0: none. */
     double save_every;
     bool resume; /* go on from the last resume point, if there is one */
-    /* rp_replay, rp_compare, rp_diff: what it may cost, by the prices of rp/program.h, added up over the steps to be
-     * computed before any is executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56, memory of a
-     * step's program (M; of a comparison twice) any. */
+    /* rp_replay, rp_compare, rp_diff, rp_predict: what it may cost, by the prices of rp/program.h, added up over the
+     * steps to be computed before any is executed. Beyond it: RP_EUNSUPPORTED. 0: operations on elements (W) 2^56,
+     * memory of a step's program (M; of a comparison twice) any. */
     uint64_t max_work, max_memory;
     const char *other_level, *other_device; /* rp_compare, rp_diff: how B is computed; NULL: as A */
 } rp_job_options;

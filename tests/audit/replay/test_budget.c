@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a replay may cost: W added up over the journal, M of each program, before anything is executed. */
+ * What a replay, a comparison and predictions may cost: W added up, M of each program, before anything is executed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -266,12 +266,158 @@ static void a_recipes_programs_are_those_that_it_makes(void **state)
     rp_archive_close(archive);
 }
 
+/* ---- comparing and predicting ---- */
+
+static rp_status compare(const rp_archive *a, const rp_archive *b, uint64_t work, uint64_t memory)
+{
+    const rp_job_options options = {.threads = 1, .max_work = work, .max_memory = memory};
+    rp_comparison *found;
+    rp_status status;
+
+    err.text[0] = '\0';
+    status = rp_compare(a, b, &options, &found, &err);
+    assert_int_equal(found != NULL, status == RP_OK);
+    rp_comparison_free(found);
+    return status;
+}
+
+static void compare_refused(const rp_archive *a, const rp_archive *b, uint64_t work, uint64_t memory,
+                            const char *option)
+{
+    assert_int_equal(compare(a, b, work, memory), RP_EUNSUPPORTED);
+    if (!strstr(err.text, option) || !strstr(err.text, "nothing was executed"))
+        fail_msg("expected %s in: %s", option, err.text);
+}
+
+static void train(const char *name, const char *seed)
+{
+    char text[400];
+    rp_buffer csv = {0};
+    rp_job *job;
+
+    rp_buffer_text(&csv, "x,y\n");
+    for (int i = 0; i < 32; i++)
+        rp_buffer_printf(&csv, "%d,%s\n", i % 11, i % 11 > 5 ? "yes" : "no");
+    rp_buffer_u8(&csv, 0);
+    put_file("table.csv", (const char *)csv.data);
+    rp_buffer_free(&csv);
+    (void)snprintf(text, sizeof text,
+                   "reprise: 1\nseed: 3\ndata: {csv: table.csv, target: y, folds: 4}\nmodel: {hidden: [4]}\n"
+                   "train: {epochs: 2, batch: 7, optimizer: {lr: %s}}\n",
+                   seed);
+    put_file("recipe.yaml", text);
+    OK(rp_train_recipe(path_of("recipe.yaml"), path_of(name), NULL, true, NULL, &job, &err));
+    rp_job_free(job);
+}
+
+/* The step that differs is step 1: each side computes two, and looks into the second, which counts twice more. */
+static void comparisons_count_both_sides_and_the_look(void **state)
+{
+    rp_archive *a, *b;
+    rp_price first, second;
+    uint64_t work;
+
+    (void)state;
+    train("a.reprise", "0.1");
+    train("b.reprise", "0.2");
+    OK(rp_archive_open(&a, path_of("a.reprise"), &err));
+    OK(rp_archive_open(&b, path_of("b.reprise"), &err));
+    first = price_of(a, 0);
+    second = price_of(a, 1);
+    work = 2 * (first.work + 3 * second.work);
+    OK(compare(a, b, work, 0));
+    compare_refused(a, b, work - 1, 0, "--max-work");
+    OK(compare(a, b, 0, 2 * second.memory));
+    compare_refused(a, b, 0, 2 * second.memory - 1, "--max-memory");
+    OK(compare(a, a, 1, 1)); /* nothing is computed */
+    rp_archive_close(a);
+    rp_archive_close(b);
+}
+
+/* A loop of years in one of the two. */
+static void what_is_dear_is_not_compared(void **state)
+{
+    rp_archive *honest, *made;
+
+    (void)state;
+    record("api.reprise");
+    OK(rp_archive_open(&honest, path_of("api.reprise"), &err));
+    made = with_times("api.reprise", "137438953472");
+    (void)alarm(60);                 /* it would not end by itself */
+    OK(compare(honest, made, 0, 0)); /* records are equal, programs differ: nothing is computed */
+    (void)alarm(0);
+    rp_archive_close(made);
+    rp_archive_close(honest);
+}
+
+static void two_ways_of_computing_are_paid_for_before(void **state)
+{
+    rp_job_options options = {.threads = 1, .level = "ref", .other_level = "ref"};
+    rp_comparison *found;
+    rp_archive *made;
+
+    (void)state;
+    record("api.reprise");
+    made = with_times("api.reprise", "137438953472");
+    (void)alarm(60);
+    assert_int_equal(rp_compare(made, made, &options, &found, &err), RP_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "--max-work"));
+    (void)alarm(0);
+    rp_archive_close(made);
+}
+
+static rp_status predict(const rp_archive *archive, size_t rows, uint64_t work, uint64_t memory)
+{
+    const rp_job_options options = {.threads = 1, .max_work = work, .max_memory = memory};
+    rp_buffer csv = {0};
+    char *text;
+    size_t length;
+    rp_status status;
+
+    rp_buffer_text(&csv, "x\n");
+    for (size_t i = 0; i < rows; i++)
+        rp_buffer_printf(&csv, "%zu\n", i % 9);
+    status = rp_predict(archive, csv.data, csv.size, "rows", &options, &text, &length, &err);
+    rp_buffer_free(&csv);
+    rp_text_free(text);
+    return status;
+}
+
+/* Work grows with the rows, memory with those of a block. */
+static void predictions_are_priced_by_their_rows(void **state)
+{
+    rp_archive *archive;
+    uint64_t most = 1, least;
+
+    (void)state;
+    train("a.reprise", "0.1");
+    OK(rp_archive_open(&archive, path_of("a.reprise"), &err));
+    while (predict(archive, 1024, most, 0) != RP_OK)
+        most *= 2;
+    least = most / 2;
+    assert_int_equal(predict(archive, 1024, least, 0), RP_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "predictions in blocks of rows"));
+    assert_non_null(strstr(err.text, "--max-work"));
+    OK(predict(archive, 4096, 4 * most, 0));
+    assert_int_equal(predict(archive, 4096, 4 * least, 0), RP_EUNSUPPORTED);
+    for (most = 1; predict(archive, 1024, 0, most) != RP_OK;)
+        most *= 2;
+    assert_non_null(strstr(err.text, "--max-memory"));
+    OK(predict(archive, 10000, 0, most));
+    assert_int_equal(predict(archive, 10000, 0, most / 2), RP_EUNSUPPORTED);
+    rp_archive_close(archive);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_added_up_over_the_journal),
         cmocka_unit_test(what_is_cheap_to_write_and_dear_to_run_is_not_run),
         cmocka_unit_test(a_recipes_programs_are_those_that_it_makes),
+        cmocka_unit_test(comparisons_count_both_sides_and_the_look),
+        cmocka_unit_test(what_is_dear_is_not_compared),
+        cmocka_unit_test(two_ways_of_computing_are_paid_for_before),
+        cmocka_unit_test(predictions_are_priced_by_their_rows),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
