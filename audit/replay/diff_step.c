@@ -185,6 +185,32 @@ static void note_reproduction(const side *s, rp_buffer *out)
                          s->label, (unsigned long long)s->step);
 }
 
+/* A state that only s has: digests of states are over all of them. True when there is one, told. */
+static bool state_of_one(const side *s, const side *other, rp_buffer *out)
+{
+    size_t n, m;
+    const rp_device_tensor *state = rp_run_states(rp_driver_run(s->driver), &n),
+                           *theirs = rp_run_states(rp_driver_run(other->driver), &m);
+
+    for (size_t i = 0; i < n; i++)
+        if (!find(theirs, m, NULL, state[i].name)) {
+            char type[192];
+
+            rp_type_text(&state[i].type, type, sizeof type);
+            rp_buffer_printf(out, "state     %s %s is a state of %s only\n", state[i].name, type, s->label);
+            return true;
+        }
+    return false;
+}
+
+static void nothing_differs(const side *a, const side *b, rp_buffer *out)
+{
+    bool told = state_of_one(a, b, out);
+
+    told = state_of_one(b, a, out) || told;
+    rp_buffer_printf(out, "value     both compute the same bits %s\n", told ? "in what they have in common" : "here");
+}
+
 /* What was recomputed need not be what the archive says. */
 static rp_status compare_values(side *a, side *b, findings *f, rp_error *err)
 {
@@ -203,7 +229,7 @@ static rp_status compare_values(side *a, side *b, findings *f, rp_error *err)
         if (status == RP_OK && value.found)
             status = rp_diff_put_value(f, &value, program, err);
         else if (status == RP_OK)
-            rp_buffer_text(&f->text, "value     both compute the same bits here\n");
+            nothing_differs(a, b, &f->text);
     }
     rp_buffer_free(&differ);
     return status;

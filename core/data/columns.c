@@ -109,10 +109,24 @@ rp_status rp_cell_read(const rp_cells *cells, size_t row, size_t col, rp_column_
     return found == CELL_NUMBER ? RP_OK : fail_number(cells, row, col, found);
 }
 
+/* "a", "b", and 3 more */
+static const char *list_names(char *out, size_t size, const rp_table *table)
+{
+    char quoted[40];
+    size_t used = 0, i = 0;
+
+    for (; i < table->cols && i < 8; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s\"%s\"", i ? ", " : "",
+                                 rp_printable(quoted, sizeof quoted, table->names[i], strlen(table->names[i])));
+    if (i < table->cols)
+        (void)snprintf(out + used, size - used, " and %zu more", table->cols - i);
+    return out;
+}
+
 static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out)
 {
     const rp_table *table = cells->table;
-    char quoted[64], advice[80];
+    char quoted[64], advice[400];
     const char *nearest;
 
     if (ref->name == NULL) {
@@ -130,13 +144,13 @@ static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, co
             return RP_OK;
         }
     nearest = rp_nearest(ref->name, table->names, table->cols);
-    if (nearest == NULL)
-        nearest = table->names[0];
-    rp_printable(advice, sizeof advice, nearest, strlen(nearest));
-    return rp_fail(cells->err, RP_EARG,
-                   "%s: key %s: expected a name of the header line, found \"%s\"; a near one there "
-                   "is \"%s\"",
-                   cells->where, key, rp_printable(quoted, sizeof quoted, ref->name, strlen(ref->name)), advice);
+    rp_printable(quoted, sizeof quoted, ref->name, strlen(ref->name));
+    if (nearest != NULL)
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key %s: expected a name of the header line, found \"%s\"; did you mean \"%s\"?",
+                       cells->where, key, quoted, rp_printable(advice, sizeof advice, nearest, strlen(nearest)));
+    return rp_fail(cells->err, RP_EARG, "%s: key %s: expected a name of the header line, found \"%s\"; it has %s",
+                   cells->where, key, quoted, list_names(advice, sizeof advice, table));
 }
 
 /* Rows of each class of cell, and the first of each, in an undeclared column. */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "determinism/decimal.h"
 #include "core/data/schema.h"
 #include "determinism/philox.h"
 
@@ -21,6 +22,17 @@ static size_t collect_group(int64_t *member, const int64_t *label, size_t rows, 
     return n;
 }
 
+/* More classes than names that people give, and all of them numbers: likely a quantity. */
+static bool looks_like_quantity(const rp_target *target)
+{
+    double value;
+    bool numbers = target->classes > 20;
+
+    for (size_t i = 0; i < target->classes && numbers; i++)
+        numbers = rp_parse_f64(&value, target->class_name[i], strlen(target->class_name[i]));
+    return numbers;
+}
+
 static rp_status check_group(const rp_cells *cells, const rp_target *target, bool stratify, size_t group,
                              size_t members)
 {
@@ -34,12 +46,13 @@ static rp_status check_group(const rp_cells *cells, const rp_target *target, boo
                        "%s: key data.folds: expected at most as many folds as rows, found %lld folds "
                        "for %zu rows",
                        cells->where, folds, members);
-    return rp_fail(cells->err, RP_EARG,
-                   "%s: key data.folds: class \"%s\" has %zu rows, expected one for each of %lld folds; "
-                   "use fewer folds or stratify: false",
-                   cells->where,
-                   rp_printable(quoted, sizeof quoted, target->class_name[group], strlen(target->class_name[group])),
-                   members, folds);
+    return rp_fail(
+        cells->err, RP_EARG, "%s: key data.folds: class \"%s\" has %zu rows, expected one for each of %lld folds; %s",
+        cells->where, rp_printable(quoted, sizeof quoted, target->class_name[group], strlen(target->class_name[group])),
+        members, folds,
+        looks_like_quantity(target)
+            ? "the classes are all numbers: if the target is a quantity, give train: {task: regression}"
+            : "use fewer folds or stratify: false");
 }
 
 rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold)

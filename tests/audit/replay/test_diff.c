@@ -365,6 +365,24 @@ static int setup_devices(void **state)
     return rp_device_register("wrong", wrong_open, &err) == RP_OK ? setup(state) : -1;
 }
 
+/* The first states are equal, but of another optimizer there are others. */
+static void states_of_one_side_only_are_named(void **state)
+{
+    char *text;
+    bool same;
+
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, NULL);
+    train_with("other", "clip_norm: 0.5", "clip_norm: 0.5, optimizer: {kind: sgd}");
+    text = diff("a.reprise", "other.reprise", &same);
+    says(text, "step      0 is the first that differs (its state)");
+    says(text, " is a state of A only\nvalue     both compute the same bits in what they have in common\n");
+    rp_text_free(text);
+    text = diff("other.reprise", "a.reprise", &same);
+    says(text, " is a state of B only\nvalue     both compute the same bits in what they have in common\n");
+    rp_text_free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_wrong_kernel_is_found_in_iteration_37_of_shard_3),
         cmocka_unit_test(levels_of_this_host_have_the_same_bits),
         cmocka_unit_test(the_first_cell_that_differs_is_named),
+        cmocka_unit_test(states_of_one_side_only_are_named),
         cmocka_unit_test(programs_that_are_not_alike_are_told_apart),
     };
 
