@@ -141,6 +141,15 @@ fails 2 'private.reprise: was made without its data, .*parent.weights.*parent.mo
     -o child.reprise
 fails 2 'nothing was left out' "$reprise" replay a.reprise --withheld home
 
+# ---- a quantity taken for classes ----
+(echo x,y; for i in $(seq 60); do echo "$i,$((i % 30)).5"; done) >quantity.csv
+printf 'reprise: 1\ndata: {csv: quantity.csv, target: y, folds: 2}\ntrain: {epochs: 1, batch: 8}\n' >quantity.yaml
+works '^note +30 classes, all of them numbers: .*task: regression' "$reprise" run quantity.yaml -o quantity.reprise
+sed -i 's/folds: 2/folds: 3/' quantity.yaml
+fails 2 'folds: class "0.5" has 2 rows.*numbers: .*task: regression' "$reprise" run quantity.yaml -o no.reprise
+works '^archive' "$reprise" run small.yaml -o noted.reprise
+holds "names are not noted" test "$(grep -c '^note' "$log/out")" = 0
+
 # ---- diff ----
 works '^identical' "$reprise" diff a.reprise b.reprise
 sed 's/seed: 3/seed: 4/' small.yaml >seed.yaml
