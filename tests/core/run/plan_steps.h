@@ -39,7 +39,7 @@ static void *resize(void *self, void *block, size_t bytes)
     return realloc(block, bytes);
 }
 
-static void release(void *self, void *block)
+static inline void release(void *self, void *block)
 {
     (void)self;
     free(block);
@@ -55,7 +55,7 @@ typedef struct store {
     void **memory;
 } store;
 
-static void fill_input(void *memory, const rp_input *in, const rp_type *type, size_t step)
+static inline void fill_input(void *memory, const rp_input *in, const rp_type *type, size_t step)
 {
     size_t count = rp_type_count(type);
 
@@ -81,7 +81,7 @@ static void fill_input(void *memory, const rp_input *in, const rp_type *type, si
     }
 }
 
-static store store_new(const rp_program *p)
+static inline store store_new(const rp_program *p)
 {
     store s = {p->n_inputs, calloc(p->n_inputs + 1, sizeof(void *))};
 
@@ -92,7 +92,7 @@ static store store_new(const rp_program *p)
     return s;
 }
 
-static void store_free(store *s)
+static inline void store_free(store *s)
 {
     for (size_t i = 0; i < s->n; i++)
         free(s->memory[i]);
@@ -105,7 +105,7 @@ typedef struct record {
     rp_buffer *bytes;
 } record;
 
-static void put(rp_buffer *out, const rp_type *type, const void *host)
+static inline void put(rp_buffer *out, const rp_type *type, const void *host)
 {
     size_t size = rp_type_bytes(type);
     void *stored = rp_malloc(size);
@@ -115,26 +115,26 @@ static void put(rp_buffer *out, const rp_type *type, const void *host)
     rp_free(stored);
 }
 
-static record record_new(const rp_program *p)
+static inline record record_new(const rp_program *p)
 {
     return (record){p->n_outputs + p->n_inputs, rp_calloc(p->n_outputs + p->n_inputs + 1, sizeof(rp_buffer))};
 }
 
-static void record_free(record *r)
+static inline void record_free(record *r)
 {
     for (size_t i = 0; i < r->n; i++)
         rp_buffer_free(&r->bytes[i]);
     rp_free(r->bytes);
 }
 
-static void put_inputs(record *r, const rp_program *p, const store *s)
+static inline void put_inputs(record *r, const rp_program *p, const store *s)
 {
     for (size_t i = 0; i < s->n; i++)
         if (p->input[i].kind != RP_INPUT_FEED)
             put(&r->bytes[p->n_outputs + i], &p->value[p->input[i].value], s->memory[i]);
 }
 
-static size_t state_of(const rp_program *p, const char *name)
+static inline size_t state_of(const rp_program *p, const char *name)
 {
     size_t i = 0;
 
@@ -144,7 +144,7 @@ static size_t state_of(const rp_program *p, const char *name)
 }
 
 /* A value's elements in order, wherever they are; rp_free. */
-static void *in_order(rp_device *device, const rp_type *type, const rp_view *view)
+static inline void *in_order(rp_device *device, const rp_type *type, const rp_view *view)
 {
     void *bytes = rp_malloc(rp_type_bytes(type));
     const rp_view to = rp_view_of(type, bytes);
@@ -155,7 +155,7 @@ static void *in_order(rp_device *device, const rp_type *type, const rp_view *vie
 }
 
 /* The reference: the eager tape, then the states take their new values all at once. */
-static record eager_step(const rp_program *p, rp_device *device, store *s)
+static inline record eager_step(const rp_program *p, rp_device *device, store *s)
 {
     record r = record_new(p);
     rp_graph *g = NULL;
@@ -187,7 +187,7 @@ static unsigned plan_passes = RP_PASSES;
 static size_t plan_stored = RP_PLAN_STORED_MAX;
 static uint64_t plan_every;
 
-static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
+static inline rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
 {
     void **memory = calloc(s->n + 1, sizeof *memory);
     rp_plan *plan;
@@ -206,7 +206,7 @@ static rp_plan *plan_new(const rp_program *p, rp_device *device, const store *s)
     return plan;
 }
 
-static record plan_step(const rp_program *p, rp_plan *plan, store *s)
+static inline record plan_step(const rp_program *p, rp_plan *plan, store *s)
 {
     record r = record_new(p);
     rp_error err = {0};
@@ -225,7 +225,7 @@ static record plan_step(const rp_program *p, rp_plan *plan, store *s)
     return r;
 }
 
-static void assert_same(const rp_program *p, const record *expected, record *found, const char *what)
+static inline void assert_same(const rp_program *p, const record *expected, record *found, const char *what)
 {
     for (size_t i = 0; i < expected->n; i++) {
         const rp_buffer *a = &expected->bytes[i], *b = &found->bytes[i];

@@ -17,6 +17,7 @@ typedef struct example {
     uint64_t cuts[12];
     uint64_t first;
     int64_t branch;
+    bool tied; /* operands of one kind that are one value; of a scan, shared ones */
 } example;
 
 typedef void build_fn(rp_graph *g, const example *e, bool frames);
@@ -34,6 +35,15 @@ static inline rp_tensor input(rp_graph *g, const char *name, size_t i, rp_type t
     snprintf(text, sizeof text, "%s%zu", name, i);
     seen.in[seen.n_in] = rp_graph_declare(g, i % 2 ? RP_INPUT_DATA : RP_INPUT_FEED, text, &type);
     return seen.in[seen.n_in++];
+}
+
+/* x [wide, then shared]: a weight in two places, and two of the wide ones where `wide` is told. */
+static inline void tie(const example *e, rp_tensor *x, bool wide)
+{
+    if (e->tied && wide && e->b.wide > 1)
+        x[1] = x[0];
+    for (size_t i = 2; i < e->b.shared && e->tied; i++)
+        x[e->b.wide + i] = x[e->b.wide + i - 2];
 }
 
 static inline void result(rp_graph *g, const char *name, size_t i, rp_tensor x)
@@ -56,6 +66,7 @@ static inline void build_call(rp_graph *g, const example *e, bool frames)
         arg[1 + i] = input(g, "x", i, i < b.wide ? f32_type(b.rows, COLS) : shared_type(i - b.wide));
     if (b.wide > 1 && b.seed % 3 == 0)
         arg[2] = arg[1]; /* an operand twice */
+    tie(e, arg + 1, true);
     arg[0] = index_of(g, 7);
     b.frames = frames;
     for (size_t i = 0; i < 2; i++) { /* twice, the second time on what the first gave */
@@ -125,6 +136,7 @@ static inline void build_scan(rp_graph *g, const example *e, bool frames)
 
         x[i] = input(g, "x", i, i >= e->carried && i < b.wide ? rows_type(e->times, type) : type);
     }
+    tie(e, x, false); /* rows that are one value have two uses: other sums */
     if (frames) {
         scan_frames(g, e, b, x, x + e->carried, x + b.wide, out);
     } else {
@@ -176,6 +188,7 @@ static inline void build_map(rp_graph *g, const example *e, bool frames)
     b.frames = frames;
     for (size_t i = 0; i < b.wide + b.shared; i++)
         x[i] = input(g, "x", i, i < b.wide ? f32_type(e->rows, COLS) : shared_type(i - b.wide));
+    tie(e, x, true);
     for (size_t i = 0; i < outs; i++)
         combine[i] = i < b.outs ? RP_COMBINE_CONCAT : modes[(b.seed + i) % 2];
     if (!frames) {
@@ -238,6 +251,7 @@ static inline void build_cond(rp_graph *g, const example *e, bool frames)
     }
     for (size_t i = 0; i < b->wide + b->shared; i++)
         arg[1 + i] = input(g, "x", i, i < b->wide ? f32_type(b->rows, COLS) : shared_type(i - b->wide));
+    tie(e, arg + 1, true);
     arg[0] = index_of(g, 3);
     if (frames) {
         body_emit(g, &b[e->branch], arg[0], arg + 1, out);
@@ -311,6 +325,34 @@ static inline void build_while(rp_graph *g, const example *e, bool frames)
     result(g, "count", 0, count);
     for (size_t i = 0; i < b.wide; i++)
         result(g, "y", i, x[i]);
+}
+
+/* ---- every level, on 1 to 64 threads ---- */
+
+enum { LEVELS = 8 };
+
+typedef struct devices {
+    rp_device *device[4 * LEVELS];
+    size_t n;
+} devices;
+
+static inline devices devices_new(void)
+{
+    static const unsigned threads[] = {1, 3, 7, 64};
+    devices d = {.n = 0};
+    const char *const *levels;
+    size_t n = rp_kernel_levels(&levels);
+
+    for (size_t l = 0; l < n && l < LEVELS; l++)
+        for (size_t t = 0; t < COUNT(threads); t++)
+            assert_int_equal(rp_device_cpu_new(&d.device[d.n++], levels[l], threads[t], NULL), RP_OK);
+    return d;
+}
+
+static inline void devices_free(devices *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        rp_device_free(d->device[i]);
 }
 
 /* ---- comparing ---- */

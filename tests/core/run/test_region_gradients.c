@@ -124,18 +124,23 @@ static void check_close(const record *expected, const record *found, size_t i, c
         fail_msg("%s: not close", what);
 }
 
-static void compare(build_fn *build, const char *name, int order, check_fn *check, bool strewn)
-{
-    rp_device *device;
+enum { PLAIN, STREWN, TIED };
 
-    assert_int_equal(rp_device_cpu_new(&device, NULL, 2, NULL), RP_OK);
+/* At every level, on 1 to 64 threads in turn. */
+static void compare(build_fn *build, const char *name, int order, check_fn *check, int kind)
+{
+    const bool strewn = kind == STREWN;
+    devices all = devices_new();
+
     for (uint64_t seed = 0; seed < SEEDS / (uint64_t)order; seed++) {
+        rp_device *device = all.device[seed % all.n];
         example e = example_of(seed);
         rp_program *flat, *p, *again;
         store s, t;
         record expected, found;
         char what[160];
 
+        e.tied = kind == TIED;
         e.b.smooth = !strewn;
         e.b.calls = check != check_close; /* sums of a loop within a body associate otherwise: one contribution each */
         e.times += e.times == 0;
@@ -182,34 +187,50 @@ static void compare(build_fn *build, const char *name, int order, check_fn *chec
         rp_program_free(p);
         rp_program_free(again);
     }
-    rp_device_free(device);
+    devices_free(&all);
 }
 
 static void gradients_of_calls_have_the_bits_of_what_they_call(void **state)
 {
     (void)state;
-    compare(build_call, "call", 1, check_bits, true);
+    compare(build_call, "call", 1, check_bits, STREWN);
 }
 
 static void gradients_of_scans_have_the_values_of_their_frames(void **state)
 {
     (void)state;
-    compare(build_scan, "scan", 1, check_values, false);
+    compare(build_scan, "scan", 1, check_values, PLAIN);
 }
 
 static void gradients_of_conds_have_the_values_of_the_branch(void **state)
 {
     (void)state;
-    compare(build_cond, "cond", 1, check_values, false);
+    compare(build_cond, "cond", 1, check_values, PLAIN);
+}
+
+static void tied_operands_add_up_as_in_the_frames(void **state)
+{
+    (void)state;
+    compare(build_call, "call", 1, check_bits, TIED);
+    compare(build_cond, "cond", 1, check_values, TIED);
+    compare(build_scan, "scan", 1, check_values, TIED);
+    compare(build_map, "map", 1, check_close, TIED);
+}
+
+static void infinities_and_nans_spread_as_in_the_frames(void **state)
+{
+    (void)state;
+    compare(build_cond, "cond", 1, check_values, STREWN);
+    compare(build_scan, "scan", 1, check_values, STREWN);
 }
 
 static void second_derivatives_are_those_of_the_frames(void **state)
 {
     (void)state;
-    compare(build_call, "call", 2, check_close, false);
-    compare(build_scan, "scan", 2, check_close, false);
-    compare(build_cond, "cond", 2, check_close, false);
-    compare(build_map, "map", 2, check_close, false);
+    compare(build_call, "call", 2, check_close, PLAIN);
+    compare(build_scan, "scan", 2, check_close, PLAIN);
+    compare(build_cond, "cond", 2, check_close, PLAIN);
+    compare(build_map, "map", 2, check_close, PLAIN);
 }
 
 /* Shards differentiated apart and added by the tree, as CONTRACT 12.3 has it; or the gradient of the map. */
@@ -358,7 +379,7 @@ static void derivatives_begin_with_what_they_derive(void **state)
 static void gradients_of_maps_are_close_to_those_of_one_program(void **state)
 {
     (void)state;
-    compare(build_map, "map", 1, check_close, false);
+    compare(build_map, "map", 1, check_close, PLAIN);
 }
 
 /* ---- how long it takes ---- */
@@ -457,6 +478,8 @@ int main(void)
         cmocka_unit_test(gradients_of_maps_are_those_of_their_shards),
         cmocka_unit_test(a_while_has_no_gradient),
         cmocka_unit_test(derivatives_begin_with_what_they_derive),
+        cmocka_unit_test(tied_operands_add_up_as_in_the_frames),
+        cmocka_unit_test(infinities_and_nans_spread_as_in_the_frames),
         cmocka_unit_test(second_derivatives_are_those_of_the_frames),
         cmocka_unit_test(gradients_of_nested_regions_take_linear_time),
     };

@@ -3,7 +3,7 @@
  * and compiled, at every level and number of threads. */
 #include "tests/core/run/region_examples.h"
 
-enum { SEEDS = 300, LEVELS = 8 };
+enum { SEEDS = 300 };
 
 /* All passes, all but writing out, and any choice of them. */
 static unsigned passes_of(uint64_t seed, size_t k)
@@ -22,7 +22,7 @@ static void assert_memory(const rp_program *p, const rp_plan *plan, const char *
         fail_msg("%s: %zu bytes, expected at most %llu", what, bytes, (unsigned long long)rp_program_price(p).memory);
 }
 
-static void assert_frames(build_fn *build, const char *name, rp_device **device, size_t devices)
+static void assert_frames(build_fn *build, const char *name, rp_device **device, size_t n_devices)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const example e = example_of(seed);
@@ -36,7 +36,7 @@ static void assert_frames(build_fn *build, const char *name, rp_device **device,
         assert_int_equal(p->n_outputs, flat->n_outputs);
         assert_int_equal(p->n_inputs, flat->n_inputs);
         for (size_t k = 0; k < 4; k++) {
-            rp_device *d = device[(seed * 4 + k) % devices];
+            rp_device *d = device[(seed * 4 + k) % n_devices];
             rp_plan *plan;
 
             plan_passes = passes_of(seed, k);
@@ -58,30 +58,6 @@ static void assert_frames(build_fn *build, const char *name, rp_device **device,
         rp_program_free(p);
         rp_program_free(again);
     }
-}
-
-typedef struct devices {
-    rp_device *device[4 * LEVELS];
-    size_t n;
-} devices;
-
-static devices devices_new(void)
-{
-    static const unsigned threads[] = {1, 3, 7, 64};
-    devices d = {.n = 0};
-    const char *const *levels;
-    size_t n = rp_kernel_levels(&levels);
-
-    for (size_t l = 0; l < n && l < LEVELS; l++)
-        for (size_t t = 0; t < COUNT(threads); t++)
-            assert_int_equal(rp_device_cpu_new(&d.device[d.n++], levels[l], threads[t], NULL), RP_OK);
-    return d;
-}
-
-static void devices_free(devices *d)
-{
-    for (size_t i = 0; i < d->n; i++)
-        rp_device_free(d->device[i]);
 }
 
 #define FRAMES_TEST(region) \
