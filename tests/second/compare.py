@@ -22,6 +22,7 @@ import mutants
 import op_types
 import op_values
 import program
+import random_bodies
 import replay
 from ieee import fma32, loaded, stored
 from op_types import Refused, Unknown
@@ -36,9 +37,9 @@ def same(found, expected, what):
         raise Differs("%s: the second implementation has\n  %s\nthe library\n  %s" % (what, found, expected))
 
 
-def cases(command):
+def cases(command, asked=None):
     """(name, [(word, rest)..]) of each case."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE, text=True) as process:
         lines = []
         for line in process.stdout:
             word, _, rest = line.rstrip("\n").partition(" ")
@@ -110,6 +111,29 @@ def known_type(op, ins, types):
     one = ("sin", "cos", "exp2", "log2", "log10", "tan", "sinh", "cosh", "asin", "acos", "atan", "erfc", "rsqrt",
            "cbrt", "softplus", "leaky_relu", "elu", "hardtanh", "cumsum")
     return types.get(ins[0]) if op in one else None
+
+
+def check_random(tool, seeds, counts):
+    """Programs that were made here; the library makes them again call by call, differentiates and executes them."""
+    made, wrong = [], []
+    for seed in range(seeds):
+        p, of, seeds_, by = random_bodies.Maker(seed).program()
+        text = program.write(p)
+        for k, grad in enumerate(gradients.vjp(p, of, seeds_, by, zeros=True)):
+            gradients.output(p, "result", "g%d" % k, grad)
+        made.append((text, of, by, seeds_, program.write(p)))
+    with tempfile.TemporaryFile("w+") as asked:
+        for text, *lists, _ in made:
+            asked.write("\n".join([text] + [" ".join(map(str, numbers_)) for numbers_ in lists]) + "\n")
+        asked.seek(0)
+        for (name, lines), (*_, derived_text) in zip(cases([tool, "derive"], asked), made):
+            try:
+                same(derived_text, dict(lines).get("text", dict(lines).get("error")), "%s: derived text" % name)
+                counts["derived texts"] += 1
+                check_region(name, lines, counts)
+            except (Differs, Refused, Unknown) as error:
+                wrong.append("%s: %s: %s" % (name, type(error).__name__, error))
+    return wrong
 
 
 def check_flat(name, lines, counts):
@@ -209,7 +233,8 @@ def neighbours(x):
 def main():
     tool, reprise, source, seeds, changes = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
     counts = collections.Counter()
-    wrong = check_fma(2000) + check_cases(tool, seeds, counts) + check_texts(tool, max(2, seeds // 10), changes, counts)
+    wrong = check_fma(2000) + check_cases(tool, seeds, counts) + check_random(tool, 10 * seeds, counts)
+    wrong += check_texts(tool, max(2, seeds // 10), changes, counts)
     with tempfile.TemporaryDirectory() as folder:
         for path in recorded(reprise, source, folder):
             wrong += check_archive(reprise, path)

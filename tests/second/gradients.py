@@ -242,9 +242,9 @@ def rule_mean(c):
 
 def rule_max(c):
     m = c.b.put("cast", c.b.put("eq", c.x, c.y), dtype=c.b.kind(c.g)[0])
-    q = c.g
-    if c.at["axes"]:
-        q = c.b.put("div", c.g, c.b.put("sum", m, axes=c.at["axes"]))
+    if not c.at["axes"]:
+        return [c.g]
+    q = c.b.put("div", c.g, c.b.put("sum", m, axes=c.at["axes"]))
     return [c.b.put("mul", m, q)]
 
 

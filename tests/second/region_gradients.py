@@ -73,9 +73,11 @@ class Derivative:
         self.outputs = [at[o] for o in self.f.outputs]
 
     def finish(self, values):
-        """The function whose outputs these are, copied where they must be."""
+        """The function whose outputs these are, each copied where it must be; of ("-0", parameter) a fill."""
         out = []
         for v in values:
+            if isinstance(v, tuple):
+                v = self.b.like(-0.0, v[1])
             out.append(self.b.copy(v) if v in out or v < self.body.parameters else v)
         return self.body.finish(out)
 
@@ -197,7 +199,7 @@ def visit_scan(b, i, gradient, reach):
     rows = [v for v in parts.wanted_rows if d.parameter(("row", v), None) in have]
     if not g and not a and not rows:
         return
-    outputs = [have[parts.entered[j]] if parts.entered[j] in have else d.b.like(-0.0, parts.entered[j]) for j in g]
+    outputs = [have.get(parts.entered[j], ("-0", parts.entered[j])) for j in g]
     outputs += [have[d.parameter(("shared", v), None)] for v in a] + [have[d.parameter(("row", v), None)] for v in rows]
     f = d.finish(outputs)
 
@@ -259,13 +261,10 @@ def shard_derivative(body, i, f, rows, modes, wanted):
     shards = len(at["cuts"]) - 1
     got.update((j, d.parameter(("gradient", j), (out[j][0], (shards,) + out[j][1]))) for j in modes["stack"])
     d.begin([index] + slices + shared)
-    if modes["stack"]:
-        place = index
-        if at["first"]:
-            place = d.b.put("sub", index, d.b.fill(at["first"], "i64"))
-        place = d.b.reshape(place, [1])
-        for j in modes["stack"]:
-            got[j] = d.b.reshape(d.b.put("gather", got[j], place, axis=0), out[j][1])
+    for j in modes["stack"]:
+        place = d.b.put("sub", index, d.b.fill(at["first"], "i64")) if at["first"] else index
+        row = d.b.put("gather", got[j], d.b.reshape(place, [1]), axis=0)
+        got[j] = d.b.reshape(row, out[j][1])
     order = sorted(got)
     have = gradients.sweep(d.body, [d.outputs[j] for j in order], [got[j] for j in order],
                            [d.parameter(w, None) for w in wanted])
@@ -290,7 +289,7 @@ def visit_map(b, i, gradient, reach):
         return
     functions = []
     for d, have in built:
-        functions.append(d.finish([have[w] if w in have else d.b.like(-0.0, d.parameter(w, None)) for w in kept]))
+        functions.append(d.finish([have.get(w, ("-0", d.parameter(w, None))) for w in kept]))
 
     slices = unique(i.ins[:sliced]) + [brought[j] for j in modes["concat"]]
     operands = slices + unique(i.ins[sliced:]) + [brought[j] for j in modes["tree"] + modes["stack"]]

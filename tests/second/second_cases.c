@@ -4,7 +4,8 @@
  * are stored bytes in hexadecimal.
  *
  * Usage: second_cases flat|call|scan|map|cond|while FROM TO [ORDER]   (seeds; ORDER 1 or 2: differentiated so often)
- *        second_cases judge < TEXTS                                   (one a line; says "ok X W M" or "no ERROR") */
+ *        second_cases judge < TEXTS     (one a line; says "ok X W M" or "no ERROR")
+ *        second_cases derive < TEXTS    (each in front of three lines: of, by, seeds; made again call by call) */
 #include "tests/core/run/random_program.h"
 #include "tests/core/run/region_examples.h"
 
@@ -160,6 +161,7 @@ static void region_case(rp_device *device, build_fn *build, uint64_t seed, int o
     example e = example_of(seed);
     rp_program *p;
 
+    e.tied = seed % 3 == 1;
     e.times += order && e.times == 0 && e.carried == 0; /* or nothing would be differentiated */
     p = built(build, &e, 0);
     if (order) {
@@ -196,6 +198,143 @@ static int judge(void)
     return 0;
 }
 
+/* ---- programs of others, call by call ---- */
+
+enum { VALUES_MAX = 4096 };
+
+static void emit_region(rp_graph *g, const rp_region_info *r, const rp_instruction_info *instr, const rp_tensor *in,
+                        rp_tensor *out)
+{
+    const rp_tensor *sliced = in + r->carried, *shared = sliced + r->sliced;
+    const size_t n_shared = instr->n_in - r->carried - r->sliced;
+    rp_combine combine[64];
+
+    for (size_t i = 0; i < r->n_combine; i++)
+        combine[i] = (rp_combine)r->combine[i];
+    if (r->kind == RP_CALL)
+        rp_call(g, r->function[0], in, instr->n_in, out);
+    else if (r->kind == RP_COND)
+        rp_cond(g, in[0], r->function, r->n_functions, in + 1, instr->n_in - 1, out);
+    else if (r->kind == RP_SCAN)
+        rp_scan(g,
+                &(rp_scan_options){.function = r->function[0],
+                                   .carried = in,
+                                   .n_carried = r->carried,
+                                   .sliced = sliced,
+                                   .n_sliced = r->sliced,
+                                   .shared = shared,
+                                   .n_shared = n_shared,
+                                   .times = r->times,
+                                   .reverse = r->reverse,
+                                   .history = r->history},
+                out);
+    else
+        rp_map(g,
+               &(rp_map_options){.function = r->function,
+                                 .n_function = r->n_functions,
+                                 .sliced = sliced,
+                                 .n_sliced = r->sliced,
+                                 .shared = shared,
+                                 .n_shared = n_shared,
+                                 .cuts = r->cuts,
+                                 .n_cuts = r->n_cuts,
+                                 .first = r->first,
+                                 .combine = combine,
+                                 .n_combine = r->n_combine},
+               out);
+}
+
+/* Inputs up to value `to`. */
+static size_t emit_inputs(rp_graph *g, const rp_program *p, size_t next, uint32_t to, rp_tensor *value)
+{
+    rp_input_info in;
+
+    for (; rp_program_input(p, next, &in) && in.value < to; next++)
+        value[in.value] = rp_graph_declare(g, in.kind, in.name, &in.type);
+    return next;
+}
+
+static void emit_program(rp_graph *g, const rp_program *p, rp_tensor *value)
+{
+    rp_instruction_info instr;
+    size_t next = 0;
+
+    for (size_t k = 0; rp_program_instruction(p, k, &instr); k++) {
+        rp_tensor in[64], out[64];
+        rp_region_info region;
+
+        next = emit_inputs(g, p, next, instr.n_out ? instr.out[0] : 0, value);
+        for (size_t i = 0; i < instr.n_in; i++)
+            in[i] = value[instr.in[i]];
+        if (rp_program_region(p, k, &region))
+            emit_region(g, &region, &instr, in, out);
+        else
+            rp_append(g, instr.op, instr.attribute, instr.attributes, in, instr.n_in, out, instr.n_out);
+        for (size_t i = 0; i < instr.n_out; i++)
+            value[instr.out[i]] = out[i];
+    }
+    (void)emit_inputs(g, p, next, UINT32_MAX, value);
+}
+
+static size_t read_numbers(const char *line, const rp_tensor *value, rp_tensor *out)
+{
+    size_t n = 0;
+    char *end;
+
+    for (unsigned long v = strtoul(line, &end, 10); end != line; v = strtoul(line, &end, 10)) {
+        out[n++] = value[v];
+        line = end;
+    }
+    return n;
+}
+
+static int derive(rp_device *device)
+{
+    char *line[4] = {NULL};
+    size_t room[4] = {0};
+
+    for (uint64_t seed = 0;; seed++) {
+        rp_tensor value[VALUES_MAX], of[64], by[64], seeds[64], grad[64];
+        rp_program *p, *derived;
+        rp_graph *g;
+        rp_error err = {0};
+        size_t n_of, n_by;
+
+        for (size_t i = 0; i < 4; i++)
+            if (getline(&line[i], &room[i], stdin) <= 0) {
+                for (size_t k = 0; k < 4; k++)
+                    free(line[k]);
+                return 0;
+            }
+        if (rp_program_read(&p, line[0], strlen(line[0]) - 1, "text", &err) != RP_OK)
+            fail_msg("%s\n%s", err.text, line[0]);
+        printf("case derived, seed %llu\n", (unsigned long long)seed);
+        assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+        assert_true(p->n_values < VALUES_MAX);
+        emit_program(g, p, value);
+        n_of = read_numbers(line[1], value, of);
+        n_by = read_numbers(line[2], value, by);
+        assert_int_equal(read_numbers(line[3], value, seeds), n_of);
+        rp_vjp_or_zeros(of, seeds, n_of, by, n_by, grad);
+        for (size_t i = 0; i < n_by; i++) {
+            char name[24];
+
+            snprintf(name, sizeof name, "g%zu", i);
+            rp_graph_result(g, name, grad[i]);
+        }
+        rp_program_free(p);
+        if (rp_graph_finish(g, &derived, &err) == RP_OK) {
+            put_text("text", derived);
+            put_price("price", derived);
+            put_step(derived, device, seed);
+            rp_program_free(derived);
+        } else {
+            printf("error %s\n", err.text);
+        }
+        printf("end\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -208,8 +347,12 @@ int main(int argc, char **argv)
     rp_set_allocator(&poisoning);
     if (argc == 2 && strcmp(argv[1], "judge") == 0)
         return judge();
-    if (argc < 4 || rp_device_cpu_new(&device, NULL, 2, NULL) != RP_OK) {
-        fprintf(stderr, "usage: second_cases flat|call|scan|map|cond|while FROM TO [ORDER] | judge\n");
+    if (rp_device_cpu_new(&device, NULL, 2, NULL) != RP_OK)
+        return 2;
+    if (argc == 2 && strcmp(argv[1], "derive") == 0)
+        return derive(device);
+    if (argc < 4) {
+        fprintf(stderr, "usage: second_cases flat|call|scan|map|cond|while FROM TO [ORDER] | judge | derive\n");
         return 2;
     }
     for (uint64_t seed = strtoull(argv[2], NULL, 10); seed < strtoull(argv[3], NULL, 10); seed++) {
