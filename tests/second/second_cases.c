@@ -304,6 +304,7 @@ static int derive(rp_device *device)
             if (getline(&line[i], &room[i], stdin) <= 0) {
                 for (size_t k = 0; k < 4; k++)
                     free(line[k]);
+                rp_device_free(device);
                 return 0;
             }
         if (rp_program_read(&p, line[0], strlen(line[0]) - 1, "text", &err) != RP_OK)
