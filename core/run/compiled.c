@@ -85,6 +85,19 @@ size_t rp_compiled_own_bytes(const rp_compiled *c)
     return rp_plan_own_bytes(c->plan);
 }
 
+rp_status rp_run_compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err)
+{
+    rp_error why = {.status = RP_ENOMEM};
+    rp_program *program = rp_graph_take_program(graph, &why);
+
+    *out = NULL;
+    if (program)
+        return rp_run_compile(out, run, program, err);
+    if (err)
+        *err = why;
+    return why.status;
+}
+
 const rp_program *rp_compiled_program(const rp_compiled *c)
 {
     return c->program;

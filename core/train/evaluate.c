@@ -175,8 +175,6 @@ static rp_status compile_block(rp_compiled **out, const rp_scorer *s, size_t row
     const rp_type type = {.dtype = RP_F32, .rank = 2, .shape = {rows, s->model->features}};
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor weight[RP_MAX_PARAMETERS], x, logits;
-    rp_program *program;
-    rp_error why = {.status = RP_ENOMEM};
 
     if (!g)
         return rp_no_memory(err);
@@ -184,12 +182,7 @@ static rp_status compile_block(rp_compiled **out, const rp_scorer *s, size_t row
     rp_model_weights(s->model, s->run, g, weight);
     logits = rp_model_forward(s->model, weight, x, rp_no_tensor(), 0);
     rp_graph_set(g, RP_OUTPUT_RESULT, "scores", rp_model_scores(s->model, logits));
-    program = rp_graph_take_program(g, &why);
-    if (program)
-        return rp_run_compile(out, s->run, program, err);
-    if (err)
-        *err = why;
-    return why.status;
+    return rp_run_compile_graph(out, s->run, g, err);
 }
 
 static rp_status compiled_of(rp_scorer *s, size_t rows, rp_compiled **out, rp_error *err)

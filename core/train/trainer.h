@@ -19,4 +19,10 @@ struct rp_trainer {
     size_t n_start;
 };
 
+/* Moments that the optimizer keeps of each parameter, and the state's name of one: "optim.m.layer0.weight". */
+int rp_trainer_moments(const rp_trainer *t);
+const char *rp_trainer_moment_name(const rp_trainer *t, size_t parameter, int i, char out[RP_NAME_MAX]);
+/* Counts the steps and compiles their programs. Errors: RP_EDATA (a batch larger than the training part); RP_ENOMEM. */
+rp_status rp_trainer_build(rp_trainer *t, rp_error *err);
+
 #endif

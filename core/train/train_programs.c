@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The programs of a recipe's steps (CONTRACT 12.7), one a shape of step: built symbolically, compiled for the run. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "core/train/evaluate.h"
+#include "core/train/parts.h"
+#include "core/train/schedule.h"
+#include "core/train/trainer.h"
+
+static const char *const moment_of[][2] = {
+    {"optim.m", NULL}, {"optim.m", "optim.v"}, {"optim.m", "optim.v"}, {"optim.v", "optim.m"}};
+
+const char *rp_trainer_moment_name(const rp_trainer *t, size_t parameter, int i, char out[RP_NAME_MAX])
+{
+    (void)snprintf(out, RP_NAME_MAX, "%s.%.64s", moment_of[t->recipe->train.optimizer.kind][i],
+                   t->model.parameter[parameter].name);
+    return out;
+}
+
+int rp_trainer_moments(const rp_trainer *t)
+{
+    return t->recipe->train.optimizer.kind == RP_OPT_SGD ? 1 : 2;
+}
+
+size_t rp_trainer_start_count(const rp_trainer *t)
+{
+    size_t groups = t->recipe->parent.retrain ? 1 : 1 + (size_t)rp_trainer_moments(t);
+
+    return t->recipe->parent.archive ? groups * t->model.n_parameters : 0;
+}
+
+static rp_tensor feed(rp_graph *g, const char *name, rp_dtype dtype, int rank, size_t n)
+{
+    rp_type type = {.dtype = dtype, .rank = rank, .shape = {n}};
+
+    return rp_graph_input(g, RP_INPUT_FEED, name, &type, NULL);
+}
+
+/* Step 0 of a run with a parent: each state is fed, so that the journal says what was started from. */
+static void build_start(const rp_trainer *t, rp_graph *g)
+{
+    size_t n, count = rp_trainer_start_count(t);
+    const rp_device_tensor *state = rp_run_states(t->run, &n);
+
+    for (size_t i = 0; i < count; i++) {
+        rp_tensor value = rp_graph_input(g, RP_INPUT_FEED, state[i].name, &state[i].type, NULL);
+
+        (void)rp_graph_state(g, t->run, state[i].name);
+        rp_graph_set(g, RP_OUTPUT_STATE, state[i].name, value);
+    }
+}
+
+static rp_status build_init(rp_trainer *t, rp_error *err)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor rng;
+
+    if (!g)
+        return rp_no_memory(err);
+    if (t->recipe->parent.archive) {
+        build_start(t, g);
+        return rp_run_compile_graph(&t->init, t->run, g, err);
+    }
+    rng = feed(g, "rng", RP_I64, 1, 2);
+    for (size_t i = 0; i < t->model.n_parameters; i++) {
+        const rp_parameter *p = &t->model.parameter[i];
+        rp_tensor value = p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
+                                       : rp_fill(g, RP_F32, p->rank, p->shape, p->constant);
+
+        (void)rp_graph_state(g, t->run, p->name);
+        rp_graph_set(g, RP_OUTPUT_STATE, p->name, value);
+    }
+    return rp_run_compile_graph(&t->init, t->run, g, err);
+}
+
+static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
+{
+    const rp_recipe *r = t->recipe;
+    bool adam = r->train.optimizer.kind == RP_OPT_ADAM || r->train.optimizer.kind == RP_OPT_ADAMW;
+    rp_tensor c1 = adam ? feed(g, "c1", RP_F32, 0, 0) : rp_no_tensor();
+    rp_tensor c2 = adam ? feed(g, "c2", RP_F32, 0, 0) : rp_no_tensor();
+
+    if (r->train.clip_norm > 0)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "grad_norm",
+                     rp_clip_by_norm(grad, t->model.n_parameters, r->train.clip_norm));
+    for (size_t i = 0; i < t->model.n_parameters; i++) {
+        char name[2][RP_NAME_MAX];
+        rp_tensor moment[2] = {rp_no_tensor(), rp_no_tensor()}, p;
+
+        for (int k = 0; k < rp_trainer_moments(t); k++)
+            moment[k] = rp_graph_state(g, t->run, rp_trainer_moment_name(t, i, k, name[k]));
+        if (adam)
+            p = rp_adam(weight[i], &moment[0], &moment[1], grad[i], lr, c1, c2, r->train.optimizer.beta1,
+                        r->train.optimizer.beta2, r->train.optimizer.eps, r->train.optimizer.weight_decay,
+                        r->train.optimizer.kind == RP_OPT_ADAMW);
+        else if (r->train.optimizer.kind == RP_OPT_RMSPROP)
+            p = rp_rmsprop(weight[i], &moment[0], &moment[1], grad[i], lr, r->train.optimizer.alpha,
+                           r->train.optimizer.eps, r->train.optimizer.momentum, r->train.optimizer.weight_decay);
+        else
+            p = rp_sgd(weight[i], &moment[0], grad[i], lr, r->train.optimizer.momentum, r->train.optimizer.nesterov,
+                       r->train.optimizer.weight_decay);
+        rp_graph_set(g, RP_OUTPUT_STATE, t->model.parameter[i].name, p);
+        for (int k = 0; k < rp_trainer_moments(t); k++)
+            rp_graph_set(g, RP_OUTPUT_STATE, name[k], moment[k]);
+    }
+}
+
+static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_error *err)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor weight[RP_MAX_PARAMETERS], total[RP_MAX_PARAMETERS + 1], lr, rows, rng = rp_no_tensor();
+    rp_status status;
+
+    if (!g)
+        return rp_no_memory(err);
+    rp_model_weights(&t->model, t->run, g, weight);
+    if (t->recipe->model.dropout > 0)
+        rng = feed(g, "rng", RP_I64, 1, 2);
+    lr = feed(g, "lr", RP_F32, 0, 0);
+    rows = feed(g, "rows", RP_I64, 1, count);
+    status = rp_parts_gradients(&t->model, t->run, g, weight, rows, rng, count, total, err);
+    if (status != RP_OK) {
+        rp_graph_free(g);
+        return status;
+    }
+    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", total[t->model.n_parameters]);
+    build_update(t, g, weight, total, lr);
+    return rp_run_compile_graph(out, t->run, g, err);
+}
+
+static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_name, size_t rows, rp_compiled **out,
+                            rp_error *err)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_status status;
+
+    if (!g)
+        return rp_no_memory(err);
+    status = rp_evaluation(&t->model, t->run, g, &(rp_part){x_name, y_name, rows}, err);
+    if (status == RP_OK)
+        return rp_run_compile_graph(out, t->run, g, err);
+    rp_graph_free(g);
+    return status;
+}
+
+rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
+{
+    const rp_dataset *d = t->data;
+    int64_t n = (int64_t)d->train_rows, batch = t->recipe->train.batch;
+    rp_status status = build_init(t, err);
+
+    t->per_epoch = rp_steps_per_epoch(t->recipe, n);
+    t->training = (uint64_t)(t->per_epoch * t->recipe->train.epochs);
+    t->total = 1 + t->training + 1 + (d->valid_rows ? 1 : 0);
+    t->last_rows = t->recipe->train.drop_last || n % batch == 0 ? batch : n % batch;
+    if (n < batch)
+        return rp_fail(err, RP_EDATA, "train.batch: %lld rows, but the training part has only %lld", (long long)batch,
+                       (long long)n);
+    if (status == RP_OK)
+        status = build_train(t, (size_t)batch, &t->full, err);
+    if (status == RP_OK && t->last_rows != batch)
+        status = build_train(t, (size_t)t->last_rows, &t->last, err);
+    if (status == RP_OK)
+        status = build_eval(t, "train_x", "train_y", d->train_rows, &t->eval_train, err);
+    if (status == RP_OK && d->valid_rows)
+        status = build_eval(t, "valid_x", "valid_y", d->valid_rows, &t->eval_valid, err);
+    return status;
+}
