@@ -21,5 +21,5 @@ rp_status rp_device_option(const char *command, const char *device, rp_error *er
     }
     return rp_fail(err, RP_EUNSUPPORTED,
                    "%s: --device: expected one of this build's (%s), found %s; see reprise doctor", command, known,
-                   rp_printable(word, sizeof word, device, strlen(device)));
+                   *device ? rp_printable(word, sizeof word, device, strlen(device)) : "nothing");
 }

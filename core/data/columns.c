@@ -66,15 +66,11 @@ static rp_status fail_number(const rp_cells *cells, size_t row, size_t col, cell
 
     rp_column_label(label, sizeof label, cells->table, col);
     rp_printable(quoted, sizeof quoted, text, strlen(text));
-    if (found == CELL_NOT_FINITE)
-        return rp_fail(cells->err, RP_EDATA,
-                       "%s:%zu: %s: expected a finite number, found \"%s\"; correct the cell or "
-                       "list it under data.missing",
-                       cells->where, cells->table->line[row], label, quoted);
-    return rp_fail(cells->err, RP_EDATA,
-                   "%s:%zu: %s: expected a number, found \"%s\"; correct the cell, list it under "
-                   "data.missing, or declare the column categorical",
-                   cells->where, cells->table->line[row], label, quoted);
+    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected a %snumber, found \"%s\"; correct the cell%s",
+                   cells->where, cells->table->line[row], label, found == CELL_NOT_FINITE ? "finite " : "", quoted,
+                   cells->recorded            ? ": the column was numeric in training"
+                   : found == CELL_NOT_FINITE ? " or list it under data.missing"
+                                              : ", list it under data.missing, or declare the column categorical");
 }
 
 static rp_status check_missing(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind)
@@ -87,11 +83,12 @@ static rp_status check_missing(const rp_cells *cells, size_t row, size_t col, rp
     if (rule != RP_MISSING_ERROR)
         return RP_OK;
     return rp_fail(cells->err, RP_EDATA,
-                   "%s:%zu: %s: expected a value, found \"%s\", which means missing; fill it in or "
-                   "set data.missing_%s: %s",
-                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
-                   rp_printable(quoted, sizeof quoted, text, strlen(text)), numeric ? "numeric" : "categorical",
-                   numeric ? "mean" : "category");
+                   "%s:%zu: %s: expected a value, found \"%s\", which means missing; fill it in%s", cells->where,
+                   cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
+                   rp_printable(quoted, sizeof quoted, text, strlen(text)),
+                   cells->recorded ? ": the recipe takes none"
+                   : numeric       ? " or set data.missing_numeric: mean"
+                                   : " or set data.missing_categorical: category");
 }
 
 rp_status rp_cell_read(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind, rp_cell *out)

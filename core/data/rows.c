@@ -94,7 +94,7 @@ size_t rp_rows_count(const rp_rows *r)
 
 rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, float *x, rp_error *err)
 {
-    const rp_cells cells = {.recipe = r->recipe, .table = r->table, .where = r->where, .err = err};
+    const rp_cells cells = {.recipe = r->recipe, .table = r->table, .where = r->where, .err = err, .recorded = true};
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < count && status == RP_OK; i++)

@@ -23,6 +23,7 @@ typedef struct rp_cells {
     const rp_table *table;
     const char *where;
     rp_error *err;
+    bool recorded; /* the rules are an archive's: no advice to change the recipe */
 } rp_cells;
 
 typedef struct rp_cell {

@@ -214,6 +214,9 @@ works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" predict a.reprise
 works '"verified":true' "$reprise" predict a.reprise --csv new.csv -o pred.csv --force --trust me.pub.pem --json
 rm pred.csv
 fails 4 'key' "$reprise" predict a.reprise --csv new.csv -o pred.csv --trust other.pub.pem
+awk -F, 'NR > 1 { $2 = "much" } { print $1 "," $2 "," $3 }' new.csv >words.csv
+fails 1 'expected a number, found "much"; correct the cell: the column was numeric in training' \
+    "$reprise" predict a.reprise --csv words.csv -o pred.csv
 fails 4 'nobody has signed' "$reprise" predict b.reprise --csv new.csv -o pred.csv --trust me.pub.pem
 
 # ---- golden ----

@@ -177,6 +177,11 @@ static void assert_blocks_are_the_whole(const struct model_case *m, size_t rows,
                              found + first * c.model.outputs, &err),
              &err);
     assert_same(&c, m->name, expected, found);
+    for (size_t rest = 1; rest < 4 && rest <= rows; rest++) { /* other lengths in turn */
+        must(rp_scorer_score(scorer, c.x, rest, found, &err), &err);
+        assert_memory_equal(found, expected, rest * c.model.outputs * sizeof *found);
+        memset(found, 0, score_bytes(&c));
+    }
     rp_scorer_free(scorer);
     rp_compiled_free(evaluation);
     rp_free(expected);
