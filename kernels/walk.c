@@ -13,8 +13,11 @@ size_t rp_view_count(const rp_view *view)
 
 rp_view rp_view_axes(const rp_view *view, unsigned mask, bool keep)
 {
-    rp_view part = {.data = view->data, .dtype = view->dtype};
+    rp_view part; /* axes beyond its rank stay unset: clearing all of it takes longer than the rest of this function */
 
+    part.data = view->data;
+    part.dtype = view->dtype;
+    part.rank = 0;
     for (int d = 0; d < view->rank; d++) {
         if (((mask >> d & 1) != 0) != keep)
             continue;
@@ -103,7 +106,7 @@ void rp_walk_begin(rp_walk *walk, const rp_view *const *views, size_t n_views, s
             walk->bytes[v][0] = (ptrdiff_t)rp_dtype_size(views[v]->dtype);
     }
     for (size_t v = 0; v < n_views; v++)
-        walk->step[v] = walk->bytes[v][walk->rank - 1] / (ptrdiff_t)rp_dtype_size(views[v]->dtype);
+        walk->step[v] = last >= 0 ? views[v]->stride[last] : 1;
     seek(walk, views, begin);
 }
 
