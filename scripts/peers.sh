@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The comparisons of docs/benchmarks*.md with other software, all in one table: installs the peers (Debian's, and the
 # Python packages of bench/peers/requirements.txt into build/peers, 5 GB), builds the benchmarks, runs both sides.
-# About a quarter of an hour on a quiet machine. PYTHON names the Python 3.11 that the packages are pinned for.
+# Usage: scripts/peers.sh [ROUNDS], 3 unless given: some ten minutes on a quiet machine. PYTHON names the Python 3.11
+# that the packages are pinned for.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
@@ -17,8 +18,8 @@ if ! cmp -s bench/peers/requirements.txt build/peers/installed.txt; then
 fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \
-    --target gemm conv winograd functions steps bandwidth verify reprise >/dev/null
+    --target gemm conv winograd functions steps bandwidth verify reprise_cli >/dev/null
 grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //' | tr -d '\n'
 printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" "$(date -u +%F)" \
     "$(git describe --always 2>/dev/null || true)"
-"$python" bench/peers/table.py build/release
+"$python" bench/peers/table.py build/release ${1:+"$1"}

@@ -2,7 +2,7 @@
 """Runs every comparison with a peer that docs/benchmarks*.md tells of and prints one table. A ratio is the peer's time
 over ours: above 1, Reprise is faster. Both sides of a pair run on this machine, in turn or one after the other.
 
-    python3 bench/peers/table.py BUILD_FOLDER
+    python3 bench/peers/table.py BUILD_FOLDER [ROUNDS]      # 3 rounds
 
 The Python that runs it has the packages of requirements.txt; scripts/peers.sh sees to all that is needed."""
 import hashlib
@@ -18,6 +18,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(sys.argv[1]).resolve()
 PEERS = SOURCE / "bench" / "peers"
+ROUNDS = sys.argv[2] if len(sys.argv) > 2 else "3"
 rows = []
 
 
@@ -56,7 +57,7 @@ def found(pattern, text):
 
 def products():
     for name, extra in (("binary32", []), ("binary64", ["--f64"])):
-        command = ["--rounds", "3", "--threads", "1"] + extra
+        command = ["--rounds", ROUNDS, "--threads", "1"] + extra
         text = bench("gemm", *command)
         openblas, least = found(r"mean: ([\d.]+) x OpenBLAS.*least ratio to the better ([\d.]+)", text)
         core, onednn = found(r"OpenBLAS core (\w+); oneDNN ([\d.]+)", text)
@@ -67,25 +68,25 @@ def products():
 
 
 def convolutions():
-    command = ["--threads", "1", "--rounds", "3", "--block", "4"]
+    command = ["--threads", "1", "--rounds", ROUNDS, "--block", "2"]
     text = bench("conv", *command)
     version = "oneDNN " + found(r"oneDNN ([\d.]+)", text)[0]
     for kind, name in (("forward", "forward"), ("grad_input", "input gradient"), ("grad_weight", "weight gradient")):
         row("convolution, 23 layers, " + name, version + ", direct",
             float(found("geometric mean, %s: ([\\d.]+) x" % kind, text)[0]), "conv " + " ".join(command))
-    command = ["--rounds", "3", "--block", "4"]
+    command = ["--rounds", ROUNDS, "--block", "2"]
     layers = re.findall(r"^ *\d+ at \d+ +[\d.]+ +([\d.]+) +[\d.]+ +[\d.]+ +([\d.]+)", bench("winograd", *command), re.M)
     row("minimal filtering, 4 layers", version + ", Winograd", mean(float(peer) / float(own) for own, peer in layers),
         "winograd " + " ".join(command))
 
 
 def functions():
-    text = bench("functions", "31")
+    text = bench("functions", "11")
     ratios = re.findall(r"^\w+(?: +[\d.]+){4} +([\d.]+) +([\d.]+) +([\d.]+)$", text, re.M)
     own = re.findall(r"^\w+(?: +[\d.]+){3} +([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+$", text, re.M)
     if ratios:
         row("%d functions, binary32, correctly rounded" % len(ratios), "SLEEF, 1 ulp",
-            mean(1 / float(ratio) for _, _, ratio in ratios), "functions 31")
+            mean(1 / float(ratio) for _, _, ratio in ratios), "functions 11")
         row("the same", "C library", mean(float(peer[0]) / float(mine) for peer, mine in zip(ratios, own)), "the same")
 
 
@@ -100,7 +101,7 @@ def steps():
     own = {}
     for network, label in (("gelu", "61-64-2 GELU, batch 32, AdamW"), ("mlp", "784-1024-1024-10, batch 256, Adam")):
         best = {}
-        for _ in range(3):
+        for _ in range(int(ROUNDS)):
             for side, text in (("own", bench("steps", network, "1")),
                                ("torch", run(sys.executable, PEERS / "steps_torch.py", network, "1", "eager-loop",
                                              "eager-foreach", "eager-fused"))):
@@ -111,7 +112,7 @@ def steps():
         for mode in ("compiled", "recorded"):
             row("training step, %s%s" % (label, ", recorded" if mode == "recorded" else ""),
                 "PyTorch %s, its fastest eager" % torch.__version__, fastest / median["own", mode],
-                "steps.sh, one thread, 3 rounds")
+                "steps.sh, one thread")
 
 
 def reductions():
