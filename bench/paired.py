@@ -14,7 +14,7 @@ OBJECTS = "build/release/kernels/CMakeFiles/rp_kernels.dir"
 # Of each benchmark the lines that are rows: a name and times, or rates that are turned over.
 NUMBER = r" +([\d.]+)"
 ROWS = {
-    "bandwidth": (r"^(\S.{20} +\d+) \d" + NUMBER, ["us"]),
+    "bandwidth": (r"^(\S.{20} +\d+ \d)" + NUMBER, ["us"]),
     "functions": (r"^(\w+)" + NUMBER * 4, ["ref", "sse2", "avx2", "avx512"]),
     "gemm": (r"^(.{19} +\d+ +\d+ +\d+ +\d+) \w\w +\d" + NUMBER, ["ms"]),
     "conv": (r"^(\S.+?) +1" + NUMBER, ["ms"]),
