@@ -64,6 +64,8 @@ static inline rp_tensor rp_no_tensor(void)
 /* Appends a region, which an eager graph executes at once; out gets rp_region_values handles. As rp_emit otherwise. */
 void rp_emit_region(rp_graph *graph, const rp_region *region, const rp_tensor *in, size_t n_in, rp_tensor *out);
 
+/* Executes the instruction that was appended last, if there is a device (core/program/tape.c). */
+void rp_graph_execute_last(rp_graph *graph);
 /* For whoever executes a program on the tape: room for its values, one instruction whose operands have views, and the
  * values' memory back. */
 rp_status rp_graph_hold_views(rp_graph *graph);
