@@ -36,7 +36,7 @@ rp_status rp_device_cache_take(rp_device_cache *cache, rp_cached **out, size_t b
     *out = NULL;
     if (bytes > SIZE_MAX / 4)
         return rp_no_memory(err);
-    c = class_for(bytes / UNIT + 1, &units);
+    c = class_for(bytes ? (bytes + UNIT - 1) / UNIT : 1, &units);
     piece = cache->free[c];
     if (piece) {
         cache->free[c] = piece->next;

@@ -16,7 +16,7 @@ for header in ['tensor', 'image', 'run', 'program']:
     text = re.sub(r'/\*.*?\*/', ' ', body, flags=re.S)
     new = body + begin + '#if !defined(RP_BUILDING) && !defined(RP_NO_SITES)\n'
     for result, name in re.findall(r'RP_API (rp_tensor|void) (rp_\w+)\(', text):
-        if re.search(r'_(free|discard|site|sited)$', name):
+        if re.search(r'_(free|discard|release|site|sited)$', name):
             continue
         new += '#define %s(...) %s(%s, __VA_ARGS__)\n' % (name, 'RP_SITED' if result == 'rp_tensor' else 'RP_SITE', name)
     new += '#endif\n\n#endif\n'

@@ -23,10 +23,70 @@ static rp_tensor zeros_like(rp_tensor x)
     return rp_gradient_fill(x.graph, &type, 0);
 }
 
+/* ---- gradients that go ---- */
+
+/* Room for all values that there are; without it none goes any more, which costs memory and nothing else. */
+static void hold_uses(rp_sweep *s)
+{
+    const size_t wanted = s->graph->program->cap_values - s->base;
+    uint32_t *bigger;
+
+    if (!s->drops || wanted <= s->n_uses)
+        return;
+    bigger = rp_reallocarray(s->uses, wanted, sizeof *bigger);
+    s->drops = bigger != NULL;
+    if (!bigger)
+        return;
+    memset(bigger + s->n_uses, 0, (wanted - s->n_uses) * sizeof *bigger);
+    s->uses = bigger;
+    s->n_uses = wanted;
+}
+
+static void use(rp_sweep *s, rp_tensor g)
+{
+    hold_uses(s);
+    if (s->drops && g.graph && g.value >= s->base)
+        s->uses[g.value - s->base]++;
+}
+
+static void use_no_more(rp_sweep *s, rp_tensor g)
+{
+    if (s->drops && g.graph && g.value >= s->base && --s->uses[g.value - s->base] == 0)
+        rp_graph_drop(s->graph, g.value);
+}
+
+/* Behind instruction k: what its rule made (values from `made` on) and did not give to any operand, the gradients of
+ * its outputs, and those of its outputs of which nobody has a handle: nothing before it reads them. */
+static void pass(rp_sweep *s, size_t k, size_t made)
+{
+    const rp_instr *instr = &s->graph->program->instr[k];
+
+    hold_uses(s);
+    if (!s->drops || s->graph->status != RP_OK)
+        return;
+    for (size_t v = made; v < s->graph->program->n_values; v++)
+        if (s->uses[v - s->base] == 0)
+            rp_graph_drop(s->graph, (uint32_t)v);
+    for (int i = 0; i < instr->n_out; i++) {
+        const uint32_t out = instr->out[i];
+
+        if (!s->asked[out])
+            use_no_more(s, s->grad[out]);
+        if (s->graph->memory[out].mark & RP_VALUE_RELEASED)
+            rp_graph_drop(s->graph, out);
+    }
+}
+
 void rp_sweep_contribute(rp_sweep *s, uint32_t value, rp_tensor g)
 {
-    s->grad[value] = s->grad[value].graph ? rp_add(s->grad[value], g) : g;
+    const rp_tensor before = s->grad[value];
+
+    s->grad[value] = before.graph ? rp_add(before, g) : g;
+    use(s, s->grad[value]);
+    use_no_more(s, before);
 }
+
+/* ---- the sweep ---- */
 
 /* What a region's values depend on is found in its functions. */
 static bool mark_region(rp_sweep *s, const rp_instr *instr)
@@ -117,23 +177,34 @@ bool rp_sweep_begin(rp_sweep *s, rp_graph *graph, size_t first, const rp_tensor 
 {
     const size_t values = graph->program->n_values;
 
-    *s = (rp_sweep){.graph = graph, .first = first, .last = graph->program->n_instrs};
+    *s = (rp_sweep){.graph = graph, .first = first, .last = graph->program->n_instrs, .base = values};
     s->grad = rp_calloc(values, sizeof *s->grad);
     s->reaches = rp_calloc(values, sizeof *s->reaches);
-    if (!s->grad || !s->reaches || (graph->status == RP_OK && !mark(s, wrt, n)))
+    s->asked = rp_calloc(values, sizeof *s->asked);
+    if (!s->grad || !s->reaches || !s->asked || (graph->status == RP_OK && !mark(s, wrt, n)))
         rp_graph_fail(graph, RP_ENOMEM, "out of memory");
-    return graph->status == RP_OK;
+    if (graph->status != RP_OK)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        s->asked[wrt[i].value] = true;
+    s->drops = graph->defers;
+    for (size_t k = first; k < s->last && s->drops; k++)
+        s->drops = !graph->program->instr[k].region; /* whose rules keep gradients of their own */
+    return true;
 }
 
 void rp_sweep_run(rp_sweep *s)
 {
     for (size_t k = s->last; k-- > s->first && s->graph->status == RP_OK;) {
-        if (!is_visited(s, &s->graph->program->instr[k]))
-            continue;
-        if (s->graph->program->instr[k].region)
-            rp_region_visit(s, k);
-        else
-            visit(s, k);
+        const size_t made = s->graph->program->n_values;
+
+        if (is_visited(s, &s->graph->program->instr[k])) {
+            if (s->graph->program->instr[k].region)
+                rp_region_visit(s, k);
+            else
+                visit(s, k);
+        }
+        pass(s, k, made);
     }
 }
 
@@ -141,6 +212,8 @@ void rp_sweep_end(rp_sweep *s)
 {
     rp_free(s->grad);
     rp_free(s->reaches);
+    rp_free(s->asked);
+    rp_free(s->uses);
 }
 
 /* Steps 1 to 3: an absent gradient has no graph. */
@@ -231,6 +304,7 @@ static void vjp(const rp_tensor *y, const rp_tensor *seed, size_t n_y, const rp_
     }
     if (graph->status != RP_OK)
         return;
+    graph->swept = true;
     sweep(graph, 0, y, seed, n_y, wrt, n, grad);
     if (or_zeros)
         refuse_absent(graph, wrt, n, grad, or_zeros);

@@ -56,7 +56,7 @@ void rp_graph_reset(rp_graph *graph)
     rp_device_cache_turn(graph->cache);
     rp_program_clear(graph->program);
     graph->status = RP_OK;
-    graph->placed = false;
+    graph->placed = graph->swept = false;
     graph->epoch++;
 }
 
@@ -173,8 +173,10 @@ rp_tensor rp_graph_input(rp_graph *graph, rp_input_kind kind, const char *name, 
     graph->status = rp_program_add_input(graph->program, kind, name, type, &value, &graph->error);
     if (graph->status == RP_OK && graph->device) {
         graph->status = rp_graph_hold_views(graph);
-        if (graph->status == RP_OK)
+        if (graph->status == RP_OK) {
             graph->view[value] = rp_view_of(&graph->program->value[value], data);
+            graph->memory[value].mark = RP_D_REAL & 1u << type->dtype ? RP_VALUE_TAPED : 0;
+        }
     }
     return graph->status == RP_OK ? rp_graph_tensor(graph, value) : rp_no_tensor();
 }
@@ -187,6 +189,8 @@ void rp_graph_output(rp_graph *graph, rp_output_kind kind, const char *name, rp_
         rp_graph_fail(graph, RP_EARG, "output %.96s belongs to another graph or is no tensor", name);
     else if (rp_tensor_ok(value))
         graph->status = rp_program_add_output(graph->program, kind, name, value.value, &graph->error);
+    if (graph->status == RP_OK && graph->device)
+        graph->status = rp_graph_pin(graph, value.value);
 }
 
 rp_tensor rp_graph_known(rp_graph *graph, rp_input_kind kind, const char *name)

@@ -9,17 +9,34 @@
 #include "kernels/device_cache.h"
 
 struct rp_memo;
+enum {
+    RP_VALUE_RELEASED = 1, /* nobody has a handle of it any more, or says so */
+    RP_VALUE_PINNED = 2,   /* an output, or what an update that waits reads: stays until the step ends */
+    RP_VALUE_TAPED = 4,    /* gradients may pass through it */
+    RP_VALUE_NEEDED = 8    /* the first gradients of the step may read it */
+};
+
+/* Where a value of an eager graph lies, and what keeps it there. */
+typedef struct rp_value_memory {
+    rp_cached *piece; /* its own; NULL for inputs and views, and where it has gone */
+    uint32_t owner;   /* the value whose memory it lies in: itself, or what it is a view of; RP_NO_OWNER: an input's */
+    uint32_t users;   /* values that lie in its piece */
+    unsigned mark;
+} rp_value_memory;
+
+#define RP_NO_OWNER UINT32_MAX
 
 struct rp_graph {
     struct rp_memo *memo; /* while gradients are appended (core/program/sweep.h) */
     rp_program *program;
-    rp_device *device;  /* borrowed; NULL: symbolic */
-    rp_view *view;      /* of each value, eager only */
-    rp_cached **memory; /* owned memory of a value; NULL for inputs and views */
+    rp_device *device; /* borrowed; NULL: symbolic */
+    rp_view *view;     /* of each value, eager only */
+    rp_value_memory *memory;
     size_t n_views, cap_views;
     rp_device_cache *cache; /* its own; of a tape that executes frames that of the one that the region stands on */
-    bool defers;            /* updates of states wait until somebody reads them or the step ends: rp_graph_deferred */
-    uint32_t *late;         /* their instructions, in order; those that were executed meanwhile too */
+    bool defers;    /* a run's: updates of states wait until somebody reads them or the step ends, and values may go */
+    bool swept;     /* gradients were asked for in this step */
+    uint32_t *late; /* instructions of the updates, in order; those that were executed meanwhile too */
     size_t n_late, cap_late;
     rp_status status; /* the first error; everything after it is skipped */
     rp_error error;
@@ -71,13 +88,19 @@ void rp_graph_execute_last(rp_graph *graph);
 rp_status rp_graph_hold_views(rp_graph *graph);
 rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr);
 void rp_graph_release_values(rp_graph *graph);
-/* Whether the value is one that an update has still to make. Such a value has no view. */
+/* Whether the value is one that an update has still to make, or one that has gone. Such a value has no view, and is
+ * made when it is read. */
 static inline bool rp_graph_is_late(const rp_graph *graph, uint32_t value)
 {
     return graph->defers && !graph->view[value].data;
 }
 /* Makes it now. */
 rp_status rp_graph_make(rp_graph *graph, uint32_t value);
+/* Of a run's graph: the value's memory goes, with that of no other one, unless it is pinned. What reads it nevertheless
+ * computes it again, so this never changes a bit. */
+void rp_graph_drop(rp_graph *graph, uint32_t value);
+/* Keeps the value until the step ends, and makes it if it has gone. */
+rp_status rp_graph_pin(rp_graph *graph, uint32_t value);
 /* Executes a region instruction of the graph's program on views, instruction by instruction (core/program/frames.c).
  * Errors are the graph's. */
 rp_status rp_frames_eager(rp_graph *graph, const rp_instr *instr, const rp_view *in, const rp_view *out);

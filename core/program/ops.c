@@ -257,6 +257,13 @@ rp_tensor rp_one_hot(rp_tensor index, size_t depth, rp_dtype dtype)
     return apply(RP_OP_one_hot, attr, &index, 1);
 }
 
+/* What was made on the way to y, of which nobody else has a handle. */
+static rp_tensor without(rp_tensor y, rp_tensor on_the_way)
+{
+    rp_tensor_release(on_the_way);
+    return y;
+}
+
 /* The reduced axes with length 1 are dropped by a reshape when they are not kept. */
 static rp_tensor drop_axes(rp_tensor reduced, unsigned axes)
 {
@@ -268,7 +275,7 @@ static rp_tensor drop_axes(rp_tensor reduced, unsigned axes)
     for (int i = 0; i < rp_tensor_type(reduced)->rank; i++)
         if (!(axes & 1u << i))
             shape[rank++] = rp_tensor_type(reduced)->shape[i];
-    return rp_reshape(reduced, rank, shape);
+    return without(rp_reshape(reduced, rank, shape), reduced);
 }
 
 /* Axis bad of the axes as they were given, negative ones and too many among them. */
@@ -387,19 +394,20 @@ rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b)
 {
     rp_tensor y = rp_matmul(x, w);
 
-    return b.graph ? rp_add(y, b) : y;
+    return b.graph ? without(rp_add(y, b), y) : y;
 }
 
+/* x is not used any more. */
 static rp_tensor mean_all(rp_tensor x)
 {
-    return rp_mean(x, NULL, 0, false);
+    return without(rp_mean(x, NULL, 0, false), x);
 }
 
 rp_tensor rp_mse(rp_tensor prediction, rp_tensor target)
 {
     rp_tensor d = rp_sub(prediction, target);
 
-    return mean_all(rp_mul(d, d));
+    return without(mean_all(rp_mul(d, d)), d);
 }
 
 rp_tensor rp_bce_with_logits(rp_tensor logits, rp_tensor target)
@@ -484,7 +492,7 @@ rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
     rp_tensor total = rp_no_tensor(), norm, one, most, ratio, factor;
 
     for (size_t i = 0; i < n; i++) {
-        rp_tensor square = rp_sum(rp_mul(grad[i], grad[i]), NULL, 0, false);
+        rp_tensor squares = rp_mul(grad[i], grad[i]), square = without(rp_sum(squares, NULL, 0, false), squares);
 
         total = i ? rp_add(total, square) : square;
     }
@@ -494,6 +502,6 @@ rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit)
     ratio = rp_div(most, rp_add_scalar(norm, 1e-6));
     factor = rp_minimum(one, ratio);
     for (size_t i = 0; i < n; i++)
-        grad[i] = rp_mul(grad[i], factor);
+        grad[i] = without(rp_mul(grad[i], factor), grad[i]);
     return norm;
 }

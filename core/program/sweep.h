@@ -10,6 +10,11 @@ typedef struct rp_sweep {
     size_t first, last; /* the instructions to differentiate */
     rp_tensor *grad;    /* of each value before the sweep; graph NULL: none yet */
     bool *reaches;      /* the value depends on some wrt through differentiated instructions */
+    /* where values may go (core/program/tape.c): gradients of which nothing is left to be read go on the way */
+    bool drops;
+    bool *asked;    /* the value is one of wrt: its gradient is the caller's */
+    uint32_t *uses; /* of each value since the sweep began: how many of grad are it */
+    size_t base, n_uses;
 } rp_sweep;
 
 /* Marks what depends on wrt. False with the graph in error; rp_sweep_end is needed in any case. */

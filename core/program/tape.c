@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executing the instructions of a graph: the memory of its values, and updates of states that wait. */
+ * Executing the instructions of a graph: updates of states that wait, the memory of values, and when it goes. A value
+ * that has gone is like one that is still to be made: whoever reads it has its instruction executed. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "core/program/graph.h"
 #include "determinism/fpenv.h"
@@ -7,8 +10,8 @@
 void rp_graph_release_values(rp_graph *graph)
 {
     for (size_t i = 0; i < graph->n_views; i++)
-        if (graph->memory[i])
-            rp_device_cache_give(graph->cache, graph->memory[i]);
+        if (graph->memory[i].piece)
+            rp_device_cache_give(graph->cache, graph->memory[i].piece);
     graph->n_views = graph->n_late = 0;
 }
 
@@ -19,7 +22,7 @@ rp_status rp_graph_hold_views(rp_graph *graph)
 
     if (graph->cap_views < wanted) {
         rp_view *view = rp_reallocarray(graph->view, wanted, sizeof *view);
-        rp_cached **memory;
+        rp_value_memory *memory;
 
         if (!view)
             return rp_no_memory(&graph->error);
@@ -32,21 +35,34 @@ rp_status rp_graph_hold_views(rp_graph *graph)
     }
     while (graph->n_views < graph->program->n_values) {
         graph->view[graph->n_views].data = NULL;
-        graph->memory[graph->n_views++] = NULL;
+        graph->memory[graph->n_views++] = (rp_value_memory){.owner = RP_NO_OWNER};
     }
     return RP_OK;
+}
+
+/* Of outputs that are made again together some may still be there, and in a frame all are: they count already. */
+static void lie_in(rp_graph *graph, uint32_t value, uint32_t owner)
+{
+    if (graph->view[value].data)
+        return;
+    graph->memory[value].owner = owner;
+    if (owner != RP_NO_OWNER)
+        graph->memory[owner].users++;
 }
 
 static rp_status allocate(rp_graph *graph, uint32_t value)
 {
     const rp_type *type = &graph->program->value[value];
+    rp_cached **piece = &graph->memory[value].piece;
     rp_status status = RP_OK;
 
-    if (!graph->memory[value]) /* a frame uses again what the one before it had */
-        status = rp_device_cache_take(graph->cache, &graph->memory[value], rp_type_bytes(type), &graph->error);
-    if (status == RP_OK)
-        graph->view[value] = rp_view_of(type, graph->memory[value]->memory);
-    return status;
+    if (!*piece) /* a frame uses again what the one before it had */
+        status = rp_device_cache_take(graph->cache, piece, rp_type_bytes(type), &graph->error);
+    if (status != RP_OK)
+        return status;
+    lie_in(graph, value, value);
+    graph->view[value] = rp_view_of(type, (*piece)->memory);
+    return RP_OK;
 }
 
 static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
@@ -57,6 +73,7 @@ static rp_status execute_alias(rp_graph *graph, const rp_instr *instr)
     rp_status status;
 
     if (instr->op->alias(instr->attr, in, type, &out)) {
+        lie_in(graph, instr->out[0], graph->memory[instr->in[0]].owner);
         graph->view[instr->out[0]] = out;
         return RP_OK;
     }
@@ -116,23 +133,68 @@ static rp_status execute_region(rp_graph *graph, const rp_instr *instr)
     return status;
 }
 
-rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
+/* Of an instruction whose operands are there. */
+static rp_status execute_now(rp_graph *graph, const rp_instr *instr)
 {
-    for (size_t i = 0; i < instr->n_in; i++)
-        if (rp_graph_is_late(graph, instr->in[i])) {
-            rp_status status = rp_graph_make(graph, instr->in[i]);
-
-            if (status != RP_OK)
-                return status;
-        }
     return instr->region      ? execute_region(graph, instr)
            : instr->op->alias ? execute_alias(graph, instr)
                               : execute_kernel(graph, instr);
 }
 
+rp_status rp_graph_execute(rp_graph *graph, const rp_instr *instr)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
+        if (rp_graph_is_late(graph, instr->in[i]))
+            status = rp_graph_make(graph, instr->in[i]);
+    return status == RP_OK ? execute_now(graph, instr) : status;
+}
+
+/* The first operand that is not there; n_in: all are. */
+static size_t first_late(const rp_graph *graph, const rp_instr *instr)
+{
+    size_t i = 0;
+
+    while (i < instr->n_in && !rp_graph_is_late(graph, instr->in[i]))
+        i++;
+    return i;
+}
+
+/* What is not there may need what is not there, in chains as long as the program: so without recursion. */
 rp_status rp_graph_make(rp_graph *graph, uint32_t value)
 {
-    return rp_graph_execute(graph, &graph->program->instr[graph->program->maker[value]]);
+    const rp_program *p = graph->program;
+    uint32_t few[32] = {p->maker[value]}, *stack = few;
+    size_t n = 1, room = sizeof few / sizeof *few;
+    rp_status status = RP_OK;
+
+    while (n > 0 && status == RP_OK) {
+        const rp_instr *instr = &p->instr[stack[n - 1]];
+        const size_t i = first_late(graph, instr);
+
+        if (i == instr->n_in) {
+            status = execute_now(graph, instr);
+            n--;
+            continue;
+        }
+        if (n == room) {
+            uint32_t *bigger = rp_reallocarray(stack == few ? NULL : stack, 2 * room, sizeof *bigger);
+
+            if (!bigger) {
+                status = rp_no_memory(&graph->error);
+                break;
+            }
+            if (stack == few)
+                memcpy(bigger, few, sizeof few);
+            stack = bigger;
+            room *= 2;
+        }
+        stack[n++] = p->maker[instr->in[i]];
+    }
+    if (stack != few)
+        rp_free(stack);
+    return status;
 }
 
 /* Whether the instruction updates states: it could be made in their memory, which only the step's end may do. */
@@ -152,8 +214,46 @@ static bool is_update(const rp_graph *graph, const rp_instr *instr)
     return true;
 }
 
-static rp_status defer(rp_graph *graph)
+/* Whether the instruction is an update that waits: one that was made has an output that is there, or none that anybody
+ * wanted. */
+static bool waits(const rp_graph *graph, const rp_instr *instr)
 {
+    bool all = is_update(graph, instr);
+
+    for (int i = 0; i < instr->n_out; i++)
+        all = all && rp_graph_is_late(graph, instr->out[i]);
+    return all;
+}
+
+static rp_status pin(rp_graph *graph, uint32_t value)
+{
+    graph->memory[value].mark |= RP_VALUE_PINNED;
+    if (!rp_graph_is_late(graph, value) || waits(graph, &graph->program->instr[graph->program->maker[value]]))
+        return RP_OK;
+    return rp_graph_make(graph, value);
+}
+
+rp_status rp_graph_pin(rp_graph *graph, uint32_t value)
+{
+    rp_fpenv saved;
+    rp_status status = graph->defers ? rp_fpenv_enter(&saved, NULL, &graph->error) : RP_OK;
+
+    if (status != RP_OK || !graph->defers)
+        return status;
+    status = pin(graph, value);
+    rp_fpenv_leave(&saved);
+    return status;
+}
+
+/* What the update reads stays until it is made. */
+static rp_status defer(rp_graph *graph, const rp_instr *instr)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
+        status = pin(graph, instr->in[i]);
+    if (status != RP_OK)
+        return status;
     if (graph->n_late == graph->cap_late) {
         const size_t wanted = graph->cap_late ? 2 * graph->cap_late : 16;
         uint32_t *bigger = rp_reallocarray(graph->late, wanted, sizeof *bigger);
@@ -167,23 +267,65 @@ static rp_status defer(rp_graph *graph)
     return RP_OK;
 }
 
+/* Gradients pass where an operation has a rule, and rules read operands and outputs. Once gradients were asked for,
+ * seldom is anything differentiated again: what then has gone is computed again. */
+static void note_tape(rp_graph *graph, const rp_instr *instr)
+{
+    bool taped = false;
+
+    for (size_t i = 0; i < instr->n_in; i++)
+        taped = taped || graph->memory[instr->in[i]].mark & RP_VALUE_TAPED;
+    if (graph->swept || !taped || !(instr->region || instr->op->vjp))
+        return;
+    for (size_t i = 0; i < instr->n_in; i++)
+        graph->memory[instr->in[i]].mark |= RP_VALUE_NEEDED;
+    for (int i = 0; i < instr->n_out; i++)
+        graph->memory[instr->out[i]].mark |= RP_VALUE_TAPED | RP_VALUE_NEEDED;
+}
+
 void rp_graph_execute_last(rp_graph *graph)
 {
+    const rp_instr *instr = graph->status == RP_OK ? &graph->program->instr[graph->program->n_instrs - 1] : NULL;
     rp_fpenv saved;
 
-    if (graph->status != RP_OK || !graph->device)
+    if (!instr || !graph->device)
         return;
     graph->status = rp_graph_hold_views(graph);
-    if (graph->status == RP_OK && is_update(graph, &graph->program->instr[graph->program->n_instrs - 1])) {
-        graph->status = defer(graph);
-        return;
-    }
-    if (graph->status != RP_OK)
-        return;
     /* at every call: what the application did to the environment since the last one is not known */
-    graph->status = rp_fpenv_enter(&saved, NULL, &graph->error);
+    if (graph->status == RP_OK)
+        graph->status = rp_fpenv_enter(&saved, NULL, &graph->error);
     if (graph->status != RP_OK)
         return;
-    graph->status = rp_graph_execute(graph, &graph->program->instr[graph->program->n_instrs - 1]);
+    if (graph->defers)
+        note_tape(graph, instr);
+    graph->status = is_update(graph, instr) ? defer(graph, instr) : rp_graph_execute(graph, instr);
     rp_fpenv_leave(&saved);
+}
+
+/* ---- values that go ---- */
+
+void rp_graph_drop(rp_graph *graph, uint32_t value)
+{
+    rp_value_memory *m = &graph->memory[value], *owner;
+
+    m->mark |= RP_VALUE_RELEASED;
+    if (m->mark & RP_VALUE_PINNED || m->owner == RP_NO_OWNER || !graph->view[value].data)
+        return;
+    owner = &graph->memory[m->owner];
+    graph->view[value].data = NULL;
+    if (--owner->users == 0) {
+        rp_device_cache_give(graph->cache, owner->piece);
+        owner->piece = NULL;
+    }
+}
+
+void rp_tensor_release(rp_tensor x)
+{
+    rp_graph *graph = x.graph;
+
+    if (!graph || !graph->defers || x.epoch != graph->epoch || x.value >= graph->n_views)
+        return;
+    graph->memory[x.value].mark |= RP_VALUE_RELEASED;
+    if (graph->swept || !(graph->memory[x.value].mark & RP_VALUE_NEEDED))
+        rp_graph_drop(graph, x.value);
 }

@@ -23,7 +23,7 @@ static uint32_t root_of(const rp_graph *graph, uint32_t value)
 {
     const rp_program *p = graph->program;
 
-    while (p->maker[value] != RP_NO_INSTR && p->instr[p->maker[value]].op->alias && !graph->memory[value])
+    while (p->maker[value] != RP_NO_INSTR && p->instr[p->maker[value]].op->alias && !graph->memory[value].piece)
         value = p->instr[p->maker[value]].in[0];
     return value;
 }

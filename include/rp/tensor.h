@@ -31,6 +31,12 @@ typedef struct rp_tensor {
 
 /* The static description of a handle; false for an invalid one. shape has room for RP_MAX_RANK. */
 RP_API bool rp_shape_of(rp_tensor x, rp_dtype *dtype, int *rank, size_t *shape);
+/* The caller uses x no more in this step, so that an eager step may use its memory for other values: at once, or, where
+ * gradients may pass through x, when the step's first rp_gradients has passed it. Nothing else changes: not a bit, not
+ * the program, and a value that is read nevertheless, by a further rp_gradients or by the caller, is computed again.
+ * What is a state's new value or a result stays. A symbolic graph, no tensor and a tensor of an earlier step are fine.
+ */
+RP_API void rp_tensor_release(rp_tensor x);
 /* RP_OK, or the first error of the graph. */
 RP_API rp_status rp_graph_status(const rp_graph *graph, rp_error *err);
 

@@ -370,6 +370,7 @@ static void eager_step(rp_run *run, uint64_t step)
     param[1] = v = rp_state(run, "v");
     param[2] = b = rp_state(run, "b");
     h = rp_relu(rp_matmul(x, w));
+    rp_tensor_release(x); /* the gradients read it, and then it goes */
     loss = rp_mean(rp_cross_entropy(rp_linear(h, v, b), y), NULL, 0, false);
     OK(rp_read(run, rp_mean(h, NULL, 0, false), &mean, sizeof mean, &err));
     if (mean > 0.2f)
@@ -389,6 +390,7 @@ static void eager_step(rp_run *run, uint64_t step)
     rp_result(run, "half", rp_cast(h, RP_BF16));
     rp_result(run, "wide", rp_cast(rp_transpose(h, NULL), RP_F64));
     rp_result(run, "hot", rp_one_hot(y, CLASSES, RP_F32));
+    rp_tensor_release(h); /* goes at once, and is computed again */
     rp_result(run, "counts", rp_scatter_add(rp_cast(h, RP_F32), i, 0, ROWS));
     OK(rp_step_end(run, &err));
 }

@@ -64,7 +64,17 @@ static rp_status look(void *self, const rp_step_event *event, rp_error *err)
     return RP_OK;
 }
 
-static record run_step(const rp_program *p, rp_run *run, const store *s)
+/* Lets go of some of the values so far: of any, also those that are read again. */
+static void release_some(const rp_tensor *value, size_t n, uint64_t *draw)
+{
+    for (int i = 0; i < 3 && n; i++) {
+        *draw = *draw * 6364136223846793005u + 1442695040888963407u;
+        rp_tensor_release(value[(*draw >> 33) % n]);
+    }
+}
+
+/* draw: NULL: nothing is released. */
+static record run_step(const rp_program *p, rp_run *run, const store *s, uint64_t *draw)
 {
     rp_tensor *value = calloc(p->n_values, sizeof *value), in[8];
     record r = record_new(p);
@@ -84,10 +94,14 @@ static record run_step(const rp_program *p, rp_run *run, const store *s)
             in[i] = value[p->instr[k].in[i]];
         rp_emit(rp_step_graph(run), rp_op_index(p->instr[k].op), p->instr[k].attr, in, p->instr[k].n_in, &value[n]);
         n += (size_t)p->instr[k++].n_out;
+        if (draw)
+            release_some(value, n, draw);
     }
     for (size_t o = 0; o < p->n_outputs; o++)
         (p->output[o].kind == RP_OUTPUT_STATE ? rp_set_state : rp_result)(run, p->output[o].name,
                                                                           value[p->output[o].value]);
+    if (draw)
+        release_some(value, n, draw);
     if (rp_step_end(run, &err) != RP_OK)
         fail_msg("%s", err.text);
     rp_run_unobserve(run, &watcher);
@@ -123,12 +137,12 @@ static void assert_run_is(const rp_program *p, rp_run *run, const record *expect
     record_free(found);
 }
 
-static void eager_steps_of_a_run_give_the_bits_of_the_tape(void **state)
+static void check_random_programs(bool releases)
 {
     rp_device *device;
     size_t waited = 0;
+    uint64_t draw = 1;
 
-    (void)state;
     assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
     for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
         rp_program *p = random_program_new(seed + 9000, 4 + seed % 2, 6 - seed % 2);
@@ -140,7 +154,7 @@ static void eager_steps_of_a_run_give_the_bits_of_the_tape(void **state)
             record expected, found;
 
             next_feeds(p, &s, step);
-            found = run_step(p, run, &s);
+            found = run_step(p, run, &s, releases ? &draw : NULL);
             waited += run->graph->n_late;
             expected = eager_step(p, device, &s);
             snprintf(what, sizeof what, "seed %d, step %zu", (int)seed, step);
@@ -153,6 +167,18 @@ static void eager_steps_of_a_run_give_the_bits_of_the_tape(void **state)
     }
     assert_true(waited > PROGRAMS);
     rp_device_free(device);
+}
+
+static void eager_steps_of_a_run_give_the_bits_of_the_tape(void **state)
+{
+    (void)state;
+    check_random_programs(false);
+}
+
+static void released_values_change_no_bit(void **state)
+{
+    (void)state;
+    check_random_programs(true);
 }
 
 /* ---- steps by hand ---- */
@@ -275,10 +301,229 @@ static void a_step_like_the_one_before_asks_the_device_for_nothing(void **state)
     rp_set_allocator(&poisoning);
 }
 
+/* ---- released values ---- */
+
+enum { SIDE = 128, DEPTH = 16 };
+
+/* Values of SIDE x SIDE of which the graph has memory, free or not. */
+static size_t pieces_of(const rp_run *run)
+{
+    const rp_graph *g = run->graph;
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n_views; i++)
+        n += g->memory[i].piece && g->memory[i].piece->bytes >= SIDE * SIDE * sizeof(float);
+    for (size_t c = 0; c < RP_CACHE_CLASSES; c++)
+        for (const rp_cached *piece = g->cache.free[c]; piece; piece = piece->next)
+            n += piece->bytes >= SIDE * SIDE * sizeof(float);
+    return n;
+}
+
+static rp_run *square_run(rp_tensor *w)
+{
+    float values[SIDE * SIDE];
+    rp_run *run;
+
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        values[i] = (float)((int)(i * 29 % 61) - 30) / 300.0f;
+    assert_int_equal(rp_run_new(&run, &(rp_run_options){.threads = 1}, NULL), RP_OK);
+    assert_int_equal(rp_run_add_state(run, "w", RP_F32, 2, (size_t[]){SIDE, SIDE}, values, NULL), RP_OK);
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    *w = rp_state(run, "w");
+    return run;
+}
+
+/* DEPTH layers; what each made on its way is released when it is known. */
+static rp_tensor layers(rp_tensor w, bool releases)
+{
+    rp_tensor x = w;
+
+    for (int i = 0; i < DEPTH; i++) {
+        rp_tensor product = rp_matmul(x, w), y = rp_tanh(product);
+
+        if (releases) {
+            rp_tensor_release(product);
+            rp_tensor_release(x);
+        }
+        x = y;
+    }
+    return x;
+}
+
+static void end_square(rp_run *run, rp_tensor value, float out[SIDE * SIDE])
+{
+    rp_error err = {0};
+
+    rp_set_state(run, "w", value);
+    if (rp_step_end(run, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(rp_run_get_state(run, "w", out, SIDE * SIDE * sizeof *out, NULL), RP_OK);
+    rp_run_free(run);
+}
+
+/* Behind stop_gradient nothing is kept for gradients. */
+static void what_no_gradient_passes_goes_at_once(void **state)
+{
+    static float kept[SIDE * SIDE], released[SIDE * SIDE];
+    size_t pieces[2];
+
+    (void)state;
+    for (int releases = 0; releases < 2; releases++) {
+        rp_tensor w, y;
+        rp_run *run = square_run(&w);
+
+        y = layers(rp_stop_gradient(w), releases);
+        pieces[releases] = pieces_of(run);
+        end_square(run, y, releases ? released : kept);
+    }
+    assert_int_equal(pieces[0], 2 * DEPTH);
+    assert_in_range(pieces[1], 1, 4);
+    assert_memory_equal(kept, released, sizeof kept);
+}
+
+/* The tape keeps what the gradients read until they have read it; their own values go on the way. */
+static void what_gradients_read_goes_when_they_have_read_it(void **state)
+{
+    static float bits[2][SIDE * SIDE];
+    size_t before[2], after[2];
+
+    (void)state;
+    for (int releases = 0; releases < 2; releases++) {
+        rp_tensor w, y, g, loss;
+        rp_run *run = square_run(&w);
+
+        y = layers(w, releases);
+        loss = rp_sum(y, NULL, 0, false);
+        if (releases)
+            rp_tensor_release(y);
+        before[releases] = pieces_of(run);
+        rp_gradients(loss, &w, 1, &g);
+        after[releases] = pieces_of(run);
+        end_square(run, g, bits[releases]);
+    }
+    assert_int_equal(before[0], 2 * DEPTH);
+    assert_int_equal(before[1], 2 * DEPTH);
+    assert_in_range(after[0], 2 * DEPTH + 2, 2 * DEPTH + 6); /* of 3 values a layer no more than some */
+    assert_in_range(after[1], 2 * DEPTH, 2 * DEPTH + 6);
+    assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
+}
+
+/* Gradients of gradients read what the first ones let go of. */
+static void what_has_gone_is_computed_again(void **state)
+{
+    static float bits[2][SIDE * SIDE], values[2][SIDE * SIDE];
+
+    (void)state;
+    for (int releases = 0; releases < 2; releases++) {
+        rp_tensor w, y, g, second;
+        rp_run *run = square_run(&w);
+
+        y = layers(w, releases);
+        rp_gradients(rp_sum(y, NULL, 0, false), &w, 1, &g);
+        if (releases) {
+            rp_tensor_release(y);
+            assert_null(run->graph->view[y.value].data);
+        }
+        assert_int_equal(rp_read(run, y, values[releases], sizeof values[0], NULL), RP_OK);
+        rp_gradients(rp_sum(rp_mul(g, g), NULL, 0, false), &w, 1, &second);
+        end_square(run, second, bits[releases]);
+    }
+    assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+}
+
+/* A chain longer than any stack of calls. */
+static void a_long_chain_that_has_gone_is_computed_again(void **state)
+{
+    enum { LONG = 100000 };
+    rp_tensor one, x;
+    rp_run *run = small_run();
+    float found;
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    one = rp_fill(rp_step_graph(run), RP_F32, 0, NULL, 1);
+    x = one;
+    for (int i = 0; i < LONG; i++) {
+        rp_tensor next = rp_add(x, one);
+
+        rp_tensor_release(x);
+        x = next;
+    }
+    rp_tensor_release(x);
+    assert_null(run->graph->view[x.value].data);
+    assert_int_equal(rp_read(run, x, &found, sizeof found, NULL), RP_OK);
+    assert_true(found == LONG + 1);
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_run_free(run);
+}
+
+/* A view lies in the memory of what was released. */
+static void a_view_outlives_what_it_is_a_view_of(void **state)
+{
+    static float bits[2][SIDE * SIDE];
+
+    (void)state;
+    for (int releases = 0; releases < 2; releases++) {
+        rp_tensor w, x, view, other;
+        rp_run *run = square_run(&w);
+
+        x = rp_tanh(rp_stop_gradient(w));
+        view = rp_transpose(x, NULL);
+        if (releases)
+            rp_tensor_release(x);
+        other = rp_neg(rp_stop_gradient(w)); /* would lie where x lay */
+        if (releases)
+            rp_tensor_release(other);
+        end_square(run, rp_add(view, view), bits[releases]);
+    }
+    assert_memory_equal(bits[0], bits[1], sizeof bits[0]);
+}
+
+/* What the step's end still reads stays, however often it is released. */
+static void outputs_and_what_updates_read_stay(void **state)
+{
+    rp_run *run = small_run();
+    rp_tensor w, m, g, lr;
+    float x[3];
+
+    (void)state;
+    assert_int_equal(rp_step_begin(run, NULL), RP_OK);
+    w = rp_state(run, "w");
+    m = rp_state(run, "m");
+    g = rp_add(w, w);
+    rp_gradients(rp_sum(rp_mul(w, w), NULL, 0, false), &w, 1, &g);
+    lr = rp_fill(rp_step_graph(run), RP_F32, 0, NULL, 0.5);
+    rp_tensor_release(g); /* made again for the update */
+    w = rp_sgd(w, &m, g, lr, 0.5, false, 0);
+    rp_tensor_release(g);
+    rp_tensor_release(lr);
+    rp_set_state(run, "w", w);
+    rp_set_state(run, "m", m);
+    rp_result(run, "g", g);
+    rp_tensor_release(g);
+    rp_tensor_release(w);
+    rp_tensor_release((rp_tensor){NULL, 0, 0});
+    assert_int_equal(rp_step_end(run, NULL), RP_OK);
+    rp_tensor_release(g); /* of an earlier step */
+    assert_int_equal(rp_run_get_state(run, "w", x, sizeof x, NULL), RP_OK);
+    assert_memory_equal(x, ((float[]){0, 0, 0}), sizeof x);
+    assert_int_equal(rp_run_get_state(run, "m", x, sizeof x, NULL), RP_OK);
+    assert_memory_equal(x, ((float[]){2, 4, 6}), sizeof x);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eager_steps_of_a_run_give_the_bits_of_the_tape),
+        cmocka_unit_test(released_values_change_no_bit),
+        cmocka_unit_test(what_no_gradient_passes_goes_at_once),
+        cmocka_unit_test(what_gradients_read_goes_when_they_have_read_it),
+        cmocka_unit_test(what_has_gone_is_computed_again),
+        cmocka_unit_test(a_long_chain_that_has_gone_is_computed_again),
+        cmocka_unit_test(a_view_outlives_what_it_is_a_view_of),
+        cmocka_unit_test(outputs_and_what_updates_read_stay),
         cmocka_unit_test(an_abandoned_step_leaves_states_that_were_to_be_updated),
         cmocka_unit_test(a_new_state_can_be_read_and_used_within_its_step),
         cmocka_unit_test(an_update_that_waits_may_need_one_that_nobody_asked_for),
