@@ -10,20 +10,43 @@
 
 enum { WINDOW = 65536 };
 
+/* Opened for each window: there may be as many of them as an archive has members. */
+static rp_status read_disclosed(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
+{
+    const rp_disclosed *d = &archive->disclosed;
+    size_t i = d->members;
+    rp_reader reader;
+    char *path;
+    rp_status status;
+
+    while (i > 0 && d->member[i - 1].offset > offset)
+        i--;
+    if (i == 0)
+        return rp_fail(err, RP_EIO, "cannot read at byte %llu", (unsigned long long)offset);
+    offset -= d->member[i - 1].offset;
+    path = rp_path_in(d->folder, d->member[i - 1].name);
+    status = path ? rp_reader_file(&reader, path, err) : rp_no_memory(err);
+    if (status == RP_OK) {
+        status = reader.read(reader.self, offset, out, size, err);
+        rp_reader_close(&reader);
+    }
+    rp_free(path);
+    return status;
+}
+
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err)
 {
     if (size == 0)
         return RP_OK;
     if (offset < archive->size)
         return archive->reader.read(archive->reader.self, offset, out, size, err);
-    memcpy(out, archive->disclosed.bytes.data + (offset - archive->size), size);
-    return RP_OK;
+    return read_disclosed(archive, offset, out, size, err);
 }
 
 void rp_disclosed_free(rp_disclosed *disclosed)
 {
     rp_free(disclosed->member);
-    rp_buffer_free(&disclosed->bytes);
+    rp_free(disclosed->folder);
     memset(disclosed, 0, sizeof *disclosed);
 }
 

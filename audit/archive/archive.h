@@ -7,6 +7,7 @@
 #include "audit/digest/digest.h"
 #include "audit/sign/key.h"
 #include "audit/archive/manifest.h"
+#include "audit/archive/spool.h"
 #include "base/file.h"
 
 /* ---- writer: members are hashed as they come and kept in an unlinked temporary file, so memory stays bounded ---- */
@@ -27,6 +28,9 @@ rp_status rp_archive_writer_add(rp_archive_writer *writer, const char *name, con
 rp_status rp_archive_writer_begin(rp_archive_writer *writer, const char *name, rp_error *err);
 rp_status rp_archive_writer_put(rp_archive_writer *writer, const void *bytes, size_t size, rp_error *err);
 rp_status rp_archive_writer_end(rp_archive_writer *writer, rp_error *err);
+/* The same, from wherever its bytes lie. */
+rp_status rp_archive_writer_stream(rp_archive_writer *writer, const char *name, const rp_byte_source *from,
+                                   rp_error *err);
 /* A member of another writer, which keeps its body and must outlive this one; of one other writer only. */
 rp_status rp_archive_writer_borrow(rp_archive_writer *writer, const rp_archive_writer *from, const rp_member *member,
                                    rp_error *err);
@@ -37,6 +41,9 @@ rp_status rp_archive_writer_take(rp_archive_writer *writer, const rp_archive *fr
 size_t rp_archive_writer_member_count(const rp_archive_writer *writer);
 const rp_member *rp_archive_writer_member(const rp_archive_writer *writer, size_t index);
 const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const char *name);
+/* Writes a member's body to a file. */
+rp_status rp_archive_writer_body(const rp_archive_writer *writer, const rp_member *member, rp_file_writer *file,
+                                 rp_error *err);
 /* Appends a member's body to out. */
 rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err);
 

@@ -20,16 +20,25 @@ static rp_status check_tensors(const rp_archive *archive, const rp_member *membe
     return status == RP_OK ? rp_safetensors_check_begin(begin, member->size, member->name, err) : status;
 }
 
+rp_status rp_archive_need(const rp_member **out, const rp_archive *archive, const char *name, rp_error *err)
+{
+    *out = rp_archive_find(archive, name);
+    if (*out != NULL)
+        return RP_OK;
+
+    rp_status status = rp_withheld_missing(archive, name, err);
+
+    return status == RP_OK ? rp_fail(err, RP_EFORMAT, "%.100s: missing from the archive", name) : status;
+}
+
 static rp_status read_member(const rp_archive *archive, const char *name, size_t limit, rp_buffer *out, rp_error *err)
 {
-    const rp_member *member = rp_archive_find(archive, name);
-    rp_status status = member ? RP_OK : rp_withheld_missing(archive, name, err);
+    const rp_member *member;
+    rp_status status = rp_archive_need(&member, archive, name, err);
 
     rp_buffer_free(out);
     if (status != RP_OK)
         return status;
-    if (member == NULL)
-        return rp_fail(err, RP_EFORMAT, "%.100s: missing from the archive", name);
     if (member->size > limit)
         return rp_fail(err, RP_EFORMAT, "%s: %llu bytes, at most %zu are expected", name,
                        (unsigned long long)member->size, limit);

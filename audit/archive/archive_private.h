@@ -8,14 +8,15 @@
 
 #define RP_ARCHIVE_END "end of archive" /* its name in errors */
 
-/* Members given back to an archive that was made without them; they lie behind its end: a member's offset is the
- * archive's size plus its place in bytes. */
+/* Members given back to an archive that was made without them. They stay files; for readers they lie behind the
+ * archive's end, one after another. */
 typedef struct rp_disclosed {
     bool salted; /* something was disclosed */
     rp_salt salt;
-    rp_member *member; /* digests are plain */
+    char *folder;
+    rp_member *member; /* digests are plain; offsets ascend */
     size_t members;
-    rp_buffer bytes;
+    uint64_t size; /* of all */
 } rp_disclosed;
 
 struct rp_archive {
@@ -36,6 +37,8 @@ struct rp_archive {
  */
 rp_status rp_archive_scan(rp_archive **out, rp_reader *reader, const char *where, rp_error *err);
 void rp_disclosed_free(rp_disclosed *disclosed);
+/* The member of a name, or the error that it is missing or was left out. */
+rp_status rp_archive_need(const rp_member **out, const rp_archive *archive, const char *name, rp_error *err);
 /* RP_OK unless the manifest says that name was left out: RP_EARG then, and what to give. */
 rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_error *err);
 

@@ -231,6 +231,25 @@ rp_status rp_archive_writer_end(rp_archive_writer *writer, rp_error *err)
     return status == RP_OK ? insert_member(writer, &member, err) : status;
 }
 
+rp_status rp_archive_writer_stream(rp_archive_writer *writer, const char *name, const rp_byte_source *from,
+                                   rp_error *err)
+{
+    unsigned char block[COPY];
+    rp_status status = rp_archive_writer_begin(writer, name, err);
+
+    if (status != RP_OK)
+        return status;
+    for (uint64_t done = 0; status == RP_OK && done < from->size;) {
+        size_t part = from->size - done < COPY ? (size_t)(from->size - done) : COPY;
+
+        status = from->read(from->self, done, block, part, err);
+        if (status == RP_OK)
+            status = rp_archive_writer_put(writer, block, part, err);
+        done += part;
+    }
+    return status == RP_OK ? rp_archive_writer_end(writer, err) : status;
+}
+
 rp_status rp_archive_writer_borrow(rp_archive_writer *writer, const rp_archive_writer *from, const rp_member *member,
                                    rp_error *err)
 {
@@ -418,13 +437,11 @@ static rp_status put_zeros(sink *to, size_t size, rp_error *err)
     return put(to, zeros, size, err);
 }
 
-static rp_status put_member(sink *to, rp_archive_writer *writer, const rp_member *member, rp_error *err)
+static rp_status put_body(sink *to, const rp_archive_writer *writer, const rp_member *member, rp_error *err)
 {
     unsigned char block[COPY];
-    rp_status status;
+    rp_status status = RP_OK;
 
-    (void)rp_ustar_header(block, member->name, member->size); /* name and size were checked when it was added */
-    status = put(to, block, RP_BLOCK, err);
     for (uint64_t done = 0; status == RP_OK && done < member->size;) {
         size_t part = member->size - done < COPY ? (size_t)(member->size - done) : COPY;
 
@@ -433,6 +450,26 @@ static rp_status put_member(sink *to, rp_archive_writer *writer, const rp_member
             status = put(to, block, part, err);
         done += part;
     }
+    return status;
+}
+
+rp_status rp_archive_writer_body(const rp_archive_writer *writer, const rp_member *member, rp_file_writer *file,
+                                 rp_error *err)
+{
+    sink to = {.file = file};
+
+    return put_body(&to, writer, member, err);
+}
+
+static rp_status put_member(sink *to, rp_archive_writer *writer, const rp_member *member, rp_error *err)
+{
+    unsigned char header[RP_BLOCK];
+    rp_status status;
+
+    (void)rp_ustar_header(header, member->name, member->size); /* name and size were checked when it was added */
+    status = put(to, header, sizeof header, err);
+    if (status == RP_OK)
+        status = put_body(to, writer, member, err);
     return status == RP_OK ? put_zeros(to, (size_t)(rp_ustar_padded(member->size) - member->size), err) : status;
 }
 

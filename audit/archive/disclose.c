@@ -10,14 +10,11 @@
 static rp_status disclose_file(rp_disclosed *to, uint64_t archive_size, const rp_member *expected, const char *path,
                                rp_error *err)
 {
-    rp_buffer body = {0};
     rp_member member = *expected;
     rp_digest salted;
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
-    rp_status status = rp_file_read(path, SIZE_MAX / 2, &body, err);
+    rp_status status = rp_file_digest(path, &member.digest, &member.size, err);
 
-    if (status == RP_OK)
-        status = rp_sha256(&member.digest, body.data, body.size, err);
     if (status == RP_OK)
         status = rp_salted_member(&salted, &to->salt, member.name, &member.digest, err);
     if (status == RP_OK && !rp_digest_equal(&salted, &expected->digest)) {
@@ -28,16 +25,12 @@ static rp_status disclose_file(rp_disclosed *to, uint64_t archive_size, const rp
                          "recorded %s, found %s",
                          path, member.name, e, f);
     }
-    if (status == RP_OK) {
-        member.size = body.size;
-        member.offset = archive_size + to->bytes.size;
-        rp_buffer_append(&to->bytes, body.data, body.size);
-        status = rp_buffer_status(&to->bytes, err);
-    }
-    if (status == RP_OK)
-        to->member[to->members++] = member;
-    rp_buffer_free(&body);
-    return status;
+    if (status != RP_OK)
+        return status;
+    member.offset = archive_size + to->size;
+    to->size += member.size;
+    to->member[to->members++] = member;
+    return RP_OK;
 }
 
 rp_status rp_archive_disclose(rp_archive *archive, const char *folder, rp_error *err)
@@ -54,7 +47,8 @@ rp_status rp_archive_disclose(rp_archive *archive, const char *folder, rp_error 
     status = rp_salt_read(&made.salt, folder, err);
     if (status == RP_OK) {
         made.member = rp_calloc(manifest->n_withheld, sizeof *made.member);
-        status = made.member ? RP_OK : rp_no_memory(err);
+        made.folder = rp_strdup(folder);
+        status = made.member && made.folder ? RP_OK : rp_no_memory(err);
     }
     for (size_t i = 0; status == RP_OK && i < manifest->n_withheld; i++) {
         char *path = rp_path_in(folder, manifest->withheld[i].name);

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 
-enum { COPY = 65536 };
+enum { COPY = 65536, TAIL = 1 << 20 };
 
 struct rp_spool {
     int fd; /* -1: what is added is counted, and nothing kept */
@@ -187,4 +187,57 @@ rp_status rp_spool_sync(const rp_spool *spool, rp_error *err)
     if (fsync(spool->fd) != 0 && errno != EINVAL)
         return rp_fail(err, RP_EIO, "temporary file: cannot flush to disk: %s", strerror(errno));
     return RP_OK;
+}
+
+/* ---- bytes that grow ---- */
+
+static uint64_t spooled(const rp_growing *g)
+{
+    return g->spool ? g->spool->size : 0;
+}
+
+rp_status rp_growing_append(rp_growing *g, const void *bytes, size_t size, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    if (g->tail.size + size > TAIL) {
+        if (!g->spool)
+            status = rp_spool_new(&g->spool, NULL, err);
+        if (status == RP_OK)
+            status = rp_spool_append(g->spool, g->tail.data, g->tail.size, err);
+        if (status != RP_OK)
+            return status;
+        g->tail.size = 0;
+    }
+    rp_buffer_append(&g->tail, bytes, size);
+    return rp_buffer_status(&g->tail, err);
+}
+
+uint64_t rp_growing_size(const rp_growing *g)
+{
+    return spooled(g) + g->tail.size;
+}
+
+static rp_status read_growing(void *self, uint64_t at, void *out, size_t size, rp_error *err)
+{
+    const rp_growing *g = self;
+    const uint64_t end = spooled(g);
+    const size_t first = at >= end ? 0 : end - at < size ? (size_t)(end - at) : size;
+    rp_status status = first ? rp_spool_read(g->spool, at, out, first, err) : RP_OK;
+
+    if (status == RP_OK && first < size)
+        memcpy((char *)out + first, g->tail.data + (at + first - end), size - first);
+    return status;
+}
+
+rp_byte_source rp_growing_source(rp_growing *g)
+{
+    return (rp_byte_source){read_growing, g, rp_growing_size(g)};
+}
+
+void rp_growing_free(rp_growing *g)
+{
+    rp_spool_free(g->spool);
+    rp_buffer_free(&g->tail);
+    *g = (rp_growing){.spool = NULL};
 }

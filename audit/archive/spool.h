@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "rp/error.h"
+#include "base/buffer.h"
 
 typedef struct rp_spool rp_spool;
 
@@ -26,5 +26,24 @@ rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_
 rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err);
 /* All of it on disk. */
 rp_status rp_spool_sync(const rp_spool *spool, rp_error *err);
+
+/* Bytes of any number, wherever they lie. */
+typedef struct rp_byte_source {
+    rp_status (*read)(void *self, uint64_t at, void *out, size_t size, rp_error *err);
+    void *self;
+    uint64_t size;
+} rp_byte_source;
+
+/* Bytes that only grow: the last of them in memory, what is before them in a spool that is made when it is needed.
+ * Zeros at first. */
+typedef struct rp_growing {
+    rp_spool *spool;
+    rp_buffer tail;
+} rp_growing;
+
+rp_status rp_growing_append(rp_growing *growing, const void *bytes, size_t size, rp_error *err);
+uint64_t rp_growing_size(const rp_growing *growing);
+rp_byte_source rp_growing_source(rp_growing *growing); /* as it is now */
+void rp_growing_free(rp_growing *growing);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 #define RECIPE_FILE "recipe"
-enum { RECIPE_FILE_LIMIT = 4096 };
+enum { RECIPE_FILE_LIMIT = 4096, WINDOW = 1 << 16 };
 
 /* A member's folders; names have components and no dots, so nothing leads out of folder. path is as it was afterwards.
  */
@@ -23,22 +23,43 @@ static rp_status make_parents(char *path, size_t folder, rp_error *err)
     return status;
 }
 
+rp_status rp_file_digest(const char *path, rp_digest *digest, uint64_t *size, rp_error *err)
+{
+    unsigned char window[WINDOW];
+    rp_sha256_stream *hash = NULL;
+    rp_reader reader;
+    rp_status status = rp_reader_file(&reader, path, err);
+
+    if (status != RP_OK)
+        return status;
+    *size = reader.size;
+    status = rp_sha256_stream_new(&hash, err);
+    for (uint64_t at = 0; at < reader.size && status == RP_OK; at += WINDOW) {
+        const size_t part = reader.size - at < WINDOW ? (size_t)(reader.size - at) : WINDOW;
+
+        status = reader.read(reader.self, at, window, part, err);
+        rp_sha256_stream_update(hash, window, status == RP_OK ? part : 0);
+    }
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(hash, digest, err);
+    rp_sha256_stream_free(hash);
+    rp_reader_close(&reader);
+    return status == RP_OK ? RP_OK : rp_fail_at(err, status, "%s", path);
+}
+
 /* *there: a file of these bytes is there already. One of other bytes is RP_EEXIST: an archive was made without it, and
  * only whoever owns the folder can know that none needs it any more. */
 static rp_status compare_file(const char *path, const rp_member *member, bool *there, rp_error *err)
 {
-    rp_buffer found = {0};
     rp_digest digest;
+    uint64_t size;
     rp_status status;
 
     *there = false;
     if (!rp_file_exists(path))
         return RP_OK;
-    status = rp_file_read(path, SIZE_MAX / 2, &found, err);
-    if (status == RP_OK)
-        status = rp_sha256(&digest, found.data, found.size, err);
-    *there = status == RP_OK && found.size == member->size && rp_digest_equal(&digest, &member->digest);
-    rp_buffer_free(&found);
+    status = rp_file_digest(path, &digest, &size, err);
+    *there = status == RP_OK && size == member->size && rp_digest_equal(&digest, &member->digest);
     if (status == RP_OK && !*there)
         status = rp_fail(err, RP_EEXIST,
                          "%s: holds what another archive was made without, and is not replaced: choose another "
@@ -57,20 +78,30 @@ rp_status rp_withheld_room(const char *folder, const rp_member *member, rp_error
     return status;
 }
 
+static rp_status write_file(rp_archive_writer *writer, const rp_member *member, const char *path, rp_error *err)
+{
+    rp_file_writer *file;
+    rp_status status = rp_file_create(&file, path, false, 0600, err);
+
+    if (status != RP_OK)
+        return status;
+    status = rp_archive_writer_body(writer, member, file, err);
+    if (status == RP_OK)
+        return rp_file_commit(file, err);
+    rp_file_abort(file);
+    return status;
+}
+
 static rp_status save_one(rp_archive_writer *writer, const char *folder, const rp_member *member, rp_error *err)
 {
     char *path = rp_path_in(folder, member->name);
-    rp_buffer body = {0};
     bool there = false;
     rp_status status = path != NULL ? make_parents(path, strlen(folder), err) : rp_no_memory(err);
 
     if (status == RP_OK)
         status = compare_file(path, member, &there, err);
     if (status == RP_OK && !there)
-        status = rp_archive_writer_read(writer, member, &body, err);
-    if (status == RP_OK && !there)
-        status = rp_file_save(path, body.data, body.size, false, 0600, err);
-    rp_buffer_free(&body);
+        status = write_file(writer, member, path, err);
     rp_free(path);
     return status;
 }

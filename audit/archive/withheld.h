@@ -49,4 +49,7 @@ rp_status rp_withheld_compare_member(const rp_archive *archive, const rp_member 
 rp_status rp_withheld_compare(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
                               rp_error *err);
 
+/* SHA-256 and size of a file, read in windows. Errors: RP_EIO, RP_ENOMEM. */
+rp_status rp_file_digest(const char *path, rp_digest *digest, uint64_t *size, rp_error *err);
+
 #endif

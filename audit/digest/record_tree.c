@@ -3,6 +3,8 @@
  * 6962 (digest.c says why); a node's children are therefore found by doubling its index. */
 #include "audit/digest/record_tree.h"
 
+#include <string.h>
+
 #include "audit/digest/sha256.h"
 #include "base/memory.h"
 
@@ -58,9 +60,10 @@ static bool hash_row(rp_digest *out, const unsigned char *bytes, size_t size, in
     return true;
 }
 
-static rp_status fill(rp_record_tree *tree, const void *records, size_t record_size, rp_error *err)
+/* All levels above the leaves. */
+static bool fold(rp_record_tree *tree)
 {
-    bool fine = hash_row(tree->level[0], records, record_size, LEAF, tree->count[0]);
+    bool fine = true;
 
     for (size_t k = 1; k < tree->levels && fine; k++) {
         size_t below = tree->count[k - 1];
@@ -69,28 +72,43 @@ static rp_status fill(rp_record_tree *tree, const void *records, size_t record_s
         if (below % 2)
             tree->level[k][below / 2] = tree->level[k - 1][below - 1];
     }
-    return fine ? RP_OK : rp_sha256_failed(err);
+    return fine;
 }
 
-rp_status rp_record_tree_new(rp_record_tree **out, const void *records, size_t record_size, size_t count, rp_error *err)
+/* records NULL: over leaf. */
+static rp_status make(rp_record_tree **out, const void *records, size_t record_size, const rp_digest *leaf,
+                      size_t count, rp_error *err)
 {
-    rp_record_tree *tree;
-    rp_status status;
+    rp_record_tree *tree = rp_calloc(1, sizeof *tree);
+    rp_status status = tree ? lay_out(tree, count, err) : rp_no_memory(err);
+    bool fine = true;
 
     *out = NULL;
-    if (count == 0 || record_size == 0 || count > SIZE_MAX / record_size)
-        return rp_fail(err, RP_EARG, "a tree over %zu records of %zu bytes", count, record_size);
-    tree = rp_calloc(1, sizeof *tree);
-    if (!tree)
-        return rp_no_memory(err);
-    status = lay_out(tree, count, err);
-    if (status == RP_OK)
-        status = fill(tree, records, record_size, err);
+    if (status == RP_OK && records)
+        fine = hash_row(tree->level[0], records, record_size, LEAF, count);
+    else if (status == RP_OK)
+        memcpy(tree->level[0], leaf, count * sizeof *leaf);
+    if (status == RP_OK && !(fine && fold(tree)))
+        status = rp_sha256_failed(err);
     if (status != RP_OK)
         rp_record_tree_free(tree);
     else
         *out = tree;
     return status;
+}
+
+rp_status rp_record_tree_new(rp_record_tree **out, const void *records, size_t record_size, size_t count, rp_error *err)
+{
+    *out = NULL;
+    if (count == 0 || record_size == 0 || count > SIZE_MAX / record_size)
+        return rp_fail(err, RP_EARG, "a tree over %zu records of %zu bytes", count, record_size);
+    return make(out, records, record_size, NULL, count, err);
+}
+
+rp_status rp_record_tree_over(rp_record_tree **out, const rp_digest *leaf, size_t count, rp_error *err)
+{
+    *out = NULL;
+    return count ? make(out, NULL, 0, leaf, count, err) : rp_fail(err, RP_EARG, "a tree over no digests");
 }
 
 const rp_digest *rp_record_tree_root(const rp_record_tree *tree)

@@ -12,13 +12,13 @@
 
 typedef struct tape_source {
     rp_run *run;
-    rp_buffer journal, order;
+    rp_windowed *journal, *order;
     rp_tensor_set *feeds;
     rp_program **program;   /* by number, checked when the archive is opened */
     rp_price *price;        /* of each */
     rp_compiled **compiled; /* by number; made when first needed, and dropped together when they hold much memory */
     size_t n_programs, held;
-    size_t at;       /* position in order */
+    uint64_t at;     /* position in order */
     rp_json *parent; /* what the manifest says of one, checked; NULL: nothing */
 } tape_source;
 
@@ -48,8 +48,8 @@ static void free_source(void *source)
     rp_run_free(tape->run);
     rp_tensor_set_free(tape->feeds);
     rp_json_free(tape->parent);
-    rp_buffer_free(&tape->journal);
-    rp_buffer_free(&tape->order);
+    rp_windowed_free(tape->journal);
+    rp_windowed_free(tape->order);
     rp_free(tape);
 }
 
@@ -101,17 +101,15 @@ static rp_status open_tape(tape_source *tape, const rp_archive *archive, const r
     rp_status status = rp_run_new(&tape->run, options, err);
 
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &tape->journal, err);
-    if (status == RP_OK && tape->journal.size % RP_RECORD_SIZE != 0)
-        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
-    if (status == RP_OK && tape->journal.size == 0)
+        status = rp_journal_open(&tape->journal, archive, err);
+    if (status == RP_OK && rp_journal_records(tape->journal) == 0)
         status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": no step is recorded");
     if (status == RP_OK)
         status = load(tape, archive, RP_INIT_MEMBER, true, err);
     if (status == RP_OK && rp_tensor_set_present(archive, RP_TENSORS_MEMBER))
         status = load(tape, archive, RP_TENSORS_MEMBER, false, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, RP_FEED_ORDER_MEMBER, SIZE_MAX / 2, &tape->order, err);
+        status = rp_windowed_open(&tape->order, archive, RP_FEED_ORDER_MEMBER, err);
     if (status == RP_OK)
         status = rp_tensor_set_open(&tape->feeds, archive, RP_FEEDS_MEMBER, err);
     if (status == RP_OK)
@@ -139,7 +137,7 @@ static rp_run *run_of(const void *source)
 
 static uint64_t total(const void *source)
 {
-    return ((const tape_source *)source)->journal.size / RP_RECORD_SIZE;
+    return rp_journal_records(((const tape_source *)source)->journal);
 }
 
 /* An honest run may have thousands of programs, each with its own memory: only some are held at once. */
@@ -181,13 +179,18 @@ static rp_status fill_feed(tape_source *tape, rp_compiled *compiled, const rp_in
 {
     const rp_type *type = &rp_compiled_program(compiled)->value[in->value];
     char name[RP_DIGEST_HEX];
+    const unsigned char *digest;
     const rp_safetensor *feed;
     rp_type found;
+    rp_status status;
 
-    if (tape->order.size - tape->at < RP_DIGEST_SIZE)
+    if (rp_windowed_size(tape->order) - tape->at < RP_DIGEST_SIZE)
         return rp_fail(err, RP_EFORMAT, RP_FEED_ORDER_MEMBER ": too short: feed %s of step %llu is missing", in->name,
                        (unsigned long long)rp_run_steps(tape->run));
-    rp_hex(name, tape->order.data + tape->at, RP_DIGEST_SIZE);
+    status = rp_windowed_at(tape->order, tape->at, RP_DIGEST_SIZE, &digest, err);
+    if (status != RP_OK)
+        return status;
+    rp_hex(name, digest, RP_DIGEST_SIZE);
     tape->at += RP_DIGEST_SIZE;
     feed = rp_tensor_set_find(tape->feeds, name);
     if (!feed)
@@ -204,10 +207,11 @@ static rp_status fill_feed(tape_source *tape, rp_compiled *compiled, const rp_in
 /* The record of a step, as far as it says what is to be computed. */
 static rp_status record_of(const tape_source *tape, uint64_t step, rp_record *record, rp_error *err)
 {
-    if (!rp_record_read(record, tape->journal.data + step * RP_RECORD_SIZE) || record->step != step ||
-        record->program >= tape->n_programs)
-        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed", (unsigned long long)step);
-    return RP_OK;
+    rp_status status = rp_journal_record(tape->journal, step, record, err);
+
+    if (status == RP_OK && record->program >= tape->n_programs)
+        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed", (unsigned long long)step);
+    return status;
 }
 
 static rp_status price_of(void *source, uint64_t step, rp_price *price, char member[RP_MEMBER_NAME], rp_error *err)
@@ -239,7 +243,7 @@ static rp_status restore(void *source, uint64_t step, const rp_value_source *fro
         for (size_t k = 0; status == RP_OK && k < tape->program[record.program]->n_inputs; k++)
             tape->at += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
     }
-    if (status == RP_OK && tape->at > tape->order.size)
+    if (status == RP_OK && tape->at > rp_windowed_size(tape->order))
         status = rp_fail(err, RP_EFORMAT, RP_FEED_ORDER_MEMBER ": too short for %llu steps", (unsigned long long)step);
     return status == RP_OK ? rp_run_restore(tape->run, step, from, err) : status;
 }
@@ -251,7 +255,7 @@ static rp_status check_inputs(const void *source, rp_error *err)
     const size_t feeds = rp_tensor_set_count(tape->feeds);
     bool *used = rp_calloc(feeds ? feeds : 1, sizeof *used);
     rp_status status = used ? RP_OK : rp_no_memory(err);
-    size_t wanted = 0;
+    uint64_t wanted = 0;
     rp_record record;
 
     for (uint64_t i = 0; i < total(tape) && status == RP_OK; i++) {
@@ -259,14 +263,18 @@ static rp_status check_inputs(const void *source, rp_error *err)
         for (size_t k = 0; status == RP_OK && k < tape->program[record.program]->n_inputs; k++)
             wanted += tape->program[record.program]->input[k].kind == RP_INPUT_FEED ? RP_DIGEST_SIZE : 0;
     }
-    if (status == RP_OK && wanted != tape->order.size)
-        status = rp_fail(err, RP_EBITS, RP_FEED_ORDER_MEMBER ": %zu bytes, but the steps take %zu", tape->order.size,
-                         wanted);
-    for (size_t at = 0; status == RP_OK && at + RP_DIGEST_SIZE <= tape->order.size; at += RP_DIGEST_SIZE) {
+    if (status == RP_OK && wanted != rp_windowed_size(tape->order))
+        status = rp_fail(err, RP_EBITS, RP_FEED_ORDER_MEMBER ": %llu bytes, but the steps take %llu",
+                         (unsigned long long)rp_windowed_size(tape->order), (unsigned long long)wanted);
+    for (uint64_t at = 0; status == RP_OK && at < wanted; at += RP_DIGEST_SIZE) {
         char name[RP_DIGEST_HEX];
+        const unsigned char *digest;
         const rp_safetensor *feed;
 
-        rp_hex(name, tape->order.data + at, RP_DIGEST_SIZE);
+        status = rp_windowed_at(tape->order, at, RP_DIGEST_SIZE, &digest, err);
+        if (status != RP_OK)
+            break;
+        rp_hex(name, digest, RP_DIGEST_SIZE);
         feed = rp_tensor_set_find(tape->feeds, name);
         if (feed)
             used[feed - rp_tensor_set_at(tape->feeds, 0)] = true;

@@ -69,6 +69,8 @@ rp_archive_writer *rp_saver_writer(rp_saver *s)
 static rp_status compare_states(const rp_resume_point *point, const rp_driver *driver, const rp_recorder *recorder,
                                 rp_error *err)
 {
+    const rp_byte_source *journal = &point->journal;
+    unsigned char bytes[RP_RECORD_SIZE];
     rp_digest digest;
     rp_record last;
     rp_status status;
@@ -76,10 +78,11 @@ static rp_status compare_states(const rp_resume_point *point, const rp_driver *d
     if (rp_driver_state_period(driver) != 1)
         return RP_OK;
     status = rp_recorder_final_state(recorder, &digest, err);
+    if (status == RP_OK)
+        status = journal->read(journal->self, journal->size - sizeof bytes, bytes, sizeof bytes, err);
     if (status != RP_OK)
         return status;
-    if (!rp_record_read(&last, (const unsigned char *)point->journal.data + point->journal.size - RP_RECORD_SIZE) ||
-        !rp_digest_equal(&last.states, &digest))
+    if (!rp_record_read(&last, bytes) || !rp_digest_equal(&last.states, &digest))
         return rp_fail(err, RP_EHASH,
                        "resume point: its states are not those of its journal's last record: --force instead of "
                        "--resume starts again");
@@ -108,7 +111,7 @@ rp_status rp_saver_go_on(rp_saver *s, rp_driver *driver, rp_recorder *recorder, 
     for (size_t i = 0; i < point->programs && status == RP_OK; i++)
         status = rp_recorder_add_program(recorder, point->program[i].data, point->program[i].size, err);
     if (status == RP_OK)
-        status = rp_recorder_continue(recorder, point->journal.data, point->journal.size, err);
+        status = rp_recorder_continue(recorder, &point->journal, err);
     if (status == RP_OK)
         status = restore(point, driver, err);
     if (status == RP_OK)
@@ -123,12 +126,12 @@ static rp_status make_point(rp_saver *s, const rp_driver *driver, rp_recorder *r
                             rp_error *err)
 {
     rp_status status = rp_recorder_settle(recorder, err); /* the last record may still be on its way */
-    const rp_buffer *journal = rp_recorder_journal(recorder), *text;
+    const rp_buffer *text;
     const rp_run *run = rp_driver_run(driver);
     rp_resume_point point = {.step = rp_run_steps(run),
                              .resumes = s->resumes,
                              .started = (int64_t)s->began,
-                             .journal = {journal->data, journal->size},
+                             .journal = rp_recorder_journal(recorder),
                              .fd = -1};
 
     if (status != RP_OK)

@@ -3,11 +3,13 @@
  */
 #include "audit/record/feeds.h"
 
-#include "audit/archive/spool.h"
+#include "audit/archive/journal.h"
 #include "base/memory.h"
 #include "determinism/bits.h"
 
-enum { TAIL = 1 << 20, WINDOW = 1 << 16 };
+/* FEEDS_MAX: readers hold a header of 256 MiB at most of all of them (FORMAT.md 7.1), and a feed takes up to 256 bytes
+ * of it. */
+enum { WINDOW = 1 << 16, FEEDS_MAX = 1 << 20 };
 
 typedef struct kept {
     rp_digest digest;
@@ -16,13 +18,12 @@ typedef struct kept {
 } kept;
 
 struct rp_feeds {
-    rp_buffer order; /* data/feeds.bin */
-    kept *feed;      /* in order of first use */
+    rp_growing order; /* data/feeds.bin */
+    kept *feed;       /* in order of first use */
     size_t n, capacity;
     size_t *slot; /* open addressing by digest: 1 + index; 0: free */
     size_t slots; /* a power of two, more than twice n */
-    rp_spool *spool;
-    rp_buffer tail; /* what follows the spool */
+    rp_growing bytes;
 };
 
 rp_status rp_feeds_new(rp_feeds **out, rp_error *err)
@@ -35,9 +36,8 @@ void rp_feeds_free(rp_feeds *f)
 {
     if (!f)
         return;
-    rp_buffer_free(&f->order);
-    rp_buffer_free(&f->tail);
-    rp_spool_free(f->spool);
+    rp_growing_free(&f->order);
+    rp_growing_free(&f->bytes);
     rp_free(f->feed);
     rp_free(f->slot);
     rp_free(f);
@@ -79,46 +79,17 @@ static rp_status room_for_one(rp_feeds *f, rp_error *err)
 
 /* ---- bytes ---- */
 
-static uint64_t spooled(const rp_feeds *f)
-{
-    return f->spool ? rp_spool_size(f->spool) : 0;
-}
-
-static rp_status append(rp_feeds *f, const void *stored, size_t size, rp_error *err)
-{
-    rp_status status = RP_OK;
-
-    if (f->tail.size + size > TAIL) {
-        if (!f->spool)
-            status = rp_spool_new(&f->spool, NULL, err);
-        if (status == RP_OK)
-            status = rp_spool_append(f->spool, f->tail.data, f->tail.size, err);
-        if (status != RP_OK)
-            return status;
-        f->tail.size = 0;
-    }
-    rp_buffer_append(&f->tail, stored, size);
-    return rp_buffer_status(&f->tail, err);
-}
-
-static rp_status read_at(const rp_feeds *f, uint64_t at, unsigned char *out, size_t size, rp_error *err)
-{
-    const uint64_t end = spooled(f);
-    const size_t first = at >= end ? 0 : end - at < size ? (size_t)(end - at) : size;
-    rp_status status = first ? rp_spool_read(f->spool, at, out, first, err) : RP_OK;
-
-    if (status == RP_OK && first < size)
-        memcpy(out + first, f->tail.data + (at + first - end), size - first);
-    return status;
-}
-
 /* The feed whose digest is free, and its place. */
 static rp_status begin_feed(rp_feeds *f, const rp_digest *digest, const rp_type *type, rp_error *err)
 {
-    rp_status status = room_for_one(f, err);
+    rp_status status = f->n < FEEDS_MAX ? room_for_one(f, err)
+                                        : rp_fail(err, RP_EUNSUPPORTED,
+                                                  "more than %d distinct feeds in one run: what steps choose from is "
+                                                  "better given as data, and fed as an index",
+                                                  (int)FEEDS_MAX);
 
     if (status == RP_OK)
-        f->feed[f->n] = (kept){*digest, *type, spooled(f) + f->tail.size};
+        f->feed[f->n] = (kept){*digest, *type, rp_growing_size(&f->bytes)};
     return status;
 }
 
@@ -134,8 +105,7 @@ rp_status rp_feeds_keep(rp_feeds *f, const rp_device_tensor *feed, const rp_dige
     unsigned char window[WINDOW];
     rp_status status;
 
-    rp_buffer_append(&f->order, digest->bytes, sizeof digest->bytes);
-    status = rp_buffer_status(&f->order, err);
+    status = rp_growing_append(&f->order, digest->bytes, sizeof digest->bytes, err);
     if (status != RP_OK || (f->slots && *slot_of(f, digest)))
         return status;
     status = begin_feed(f, digest, &feed->type, err);
@@ -144,7 +114,7 @@ rp_status rp_feeds_keep(rp_feeds *f, const rp_device_tensor *feed, const rp_dige
 
         status = rp_stored_window(feed, at, window, size, err);
         if (status == RP_OK)
-            status = append(f, window, size, err);
+            status = rp_growing_append(&f->bytes, window, size, err);
     }
     if (status == RP_OK)
         end_feed(f);
@@ -155,14 +125,16 @@ rp_status rp_feeds_keep(rp_feeds *f, const rp_device_tensor *feed, const rp_dige
 
 static rp_status read_kept(void *self, const rp_safetensor *tensor, size_t at, void *stored, size_t size, rp_error *err)
 {
+    const rp_byte_source *bytes = self;
     const kept *feed = tensor->data;
 
-    return read_at(self, feed->at + at, stored, size, err);
+    return bytes->read(bytes->self, feed->at + at, stored, size, err);
 }
 
 rp_status rp_feeds_add_members(rp_feeds *f, rp_archive_writer *writer, rp_error *err)
 {
-    const rp_tensor_source from = {read_kept, f};
+    rp_byte_source bytes = rp_growing_source(&f->bytes), order = rp_growing_source(&f->order);
+    const rp_tensor_source from = {read_kept, &bytes};
     rp_safetensor *tensor = rp_calloc(f->n ? f->n : 1, sizeof *tensor);
     char(*name)[RP_DIGEST_HEX] = rp_calloc(f->n ? f->n : 1, sizeof *name);
     rp_status status = tensor && name ? RP_OK : rp_no_memory(err);
@@ -177,7 +149,7 @@ rp_status rp_feeds_add_members(rp_feeds *f, rp_archive_writer *writer, rp_error 
     if (status == RP_OK)
         status = rp_tensor_parts_add(writer, RP_FEEDS_MEMBER, &from, tensor, f->n, err);
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, RP_FEED_ORDER_MEMBER, f->order.data, f->order.size, err);
+        status = rp_archive_writer_stream(writer, RP_FEED_ORDER_MEMBER, &order, err);
     rp_free(name);
     rp_free(tensor);
     return status;
@@ -203,10 +175,28 @@ static rp_status take_piece(void *self, const rp_safetensor *tensor, size_t firs
         const size_t n = count - at < WINDOW / element ? count - at : WINDOW / element;
 
         rp_to_stored(window, (const char *)host + at * element, tensor->dtype, n);
-        status = append(f, window, n * element, err);
+        status = rp_growing_append(&f->bytes, window, n * element, err);
     }
     if (status == RP_OK && first + count == all)
         end_feed(f);
+    return status;
+}
+
+static rp_status take_order(rp_feeds *f, const rp_archive *archive, rp_error *err)
+{
+    rp_windowed *order;
+    rp_status status = rp_windowed_open(&order, archive, RP_FEED_ORDER_MEMBER, err);
+
+    for (uint64_t at = 0; status == RP_OK && at < rp_windowed_size(order); at += RP_WINDOW) {
+        const uint64_t left = rp_windowed_size(order) - at;
+        const size_t size = left < RP_WINDOW ? (size_t)left : RP_WINDOW;
+        const unsigned char *bytes;
+
+        status = rp_windowed_at(order, at, size, &bytes, err);
+        if (status == RP_OK)
+            status = rp_growing_append(&f->order, bytes, size, err);
+    }
+    rp_windowed_free(order);
     return status;
 }
 
@@ -214,7 +204,7 @@ rp_status rp_feeds_take(rp_feeds *f, const rp_archive *archive, rp_error *err)
 {
     const rp_element_sink to = {take_piece, f};
     rp_tensor_set *set = NULL;
-    rp_status status = rp_archive_read_member(archive, RP_FEED_ORDER_MEMBER, SIZE_MAX / 2, &f->order, err);
+    rp_status status = take_order(f, archive, err);
 
     if (status == RP_OK)
         status = rp_tensor_set_open(&set, archive, RP_FEEDS_MEMBER, err);

@@ -135,22 +135,22 @@ static rp_status compare_last_states(const states *start, const rp_archive *pare
     const char *recorded =
         rp_json_object_get(run, "state_period") ? text_of(run, "final_state") : ""; /* else no replay looks at it */
     char hex[RP_DIGEST_HEX], expected[RP_DIGEST_HEX];
-    rp_buffer journal = {0};
+    rp_windowed *journal = NULL;
     rp_digest digest;
     rp_record last;
     rp_status status = rp_tensor_set_digest(&digest, start->set, NULL, 0, err);
 
     (void)snprintf(expected, sizeof expected, "%s", recorded);
-    if (status == RP_OK && !*recorded)
-        status = rp_archive_read_member(parent, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
     if (status == RP_OK && !*recorded) {
-        if (journal.size < RP_RECORD_SIZE || journal.size % RP_RECORD_SIZE ||
-            !rp_record_read(&last, journal.data + journal.size - RP_RECORD_SIZE))
-            status = rp_fail(err, RP_EFORMAT, "parent: run/journal.bin: the last record is malformed");
-        else
+        status = rp_journal_open(&journal, parent, err);
+        if (status == RP_OK)
+            status = rp_journal_record(journal, rp_journal_records(journal) - 1, &last, err);
+        if (status == RP_OK)
             rp_digest_hex(expected, &last.states);
+        else if (status == RP_EFORMAT)
+            status = rp_fail(err, RP_EFORMAT, "parent: run/journal.bin: the last record is malformed");
     }
-    rp_buffer_free(&journal);
+    rp_windowed_free(journal);
     if (status != RP_OK)
         return status;
     rp_digest_hex(hex, &digest);

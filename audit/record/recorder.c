@@ -105,12 +105,14 @@ static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error 
 {
     rp_record expected;
 
-    if (found->step >= r->expected.size / RP_RECORD_SIZE)
-        return rp_fail(err, RP_EBITS, "step %llu: the journal has only %zu records", (unsigned long long)found->step,
-                       r->expected.size / RP_RECORD_SIZE);
-    if (!rp_record_read(&expected, r->expected.data + found->step * RP_RECORD_SIZE) || expected.step != found->step)
-        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed",
-                       (unsigned long long)found->step);
+    if (found->step >= rp_journal_records(r->expected))
+        return rp_fail(err, RP_EBITS, "step %llu: the journal has only %llu records", (unsigned long long)found->step,
+                       (unsigned long long)rp_journal_records(r->expected));
+
+    rp_status status = rp_journal_record(r->expected, found->step, &expected, err);
+
+    if (status != RP_OK)
+        return status;
     if (expected.program != found->program)
         return rp_fail(err, RP_EBITS, "step %llu: program: recorded %04u, recomputed %04u",
                        (unsigned long long)found->step, expected.program, found->program);
@@ -287,17 +289,26 @@ rp_status rp_recorder_add_program(rp_recorder *r, const void *text, size_t size,
     return status;
 }
 
-rp_status rp_recorder_continue(rp_recorder *r, const void *records, size_t size, rp_error *err)
+rp_status rp_recorder_continue(rp_recorder *r, const rp_byte_source *records, rp_error *err)
 {
-    if (rp_recorder_steps(r) > 0 || r->failed || size % RP_RECORD_SIZE != 0)
+    unsigned char block[64 * RP_RECORD_SIZE];
+    rp_status status = RP_OK;
+
+    if (rp_recorder_steps(r) > 0 || r->failed || records->size % RP_RECORD_SIZE != 0)
         return rp_fail(err, RP_EARG, "a recording goes on from whole records, before its first step");
-    rp_buffer_append(&r->journal, records, size);
-    return rp_buffer_status(&r->journal, err);
+    for (uint64_t at = 0; at < records->size && status == RP_OK; at += sizeof block) {
+        const size_t part = records->size - at < sizeof block ? (size_t)(records->size - at) : sizeof block;
+
+        status = records->read(records->self, at, block, part, err);
+        if (status == RP_OK)
+            status = rp_growing_append(&r->journal, block, part, err);
+    }
+    return status;
 }
 
-const rp_buffer *rp_recorder_journal(const rp_recorder *r)
+rp_byte_source rp_recorder_journal(rp_recorder *r)
 {
-    return &r->journal;
+    return rp_growing_source(&r->journal);
 }
 
 const rp_buffer *rp_recorder_program(const rp_recorder *r, size_t i, size_t *programs)
@@ -317,8 +328,8 @@ void rp_recorder_free(rp_recorder *r)
         rp_buffer_free(&r->program[i].text);
     rp_free(r->program);
     rp_feeds_free(r->feeds);
-    rp_buffer_free(&r->journal);
-    rp_buffer_free(&r->expected);
+    rp_growing_free(&r->journal);
+    rp_windowed_free(r->expected);
     rp_buffer_free(&r->scratch);
     rp_rolling_free(r->rolling);
     rp_free(r->withhold);
@@ -329,12 +340,8 @@ void rp_recorder_free(rp_recorder *r)
 
 rp_status rp_recorder_expect(rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
-    const rp_member *member = rp_archive_find(archive, RP_JOURNAL_MEMBER);
-    rp_status status;
+    rp_status status = rp_journal_open(&r->expected, archive, err);
 
-    if (!member || member->size % RP_RECORD_SIZE != 0)
-        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
-    status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &r->expected, err);
     r->comparing = status == RP_OK;
     return status;
 }

@@ -21,9 +21,9 @@ rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, u
 /* Goes on with a run that was restored: the records of the steps so far, and the programs as the archive has them, in
  * their order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_recorder_add_program(rp_recorder *recorder, const void *text, size_t size, rp_error *err);
-rp_status rp_recorder_continue(rp_recorder *recorder, const void *records, size_t size, rp_error *err);
+rp_status rp_recorder_continue(rp_recorder *recorder, const rp_byte_source *records, rp_error *err);
 /* What would be given to these two: the records so far, and program i of the programs so far. */
-const rp_buffer *rp_recorder_journal(const rp_recorder *recorder);
+rp_byte_source rp_recorder_journal(rp_recorder *recorder);
 const rp_buffer *rp_recorder_program(const rp_recorder *recorder, size_t i, size_t *programs);
 /* Compare with an archive's programs and journal (borrowed): the first difference is RP_EBITS. */
 rp_status rp_recorder_expect(rp_recorder *recorder, const rp_archive *archive, rp_error *err);

@@ -15,11 +15,10 @@ rp_status rp_recorder_append(rp_recorder *r, const rp_record *record, rp_error *
     unsigned char bytes[RP_RECORD_SIZE];
 
     rp_record_write(bytes, record);
-    rp_buffer_append(&r->journal, bytes, sizeof bytes);
-    return rp_buffer_status(&r->journal, err);
+    return rp_growing_append(&r->journal, bytes, sizeof bytes, err);
 }
 
 uint64_t rp_recorder_steps(const rp_recorder *r)
 {
-    return r->journal.size / RP_RECORD_SIZE + (r->pending.work != NULL);
+    return rp_growing_size(&r->journal) / RP_RECORD_SIZE + (r->pending.work != NULL);
 }

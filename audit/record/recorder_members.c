@@ -9,10 +9,12 @@
 rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_digest *root, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
+    rp_byte_source journal;
     rp_status status = rp_recorder_settle(r, err);
 
     if (status != RP_OK)
         return status;
+    journal = rp_recorder_journal(r);
     if (r->failed)
         return rp_fail(err, RP_EARG, "recording failed at an earlier step: the archive would not be whole");
     for (size_t i = 0; i < r->n_programs && status == RP_OK; i++) {
@@ -20,13 +22,13 @@ rp_status rp_recorder_add_members(rp_recorder *r, rp_archive_writer *writer, rp_
         status = rp_archive_writer_add(writer, name, r->program[i].text.data, r->program[i].text.size, err);
     }
     if (status == RP_OK)
-        status = rp_archive_writer_add(writer, RP_JOURNAL_MEMBER, r->journal.data, r->journal.size, err);
+        status = rp_archive_writer_stream(writer, RP_JOURNAL_MEMBER, &journal, err);
     if (status == RP_OK && r->feeds)
         status = rp_feeds_add_members(r->feeds, writer, err);
     if (status == RP_OK)
         status = rp_recorder_add_stored(r, writer, err);
     if (status == RP_OK)
-        status = rp_merkle_records(root, r->journal.data, RP_RECORD_SIZE, r->journal.size / RP_RECORD_SIZE, err);
+        status = rp_journal_root(root, &journal, err);
     return status;
 }
 

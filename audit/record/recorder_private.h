@@ -49,9 +49,9 @@ struct rp_recorder {
     recorded_program *program;
     size_t n_programs, cap_programs;
     size_t program_memory; /* what readers give a program's values; tests have less */
-    rp_buffer journal;     /* records as bytes */
+    rp_growing journal;    /* records as bytes */
     rp_feeds *feeds;       /* of a run of the API; else NULL */
-    rp_buffer expected;    /* journal of the archive, when comparing */
+    rp_windowed *expected; /* journal of the archive, when comparing */
     rp_buffer scratch;
     rp_rolling *rolling; /* NULL: every step's digest is of the whole state */
     bool salted;         /* feeds' digests are salted, and inputs left out of the archive */

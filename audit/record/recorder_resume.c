@@ -120,15 +120,19 @@ static rp_status check_checkpoints(const rp_recorder *r, const rp_archive *archi
 static rp_status take(rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
     rp_buffer bytes = {0};
+    rp_windowed *journal = NULL;
     uint64_t steps = 0;
     rp_status status = take_programs(r, archive, &bytes, err);
 
     if (status == RP_OK)
-        status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &bytes, err);
+        status = rp_journal_open(&journal, archive, err);
     if (status == RP_OK) {
-        steps = bytes.size / RP_RECORD_SIZE;
-        status = rp_recorder_continue(r, bytes.data, bytes.size, err);
+        const rp_byte_source records = rp_windowed_source(journal);
+
+        steps = rp_journal_records(journal);
+        status = rp_recorder_continue(r, &records, err);
     }
+    rp_windowed_free(journal);
     if (status == RP_OK)
         status = rp_feeds_take(r->feeds, archive, err);
     if (status == RP_OK)
@@ -148,7 +152,7 @@ rp_status rp_recorder_resume(rp_recorder *r, const rp_archive *archive, rp_error
 
     rp_status status;
 
-    if (!r->store || rp_run_steps(r->run) || r->journal.size || r->failed)
+    if (!r->store || rp_run_steps(r->run) || rp_growing_size(&r->journal) || r->failed)
         return rp_fail(err, RP_EARG, "a run goes on before its first step, with a recorder that was just made");
     if (rp_archive_manifest(archive)->kind != RP_RUN_API)
         return another("a recipe made it", err);

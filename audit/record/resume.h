@@ -25,21 +25,23 @@ typedef struct rp_resume_identity {
     rp_digest recipe, data; /* SHA-256 of the resolved recipe and of the CSV */
 } rp_resume_identity;
 
-/* Borrowed when written; read, everything lies in file, member and, the states, behind fd. */
+/* Borrowed when written; read, everything lies in file, member and, journal and states, behind fd, until it is freed.
+ */
 typedef struct rp_resume_point {
     uint64_t step, resumes; /* steps done; how often the run had been resumed by then */
     int64_t started;        /* when the run began, seconds of the epoch */
     uint64_t spooled;       /* bytes of the spool */
     rp_member *member;      /* in it */
     size_t members;
-    rp_bytes journal, *program;
+    rp_bytes *program;
     size_t programs;
+    rp_byte_source journal;
     const rp_device_tensor *state; /* written: the run's states; read: they lie in a file */
     size_t n_states;
-    rp_buffer file; /* read: all but the states */
+    rp_buffer file; /* read: all before the journal */
     int fd;         /* read: of the file, -1: none */
-    uint64_t states_at, states_size;
-    rp_digest states_digest;
+    uint64_t journal_at, states_at, states_size;
+    rp_digest journal_digest, states_digest;
 } rp_resume_point;
 
 /* ---- a point as a file (resume_point.c) ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A resume point as a file: 8 bytes of magic, size (u64) and SHA-256 of a header, the header in canonical JSON, the
- * pieces that the header lists with size and SHA-256, one behind the other, and to the end the states, as safetensors,
- * which are neither written from nor read into memory as a whole. */
+ * pieces that the header lists with size and SHA-256, one behind the other (programs, then the journal), and to the end
+ * the states, as safetensors. Journal and states are neither written from nor read into memory as a whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 /* HEADER_MEMORY: more than the values of RP_MEMBER_LIMIT members and all programs take. */
 enum { WINDOW = 1 << 16 };
 enum { MAGIC = 8, HEAD = MAGIC + 8 + RP_DIGEST_SIZE, HEADER_MAX = 1 << 28, HEADER_MEMORY = 1 << 28 };
-static const char magic[MAGIC + 1] = "RPRESUM2";
+static const char magic[MAGIC + 1] = "RPRESUM3";
 
 static rp_json *piece_json(uint64_t size, const rp_digest *digest)
 {
@@ -49,17 +49,18 @@ static rp_json *members_json(const rp_resume_point *p)
     return list;
 }
 
-/* piece: journal, programs; their digests likewise. The states' are the point's. */
+/* digest: of the programs. */
 static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_resume_identity *identity,
-                             const rp_bytes *piece, const rp_digest *digest, size_t pieces, rp_error *err)
+                             const rp_digest *digest, rp_error *err)
 {
     char recipe[RP_DIGEST_HEX], data[RP_DIGEST_HEX];
     rp_json *list = rp_json_array(), *members = members_json(p), *header;
     int failed = !list || !members;
     rp_status status;
 
-    for (size_t i = 0; i < pieces && !failed; i++)
-        failed |= rp_json_array_append_new(list, piece_json(piece[i].size, &digest[i]));
+    for (size_t i = 0; i < p->programs && !failed; i++)
+        failed |= rp_json_array_append_new(list, piece_json(p->program[i].size, &digest[i]));
+    failed = failed || rp_json_array_append_new(list, piece_json(p->journal.size, &p->journal_digest));
     rp_digest_hex(recipe, &identity->recipe);
     rp_digest_hex(data, &identity->data);
     header = failed ? NULL
@@ -75,16 +76,32 @@ static rp_status header_text(rp_buffer *out, const rp_resume_point *p, const rp_
     return status;
 }
 
-static rp_status digest_pieces(rp_digest *digest, const rp_bytes *piece, size_t pieces, rp_error *err)
+static rp_status digest_programs(rp_digest *digest, const rp_resume_point *p, rp_error *err)
 {
     rp_status status = RP_OK;
 
-    for (size_t i = 0; i < pieces && status == RP_OK; i++)
-        status = rp_sha256(&digest[i], piece[i].data, piece[i].size, err);
+    for (size_t i = 0; i < p->programs && status == RP_OK; i++)
+        status = rp_sha256(&digest[i], p->program[i].data, p->program[i].size, err);
     return status;
 }
 
-/* The states' bytes, counted and hashed. */
+/* All of a source, in windows. */
+static rp_status stream(const rp_byte_source *from, const rp_byte_sink *to, rp_error *err)
+{
+    unsigned char block[WINDOW];
+    rp_status status = RP_OK;
+
+    for (uint64_t at = 0; at < from->size && status == RP_OK; at += WINDOW) {
+        const size_t part = from->size - at < WINDOW ? (size_t)(from->size - at) : WINDOW;
+
+        status = from->read(from->self, at, block, part, err);
+        if (status == RP_OK)
+            status = to->put(to->self, block, part, err);
+    }
+    return status;
+}
+
+/* Bytes, counted and hashed. */
 typedef struct counted {
     rp_sha256_stream *hash;
     uint64_t size;
@@ -98,6 +115,20 @@ static rp_status count(void *self, const void *bytes, size_t size, rp_error *err
     rp_sha256_stream_update(to->hash, bytes, size);
     to->size += size;
     return RP_OK;
+}
+
+static rp_status digest_source(rp_digest *digest, const rp_byte_source *from, rp_error *err)
+{
+    counted all = {.size = 0};
+    const rp_byte_sink to = {count, &all};
+    rp_status status = rp_sha256_stream_new(&all.hash, err);
+
+    if (status == RP_OK)
+        status = stream(from, &to, err);
+    if (status == RP_OK)
+        status = rp_sha256_stream_finish(all.hash, digest, err);
+    rp_sha256_stream_free(all.hash);
+    return status;
 }
 
 static rp_status digest_states(rp_resume_point *p, rp_error *err)
@@ -120,19 +151,19 @@ static rp_status put_in_file(void *self, const void *bytes, size_t size, rp_erro
     return rp_file_write(self, bytes, size, err);
 }
 
-static rp_status put_all(rp_file_writer *file, const rp_resume_point *p, const rp_buffer *head, const rp_bytes *piece,
-                         size_t pieces, rp_error *err)
+static rp_status put_all(rp_file_writer *file, const rp_resume_point *p, const rp_buffer *head, rp_error *err)
 {
     const rp_byte_sink to = {put_in_file, file};
     rp_status status = rp_file_write(file, head->data, head->size, err);
 
-    for (size_t i = 0; i < pieces && status == RP_OK; i++)
-        status = rp_file_write(file, piece[i].data, piece[i].size, err);
+    for (size_t i = 0; i < p->programs && status == RP_OK; i++)
+        status = rp_file_write(file, p->program[i].data, p->program[i].size, err);
+    if (status == RP_OK)
+        status = stream(&p->journal, &to, err);
     return status == RP_OK ? rp_tensors_stream(&to, p->state, p->n_states, err) : status;
 }
 
-static rp_status write_file(const char *path, const rp_resume_point *p, const rp_buffer *header, const rp_bytes *piece,
-                            size_t pieces, rp_error *err)
+static rp_status write_file(const char *path, const rp_resume_point *p, const rp_buffer *header, rp_error *err)
 {
     rp_file_writer *file = NULL;
     rp_buffer head = {0};
@@ -149,7 +180,7 @@ static rp_status write_file(const char *path, const rp_resume_point *p, const rp
     if (status == RP_OK)
         status = rp_file_create(&file, path, true, 0600, err);
     if (status == RP_OK)
-        status = put_all(file, p, &head, piece, pieces, err);
+        status = put_all(file, p, &head, err);
     rp_buffer_free(&head);
     if (status == RP_OK)
         return rp_file_commit(file, err);
@@ -238,18 +269,14 @@ static rp_status hold(rp_resume_point *p, uint64_t size, const char *path, rp_er
     return RP_OK;
 }
 
-/* Journal and programs, each with its digest. */
-static rp_status read_pieces(rp_resume_point *p, const rp_json *list, size_t at, const char *path, rp_error *err)
+/* The programs, each with its digest. */
+static rp_status read_programs(rp_resume_point *p, const rp_json *list, size_t at, const char *path, rp_error *err)
 {
-    size_t pieces = rp_json_array_size(list);
-
-    if (pieces < 1)
-        return damaged(path, "its list of pieces", err);
-    p->programs = pieces - 1;
-    p->program = rp_calloc(pieces, sizeof *p->program);
+    p->programs = rp_json_array_size(list) - 1;
+    p->program = rp_calloc(p->programs + 1, sizeof *p->program);
     if (!p->program)
         return rp_no_memory(err);
-    for (size_t i = 0; i < pieces; i++) {
+    for (size_t i = 0; i < p->programs; i++) {
         const rp_json *row = rp_json_array_get(list, i);
         rp_digest expected, found;
         uint64_t size;
@@ -262,38 +289,54 @@ static rp_status read_pieces(rp_resume_point *p, const rp_json *list, size_t at,
             return status;
         if (!rp_digest_equal(&found, &expected))
             return damaged(path, "a digest differs", err);
-        *(i == 0 ? &p->journal : &p->program[i - 1]) = (rp_bytes){p->file.data + at, (size_t)size};
+        p->program[i] = (rp_bytes){p->file.data + at, (size_t)size};
         at += (size_t)size;
     }
     return RP_OK;
 }
 
-/* The states fill the rest of the file, and are what they were: a point that is not whole is passed over before any of
- * it is believed. */
-static rp_status check_states(const rp_resume_point *p, const char *path, rp_error *err)
+static rp_status read_behind(const rp_resume_point *p, uint64_t from, void *out, size_t size, rp_error *err)
 {
-    unsigned char block[WINDOW];
-    rp_sha256_stream *hash;
-    rp_digest found;
-    rp_status status = rp_sha256_stream_new(&hash, err);
-
-    for (uint64_t at = 0; at < p->states_size && status == RP_OK;) {
-        const size_t part = p->states_size - at < WINDOW ? (size_t)(p->states_size - at) : WINDOW;
-        ssize_t n = pread(p->fd, block, part, (off_t)(p->states_at + at));
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(p->fd, (char *)out + done, size - done, (off_t)(from + done));
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = rp_fail(err, RP_EIO, "%s: cannot read: %s", path, strerror(errno));
-        else if (n == 0)
-            status = damaged(path, "shorter than its states", err);
-        else
-            rp_sha256_stream_update(hash, block, (size_t)n);
-        at += n > 0 ? (uint64_t)n : 0;
+            return rp_fail(err, RP_EIO, "resume point: cannot read: %s", strerror(errno));
+        if (n == 0)
+            return rp_fail(err, RP_EHASH, "resume point: damaged: shorter than its pieces");
+        done += (size_t)n;
     }
+    return RP_OK;
+}
+
+static rp_status read_journal(void *self, uint64_t at, void *out, size_t size, rp_error *err)
+{
+    const rp_resume_point *p = self;
+
+    return read_behind(p, p->journal_at + at, out, size, err);
+}
+
+static rp_status read_states(void *self, uint64_t at, void *out, size_t size, rp_error *err)
+{
+    const rp_resume_point *p = self;
+
+    return read_behind(p, p->states_at + at, out, size, err);
+}
+
+/* Journal and states, which fill the rest of the file, are what they were: a point that is not whole is passed over
+ * before any of it is believed. */
+static rp_status check_rest(rp_resume_point *p, const char *path, rp_error *err)
+{
+    const rp_byte_source states = {read_states, p, p->states_size};
+    rp_digest found;
+    rp_status status = digest_source(&found, &p->journal, err);
+
+    if (status == RP_OK && !rp_digest_equal(&found, &p->journal_digest))
+        status = damaged(path, "its journal's digest differs", err);
     if (status == RP_OK)
-        status = rp_sha256_stream_finish(hash, &found, err);
-    rp_sha256_stream_free(hash);
+        status = digest_source(&found, &states, err);
     if (status == RP_OK && !rp_digest_equal(&found, &p->states_digest))
         status = damaged(path, "its states' digest differs", err);
     return status;
@@ -304,16 +347,20 @@ static rp_status measure(rp_resume_point *p, const rp_json *header, uint64_t at,
                          rp_error *err)
 {
     const rp_json *list = rp_json_object_get(header, "pieces"), *states = rp_json_object_get(header, "states");
+    uint64_t size = 0;
 
+    if (rp_json_array_size(list) < 1)
+        return damaged(path, "its list of pieces", err);
     for (size_t i = 0; i < rp_json_array_size(list); i++) {
-        uint64_t size;
-
         if (!get_number(rp_json_array_get(list, i), "size", &size) || size > file - at)
             return damaged(path, "shorter than its pieces", err);
         at += size;
     }
+    p->journal = (rp_byte_source){read_journal, p, size};
+    p->journal_at = at - size;
     p->states_at = at;
-    if (!get_number(states, "size", &p->states_size) || !get_digest(states, "sha256", &p->states_digest) ||
+    if (!get_digest(rp_json_array_get(list, rp_json_array_size(list) - 1), "sha256", &p->journal_digest) ||
+        !get_number(states, "size", &p->states_size) || !get_digest(states, "sha256", &p->states_digest) ||
         p->states_size != file - at)
         return damaged(path, "shorter or longer than its pieces", err);
     return RP_OK;
@@ -391,11 +438,11 @@ static rp_status read_point(rp_resume_point *p, const rp_resume_identity *identi
     if (status == RP_OK)
         status = measure(p, header, end, file, path, err);
     if (status == RP_OK)
-        status = hold(p, p->states_at, path, err);
+        status = hold(p, p->journal_at, path, err);
     if (status == RP_OK)
-        status = read_pieces(p, rp_json_object_get(header, "pieces"), (size_t)end, path, err);
+        status = read_programs(p, rp_json_object_get(header, "pieces"), (size_t)end, path, err);
     if (status == RP_OK)
-        status = check_states(p, path, err);
+        status = check_rest(p, path, err);
     if (status == RP_OK &&
         (p->step == 0 || p->journal.size % RP_RECORD_SIZE || p->journal.size / RP_RECORD_SIZE != p->step))
         status = damaged(path, "its journal", err);
@@ -441,28 +488,21 @@ static rp_status check_header(const rp_resume_point *p, const rp_resume_identity
 
 rp_status rp_resume_point_write(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
 {
-    const size_t pieces = 1 + p->programs;
-    rp_bytes *piece = rp_calloc(pieces, sizeof *piece);
-    rp_digest *digest = rp_calloc(pieces, sizeof *digest);
+    rp_digest *digest = rp_calloc(p->programs + 1, sizeof *digest);
     rp_buffer header = {0};
-    rp_status status = piece && digest ? RP_OK : rp_no_memory(err);
+    rp_status status = digest ? digest_programs(digest, p, err) : rp_no_memory(err);
 
-    if (status == RP_OK) {
-        piece[0] = p->journal;
-        for (size_t i = 0; i < p->programs; i++)
-            piece[1 + i] = p->program[i];
-        status = digest_pieces(digest, piece, pieces, err);
-    }
+    if (status == RP_OK)
+        status = digest_source(&p->journal_digest, &p->journal, err);
     if (status == RP_OK)
         status = digest_states(p, err);
     if (status == RP_OK)
-        status = header_text(&header, p, identity, piece, digest, pieces, err);
+        status = header_text(&header, p, identity, digest, err);
     if (status == RP_OK)
         status = check_header(p, identity, &header, path, err);
     if (status == RP_OK)
-        status = write_file(path, p, &header, piece, pieces, err);
+        status = write_file(path, p, &header, err);
     rp_buffer_free(&header);
     rp_free(digest);
-    rp_free(piece);
     return status;
 }

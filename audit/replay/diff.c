@@ -38,9 +38,9 @@ static rp_status compare_equal(side *a, side *b, findings *f, bool *look, rp_err
 
 static rp_status read_journals(side *a, side *b, rp_error *err)
 {
-    rp_status status = rp_archive_read_member(a->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &a->journal, err);
+    rp_status status = rp_journal_open(&a->journal, a->archive, err);
 
-    return status == RP_OK ? rp_archive_read_member(b->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &b->journal, err)
+    return status == RP_OK ? rp_journal_open(&b->journal, b->archive, err)
                            : status;
 }
 

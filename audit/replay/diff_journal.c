@@ -7,6 +7,7 @@
 #include "audit/replay/diff_private.h"
 #include "audit/digest/record_tree.h"
 #include "audit/record/recorder.h"
+#include "base/memory.h"
 
 enum { FEEDS_AT = 16, STATES_AT = 80 }; /* of the digests in a record */
 
@@ -23,64 +24,117 @@ static const char *field_that_differs(const rp_record *x, const rp_record *y, bo
     return states ? "state" : NULL;
 }
 
-/* The tree over the first records of a journal. Digests that cannot be compared are left out of it. */
-static rp_status tree_of(rp_record_tree **out, const side *s, size_t records, bool states, rp_error *err)
-{
-    rp_buffer masked = {0};
-    bool whole = states && !s->bound_apart;
-    rp_status status = RP_OK;
+/* Digests that cannot be compared are left out. */
+typedef struct chosen {
+    size_t records;
+    bool feeds, states;
+} chosen;
 
-    *out = NULL;
-    if (!whole) {
-        rp_buffer_append(&masked, s->journal.data, records * RP_RECORD_SIZE);
-        status = rp_buffer_status(&masked, err);
-        for (size_t i = 0; i < records && status == RP_OK; i++) {
-            if (s->bound_apart)
-                memset(masked.data + i * RP_RECORD_SIZE + FEEDS_AT, 0, RP_DIGEST_SIZE);
-            if (!states)
-                memset(masked.data + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
-        }
+enum { IN_A_WINDOW = RP_WINDOW / RP_RECORD_SIZE };
+
+/* The chosen records of one window, as they are compared. */
+static rp_status read_window(unsigned char *out, size_t *records, side *s, size_t window, const chosen *c,
+                             rp_error *err)
+{
+    const size_t first = window * IN_A_WINDOW;
+    const unsigned char *bytes;
+    rp_status status;
+
+    *records = c->records - first < IN_A_WINDOW ? c->records - first : IN_A_WINDOW;
+    status = rp_windowed_at(s->journal, first * RP_RECORD_SIZE, *records * RP_RECORD_SIZE, &bytes, err);
+    if (status != RP_OK)
+        return status;
+    memcpy(out, bytes, *records * RP_RECORD_SIZE);
+    for (size_t i = 0; i < *records; i++) {
+        if (!c->feeds)
+            memset(out + i * RP_RECORD_SIZE + FEEDS_AT, 0, RP_DIGEST_SIZE);
+        if (!c->states)
+            memset(out + i * RP_RECORD_SIZE + STATES_AT, 0, RP_DIGEST_SIZE);
+    }
+    return RP_OK;
+}
+
+/* The upper part of the tree over the records: its leaves are the roots of windows, which are whole subtrees. */
+static rp_status upper_tree(rp_record_tree **out, side *s, const chosen *c, rp_error *err)
+{
+    const size_t windows = (c->records + IN_A_WINDOW - 1) / IN_A_WINDOW;
+    unsigned char *bytes = rp_malloc(RP_WINDOW);
+    rp_digest *root = rp_reallocarray(NULL, windows, sizeof *root);
+    rp_status status = bytes && root ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0, records; i < windows && status == RP_OK; i++) {
+        status = read_window(bytes, &records, s, i, c, err);
+        if (status == RP_OK)
+            status = rp_merkle_records(&root[i], bytes, RP_RECORD_SIZE, records, err);
     }
     if (status == RP_OK)
-        status = rp_record_tree_new(out, whole ? s->journal.data : masked.data, RP_RECORD_SIZE, records, err);
-    rp_buffer_free(&masked);
+        status = rp_record_tree_over(out, root, windows, err);
+    rp_free(root);
+    rp_free(bytes);
+    return status;
+}
+
+static rp_status lower_tree(rp_record_tree **out, side *s, size_t window, const chosen *c, rp_error *err)
+{
+    unsigned char *bytes = rp_malloc(RP_WINDOW);
+    size_t records;
+    rp_status status = bytes ? read_window(bytes, &records, s, window, c, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = rp_record_tree_new(out, bytes, RP_RECORD_SIZE, records, err);
+    rp_free(bytes);
+    return status;
+}
+
+/* In the upper tree, or in a window of it, whose roots then differ and were counted there. */
+static rp_status bisect(size_t *at, side *a, side *b, size_t window, const chosen *c, rp_error *err)
+{
+    rp_record_tree *x = NULL, *y = NULL;
+    const bool upper = window == SIZE_MAX;
+    rp_status status = upper ? upper_tree(&x, a, c, err) : lower_tree(&x, a, window, c, err);
+
+    if (status == RP_OK)
+        status = upper ? upper_tree(&y, b, c, err) : lower_tree(&y, b, window, c, err);
+    if (status == RP_OK) {
+        *at = rp_record_tree_bisect(x, y, &a->digests_compared);
+        a->digests_compared -= !upper;
+    }
+    rp_record_tree_free(x);
+    rp_record_tree_free(y);
     return status;
 }
 
 static rp_status name_field(const side *a, const side *b, size_t at, bool states, const char **field, rp_error *err)
 {
     rp_record x, y;
+    rp_status status = rp_journal_record(a->journal, at, &x, err);
 
-    if (!rp_record_read(&x, a->journal.data + at * RP_RECORD_SIZE) ||
-        !rp_record_read(&y, b->journal.data + at * RP_RECORD_SIZE) || x.step != at || y.step != at)
-        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is malformed", at);
-    *field = field_that_differs(&x, &y, !a->bound_apart, states);
-    return RP_OK;
+    if (status == RP_OK)
+        status = rp_journal_record(b->journal, at, &y, err);
+    if (status == RP_OK)
+        *field = field_that_differs(&x, &y, !a->bound_apart, states);
+    return status;
 }
 
 /* The first record that differs and in what; the number of common records when none does. Found by bisection: from the
  * roots of the two trees down, one pair of digests a level. */
-static rp_status first_record(side *a, const side *b, size_t common, bool states, size_t *at, const char **field,
+static rp_status first_record(side *a, side *b, size_t common, bool states, size_t *at, const char **field,
                               rp_error *err)
 {
-    rp_record_tree *x = NULL, *y = NULL;
-    rp_status status = RP_OK;
+    const chosen c = {common, !a->bound_apart, states};
+    size_t window, within = 0;
+    rp_status status;
 
     *field = NULL;
     *at = common;
     if (common == 0)
         return RP_OK;
-    status = tree_of(&x, a, common, states, err);
-    if (status == RP_OK)
-        status = tree_of(&y, b, common, states, err);
-    if (status == RP_OK) {
-        *at = rp_record_tree_bisect(x, y, &a->digests_compared);
-        if (*at < common)
-            status = name_field(a, b, *at, states, field, err);
-    }
-    rp_record_tree_free(x);
-    rp_record_tree_free(y);
-    return status;
+    status = bisect(&window, a, b, SIZE_MAX, &c, err);
+    if (status != RP_OK || window * IN_A_WINDOW >= common)
+        return status;
+    status = bisect(&within, a, b, window, &c, err);
+    *at = window * IN_A_WINDOW + within;
+    return status == RP_OK ? name_field(a, b, *at, states, field, err) : status;
 }
 
 /* ---- where to begin computing ---- */
@@ -95,8 +149,7 @@ static rp_status vouched_for(const side *s, uint64_t steps, bool *out, rp_error 
     rp_status status;
 
     *out = rp_driver_state_period(s->driver) != 1;
-    if (*out || steps > s->journal.size / RP_RECORD_SIZE ||
-        !rp_record_read(&record, s->journal.data + (steps - 1) * RP_RECORD_SIZE))
+    if (*out || rp_journal_record(s->journal, steps - 1, &record, NULL) != RP_OK)
         return RP_OK;
     status = rp_device_tensors_digest(&found, state, n, NULL, err);
     *out = status == RP_OK && rp_digest_equal(&found, &record.states);
@@ -396,7 +449,8 @@ static const char *final_state(const side *s)
 static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, findings *f, bool *look, rp_error *err)
 {
     rp_buffer *out = &f->text;
-    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    size_t na = (size_t)rp_journal_records(a->journal), nb = (size_t)rp_journal_records(b->journal),
+           common = na < nb ? na : nb, k;
     const char *field;
     uint64_t step;
     bool found = false;
@@ -433,7 +487,8 @@ static rp_status compare_rolling(side *a, side *b, uint64_t pa, uint64_t pb, fin
 rp_status rp_diff_journals(side *a, side *b, findings *f, bool *look, rp_error *err)
 {
     rp_buffer *out = &f->text;
-    size_t na = a->journal.size / RP_RECORD_SIZE, nb = b->journal.size / RP_RECORD_SIZE, common = na < nb ? na : nb, k;
+    size_t na = (size_t)rp_journal_records(a->journal), nb = (size_t)rp_journal_records(b->journal),
+           common = na < nb ? na : nb, k;
     const char *field;
     uint64_t pa, pb;
     rp_status status = rp_archive_state_period(a->archive, &pa, err);

@@ -14,7 +14,7 @@ typedef struct side {
     const char *label; /* "A" or "B" */
     const rp_archive *archive;
     rp_run_options options; /* how it is computed */
-    rp_buffer journal;
+    rp_windowed *journal;
     bool bound_apart; /* inputs by another salt than the other side's: digests of feeds tell nothing */
     rp_driver *driver;
     uint64_t step; /* the step to look into */

@@ -29,7 +29,7 @@ void rp_diff_side_free(side *s)
     drop(s, s->input, s->n_inputs);
     drop(s, s->before, s->n_states);
     rp_driver_free(s->driver);
-    rp_buffer_free(&s->journal);
+    rp_windowed_free(s->journal);
 }
 
 /* *out, which may be NULL, becomes a copy of device memory. */
@@ -142,8 +142,7 @@ static rp_status recorded_program(rp_program **out, const side *s, rp_error *err
     rp_status status;
 
     *out = NULL;
-    if (s->step >= s->journal.size / RP_RECORD_SIZE ||
-        !rp_record_read(&record, s->journal.data + s->step * RP_RECORD_SIZE))
+    if (rp_journal_record(s->journal, s->step, &record, NULL) != RP_OK)
         return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is malformed", (unsigned long long)s->step);
     (void)rp_program_name(name, record.program);
     status = rp_archive_read_member(s->archive, name, text_limit, &text, err);
@@ -179,7 +178,7 @@ static void note_reproduction(const side *s, rp_buffer *out)
 
     const bool whole = rp_driver_state_period(s->driver) == 1;
 
-    if (rp_record_read(&record, s->journal.data + s->step * RP_RECORD_SIZE) &&
+    if (rp_journal_record(s->journal, s->step, &record, NULL) == RP_OK &&
         !((!whole || rp_digest_equal(&record.states, &s->states)) && rp_digest_equal(&record.results, &s->results)))
         rp_buffer_printf(out, "replay    %s: this host computes other bits for step %llu than its journal records\n",
                          s->label, (unsigned long long)s->step);

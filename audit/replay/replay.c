@@ -168,21 +168,22 @@ static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_err
 {
     const rp_json *run = rp_archive_manifest(archive)->run;
     const char *recorded = rp_json_string_value(rp_json_object_get(run, "journal_root"));
-    rp_buffer journal = {0};
+    rp_windowed *journal;
     char found[RP_DIGEST_HEX];
     rp_digest root;
-    rp_status status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
+    rp_status status = rp_journal_open(&journal, archive, err);
 
-    if (status == RP_OK && journal.size % RP_RECORD_SIZE != 0)
-        status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": expected whole records of %d bytes", RP_RECORD_SIZE);
-    if (status == RP_OK && (journal.size / RP_RECORD_SIZE != total ||
+    if (status == RP_OK && (rp_journal_records(journal) != total ||
                             rp_json_integer_value(rp_json_object_get(run, "steps")) != (int64_t)total))
-        status = rp_fail(err, RP_EBITS, RP_JOURNAL_MEMBER ": %zu records, manifest %lld, but the run has %llu steps",
-                         journal.size / RP_RECORD_SIZE,
+        status = rp_fail(err, RP_EBITS, RP_JOURNAL_MEMBER ": %llu records, manifest %lld, but the run has %llu steps",
+                         (unsigned long long)rp_journal_records(journal),
                          (long long)rp_json_integer_value(rp_json_object_get(run, "steps")), (unsigned long long)total);
-    if (status == RP_OK)
-        status = rp_merkle_records(&root, journal.data, RP_RECORD_SIZE, (size_t)total, err);
-    rp_buffer_free(&journal);
+    if (status == RP_OK) {
+        const rp_byte_source records = rp_windowed_source(journal);
+
+        status = rp_journal_root(&root, &records, err);
+    }
+    rp_windowed_free(journal);
     if (status != RP_OK)
         return status;
     rp_digest_hex(found, &root);

@@ -72,7 +72,6 @@ static rp_status watch(rp_recorder **out, rp_driver *driver, const rp_archive *a
 /* Where the journal commits to whole states, its record before a checkpoint must be of the checkpoint's. */
 static rp_status compare_with_record(const worker *w, uint64_t steps, const char *member, rp_error *err)
 {
-    const rp_buffer *journal = &w->recorder->expected;
     char expected[RP_DIGEST_HEX], found[RP_DIGEST_HEX];
     rp_digest digest;
     rp_record record;
@@ -80,10 +79,9 @@ static rp_status compare_with_record(const worker *w, uint64_t steps, const char
 
     if (rp_driver_state_period(w->driver) != 1)
         return RP_OK;
-    if (steps > journal->size / RP_RECORD_SIZE ||
-        !rp_record_read(&record, journal->data + (steps - 1) * RP_RECORD_SIZE) || record.step != steps - 1)
-        return rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %llu is missing or malformed",
-                       (unsigned long long)steps - 1);
+    status = rp_journal_record(w->recorder->expected, steps - 1, &record, err);
+    if (status != RP_OK)
+        return status;
     status = rp_recorder_final_state(w->recorder, &digest, err);
     if (status != RP_OK || rp_digest_equal(&digest, &record.states))
         return status;

@@ -12,18 +12,17 @@
 /* One more than the highest program of any record: they are numbered as they first occur. */
 static rp_status count_programs(size_t *programs, const rp_archive *archive, rp_error *err)
 {
-    rp_buffer journal = {0};
+    rp_windowed *journal;
     rp_record record;
-    rp_status status = rp_archive_read_member(archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &journal, err);
+    rp_status status = rp_journal_open(&journal, archive, err);
 
     *programs = 0;
-    for (size_t at = 0; status == RP_OK && at + RP_RECORD_SIZE <= journal.size; at += RP_RECORD_SIZE) {
-        if (!rp_record_read(&record, journal.data + at))
-            status = rp_fail(err, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is malformed", at / RP_RECORD_SIZE);
-        else if (record.program >= *programs)
+    for (uint64_t i = 0; status == RP_OK && i < rp_journal_records(journal); i++) {
+        status = rp_journal_record(journal, i, &record, err);
+        if (status == RP_OK && record.program >= *programs)
             *programs = (size_t)record.program + 1;
     }
-    rp_buffer_free(&journal);
+    rp_windowed_free(journal);
     return status;
 }
 

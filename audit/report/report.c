@@ -85,44 +85,45 @@ static double loss_of(const rp_record *record)
     return record->loss_dtype == RP_F64 ? rp_from_bits_f64(record->loss) : rp_from_bits_f64(0x7FF8000000000000u);
 }
 
-static rp_status take_records(rp_report_view *r, const rp_buffer *bytes)
+static rp_status take_records(rp_report_view *r, rp_windowed *journal)
 {
-    size_t n = bytes->size / RP_RECORD_SIZE;
+    const uint64_t n = rp_journal_records(journal);
+    rp_status status = RP_OK;
 
-    if (bytes->size % RP_RECORD_SIZE || n == 0)
-        return rp_fail(&r->problem.journal, RP_EFORMAT, RP_JOURNAL_MEMBER ": %zu bytes are not records of %d bytes",
-                       bytes->size, (int)RP_RECORD_SIZE);
-    r->loss = rp_reallocarray(NULL, n, sizeof *r->loss);
-    r->program = rp_reallocarray(NULL, n, sizeof *r->program);
+    if (n == 0)
+        return rp_fail(&r->problem.journal, RP_EFORMAT, RP_JOURNAL_MEMBER ": no records");
+    r->loss = rp_reallocarray(NULL, (size_t)n, sizeof *r->loss);
+    r->program = rp_reallocarray(NULL, (size_t)n, sizeof *r->program);
     if (!r->loss || !r->program)
         return rp_no_memory(&r->problem.journal);
-    for (size_t i = 0; i < n; i++) {
+    for (uint64_t i = 0; i < n && status == RP_OK; i++) {
         rp_record record;
 
-        if (!rp_record_read(&record, bytes->data + i * RP_RECORD_SIZE) || record.step != i)
-            return rp_fail(&r->problem.journal, RP_EFORMAT, RP_JOURNAL_MEMBER ": record %zu is not well formed", i);
+        status = rp_journal_record(journal, i, &record, &r->problem.journal);
+        if (status != RP_OK)
+            return status;
         r->loss[i] = loss_of(&record);
         r->program[i] = record.program;
     }
-    r->steps = n;
+    r->steps = (size_t)n;
     return RP_OK;
 }
 
 static rp_status read_journal(rp_report_view *r, rp_error *err)
 {
-    rp_buffer bytes = {0};
+    rp_windowed *journal;
     int64_t training =
         rp_json_integer_value(rp_json_object_get(rp_archive_manifest(r->archive)->run, "training_steps"));
     rp_status status;
 
     if (!rp_archive_find(r->archive, RP_JOURNAL_MEMBER))
         return RP_OK;
-    status = rp_archive_read_member(r->archive, RP_JOURNAL_MEMBER, SIZE_MAX / 2, &bytes, &r->problem.journal);
+    status = rp_journal_open(&journal, r->archive, &r->problem.journal);
     if (status == RP_OK)
-        status = take_records(r, &bytes);
+        status = take_records(r, journal);
+    rp_windowed_free(journal);
     if (status == RP_OK && r->recipe && training > 0 && (uint64_t)training < r->steps)
         r->training_steps = (size_t)training;
-    rp_buffer_free(&bytes);
     return settle(status, &r->problem.journal, err);
 }
 

@@ -310,15 +310,18 @@ static void points_that_another_may_have_made_are_refused(void **state)
 static void a_point_of_very_many_members_is_read_again_or_not_written(void **state)
 {
     enum { MANY = 50001, TOO_MANY = RP_MEMBER_LIMIT + 1 };
-    static const unsigned char records[2 * 128];
+    static rp_growing records;
+    static const unsigned char zeros[2 * 128];
     static const rp_resume_identity identity = {.recipe = {{1}}, .data = {{2}}};
     const float one = 1;
     rp_run *run;
     rp_bytes program = {"{}", 2};
-    rp_resume_point point = {.step = 2, .journal = {records, sizeof records}, .program = &program, .programs = 1};
+    rp_resume_point point = {.step = 2, .program = &program, .programs = 1};
     rp_resume_point again;
 
     (void)state;
+    OK(rp_growing_append(&records, zeros, sizeof zeros, &err));
+    point.journal = rp_growing_source(&records);
     OK(rp_run_new(&run, NULL, &err));
     OK(rp_run_add_state(run, "w", RP_F32, 0, NULL, &one, &err));
     point.state = rp_run_states(run, &point.n_states);
@@ -340,6 +343,7 @@ static void a_point_of_very_many_members_is_read_again_or_not_written(void **sta
     assert_non_null(strstr(err.text, "could not be read again"));
     assert_false(exists("too-many"));
     free(point.member);
+    rp_growing_free(&records);
     rp_run_free(run);
     remove_all("/many");
 }

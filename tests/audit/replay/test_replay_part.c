@@ -454,7 +454,7 @@ static rp_archive *forge_step(const rp_archive *honest, const char *name, uint64
                 OK(rp_rolling_digest(&states, recorder->rolling, all, i, NULL, NULL, &err));
             else
                 OK(rp_device_tensors_digest(&states, all, n, NULL, &err));
-            memcpy(recorder->journal.data + i * RP_RECORD_SIZE + 80, states.bytes, sizeof states.bytes);
+            memcpy(recorder->journal.tail.data + i * RP_RECORD_SIZE + 80, states.bytes, sizeof states.bytes);
             recorder->checkpoint_period = rp_driver_checkpoint_period(driver);
             OK(rp_recorder_checkpoint(recorder, i + 1, &err));
         }
