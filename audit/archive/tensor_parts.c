@@ -39,18 +39,26 @@ static rp_status add_part(rp_archive_writer *writer, const char *name, const rp_
     return status == RP_OK ? rp_archive_writer_end(writer, err) : status;
 }
 
+static size_t count_parts(const rp_safetensor *sorted, size_t count)
+{
+    size_t parts = count == 0;
+
+    for (size_t first = 0; first < count; first += next_part(sorted, first, count))
+        parts++;
+    return parts;
+}
+
 static rp_status add_sorted(rp_archive_writer *writer, const char *set, const rp_tensor_source *from,
                             const rp_safetensor *tensor, size_t count, rp_error *err)
 {
     char name[RP_MEMBER_NAME];
-    size_t parts = count == 0, part = 0;
+    const size_t parts = count_parts(tensor, count);
+    size_t part = 0;
     rp_status status = RP_OK;
 
     for (size_t i = 1; i < count; i++)
         if (strcmp(tensor[i - 1].name, tensor[i].name) == 0)
             return rp_fail(err, RP_EARG, "%s: the name \"%.200s\" is used twice", set, tensor[i].name);
-    for (size_t first = 0; first < count; first += next_part(tensor, first, count))
-        parts++;
     if (parts > RP_PARTS_MAX)
         return rp_fail(err, RP_EARG, "%s: %zu parts, at most %d are possible", set, parts, (int)RP_PARTS_MAX);
     for (size_t first = 0; part < parts && status == RP_OK; part++) {
@@ -62,8 +70,8 @@ static rp_status add_sorted(rp_archive_writer *writer, const char *set, const rp
     return status;
 }
 
-rp_status rp_tensor_parts_add(rp_archive_writer *writer, const char *set, const rp_tensor_source *from,
-                              const rp_safetensor *tensor, size_t count, rp_error *err)
+/* By name, with sizes; to be freed. */
+static rp_status sort(rp_safetensor **out, const rp_safetensor *tensor, size_t count, rp_error *err)
 {
     rp_safetensor *sorted = rp_reallocarray(NULL, count, sizeof *sorted);
     rp_status status = sorted ? RP_OK : rp_no_memory(err);
@@ -74,6 +82,26 @@ rp_status rp_tensor_parts_add(rp_archive_writer *writer, const char *set, const 
     }
     if (status == RP_OK && count > 0)
         qsort(sorted, count, sizeof *sorted, by_name);
+    *out = sorted;
+    return status;
+}
+
+rp_status rp_tensor_parts_count(size_t *parts, const rp_safetensor *tensor, size_t count, rp_error *err)
+{
+    rp_safetensor *sorted;
+    rp_status status = sort(&sorted, tensor, count, err);
+
+    *parts = status == RP_OK ? count_parts(sorted, count) : 0;
+    rp_free(sorted);
+    return status;
+}
+
+rp_status rp_tensor_parts_add(rp_archive_writer *writer, const char *set, const rp_tensor_source *from,
+                              const rp_safetensor *tensor, size_t count, rp_error *err)
+{
+    rp_safetensor *sorted;
+    rp_status status = sort(&sorted, tensor, count, err);
+
     if (status == RP_OK)
         status = add_sorted(writer, set, from, sorted, count, err);
     rp_free(sorted);

@@ -14,4 +14,7 @@ enum { RP_PART_BYTES = 1 << 28, RP_PART_TENSORS = 1 << 12 };
 rp_status rp_tensor_parts_add(rp_archive_writer *writer, const char *set, const rp_tensor_source *from,
                               const rp_safetensor *tensor, size_t count, rp_error *err);
 
+/* How many members that makes. */
+rp_status rp_tensor_parts_count(size_t *parts, const rp_safetensor *tensor, size_t count, rp_error *err);
+
 #endif

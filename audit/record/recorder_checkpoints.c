@@ -8,20 +8,46 @@
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
 
-/* Well below the members that an archive can have, programs included. */
-enum { CHECKPOINTS_MAX = 50000 };
+/* Members of an archive that are no checkpoints: programs, signatures, and what there is one of. The states before the
+ * first step, those after the last and those of a parent are as many parts as a checkpoint. */
+enum { CHECKPOINTS_MAX = 50000, OTHERS = 10000 + RP_SIGNATURE_LIMIT + 64, SETS = 3 };
 
-static rp_status too_many(uint64_t period, rp_error *err)
+/* How many fit into an archive beside all else. */
+static rp_status measure(rp_recorder *r, rp_error *err)
 {
-    return rp_fail(err, RP_EARG, "checkpoints every %" PRIu64 " steps: more than %d in one run: take fewer", period,
-                   (int)CHECKPOINTS_MAX);
+    const size_t room = RP_MEMBER_LIMIT - OTHERS;
+    rp_status status = rp_states_parts(&r->checkpoint_parts, r->run, err);
+
+    if (status != RP_OK)
+        return status;
+    r->checkpoints_max = room / r->checkpoint_parts > SETS ? room / r->checkpoint_parts - SETS : 0;
+    if (r->checkpoints_max > CHECKPOINTS_MAX)
+        r->checkpoints_max = CHECKPOINTS_MAX;
+    return RP_OK;
+}
+
+/* steps: of the run, as far as they are known. */
+static rp_status too_many(const rp_recorder *r, uint64_t period, uint64_t steps, rp_error *err)
+{
+    const uint64_t least = r->checkpoints_max ? (steps - 1) / (r->checkpoints_max + 1) + 1 : steps;
+
+    return rp_fail(
+        err, RP_EARG,
+        "checkpoints every %" PRIu64 " steps: %" PRIu64 " in %" PRIu64
+        " steps, each of %zu members (the states have so many parts): at most %zu fit into an archive: take one "
+        "every %" PRIu64 " steps or more",
+        period, (steps - 1) / period, steps, r->checkpoint_parts, r->checkpoints_max, least);
 }
 
 rp_status rp_recorder_checkpoints_into(rp_recorder *r, uint64_t period, uint64_t total, rp_archive_writer *writer,
                                        rp_error *err)
 {
-    if (period && total && (total - 1) / period > CHECKPOINTS_MAX)
-        return too_many(period, err);
+    rp_status status = measure(r, err);
+
+    if (status == RP_OK && period && total && (total - 1) / period > r->checkpoints_max)
+        status = too_many(r, period, total, err);
+    if (status != RP_OK)
+        return status;
     r->checkpoint_period = period;
     r->total = total;
     r->checkpoints = writer;
@@ -30,12 +56,19 @@ rp_status rp_recorder_checkpoints_into(rp_recorder *r, uint64_t period, uint64_t
 
 rp_status rp_recorder_set_checkpoint_period(rp_recorder *r, uint64_t period, rp_error *err)
 {
+    rp_status status;
+
     if (!r)
         return rp_no_handle(err, __func__, "recorder");
     if (rp_recorder_steps(r) > 0 || r->failed)
         return rp_fail(err, RP_EARG, "the checkpoint period is set before the first step is recorded");
     if (period > 1000000000)
         return rp_fail(err, RP_EARG, "checkpoint period: expected 0 to 1000000000, found %" PRIu64, period);
+    status = measure(r, err);
+    if (status == RP_OK && period && r->checkpoints_max == 0)
+        status = too_many(r, period, period + 1, err);
+    if (status != RP_OK)
+        return status;
     r->checkpoints = r->store;
     r->checkpoint_period = period;
     r->total = UINT64_MAX;
@@ -49,8 +82,8 @@ rp_status rp_recorder_checkpoint(rp_recorder *r, uint64_t done, rp_error *err)
 
     if (!r->checkpoint_period || done % r->checkpoint_period != 0 || done >= r->total)
         return RP_OK;
-    if (r->n_checkpoints == CHECKPOINTS_MAX)
-        return too_many(r->checkpoint_period, err);
+    if (r->n_checkpoints >= r->checkpoints_max) /* of a run of the API, whose end nobody knows before */
+        return too_many(r, r->checkpoint_period, done + 1, err);
     status = rp_states_add(r->checkpoints, rp_checkpoint_name(name, done), r->run, true, err);
     r->n_checkpoints += status == RP_OK;
     return status;

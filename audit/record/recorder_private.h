@@ -60,10 +60,10 @@ struct rp_recorder {
     uint64_t checkpoint_period, total; /* 0: no checkpoints; none is made after `total` steps */
     rp_archive_writer *checkpoints;    /* where they go: lent, or store */
     rp_archive_writer *store; /* of a run whose archive comes later: its first states and checkpoints; else NULL */
-    size_t n_checkpoints;
-    unsigned beside_threads; /* 0: states are hashed when the step is complete */
-    rp_beside *beside;       /* made when it is first needed */
-    rp_staging *staging;     /* NULL: the host reads states, feeds and results where they are */
+    size_t n_checkpoints, checkpoints_max, checkpoint_parts; /* parts: members that each of them is */
+    unsigned beside_threads;                                 /* 0: states are hashed when the step is complete */
+    rp_beside *beside;                                       /* made when it is first needed */
+    rp_staging *staging; /* NULL: the host reads states, feeds and results where they are */
     pending_step pending;
     hash_order order;
     rp_json *parent;  /* of the manifest's run object; NULL: none */

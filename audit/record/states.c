@@ -101,6 +101,17 @@ rp_status rp_states_add(rp_archive_writer *writer, const char *set, const rp_run
     return status;
 }
 
+rp_status rp_states_parts(size_t *parts, const rp_run *run, rp_error *err)
+{
+    size_t n;
+    const rp_device_tensor *state = rp_run_states(run, &n);
+    rp_safetensor *tensor = tensors_of(state, n);
+    rp_status status = tensor ? rp_tensor_parts_count(parts, tensor, n, err) : rp_no_memory(err);
+
+    rp_free(tensor);
+    return status;
+}
+
 rp_status rp_data_add(rp_archive_writer *writer, const rp_run *run, rp_error *err)
 {
     size_t n;

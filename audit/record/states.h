@@ -21,6 +21,8 @@ rp_status rp_tensors_stream(const rp_byte_sink *to, const rp_device_tensor *tens
 rp_status rp_named_add(rp_archive_writer *writer, const char *set, const rp_named *named, size_t n, rp_error *err);
 /* Present states of the run, without those named optim.* unless all. */
 rp_status rp_states_add(rp_archive_writer *writer, const char *set, const rp_run *run, bool all, rp_error *err);
+/* How many members a set of all states is. */
+rp_status rp_states_parts(size_t *parts, const rp_run *run, rp_error *err);
 /* The set of the run's data, when it has any. */
 rp_status rp_data_add(rp_archive_writer *writer, const rp_run *run, rp_error *err);
 /* Whether the archive's set has the members of the writer's, with the same bytes. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "audit/archive/tensor_parts.h"
+#include "audit/record/recorder_private.h"
 #include "rp/rp.h"
 
 enum { STATES = RP_PART_TENSORS + 5, STEPS = 5, FEEDS = 50 };
@@ -220,9 +221,36 @@ static void feeds_lie_in_parts_and_replay_from_there(void **state)
     remove_file("feeds.reprise");
 }
 
+/* ---- how many checkpoints fit ---- */
+
+/* Each is two members, so half as many fit as of states in one. */
+static void more_checkpoints_than_fit_are_refused_before_the_first_step(void **state)
+{
+    rp_recorder *recorder;
+    rp_run *run = begin(&recorder, 0);
+
+    (void)state;
+    assert_int_equal(rp_recorder_checkpoints_into(recorder, 10, 300000, recorder->store, &err), RP_EARG);
+    if (!strstr(err.text, "29999 in 300000 steps, each of 2 members") || !strstr(err.text, "at most 25685 fit") ||
+        !strstr(err.text, "every 12 steps or more"))
+        fail_msg("%s", err.text);
+    assert_int_equal(recorder->checkpoint_period, 2); /* as it was */
+    OK(rp_recorder_checkpoints_into(recorder, 12, 300000, recorder->store, &err));
+    recorder->checkpoints_max = 1;
+    OK(rp_recorder_set_checkpoint_period(recorder, 1, &err));
+    recorder->checkpoints_max = 1; /* a run of the API ends when it likes */
+    step(run);
+    OK(rp_step_begin(run, &err));
+    assert_int_equal(rp_step_end(run, &err), RP_EARG);
+    assert_non_null(strstr(err.text, "2 in 3 steps, each of 2 members"));
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_checkpoints_than_fit_are_refused_before_the_first_step),
         cmocka_unit_test(sets_of_many_states_are_recorded_and_replayed_in_parts),
         cmocka_unit_test(a_run_in_parts_goes_on_from_its_archive),
         cmocka_unit_test(parents_and_differences_are_found_in_parts),
