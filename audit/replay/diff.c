@@ -40,8 +40,7 @@ static rp_status read_journals(side *a, side *b, rp_error *err)
 {
     rp_status status = rp_journal_open(&a->journal, a->archive, err);
 
-    return status == RP_OK ? rp_journal_open(&b->journal, b->archive, err)
-                           : status;
+    return status == RP_OK ? rp_journal_open(&b->journal, b->archive, err) : status;
 }
 
 static rp_status compare(side *a, side *b, findings *f, rp_error *err)

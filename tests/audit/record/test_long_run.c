@@ -125,7 +125,8 @@ static void runs_that_differ_late_are_told_by_the_step(void **state)
 
         OK(rp_archive_open(&a, "long-run-once.reprise", &err));
         OK(rp_diff(a, b, NULL, &same, &text, &err));
-        (void)snprintf(expected, sizeof expected, "step      %llu is the first that differs", (unsigned long long)late[i]);
+        (void)snprintf(expected, sizeof expected, "step      %llu is the first that differs",
+                       (unsigned long long)late[i]);
         if (same || !strstr(text, expected))
             fail_msg("%s: %s", expected, text);
         rp_text_free(text);

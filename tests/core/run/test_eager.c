@@ -315,7 +315,7 @@ static size_t pieces_of(const rp_run *run)
     for (size_t i = 0; i < g->n_views; i++)
         n += g->memory[i].piece && g->memory[i].piece->bytes >= SIDE * SIDE * sizeof(float);
     for (size_t c = 0; c < RP_CACHE_CLASSES; c++)
-        for (const rp_cached *piece = g->cache.free[c]; piece; piece = piece->next)
+        for (const rp_cached *piece = g->cache->free[c]; piece; piece = piece->next)
             n += piece->bytes >= SIDE * SIDE * sizeof(float);
     return n;
 }
