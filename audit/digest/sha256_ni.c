@@ -13,7 +13,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-enum { SHA_BLOCK = 64, CHECKED_AT_ONCE = 16384 };
+enum { SHA_BLOCK = 64, CHECKED_AT_ONCE = 16384, AHEAD = 512 };
 
 #define SHA_TARGET __attribute__((target("sha,sse4.1")))
 
@@ -112,52 +112,101 @@ SHA_TARGET static void compress_one(uint32_t state[8], const unsigned char *at, 
     store_state(state, s);
 }
 
+/* The same for two streams. What comes is fetched ahead: the processor does so only within a page, and two streams of
+ * leaves begin new ones often. */
+#define BOTH(m, i) \
+    ROUNDS(s, s##m, i); \
+    ROUNDS(t, t##m, i)
+#define FIRST(m, i) \
+    LOAD(s##m, at, i); \
+    LOAD(t##m, bt, i); \
+    BOTH(m, i)
+#define NEXT(m0, m1, m2, m3, i) \
+    EXPAND(s##m0, s##m1, s##m2, s##m3); \
+    EXPAND(t##m0, t##m1, t##m2, t##m3); \
+    BOTH(m0, i)
+#define REST \
+    NEXT(a, b, c, d, 4); \
+    NEXT(b, c, d, a, 5); \
+    NEXT(c, d, a, b, 6); \
+    NEXT(d, a, b, c, 7); \
+    NEXT(a, b, c, d, 8); \
+    NEXT(b, c, d, a, 9); \
+    NEXT(c, d, a, b, 10); \
+    NEXT(d, a, b, c, 11); \
+    NEXT(a, b, c, d, 12); \
+    NEXT(b, c, d, a, 13); \
+    NEXT(c, d, a, b, 14); \
+    NEXT(d, a, b, c, 15); \
+    s.abef = _mm_add_epi32(s.abef, s_before.abef); \
+    s.cdgh = _mm_add_epi32(s.cdgh, s_before.cdgh); \
+    t.abef = _mm_add_epi32(t.abef, t_before.abef); \
+    t.cdgh = _mm_add_epi32(t.cdgh, t_before.cdgh)
+#define BLOCKS(count) \
+    for (size_t left = (count); left > 0; left--, at += SHA_BLOCK, bt += SHA_BLOCK) { \
+        s_before = s, t_before = t; \
+        _mm_prefetch((const char *)at + AHEAD, _MM_HINT_T0); \
+        _mm_prefetch((const char *)bt + AHEAD, _MM_HINT_T0); \
+        FIRST(a, 0); \
+        FIRST(b, 1); \
+        FIRST(c, 2); \
+        FIRST(d, 3); \
+        REST; \
+    }
+
 SHA_TARGET static void compress_two(uint32_t first[8], const unsigned char *at, uint32_t second[8],
                                     const unsigned char *bt, size_t blocks)
 {
     const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-    pair s = load_state(first), t = load_state(second);
+    pair s = load_state(first), t = load_state(second), s_before, t_before;
+    __m128i sa, sb, sc, sd, ta, tb, tc, td;
 
-    for (; blocks > 0; blocks--, at += SHA_BLOCK, bt += SHA_BLOCK) {
-        const pair s_before = s, t_before = t;
-        __m128i sa, sb, sc, sd, ta, tb, tc, td;
-
-#define FIRST(m, i) \
-    LOAD(s##m, at, i); \
-    LOAD(t##m, bt, i); \
-    ROUNDS(s, s##m, i); \
-    ROUNDS(t, t##m, i)
-#define NEXT(m0, m1, m2, m3, i) \
-    EXPAND(s##m0, s##m1, s##m2, s##m3); \
-    EXPAND(t##m0, t##m1, t##m2, t##m3); \
-    ROUNDS(s, s##m0, i); \
-    ROUNDS(t, t##m0, i)
-        FIRST(a, 0);
-        FIRST(b, 1);
-        FIRST(c, 2);
-        FIRST(d, 3);
-        NEXT(a, b, c, d, 4);
-        NEXT(b, c, d, a, 5);
-        NEXT(c, d, a, b, 6);
-        NEXT(d, a, b, c, 7);
-        NEXT(a, b, c, d, 8);
-        NEXT(b, c, d, a, 9);
-        NEXT(c, d, a, b, 10);
-        NEXT(d, a, b, c, 11);
-        NEXT(a, b, c, d, 12);
-        NEXT(b, c, d, a, 13);
-        NEXT(c, d, a, b, 14);
-        NEXT(d, a, b, c, 15);
-#undef FIRST
-#undef NEXT
-        s.abef = _mm_add_epi32(s.abef, s_before.abef);
-        s.cdgh = _mm_add_epi32(s.cdgh, s_before.cdgh);
-        t.abef = _mm_add_epi32(t.abef, t_before.abef);
-        t.cdgh = _mm_add_epi32(t.cdgh, t_before.cdgh);
-    }
+    BLOCKS(blocks);
     store_state(first, s);
     store_state(second, t);
 }
+
+/* Two messages of `size` bytes, whole blocks, behind the prefix: the leaves and nodes of trees. The state stays in
+ * registers from the first block, which the prefix shifts by a byte, to the last, which holds one byte of the message.
+ */
+SHA_TARGET static void hash_two(uint32_t first[8], const unsigned char *at, uint32_t second[8], const unsigned char *bt,
+                                size_t size, int prefix)
+{
+    const __m128i flip = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203), shifted = _mm_cvtsi32_si128(prefix);
+    const uint64_t bits = ((uint64_t)size + 1) * 8;
+    pair s = load_state(initial_state), t = s, s_before = s, t_before = t;
+    __m128i sa, sb, sc, sd, ta, tb, tc, td;
+
+    sa = _mm_or_si128(_mm_slli_si128(_mm_loadu_si128((const __m128i *)at), 1), shifted);
+    ta = _mm_or_si128(_mm_slli_si128(_mm_loadu_si128((const __m128i *)bt), 1), shifted);
+    sa = _mm_shuffle_epi8(sa, flip);
+    ta = _mm_shuffle_epi8(ta, flip);
+    BOTH(a, 0);
+    at--, bt--;
+    FIRST(b, 1);
+    FIRST(c, 2);
+    FIRST(d, 3);
+    REST;
+    at += SHA_BLOCK, bt += SHA_BLOCK;
+    BLOCKS(size / SHA_BLOCK - 1);
+    s_before = s, t_before = t;
+    sa = _mm_cvtsi32_si128((int)((uint32_t)*at << 24 | 0x800000));
+    ta = _mm_cvtsi32_si128((int)((uint32_t)*bt << 24 | 0x800000));
+    BOTH(a, 0);
+    sb = sc = tb = tc = _mm_setzero_si128();
+    BOTH(b, 1);
+    BOTH(c, 2);
+    sd = td = _mm_set_epi32((int)(uint32_t)bits, (int)(uint32_t)(bits >> 32), 0, 0);
+    BOTH(d, 3);
+    REST;
+    store_state(first, s);
+    store_state(second, t);
+}
+#undef BOTH
+#undef FIRST
+#undef NEXT
+#undef REST
+#undef BLOCKS
 
 /* A message on its way: a run of whole blocks at `at`, first the block that the prefix shifts, then the message's own
  * memory, then the padded end. */
@@ -292,11 +341,43 @@ static void advance(lane *l, size_t blocks, queue *q, bool *odd)
     start(l, q);
 }
 
+/* What a pair of messages takes that hash_two is for; host bytes are looked at while they are in the cache. */
+static bool are_whole(const rp_message *a, const rp_message *b)
+{
+    return a->size == b->size && a->prefix == b->prefix && a->prefix >= 0 && a->size > 0 && a->size % SHA_BLOCK == 0 &&
+           ((!a->host && !b->host) || a->size <= CHECKED_AT_ONCE);
+}
+
+static bool is_odd(const rp_message *m)
+{
+    return m->host && !rp_stored_already(m->bytes, m->size, m->dtype);
+}
+
+/* The pairs that both halves begin with; of leaves of one size all of them. */
+static void hash_pairs(queue *q, bool *odd)
+{
+    for (; q->next[0] < q->end[0] && q->next[1] < q->end[1]; q->next[0]++, q->next[1]++) {
+        const rp_message *a = &q->message[q->next[0]], *b = &q->message[q->next[1]];
+        uint32_t first[8], second[8];
+
+        if (!are_whole(a, b))
+            return;
+        odd[q->next[0]] = is_odd(a);
+        odd[q->next[1]] = is_odd(b);
+        hash_two(first, a->bytes, second, b->bytes, a->size, a->prefix);
+        if (!odd[q->next[0]])
+            put_digest(a->digest, first);
+        if (!odd[q->next[1]])
+            put_digest(b->digest, second);
+    }
+}
+
 void rp_sha256_many_native(const rp_message *message, size_t count, bool *odd)
 {
     lane a = {.side = 0}, b = {.side = 1};
     queue q = {message, {0, (count + 1) / 2}, {(count + 1) / 2, count}};
 
+    hash_pairs(&q, odd);
     start(&a, &q);
     start(&b, &q);
     while (a.message && b.message) {
