@@ -164,6 +164,8 @@ static rp_status step(rp_walk *w, rp_walk_body *body, size_t k, size_t v, rp_err
         status = compare_value(w, body, v + (size_t)i, &differ, err);
     if (status != RP_OK || !differ || !instr->region)
         return status;
+    for (int i = 0; i < 2; i++) /* what the frames had is kept for the next region, and will be needed by each alone */
+        rp_device_cache_release(body->tape[i]->cache);
     return w->enter(w, body, k, err);
 }
 
