@@ -121,9 +121,10 @@ size_t rp_functions_index(const rp_functions *functions, const rp_function *func
 
 /* A copy of the program in which calls and maps are the instructions of their frames, for as long as no more than
  * `budget` are executed; cond, while and scan stay regions. Inputs and outputs keep their places, and number[k] is what
- * instruction k is in the text that it comes from: the program's or a function's. *out is NULL where there is nothing
- * to write, or too much. Errors: RP_ENOMEM. */
-rp_status rp_program_write_out(const rp_program *p, size_t budget, rp_program **out, uint32_t **number, rp_error *err);
+ * instruction k is in the text that it comes from: the program's (where `names`, if not NULL, has it) or a function's.
+ * *out is NULL where there is nothing to write, or too much. Errors: RP_ENOMEM. */
+rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_t budget, rp_program **out,
+                               uint32_t **number, rp_error *err);
 
 /* How a text names a function: by its number, or as the caller of rp_function_text says. */
 typedef struct rp_function_namer {

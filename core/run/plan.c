@@ -2,6 +2,8 @@
  * Plans: the passes of core/run/plan_private.h one after another, for a program and for the functions that its regions
  * execute. A function is planned once; its values lie in a part of the arena that belongs to the region while it runs,
  * its parameters and outputs where each frame says (core/run/plan_bases.c). */
+#include <string.h>
+
 #include "base/memory.h"
 #include "core/run/plan_private.h"
 
@@ -39,8 +41,9 @@ void rp_plan_free(rp_plan *plan)
 static rp_status write_out(rp_plan *plan, rp_error *err)
 {
     size_t *budget = &plan->top->bodies.budget;
-    rp_status status = rp_program_write_out(plan->program, plan->function ? *budget : RP_PLAN_WRITTEN_MAX,
-                                            &plan->written, &plan->number, err);
+    rp_status status =
+        rp_program_write_out(plan->program, plan->function ? plan->function->number : NULL,
+                             plan->function ? *budget : RP_PLAN_WRITTEN_MAX, &plan->written, &plan->number, err);
 
     if (plan->written) {
         plan->program = plan->written;
@@ -49,22 +52,18 @@ static rp_status write_out(rp_plan *plan, rp_error *err)
     return status;
 }
 
-/* A function that was made here calls its instructions what the text calls them. */
+/* A function that a plan made calls its instructions what the text calls them. */
 static rp_status name_instructions(rp_plan *plan, rp_error *err)
 {
-    const uint32_t *number = plan->function ? plan->function->number : NULL;
     const size_t n = plan->program->n_instrs;
 
-    if (!number)
+    if (!plan->function || !plan->function->number || plan->number)
         return RP_OK;
-    if (!plan->number) {
-        plan->number = rp_reallocarray(NULL, n, sizeof *plan->number);
-        for (size_t k = 0; plan->number && k < n; k++)
-            plan->number[k] = (uint32_t)k;
-    }
-    for (size_t k = 0; plan->number && k < n; k++)
-        plan->number[k] = number[plan->number[k]];
-    return plan->number ? RP_OK : rp_no_memory(err);
+    plan->number = rp_reallocarray(NULL, n, sizeof *plan->number);
+    if (!plan->number)
+        return rp_no_memory(err);
+    memcpy(plan->number, plan->function->number, n * sizeof *plan->number);
+    return RP_OK;
 }
 
 /* The program that the passes work on, in place of the text's. */
@@ -73,9 +72,9 @@ static rp_status rewrite(rp_plan *plan, rp_error *err)
     rp_status status = plan->passes & RP_PASS_WRITE_OUT ? write_out(plan, err) : RP_OK;
 
     if (status == RP_OK)
-        status = rp_plan_scans(plan, err);
-    if (status == RP_OK)
         status = name_instructions(plan, err);
+    if (status == RP_OK)
+        status = rp_plan_scans(plan, err);
     if (status == RP_OK && !plan->function)
         status = rp_plan_outputs(plan, err);
     plan->numbered = plan->top->bodies.numbered;

@@ -11,6 +11,8 @@
 enum { LEVELS_MAX = 20 }; /* of a tree over the shards of a map: 2^16 at most */
 
 typedef struct writer {
+    const rp_program *from;
+    const uint32_t *names; /* of its instructions; NULL: their places */
     rp_program *to;
     uint32_t *number; /* of each instruction of `to`: its number where the text has it */
     size_t cap;
@@ -283,7 +285,7 @@ static rp_status write_instr(writer *w, const rp_program *from, size_t k, uint32
     out = in + instr->n_in;
     for (size_t i = 0; i < instr->n_in; i++)
         in[i] = value[instr->in[i]];
-    status = write_on(w, instr, k, in, out, err);
+    status = write_on(w, instr, from == w->from && w->names ? w->names[k] : k, in, out, err);
     for (int i = 0; i < instr->n_out && status == RP_OK; i++)
         value[instr->out[i]] = out[i];
     if (in != few)
@@ -348,9 +350,10 @@ static bool has_written(const rp_program *p)
     return false;
 }
 
-rp_status rp_program_write_out(const rp_program *p, size_t budget, rp_program **out, uint32_t **number, rp_error *err)
+rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_t budget, rp_program **out,
+                               uint32_t **number, rp_error *err)
 {
-    writer w = {.budget = budget, .values = p->n_values + RP_MAX_OUT * budget};
+    writer w = {.from = p, .names = names, .budget = budget, .values = p->n_values + RP_MAX_OUT * budget};
     uint32_t *value;
     rp_status status;
 

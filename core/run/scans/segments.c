@@ -85,6 +85,8 @@ static rp_function *finish(builder *b, uint32_t *number)
 {
     rp_function *f = NULL;
 
+    if (b->status == RP_OK && !number)
+        b->status = RP_ENOMEM;
     if (b->status == RP_OK)
         b->status = rp_function_new(&f, b->to, b->err);
     else

@@ -428,14 +428,14 @@ static void regions_that_stay_are_bounded_by_their_values(void **state)
     assert_int_equal(rp_function_finish(g, &outer, NULL), RP_OK);
     p = mapped_program(outer, RP_COMBINE_STACK);
     for (size_t budget = 100; budget < 1000; budget += 800) {
-        assert_int_equal(rp_program_write_out(p, budget, &written, &number, NULL), RP_OK);
+        assert_int_equal(rp_program_write_out(p, NULL, budget, &written, &number, NULL), RP_OK);
         assert_int_equal(written != NULL, budget > 100);
         rp_program_free(written);
         rp_free(number);
     }
     rp_program_free(p);
     p = mapped_program(outer, RP_COMBINE_CONCAT);
-    assert_int_equal(rp_program_write_out(p, 100000, &written, &number, NULL), RP_OK);
+    assert_int_equal(rp_program_write_out(p, NULL, 100000, &written, &number, NULL), RP_OK);
     assert_null(written);
     rp_function_free(f);
     rp_function_free(outer);
@@ -446,7 +446,7 @@ static rp_status written_of(const rp_program *p, size_t budget, size_t *instrs, 
 {
     rp_program *written;
     uint32_t *number;
-    rp_status status = rp_program_write_out(p, budget, &written, &number, NULL);
+    rp_status status = rp_program_write_out(p, NULL, budget, &written, &number, NULL);
 
     *instrs = written ? written->n_instrs : 0;
     for (size_t k = 0; written && k < written->n_instrs; k++)

@@ -29,11 +29,12 @@ static void *counted(void *self, size_t bytes)
 
 static void uncounted(void *self, void *memory)
 {
-    size_t *block = (size_t *)memory - 2;
+    size_t *block = memory;
 
     (void)self;
     if (!memory)
         return;
+    block -= 2;
     held -= *block;
     free(block);
 }
