@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lays out the C sources by .clang-format. Usage: scripts/format.sh [check]; check only names what would change, and
 # lines of C, shell and CMake over the width. Tables that programs write keep the layout that these give them. Exit 77
-# where clang-format 14 is not installed: other versions lay out otherwise.
+# where clang-format 14 is not installed: other versions lay out otherwise; and outside a git checkout, whose files these
+# are.
 set -eu
 cd "$(dirname "$0")/.."
 width=120
@@ -15,6 +16,7 @@ case $("${formatter:-false}" --version 2>/dev/null || true) in
     exit 77
     ;;
 esac
+git ls-files --error-unmatch scripts/format.sh >/dev/null 2>&1 || { echo "format: not a git checkout" >&2; exit 77; }
 # The names of files that would change. Each group of files has a sed of its own, which writes whole lines: what
 # several formatters say at once would mix.
 unlike() {
