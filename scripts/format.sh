@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lays out the C sources by .clang-format. Usage: scripts/format.sh [check]; check only names what would change, and
 # lines of C, shell and CMake over the width. Tables that programs write keep the layout that these give them. Exit 77
-# where clang-format 14 is not installed: other versions lay out otherwise; and outside a git checkout, whose files these
-# are.
+# where clang-format 14 is not installed: other versions lay out otherwise; and outside a git checkout.
 set -eu
 cd "$(dirname "$0")/.."
 width=120
