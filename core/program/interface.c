@@ -20,6 +20,8 @@ static void describe(const rp_op *op, rp_op_info *info)
         .name = op->name,
         .inputs = op->n_in,
         .outputs = op->n_out,
+        .operands = rp_op_operands(op),
+        .results = rp_op_results(op),
         .dtypes = op->dtypes,
         .elementwise = op->flags & RP_OP_ELEMENTWISE,
         .broadcasts = op->flags & RP_OP_BROADCAST,

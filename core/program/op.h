@@ -83,7 +83,14 @@ struct rp_op {
     rp_attr_spec attr[RP_MAX_ATTR];
     rp_indices indices;
     rp_work work;
+    const char *operands, *results; /* names with commas between them; NULL: rp_op_operands and rp_op_results say */
+    bool (*allows)(const rp_attr *attr, rp_dtype dtype); /* what real attributes may be; NULL: whatever infer takes */
+    const char *allowed;                                 /* in words */
 };
+
+/* Names as audit/FORMAT.md 9.4 has them, "x, gamma, beta"; "" where there are none, "x, .." for one or more. */
+const char *rp_op_operands(const rp_op *op);
+const char *rp_op_results(const rp_op *op);
 
 /* The outputs' types, after the number of operands and the first one's dtype were checked. Errors: RP_ESHAPE. */
 rp_status rp_op_types(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,

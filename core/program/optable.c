@@ -13,6 +13,21 @@
 #define GRADIENT_RULE(name) vjp_##name
 #define GRADIENT_NONE(name) NULL
 
+/* A real attribute as kernels compute with it. */
+static double rounded(double value, rp_dtype dtype)
+{
+    return dtype == RP_F32 ? (double)(float)value : value;
+}
+
+#define R(op, name) rounded(RP_AT(attr, op, name).r, dtype)
+#define FINITE(x) ((x) - (x) == 0)
+#define ALLOWED(op, condition, words) \
+    static bool allows_##op(const rp_attr *attr, rp_dtype dtype) \
+    { \
+        return condition; \
+    }
+#include "kernels/operations.def"
+
 static const rp_op table[RP_OP_COUNT] = {
 #define MAP1(name, ...) FIELDS(name, name, 1, 1, RP_OP_OF_ONE, RP_D_FLOAT, infer_map, vjp_##name)
 #define MAP1P(name, cost, way, domain, p, ...) \
@@ -37,6 +52,8 @@ static const rp_op table[RP_OP_COUNT] = {
 #define INDEX_AXIS(op, i, k, name) [RP_OP_##op].indices = {i, RP_BOUND_AXIS, k, RP_AT_##op##_##name},
 #define INDEX_LAST(op, i, k) [RP_OP_##op].indices = {i, RP_BOUND_LAST, k, 0},
 #define WORK(op, kind) [RP_OP_##op].work = RP_WORK_##kind,
+#define NAMES(op, operands_, results_) [RP_OP_##op].operands = operands_, [RP_OP_##op].results = results_,
+#define ALLOWED(op, condition, words) [RP_OP_##op].allows = allows_##op, [RP_OP_##op].allowed = words,
 #include "kernels/operations.def"
 };
 
@@ -51,6 +68,18 @@ const rp_op *rp_op_find(const char *name)
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
+}
+
+const char *rp_op_operands(const rp_op *op)
+{
+    static const char *const usual[] = {"", "x", "a, b"};
+
+    return op->operands ? op->operands : op->n_in >= 0 && op->n_in < 3 ? usual[op->n_in] : "";
+}
+
+const char *rp_op_results(const rp_op *op)
+{
+    return op->results ? op->results : "y";
 }
 
 rp_op_id rp_op_index(const rp_op *op)

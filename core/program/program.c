@@ -189,6 +189,8 @@ rp_status rp_op_types(const rp_op *op, const rp_attr *attr, const rp_type *in, s
         rp_type_text(&in[0], text, sizeof text);
         return rp_fail(err, RP_ESHAPE, "%s: not defined for %s", op->name, text);
     }
+    if (op->allows && !op->allows(attr, op->dtypes & RP_D_FLOAT && n_in ? in[0].dtype : RP_F64))
+        return rp_fail(err, RP_ESHAPE, "%s: expected %s", op->name, op->allowed);
     return op->infer(op, attr, in, n_in, out, err);
 }
 

@@ -42,6 +42,8 @@ typedef struct rp_op_info {
     const char *name;
     int inputs; /* RP_OP_MANY: one or more */
     int outputs;
+    const char *operands,
+        *results;        /* their names in order, ", " between them: "x, gamma, beta"; "x, ..": one or more */
     unsigned dtypes;     /* bit 1 << dtype: what operand 0 (or, without operands, the output) may be */
     bool elementwise;    /* element i of the outputs needs only element i of the operands */
     bool broadcasts;     /* operands stretch to a common shape */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rp/program.h as a binding uses it: nothing here includes a private header but the samples of every operation. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -557,9 +558,81 @@ static void regions_refuse_options_that_cannot_be_looked_at(void **state)
     rp_scan(NULL, NULL, out); /* no graph, no error */
 }
 
+/* Numbers with which an operation means nothing are refused where it is appended, in the type in which it computes. */
+static void real_attributes_that_mean_nothing_are_refused(void **state)
+{
+    static const struct {
+        const char *op, *name[4];
+        double value[4];
+        bool f32, f64;
+    } tried[] = {
+        {"softplus", {"beta", "threshold"}, {-1, 20}, true, true},
+        {"softplus", {"beta", "threshold"}, {0, 20}, false, false},
+        {"softplus", {"beta", "threshold"}, {1e-60, 20}, false, true},
+        {"softplus", {"beta", "threshold"}, {1, INFINITY}, false, false},
+        {"hardtanh", {"min_val", "max_val"}, {1, 1}, true, true},
+        {"hardtanh", {"min_val", "max_val"}, {1, -1}, false, false},
+        {"hardtanh", {"min_val", "max_val"}, {NAN, 1}, false, false},
+        {"leaky_relu", {"negative_slope"}, {1e300}, false, true},
+        {"elu", {"alpha"}, {NAN}, false, false},
+        {"layer_norm_grad", {"eps"}, {-1e-5}, false, false},
+        {"layer_norm_grad", {"eps"}, {1e30}, false, false},
+        {"layer_norm", {"eps"}, {NAN}, false, false},
+        {"layer_norm", {"eps"}, {0}, true, true},
+        {"batch_norm_grad", {"eps"}, {-1}, false, false},
+        {"sgd", {"momentum", "weight_decay"}, {0.9, 0}, true, true},
+        {"sgd", {"momentum", "weight_decay"}, {-0.9, 0}, false, false},
+        {"sgd", {"momentum", "weight_decay"}, {0.9, NAN}, false, false},
+        {"adam", {"beta1", "beta2", "eps", "weight_decay"}, {1.5, 0.9, 0, 0}, false, false},
+        {"adamw", {"beta1", "beta2", "eps", "weight_decay"}, {0.9, 0.9, -1, 0}, false, false},
+        {"rmsprop", {"alpha", "eps", "momentum", "weight_decay"}, {0.9, 0, INFINITY, 0}, false, false},
+        {"uniform", {"low", "high"}, {1, 0}, false, false},
+        {"uniform", {"low", "high"}, {-1e308, 1e308}, false, false},
+        {"normal", {"mean", "deviation"}, {0, -1}, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        for (int wide = 0; wide < 2; wide++) {
+            const rp_op *op = rp_op_find(tried[i].op);
+            const rp_dtype dtype = wide ? RP_F64 : RP_F32;
+            const rp_type two = {dtype, 2, {3, 2}}, row = {dtype, 1, {2}}, one = {.dtype = dtype},
+                          rng = {RP_I64, 1, {2}};
+            rp_attr attr[RP_MAX_ATTR] = {{0}};
+            rp_type in[8], out[RP_MAX_OUT];
+            rp_error err = {0};
+            rp_status status;
+
+            for (int a = 0; a < RP_MAX_ATTR && op->attr[a].kind != RP_ATTR_NONE; a++) {
+                if (op->attr[a].kind == RP_ATTR_DTYPE)
+                    attr[a].i = dtype;
+                for (int n = 0; n < 4 && tried[i].name[n]; n++)
+                    if (strcmp(tried[i].name[n], op->attr[a].name) == 0)
+                        attr[a].r = tried[i].value[n];
+            }
+            for (int k = 0; k < op->n_in; k++)
+                in[k] = two;
+            if (op->n_in == 1 && (strcmp(op->name, "uniform") == 0 || strcmp(op->name, "normal") == 0))
+                in[0] = rng;
+            if (strncmp(op->name, "layer_norm", 10) == 0)
+                in[2] = row, in[1] = op->name[10] ? two : row;
+            if (strcmp(op->name, "batch_norm_grad") == 0)
+                in[2] = in[3] = in[4] = row;
+            for (int k = op->n_out + 1; k < op->n_in && (op->n_out > 1 && op->flags & RP_OP_INPLACE); k++)
+                in[k] = one;
+            status = rp_op_types(op, attr, in, (size_t)op->n_in, out, &err);
+            if ((status == RP_OK) != (wide ? tried[i].f64 : tried[i].f32))
+                fail_msg("%s %g %g, %s: %s", op->name, tried[i].value[0], tried[i].value[1], rp_dtype_name(dtype),
+                         status == RP_OK ? "accepted" : err.text);
+            if (status != RP_OK && !strstr(err.text, "expected"))
+                fail_msg("%s", err.text);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(real_attributes_that_mean_nothing_are_refused),
         cmocka_unit_test(regions_refuse_options_that_cannot_be_looked_at),
         cmocka_unit_test(every_operation_by_name_has_the_text_of_its_call),
         cmocka_unit_test(a_program_taken_apart_and_put_together_is_the_same),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of audit/FORMAT.md 9.4 says of every operation what the library's table says: its place, how many operands
- * and results it has, and its attributes as a program writes them. */
+ * The table of audit/FORMAT.md 9.4 says of every operation what the library's table says: its place, its operands
+ * and results by name, and its attributes as a program writes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,12 +31,12 @@ static size_t cell(const char **at, const char **text)
     return length > 1 ? length - 2 : 0;
 }
 
-static int names_in(const char *text, size_t length)
+static int names_in(const char *text)
 {
-    int n = length > 0;
+    int n = text[0] != '\0';
 
-    for (size_t i = 0; i < length; i++)
-        n += text[i] == ',';
+    for (; *text; text++)
+        n += *text == ',';
     return n;
 }
 
@@ -67,12 +67,12 @@ static void check_row(const char *row, const rp_op_info *op)
     if (length != strlen(op->name) + 2 || memcmp(text + 1, op->name, length - 2) != 0)
         fail_msg("expected the row of %s, found %.40s", op->name, text);
     length = cell(&row, &text);
-    if (op->inputs == RP_OP_MANY ? length < 4 || memcmp(text + length - 4, ", ..", 4) != 0
-                                 : names_in(text, length) != op->inputs)
-        fail_msg("%s: expected %d operands, found %.*s", op->name, op->inputs, (int)length, text);
+    if (length != strlen(op->operands) || memcmp(text, op->operands, length) != 0 ||
+        names_in(op->operands) != (op->inputs == RP_OP_MANY ? 2 : op->inputs))
+        fail_msg("%s: expected the operands %s, found %.*s", op->name, op->operands, (int)length, text);
     length = cell(&row, &text);
-    if (names_in(text, length) != op->outputs)
-        fail_msg("%s: expected %d results, found %.*s", op->name, op->outputs, (int)length, text);
+    if (length != strlen(op->results) || memcmp(text, op->results, length) != 0 || names_in(op->results) != op->outputs)
+        fail_msg("%s: expected the results %s, found %.*s", op->name, op->results, (int)length, text);
     put_attributes(&attributes, op);
     length = cell(&row, &text);
     if (length != strlen((const char *)attributes.data) || memcmp(text, attributes.data, length) != 0)
