@@ -72,6 +72,8 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
         status = rp_plan_new_in(&c->plan, program, run->device, memory, &run->arena, RP_PASSES, err);
     if (status == RP_OK)
         run->own += rp_plan_own_bytes(c->plan);
+    if (status == RP_ENOMEM)
+        status = rp_fail_at(err, status, "memory of the compiled program");
     rp_free(memory);
     if (status != RP_OK)
         rp_compiled_free(c);
@@ -152,6 +154,16 @@ static rp_status settle(void *self, size_t input, rp_error *err)
     return rp_run_settle(c->run, c->slot[input], err);
 }
 
+/* An error tells its step, as those of eager steps do. */
+static rp_status run_plan(rp_compiled *c, rp_error *err)
+{
+    rp_error found = {0};
+    const rp_status status = rp_plan_run_settling(c->plan, settle, c, &found);
+
+    return status == RP_OK ? status
+                           : rp_fail(err, status, "%s (step %llu)", found.text, (unsigned long long)c->run->steps);
+}
+
 rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
 {
     rp_status status;
@@ -165,7 +177,7 @@ rp_status rp_compiled_step(rp_compiled *c, rp_error *err)
     if (unfed(c))
         return rp_fail(err, RP_EARG, "feed %s was never written: rp_compiled_write", unfed(c));
     c->n_written = 0;
-    status = rp_plan_run_settling(c->plan, settle, c, err);
+    status = run_plan(c, err);
     c->run->given_up = c->run->given_up || (status != RP_OK && rp_plan_mixed(c->plan));
     if (status == RP_OK)
         status = rp_run_tell(

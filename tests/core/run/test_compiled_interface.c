@@ -5,10 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "rp/memory.h"
 #include "rp/program.h"
 
 enum { ROWS = 6, COLUMNS = 3, STEPS = 5 };
@@ -191,9 +193,87 @@ static void after_a_failed_step_the_states_are_the_old_ones_or_the_run_is_given_
     assert_true(mixed); /* else this test looks at nothing */
 }
 
+/* ---- errors that tell where and how much ---- */
+
+enum { MOST = 1 << 30 };
+
+static void *modest(void *self, size_t bytes)
+{
+    (void)self;
+    return bytes > MOST ? NULL : malloc(bytes);
+}
+
+static void *modest_again(void *self, void *block, size_t bytes)
+{
+    (void)self;
+    return bytes > MOST ? NULL : realloc(block, bytes);
+}
+
+static void give(void *self, void *block)
+{
+    (void)self;
+    free(block);
+}
+
+static void memory_that_is_not_there_is_told_in_bytes(void **state)
+{
+    static const rp_allocator allocator = {modest, modest_again, give, NULL};
+    static const char text[] =
+        "{\"contract\":1,\"inputs\":[[0,\"feed\",\"x\",\"f32\",[68719476736]]],\"instructions\":[[\"neg\","
+        "{},[0],[1]]],\"outputs\":[[\"result\",\"y\",1]]}";
+    rp_program *program;
+    rp_compiled *compiled;
+    rp_run *run;
+    rp_error err = {0};
+
+    (void)state;
+    rp_set_allocator(&allocator);
+    assert_int_equal(rp_run_new(&run, NULL, NULL), RP_OK);
+    assert_int_equal(rp_program_read(&program, text, strlen(text), NULL, NULL), RP_OK);
+    assert_int_equal(rp_compile(&compiled, run, program, &err), RP_ENOMEM);
+    assert_null(compiled);
+    /* 2^36 elements of feed and result each */
+    if (!strstr(err.text, "memory of the compiled program: out of memory: ") || !strstr(err.text, " 524288 MiB"))
+        fail_msg("%s", err.text);
+    rp_program_free(program);
+    rp_run_free(run);
+    rp_set_allocator(NULL);
+}
+
+static void a_wrong_selector_tells_its_step(void **state)
+{
+    static const char text[] =
+        "{\"contract\":1,\"functions\":[{\"instructions\":[[\"neg\",{},[0],[1]]],\"outputs\":[1],\"parameters\":["
+        "[\"f32\",[]]]}],\"inputs\":[[0,\"feed\",\"s\",\"i64\",[]],[1,\"feed\",\"x\",\"f32\",[]]],\"instructions\":["
+        "[\"cond\",{\"functions\":[0,0]},[0,1],[2]]],\"outputs\":[[\"result\",\"y\",2]]}";
+    const int64_t selectors[2] = {1, 7};
+    const float x = 1;
+    rp_program *program;
+    rp_compiled *compiled;
+    rp_run *run;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(rp_run_new(&run, NULL, NULL), RP_OK);
+    assert_int_equal(rp_program_read(&program, text, strlen(text), NULL, NULL), RP_OK);
+    assert_int_equal(rp_compile(&compiled, run, program, &err), RP_OK);
+    assert_int_equal(rp_compiled_write(compiled, "x", &x, sizeof x, NULL), RP_OK);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(rp_compiled_write(compiled, "s", &selectors[k], sizeof *selectors, NULL), RP_OK);
+        assert_int_equal(rp_compiled_step(compiled, &err), k ? RP_EDATA : RP_OK);
+    }
+    if (!strstr(err.text, "cond: selector 7 is out of range, expected 0 to 1") || !strstr(err.text, "(step 1)"))
+        fail_msg("%s", err.text);
+    rp_compiled_free(compiled);
+    rp_program_free(program);
+    rp_run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_not_there_is_told_in_bytes),
+        cmocka_unit_test(a_wrong_selector_tells_its_step),
         cmocka_unit_test(compiled_steps_have_the_bits_of_eager_ones),
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(after_a_failed_step_the_states_are_the_old_ones_or_the_run_is_given_up),
