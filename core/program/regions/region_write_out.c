@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "core/program/function.h"
 
-enum { LEVELS_MAX = 20 }; /* of a tree over the shards of a map: 2^16 at most */
+enum { OPERANDS_EACH = 32 }; /* of an instruction, on an average, beside those that the text itself has */
+enum { LEVELS_MAX = 20 };    /* of a tree over the shards of a map: 2^16 at most */
 
 typedef struct writer {
     const rp_program *from;
@@ -16,8 +17,9 @@ typedef struct writer {
     rp_program *to;
     uint32_t *number; /* of each instruction of `to`: its number where the text has it */
     size_t cap;
-    size_t budget, values; /* instructions and values that `to` may have */
-    bool over;             /* it has more: the status is an error that nobody sees */
+    size_t budget, values;         /* instructions and values that `to` may have */
+    size_t operands, operands_max; /* of its instructions, and how many they may be */
+    bool over;                     /* it has more: the status is an error that nobody sees */
 } writer;
 
 /* ---- instructions ---- */
@@ -36,7 +38,9 @@ static rp_status add_number(writer *w, size_t number, rp_error *err)
         w->cap = wanted;
     }
     w->number[n - 1] = (uint32_t)number;
-    w->over = n > w->budget || w->to->n_values > w->values; /* regions that stay have many values */
+    w->operands += w->to->instr[n - 1].n_in;
+    /* regions that stay have many values, and a concat of a function that is called often many operands */
+    w->over = n > w->budget || w->to->n_values > w->values || w->operands > w->operands_max;
     return w->over ? RP_EUNSUPPORTED : RP_OK;
 }
 
@@ -353,12 +357,18 @@ static bool has_written(const rp_program *p)
 rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_t budget, rp_program **out,
                                uint32_t **number, rp_error *err)
 {
-    writer w = {.from = p, .names = names, .budget = budget, .values = p->n_values + RP_MAX_OUT * budget};
+    writer w = {.from = p,
+                .names = names,
+                .budget = budget,
+                .values = p->n_values + RP_MAX_OUT * budget,
+                .operands_max = OPERANDS_EACH * budget};
     uint32_t *value;
     rp_status status;
 
     *out = NULL;
     *number = NULL;
+    for (size_t k = 0; k < p->n_instrs; k++)
+        w.operands_max += p->instr[k].n_in;
     if (!has_written(p) || rp_program_price(p).executed > budget ||
         w.values > RP_PROGRAM_MAX_VALUES - RP_REGION_OPERANDS_MAX)
         return RP_OK;

@@ -522,6 +522,33 @@ static void an_offset_is_added_to_the_stream(void **state)
     devices_free(&d);
 }
 
+/* ---- what may be written out ---- */
+
+/* A function with a concat of many operands, called often: a little text, and gigabytes if it were written out. */
+static void many_operands_are_not_written_out(void **state)
+{
+    enum { OPERANDS = 20000, CALLS = 1000 };
+    rp_buffer text = {0};
+    rp_program *p, *written;
+    uint32_t *number;
+
+    (void)state;
+    rp_buffer_text(&text, "{\"contract\":1,\"functions\":[{\"instructions\":[[\"concat\",{\"axis\":0},[0");
+    for (int i = 1; i < OPERANDS; i++)
+        rp_buffer_text(&text, ",0");
+    rp_buffer_text(&text,
+                   "],[1]]],\"outputs\":[1],\"parameters\":[[\"f32\",[1]]]}],\"inputs\":[[0,\"feed\",\"x\",\"f32\","
+                   "[1]]],\"instructions\":[");
+    for (int i = 0; i < CALLS; i++)
+        rp_buffer_printf(&text, "%s[\"call\",{\"function\":0},[0],[%d]]", i ? "," : "", 1 + i);
+    rp_buffer_text(&text, "],\"outputs\":[[\"result\",\"y\",1]]}");
+    assert_int_equal(rp_program_parse(&p, text.data, text.size, "text", NULL), RP_OK);
+    assert_int_equal(rp_program_write_out(p, NULL, 32768, &written, &number, NULL), RP_OK);
+    assert_null(written); /* its calls stay calls */
+    rp_program_free(p);
+    rp_buffer_free(&text);
+}
+
 /* ---- what may be executed ---- */
 
 static rp_function *carried_function(bool predicate)
@@ -577,6 +604,7 @@ static void an_eager_loop_beyond_the_limit_is_an_error_of_the_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_operands_are_not_written_out),
         cmocka_unit_test(an_eager_loop_beyond_the_limit_is_an_error_of_the_call),
         cmocka_unit_test(call_is_its_frames),
         cmocka_unit_test(scan_is_its_frames),
