@@ -55,7 +55,8 @@ static rp_status wait_for(void *self, rp_error *err)
 
 static rp_status run_region(region_call *c, const call *with, rp_error *err)
 {
-    const rp_frames frames = {run_frame, wait_for, c, c->plan->device};
+    const size_t at = with->instr - c->plan->numbered, number = c->plan->number ? c->plan->number[at] : at;
+    const rp_frames frames = {run_frame, wait_for, c, c->plan->device, number};
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < with->n_in && c->n_packed && status == RP_OK; i++)

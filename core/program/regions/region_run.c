@@ -254,8 +254,8 @@ static rp_status run_cond(drive *d, rp_error *err)
     if (d->in[0].dtype == RP_BOOL)
         branch = flag != 0;
     if (branch < 0 || (uint64_t)branch >= r->n_functions)
-        return rp_fail(err, RP_EDATA, "cond: selector %lld is out of range, expected 0 to %zu", (long long)branch,
-                       r->n_functions - 1);
+        return rp_fail(err, RP_EDATA, "instruction %zu, cond: selector %lld is out of range, expected 0 to %zu",
+                       d->frames->number, (long long)branch, r->n_functions - 1);
     memcpy(d->param, d->in + 1, (d->n_in - 1) * sizeof *d->in);
     memcpy(d->out, d->given, rp_function_outs(r->function[0]) * sizeof *d->out);
     return frame(d, (size_t)branch, err);

@@ -16,6 +16,7 @@ typedef struct rp_frames {
     rp_status (*settle)(void *self, rp_error *err);
     void *self;
     rp_device *device;
+    size_t number; /* of the region's instruction, for errors */
 } rp_frames;
 
 /* The device memory that a region needs beside its operands, its values and what its frames need. */

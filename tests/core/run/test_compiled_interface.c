@@ -240,12 +240,15 @@ static void memory_that_is_not_there_is_told_in_bytes(void **state)
     rp_set_allocator(NULL);
 }
 
+/* The cond is the second instruction of a function, which a scan executes. */
 static void a_wrong_selector_tells_its_step(void **state)
 {
     static const char text[] =
         "{\"contract\":1,\"functions\":[{\"instructions\":[[\"neg\",{},[0],[1]]],\"outputs\":[1],\"parameters\":["
-        "[\"f32\",[]]]}],\"inputs\":[[0,\"feed\",\"s\",\"i64\",[]],[1,\"feed\",\"x\",\"f32\",[]]],\"instructions\":["
-        "[\"cond\",{\"functions\":[0,0]},[0,1],[2]]],\"outputs\":[[\"result\",\"y\",2]]}";
+        "[\"f32\",[]]]},{\"instructions\":[[\"neg\",{},[1],[3]],[\"cond\",{\"functions\":[0,0]},[2,3],[4]]],"
+        "\"outputs\":[4],\"parameters\":[[\"i64\",[]],[\"f32\",[]],[\"i64\",[]]]}],\"inputs\":[[0,\"feed\",\"s\","
+        "\"i64\",[]],[1,\"feed\",\"x\",\"f32\",[]]],\"instructions\":[[\"scan\",{\"carried\":1,\"function\":1,"
+        "\"history\":false,\"reverse\":false,\"sliced\":0,\"times\":2},[1,0],[2]]],\"outputs\":[[\"result\",\"y\",2]]}";
     const int64_t selectors[2] = {1, 7};
     const float x = 1;
     rp_program *program;
@@ -262,7 +265,8 @@ static void a_wrong_selector_tells_its_step(void **state)
         assert_int_equal(rp_compiled_write(compiled, "s", &selectors[k], sizeof *selectors, NULL), RP_OK);
         assert_int_equal(rp_compiled_step(compiled, &err), k ? RP_EDATA : RP_OK);
     }
-    if (!strstr(err.text, "cond: selector 7 is out of range, expected 0 to 1") || !strstr(err.text, "(step 1)"))
+    if (!strstr(err.text, "instruction 1, cond: selector 7 is out of range, expected 0 to 1") ||
+        !strstr(err.text, "(step 1)"))
         fail_msg("%s", err.text);
     rp_compiled_free(compiled);
     rp_program_free(program);
