@@ -6,7 +6,9 @@ What the second implementation does not have is Unknown: images, pools, batch no
 import itertools
 import math
 
-from ieee import INTEGERS, REALS
+from ieee import INTEGERS, REALS, rounded
+
+MOST = 1.7976931348623157e308  # of what is finite
 
 ANY = ("f32", "f64", "i32", "i64", "bool")
 ALL = ANY + ("bf16",)
@@ -265,6 +267,7 @@ def infer_layer_norm(at, types, shapes):
 def infer_layer_norm_grad(at, types, shapes):
     rows(types)
     need(same(types, REALS) and shapes[0] == shapes[1] and shapes[2] == shapes[0][-1:], "layer_norm_grad")
+    need(0 <= at["eps"] < 1e30, "layer_norm_grad")
     return [types[0]]
 
 
@@ -279,6 +282,10 @@ def infer_random(at, types, shapes):
     rng_of(types[0])
     stream_of(at["stream"])
     need(at["dtype"] in REALS and all(n >= 0 for n in at["shape"]), "random")
+    if "low" in at:
+        need(at["low"] <= at["high"] and math.isfinite(at["high"] - at["low"]), "uniform")
+    else:
+        need(math.isfinite(at["mean"]) and 0 <= at["deviation"] < math.inf, "normal")
     return [(at["dtype"], tuple(at["shape"]))]
 
 
@@ -286,6 +293,9 @@ def infer_optimizer(tensors):
     def infer_one(at, types, shapes):
         dtype = same(types, REALS)
         need(all(s == shapes[0] for s in shapes[:tensors]) and all(s == () for s in shapes[tensors:]), "optimizer")
+        for name, value in at.items():
+            if name != "nesterov":
+                need(0 <= rounded(value, dtype) <= (1 if name.startswith("beta") else MOST), name)
         return [(dtype, shapes[0])] * (tensors - 1)
 
     return infer_one
