@@ -28,7 +28,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_usage usage = {
         "inspect ARCHIVE [--programs | --member NAME [-o FILE]] [options]",
         "Shows the archive's id, versions, recipe, metrics and members. Every hash of the manifest is checked;\n"
-        "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.",
+        "who signed is not: what signatures say of themselves is listed as unchecked, and `reprise verify` checks it.\n"
+        "Of programs and functions X is the number of instructions that are executed, W of operations on elements,\n"
+        "M of bytes of values; `reprise replay` has --max-work and --max-memory for W and M (docs/replay.md).",
         "  reprise inspect loans.reprise --programs\n  reprise inspect loans.reprise --member run/recipe.json",
         names,
         1,

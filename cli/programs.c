@@ -45,9 +45,9 @@ static void put_lines(rp_session *session, size_t number, const rp_program_listi
     for (size_t i = 0; i < p->functions; i++) {
         const rp_function_listing *f = &p->function[i];
 
-        rp_put_line(session, "function", "%s: %zu instructions, %zu uses, X %llu, W %llu, M %llu", f->digest,
-                    f->instructions, f->uses, (unsigned long long)f->price.executed, (unsigned long long)f->price.work,
-                    (unsigned long long)f->price.memory);
+        rp_put_line(session, "function", "%s: %zu instructions, %zu %s, X %llu, W %llu, M %llu", f->digest,
+                    f->instructions, f->uses, f->uses == 1 ? "use" : "uses", (unsigned long long)f->price.executed,
+                    (unsigned long long)f->price.work, (unsigned long long)f->price.memory);
     }
 }
 

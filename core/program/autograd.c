@@ -323,6 +323,14 @@ void rp_vjp_or_zeros(const rp_tensor *y, const rp_tensor *seed, size_t n_y, cons
     vjp(y, seed, n_y, wrt, n, grad, NULL);
 }
 
+static void refuse_loss(rp_tensor y)
+{
+    char found[192];
+
+    rp_type_text(rp_tensor_type(y), found, sizeof found);
+    rp_graph_fail(y.graph, RP_ESHAPE, "gradients: found %s, expected f32 or f64 of one element (a loss)", found);
+}
+
 static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *grad, const char *or_zeros)
 {
     size_t shape[RP_MAX_RANK];
@@ -333,7 +341,7 @@ static void gradients(rp_tensor y, const rp_tensor *wrt, size_t n, rp_tensor *gr
     if (!rp_tensor_ok(y))
         return;
     if (rp_type_count(rp_tensor_type(y)) != 1 || !(RP_D_FLOAT & 1u << rp_tensor_type(y)->dtype)) {
-        rp_graph_fail(y.graph, RP_ESHAPE, "gradients: expected a floating-point tensor of one element (a loss)");
+        refuse_loss(y);
         return;
     }
     memcpy(shape, rp_tensor_type(y)->shape, sizeof shape);

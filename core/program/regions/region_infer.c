@@ -58,7 +58,7 @@ static rp_status expect_index(const rp_region *r, const rp_function *f, rp_error
     if (rp_function_params(f) == 0)
         return rp_fail(err, RP_ESHAPE, "%s: the function has no parameters, expected i64[] for the index first",
                        name_of(r));
-    return expect_type(r, "parameter", 0, rp_function_param(f, 0), &scalar_index, err);
+    return expect_type(r, "the index, parameter", 0, rp_function_param(f, 0), &scalar_index, err);
 }
 
 /* Operands from `from` on are the parameters from `first` on. */
@@ -114,7 +114,7 @@ static rp_status infer_scan(const rp_region *r, const rp_type *in, size_t n_in, 
     if (status == RP_OK)
         status = expect_carried(r, f, err);
     if (status == RP_OK)
-        status = expect_count(r, "operands", n_in + 1, rp_function_params(f), err);
+        status = expect_count(r, "operands", n_in, rp_function_params(f) - 1, err);
     if (status == RP_OK)
         status = expect_operands(r, f, 1, in, 0, r->carried, err);
     for (size_t i = r->carried; i < shared && status == RP_OK; i++) {
@@ -184,7 +184,7 @@ static rp_status check_shard(const rp_region *r, size_t k, const rp_type *in, si
     rp_status status = expect_index(r, f, err);
 
     if (status == RP_OK)
-        status = expect_count(r, "operands", n_in + 1, rp_function_params(f), err);
+        status = expect_count(r, "operands", n_in, rp_function_params(f) - 1, err);
     if (status == RP_OK)
         status = expect_count(r, "outputs of a function", rp_function_outs(f), r->n_combine, err);
     for (size_t i = 0; i < r->sliced && status == RP_OK; i++) {
@@ -344,7 +344,7 @@ static rp_status infer_while(const rp_region *r, const rp_type *in, size_t n_in,
     if (status == RP_OK)
         status = expect_type(r, "output of the predicate", 0, rp_function_out(predicate, 0), &scalar_bool, err);
     for (int i = 0; i < 2 && status == RP_OK; i++) {
-        status = expect_count(r, "operands", n_in + 1, rp_function_params(r->function[i]), err);
+        status = expect_count(r, "operands", n_in, rp_function_params(r->function[i]) - 1, err);
         if (status == RP_OK)
             status = expect_operands(r, r->function[i], 1, in, 0, n_in, err);
     }

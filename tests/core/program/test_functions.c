@@ -164,6 +164,7 @@ static void maps_are_checked(void **state)
     assert_refused(MAP(SHARD(3), "\"tree\",\"mean\"", "0,3,6", 0, "0"), "attribute combine");
     assert_refused(MAP(SHARD(3), "\"concat\",\"concat\"", "0,3,6", 0, "0"), "found f32[1,2], expected f32[3,2]");
     assert_refused(MAP(SHARD(3), TREE, "0,3,6", 1099511627777, "0"), "attribute first");
+    assert_refused(MAP(STEP, TREE, "0,2,4", 0, "0"), "map: found 1 operands, expected 2");
 }
 
 static void branches_and_loops_are_checked(void **state)
@@ -187,6 +188,7 @@ static void branches_and_loops_are_checked(void **state)
     assert_refused(COND(NEG "," SHARD(3), "\"i64\",[]", "0,1"), "found 2 operands, expected 3");
     assert_accepted(WHILE(MORE "," LESS, 0, 1, 7, 1));
     assert_refused(WHILE(LESS "," MORE, 0, 1, 7, 1), "carried output 0");
+    assert_refused(WHILE(NEG "," LESS, 0, 1, 7, 1), "while: the index, parameter 0: found f32[2], expected i64[]");
     assert_refused(WHILE(MORE, 0, 1, 7, 0), "output of the predicate");
     assert_refused(WHILE(MORE "," LESS, 0, 2, 7, 1), "carries 2");
     assert_refused(WHILE(MORE "," LESS, 0, 1, 1099511627777, 1), "attribute limit");
