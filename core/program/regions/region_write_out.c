@@ -19,7 +19,6 @@ typedef struct writer {
     size_t cap;
     size_t budget, values;         /* instructions and values that `to` may have */
     size_t operands, operands_max; /* of its instructions, and how many they may be */
-    bool over;                     /* it has more: the status is an error that nobody sees */
 } writer;
 
 /* ---- instructions ---- */
@@ -40,8 +39,7 @@ static rp_status add_number(writer *w, size_t number, rp_error *err)
     w->number[n - 1] = (uint32_t)number;
     w->operands += w->to->instr[n - 1].n_in;
     /* regions that stay have many values, and a concat of a function that is called often many operands */
-    w->over = n > w->budget || w->to->n_values > w->values || w->operands > w->operands_max;
-    return w->over ? RP_EUNSUPPORTED : RP_OK;
+    return n > w->budget || w->to->n_values > w->values || w->operands > w->operands_max ? RP_EUNSUPPORTED : RP_OK;
 }
 
 static rp_status add(writer *w, rp_op_id id, const rp_attr *attr, const uint32_t *in, size_t n_in, uint32_t *out,
@@ -363,6 +361,7 @@ rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_
                 .values = p->n_values + RP_MAX_OUT * budget,
                 .operands_max = OPERANDS_EACH * budget};
     uint32_t *value;
+    rp_error too_much; /* nobody sees it: the program stays as it is */
     rp_status status;
 
     *out = NULL;
@@ -374,7 +373,7 @@ rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_
         return RP_OK;
     w.to = rp_program_new();
     value = rp_reallocarray(NULL, p->n_values, sizeof *value);
-    status = w.to && value ? write_program(&w, p, value, err) : rp_no_memory(err);
+    status = w.to && value ? write_program(&w, p, value, &too_much) : RP_ENOMEM;
     rp_free(value);
     if (status == RP_OK) {
         *out = w.to;
@@ -383,5 +382,5 @@ rp_status rp_program_write_out(const rp_program *p, const uint32_t *names, size_
     }
     rp_program_free(w.to);
     rp_free(w.number);
-    return w.over ? RP_OK : status;
+    return status == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
 }

@@ -477,6 +477,63 @@ static void what_is_written_out_fits_its_budget(void **state)
     rp_program_free(p);
 }
 
+/* (which, x) -> a cond of many branches on x. */
+static rp_function *choosing_function(const rp_function *const *branch, size_t n)
+{
+    const rp_type scalar = {.dtype = RP_I64}, row = f32_type(1, 1);
+    rp_graph *g;
+    rp_function *f;
+    rp_tensor which, x, y;
+
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    which = rp_function_parameter(g, &scalar);
+    x = rp_function_parameter(g, &row);
+    rp_cond(g, which, branch, n, &x, 1, &y);
+    rp_function_return(g, y);
+    assert_int_equal(rp_function_finish(g, &f, NULL), RP_OK);
+    return f;
+}
+
+/* What a text says once, a program that is written out has in every frame: beyond a limit on texts it stays as it is,
+ * and is compiled all the same. */
+static void what_would_break_a_limit_written_out_stays_a_region(void **state)
+{
+    enum { CALLS = 1400 };
+    static const rp_function *branch[RP_FUNCTIONS_MAX - 1];
+    const rp_type scalar = {.dtype = RP_I64}, row = f32_type(1, 1);
+    rp_function *negate, *f;
+    rp_graph *g;
+    rp_tensor in[2], x;
+    rp_program *p;
+    rp_device *device;
+
+    (void)state;
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    x = rp_function_parameter(g, &row);
+    rp_function_return(g, rp_neg(x));
+    assert_int_equal(rp_function_finish(g, &negate, NULL), RP_OK);
+    for (size_t i = 0; i < COUNT(branch); i++)
+        branch[i] = negate;
+    f = choosing_function(branch, COUNT(branch));
+    assert_int_equal(rp_graph_symbolic(&g, NULL), RP_OK);
+    in[0] = rp_graph_declare(g, RP_INPUT_FEED, "which", &scalar);
+    in[1] = rp_graph_declare(g, RP_INPUT_FEED, "x", &row);
+    for (size_t i = 0; i < CALLS; i++) {
+        rp_call(g, f, in, 2, &x);
+        in[1] = x;
+    }
+    rp_graph_result(g, "y", x);
+    assert_int_equal(rp_graph_finish(g, &p, NULL), RP_OK);
+    assert_true(CALLS * (COUNT(branch) - 1) * 3 > RP_COMPARED_MAX);
+    assert_true(rp_program_price(p).executed < RP_PLAN_WRITTEN_MAX);
+    assert_int_equal(rp_device_cpu_new(&device, NULL, 1, NULL), RP_OK);
+    assert_plan_is_eager(p, device, device, "many branches");
+    rp_device_free(device);
+    rp_function_free(negate);
+    rp_function_free(f);
+    rp_program_free(p);
+}
+
 /* ---- randomness ---- */
 
 /* Draws by {seed, step, offset}, beside those of the stream that the sum is. */
@@ -617,6 +674,7 @@ int main(void)
         cmocka_unit_test(an_index_in_a_loop_is_told_before_states_change),
         cmocka_unit_test(what_is_written_out_fails_as_its_frames),
         cmocka_unit_test(what_is_written_out_fits_its_budget),
+        cmocka_unit_test(what_would_break_a_limit_written_out_stays_a_region),
         cmocka_unit_test(regions_that_stay_are_bounded_by_their_values),
     };
 
