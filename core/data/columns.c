@@ -120,6 +120,12 @@ static const char *list_names(char *out, size_t size, const rp_table *table)
     return out;
 }
 
+/* Where all names stand in one, another character may divide the cells. */
+static const char *advise_delimiter(const rp_table *table)
+{
+    return table->cols == 1 && strpbrk(table->names[0], ",;\t|") ? " alone: is data.delimiter the file's?" : "";
+}
+
 static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out)
 {
     const rp_table *table = cells->table;
@@ -146,8 +152,8 @@ static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, co
         return rp_fail(cells->err, RP_EARG,
                        "%s: key %s: expected a name of the header line, found \"%s\"; did you mean \"%s\"?",
                        cells->where, key, quoted, rp_printable(advice, sizeof advice, nearest, strlen(nearest)));
-    return rp_fail(cells->err, RP_EARG, "%s: key %s: expected a name of the header line, found \"%s\"; it has %s",
-                   cells->where, key, quoted, list_names(advice, sizeof advice, table));
+    return rp_fail(cells->err, RP_EARG, "%s: key %s: expected a name of the header line, found \"%s\"; it has %s%s",
+                   cells->where, key, quoted, list_names(advice, sizeof advice, table), advise_delimiter(table));
 }
 
 /* Rows of each class of cell, and the first of each, in an undeclared column. */

@@ -427,6 +427,7 @@ static const mistake mistakes[] = {
     {"positive: maybe", "a,y\n1,no\n2,yes\n", RP_EARG, {"data.positive", "\"yes\"", "\"maybe\""}},
     {"positive: a", "a,y\n1,a\n2,b\n3,c\n", RP_EARG, {"data.positive", "two classes", "3"}},
     {"", "a,yy\n1,0\n2,1\n", RP_EARG, {"data.target", "\"y\"", "\"yy\""}},
+    {"", "a;y\n1;0\n2;1\n", RP_EARG, {"data.target", "it has \"a;y\" alone", "data.delimiter"}},
     {"columns: {ab: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "\"ab\""}},
     {"columns: {7: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "below 2", "7"}},
     {"columns: {y: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"data.columns", "target"}},
