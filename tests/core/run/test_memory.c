@@ -75,8 +75,8 @@ static void programs_that_want_more_than_there_is_are_refused(void **state)
     left = 199 * mib;
     assert_int_equal(compile(&second, run, 100, &err), RP_ENOMEM);
     assert_null(second);
-    assert_string_equal(err.text, "out of memory: a step's values, feeds and results take 200 MiB, and device poor has "
-                                  "199 MiB left");
+    assert_string_equal(err.text, "memory of the compiled program: out of memory: a step's values, feeds and results "
+                                  "take 200 MiB, and device poor has 199 MiB left");
     assert_int_equal(rp_run_memory(run), 0);
     left = 250 * mib;
     assert_int_equal(compile(&first, run, 100, &err), RP_OK);
