@@ -11,6 +11,7 @@ typedef struct rp_arena {
     char *memory;
     size_t bytes;
     size_t untouched; /* bytes that plans have got since one ran: the device may not count them as taken yet */
+    uint64_t runs;    /* of its plans: what was got before the last one is touched */
 } rp_arena;
 
 /* That the device has room for a plan's part of the arena and for what is its own, together with all that has not been

@@ -11,6 +11,8 @@ void rp_plan_free(rp_plan *plan)
 {
     if (!plan)
         return;
+    if (plan->admitted && plan->runs == plan->arena->runs) /* else a run has counted them as touched */
+        plan->arena->untouched -= plan->own_bytes;
     rp_plan_unbind(plan);
     rp_arena_release(&plan->alone);
     if (plan->own)
@@ -131,6 +133,10 @@ static rp_status hold_own(rp_plan *plan, rp_error *err)
     void *own = NULL;
     rp_status status = plan->function ? RP_OK : rp_arena_admit(plan->arena, plan->arena_bytes, plan->own_bytes, err);
 
+    if (status == RP_OK && !plan->function) {
+        plan->admitted = true;
+        plan->runs = plan->arena->runs;
+    }
     if (status == RP_OK && plan->own_bytes)
         status = rp_device_allocate(plan->device, &own, plan->own_bytes, err);
     plan->own = own;

@@ -104,6 +104,8 @@ struct rp_plan {
     size_t numbered;             /* what its first instruction has as its place among all */
     rp_arena *arena, alone;      /* alone: when none was given; of `top` */
     size_t arena_bytes, own_bytes;
+    bool admitted; /* own_bytes count as untouched in the arena until it has had more runs than `runs` */
+    uint64_t runs;
     char *own;
 
     rp_view *view;       /* of each value */

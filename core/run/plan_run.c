@@ -124,6 +124,7 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg,
 
     plan->mixed = false;
     plan->arena->untouched = 0;
+    plan->arena->runs++;
     if (status == RP_OK)
         status = rp_fpenv_enter(&saved, NULL, err);
     if (status != RP_OK)

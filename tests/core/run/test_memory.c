@@ -93,6 +93,31 @@ static void programs_that_want_more_than_there_is_are_refused(void **state)
     rp_run_free(run);
 }
 
+/* What a program had that never ran is there for the next one. */
+static void programs_that_were_freed_are_not_counted(void **state)
+{
+    rp_run *run = poor_run();
+    rp_compiled *first, *c;
+    rp_device_tensor feed;
+    rp_error err = {0};
+
+    (void)state;
+    left = 250 * mib;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(compile(&c, run, 100, &err), RP_OK);
+        rp_compiled_free(c);
+    }
+    assert_int_equal(compile(&first, run, 1, &err), RP_OK);
+    assert_true(rp_compiled_feed(first, "x", &feed));
+    assert_int_equal(rp_compiled_step(first, &err), RP_OK);
+    assert_int_equal(compile(&c, run, 100, &err), RP_OK);
+    rp_compiled_free(first); /* the step has touched what it had: what c has is counted as before */
+    assert_int_equal(compile(&first, run, 26, &err), RP_ENOMEM);
+    assert_non_null(strstr(err.text, "take 252 MiB"));
+    rp_compiled_free(c);
+    rp_run_free(run);
+}
+
 /* 8 rows of 1 feature on 65,536 units, a second layer of 1,000: 250 MiB of weights, and twice that of moments. */
 static void trainings_that_want_more_are_refused_before_their_weights_are_there(void **state)
 {
@@ -137,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_that_want_more_than_there_is_are_refused),
+        cmocka_unit_test(programs_that_were_freed_are_not_counted),
         cmocka_unit_test(trainings_that_want_more_are_refused_before_their_weights_are_there),
         cmocka_unit_test(what_is_left_is_known),
     };
