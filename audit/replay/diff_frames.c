@@ -429,7 +429,7 @@ static rp_status walk(rp_walk *w, const rp_diff_side side[2], rp_error *err)
     rp_status status;
 
     input[0] = rp_reallocarray(NULL, 2 * n, sizeof **input);
-    input[1] = input[0] + n;
+    input[1] = input[0] ? input[0] + n : NULL;
     status = input[0] ? rp_walk_open(&body, w, program, err) : rp_no_memory(err);
     for (size_t i = 0; i < 2 * n && status == RP_OK; i++) {
         const rp_program *p = program[i / n];

@@ -233,6 +233,12 @@ static void give_back(builder *b, const uint32_t *value, size_t n)
         b->status = rp_program_add_return(b->to, value[i], b->err);
 }
 
+/* Room of the same allocation; NULL when there was none. */
+static uint32_t *behind(uint32_t *room, size_t n)
+{
+    return room ? room + n : NULL;
+}
+
 /* A segment of f. */
 static rp_function *segment_forward(builder *from, const pair *p)
 {
@@ -243,7 +249,7 @@ static rp_function *segment_forward(builder *from, const pair *p)
 
     if (!value)
         b.status = RP_ENOMEM;
-    out = value + p->f->n_in + 1;
+    out = behind(value, p->f->n_in + 1);
     index = parameter(&b, &scalar);
     for (size_t i = 0; i < p->f->n_in && b.status == RP_OK; i++) {
         const bool row = i >= p->rf->carried && i < p->rf->carried + p->rf->sliced;
@@ -273,8 +279,8 @@ static rp_function *segment_backward(builder *from, const pair *p)
 
     if (!value)
         b.status = RP_ENOMEM;
-    start = value + p->d->n_in;
-    out = start + nc;
+    start = behind(value, p->d->n_in);
+    out = behind(start, nc);
     index = parameter(&b, &scalar);
     for (size_t i = 0; i <= p->d->n_in && b.status == RP_OK; i++) {
         const bool row = i >= p->rd->carried && i < p->rd->carried + p->rd->sliced;
@@ -364,7 +370,8 @@ rp_status rp_scans_forward(const scans *s, size_t f, size_t d, rp_program *to, u
     builder b = {to, RP_OK, err};
     pair p = pair_of(s, f, d, &b);
     const size_t nc = p.rf->carried, values = p.outs + nc;
-    uint32_t *main = rp_calloc(2 * values + p.f->n_in + 1, sizeof *main), *rest = main + values, *use = rest + values;
+    uint32_t *main = rp_calloc(2 * values + p.f->n_in + 1, sizeof *main), *rest = behind(main, values),
+             *use = behind(rest, values);
 
     if (!main)
         b.status = RP_ENOMEM;
@@ -426,8 +433,8 @@ rp_status rp_scans_backward(const scans *s, size_t f, size_t d, rp_program *to, 
     builder b = {to, RP_OK, err};
     pair p = pair_of(s, f, d, &b);
     const size_t nc = p.rd->carried, outs = rp_function_outs(p.rd->function[0]);
-    uint32_t *main = rp_calloc(2 * outs + p.d->n_in + p.rf->carried, sizeof *main), *rest = main + outs,
-             *use = rest + outs;
+    uint32_t *main = rp_calloc(2 * outs + p.d->n_in + p.rf->carried, sizeof *main), *rest = main ? main + outs : NULL,
+             *use = main ? rest + outs : NULL;
 
     if (!main)
         b.status = RP_ENOMEM;
