@@ -8,7 +8,7 @@
 /* options may be NULL; its strings are borrowed. */
 static inline rp_run_options rp_job_run_options(const rp_job_options *options)
 {
-    return options ? (rp_run_options){options->threads, options->level, options->device}
+    return options ? (rp_run_options){options->threads, options->level, options->device, options->max_memory}
                    : (rp_run_options){.threads = 0};
 }
 

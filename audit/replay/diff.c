@@ -125,6 +125,8 @@ rp_status rp_compare(const rp_archive *a, const rp_archive *b, const rp_job_opti
     findings f = {.job = options};
     rp_status status;
 
+    left.options.max_memory /= 2; /* both are held */
+    right.options.max_memory /= 2;
     if (options && options->other_level)
         right.options.level = options->other_level;
     if (options && options->other_device)

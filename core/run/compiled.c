@@ -33,6 +33,15 @@ void rp_compiled_free(rp_compiled *c)
     rp_free(c);
 }
 
+/* What scans may store so that the run's limit is kept: nothing that is stored is part of the price. */
+static size_t may_store(const rp_run *run, const rp_program *program)
+{
+    const uint64_t memory = rp_program_price(program).memory;
+    const uint64_t spare = run->max_memory > memory ? run->max_memory - memory : 0;
+
+    return run->max_memory && spare < RP_PLAN_STORED_MAX ? (size_t)spare : RP_PLAN_STORED_MAX;
+}
+
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
 {
     static atomic_uint_fast64_t serial;
@@ -69,7 +78,9 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
             c->slot[i] = (size_t)(slot - run->states.tensor);
     }
     if (status == RP_OK)
-        status = rp_plan_new_in(&c->plan, program, run->device, memory, &run->arena, RP_PASSES, err);
+        status = rp_plan_new_with(
+            &c->plan, program, run->device, memory,
+            &(rp_plan_options){.arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program)}, err);
     if (status == RP_OK)
         run->own += rp_plan_own_bytes(c->plan);
     if (status == RP_ENOMEM)

@@ -30,7 +30,8 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
 typedef struct rp_plan_options {
     rp_arena *arena; /* shared, outlives the plan; NULL: one of its own */
     unsigned passes;
-    size_t stored; /* bytes that scans may store of what their gradients would compute again, in each program or body */
+    size_t stored;  /* bytes that scans may store of what their gradients would compute again, in the program and all
+                       bodies */
     uint64_t every; /* of a history that only a gradient reads every so many rows are kept, the others made again in
                        segments of so many; 0, 1: all are kept */
 } rp_plan_options;

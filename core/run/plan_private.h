@@ -95,7 +95,7 @@ struct rp_plan {
     uint32_t *number;          /* of each instruction of `written`: what an error calls it */
     rp_device *device;
     unsigned passes;
-    size_t stored; /* of `top`, as in rp_plan_options */
+    size_t stored; /* of `top`: what is left of that of rp_plan_options */
     uint64_t every;
     bool stores;                 /* some scan does; of `top` */
     rp_plan *top;                /* whose bodies hold this one; of a program itself */

@@ -27,6 +27,7 @@ rp_status rp_run_new(rp_run **out, const rp_run_options *options, rp_error *err)
         status = rp_device_open(&run->device, options ? options->device : NULL, options ? options->level : NULL,
                                 options && options->threads ? options->threads : rp_processors(64), err);
     }
+    run->max_memory = options ? options->max_memory : 0;
     if (status == RP_OK) {
         run->arena.device = run->device;
         run->graph = rp_graph_new(run->device);

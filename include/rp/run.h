@@ -18,6 +18,10 @@ typedef struct rp_run_options {
     const char
         *level; /* kernel level; NULL: RP_ISA in the environment, else the best of the host. Never changes a bit. */
     const char *device; /* where kernels run, by name; NULL: "cpu". Never changes a bit. */
+    /* Bytes. Compiled steps store values that gradients of loops would compute again, at most 2^30 bytes of them; with
+     * this only where they fit beside what the program needs anyway (M of rp_price). 0: no such limit. Never changes a
+     * bit. */
+    uint64_t max_memory;
 } rp_run_options;
 
 /* The names that `device` may be: "cpu", then others; NULL beyond the last. */

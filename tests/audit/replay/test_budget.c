@@ -228,6 +228,92 @@ static void what_is_cheap_to_write_and_dear_to_run_is_not_run(void **state)
     rp_archive_close(archive);
 }
 
+/* ---- what gradients of loops would store ---- */
+
+enum { TERMS = 1024, TURNS = 64 };
+
+/* The sum of squares of tanh(t + x) over t: a scalar is carried, thousands of elements are on the way. */
+static rp_tensor squares(rp_graph *graph, rp_tensor x)
+{
+    const rp_tensor y = rp_tanh(rp_add(rp_cast(rp_iota(graph, RP_I64, TERMS), RP_F32), x));
+
+    return rp_tanh(rp_sum(rp_mul(y, y), (int[]){0}, 1, false));
+}
+
+static rp_tensor loop(rp_graph *graph, const rp_function *function, rp_tensor x, rp_tensor *grad)
+{
+    rp_tensor last;
+
+    rp_scan(graph, &(rp_scan_options){.function = function, .carried = &x, .n_carried = 1, .times = TURNS}, &last);
+    rp_gradients(last, &x, 1, grad);
+    return last;
+}
+
+/* inner NULL: squares alone; else they and the gradient of a loop of it. */
+static rp_function *step_of(const rp_function *inner)
+{
+    const rp_type index = {.dtype = RP_I64}, scalar = {.dtype = RP_F32};
+    rp_graph *graph;
+    rp_function *function;
+    rp_tensor x, grad;
+
+    OK(rp_graph_symbolic(&graph, &err));
+    (void)rp_function_parameter(graph, &index);
+    x = rp_function_parameter(graph, &scalar);
+    if (inner)
+        (void)loop(graph, inner, x, &grad);
+    rp_function_return(graph, squares(graph, inner ? rp_add(x, grad) : x));
+    OK(rp_function_finish(graph, &function, &err));
+    return function;
+}
+
+static void record_loops(const char *name)
+{
+    rp_function *inner = step_of(NULL), *outer = step_of(inner);
+    rp_recorder *recorder;
+    rp_run *run;
+    rp_tensor w, grad;
+
+    OK(rp_run_new(&run, &(rp_run_options){.threads = 1}, &err));
+    OK(rp_run_add_state(run, "w", RP_F32, 0, NULL, NULL, &err));
+    OK(rp_recorder_new(&recorder, run, &err));
+    OK(rp_step_begin(run, &err));
+    w = rp_state(run, "w");
+    (void)loop(w.graph, outer, w, &grad);
+    rp_set_state(run, "w", rp_sub(w, grad));
+    OK(rp_step_end(run, &err));
+    OK(rp_recorder_save(recorder, path_of(name), NULL, true, NULL, &err));
+    rp_recorder_free(recorder);
+    rp_run_free(run);
+    rp_function_free(inner);
+    rp_function_free(outer);
+}
+
+/* Plans may store more than M; with --max-memory what they store fits in what is left, that of bodies too. */
+static void what_is_stored_stays_within_the_memory_that_is_allowed(void **state)
+{
+    const uint64_t more[] = {0, 100000, 600000};
+    rp_archive *archive;
+    uint64_t needed;
+    rp_job *job;
+
+    (void)state;
+    record_loops("loops.reprise");
+    OK(rp_archive_open(&archive, path_of("loops.reprise"), &err));
+    needed = price_of(archive, 0).memory;
+    OK(rp_replay(archive, &(rp_job_options){.threads = 1}, &job, &err));
+    assert_true(job->memory > needed + more[2]);
+    rp_job_free(job);
+    for (size_t i = 0; i < 3; i++) {
+        OK(rp_replay(archive, &(rp_job_options){.threads = 1, .max_memory = needed + more[i]}, &job, &err));
+        if (job->memory > needed + more[i])
+            fail_msg("%llu bytes held, %llu allowed", (unsigned long long)job->memory,
+                     (unsigned long long)(needed + more[i]));
+        rp_job_free(job);
+    }
+    rp_archive_close(archive);
+}
+
 /* ---- a recipe ---- */
 
 static void a_recipes_programs_are_those_that_it_makes(void **state)
@@ -413,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_is_added_up_over_the_journal),
         cmocka_unit_test(what_is_cheap_to_write_and_dear_to_run_is_not_run),
+        cmocka_unit_test(what_is_stored_stays_within_the_memory_that_is_allowed),
         cmocka_unit_test(a_recipes_programs_are_those_that_it_makes),
         cmocka_unit_test(comparisons_count_both_sides_and_the_look),
         cmocka_unit_test(what_is_dear_is_not_compared),
