@@ -12,12 +12,12 @@ typedef struct inside {
     rp_walk *w;
     const rp_walk_body *outer;
     const rp_instr *instr[2];
-    const rp_region *region;   /* A's; B's differs in its functions at most */
-    rp_view *in[2], *param[2]; /* operands; inputs of the next frame */
-    rp_view *set[2][2];        /* by side: two sets of carried values */
-    rp_walk_body body;         /* of the function executed last */
-    const rp_function *held;   /* which is this one of A's */
-    void **memory[2];          /* what was allocated, by side */
+    const rp_region *region;    /* A's; B's differs in its functions at most */
+    rp_view *in[2], *param[2];  /* operands; inputs of the next frame */
+    rp_view *set[2][2];         /* by side: two sets of carried values */
+    rp_walk_body body;          /* of the function executed last */
+    const rp_function *held[2]; /* which are these of A's and B's */
+    void **memory[2];           /* what was allocated, by side */
     size_t n_memory;
 } inside;
 
@@ -134,9 +134,10 @@ static rp_status frame(inside *s, size_t k, uint64_t number, bool predicate, rp_
     rp_program *const body[2] = {f[0]->body, f[1]->body};
     rp_status status = RP_OK;
 
-    if (s->held != f[0]) {
+    if (s->held[0] != f[0] || s->held[1] != f[1]) {
         rp_walk_close(&s->body);
-        s->held = f[0];
+        s->held[0] = f[0];
+        s->held[1] = f[1];
         status = rp_walk_open(&s->body, w, body, err);
     }
     w->frame[w->depth++] = (rp_diff_frame){.instr = (size_t)(s->instr[0] - s->outer->tape[0]->program->instr),

@@ -351,10 +351,13 @@ rp_status rp_replay(const rp_archive *archive, const rp_job_options *options, rp
     const rp_replay_choice *choice = options ? options->choice : NULL;
     const bool part = choice && (choice->mode != RP_REPLAY_FULL || choice->parallel > 1);
     const double start = rp_compose_seconds();
+    rp_job_options each = options ? *options : (rp_job_options){.threads = 0};
     rp_status status;
 
     *out = NULL;
-    status = (part ? replay_part : replay_all)(archive, options, out, err);
+    if (each.max_memory && choice && choice->parallel > 1) /* so many programs run at a time */
+        each.max_memory = each.max_memory < choice->parallel ? 1 : each.max_memory / choice->parallel;
+    status = (part ? replay_part : replay_all)(archive, options ? &each : NULL, out, err);
     if (status == RP_OK) {
         memcpy((*out)->archive_id, rp_archive_id(archive), RP_DIGEST_HEX);
         (*out)->seconds = rp_compose_seconds() - start;
