@@ -21,7 +21,7 @@ sed 's/epochs: [0-9]*/epochs: 12/' "$source_dir/golden/image.yaml" >image.yaml
 echo 'record: {checkpoint_every: 30}' >>image.yaml
 recipe large.yaml data.csv 2 # states large enough to be hashed beside the next step
 sed -i 's/hidden: .*/hidden: [256, 192]/' large.yaml
-recipe child.yaml data.csv 6
+recipe child.yaml data.csv 60
 printf 'parent: {archive: whole.right, mode: continue}\n' >>child.yaml
 all='whole rolling every image large child'
 
