@@ -100,26 +100,6 @@ static rp_status read_scalar(inside *s, const rp_view *from, void *to, rp_error 
 
 /* ---- frames ---- */
 
-/* Rows along axis 0; row: without that axis. */
-static rp_view rows_of(const rp_view *x, uint64_t first, uint64_t n)
-{
-    rp_view view = *x;
-
-    view.data = (char *)x->data + (ptrdiff_t)first * x->stride[0] * (ptrdiff_t)rp_dtype_size(x->dtype);
-    view.shape[0] = n;
-    return view;
-}
-
-static rp_view row_of(const rp_view *x, uint64_t row)
-{
-    rp_view view = rows_of(x, row, 1);
-
-    view.rank--;
-    memmove(view.shape, view.shape + 1, (size_t)view.rank * sizeof *view.shape);
-    memmove(view.stride, view.stride + 1, (size_t)view.rank * sizeof *view.stride);
-    return view;
-}
-
 /* Operands from..n - 1 become the inputs from `to` on. */
 static void pass(inside *s, size_t to, size_t from)
 {
@@ -157,7 +137,7 @@ static rp_status rows_differ(const inside *s, size_t out, uint64_t first, uint64
     rp_view view[2];
 
     for (int i = 0; i < 2; i++)
-        view[i] = rows_of(&s->outer->tape[i]->view[s->instr[i]->out[out]], first, n);
+        view[i] = rp_view_range(&s->outer->tape[i]->view[s->instr[i]->out[out]], first, n);
     return rp_walk_compare(s->w, view, differ, err);
 }
 
@@ -245,7 +225,7 @@ static void recall(inside *s, uint64_t i)
 
     for (int side = 0; side < 2; side++)
         for (size_t k = 0; k < s->region->carried; k++)
-            s->param[side][1 + k] = row_of(&s->outer->tape[side]->view[s->instr[side]->out[outs + k]], i);
+            s->param[side][1 + k] = rp_view_index(&s->outer->tape[side]->view[s->instr[side]->out[outs + k]], i);
 }
 
 static rp_status run_iteration(inside *s, uint64_t i, rp_error *err)
@@ -255,7 +235,7 @@ static rp_status run_iteration(inside *s, uint64_t i, rp_error *err)
 
     for (int side = 0; side < 2; side++)
         for (size_t k = 0; k < r->sliced; k++)
-            s->param[side][1 + r->carried + k] = row_of(&s->in[side][r->carried + k], i);
+            s->param[side][1 + r->carried + k] = rp_view_index(&s->in[side][r->carried + k], i);
     return status == RP_OK ? frame(s, 0, i, false, err) : status;
 }
 
@@ -385,7 +365,7 @@ static rp_status enter_map(inside *s, rp_error *err)
             continue;
         for (int i = 0; i < 2; i++)
             for (size_t k = 0; k < r->sliced; k++)
-                s->param[i][1 + k] = rows_of(&s->in[i][k], r->cuts[shard], rows);
+                s->param[i][1 + k] = rp_view_range(&s->in[i][k], r->cuts[shard], rows);
         status = put_index(s, r->first + shard, err);
         if (status == RP_OK)
             status = frame(s, rp_region_function_of(r, rows), r->first + shard, false, err);

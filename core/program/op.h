@@ -20,6 +20,9 @@ void rp_type_text(const rp_type *type, char *out, size_t size); /* "f32[3,4]"; s
 /* The contiguous row-major view of data. */
 rp_view rp_view_of(const rp_type *type, void *data);
 bool rp_view_contiguous(const rp_view *view);
+/* Elements [first, first + n) along axis 0; element i along it, without that axis. */
+rp_view rp_view_range(const rp_view *view, uint64_t first, uint64_t n);
+rp_view rp_view_index(const rp_view *view, uint64_t i);
 
 typedef struct rp_attr_spec {
     const char *name;

@@ -62,6 +62,25 @@ rp_view rp_view_of(const rp_type *type, void *data)
     return view;
 }
 
+rp_view rp_view_range(const rp_view *view, uint64_t first, uint64_t n)
+{
+    rp_view rows = *view;
+
+    rows.data = (char *)view->data + (ptrdiff_t)first * view->stride[0] * (ptrdiff_t)rp_dtype_size(view->dtype);
+    rows.shape[0] = n;
+    return rows;
+}
+
+rp_view rp_view_index(const rp_view *view, uint64_t i)
+{
+    rp_view one = rp_view_range(view, i, 1);
+
+    one.rank--;
+    memmove(one.shape, one.shape + 1, (size_t)one.rank * sizeof *one.shape);
+    memmove(one.stride, one.stride + 1, (size_t)one.rank * sizeof *one.stride);
+    return one;
+}
+
 bool rp_view_contiguous(const rp_view *view)
 {
     ptrdiff_t stride = 1;

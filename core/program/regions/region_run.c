@@ -102,26 +102,6 @@ static rp_status read_scalar(drive *d, const rp_view *from, void *to, rp_error *
     return status == RP_OK ? d->frames->settle(d->frames->self, err) : status;
 }
 
-/* Rows [first, first + n) along axis 0; row: without that axis. */
-static rp_view rows_of(const rp_view *x, uint64_t first, uint64_t n)
-{
-    rp_view view = *x;
-
-    view.data = (char *)x->data + (ptrdiff_t)first * x->stride[0] * (ptrdiff_t)rp_dtype_size(x->dtype);
-    view.shape[0] = n;
-    return view;
-}
-
-static rp_view row_of(const rp_view *x, uint64_t row)
-{
-    rp_view view = rows_of(x, row, 1);
-
-    view.rank--;
-    memmove(view.shape, view.shape + 1, (size_t)view.rank * sizeof *view.shape);
-    memmove(view.stride, view.stride + 1, (size_t)view.rank * sizeof *view.stride);
-    return view;
-}
-
 static rp_status run_call(drive *d, rp_error *err)
 {
     memcpy(d->param, d->in, d->n_in * sizeof *d->param);
@@ -163,11 +143,11 @@ static rp_status run_iteration(drive *d, uint64_t i, const rp_view *from, const 
         memcpy(d->out, to, r->carried * sizeof *to);
     }
     for (size_t k = 0; k < r->sliced; k++)
-        d->param[1 + r->carried + k] = row_of(&d->in[r->carried + k], i);
+        d->param[1 + r->carried + k] = rp_view_index(&d->in[r->carried + k], i);
     for (size_t k = r->carried; k < outs; k++)
-        d->out[k] = row_of(&d->given[k], i);
+        d->out[k] = rp_view_index(&d->given[k], i);
     for (size_t k = 0; r->history && k < r->carried && status == RP_OK; k++) {
-        const rp_view row = row_of(&d->given[outs + k], i);
+        const rp_view row = rp_view_index(&d->given[outs + k], i);
 
         status = copy(d, &from[k], &row, err);
     }
@@ -321,11 +301,11 @@ static rp_status run_shard(drive *d, tree *trees, size_t s, size_t j, rp_error *
     rp_status status = put_index(d, &d->param[0], r->first + s, err);
 
     for (size_t i = 0; i < r->sliced; i++)
-        d->param[1 + i] = rows_of(&d->in[i], r->cuts[s], rows);
+        d->param[1 + i] = rp_view_range(&d->in[i], r->cuts[s], rows);
     for (size_t i = 0; i < r->n_combine; i++)
         d->out[i] = r->combine[i] == RP_COMBINE_TREE    ? trees[i].sum[trees[i].n]
-                    : r->combine[i] == RP_COMBINE_STACK ? row_of(&d->given[i], j)
-                                                        : rows_of(&d->given[i], r->cuts[s] - r->cuts[0], rows);
+                    : r->combine[i] == RP_COMBINE_STACK ? rp_view_index(&d->given[i], j)
+                                                        : rp_view_range(&d->given[i], r->cuts[s] - r->cuts[0], rows);
     if (status == RP_OK)
         status = frame(d, rp_region_function_of(r, rows), err);
     for (size_t i = 0; i < r->n_combine && status == RP_OK; i++)
