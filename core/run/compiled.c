@@ -36,10 +36,13 @@ void rp_compiled_free(rp_compiled *c)
 /* What scans may store so that the run's limit is kept: nothing that is stored is part of the price. */
 static size_t may_store(const rp_run *run, const rp_program *program)
 {
-    const uint64_t memory = rp_program_price(program).memory;
-    const uint64_t spare = run->max_memory > memory ? run->max_memory - memory : 0;
+    uint64_t memory, spare;
 
-    return run->max_memory && spare < RP_PLAN_STORED_MAX ? (size_t)spare : RP_PLAN_STORED_MAX;
+    if (!run->max_memory)
+        return RP_PLAN_STORED_MAX;
+    memory = rp_program_price(program).memory;
+    spare = run->max_memory > memory ? run->max_memory - memory : 0;
+    return spare < RP_PLAN_STORED_MAX ? (size_t)spare : RP_PLAN_STORED_MAX;
 }
 
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
