@@ -180,9 +180,17 @@ static rp_status make_forward(scan *of, const rp_function *f, rp_error *err)
             status = rp_program_add_return(body, out, err);
     }
     rp_free(value);
-    if (status == RP_OK)
-        return rp_function_new(&of->function, body, err);
-    rp_program_free(body);
+    if (status != RP_OK) {
+        rp_program_free(body);
+        return status;
+    }
+    status = rp_function_new(&of->function, body, err);
+    if (status == RP_OK && f->number) {
+        of->function->number = rp_calloc(body->n_instrs, sizeof *of->function->number); /* copies cannot fail */
+        if (!of->function->number)
+            return rp_no_memory(err);
+        memcpy(of->function->number, f->number, f->body->n_instrs * sizeof *f->number);
+    }
     return status;
 }
 
@@ -216,6 +224,7 @@ typedef struct rest {
     const uint32_t *map;         /* of each value of f: which it is in d */
     const unsigned char *needed; /* of each value of d */
     rp_program *to;
+    const uint32_t *called; /* what errors call d's instructions; NULL: their places */
     uint32_t *value, *number;
 } rest;
 
@@ -250,7 +259,7 @@ static rp_status write_rest(rest *w, rp_error *err)
 
         if (k < w->n && w->needed[instr->out[0]] != MADE)
             continue;
-        w->number[w->to->n_instrs] = (uint32_t)k;
+        w->number[w->to->n_instrs] = w->called ? w->called[k] : (uint32_t)k;
         status = rp_plan_copy_instr(w->to, instr, w->value, err);
     }
     for (size_t i = 0; i < w->d->n_outputs && status == RP_OK; i++)
@@ -266,6 +275,8 @@ static rp_status make_backward(const scans *s, scan *d, const uint32_t *map, con
     const rp_program *f = s->p->instr[of->instr].region->function[0]->body;
     rest w = {.r = r, .d = r->function[0]->body, .n = f->n_instrs, .of = of, .f = f, .map = map, .needed = needed};
     rp_status status;
+
+    w.called = r->function[0]->number;
 
     w.to = rp_program_new();
     w.value = rp_reallocarray(NULL, w.d->n_values, sizeof *w.value);
