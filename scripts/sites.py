@@ -18,7 +18,8 @@ for header in ['tensor', 'image', 'run', 'program']:
     for result, name in re.findall(r'RP_API (rp_tensor|void) (rp_\w+)\(', text):
         if re.search(r'_(free|discard|release|site|sited)$', name):
             continue
-        new += '#define %s(...) %s(%s, __VA_ARGS__)\n' % (name, 'RP_SITED' if result == 'rp_tensor' else 'RP_SITE', name)
+        macro = 'RP_SITED' if result == 'rp_tensor' else 'RP_SITE'
+        new += '#define %s(...) %s(%s, __VA_ARGS__)\n' % (name, macro, name)
     new += '#endif\n\n#endif\n'
     if sys.argv[1:] != ['check']:
         open(path, 'w').write(new)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bits of PyTorch's training, deterministic as far as it goes: SHA-256 of the weights after 20 steps of the networks
-of steps_torch.py, with its deterministic algorithms and the seeds fixed.
+"""The bits of PyTorch's training, deterministic as far as it goes: SHA-256 of the weights after 20 steps of the
+networks of steps_torch.py, with its deterministic algorithms and the seeds fixed.
 
     python3 bench/peers/bits_torch.py THREADS"""
 import hashlib

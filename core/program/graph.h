@@ -105,8 +105,8 @@ rp_status rp_graph_pin(rp_graph *graph, uint32_t value);
  * Errors are the graph's. */
 rp_status rp_frames_eager(rp_graph *graph, const rp_instr *instr, const rp_view *in, const rp_view *out);
 
-/* Executes a program instruction by instruction, keeping every value (graph->view[value]): how a comparison looks
- * inside a step. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it
+/* Executes a program instruction by instruction, keeping every value (graph->view[value]): what plans are
+ * compared with. input_memory as in rp_plan_new, but feeds included. *out is also set when an instruction fails: it
  * then holds the values before it, on the device as all values. */
 rp_status rp_graph_trace(rp_graph **out, const rp_program *program, rp_device *device, void *const *input_memory,
                          rp_error *err);
