@@ -75,77 +75,88 @@ static void write_control(uint64_t v)
 }
 #endif
 
-/* One operation of the proof. Operands and result are volatile, so no compiler can do it at build time or move it
- * across the change of the control register. */
-typedef struct proof32 {
-    char op;
-    uint32_t a, b, expected;
-    const char *what;
-} proof32;
+/* The proof: operation, operands, the result that is expected, and what it shows. An eager step proves before every
+ * instruction, so all are done in one straight line with one branch behind it. */
+#define PROOFS_32(ROW) \
+    ROW(*, 0x00800000, 0x3F000000, 0x00400000, "binary32 subnormal result kept") \
+    ROW(+, 0x00000001, 0x00000001, 0x00000002, "binary32 subnormal operand kept") \
+    ROW(+, 0x3F800000, 0x33800000, 0x3F800000, "binary32 halfway to even, down") \
+    ROW(+, 0x3F800001, 0x33800000, 0x3F800002, "binary32 halfway to even, up") \
+    ROW(+, 0xBF800000, 0xB3800000, 0xBF800000, "binary32 negative halfway to even") \
+    ROW(+, 0x3F800000, 0x33800001, 0x3F800001, "binary32 above halfway") \
+    ROW(/, 0x3F800000, 0x40400000, 0x3EAAAAAB, "binary32 one third")
 
-typedef struct proof64 {
-    char op;
-    uint64_t a, b, expected;
-    const char *what;
-} proof64;
+#define PROOFS_64(ROW) \
+    ROW(*, 0x0010000000000000, 0x3FE0000000000000, 0x0008000000000000, "binary64 subnormal result kept") \
+    ROW(+, 0x0000000000000001, 0x0000000000000001, 0x0000000000000002, "binary64 subnormal operand kept") \
+    ROW(+, 0x3FF0000000000000, 0x3CA0000000000000, 0x3FF0000000000000, "binary64 halfway to even, down") \
+    ROW(+, 0x3FF0000000000001, 0x3CA0000000000000, 0x3FF0000000000002, "binary64 halfway to even, up") \
+    ROW(+, 0xBFF0000000000000, 0xBCA0000000000000, 0xBFF0000000000000, "binary64 negative halfway to even") \
+    ROW(+, 0x3FF0000000000000, 0x3CA0000000000001, 0x3FF0000000000001, "binary64 above halfway") \
+    ROW(/, 0x3FF0000000000000, 0x4008000000000000, 0x3FD5555555555555, "binary64 one third")
 
-static const proof32 proofs32[] = {
-    {'*', 0x00800000, 0x3F000000, 0x00400000, "binary32 subnormal result kept"},
-    {'+', 0x00000001, 0x00000001, 0x00000002, "binary32 subnormal operand kept"},
-    {'+', 0x3F800000, 0x33800000, 0x3F800000, "binary32 halfway to even, down"},
-    {'+', 0x3F800001, 0x33800000, 0x3F800002, "binary32 halfway to even, up"},
-    {'+', 0xBF800000, 0xB3800000, 0xBF800000, "binary32 negative halfway to even"},
-    {'+', 0x3F800000, 0x33800001, 0x3F800001, "binary32 above halfway"},
-    {'/', 0x3F800000, 0x40400000, 0x3EAAAAAB, "binary32 one third"},
-};
+/* Operands and results are volatile, so no compiler can do an operation at build time or move it across the change of
+ * the control register. */
+#define PROOF(bits, T) \
+    typedef struct proof##bits { \
+        union { \
+            uint##bits##_t word; \
+            T value; \
+        } a, b; \
+        uint##bits##_t expected; \
+        const char *what; \
+    } proof##bits;
 
-static const proof64 proofs64[] = {
-    {'*', 0x0010000000000000, 0x3FE0000000000000, 0x0008000000000000, "binary64 subnormal result kept"},
-    {'+', 0x0000000000000001, 0x0000000000000001, 0x0000000000000002, "binary64 subnormal operand kept"},
-    {'+', 0x3FF0000000000000, 0x3CA0000000000000, 0x3FF0000000000000, "binary64 halfway to even, down"},
-    {'+', 0x3FF0000000000001, 0x3CA0000000000000, 0x3FF0000000000002, "binary64 halfway to even, up"},
-    {'+', 0xBFF0000000000000, 0xBCA0000000000000, 0xBFF0000000000000, "binary64 negative halfway to even"},
-    {'+', 0x3FF0000000000000, 0x3CA0000000000001, 0x3FF0000000000001, "binary64 above halfway"},
-    {'/', 0x3FF0000000000000, 0x4008000000000000, 0x3FD5555555555555, "binary64 one third"},
-};
+#define ROW(op, a, b, expected, what) {{a}, {b}, expected, what},
+PROOF(32, float)
+PROOF(64, double)
+static const volatile proof32 proof_32[] = {PROOFS_32(ROW)};
+static const volatile proof64 proof_64[] = {PROOFS_64(ROW)};
+#undef ROW
+enum { N_32 = sizeof proof_32 / sizeof *proof_32, N_64 = sizeof proof_64 / sizeof *proof_64 };
 
-/* volatile: the processor does it, not the compiler. */
-#define COMPUTE(bits, T) \
-    static uint##bits##_t compute##bits(const proof##bits *p) \
-    { \
-        volatile T a = rp_from_bits_f##bits(p->a); \
-        volatile T b = rp_from_bits_f##bits(p->b); \
-        volatile T result = p->op == '*' ? a * b : p->op == '/' ? a / b : a + b; \
-\
-        return rp_bits_f##bits(result); \
-    }
+typedef struct results {
+    volatile float f32[N_32];
+    volatile double f64[N_64];
+} results;
 
-COMPUTE(32, float)
-COMPUTE(64, double)
+/* Whether all results are those expected. */
+static bool compute(results *r)
+{
+    uint64_t wrong = 0;
+    size_t i = 0, k = 0;
+
+#define ROW(op, a_bits, b_bits, expected, what) \
+    r->f32[i] = proof_32[i].a.value op proof_32[i].b.value; \
+    wrong |= rp_bits_f32(r->f32[i++]) ^ (expected);
+    PROOFS_32(ROW)
+#undef ROW
+#define ROW(op, a_bits, b_bits, expected, what) \
+    r->f64[k] = proof_64[k].a.value op proof_64[k].b.value; \
+    wrong |= rp_bits_f64(r->f64[k++]) ^ (expected);
+    PROOFS_64(ROW)
+#undef ROW
+    return wrong == 0;
+}
 
 static rp_status prove(rp_error *err)
 {
-    for (size_t i = 0; i < sizeof proofs32 / sizeof *proofs32; i++) {
-        const proof32 *p = &proofs32[i];
-        uint32_t found = compute32(p);
+    results r;
 
-        if (found != p->expected)
+    if (compute(&r))
+        return RP_OK;
+    for (size_t i = 0; i < N_32; i++)
+        if (rp_bits_f32(r.f32[i]) != proof_32[i].expected)
             return rp_fail(err, RP_EFPENV,
                            "floating-point environment: %s: expected 0x%08" PRIx32 ", found 0x%08" PRIx32 " (" REGISTER
                            " 0x%" PRIx64 "); this host or thread cannot be brought under the contract",
-                           p->what, p->expected, found, read_control());
-    }
-    for (size_t i = 0; i < sizeof proofs64 / sizeof *proofs64; i++) {
-        const proof64 *p = &proofs64[i];
-        uint64_t found = compute64(p);
-
-        if (found != p->expected)
+                           proof_32[i].what, proof_32[i].expected, rp_bits_f32(r.f32[i]), read_control());
+    for (size_t i = 0;; i++) /* one of these it is then */
+        if (rp_bits_f64(r.f64[i]) != proof_64[i].expected)
             return rp_fail(err, RP_EFPENV,
                            "floating-point environment: %s: expected 0x%016" PRIx64 ", found 0x%016" PRIx64
                            " (" REGISTER " 0x%" PRIx64 "); this host or thread cannot be brought under the contract",
-                           p->what, p->expected, found, read_control());
-    }
-    return RP_OK;
+                           proof_64[i].what, proof_64[i].expected, rp_bits_f64(r.f64[i]), read_control());
 }
 
 rp_status rp_fpenv_enter(rp_fpenv *saved, bool *repaired, rp_error *err)
