@@ -9,68 +9,34 @@
 
 enum { FIRST = 32 };
 
-static uint64_t turn(uint64_t x, int bits)
-{
-    return x << bits | x >> (64 - bits);
-}
+static const uint64_t prime = ((uint64_t)1 << 61) - 1;
 
-static void sip_round(uint64_t v[4])
+/* a b modulo the prime, for a < 2^62 and b < 2^61: 2^61 is 1, so the high bits count as low ones. */
+static uint64_t times(uint64_t a, uint64_t b)
 {
-    v[0] += v[1], v[1] = turn(v[1], 13) ^ v[0], v[0] = turn(v[0], 32);
-    v[2] += v[3], v[3] = turn(v[3], 16) ^ v[2];
-    v[0] += v[3], v[3] = turn(v[3], 21) ^ v[0];
-    v[2] += v[1], v[1] = turn(v[1], 17) ^ v[2], v[2] = turn(v[2], 32);
-}
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)a * b;
+    const uint64_t sum = ((uint64_t)product & prime) + (uint64_t)(product >> 61);
 
-static void sip_word(uint64_t v[4], uint64_t word)
-{
-    v[3] ^= word;
-    sip_round(v);
-    sip_round(v);
-    v[0] ^= word;
+    return sum >= prime ? sum - prime : sum;
 }
 
 uint64_t rp_index_hash(const rp_index *index, const void *bytes, size_t size)
 {
-    const uint64_t k0 = index->key, k1 = ~turn(index->key, 29);
-    uint64_t v[4] = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
-                     k1 ^ 0x7465646279746573u};
+    const uint64_t point = index->key & prime;
     const unsigned char *at = bytes;
-    uint64_t word;
+    uint64_t h = size;
+    uint32_t word;
 
     for (size_t left = size; left >= sizeof word; left -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        sip_word(v, word);
+        h = times(h, point) + word;
     }
     word = 0;
-    if (size % sizeof word)
-        memcpy(&word, at, size % sizeof word);
-    sip_word(v, word ^ (uint64_t)size << 56);
-    v[2] ^= 0xff;
-    for (int i = 0; i < 4; i++)
-        sip_round(v);
-    return v[0] ^ v[1] ^ v[2] ^ v[3];
-}
-
-rp_index_walk rp_index_find(const rp_index *index, uint64_t hash)
-{
-    return (rp_index_walk){index, (size_t)hash, hash, 0};
-}
-
-bool rp_index_next(rp_index_walk *w)
-{
-    if (w->index->capacity == 0)
-        return false;
-    for (;;) {
-        const struct rp_index_cell *cell = &w->index->cell[w->cell++ & (w->index->capacity - 1)];
-
-        if (cell->at == 0)
-            return false;
-        if (cell->hash == w->hash) {
-            w->at = cell->at - 1;
-            return true;
-        }
-    }
+    for (size_t left = size % sizeof word; left > 0; left--)
+        word = word << 8 | *at++;
+    h = times(times(h, point) + word, point) * 0x9E3779B97F4A7C15u; /* cells are chosen by the low bits */
+    return h ^ h >> 32;
 }
 
 static void put(rp_index *index, uint64_t hash, uint32_t at)

@@ -26,11 +26,33 @@ typedef struct rp_index_walk {
     uint32_t at;
 } rp_index_walk;
 
-/* SipHash-2-4 (Aumasson, Bernstein, 2012) under a key of this index, so that names from an archive cannot be chosen to
- * collide. */
+static inline rp_index_walk rp_index_find(const rp_index *index, uint64_t hash)
+{
+    return (rp_index_walk){index, (size_t)hash, hash, 0};
+}
+
+static inline bool rp_index_next(rp_index_walk *w)
+{
+    const size_t last = w->index->capacity - 1;
+
+    if (w->index->n == 0)
+        return false;
+    for (;;) {
+        const struct rp_index_cell *cell = &w->index->cell[w->cell++ & last];
+
+        if (cell->at == 0)
+            return false;
+        if (cell->hash == w->hash) {
+            w->at = cell->at - 1;
+            return true;
+        }
+    }
+}
+
+/* The bytes as a polynomial modulo 2^61 - 1, a coefficient every four bytes and their number in front, at a point that
+ * only this index knows (Carter, Wegman, 1979): two strings of n bytes collide at n/4 + 1 of 2^61 points at most, so
+ * names from an archive cannot be chosen to collide. An eager step hashes its names some hundred times. */
 uint64_t rp_index_hash(const rp_index *index, const void *bytes, size_t size);
-rp_index_walk rp_index_find(const rp_index *index, uint64_t hash);
-bool rp_index_next(rp_index_walk *walk);
 /* Makes room for one more: after true, the next rp_index_add succeeds. It may draw the key: hash afterwards. */
 bool rp_index_reserve(rp_index *index);
 void rp_index_add(rp_index *index, uint64_t hash, uint32_t at);

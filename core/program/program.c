@@ -114,12 +114,17 @@ static uint64_t hash_of(const rp_index *index, int kind, const char *name)
     return rp_index_hash(index, name, strlen(name)) + (uint64_t)kind;
 }
 
-const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name)
+static const rp_input *input_at(const rp_program *p, uint64_t hash, rp_input_kind kind, const char *name)
 {
-    for (rp_index_walk w = rp_index_find(&p->input_index, hash_of(&p->input_index, kind, name)); rp_index_next(&w);)
+    for (rp_index_walk w = rp_index_find(&p->input_index, hash); rp_index_next(&w);)
         if (p->input[w.at].kind == kind && strcmp(p->input[w.at].name, name) == 0)
             return &p->input[w.at];
     return NULL;
+}
+
+const rp_input *rp_program_find_input(const rp_program *p, rp_input_kind kind, const char *name)
+{
+    return input_at(p, hash_of(&p->input_index, kind, name), kind, name);
 }
 
 /* Inputs come in the order of their values. */
@@ -140,12 +145,17 @@ const rp_input *rp_program_input_of(const rp_program *p, uint32_t value)
     return NULL;
 }
 
-const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name)
+static rp_output *output_at(const rp_program *p, uint64_t hash, rp_output_kind kind, const char *name)
 {
-    for (rp_index_walk w = rp_index_find(&p->output_index, hash_of(&p->output_index, kind, name)); rp_index_next(&w);)
+    for (rp_index_walk w = rp_index_find(&p->output_index, hash); rp_index_next(&w);)
         if (p->output[w.at].kind == kind && strcmp(p->output[w.at].name, name) == 0)
             return &p->output[w.at];
     return NULL;
+}
+
+const rp_output *rp_program_find_output(const rp_program *p, rp_output_kind kind, const char *name)
+{
+    return output_at(p, hash_of(&p->output_index, kind, name), kind, name);
 }
 
 rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *name, const rp_type *type,
@@ -155,10 +165,14 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
     void *array = p->input;
     rp_input *input;
     rp_status status;
+    uint64_t hash;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
-    if (rp_program_find_input(p, kind, name))
+    if (!rp_index_reserve(&p->input_index))
+        return rp_no_memory(err);
+    hash = hash_of(&p->input_index, kind, name);
+    if (input_at(p, hash, kind, name))
         return rp_fail(err, RP_EARG, "input %s is given twice in one step", name);
     status = reserve_values(p, 1, err);
     if (status != RP_OK)
@@ -166,13 +180,12 @@ rp_status rp_program_add_input(rp_program *p, rp_input_kind kind, const char *na
     if (!grow(&array, &p->cap_inputs, p->n_inputs, sizeof *p->input))
         return rp_no_memory(err);
     p->input = array;
-    if (!rp_index_reserve(&p->input_index))
-        return rp_no_memory(err);
     *value = add_value(p, &held, RP_NO_INSTR);
     input = &p->input[p->n_inputs];
-    *input = (rp_input){.kind = kind, .value = *value};
+    input->kind = kind;
+    input->value = *value;
     strcpy(input->name, name);
-    rp_index_add(&p->input_index, hash_of(&p->input_index, kind, name), (uint32_t)p->n_inputs++);
+    rp_index_add(&p->input_index, hash, (uint32_t)p->n_inputs++);
     return RP_OK;
 }
 
@@ -227,6 +240,13 @@ static int64_t fill_integer(double value, rp_dtype dtype)
     return value < -end ? -most - 1 : (int64_t)value;
 }
 
+static void hold_integer(rp_attr *attr, rp_dtype dtype)
+{
+    rp_attr *value = &RP_AT(attr, fill, value);
+
+    value->i = RP_D_REAL & 1u << dtype ? 0 : fill_integer(value->r, dtype);
+}
+
 /* How many of the table's attributes the operation has: they come first. */
 static size_t attributes(const rp_op *op)
 {
@@ -268,8 +288,8 @@ static rp_status count_executed(rp_program *p, const char *name, uint64_t execut
 rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *attr, const uint32_t *in, size_t n_in,
                                uint32_t *out, rp_error *err)
 {
+    static const rp_attr none[RP_MAX_ATTR];
     void *array = p->instr;
-    rp_attr held[RP_MAX_ATTR] = {{0}};
     rp_type type[RP_MAX_OUT];
     rp_instr instr = {.op = op, .n_in = (uint32_t)n_in, .n_out = op->n_out};
     rp_status status;
@@ -277,10 +297,9 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     for (size_t i = 0; i < n_in; i++)
         if (in[i] >= p->n_values)
             return rp_fail(err, RP_ESHAPE, "%s: operand %zu is not a value of the program", op->name, i);
-    if (attr)
-        memcpy(held, attr, attributes(op) * sizeof *attr);
-    memset(type, 0, sizeof type);
-    status = infer(p, op, held, in, n_in, type, err);
+    for (int i = 0; i < op->n_out; i++)
+        type[i] = (rp_type){0};
+    status = infer(p, op, attr ? attr : none, in, n_in, type, err);
     if (status == RP_OK)
         status = reserve_values(p, (size_t)op->n_out, err);
     if (status != RP_OK)
@@ -291,13 +310,10 @@ rp_status rp_program_add_instr(rp_program *p, const rp_op *op, const rp_attr *at
     status = count_executed(p, op->name, 1, err);
     if (status != RP_OK)
         return status;
-    if (op->flags & RP_OP_CONSTANT) {
-        rp_attr *value = &RP_AT(held, fill, value);
-
-        value->i = RP_D_REAL & 1u << type[0].dtype ? 0 : fill_integer(value->r, type[0].dtype);
-    }
-    if (!instr_hold(&instr, held, in))
+    if (!instr_hold(&instr, attr ? attr : none, in))
         return rp_no_memory(err);
+    if (op->flags & RP_OP_CONSTANT)
+        hold_integer((rp_attr *)instr.attr, type[0].dtype);
     for (int i = 0; i < op->n_out; i++)
         out[i] = instr.out[i] = add_value(p, &type[i], (uint32_t)p->n_instrs);
     p->instr[p->n_instrs++] = instr;
@@ -431,27 +447,29 @@ rp_status rp_program_add_return(rp_program *p, uint32_t value, rp_error *err)
 rp_status rp_program_add_output(rp_program *p, rp_output_kind kind, const char *name, uint32_t value, rp_error *err)
 {
     void *array = p->output;
-    const rp_output *known;
     rp_output *output;
+    uint64_t hash;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
     if (value >= p->n_values)
         return rp_fail(err, RP_EARG, "output %s is not a value of the program", name);
-    known = rp_program_find_output(p, kind, name);
-    if (known) {
-        p->output[known - p->output].value = value;
+    if (!rp_index_reserve(&p->output_index))
+        return rp_no_memory(err);
+    hash = hash_of(&p->output_index, kind, name);
+    output = output_at(p, hash, kind, name);
+    if (output) {
+        output->value = value;
         return RP_OK;
     }
     if (!grow(&array, &p->cap_outputs, p->n_outputs, sizeof *p->output))
         return rp_no_memory(err);
     p->output = array;
-    if (!rp_index_reserve(&p->output_index))
-        return rp_no_memory(err);
     output = &p->output[p->n_outputs];
-    *output = (rp_output){.kind = kind, .value = value};
+    output->kind = kind;
+    output->value = value;
     strcpy(output->name, name);
-    rp_index_add(&p->output_index, hash_of(&p->output_index, kind, name), (uint32_t)p->n_outputs++);
+    rp_index_add(&p->output_index, hash, (uint32_t)p->n_outputs++);
     return RP_OK;
 }
 

@@ -31,12 +31,17 @@ static uint64_t hash_of(const rp_slots *s, const char *name)
     return rp_index_hash(&s->index, name, strlen(name));
 }
 
-const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name)
+static const rp_device_tensor *slot_at(const rp_slots *s, uint64_t hash, const char *name)
 {
-    for (rp_index_walk w = rp_index_find(&s->index, hash_of(s, name)); rp_index_next(&w);)
+    for (rp_index_walk w = rp_index_find(&s->index, hash); rp_index_next(&w);)
         if (strcmp(s->tensor[w.at].name, name) == 0)
             return &s->tensor[w.at];
     return NULL;
+}
+
+const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name)
+{
+    return slot_at(s, hash_of(s, name), name);
 }
 
 rp_status rp_type_make(rp_type *type, rp_dtype dtype, int rank, const size_t *shape, rp_error *err)
@@ -136,14 +141,16 @@ rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const r
     rp_device_tensor slot = {.type = *type, .device = device};
     void *memory = NULL;
     rp_status status;
+    uint64_t hash;
 
     if (!rp_name_valid(name))
         return rp_fail(err, RP_EARG, "a name must be 1 to %d of [A-Za-z0-9._-]", RP_NAME_MAX - 1);
-    if (rp_slots_find(s, name))
-        return rp_fail(err, RP_EARG, "%s is given twice", name);
     status = hold_one_more(s, err);
     if (status != RP_OK)
         return status;
+    hash = hash_of(s, name);
+    if (slot_at(s, hash, name))
+        return rp_fail(err, RP_EARG, "%s is given twice", name);
     slot.name = rp_strdup(name);
     if (!slot.name)
         return rp_no_memory(err);
@@ -156,7 +163,7 @@ rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const r
         rp_free((char *)slot.name);
         return status;
     }
-    rp_index_add(&s->index, hash_of(s, name), (uint32_t)s->n);
+    rp_index_add(&s->index, hash, (uint32_t)s->n);
     s->tensor[s->n++] = slot;
     return RP_OK;
 }
