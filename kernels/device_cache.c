@@ -58,6 +58,8 @@ rp_status rp_device_cache_take(rp_device_cache *cache, rp_cached **out, size_t b
 
 void rp_device_cache_give(rp_device_cache *cache, rp_cached *piece)
 {
+    if (piece->class_of >= cache->classes)
+        cache->classes = piece->class_of + 1;
     piece->next = cache->free[piece->class_of];
     cache->free[piece->class_of] = piece;
 }
@@ -65,7 +67,7 @@ void rp_device_cache_give(rp_device_cache *cache, rp_cached *piece)
 /* Releases what was taken last before a turn. */
 static void release_before(rp_device_cache *cache, uint64_t turn)
 {
-    for (unsigned c = 0; c < RP_CACHE_CLASSES; c++)
+    for (unsigned c = 0; c < cache->classes; c++)
         for (rp_cached **at = &cache->free[c]; *at;) {
             rp_cached *piece = *at;
 

@@ -19,6 +19,7 @@ typedef struct rp_cached {
 typedef struct rp_device_cache {
     rp_device *device;                 /* borrowed */
     rp_cached *free[RP_CACHE_CLASSES]; /* by size, the one given back last in front */
+    unsigned classes;                  /* those from here on never had a piece */
     uint64_t turn;
 } rp_device_cache;
 

@@ -225,22 +225,24 @@ static bool waits(const rp_graph *graph, const rp_instr *instr)
     return all;
 }
 
-static rp_status pin(rp_graph *graph, uint32_t value)
+/* Whether the value, which is to stay, has to be made first: an update that waits makes its own. */
+static bool pin(rp_graph *graph, uint32_t value)
 {
     graph->memory[value].mark |= RP_VALUE_PINNED;
-    if (!rp_graph_is_late(graph, value) || waits(graph, &graph->program->instr[graph->program->maker[value]]))
-        return RP_OK;
-    return rp_graph_make(graph, value);
+    return rp_graph_is_late(graph, value) && !waits(graph, &graph->program->instr[graph->program->maker[value]]);
 }
 
 rp_status rp_graph_pin(rp_graph *graph, uint32_t value)
 {
     rp_fpenv saved;
-    rp_status status = graph->defers ? rp_fpenv_enter(&saved, NULL, &graph->error) : RP_OK;
+    rp_status status;
 
-    if (status != RP_OK || !graph->defers)
+    if (!graph->defers || !pin(graph, value))
+        return RP_OK;
+    status = rp_fpenv_enter(&saved, NULL, &graph->error);
+    if (status != RP_OK)
         return status;
-    status = pin(graph, value);
+    status = rp_graph_make(graph, value);
     rp_fpenv_leave(&saved);
     return status;
 }
@@ -251,7 +253,8 @@ static rp_status defer(rp_graph *graph, const rp_instr *instr)
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < instr->n_in && status == RP_OK; i++)
-        status = pin(graph, instr->in[i]);
+        if (pin(graph, instr->in[i]))
+            status = rp_graph_make(graph, instr->in[i]);
     if (status != RP_OK)
         return status;
     if (graph->n_late == graph->cap_late) {

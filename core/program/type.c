@@ -51,11 +51,16 @@ void rp_type_text(const rp_type *type, char *out, size_t size)
 
 rp_view rp_view_of(const rp_type *type, void *data)
 {
-    rp_view view = {.data = data, .dtype = type->dtype, .rank = type->rank};
+    rp_view view;
     ptrdiff_t stride = 1;
 
+    /* in parts: the whole is so large that compilers clear it with a string instruction, which takes longer to begin */
+    view.data = data;
+    view.dtype = type->dtype;
+    view.rank = type->rank;
+    memcpy(view.shape, type->shape, sizeof view.shape);
+    memset(view.stride, 0, sizeof view.stride);
     for (int i = type->rank - 1; i >= 0; i--) {
-        view.shape[i] = type->shape[i];
         view.stride[i] = stride;
         stride *= (ptrdiff_t)(type->shape[i] ? type->shape[i] : 1);
     }
