@@ -92,9 +92,10 @@ static bool level_fits(const rp_clause *clause, const char *level)
 static const char *verdict_lacks(rp_check *c, size_t i)
 {
     const rp_verdict *v = c->verified->statement[i].verdict;
+    const char *made = c->clause->independent ? rp_evidence_made_run(c, i) : NULL;
 
-    if (c->clause->independent && rp_evidence_made_run(c, i))
-        return "made the run itself";
+    if (made)
+        return made;
     if (v->scope.mode != RP_REPLAY_FULL && c->clause->full)
         return "replayed only a part";
     if (v->scope.mode == RP_REPLAY_RANGE)
@@ -189,6 +190,7 @@ static bool decided_again(const rp_check *c, size_t one, bool to_reject)
 static const char *approval_lacks(rp_check *c, size_t i)
 {
     const rp_approval *a = c->verified->statement[i].approval;
+    const char *made = c->clause->independent ? rp_evidence_made_run(c, i) : NULL;
 
     if (a->decision == RP_REJECT)
         return c->clause->against == RP_AGAINST_SUPERSEDED && decided_again(c, i, false) ? "had rejected before"
@@ -197,8 +199,8 @@ static const char *approval_lacks(rp_check *c, size_t i)
         return "decided in another role";
     if (a->decision == RP_ABSTAIN)
         return "abstained";
-    if (c->clause->independent && rp_evidence_made_run(c, i))
-        return "made the run itself";
+    if (made)
+        return made;
     if (rp_evidence_to_come(c, i))
         return "says a time that has not come";
     if (decided_again(c, i, c->clause->against != RP_AGAINST_IGNORED))

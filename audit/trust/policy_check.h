@@ -34,9 +34,9 @@ bool rp_evidence_has_key(const rp_check *c, const char *key_id);
 bool rp_evidence_in_group(const rp_check *c, size_t i);
 /* Why statement i is not dated as the clause asks, or NULL. */
 const char *rp_evidence_date_lacks(rp_check *c, size_t i);
-/* Whether the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a
- * certificate of the same subject; where no provenance counts, whether that cannot be ruled out. */
-bool rp_evidence_made_run(const rp_check *c, size_t i);
+/* That the run was made by the signer of statement i, by its key, one of the same line of hand-overs or a certificate
+ * of the same subject, or that this cannot be ruled out, as no provenance counts; else NULL. */
+const char *rp_evidence_made_run(const rp_check *c, size_t i);
 /* Whether decision i says a time that has not come: it may not supersede what is decided until then. */
 bool rp_evidence_to_come(const rp_check *c, size_t i);
 /* Whether decision i no longer stands because its signer decided otherwise in decision j. */

@@ -127,23 +127,22 @@ static bool signed_by(const rp_check *c, const rp_verified_statement *one, size_
 }
 
 /* Who made it is whoever signed the provenance, counted or not. Where none counts, because who made the run has left it
- * out or has put another's in its place, it may be anyone who endorses the archive. (Where nobody does, no builder's
- * clause is met.) */
-bool rp_evidence_made_run(const rp_check *c, size_t i)
+ * out or has put another's in its place, it may be anyone: nobody is independent then. */
+const char *rp_evidence_made_run(const rp_check *c, size_t i)
 {
     const rp_verification *v = c->verified;
     bool known = false;
 
-    for (size_t k = 0; k < v->statements; k++)
-        known = known || v->statement[k].kind == RP_STATEMENT_PROVENANCE;
     for (size_t k = 0; k < v->statements + v->others; k++) {
         const rp_verified_statement *one = k < v->statements ? &v->statement[k] : &v->other[k - v->statements];
-        const bool endorses = !known && k < v->statements && one->kind == RP_STATEMENT_ENDORSEMENT;
 
-        if ((one->kind == RP_STATEMENT_PROVENANCE || endorses) && signed_by(c, one, i))
-            return true;
+        if (one->kind != RP_STATEMENT_PROVENANCE)
+            continue;
+        known = known || k < v->statements;
+        if (signed_by(c, one, i))
+            return "made the run itself";
     }
-    return false;
+    return known ? NULL : "may have made the run itself: there is no provenance of it that counts";
 }
 
 /* ---- when ---- */

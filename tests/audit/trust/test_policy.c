@@ -310,14 +310,17 @@ static void who_may_have_made_the_run_is_not_independent(void **state)
     replay_by('0', RP_REPLAY_FULL, 15, 15);
     decide('0', RP_APPROVE, "x", 1);
     expect_of(builder, "replay: {mode: full, by: b}\n", true, "");
-    expect_of(builder, replay, false, "made the run itself");
-    expect_of(builder, "approvals: {of: b, independent: true}\n", false, "made the run itself");
+    expect_of(builder, replay, false, "no provenance of it that counts");
+    expect_of(builder, "approvals: {of: b, independent: true}\n", false, "no provenance of it that counts");
     other[0].kind = RP_STATEMENT_PROVENANCE;
     strcpy(other[0].key_id, key('7'));
     v.others = 1;
-    expect_of(builder, replay, false, "made the run itself");
+    expect_of(builder, replay, false, "no provenance of it that counts");
+    /* who made it may have endorsed it with one key and replayed it with another */
     replay_by('1', RP_REPLAY_FULL, 15, 15);
-    expect_of(builder, "replay: {mode: full, by: r, independent: true}\n", true, "");
+    expect_of(builder, "replay: {mode: full, by: r, independent: true}\n", false, "no provenance of it that counts");
+    state_by('2', RP_STATEMENT_PROVENANCE);
+    expect_of(builder, "replay: {mode: full, by: r, independent: true}\n", true, "every bit the same");
 }
 
 static rp_verified_statement *another(char by, rp_statement_kind kind)
