@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# libreprise-verify, shared and static: what an archive is checked with, from the same objects as libreprise. base, two
-# files of determinism (stored form, decimals) and the rooms of audit that see neither kernels nor core. It needs
-# OpenSSL's libcrypto and libyaml (policies), and nothing else.
+# libreprise-verify, shared and static: what an archive is checked with, from the same objects as libreprise. base,
+# three files of determinism (stored form, decimals, draws) and the rooms of audit that see neither kernels nor core. It
+# needs OpenSSL's libcrypto and libyaml (policies), and nothing else.
 set(verify_objects $<TARGET_OBJECTS:rp_base> $<TARGET_OBJECTS:rp_verify>
-    "$<FILTER:$<TARGET_OBJECTS:rp_determinism>,INCLUDE,/(bits|decimal)\\.c\\.o$>")
+    "$<FILTER:$<TARGET_OBJECTS:rp_determinism>,INCLUDE,/(bits|decimal|philox)\\.c\\.o$>")
 add_library(reprise_verify SHARED ${verify_objects})
 add_library(reprise_verify_static STATIC ${verify_objects})
 foreach(lib reprise_verify reprise_verify_static)

@@ -3,8 +3,6 @@
  * draws of CONTRACT 6 in the words of the contract. */
 #include "determinism/philox.h"
 
-#include "determinism/math.h"
-
 enum { ROUNDS = 10 };
 
 rp_philox4 rp_philox(const uint32_t counter[4], const uint32_t key[2])
@@ -55,15 +53,6 @@ double rp_uniform_f64(uint32_t high, uint32_t low)
     int64_t bits = (int64_t)((uint64_t)high << 21 | low >> 11);
 
     return (double)bits * 0x1p-53;
-}
-
-double rp_normal_f64(rp_philox4 block)
-{
-    double u1 = 1.0 - rp_uniform_f64(block.v[0], block.v[1]); /* exact, in (0, 1]: log never meets zero */
-    double u2 = rp_uniform_f64(block.v[2], block.v[3]);
-    double r = __builtin_sqrt(-2.0 * rp_log_f64(u1));
-
-    return r * rp_cospi_f64(2.0 * u2);
 }
 
 /* The words of one sequence in order; a block is computed once for its four words. */

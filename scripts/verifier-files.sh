@@ -12,6 +12,7 @@ files=$(
     list base base
     echo determinism/bits.c
     echo determinism/decimal.c
+    echo determinism/philox.c
 )
 room= sum=0 total=0
 flush() { [ -z "$room" ] || printf '%6d  %s\n\n' "$sum" "$room"; }

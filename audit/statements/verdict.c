@@ -62,10 +62,27 @@ static rp_json *write_libraries(const rp_json *host)
     return out;
 }
 
-/* As doctor says it of a level. */
+bool rp_level_known(const char *level)
+{
+    static const char *const names[] = {"ref", "sse2", "avx2", "avx512", "neon"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(level, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* As doctor says it of a level: "conforms (204 vectors)". */
 static bool conforms(const char *text)
 {
-    return text != NULL && strncmp(text, "conforms ", 9) == 0;
+    static const char before[] = "conforms (", behind[] = " vectors)";
+    size_t digits;
+
+    if (text == NULL || strncmp(text, before, sizeof before - 1) != 0)
+        return false;
+    text += sizeof before - 1;
+    digits = strspn(text, "0123456789");
+    return digits > 0 && *text != '0' && strcmp(text + digits, behind) == 0;
 }
 
 static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
@@ -103,7 +120,8 @@ rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, cons
     *out = NULL;
     conformance = host_text(rp_json_object_get(host, "levels"), begun->level);
     rp_time_write(started, outcome->started);
-    rp_time_write(finished, outcome->finished);
+    /* a clock that was set back in between tells no time at all */
+    rp_time_write(finished, outcome->finished < outcome->started ? outcome->started : outcome->finished);
     *out = rp_json_pack(
         "{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
         conformance, "conforms", (int)conforms(rp_json_string_value(conformance)), "healthy", (int)healthy, "finished",
@@ -140,6 +158,8 @@ static void read_scope(rp_fields *parent, rp_replay_scope *scope)
         rp_fields_refuse(&f, "steps", "no more than lie between first and last");
     if (mode == RP_REPLAY_FULL && (scope->steps != scope->steps_total || scope->segments != scope->segments_total))
         rp_fields_refuse(&f, "mode", "another than full where not every step was repeated");
+    if (scope->steps < scope->segments)
+        rp_fields_refuse(&f, "steps", "at least one for each segment");
     if (mode != RP_REPLAY_RANGE && scope->segments == 0) /* a range may lie inside one */
         rp_fields_refuse(&f, "segments", "at least 1 but for a range");
     if (mode == RP_REPLAY_RANGE && scope->steps != scope->last - scope->first + 1)
@@ -204,10 +224,9 @@ static void read_tool(rp_fields *parent, rp_verdict *out)
 {
     rp_fields f = rp_fields_object(parent, "tool");
     char name[RP_HOST_TEXT];
-    uint64_t number;
 
-    rp_fields_count(&f, "contract", &number, 1, steps_max);
-    rp_fields_count(&f, "format", &number, 1, steps_max);
+    rp_fields_count(&f, "contract", &out->contract, 1, steps_max);
+    rp_fields_count(&f, "format", &out->format, 1, steps_max);
     read_libraries(&f);
     rp_fields_text(&f, "name", name, sizeof name);
     rp_fields_text(&f, "version", out->version, sizeof out->version);
@@ -233,6 +252,8 @@ rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char 
     read_result(&f, out);
     read_scope(&f, &out->scope);
     rp_fields_time(&f, "started", out->started);
+    if (strcmp(out->finished, out->started) < 0)
+        rp_fields_refuse(&f, "finished", "no earlier than started");
     read_tool(&f, out);
     return rp_fields_end(&f);
 }

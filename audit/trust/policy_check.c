@@ -8,6 +8,8 @@
 #include "audit/sign/utc_time.h"
 #include "base/handle.h"
 #include "base/memory.h"
+#include "determinism/pins.h"
+#include "audit/statements/statement.h"
 
 static void describe_dates(const rp_check *c, rp_buffer *text)
 {
@@ -96,6 +98,12 @@ static const char *verdict_lacks(rp_check *c, size_t i)
 
     if (made)
         return made;
+    if (v->contract > RP_CONTRACT_VERSION || v->format > RP_ARCHIVE_FORMAT)
+        return "replayed by a contract or a format that is not known here";
+    if (!rp_level_known(v->level))
+        return "replayed with kernels that are not known here";
+    if (rp_evidence_to_come(c, i))
+        return "says a time that has not come";
     if (v->scope.mode != RP_REPLAY_FULL && c->clause->full)
         return "replayed only a part";
     if (v->scope.mode == RP_REPLAY_RANGE)

@@ -7,6 +7,7 @@
 
 #include "audit/sign/signed_json.h"
 #include "audit/sign/utc_time.h"
+#include "audit/statements/statement.h"
 
 /* ---- what the sections share ---- */
 
@@ -204,6 +205,16 @@ static void read_extent(rp_policy_reader *in, const rp_node *node, rp_clause *cl
                       "a share of the segments above 0 and at most 1, such as 0.2, with six decimals at most", NULL);
 }
 
+static void read_level(rp_policy_reader *in, const rp_node *node, const rp_clause *clause, char out[16])
+{
+    char path[RP_POLICY_PATH];
+
+    read_text(in, node, "isa", clause, out, sizeof clause->level[0]);
+    join(path, clause, "isa");
+    if (in->r.status == RP_OK && !rp_level_known(out))
+        rp_node_wrong(&in->r, node, path, "one of ref, sse2, avx2, avx512, neon", NULL);
+}
+
 static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     size_t count = node == NULL ? 0 : node->kind == RP_NODE_LIST ? node->count : 1;
@@ -213,8 +224,7 @@ static void read_levels(rp_policy_reader *in, const rp_node *node, rp_clause *cl
         return;
     }
     for (size_t i = 0; i < count; i++)
-        read_text(in, node->kind == RP_NODE_LIST ? &node->child[i] : node, "isa", clause, clause->level[i],
-                  sizeof clause->level[i]);
+        read_level(in, node->kind == RP_NODE_LIST ? &node->child[i] : node, clause, clause->level[i]);
     clause->levels = count;
 }
 

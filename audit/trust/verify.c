@@ -3,7 +3,6 @@
  * SHA-256(manifest.json), the manifest says what every other member must be. It also puts the blame right: a manifest
  * that does not match its statement is named itself, not the members that then seem wrong. The Model Signing bundle is
  * compared last, with members that are known to be the manifest's. */
-#include "audit/archive/periods.h"
 #include "audit/trust/verify.h"
 
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "audit/archive/archive_private.h"
 #include "audit/log/log_note.h"
 #include "audit/trust/policy_standing.h"
+#include "audit/trust/scopes.h"
 #include "audit/statements/statement.h"
 #include "audit/trust/timestamp.h"
 #include "audit/trust/trust_view.h"
@@ -234,28 +234,6 @@ static rp_status check_trusted(const rp_verification *result, const rp_trust_vie
     return rp_trust_refusal(view, result, one->member, one->key_id, err);
 }
 
-/* What a verdict calls all of the run must be the run that the manifest describes: its steps, and its segments, which
- * lie between checkpoints. */
-static rp_status check_scopes(const rp_archive *archive, const rp_verification *result, rp_error *err)
-{
-    const rp_json *steps = rp_json_object_get(rp_archive_manifest(archive)->run, "steps");
-    const uint64_t segments = rp_archive_checkpoints(archive) + 1;
-
-    for (size_t i = 0; rp_json_is_integer(steps) && i < result->statements; i++) {
-        const rp_verdict *verdict = result->statement[i].verdict;
-
-        if (verdict != NULL && verdict->scope.segments_total != segments)
-            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu segments, this one has %llu",
-                           result->statement[i].member, (unsigned long long)verdict->scope.segments_total,
-                           (unsigned long long)segments);
-        if (verdict != NULL && (int64_t)verdict->scope.steps_total != rp_json_integer_value(steps))
-            return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %lld",
-                           result->statement[i].member, (unsigned long long)verdict->scope.steps_total,
-                           (long long)rp_json_integer_value(steps));
-    }
-    return RP_OK;
-}
-
 /* Nobody has signed: not said before the hashes are known to be right, as damage is the graver news. */
 static rp_status check_signed(const rp_archive *archive, const rp_verify_options *options,
                               const rp_verification *result, rp_error *err)
@@ -284,7 +262,7 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     if (status == RP_OK)
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
-        status = check_scopes(archive, result, err);
+        status = rp_scopes_check(archive, result, err);
     if (status == RP_OK)
         status = check_bundle(archive, &view, result, err);
     if (status == RP_OK && !by_policy)

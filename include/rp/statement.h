@@ -48,6 +48,7 @@ typedef struct rp_verdict {
     unsigned threads;
     char cpu[RP_HOST_TEXT], system[RP_HOST_TEXT], machine[RP_HOST_TEXT];
     char version[RP_HOST_TEXT]; /* of the tool that replayed */
+    uint64_t contract, format;  /* the highest that it knew */
     bool conforms;              /* doctor there: the conformance vectors of that level are right */
     bool healthy; /* and every library is the one built against: an update of one is no fault of the bits */
     char conformance[RP_HOST_TEXT]; /* doctor's line on the kernels used */

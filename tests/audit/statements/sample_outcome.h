@@ -12,7 +12,7 @@ static inline rp_replay_outcome sample_outcome(const char *difference)
                   "ref",
                   1},
         .difference = difference,
-        .members = 9,
+        .members = 2,
         .started = 1700000000,
         .finished = 1700000009};
 }

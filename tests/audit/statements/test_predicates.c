@@ -68,6 +68,10 @@ static void verdicts_are_refused_for_every_flaw(void **state)
         {"doctor.conforms", NULL},
         {"doctor.conformance", rp_json_string("differs")},
         {"doctor.conformance", rp_json_string("")},
+        {"doctor.conformance", rp_json_string("conforms ")},
+        {"doctor.conformance", rp_json_string("conforms (0 vectors)")},
+        {"doctor.conformance", rp_json_string("conforms (12 vectors), more or less")},
+        {"finished", rp_json_string("2023-11-14T22:13:19Z")}, /* a second before it began */
         {"finished", rp_json_string("yesterday")},
         {"finished", rp_json_string("2023-02-29T00:00:00Z")},
         {"finished", rp_json_string("2023-11-14T24:00:00Z")},
