@@ -65,16 +65,36 @@ void rp_archive_writer_free(rp_archive_writer *writer)
     rp_free(writer);
 }
 
+/* Where a member of that name lies in archive order, or where it would; whether it is there. */
+static size_t place_of(const rp_archive_writer *writer, const rp_member *member, bool *there)
+{
+    size_t low = 0, high = writer->members;
+
+    *there = false;
+    if (high > 0 && rp_member_compare(&writer->member[high - 1], member) < 0) /* most come in order */
+        return high;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = rp_member_compare(&writer->member[middle], member);
+
+        *there = *there || order == 0;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Inserts at its place in archive order, so that the order of adding leaves no trace. */
 static rp_status insert_member(rp_archive_writer *writer, const rp_member *member, rp_error *err)
 {
-    size_t at = writer->members;
+    bool there;
+    const size_t at = place_of(writer, member, &there);
 
     if (writer->members >= RP_MEMBER_LIMIT)
         return rp_fail(err, RP_EARG, "%s: an archive holds at most %d members", member->name, (int)RP_MEMBER_LIMIT);
-    while (at > 0 && rp_member_compare(&writer->member[at - 1], member) > 0)
-        at--;
-    if (at > 0 && strcmp(writer->member[at - 1].name, member->name) == 0)
+    if (there)
         return rp_fail(err, RP_EARG, "%s: the archive has this member already", member->name);
     if (writer->members == writer->capacity) {
         size_t capacity = writer->capacity ? 2 * writer->capacity : 16;
@@ -307,10 +327,15 @@ const rp_member *rp_archive_writer_member(const rp_archive_writer *writer, size_
 
 const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const char *name)
 {
-    for (size_t i = 0; i < writer->members; i++)
-        if (strcmp(writer->member[i].name, name) == 0)
-            return &writer->member[i];
-    return NULL;
+    rp_member key;
+    size_t at;
+    bool there;
+
+    if (strlen(name) >= sizeof key.name)
+        return NULL;
+    memcpy(key.name, name, strlen(name) + 1);
+    at = place_of(writer, &key, &there);
+    return there ? &writer->member[at] : NULL;
 }
 
 rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/statements/statement.h"
@@ -116,6 +117,56 @@ static void large_members_pass_through_bounded_windows(void **state)
 
 #define BYTES_10 "0123456789"
 #define BYTES_100 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10 BYTES_10
+
+static double seconds_since(clock_t from)
+{
+    return (double)(clock() - from) / CLOCKS_PER_SEC;
+}
+
+/* Replay looks each member of an archive up: all of many take much less than looking through the list each time. */
+static void twenty_thousand_members_are_found_without_looking_at_all(void **state)
+{
+    enum { MANY = 20000, LOOKED_THROUGH = 200 };
+    rp_archive_writer *writer;
+    char name[RP_MEMBER_NAME];
+    size_t seen = 0;
+    double all, through;
+    clock_t from;
+    rp_error err;
+
+    (void)state;
+    assert_ok(rp_archive_writer_digests(&writer, &err));
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "run/programs/%04d.json", i);
+        assert_ok(rp_archive_writer_add(writer, name, &i, sizeof i, &err));
+    }
+    from = clock();
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "run/programs/%04d.json", i);
+
+        const rp_member *found = rp_archive_writer_find(writer, name);
+
+        assert_non_null(found);
+        assert_string_equal(found->name, name);
+    }
+    all = seconds_since(from);
+    from = clock();
+    for (int i = 0; i < MANY; i += MANY / LOOKED_THROUGH) {
+        (void)snprintf(name, sizeof name, "run/programs/%04d.json", i);
+        for (size_t k = 0; k < rp_archive_writer_member_count(writer); k++)
+            seen += strcmp(rp_archive_writer_member(writer, k)->name, name) == 0;
+    }
+    through = seconds_since(from) * (MANY / LOOKED_THROUGH);
+    assert_int_equal(seen, LOOKED_THROUGH);
+    if (all > through / 20)
+        fail_msg("all of %d members found in %.3f s, looking through them takes %.3f s", MANY, all, through);
+    (void)snprintf(name, sizeof name, "run/programs/%04d.json", MANY);
+    assert_null(rp_archive_writer_find(writer, name));
+    assert_null(rp_archive_writer_find(writer, "run/programs/0000"));
+    assert_null(rp_archive_writer_find(writer, "no member of any archive"));
+    assert_int_equal(rp_archive_writer_add(writer, "run/programs/0007.json", "x", 1, &err), RP_EARG);
+    rp_archive_writer_free(writer);
+}
 
 static void names_are_strict(void **state)
 {
@@ -342,6 +393,7 @@ int main(void)
         cmocka_unit_test(same_members_give_the_same_bytes_in_any_order),
         cmocka_unit_test(members_read_back_from_writer_and_archive),
         cmocka_unit_test(large_members_pass_through_bounded_windows),
+        cmocka_unit_test(twenty_thousand_members_are_found_without_looking_at_all),
         cmocka_unit_test(names_are_strict),
         cmocka_unit_test(sizes_of_8_gib_and_more_have_one_form),
         cmocka_unit_test(writer_refuses_what_no_archive_may_hold),
