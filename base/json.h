@@ -36,25 +36,21 @@ rp_status rp_json_parse(rp_json **out, const void *text, size_t size, bool canon
  * could read it. */
 size_t rp_json_memory(const void *text, size_t size);
 
-/* The direct parts of an array or object, one after another, as texts that are to be parsed one by one: for texts with
- * so many parts that together they would take too much memory. No part is checked here, and nothing but white space is
- * skipped around keys. */
-typedef struct rp_json_parts {
-    const char *key;   /* with its quotes; NULL in an array */
-    const char *value; /* with the white space around it */
-    size_t key_size, value_size;
-    bool object;
-    /* private */
-    bool begun;
-    const char *at, *end;
-} rp_json_parts;
+/* Who takes the parts of a text that are too many to be held: each is read like any value, handed over and forgotten,
+ * and what it counted is given back. */
+typedef struct rp_json_taker {
+    const char *const *list; /* the elements of the arrays under these keys of the text's object, in order; or, when */
+    size_t lists;            /* there are none, the members of the text's object as they stand: doubles are not seen */
+    /* key: of the array, or of the member. The value lasts until take returns, or as long as take shares it. What take
+     * returns but RP_OK ends the parse. */
+    rp_status (*take)(void *self, const char *key, rp_json *value, rp_error *err);
+    void *self;
+} rp_json_taker;
 
-/* False when the text does not begin and end as an array or object. */
-bool rp_json_split(rp_json_parts *parts, const void *text, size_t size);
-/* The next part; false at the end, or where no part can be found. */
-bool rp_json_next(rp_json_parts *parts);
-/* After rp_json_next said false: whether that was the end of the text. */
-bool rp_json_whole(const rp_json_parts *parts);
+/* rp_json_parse_within, but for what goes to the taker: in *out those arrays, or that object, have no members. A list
+ * that is no array is a value like others. Errors: RP_EARG for a canonical text without lists; what take returns. */
+rp_status rp_json_parse_parts(rp_json **out, const void *text, size_t size, size_t limit, bool canonical,
+                              const rp_json_taker *to, const char *where, rp_error *err);
 
 /* ---- looking at a value; NULL is a value of no kind ---- */
 

@@ -73,6 +73,7 @@ typedef struct reader {
     rp_json_arena *arena;
     size_t limit, left; /* what values may be counted as, and what of it is left */
     bool canonical;
+    const rp_json_taker *to; /* NULL: all is held */
     const char *where;
     rp_error *err;
 } reader;
@@ -400,6 +401,18 @@ static rp_status read_opening(reader *r, char closing, bool *more)
     return RP_OK;
 }
 
+static rp_status make_array(reader *r, rp_json *out, list l)
+{
+    out->kind = JSON_ARRAY;
+    out->count = l.count;
+    out->element = take(r->arena, l.count * sizeof *out->element, false);
+    if (out->element == NULL)
+        return rp_no_memory(r->err);
+    for (uint32_t i = 0; l.first != NULL; l.first = l.first->next)
+        out->element[i++] = l.first;
+    return RP_OK;
+}
+
 static rp_status read_array(reader *r, rp_json *out, int depth)
 {
     list l = {0};
@@ -417,16 +430,7 @@ static rp_status read_array(reader *r, rp_json *out, int depth)
         append(&l, value);
         status = read_separator(r, ']', &more);
     }
-    if (status != RP_OK)
-        return status;
-    out->kind = JSON_ARRAY;
-    out->count = l.count;
-    out->element = take(r->arena, l.count * sizeof *out->element, false);
-    if (out->element == NULL)
-        return rp_no_memory(r->err);
-    for (uint32_t i = 0; l.first != NULL; l.first = l.first->next)
-        out->element[i++] = l.first;
-    return RP_OK;
+    return status == RP_OK ? make_array(r, out, l) : status;
 }
 
 static rp_status refuse_key(const reader *r, const unsigned char *at, bool twice, const char *key)
@@ -488,6 +492,67 @@ static rp_status make_object(reader *r, rp_json *out, list l, bool sorted)
     return RP_OK;
 }
 
+/* One part for the taker, of the list of that key or, without one, a member with its own. It has an arena of its own;
+ * a count that went on would bound the number of parts. */
+static rp_status hand_over(reader *r, const char *of, int depth)
+{
+    enum { USUAL_PART = 256 };
+    rp_json_arena *const whole = r->arena;
+    const size_t left = r->left;
+    rp_json *value = NULL;
+    bool sorted;
+    rp_status status;
+
+    if ((r->arena = new_arena(USUAL_PART)) == NULL) {
+        r->arena = whole;
+        return rp_no_memory(r->err);
+    }
+    status = new_value(r, sizeof(keyed), of != NULL ? VALUE_PRICE : VALUE_PRICE + MEMBER_PRICE, &value);
+    if (status == RP_OK && of == NULL)
+        status = read_key(r, (keyed *)value, NULL, &sorted);
+    if (status == RP_OK)
+        status = read_value(r, value, depth + 1);
+    if (status == RP_OK)
+        status = r->to->take(r->to->self, of != NULL ? of : ((keyed *)value)->key, value, r->err);
+    rp_json_arena_free(r->arena);
+    r->arena = whole;
+    r->left = left;
+    return status;
+}
+
+/* The array of that key or, without one, the object at r->at. */
+static rp_status hand_parts_over(reader *r, rp_json *out, const char *of, int depth)
+{
+    const char closing = of != NULL ? ']' : '}';
+    bool more = false;
+    rp_status status = read_opening(r, closing, &more);
+
+    while (status == RP_OK && more) {
+        status = hand_over(r, of, depth);
+        if (status == RP_OK)
+            status = read_separator(r, closing, &more);
+    }
+    if (status != RP_OK)
+        return status;
+    return of != NULL ? make_array(r, out, (list){0}) : make_object(r, out, (list){0}, true);
+}
+
+/* The value of a member: whether it goes to the taker. */
+static bool is_taken(const reader *r, const char *key, int depth)
+{
+    if (r->to == NULL || depth > 0 || r->at == r->end || *r->at != '[')
+        return false;
+    for (size_t i = 0; i < r->to->lists; i++)
+        if (strcmp(r->to->list[i], key) == 0)
+            return true;
+    return false;
+}
+
+static rp_status read_member(reader *r, rp_json *value, const char *key, int depth)
+{
+    return is_taken(r, key, depth) ? hand_parts_over(r, value, key, depth + 1) : read_value(r, value, depth + 1);
+}
+
 static rp_status read_object(reader *r, rp_json *out, int depth)
 {
     list l = {0};
@@ -501,7 +566,7 @@ static rp_status read_object(reader *r, rp_json *out, int depth)
         if (status == RP_OK)
             status = read_key(r, (keyed *)value, (const keyed *)l.last, &sorted);
         if (status == RP_OK)
-            status = read_value(r, value, depth + 1);
+            status = read_member(r, value, ((keyed *)value)->key, depth);
         if (status != RP_OK)
             return status;
         append(&l, value);
@@ -549,8 +614,10 @@ static rp_status read_text(reader *r, rp_json **out)
 
     if (status == RP_OK)
         status = new_value(r, sizeof *value, VALUE_PRICE, &value);
-    if (status == RP_OK)
+    if (status == RP_OK && (r->to == NULL || r->to->lists > 0))
         status = read_value(r, value, 0);
+    else if (status == RP_OK)
+        status = r->at < r->end && *r->at == '{' ? hand_parts_over(r, value, NULL, 0) : refuse(r, r->at, "an object");
     if (status == RP_OK)
         status = skip_space(r);
     if (status != RP_OK)
@@ -561,14 +628,22 @@ static rp_status read_text(reader *r, rp_json **out)
     return RP_OK;
 }
 
-rp_status rp_json_parse_within(rp_json **out, const void *text, size_t size, size_t limit, bool canonical,
-                               const char *where, rp_error *err)
+rp_status rp_json_parse_parts(rp_json **out, const void *text, size_t size, size_t limit, bool canonical,
+                              const rp_json_taker *to, const char *where, rp_error *err)
 {
-    reader r = {
-        .begin = text, .at = text, .limit = limit, .left = limit, .canonical = canonical, .where = where, .err = err};
+    reader r = {.begin = text,
+                .at = text,
+                .limit = limit,
+                .left = limit,
+                .canonical = canonical,
+                .to = to,
+                .where = where,
+                .err = err};
     rp_status status;
 
     *out = NULL;
+    if (to != NULL && to->lists == 0 && canonical)
+        return rp_fail(err, RP_EARG, "%s: members that are handed over have no order that is looked at", where);
     if (size >= UINT32_MAX)
         return rp_fail(err, RP_EFORMAT, "%s: JSON of %zu bytes, at most 4 GiB are read", where, size);
     if (size == 0) /* text may be NULL then */
@@ -579,6 +654,12 @@ rp_status rp_json_parse_within(rp_json **out, const void *text, size_t size, siz
     if ((status = read_text(&r, out)) != RP_OK)
         rp_json_arena_free(r.arena);
     return status;
+}
+
+rp_status rp_json_parse_within(rp_json **out, const void *text, size_t size, size_t limit, bool canonical,
+                               const char *where, rp_error *err)
+{
+    return rp_json_parse_parts(out, text, size, limit, canonical, NULL, where, err);
 }
 
 rp_status rp_json_parse(rp_json **out, const void *text, size_t size, bool canonical, const char *where, rp_error *err)

@@ -145,38 +145,42 @@ rp_status rp_member_load_json(const rp_archive *archive, const char *name, rp_js
     return status;
 }
 
-/* Lists of members may be long, and the archive, which has been checked, tells what is in them. */
-static rp_status cut_lists(rp_buffer *out, const rp_buffer *manifest, rp_error *err)
+static rp_status forget(void *self, const char *key, rp_json *value, rp_error *err)
 {
-    rp_json_parts part;
-    const char *between = "{";
-
-    if (!rp_json_split(&part, manifest->data, manifest->size) || !part.object)
-        return rp_fail(err, RP_EFORMAT, "manifest.json: not an object");
-    while (rp_json_next(&part)) {
-        if (part.value_size && *part.value == '[')
-            continue;
-        rp_buffer_text(out, between);
-        rp_buffer_append(out, part.key, part.key_size);
-        rp_buffer_u8(out, ':');
-        rp_buffer_append(out, part.value, part.value_size);
-        between = ",";
-    }
-    rp_buffer_u8(out, '}');
-    return rp_buffer_status(out, err);
+    (void)self, (void)key, (void)value, (void)err;
+    return RP_OK;
 }
 
+/* All of the manifest but its lists. */
+static rp_json *head_of(rp_json *manifest)
+{
+    rp_json *head = rp_json_object(), *value;
+    const char *key;
+
+    rp_json_object_foreach (manifest, key, value)
+        if (head != NULL && !rp_json_is_array(value) && rp_json_object_set(head, key, value) != 0) {
+            rp_json_free(head);
+            return NULL;
+        }
+    return head;
+}
+
+/* Lists of members may be long, and the archive, which has been checked, tells what is in them. */
 rp_status rp_manifest_load_head(const rp_archive *archive, rp_json **out, rp_error *err)
 {
-    rp_buffer bytes = {0}, head = {0};
+    static const char *const lists[] = {"members", "withheld"};
+    const rp_json_taker to = {lists, sizeof lists / sizeof *lists, forget, NULL};
+    rp_buffer bytes = {0};
+    rp_json *manifest = NULL;
     rp_status status = rp_member_load(archive, rp_archive_find(archive, "manifest.json"), &bytes, err);
 
     *out = NULL;
     if (status == RP_OK)
-        status = cut_lists(&head, &bytes, err);
-    if (status == RP_OK)
-        status = rp_json_parse(out, head.data, head.size, true, "manifest.json", err);
-    rp_buffer_free(&head);
+        status =
+            rp_json_parse_parts(&manifest, bytes.data, bytes.size, RP_JSON_MEMORY, true, &to, "manifest.json", err);
+    if (status == RP_OK && (*out = head_of(manifest)) == NULL)
+        status = rp_no_memory(err);
+    rp_json_free(manifest);
     rp_buffer_free(&bytes);
     return status;
 }

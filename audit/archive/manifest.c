@@ -18,6 +18,7 @@ static const char *const top_keys[] = {"contract", "format", "kind", "members", 
 static const char *const withheld_top_keys[] = {"contract", "format", "kind", "members", "profile", "run", "withheld"};
 static const char *const member_keys[] = {"path", "sha256", "size"};
 static const char *const withheld_keys[] = {"path", "salted"};
+static const char *const list_keys[] = {"members", "withheld"};
 
 static rp_json *member_json(const rp_member *member, bool withheld)
 {
@@ -143,91 +144,115 @@ static rp_status parse_member(const rp_json *json, size_t index, rp_member *memb
     return RP_OK;
 }
 
-/* One object of the list at a time: all of them as JSON would take much more memory than the members. */
-static rp_status parse_part(const rp_json_parts *part, size_t index, rp_member *member, rp_error *err)
+static rp_status parse_withheld(const rp_json *json, size_t index, rp_member *member, rp_error *err)
 {
-    rp_json *json;
-    rp_status status = rp_json_parse(&json, part->value, part->value_size, true, RP_MANIFEST_NAME ": members", err);
+    const char *path = rp_json_string_value(rp_json_object_get(json, "path"));
+    const char *hex = rp_json_string_value(rp_json_object_get(json, "salted"));
+    char what[48];
+    rp_status status;
 
+    (void)snprintf(what, sizeof what, "withheld[%zu]", index);
+    status = check_keys(json, withheld_keys, COUNT(withheld_keys), what, err);
     if (status != RP_OK)
         return status;
-    status = parse_member(json, index, member, err);
-    rp_json_free(json);
-    return status;
-}
-
-/* The list, whose text was cut out of the manifest. */
-static rp_status parse_members(const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
-{
-    rp_json_parts part;
-    size_t count = 0;
-
-    if (!rp_json_split(&part, list->value, list->value_size))
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" is not a list");
-    while (rp_json_next(&part))
-        count++;
-    if (!rp_json_whole(&part) || count > RP_MEMBER_LIMIT)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"members\" must be a list of at most %d",
-                       (int)RP_MEMBER_LIMIT);
-    if (count == 0 && list->value_size != 2) /* of the others each one's own text is compared */
-        return rp_fail(err, RP_EFORMAT,
-                       RP_MANIFEST_NAME ": \"members\" is not canonical JSON: white space in an empty list");
-    manifest->member = rp_calloc(count, sizeof *manifest->member);
-    if (manifest->member == NULL)
-        return rp_no_memory(err);
-    (void)rp_json_split(&part, list->value, list->value_size);
-    for (size_t i = 0; rp_json_next(&part); i++) {
-        rp_member *member = &manifest->member[i];
-        rp_status status = parse_part(&part, i, member, err);
-
-        if (status != RP_OK)
-            return status;
-        manifest->members++;
-        if (i > 0 && rp_member_compare(&member[-1], member) >= 0)
-            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s is listed after %s: doubled or out of order",
-                           member->name, member[-1].name);
-    }
+    if (path == NULL || !rp_member_name_valid(path) || !rp_member_is_input(path))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its path is not one that may be left out", what);
+    if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: salted is not 64 lowercase hex digits", path);
+    memcpy(member->name, path, strlen(path) + 1);
     return RP_OK;
 }
 
-/* Ascending, and none of them a member too: both lists are in archive order. */
-static rp_status parse_withheld(const rp_json *list, rp_manifest *manifest, rp_error *err)
+/* One of the manifest's two lists, entry by entry: all of them as JSON would take much more memory than the members.
+ * Versions are looked at first, though they are known last: the first flaw is kept until then. */
+typedef struct entries {
+    rp_status (*parse)(const rp_json *json, size_t index, rp_member *member, rp_error *err);
+    rp_member *member;
+    size_t count, capacity;
+    rp_error flaw; /* of status RP_OK: none */
+} entries;
+
+static rp_status grow(entries *e, rp_error *err)
 {
-    size_t count = rp_json_array_size(list), at = 0;
+    const size_t capacity = e->capacity != 0 ? 2 * e->capacity : 64;
+    rp_member *grown = e->count < e->capacity ? e->member : rp_reallocarray(e->member, capacity, sizeof *grown);
+
+    if (grown == NULL)
+        return rp_no_memory(err);
+    if (e->count == e->capacity)
+        e->capacity = capacity;
+    e->member = grown;
+    e->member[e->count] = (rp_member){.size = 0};
+    return RP_OK;
+}
+
+static void look_at(entries *e, const rp_json *json)
+{
+    rp_member *member = &e->member[e->count];
+
+    if (e->count == RP_MEMBER_LIMIT)
+        (void)rp_fail(&e->flaw, RP_EFORMAT, RP_MANIFEST_NAME ": a list of more than %d members", (int)RP_MEMBER_LIMIT);
+    else if (e->parse(json, e->count, member, &e->flaw) == RP_OK && e->count > 0 &&
+             rp_member_compare(&member[-1], member) >= 0)
+        (void)rp_fail(&e->flaw, RP_EFORMAT, RP_MANIFEST_NAME ": %s is listed after %s: doubled or out of order",
+                      member->name, member[-1].name);
+}
+
+typedef struct lists {
+    entries members, withheld;
+} lists;
+
+static rp_status take_entry(void *self, const char *key, rp_json *json, rp_error *err)
+{
+    lists *l = self;
+    entries *e = strcmp(key, list_keys[0]) == 0 ? &l->members : &l->withheld;
+    rp_status status;
+
+    if (e->flaw.status != RP_OK)
+        return RP_OK;
+    if ((status = grow(e, err)) != RP_OK)
+        return status;
+    look_at(e, json);
+    e->count++;
+    return RP_OK;
+}
+
+/* What was found of a list while it was read. */
+static rp_status take_list(const rp_json *list, const char *key, entries *e, rp_member **member, size_t *count,
+                           rp_error *err)
+{
+    if (!rp_json_is_array(list))
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"%s\" is not a list", key);
+    if (e->flaw.status != RP_OK) {
+        if (err != NULL)
+            *err = e->flaw;
+        return e->flaw.status;
+    }
+    *member = e->member;
+    *count = e->count;
+    e->member = NULL;
+    return RP_OK;
+}
+
+/* None of what is left out is a member too: both lists are in archive order. */
+static rp_status take_withheld(const rp_json *list, entries *e, rp_manifest *manifest, rp_error *err)
+{
+    rp_status status;
 
     if (list == NULL)
         return RP_OK;
-    if (!rp_json_is_array(list) || count == 0 || count > RP_MEMBER_LIMIT)
-        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" must be a list of 1 to %d",
-                       (int)RP_MEMBER_LIMIT);
-    manifest->withheld = rp_calloc(count, sizeof *manifest->withheld);
-    if (manifest->withheld == NULL)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        rp_member *member = &manifest->withheld[i];
-        const rp_json *json = rp_json_array_get(list, i);
-        const char *path = rp_json_string_value(rp_json_object_get(json, "path"));
-        const char *hex = rp_json_string_value(rp_json_object_get(json, "salted"));
-        char what[48];
-        rp_status status;
+    status = take_list(list, list_keys[1], e, &manifest->withheld, &manifest->n_withheld, err);
+    if (status == RP_OK && manifest->n_withheld == 0)
+        return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"withheld\" is an empty list");
+    for (size_t i = 0, at = 0; status == RP_OK && i < manifest->n_withheld; i++) {
+        const rp_member *member = &manifest->withheld[i];
 
-        (void)snprintf(what, sizeof what, "withheld[%zu]", i);
-        status = check_keys(json, withheld_keys, COUNT(withheld_keys), what, err);
-        if (status != RP_OK)
-            return status;
-        if (path == NULL || !rp_member_name_valid(path) || !rp_member_is_input(path))
-            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: its path is not one that may be left out", what);
-        if (hex == NULL || !rp_unhex(member->digest.bytes, RP_DIGEST_SIZE, hex))
-            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": %s: salted is not 64 lowercase hex digits", path);
-        memcpy(member->name, path, strlen(path) + 1);
         while (at < manifest->members && rp_member_compare(&manifest->member[at], member) < 0)
             at++;
-        if ((i > 0 && rp_member_compare(&member[-1], member) >= 0) ||
-            (at < manifest->members && rp_member_compare(&manifest->member[at], member) == 0))
-            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": withheld: %s is doubled or out of order", path);
-        manifest->n_withheld++;
+        if (at < manifest->members && rp_member_compare(&manifest->member[at], member) == 0)
+            return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": withheld: %s is a member too", member->name);
     }
-    return RP_OK;
+    return status;
 }
 
 /* A run of one kind has none of the other's members (section 9): else a program's archive could be dressed as a
@@ -291,7 +316,7 @@ static rp_status check_parts(const rp_member *member, size_t count, rp_error *er
     return RP_OK;
 }
 
-static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, rp_manifest *manifest, rp_error *err)
+static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
     rp_json *run = rp_json_object_get(json, "run");
@@ -305,8 +330,9 @@ static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, 
         (status = check_keys(json, withheld ? withheld_top_keys : top_keys, COUNT(top_keys) + withheld, "the manifest",
                              err)) != RP_OK ||
         (status = parse_kind(json, &manifest->kind, err)) != RP_OK ||
-        (status = parse_members(list, manifest, err)) != RP_OK ||
-        (status = parse_withheld(rp_json_object_get(json, "withheld"), manifest, err)) != RP_OK ||
+        (status = take_list(rp_json_object_get(json, list_keys[0]), list_keys[0], &l->members, &manifest->member,
+                            &manifest->members, err)) != RP_OK ||
+        (status = take_withheld(rp_json_object_get(json, list_keys[1]), &l->withheld, manifest, err)) != RP_OK ||
         (status = check_kind(manifest, err)) != RP_OK ||
         (status = check_parts(manifest->member, manifest->members, err)) != RP_OK ||
         (status = check_parts(manifest->withheld, manifest->n_withheld, err)) != RP_OK)
@@ -317,53 +343,22 @@ static rp_status parse_manifest(const rp_json *json, const rp_json_parts *list, 
     return RP_OK;
 }
 
-/* Finds the list of members. False when there is none: the text has another flaw then, which parsing it whole shows. */
-static bool find_members(const void *bytes, size_t size, rp_json_parts *list)
-{
-    static const char key[] = "\"members\"";
-
-    if (!rp_json_split(list, bytes, size) || !list->object)
-        return false;
-    while (rp_json_next(list))
-        if (list->key_size == sizeof key - 1 && memcmp(list->key, key, sizeof key - 1) == 0)
-            return list->value_size >= 2 && list->value[0] == '[' && list->value[list->value_size - 1] == ']';
-    return false;
-}
-
-/* The manifest as JSON, with an empty list instead of the members. */
-static rp_status parse_rest(rp_json **out, const void *bytes, size_t size, const rp_json_parts *list, rp_error *err)
-{
-    size_t before = (size_t)(list->value - (const char *)bytes), after = before + list->value_size;
-    rp_buffer rest = {0};
-    rp_status status;
-
-    rp_buffer_append(&rest, bytes, before);
-    rp_buffer_text(&rest, "[]");
-    rp_buffer_append(&rest, (const char *)bytes + after, size - after);
-    status = rp_buffer_status(&rest, err);
-    if (status == RP_OK)
-        status = rp_json_parse(out, rest.data, rest.size, true, RP_MANIFEST_NAME, err);
-    rp_buffer_free(&rest);
-    return status;
-}
-
 rp_status rp_manifest_parse(rp_manifest **out, const void *bytes, size_t size, rp_error *err)
 {
-    rp_manifest *manifest;
-    rp_json_parts list;
+    lists l = {{.parse = parse_member}, {.parse = parse_withheld}};
+    const rp_json_taker to = {list_keys, COUNT(list_keys), take_entry, &l};
+    rp_manifest *manifest = NULL;
     rp_json *json = NULL;
-    bool found = find_members(bytes, size, &list);
-    rp_status status = found ? parse_rest(&json, bytes, size, &list, err)
-                             : rp_json_parse(&json, bytes, size, true, RP_MANIFEST_NAME, err);
+    rp_status status = rp_json_parse_parts(&json, bytes, size, RP_JSON_MEMORY, true, &to, RP_MANIFEST_NAME, err);
 
     *out = NULL;
-    if (status != RP_OK)
-        return status;
-    if (!found)
-        list = (rp_json_parts){.value = ""};
-    manifest = rp_calloc(1, sizeof *manifest);
-    status = manifest != NULL ? parse_manifest(json, &list, manifest, err) : rp_no_memory(err);
+    if (status == RP_OK && (manifest = rp_calloc(1, sizeof *manifest)) == NULL)
+        status = rp_no_memory(err);
+    if (status == RP_OK)
+        status = parse_manifest(json, &l, manifest, err);
     rp_json_free(json);
+    rp_free(l.members.member);
+    rp_free(l.withheld.member);
     if (status != RP_OK) {
         rp_manifest_free(manifest);
         return status;

@@ -336,77 +336,101 @@ static rp_status parse_metadata(const rp_json *object, rp_safetensors *file, con
     return RP_OK;
 }
 
-/* A key's text, behind the names there are. */
-static rp_status take_name(rp_safetensors *file, const rp_json_parts *part, const char **name, const char *where,
-                           rp_error *err)
-{
-    rp_json *json;
-    rp_status status = rp_json_parse(&json, part->key, part->key_size, false, where, err);
+/* A header while it is read, entry by entry, since as one JSON value it would take many times its bytes. What is not
+ * JSON is told before what is no header of ours: the first flaw of an entry is kept until then. */
+typedef struct entries {
+    rp_safetensors *file;
+    size_t capacity;
+    extent data;
+    const char *where;
+    rp_error flaw;
+} entries;
 
-    if (status != RP_OK)
-        return status;
-    *name = strcpy(file->names + file->names_size, rp_json_string_value(json));
-    file->names_size += rp_json_string_length(json) + 1; /* fewer than the text with its quotes */
-    rp_json_free(json);
+/* A key's text, behind the names there are. */
+static const char *keep_name(rp_safetensors *file, const char *key)
+{
+    const size_t size = strlen(key) + 1; /* fewer than its text with the quotes */
+    char *name = memcpy(file->names + file->names_size, key, size);
+
+    file->names_size += size;
+    return name;
+}
+
+static rp_status grow(entries *e, rp_error *err)
+{
+    rp_safetensors *file = e->file;
+    const size_t capacity = e->capacity != 0 ? 2 * e->capacity : 16;
+    rp_safetensor *grown;
+
+    if (file->count < e->capacity)
+        return RP_OK;
+    if ((grown = rp_reallocarray(file->tensor, capacity, sizeof *grown)) == NULL)
+        return rp_no_memory(err);
+    file->tensor = grown;
+    e->capacity = capacity;
     return RP_OK;
 }
 
 /* One tensor of the header, or its metadata. */
-static rp_status parse_part(rp_safetensors *file, const rp_json_parts *part, extent data, const char *where,
-                            rp_error *err)
+static rp_status parse_entry(entries *e, const char *key, rp_json *json, rp_error *err)
 {
-    const char *name = NULL;
-    rp_json *json = NULL;
-    rp_status status = take_name(file, part, &name, where, err);
+    rp_safetensors *file = e->file;
+    rp_status status;
 
-    if (status == RP_OK)
-        status = rp_json_parse(&json, part->value, part->value_size, false, where, err);
-    if (status != RP_OK)
-        return status;
-    if (strcmp(name, metadata_key) != 0) {
-        status = parse_tensor(name, json, &file->tensor[file->count++], data, where, err);
-    } else if (file->header == NULL) {
-        file->header = rp_json_share(json);
-        status = parse_metadata(json, file, where, err);
-    } else {
-        status = rp_fail(err, RP_EDATA, "%s: __metadata__ twice", where);
+    if (strcmp(key, metadata_key) != 0) {
+        if ((status = grow(e, err)) != RP_OK)
+            return status;
+        file->tensor[file->count] = (rp_safetensor){.size = 0};
+        return parse_tensor(keep_name(file, key), json, &file->tensor[file->count++], e->data, e->where, err);
     }
-    rp_json_free(json);
-    return status;
+    if (file->header != NULL)
+        return rp_fail(err, RP_EDATA, "%s: __metadata__ twice", e->where);
+    file->header = rp_json_share(json);
+    return parse_metadata(json, file, e->where, err);
 }
 
-/* The header part by part, since as one JSON value it would take many times its bytes. */
+static rp_status take_entry(void *self, const char *key, rp_json *json, rp_error *err)
+{
+    entries *e = self;
+
+    if (e->flaw.status == RP_OK && parse_entry(e, key, json, &e->flaw) == RP_ENOMEM)
+        return rp_no_memory(err);
+    return RP_OK;
+}
+
+static rp_status check_names(const rp_safetensors *file, const char *where, rp_error *err)
+{
+    char shown[128];
+
+    for (size_t i = 1; i < file->count; i++)
+        if (strcmp(file->tensor[i - 1].name, file->tensor[i].name) == 0)
+            return rp_fail(err, RP_EDATA, "%s: tensor %s twice", where,
+                           rp_printable(shown, sizeof shown, file->tensor[i].name, strlen(file->tensor[i].name)));
+    return RP_OK;
+}
+
 static rp_status parse_entries(rp_safetensors *file, const char *header, size_t length, extent data, const char *where,
                                rp_error *err)
 {
-    rp_json_parts part;
-    size_t count = 0;
-    rp_status status = RP_OK;
-    bool whole = rp_json_split(&part, header, length) && part.object;
+    entries e = {.file = file, .data = data, .where = where};
+    const rp_json_taker to = {.take = take_entry, .self = &e};
+    rp_json *rest = NULL;
+    rp_status status;
 
-    while (whole && rp_json_next(&part))
-        count++;
-    if (!whole || !rp_json_whole(&part))
-        return rp_fail(err, RP_EDATA, "%s: the header is not a JSON object", where);
-    file->tensor = rp_calloc(count, sizeof *file->tensor);
-    file->names = rp_malloc(length);
-    if (file->tensor == NULL || file->names == NULL)
+    if ((file->names = rp_malloc(length)) == NULL)
         return rp_no_memory(err);
-    (void)rp_json_split(&part, header, length);
-    while (status == RP_OK && rp_json_next(&part))
-        status = parse_part(file, &part, data, where, err);
+    status = rp_json_parse_parts(&rest, header, length, RP_JSON_MEMORY, false, &to, where, err);
+    rp_json_free(rest);
+    if (status == RP_OK && e.flaw.status != RP_OK) {
+        status = e.flaw.status;
+        if (err != NULL)
+            *err = e.flaw;
+    }
     if (status == RP_OK)
         status = check_tiling(file, data, where, err);
     if (status == RP_OK && file->count > 0)
         qsort(file->tensor, file->count, sizeof *file->tensor, by_name);
-    for (size_t i = 1; i < file->count && status == RP_OK; i++)
-        if (strcmp(file->tensor[i - 1].name, file->tensor[i].name) == 0) {
-            char shown[128];
-
-            status = rp_fail(err, RP_EDATA, "%s: tensor %s twice", where,
-                             rp_printable(shown, sizeof shown, file->tensor[i].name, strlen(file->tensor[i].name)));
-        }
-    return status;
+    return status == RP_OK ? check_names(file, where, err) : status;
 }
 
 rp_status rp_safetensors_check_begin(const unsigned char *bytes, uint64_t size, const char *where, rp_error *err)

@@ -642,6 +642,133 @@ static void parts_outlive_their_whole(void **state)
     rp_json_free(built);
 }
 
+typedef struct parts_taken {
+    size_t count, refuse_at;
+    int64_t sum;
+    rp_json *last;
+    char keys[64];
+} parts_taken;
+
+static rp_status take_part(void *self, const char *key, rp_json *value, rp_error *to)
+{
+    parts_taken *t = self;
+
+    if (t->count < 8)
+        (void)strcat(t->keys, key);
+    if (++t->count == t->refuse_at)
+        return rp_fail(to, RP_EDATA, "enough");
+    t->sum += rp_json_integer_value(rp_json_object_get(value, "size"));
+    rp_json_free(t->last);
+    t->last = rp_json_share(value);
+    return RP_OK;
+}
+
+static rp_status parse_parts(const char *text, bool canonical, const char *const *list, size_t lists, parts_taken *t,
+                             rp_json **rest)
+{
+    const rp_json_taker to = {list, lists, take_part, t};
+
+    return rp_json_parse_parts(rest, text, strlen(text), RP_JSON_MEMORY, canonical, &to, "text", &err);
+}
+
+static void parts_are_handed_over_and_forgotten(void **state)
+{
+    static const char *const list[] = {"c", "l"};
+    parts_taken t = {0};
+    rp_json *rest;
+
+    (void)state;
+    assert_int_equal(parse_parts("{\"a\":[1],\"c\":[{\"size\":3},{\"size\":4}],\"d\":{\"c\":[1]},\"l\":[[]]}", true,
+                                 list, 2, &t, &rest),
+                     RP_OK);
+    assert_text(rest, "{\"a\":[1],\"c\":[],\"d\":{\"c\":[1]},\"l\":[]}");
+    assert_string_equal(t.keys, "ccl");
+    assert_int_equal(t.sum, 7);
+    rp_json_free(rest);
+    assert_text(t.last, "[]"); /* what is shared stays */
+    rp_json_free(t.last);
+    t = (parts_taken){0};
+    assert_int_equal(parse_parts("{\"c\":{\"size\":3},\"l\":7}", true, list, 2, &t, &rest), RP_OK);
+    assert_text(rest, "{\"c\":{\"size\":3},\"l\":7}"); /* no lists */
+    assert_int_equal(t.count, 0);
+    rp_json_free(rest);
+    assert_int_equal(parse_parts(" { \"b\" : {\"size\":1}, \"a\": 2, \"b\":{\"size\":5} } ", false, NULL, 0, &t, &rest),
+                     RP_OK);
+    assert_string_equal(t.keys, "bab"); /* members as they stand */
+    assert_int_equal(t.sum, 6);
+    rp_json_free(rest);
+    rp_json_free(t.last);
+    t = (parts_taken){.refuse_at = 2};
+    assert_int_equal(parse_parts("{\"c\":[1,2,3],\"d\":x}", true, list, 2, &t, &rest), RP_EDATA);
+    assert_int_equal(t.count, 2);
+    rp_json_free(t.last);
+}
+
+static void parts_are_as_strict_as_their_whole(void **state)
+{
+    static const char *const list[] = {"c"};
+    static const struct {
+        const char *text, *says;
+    } flaw[] = {{"{\"c\":[ ]}", "byte 6: expected no white space"},
+                {"{\"c\":[1 ,2]}", "byte 7: expected no white space"},
+                {"{\"c\":[1, 2]}", "byte 8: expected no white space"},
+                {"{\"c\":[1,]}", "byte 8): expected a value, found ']'"},
+                {"{\"c\":[1 2]}", "byte 7"},
+                {"{\"c\":[{\"b\":1,\"a\":2}]}", "the key \"a\" is out of order"},
+                {"{\"c\":[{\"a\":1,\"a\":2}]}", "stands twice"},
+                {"{\"c\":[1],\"c\":[1]}", "the key \"c\" stands twice"},
+                {"{\"d\":[1],\"c\":[1]}", "the key \"c\" is out of order"},
+                {"{\"c\":[1.5]}", "reals are strings"},
+                {"{\"c\":[1]}x", "the end of the text"},
+                {"{\"c\":[1", "',' or ']'"},
+                {"{\"c\":[", "a value"}};
+    parts_taken t = {0};
+    rp_json *rest;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
+        assert_int_equal(parse_parts(flaw[i].text, true, list, 1, &t, &rest), RP_EFORMAT);
+        assert_null(rest);
+        if (strstr(err.text, flaw[i].says) == NULL)
+            fail_msg("%s: %s", flaw[i].text, err.text);
+    }
+    assert_int_equal(parse_parts("[]", false, NULL, 0, &t, &rest), RP_EFORMAT); /* has no members */
+    assert_int_equal(parse_parts("{}", true, NULL, 0, &t, &rest), RP_EARG);
+    rp_json_free(t.last);
+}
+
+/* The most members that an archive holds: the text passes no budget whole, and part by part takes next to nothing. */
+static void parts_take_the_memory_of_one(void **state)
+{
+    static const char *const list[] = {"c"};
+    enum { MANY = 65536, LIMIT = 4096 };
+    parts_taken t = {0};
+    const rp_json_taker to = {list, 1, take_part, &t};
+    rp_buffer text = {0};
+    rp_json *rest;
+
+    (void)state;
+    rp_buffer_text(&text, "{\"c\":[");
+    for (size_t i = 0; i < MANY; i++)
+        rp_buffer_printf(&text, "%s{\"path\":\"run/programs/%05zu.json\",\"sha256\":\"%064zx\",\"size\":%zu}",
+                         i ? "," : "", i, i * i, i);
+    rp_buffer_text(&text, "]}");
+    rp_set_allocator(&counting);
+    heap.peak = heap.live;
+    const size_t before = heap.live;
+
+    assert_int_equal(rp_json_parse_parts(&rest, text.data, text.size, LIMIT, true, &to, "text", &err), RP_OK);
+    assert_true(heap.peak - before < 1 << 18);
+    rp_json_free(rest);
+    rp_json_free(t.last);
+    assert_int_equal(heap.live, before);
+    rp_set_allocator(NULL);
+    assert_int_equal(t.count, MANY);
+    assert_int_equal(t.sum, (int64_t)MANY * (MANY - 1) / 2);
+    assert_int_equal(rp_json_parse_within(&rest, text.data, text.size, LIMIT, true, "text", &err), RP_EFORMAT);
+    rp_buffer_free(&text);
+}
+
 static void parsed_values_cannot_be_changed_and_their_copies_can(void **state)
 {
     rp_json *value = parsed("{\"a\":[1]}"), *copy = rp_json_deep_copy(value);
@@ -802,6 +929,9 @@ int main(void)
         cmocka_unit_test(large_strings_stay_within_their_budget),
         cmocka_unit_test(every_failing_allocation_is_an_error_without_a_leak),
         cmocka_unit_test(parts_outlive_their_whole),
+        cmocka_unit_test(parts_are_handed_over_and_forgotten),
+        cmocka_unit_test(parts_are_as_strict_as_their_whole),
+        cmocka_unit_test(parts_take_the_memory_of_one),
         cmocka_unit_test(parsed_values_cannot_be_changed_and_their_copies_can),
         cmocka_unit_test(what_cannot_be_said_is_not_built),
         cmocka_unit_test(formats_are_packed),

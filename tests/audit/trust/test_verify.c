@@ -315,6 +315,14 @@ static void manifests_are_refused_for_every_flaw(void **state)
         {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", "") "\n", RP_EFORMAT},
         {" " MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ""), RP_EFORMAT},
         {MANIFEST("1", "1", "\"api\"", "[3]", "\"portable\"", ""), RP_EFORMAT},
+        {MANIFEST("1", "2", "\"api\"", "[3]", "\"portable\"", ""), RP_EUNSUPPORTED}, /* what else is newer too */
+        {MANIFEST("2", "1", "\"api\"", "[{\"b\":1}]", "\"portable\"", ",\"withheld\":[1]"), RP_EUNSUPPORTED},
+        {MANIFEST("1", "1", "\"api\"", "[3]", "\"pinned\"", ""), RP_EUNSUPPORTED},
+        {MANIFEST("1", "2", "\"api\"", "[ ]", "\"portable\"", ""), RP_EFORMAT}, /* no manifest of any format */
+        {MANIFEST("1", "1", "\"api\"", "[ ]", "\"portable\"", ""), RP_EFORMAT},
+        {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"withheld\":[]"), RP_EFORMAT},
+        {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"withheld\":{}"), RP_EFORMAT},
+        {MANIFEST("1", "1", "\"api\"", "[]", "\"portable\"", ",\"withheld\":[1]"), RP_EFORMAT},
         {"", RP_EFORMAT},
         {"[]", RP_EFORMAT},
         {"{}", RP_EFORMAT},
