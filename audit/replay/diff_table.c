@@ -22,8 +22,7 @@ static rp_status read_table(rp_table **out, const side *s, rp_error *err)
     if (status == RP_OK)
         status = rp_archive_read_member(s->archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
     if (status == RP_OK)
-        status =
-            rp_table_parse(out, csv.data, csv.size, recipe->data.delimiter, recipe->data.header, RP_TABLE_MEMBER, err);
+        status = rp_table_parse(out, csv.data, csv.size, recipe, RP_TABLE_MEMBER, err);
     rp_buffer_free(&csv);
     rp_recipe_free(recipe);
     rp_json_free(json);

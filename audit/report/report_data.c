@@ -80,8 +80,7 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
         return RP_OK;
     status = rp_archive_read_member(r->archive, member, csv_limit, &csv, err);
     if (status == RP_OK)
-        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe->data.delimiter, r->recipe->data.header,
-                                member, err);
+        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe, member, err);
     rp_buffer_free(&csv);
     if (status == RP_OK && r->data.table->cols != r->schema->n_columns)
         status = rp_fail(err, RP_EFORMAT, "%s: %zu columns, but data/schema.json has %zu", member, r->data.table->cols,

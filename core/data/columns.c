@@ -1,109 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells and column kinds: which columns the recipe means, what an undeclared column is, and what a cell may hold
- * (CONTRACT 9.2, 9.3). */
+ * Column kinds: which columns the recipe means, and what an undeclared column is (CONTRACT 9.2). */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/schema.h"
-#include "determinism/decimal.h"
-
-typedef enum cell_class { CELL_NUMBER, CELL_NOT_FINITE, CELL_TEXT } cell_class;
-
-bool rp_cell_missing(const rp_recipe *recipe, const char *text)
-{
-    for (size_t i = 0; i < recipe->data.n_missing; i++)
-        if (strcmp(text, recipe->data.missing[i]) == 0)
-            return true;
-    return false;
-}
-
-char *rp_column_label(char *out, size_t size, const rp_table *table, size_t col)
-{
-    char name[64];
-
-    if (table->names != NULL)
-        snprintf(out, size, "column \"%s\"",
-                 rp_printable(name, sizeof name, table->names[col], strlen(table->names[col])));
-    else
-        snprintf(out, size, "column %zu", col);
-    return out;
-}
-
-static bool same_word(const char *text, const char *lower)
-{
-    for (; *lower != '\0'; text++, lower++) {
-        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + ('a' - 'A')) : *text;
-
-        if (c != *lower)
-            return false;
-    }
-    return *text == '\0';
-}
-
-/* What other programs write for NaN and infinity, and numbers beyond binary64, are no numbers and no categories. */
-static cell_class classify(const char *text, double *number)
-{
-    const char *word = text + (text[0] == '+' || text[0] == '-');
-
-    if (rp_parse_f64(number, text, strlen(text)))
-        return *number - *number == 0 ? CELL_NUMBER : CELL_NOT_FINITE;
-    if (same_word(word, "nan") || same_word(word, "inf") || same_word(word, "infinity"))
-        return CELL_NOT_FINITE;
-    return CELL_TEXT;
-}
 
 static const char *cell_at(const rp_table *table, size_t row, size_t col)
 {
     return table->cell[row * table->cols + col];
-}
-
-static rp_status fail_number(const rp_cells *cells, size_t row, size_t col, cell_class found)
-{
-    const char *text = cell_at(cells->table, row, col);
-    char label[RP_LABEL_SIZE], quoted[64];
-
-    rp_column_label(label, sizeof label, cells->table, col);
-    rp_printable(quoted, sizeof quoted, text, strlen(text));
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: expected a %snumber, found \"%s\"; correct the cell%s",
-                   cells->where, cells->table->line[row], label, found == CELL_NOT_FINITE ? "finite " : "", quoted,
-                   cells->recorded            ? ": the column was numeric in training"
-                   : found == CELL_NOT_FINITE ? " or list it under data.missing"
-                                              : ", list it under data.missing, or declare the column categorical");
-}
-
-static rp_status check_missing(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind)
-{
-    bool numeric = kind == RP_COL_NUMERIC;
-    rp_missing_rule rule = numeric ? cells->recipe->data.missing_numeric : cells->recipe->data.missing_categorical;
-    const char *text = cell_at(cells->table, row, col);
-    char label[RP_LABEL_SIZE], quoted[64];
-
-    if (rule != RP_MISSING_ERROR)
-        return RP_OK;
-    return rp_fail(cells->err, RP_EDATA,
-                   "%s:%zu: %s: expected a value, found \"%s\", which means missing; fill it in%s", cells->where,
-                   cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
-                   rp_printable(quoted, sizeof quoted, text, strlen(text)),
-                   cells->recorded ? ": the recipe takes none"
-                   : numeric       ? " or set data.missing_numeric: mean"
-                                   : " or set data.missing_categorical: category");
-}
-
-rp_status rp_cell_read(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind, rp_cell *out)
-{
-    cell_class found;
-
-    out->text = cell_at(cells->table, row, col);
-    out->number = 0;
-    out->missing = rp_cell_missing(cells->recipe, out->text);
-    if (out->missing)
-        return check_missing(cells, row, col, kind);
-    if (kind != RP_COL_NUMERIC)
-        return RP_OK;
-    found = classify(out->text, &out->number);
-    return found == CELL_NUMBER ? RP_OK : fail_number(cells, row, col, found);
 }
 
 /* "a", "b", and 3 more */
@@ -168,11 +74,11 @@ static census count_cells(const rp_cells *cells, size_t col)
     for (size_t row = 0; row < cells->table->rows; row++) {
         const char *text = cell_at(cells->table, row, col);
         double number;
-        cell_class class;
+        rp_cell_class class;
 
         if (rp_cell_missing(cells->recipe, text))
             continue;
-        class = classify(text, &number);
+        class = rp_cell_classify(&cells->recipe->data.reading, text, &number, NULL);
         if (found.count[class]++ == 0)
             found.first[class] = row;
     }
@@ -180,26 +86,33 @@ static census count_cells(const rp_cells *cells, size_t col)
 }
 
 /* Numbers and text in one undeclared column are a typing error as often as a code list: the user must say which. */
+static rp_status fail_mixed(const rp_cells *cells, size_t col, const census *found)
+{
+    bool odd_text = found->count[RP_CELL_NUMBER] >= found->count[RP_CELL_TEXT];
+    size_t row = found->first[odd_text ? RP_CELL_TEXT : RP_CELL_NUMBER];
+    const char *text = cell_at(cells->table, row, col);
+    char label[RP_LABEL_SIZE], quoted[64];
+    rp_status status = rp_inspect_texts(cells, col); /* texts that look like numbers have an error of their own */
+
+    if (status != RP_OK)
+        return status;
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
+                   "list it under data.missing, or declare the column under data.columns",
+                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
+                   odd_text ? "a number" : "text", rp_printable(quoted, sizeof quoted, text, strlen(text)));
+}
+
 static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *kind)
 {
     census found = count_cells(cells, col);
-    bool odd_text = found.count[CELL_NUMBER] >= found.count[CELL_TEXT];
-    size_t row = found.first[odd_text ? CELL_TEXT : CELL_NUMBER];
-    char label[RP_LABEL_SIZE], quoted[64];
-    const char *text;
 
-    if (found.count[CELL_NUMBER] > 0 && found.count[CELL_TEXT] > 0) {
-        text = cell_at(cells->table, row, col);
-        return rp_fail(cells->err, RP_EDATA,
-                       "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
-                       "list it under data.missing, or declare the column under data.columns",
-                       cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
-                       odd_text ? "a number" : "text", rp_printable(quoted, sizeof quoted, text, strlen(text)));
-    }
-    *kind = found.count[CELL_TEXT] == 0 && found.count[CELL_NUMBER] + found.count[CELL_NOT_FINITE] > 0
+    if (found.count[RP_CELL_NUMBER] > 0 && found.count[RP_CELL_TEXT] > 0)
+        return fail_mixed(cells, col, &found);
+    *kind = found.count[RP_CELL_TEXT] == 0 && found.count[RP_CELL_NUMBER] + found.count[RP_CELL_NOT_FINITE] > 0
                 ? RP_COL_NUMERIC
                 : RP_COL_CATEGORICAL;
-    return RP_OK;
+    return *kind == RP_COL_CATEGORICAL ? rp_inspect_texts(cells, col) : RP_OK;
 }
 
 static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t target, unsigned char *ruled)
@@ -235,7 +148,7 @@ static rp_status settle_column(const rp_cells *cells, size_t col, rp_column_kind
 
     for (size_t row = 0; status == RP_OK && *kind != RP_COL_IGNORE && row < cells->table->rows; row++)
         status = rp_cell_read(cells, row, col, *kind, &cell);
-    return status;
+    return status == RP_OK && *kind == RP_COL_NUMERIC ? rp_inspect_numbers(cells, col) : status;
 }
 
 rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t *target)

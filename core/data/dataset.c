@@ -165,8 +165,7 @@ static rp_status encode(preparation *prep, rp_dataset *out)
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
     const rp_recipe *recipe = prep->cells.recipe;
-    rp_status status = rp_table_parse(&prep->table, csv, size, recipe->data.delimiter, recipe->data.header,
-                                      prep->cells.where, prep->cells.err);
+    rp_status status = rp_table_parse(&prep->table, csv, size, recipe, prep->cells.where, prep->cells.err);
 
     prep->cells.table = prep->table;
     if (status == RP_OK)
@@ -194,6 +193,7 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     *out = NULL;
     if (dataset == NULL)
         return rp_no_memory(err);
+    prep.cells.warnings = &dataset->warnings;
     status = prepare(&prep, dataset, csv, size);
     release(&prep);
     if (status != RP_OK) {
@@ -209,6 +209,7 @@ void rp_dataset_free(rp_dataset *dataset)
     if (dataset == NULL)
         return;
     rp_schema_free(dataset->schema);
+    rp_warnings_clear(&dataset->warnings);
     rp_free(dataset->train_x);
     rp_free(dataset->valid_x);
     rp_free(dataset->train_label);

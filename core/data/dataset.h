@@ -5,6 +5,7 @@
 #define CORE_DATA_DATASET_H
 
 #include "base/buffer.h"
+#include "core/data/warnings.h"
 #include "core/recipe/recipe.h"
 
 /* RFC 4180: quoted cells, CRLF or LF, no ragged rows, no NUL bytes, UTF-8; a byte order mark is skipped; nothing behind
@@ -19,7 +20,7 @@ typedef struct rp_table {
 } rp_table;
 
 /* Errors: RP_EDATA with line and cell, RP_ENOMEM. */
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header, const char *where,
+rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                          rp_error *err);
 void rp_table_free(rp_table *table);
 
@@ -43,6 +44,7 @@ typedef struct rp_dataset {
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
+    rp_warnings warnings;               /* what was read in one way where another was likely */
 } rp_dataset;
 
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target

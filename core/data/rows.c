@@ -65,7 +65,7 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
     if (r == NULL)
         return rp_no_memory(err);
     *r = (rp_rows){.schema = schema, .recipe = recipe, .where = where};
-    status = rp_table_parse(&r->table, csv, size, recipe->data.delimiter, recipe->data.header, where, err);
+    status = rp_table_parse(&r->table, csv, size, recipe, where, err);
     cells.table = r->table;
     if (status == RP_OK) {
         r->source = rp_calloc(schema->n_columns, sizeof *r->source);

@@ -4,6 +4,7 @@
 #define CORE_DATA_SCHEMA_H
 
 #include "core/data/dataset.h"
+#include "core/data/number.h"
 
 typedef struct rp_schema_column {
     rp_column_kind kind;  /* never auto */
@@ -23,7 +24,8 @@ typedef struct rp_cells {
     const rp_table *table;
     const char *where;
     rp_error *err;
-    bool recorded; /* the rules are an archive's: no advice to change the recipe */
+    bool recorded;         /* the rules are an archive's: no advice to change the recipe */
+    rp_warnings *warnings; /* NULL: they are not wanted */
 } rp_cells;
 
 typedef struct rp_cell {
@@ -39,6 +41,17 @@ bool rp_cell_missing(const rp_recipe *recipe, const char *text);
 /* "column \"age\"" or "column 3" (index from 0, as in the recipe). Returns out. */
 char *rp_column_label(char *out, size_t size, const rp_table *table, size_t col);
 enum { RP_LABEL_SIZE = 96 };
+
+/* What a cell is, by its text alone, if it is not missing (CONTRACT 9.2). */
+typedef enum rp_cell_class { RP_CELL_NUMBER, RP_CELL_NOT_FINITE, RP_CELL_TEXT } rp_cell_class;
+rp_cell_class rp_cell_classify(const rp_reading *rules, const char *text, double *number, rp_dress *dress);
+
+/* A column of texts that nobody declared: RP_EDATA where it seems to hold numbers or dates that a key would read, or
+ * words for missing values with spaces around them; warnings where that is less sure. */
+rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
+/* A column of numbers: RP_EDATA where two of them have different prefixes or suffixes; warnings on leading zeros, and
+ * on numbers without the prefix or suffix that others have. */
+rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
 
 /* The kind of each table column (CONTRACT 9.2), the target's being ignore; every numeric and categorical cell has been
  * read once without error. kind [cols]. */

@@ -16,6 +16,7 @@ typedef struct csv {
     const unsigned char *in;
     size_t size, at, line;
     char delimiter;
+    bool strip;
     char *out; /* the next free byte of the table's text */
     const char *where;
     rp_error *err;
@@ -157,6 +158,31 @@ static rp_status add_cell(csv *in, const char *text)
     return RP_OK;
 }
 
+/* Bytes of a space, a tab or a no-break space (U+00A0) at the beginning or the end of the text, else 0. */
+static size_t space_at(const char *text, size_t length, bool front)
+{
+    const char *one = front ? text : text + length - 1, *two = front ? text : text + length - 2;
+
+    if (length > 0 && (*one == ' ' || *one == '\t'))
+        return 1;
+    return length > 1 && (unsigned char)two[0] == 0xC2 && (unsigned char)two[1] == 0xA0 ? 2 : 0;
+}
+
+/* Takes the spaces off what has just been written. Returns where the cell begins. */
+static char *strip_cell(csv *in, char *text)
+{
+    size_t length = (size_t)(in->out - text), n;
+
+    while ((n = space_at(text, length, false)) > 0)
+        length -= n;
+    in->out = text + length;
+    while ((n = space_at(text, length, true)) > 0) {
+        text += n;
+        length -= n;
+    }
+    return text;
+}
+
 static rp_status read_cell(csv *in)
 {
     char *text = in->out;
@@ -165,6 +191,8 @@ static rp_status read_cell(csv *in)
 
     if (status != RP_OK)
         return status;
+    if (in->strip)
+        text = strip_cell(in, text);
     length = (size_t)(in->out - text);
     *in->out++ = '\0';
     if (length > CELL_MAX)
@@ -279,11 +307,18 @@ static rp_status take(rp_table *table, csv *in, bool header)
     return RP_OK;
 }
 
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, char delimiter, bool header, const char *where,
+rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                          rp_error *err)
 {
     static const unsigned char mark[3] = {0xEF, 0xBB, 0xBF};
-    csv in = {.in = bytes, .size = size, .line = 1, .delimiter = delimiter, .where = where, .err = err};
+    csv in = {.in = bytes,
+              .size = size,
+              .line = 1,
+              .delimiter = recipe->data.delimiter,
+              .strip = recipe->data.reading.strip,
+              .where = where,
+              .err = err};
+    const bool header = recipe->data.header;
     rp_table *table;
     rp_status status;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The target column (CONTRACT 9.3): class names in their order and a label a row, or a binary32 value a row. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/data/dress.h"
 #include "core/data/schema.h"
 #include "determinism/decimal.h"
 
@@ -16,6 +18,17 @@ static rp_status fail_cell(const rp_cells *cells, size_t row, size_t col, const 
     return rp_fail(cells->err, RP_EDATA, "%s:%zu: target %s: expected %s, found \"%s\"; %s", cells->where,
                    cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col), expected,
                    rp_printable(quoted, sizeof quoted, text, strlen(text)), advice);
+}
+
+static rp_status fail_value(const rp_cells *cells, size_t row, size_t col, const char *text)
+{
+    char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 32];
+    rp_dress_seen seen = {0};
+
+    if (rp_dress_look(text, &seen) != RP_LOOK_NUMBER)
+        return fail_cell(cells, row, col, "a finite binary32 number", "correct the cell");
+    snprintf(advice, sizeof advice, "to read it as one: %s", rp_dress_keys(keys, sizeof keys, &seen));
+    return fail_cell(cells, row, col, "a number", advice);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -163,8 +176,9 @@ static rp_status read_values(const rp_cells *cells, size_t col, rp_target *out)
     for (size_t row = 0; row < table->rows; row++) {
         const char *text = table->cell[row * table->cols + col];
 
-        if (!rp_parse_f32(&out->value[row], text, strlen(text)) || out->value[row] - out->value[row] != 0)
-            return fail_cell(cells, row, col, "a finite binary32 number", "correct the cell");
+        if (!rp_number_f32(&cells->recipe->data.reading, text, strlen(text), &out->value[row], NULL) ||
+            out->value[row] - out->value[row] != 0)
+            return fail_value(cells, row, col, text);
     }
     return RP_OK;
 }

@@ -294,6 +294,13 @@ rp_status rp_recipe_from_json(rp_recipe **out, const rp_json *json, const char *
     return status;
 }
 
+static void free_texts(rp_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        rp_free(texts->text[i]);
+    rp_free(texts->text);
+}
+
 void rp_recipe_free(rp_recipe *recipe)
 {
     if (recipe == NULL)
@@ -306,6 +313,9 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.missing);
     rp_free(recipe->data.target.name);
     rp_free(recipe->data.positive);
+    rp_free(recipe->data.reading.thousands);
+    free_texts(&recipe->data.reading.prefix);
+    free_texts(&recipe->data.reading.suffix);
     rp_free(recipe->data.csv);
     rp_free(recipe->parent.archive);
     rp_free(recipe->name);

@@ -31,6 +31,22 @@ typedef struct rp_column_rule {
     rp_column_kind kind;
 } rp_column_rule;
 
+typedef struct rp_texts {
+    char **text;
+    size_t count;
+} rp_texts;
+
+/* How the cells of a table are written. Keys of data: that stand in the JSON only where they differ from the default.
+ */
+typedef struct rp_reading {
+    bool strip;      /* strip: [false] spaces around a cell are no part of it */
+    char decimal;    /* decimal: ["."] "." or "," */
+    char *thousands; /* thousands: [null] what divides groups of three digits */
+    rp_texts prefix; /* prefix: [[]] what may stand before a number, as "$" */
+    rp_texts suffix; /* suffix: [[]] what may stand behind one, as "%" */
+    bool dressed;    /* whether any of the four above is not the default */
+} rp_reading;
+
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
 
 /* A convolution layer. Pairs are {height, width}; the YAML takes one integer for both. */
@@ -62,8 +78,10 @@ typedef struct rp_recipe {
         rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
         size_t n_columns;
-        char **missing; /*   missing: ["", "NA", "?"] cell texts that mean "no value" */
+        rp_reading reading; /*   decimal, thousands, strip, prefix, suffix */
+        char **missing;     /*   missing: [19 words of pandas and "?"] cell texts that mean "no value" */
         size_t n_missing;
+        bool missing_first[256];             /* derived: what they begin with; [0] for the empty one */
         rp_missing_rule missing_numeric;     /* missing_numeric: [mean] error|mean (mean of the training part) */
         rp_missing_rule missing_categorical; /* missing_categorical: [category] error|category */
         bool standardize;    /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */

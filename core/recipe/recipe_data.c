@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The data: section of a recipe: columns, missing values, split. */
+ * The data: section of a recipe: columns, target, split. How cells are written: recipe_table.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { PATH_LIMIT = 4095, MISSING_LIMIT = 64 };
+enum { PATH_LIMIT = 4095 };
 
 static void read_ref(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out)
 {
@@ -92,52 +92,6 @@ static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *o
             rp_node_refuse(reader, node, "data.columns", "a column is listed twice; keep one");
 }
 
-static void read_missing(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
-{
-    static const char *const defaults[] = {"", "NA", "?"};
-    const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "missing") : NULL;
-    size_t count = node != NULL ? node->count : COUNT(defaults);
-
-    if (reader->status != RP_OK)
-        return;
-    if (node != NULL && (node->kind != RP_NODE_LIST || count > MISSING_LIMIT)) {
-        rp_node_wrong(reader, node, "data.missing", "a list of at most 64 cell texts, e.g. [\"\", \"NA\"]", NULL);
-        return;
-    }
-    out->data.missing = rp_calloc(count, sizeof *out->data.missing);
-    for (size_t i = 0; i < count && out->data.missing != NULL; i++) {
-        const rp_node *item = node != NULL ? &node->child[i] : NULL;
-
-        if (item != NULL &&
-            (item->kind != RP_NODE_SCALAR || rp_node_is_null(item) || strlen(item->text) > RP_RECIPE_TEXT)) {
-            rp_node_wrong(reader, item, "data.missing", "a cell text", "quote it");
-            return;
-        }
-        out->data.missing[i] = rp_strdup(item != NULL ? item->text : defaults[i]);
-        if (out->data.missing[i] == NULL)
-            break;
-        out->data.n_missing = i + 1;
-    }
-    if (out->data.missing == NULL || out->data.n_missing != count)
-        reader->status = rp_no_memory(reader->err);
-}
-
-static void read_delimiter(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
-{
-    static const char allowed[] = " !#$%&'()*,/:;<=>@[\\]^`{|}~\t";
-    const rp_node *node = reader->status == RP_OK ? rp_node_find(data, "delimiter") : NULL;
-
-    out->data.delimiter = ',';
-    if (node == NULL)
-        return;
-    if (node->kind == RP_NODE_SCALAR && strlen(node->text) == 1 && strchr(allowed, node->text[0]) != NULL)
-        out->data.delimiter = node->text[0];
-    else
-        rp_node_wrong(reader, node, "data.delimiter",
-                      "one printable character that is no letter, digit, quote, dot, sign or underscore, or \"\\t\"",
-                      "quote it");
-}
-
 static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     bool regression = out->train.regression;
@@ -165,10 +119,13 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
 
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {
-        "csv",      "header",          "delimiter",           "target",      "positive", "columns",
-        "missing",  "missing_numeric", "missing_categorical", "standardize", "folds",    "fold",
-        "stratify", "train_on_all"};
+    static const char *const keys[] = {"csv",         "header",          "delimiter",
+                                       "target",      "positive",        "columns",
+                                       "missing",     "missing_numeric", "missing_categorical",
+                                       "standardize", "folds",           "fold",
+                                       "stratify",    "train_on_all",    "decimal",
+                                       "thousands",   "strip",           "prefix",
+                                       "suffix"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
@@ -179,7 +136,7 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
     if (out->data.csv == NULL)
         rp_node_refuse(reader, data, "data.csv", "required: the path of the CSV file, relative to the recipe");
     rp_node_read_bool(reader, data, "data.header", &out->data.header, true);
-    read_delimiter(reader, data, out);
+    rp_recipe_read_table(reader, data, out);
     target = rp_node_find(data, "target");
     if (target == NULL)
         rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
@@ -188,7 +145,6 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);
-    read_missing(reader, data, out);
     rp_node_read_choice(reader, data, "data.missing_numeric", &choice, RP_MISSING_MEAN, rp_missing_rule_names, 2);
     out->data.missing_numeric = (rp_missing_rule)choice;
     rp_node_read_choice(reader, data, "data.missing_categorical", &choice, 1, rp_missing_categorical_names, 2);

@@ -24,6 +24,8 @@ void rp_recipe_real(rp_node_reader *reader, const rp_node *mapping, const char *
 
 /* The data: section; out->train.regression is already known. */
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
+/* Of the data: section the keys on how cells are written. */
+void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe *out);
 /* The model: section. */
 void rp_recipe_read_model(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 

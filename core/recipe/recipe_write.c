@@ -77,6 +77,23 @@ static rp_json *texts_json(char *const *text, size_t count, bool *failed)
     return list;
 }
 
+/* Only what differs from the default, so that recipes from before these keys keep their bytes. */
+static void write_reading(writer w, const rp_reading *r)
+{
+    const char decimal[2] = {r->decimal, '\0'};
+
+    if (r->decimal != '.')
+        put(w, "decimal", rp_json_string(decimal));
+    if (r->thousands != NULL)
+        put(w, "thousands", rp_json_string(r->thousands));
+    if (r->strip)
+        put(w, "strip", rp_json_boolean(true));
+    if (r->prefix.count > 0)
+        put(w, "prefix", texts_json(r->prefix.text, r->prefix.count, w.failed));
+    if (r->suffix.count > 0)
+        put(w, "suffix", texts_json(r->suffix.text, r->suffix.count, w.failed));
+}
+
 static void write_data(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "data");
@@ -89,6 +106,7 @@ static void write_data(writer top, const rp_recipe *recipe)
     if (!recipe->train.regression)
         put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));
+    write_reading(w, &recipe->data.reading);
     put(w, "missing", texts_json(recipe->data.missing, recipe->data.n_missing, w.failed));
     put(w, "missing_numeric", rp_json_string(rp_missing_rule_names[recipe->data.missing_numeric]));
     put(w, "missing_categorical", rp_json_string(rp_missing_rule_names[recipe->data.missing_categorical]));

@@ -15,6 +15,10 @@ static const char *const yaml[] = {
     "reprise: 1\ndata: {csv: a, target: 1, delimiter: ;, folds: 2}\ntrain: {batch: 1}\n",
     ("{reprise: 1, data: {csv: a, target: 0, header: false, folds: 2, standardize: false},"
      " train: {batch: 1, task: regression}}"),
+    ("{reprise: 1, data: {csv: a, target: 0, header: false, train_on_all: true, delimiter: ;, decimal: ',',"
+     " thousands: ., strip: true, prefix: [$, EUR], suffix: '%'}, train: {batch: 1, task: regression}}"),
+    ("{reprise: 1, data: {csv: a, target: y, folds: 2, thousands: ',', strip: true, suffix: [kg, g], missing: [x]},"
+     " train: {batch: 1}}"),
 };
 
 static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)

@@ -29,6 +29,7 @@ class Table:
         need(data["header"] and not data["train_on_all"], "a recipe of another kind")
         need(data["standardize"] and data["stratify"], "a recipe of another kind")
         need((data["missing_numeric"], data["missing_categorical"]) == ("mean", "category"), "missing cells")
+        need(not {"decimal", "thousands", "strip", "prefix", "suffix"} & set(data), "cells in another dress")
         lines = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=data["delimiter"]))
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
         self.kinds = {c["column"]: c["kind"] for c in data["columns"]}

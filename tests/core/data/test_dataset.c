@@ -415,7 +415,7 @@ static const mistake mistakes[] = {
     {"", "a,y\n1,0\ntwo,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "a number", "\"two\""}},
     {"", "a,y\nx,0\ny,1\n3,1\n", RP_EDATA, {"d.csv:4", "column \"a\"", "text", "\"3\""}},
     {"columns: {a: numeric}", "a,y\n1,0\ntwo,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "a number", "\"two\""}},
-    {"", "a,y\n1,0\nNaN,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"NaN\""}},
+    {"missing: []", "a,y\n1,0\nNaN,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"NaN\""}},
     {"", "a,y\n1,0\n-Inf,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"-Inf\""}},
     {"", "a,y\n1,0\n1e999,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "finite", "\"1e999\""}},
     {"missing: [\"\"]", "a,y\n1,0\nNA,1\n3,1\n", RP_EDATA, {"d.csv:3", "\"NA\"", "data.missing"}},
@@ -434,8 +434,94 @@ static const mistake mistakes[] = {
     {"columns: {a: ignore, 0: ignore}", "a,y\n1,0\n2,1\n", RP_EARG, {"column \"a\"", "by name and by index"}},
     {"columns: {a: ignore}", "a,y\n1,0\n2,1\n", RP_EDATA, {"features", "found 0"}},
     {"", "a,y\n1e308,0\n-1e308,1\n1e308,1\n", RP_EDATA, {"column \"a\"", "too large"}},
+    {"", "a,y\n\"1,5\",0\n\"2,25\",1\n", RP_EDATA, {"d.csv:2", "column \"a\"", "\"1,5\"", "data: {decimal: \",\"}"}},
+    {"", "a,y\n\"1,5\",0\n2,1\n", RP_EDATA, {"d.csv:2", "\"1,5\"", "{decimal: \",\"}"}},
+    {"", "a,y\n\"76,153.54\",0\n900.5,1\n", RP_EDATA, {"d.csv:2", "\"76,153.54\"", "{thousands: \",\"}"}},
+    {"", "a,y\n\"1,234\",0\n\"5,678\",1\n", RP_EDATA, {"d.csv:2", "{thousands: \",\"}", "or decimal: \",\""}},
+    {"", "a,y\n1.234.567,0\n2.000.000,1\n", RP_EDATA, {"d.csv:2", "{decimal: \",\", thousands: \".\"}"}},
+    {"", "a,y\n1 234,0\n2 000,1\n", RP_EDATA, {"d.csv:2", "{thousands: \" \"}"}},
+    {"", "a,y\n$12.00,0\n$3,1\n", RP_EDATA, {"d.csv:2", "\"$12.00\"", "{prefix: [\"$\"]}"}},
+    {"", "a,y\n3.1%,0\n4%,1\n", RP_EDATA, {"d.csv:2", "\"3.1%\"", "{suffix: [\"%\"]}"}},
+    {"", "a,y\n -$1,0\n 1.5,1\n", RP_EDATA, {"d.csv:2", "{strip: true, prefix: [\"$\"]}"}},
+    {"", "a,y\n(3),0\n(4),1\n", RP_EDATA, {"d.csv:2", "\"(3)\"", "no key", "plain number"}},
+    {"columns: {a: numeric}", "a,y\n1,0\n2%,1\n", RP_EDATA, {"d.csv:3", "\"2%\"", "{suffix: [\"%\"]}"}},
+    {"", "a,y\n2024-01-31,0\n2024-02-01,1\n", RP_EDATA, {"d.csv:2", "a date", "\"2024-01-31\""}},
+    {"", "a,y\n1/2/2024,0\n12/31/2024,1\n", RP_EDATA, {"d.csv:2", "a date", "\"1/2/2024\""}},
+    {"", "a,y\nJan 1 2000,0\nMay 3 2001,1\n", RP_EDATA, {"d.csv:2", "a date", "\"Jan 1 2000\""}},
+    {"", "a,y\nx,0\n NA,1\n", RP_EDATA, {"d.csv:3", "\" NA\"", "missing value", "data.strip"}},
+    {"decimal: ','", "a,y\n1.5,0\n\"2,5\",1\n", RP_EDATA, {"d.csv:2", "\"1.5\"", "plain number"}},
+    {"thousands: ','", "a,y\n\"1,5\",0\n2,1\n", RP_EDATA, {"d.csv:2", "\"1,5\"", "decimal"}},
+    {"prefix: [$, EUR]", "a,y\n$1,0\nEUR 2,1\n", RP_EDATA, {"d.csv:3", "\"EUR 2\"", "\"$\"", "two units"}},
     {"standardize: false", "a,y\n1e39,0\n2,1\n", RP_EDATA, {"d.csv:2", "column \"a\"", "binary32"}},
 };
+
+/* The first column of d, not standardised, under keys of data: beside a, y. */
+static void assert_numbers(const char *keys, const char *csv, const float *expected, size_t n)
+{
+    char yaml[300];
+    rp_dataset *d;
+
+    snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true, standardize: false, %s}\n", keys);
+    d = prepare(yaml, csv);
+    assert_int_equal(d->schema->features, 1);
+    assert_int_equal(d->train_rows, n);
+    for (size_t i = 0; i < n; i++)
+        if (d->train_x[i] != expected[i])
+            fail_msg("%s: row %zu: expected %a, found %a", keys, i, expected[i], d->train_x[i]);
+    rp_dataset_free(d);
+}
+
+static void numbers_are_read_in_the_dress_that_the_recipe_names(void **state)
+{
+    (void)state;
+    assert_numbers("delimiter: ;, decimal: ','", "a;y\n1,5;0\n-2;1\n,25;0\n4e1;1\n", (float[]){1.5f, -2, 0.25f, 40}, 4);
+    assert_numbers("thousands: ','", "a,y\n\"76,153.54\",0\n1234.5,1\n\"-1,234,567\",0\n",
+                   (float[]){76153.54f, 1234.5f, -1234567}, 3);
+    assert_numbers("decimal: ',', thousands: .", "a,y\n\"1.234,5\",0\n1.000.000,1\n", (float[]){1234.5f, 1e6f}, 2);
+    assert_numbers("thousands: \"\\u00a0\"",
+                   "a,y\n1\xC2\xA0"
+                   "234.5,0\n7,1\n",
+                   (float[]){1234.5f, 7}, 2);
+    assert_numbers("prefix: $", "a,y\n$12.00,0\n-$3,1\n$-4,0\n$ 5,1\n", (float[]){12, -3, -4, 5}, 4);
+    assert_numbers("prefix: [U, US], suffix: '%'", "a,y\nUS3.1%,0\nUS4 %,1\n", (float[]){3.1f, 4}, 2);
+    assert_numbers("strip: true", " a ,y\n 1.5 ,0\n\t2\xC2\xA0,1\n NA,0\n\" 4 \",1\n", (float[]){1.5f, 2, 2.5f, 4}, 4);
+}
+
+static void assert_warning(const char *keys, const char *csv, rp_warning_kind kind, size_t line, size_t count,
+                           const char *cell)
+{
+    char yaml[300];
+    rp_dataset *d;
+    const rp_warning *w;
+
+    snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true%s}\n", keys);
+    d = prepare(yaml, csv);
+    if (d->warnings.count != 1)
+        fail_msg("%s: expected one warning, found %zu", csv, d->warnings.count);
+    w = d->warnings.item;
+    assert_string_equal(rp_warning_names[w->kind], rp_warning_names[kind]);
+    assert_int_equal(w->column, 0);
+    assert_int_equal(w->line, line);
+    assert_int_equal(w->count, count);
+    assert_string_equal(w->cell, cell);
+    assert_non_null(strstr(w->text, kind == RP_WARN_BARE ? "prefix" : "data."));
+    rp_dataset_free(d);
+}
+
+static void what_may_be_meant_otherwise_is_a_warning(void **state)
+{
+    rp_dataset *d = prepare(ALL, mixed);
+
+    (void)state;
+    assert_int_equal(d->warnings.count, 0);
+    rp_dataset_free(d);
+    assert_warning("", "a,y\n10,0\n00012,1\n007,0\n", RP_WARN_LEADING_ZEROS, 3, 2, "00012");
+    assert_warning("", "a,y\nx,0\ny,1\n3%,0\n", RP_WARN_DRESSED, 4, 1, "3%");
+    assert_warning("", "a,y\nx,0\ny,1\n2024-01-01,0\n", RP_WARN_DRESSED, 4, 1, "2024-01-01");
+    assert_warning("", "a,y\n36 months,0\n60 months,1\n", RP_WARN_UNIT, 2, 2, "36 months");
+    assert_warning("", "a,y\nx,0\nNone,1\nNone,1\n", RP_WARN_MISSING_WORD, 3, 2, "None");
+    assert_warning(", suffix: '%'", "a,y\n3%,0\n4,1\n5%,1\n", RP_WARN_BARE, 3, 1, "4");
+}
 
 static void each_mistake_gets_one_clear_error(void **state)
 {
@@ -636,6 +722,8 @@ int main(void)
         cmocka_unit_test(new_rows_may_lack_the_target_and_reorder_named_columns),
         cmocka_unit_test(rows_without_header_may_lack_the_target),
         cmocka_unit_test(a_damaged_schema_is_refused),
+        cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
+        cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(a_recipe_that_does_not_fit_the_rows_is_refused),
         cmocka_unit_test(the_loans_are_prepared),

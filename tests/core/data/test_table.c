@@ -43,6 +43,13 @@ static const reading readings[] = {
     {"caf\xC3\xA9,\xF0\x9F\x98\x80\n", ',', false, 1, 2, "|caf\xC3\xA9|\xF0\x9F\x98\x80", 1},
 };
 
+static rp_status parse(rp_table **out, const void *text, size_t size, char delimiter, bool header, rp_error *err)
+{
+    const rp_recipe recipe = {.data = {.delimiter = delimiter, .header = header, .reading = {.decimal = '.'}}};
+
+    return rp_table_parse(out, text, size, &recipe, "t.csv", err);
+}
+
 static void assert_cells(const rp_table *table, const char *expected)
 {
     size_t names = table->names != NULL ? table->cols : 0;
@@ -71,7 +78,7 @@ static void cells_are_read_as_rfc_4180_writes_them(void **state)
 
         assert_non_null(exact);
         memcpy(exact, r->text, size);
-        if (rp_table_parse(&table, exact, size, r->delimiter, r->header, "t.csv", &err) != RP_OK)
+        if (parse(&table, exact, size, r->delimiter, r->header, &err) != RP_OK)
             fail_msg("reading %zu refused: %s", i, err.text);
         free(exact);
         assert_int_equal(table->rows, r->rows);
@@ -115,8 +122,7 @@ static void each_mistake_gets_one_clear_error(void **state)
         const mistake *m = &mistakes[i];
         rp_table *table = (rp_table *)&table;
         rp_error err = {0};
-        rp_status status =
-            rp_table_parse(&table, m->text, m->size != 0 ? m->size : strlen(m->text), ',', true, "t.csv", &err);
+        rp_status status = parse(&table, m->text, m->size != 0 ? m->size : strlen(m->text), ',', true, &err);
 
         if (status != RP_EDATA)
             fail_msg("mistake %zu: expected RP_EDATA, found %s (%s)", i, rp_status_name(status), err.text);
@@ -135,14 +141,14 @@ static void limits_on_columns_and_cells_are_kept(void **state)
 
     (void)state;
     memset(text, ',', 4096);
-    assert_int_equal(rp_table_parse(&table, text, 4095, ',', false, "t.csv", &err), RP_OK);
+    assert_int_equal(parse(&table, text, 4095, ',', false, &err), RP_OK);
     assert_int_equal(table->cols, 4096);
     rp_table_free(table);
-    assert_int_equal(rp_table_parse(&table, text, 4096, ',', false, "t.csv", &err), RP_EDATA);
+    assert_int_equal(parse(&table, text, 4096, ',', false, &err), RP_EDATA);
     memset(text, 'x', sizeof text);
-    assert_int_equal(rp_table_parse(&table, text, 65535, ',', false, "t.csv", &err), RP_OK);
+    assert_int_equal(parse(&table, text, 65535, ',', false, &err), RP_OK);
     rp_table_free(table);
-    assert_int_equal(rp_table_parse(&table, text, 65536, ',', false, "t.csv", &err), RP_EDATA);
+    assert_int_equal(parse(&table, text, 65536, ',', false, &err), RP_EDATA);
 }
 
 int main(void)

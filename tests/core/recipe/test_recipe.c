@@ -62,7 +62,9 @@ static void every_default_is_written_out(void **state)
     assert_string_equal(
         text,
         "{\"data\":{\"columns\":[],\"csv\":\"a.csv\",\"delimiter\":\",\",\"fold\":0,\"folds\":5,\"header\":true,"
-        "\"missing\":[\"\",\"NA\",\"?\"],\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\","
+        "\"missing\":[\"\",\"#N/A\",\"#N/A N/A\",\"#NA\",\"-1.#IND\",\"-1.#QNAN\",\"-NaN\",\"-nan\",\"1.#IND\","
+        "\"1.#QNAN\",\"<NA>\",\"N/A\",\"NA\",\"NULL\",\"NaN\",\"None\",\"n/a\",\"nan\",\"null\",\"?\"],"
+        "\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\","
         "\"positive\":null,\"standardize\":true,\"stratify\":true,\"target\":\"y\",\"train_on_all\":false},"
         "\"model\":{\"hidden\":[]},\"name\":\"\",\"reprise\":1,\"seed\":0,\"train\":{\"accumulate\":1,\"batch\":32,"
         "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":10,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\","
@@ -77,6 +79,7 @@ static const char full[] =
     "# a comment\nreprise: 1\nname: \"every key\"\nseed: 9007199254740991\n"
     "data: {csv: x/y.csv, header: true, delimiter: ';', target: 3, positive: 2, columns: {b: categorical, 0: ignore,"
     " \"7\": numeric, 12: auto}, missing: ['', 'null', -1], missing_numeric: error, missing_categorical: error,"
+    " decimal: ',', thousands: ., strip: true, prefix: [$, EUR], suffix: '%',"
     " standardize: false, folds: 7, fold: 6, stratify: false}\n"
     "model: {hidden: [64, 32], activation: gelu, dropout: 0.25, layer_norm: true}\n"
     "train: {epochs: 3, batch: 48, drop_last: true, shards: 4, accumulate: 3, shuffle: false, loss: cross_entropy,"
@@ -102,6 +105,11 @@ static void every_key_reaches_the_struct(void **state)
     assert_string_equal(r->data.missing[1], "null");
     assert_string_equal(r->data.missing[2], "-1");
     assert_true(r->data.missing_numeric == RP_MISSING_ERROR && r->data.missing_categorical == RP_MISSING_ERROR);
+    assert_true(r->data.reading.decimal == ',' && r->data.reading.strip && r->data.reading.dressed);
+    assert_string_equal(r->data.reading.thousands, ".");
+    assert_int_equal(r->data.reading.prefix.count, 2);
+    assert_string_equal(r->data.reading.prefix.text[1], "EUR");
+    assert_string_equal(r->data.reading.suffix.text[0], "%");
     assert_true(!r->data.standardize && r->data.folds == 7 && r->data.fold == 6 && !r->data.stratify);
     assert_true(r->model.n_hidden == 2 && r->model.hidden[0] == 64 && r->model.hidden[1] == 32);
     assert_true(r->model.activation == RP_ACT_GELU && r->model.dropout == 0.25 && r->model.layer_norm);
@@ -285,6 +293,15 @@ static const mistake mistakes[] = {
     {LEAST "  delimiter: a\n", {"data.delimiter", "\"a\""}},
     {LEAST "  missing: NA\n", {"data.missing", "a list of at most 64"}},
     {LEAST "  missing: [~]\n", {"data.missing", "quote"}},
+    {LEAST "  decimal: ;\n", {"data.decimal", "one of ., ,", "\";\""}},
+    {LEAST "  thousands: .\n", {"data.thousands", "no decimal sign", "\".\""}},
+    {LEAST "  thousands: x\n", {"data.thousands", "groups of three", "\"x\""}},
+    {LEAST "  strip: 1\n", {"data.strip", "true or false"}},
+    {LEAST "  prefix: ['']\n", {"data.prefix", "1 to 16 bytes"}},
+    {LEAST "  prefix: [a1]\n", {"data.prefix", "without digits", "\"a1\""}},
+    {LEAST "  suffix: [' %']\n", {"data.suffix", "spaces around"}},
+    {LEAST "  suffix: ['%', '%']\n", {"data.suffix", "twice"}},
+    {LEAST "  suffix: {a: b}\n", {"data.suffix", "a list of at most 16", "a mapping"}},
     {"reprise: 1\nreprise: 1\n", {"r.yaml:2", "\"reprise\"", "twice", "line 1"}},
     {"reprise: &a 1\n", {"anchor"}},
     {"reprise: *a\n", {"alias"}},

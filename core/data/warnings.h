@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What preparation saw in a table and read in one way where another was likely: told to the user, never decided
+ * silently, and of no influence on any bit. Private to core and audit. */
+#ifndef CORE_DATA_WARNINGS_H
+#define CORE_DATA_WARNINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rp/error.h"
+
+typedef enum rp_warning_kind {
+    RP_WARN_LEADING_ZEROS, /* 00012 read as the number 12 */
+    RP_WARN_DRESSED,       /* some texts of a categorical column look like numbers or dates */
+    RP_WARN_UNIT,          /* texts like 12 kg */
+    RP_WARN_MISSING_WORD,  /* a word such as None taken for a missing value in a column of texts */
+    RP_WARN_BARE,          /* a number without the prefix or suffix that the column's others have */
+    RP_WARN_SPACES,        /* two texts that differ only in spaces around them */
+    RP_WARN_UNIQUE_TEXT,   /* nearly every row has a text of its own */
+    RP_WARN_ROW_NUMBER,    /* a column that counts the rows */
+    RP_WARNINGS            /* how many kinds there are */
+} rp_warning_kind;
+
+extern const char *const rp_warning_names[RP_WARNINGS]; /* leading_zeros, ... */
+
+enum { RP_NO_COLUMN = -1 };
+
+typedef struct rp_warning {
+    rp_warning_kind kind;
+    size_t column; /* of the table, from 0; (size_t)RP_NO_COLUMN for the whole table */
+    size_t line;   /* of the first cell that it is about, in the file; 0: of none */
+    size_t count;  /* cells that it is about */
+    char *cell;    /* the first one's text; "" where there is none */
+    char *text;    /* what was seen and which key settles it */
+} rp_warning;
+
+/* Zeroed to begin with. In the order of columns, and of kinds in a column. */
+typedef struct rp_warnings {
+    rp_warning *item;
+    size_t count, capacity;
+} rp_warnings;
+
+/* cell is copied. Errors: RP_ENOMEM. */
+rp_status rp_warnings_add(rp_warnings *list, const rp_warning *like, rp_error *err, const char *format, ...)
+    RP_PRINTF(4, 5);
+void rp_warnings_clear(rp_warnings *list);
+
+#endif
