@@ -207,21 +207,31 @@ rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, uns
     return RP_OK;
 }
 
-rp_status rp_file_write(rp_file_writer *w, const void *bytes, size_t size, rp_error *err)
-{
-    const char *at = bytes;
+enum { AT_END = -1 };
 
-    while (size) {
-        ssize_t put = write(w->fd, at, size);
+static rp_status write_all(rp_file_writer *w, off_t where, const char *bytes, size_t size, rp_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t put = where == AT_END ? write(w->fd, bytes + done, size - done)
+                                      : pwrite(w->fd, bytes + done, size - done, where + (off_t)done);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return rp_fail(err, RP_EIO, "%s: cannot write: %s", w->path, strerror(errno));
-        at += put;
-        size -= (size_t)put;
+        done += (size_t)put;
     }
     return RP_OK;
+}
+
+rp_status rp_file_write(rp_file_writer *w, const void *bytes, size_t size, rp_error *err)
+{
+    return write_all(w, AT_END, bytes, size, err);
+}
+
+rp_status rp_file_write_again(rp_file_writer *w, uint64_t at, const void *bytes, size_t size, rp_error *err)
+{
+    return write_all(w, (off_t)at, bytes, size, err);
 }
 
 void rp_file_abort(rp_file_writer *w)

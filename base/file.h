@@ -19,6 +19,8 @@ typedef struct rp_file_writer rp_file_writer;
  * commit on failure. */
 rp_status rp_file_create(rp_file_writer **out, const char *path, bool force, unsigned mode, rp_error *err);
 rp_status rp_file_write(rp_file_writer *writer, const void *bytes, size_t size, rp_error *err);
+/* In the place of bytes that were written before; what is written next still goes to the end. */
+rp_status rp_file_write_again(rp_file_writer *writer, uint64_t at, const void *bytes, size_t size, rp_error *err);
 /* fsync, then atomically take the final name, then fsync the directory. Frees the writer whatever the result. */
 rp_status rp_file_commit(rp_file_writer *writer, rp_error *err);
 void rp_file_abort(rp_file_writer *writer); /* NULL is fine */

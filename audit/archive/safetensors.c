@@ -93,7 +93,7 @@ static rp_status add_metadata(rp_json *header, const rp_safetensors_pair *metada
     return status;
 }
 
-static rp_status build_header(rp_json *header, const rp_safetensor *const *placed, size_t count,
+static rp_status build_header(rp_json *header, uint64_t *data, const rp_safetensor *const *placed, size_t count,
                               const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
     size_t begin = 0;
@@ -107,6 +107,7 @@ static rp_status build_header(rp_json *header, const rp_safetensor *const *place
         if (status == RP_OK)
             begin += size;
     }
+    *data = begin;
     return status == RP_OK && pairs > 0 ? add_metadata(header, metadata, pairs, err) : status;
 }
 
@@ -150,12 +151,12 @@ static rp_status write_data(const rp_byte_sink *to, const rp_tensor_source *from
     return status;
 }
 
-rp_status rp_safetensors_stream(const rp_byte_sink *to, const rp_tensor_source *from, const rp_safetensor *tensors,
-                                size_t count, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+/* The header, and the tensors in the order of their data: to be freed. *data: their bytes. */
+static rp_status place(rp_buffer *text, const rp_safetensor ***out, uint64_t *data, const rp_safetensor *tensors,
+                       size_t count, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
 {
-    const rp_safetensor **placed = rp_reallocarray(NULL, count, sizeof *placed);
+    const rp_safetensor **placed = *out = rp_reallocarray(NULL, count, sizeof *placed);
     rp_json *header = rp_json_object();
-    rp_buffer text = {0};
     rp_status status = placed && header ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK) {
@@ -163,11 +164,35 @@ rp_status rp_safetensors_stream(const rp_byte_sink *to, const rp_tensor_source *
             placed[i] = &tensors[i];
         if (count > 0)
             qsort(placed, count, sizeof *placed, by_place);
-        status = build_header(header, placed, count, metadata, pairs, err);
+        status = build_header(header, data, placed, count, metadata, pairs, err);
     }
     if (status == RP_OK)
-        status = write_header(&text, header, err);
+        status = write_header(text, header, err);
     rp_json_free(header);
+    return status;
+}
+
+rp_status rp_safetensors_measure(uint64_t *bytes, const rp_safetensor *tensors, size_t count,
+                                 const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    const rp_safetensor **placed;
+    rp_buffer text = {0};
+    rp_status status = place(&text, &placed, bytes, tensors, count, metadata, pairs, err);
+
+    *bytes += text.size;
+    rp_buffer_free(&text);
+    rp_free(placed);
+    return status;
+}
+
+rp_status rp_safetensors_stream(const rp_byte_sink *to, const rp_tensor_source *from, const rp_safetensor *tensors,
+                                size_t count, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err)
+{
+    const rp_safetensor **placed;
+    rp_buffer text = {0};
+    uint64_t data;
+    rp_status status = place(&text, &placed, &data, tensors, count, metadata, pairs, err);
+
     if (status == RP_OK)
         status = to->put(to->self, text.data, text.size, err);
     rp_buffer_free(&text);

@@ -41,6 +41,9 @@ typedef struct rp_tensor_source {
 } rp_tensor_source;
 rp_status rp_safetensors_stream(const rp_byte_sink *to, const rp_tensor_source *from, const rp_safetensor *tensors,
                                 size_t count, const rp_safetensors_pair *metadata, size_t pairs, rp_error *err);
+/* The bytes of that file. */
+rp_status rp_safetensors_measure(uint64_t *bytes, const rp_safetensor *tensors, size_t count,
+                                 const rp_safetensors_pair *metadata, size_t pairs, rp_error *err);
 /* Stored bytes of a tensor by dtype, rank and shape. Errors: RP_ESHAPE: it cannot be saved. */
 rp_status rp_safetensor_size(const rp_safetensor *tensor, size_t *out, rp_error *err);
 

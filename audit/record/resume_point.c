@@ -101,40 +101,45 @@ static rp_status stream(const rp_byte_source *from, const rp_byte_sink *to, rp_e
     return status;
 }
 
-/* Bytes, counted and hashed. */
-typedef struct counted {
-    rp_sha256_stream *hash;
-    uint64_t size;
-} counted;
-
-static rp_status count(void *self, const void *bytes, size_t size, rp_error *err)
+static rp_status hash(void *self, const void *bytes, size_t size, rp_error *err)
 {
-    counted *to = self;
-
     (void)err;
-    rp_sha256_stream_update(to->hash, bytes, size);
-    to->size += size;
+    rp_sha256_stream_update(self, bytes, size);
     return RP_OK;
 }
 
 static rp_status digest_source(rp_digest *digest, const rp_byte_source *from, rp_error *err)
 {
-    counted all = {.size = 0};
-    const rp_byte_sink to = {count, &all};
-    rp_status status = rp_sha256_stream_new(&all.hash, err);
+    rp_sha256_stream *all = NULL;
+    rp_status status = rp_sha256_stream_new(&all, err);
 
     if (status == RP_OK)
-        status = stream(from, &to, err);
+        status = stream(from, &(rp_byte_sink){hash, all}, err);
     if (status == RP_OK)
-        status = rp_sha256_stream_finish(all.hash, digest, err);
-    rp_sha256_stream_free(all.hash);
+        status = rp_sha256_stream_finish(all, digest, err);
+    rp_sha256_stream_free(all);
     return status;
 }
 
-static rp_status digest_states(rp_resume_point *p, rp_error *err)
+/* Bytes on their way to the file, hashed as they pass. */
+typedef struct passing {
+    rp_sha256_stream *hash;
+    rp_file_writer *file;
+} passing;
+
+static rp_status put_in_file(void *self, const void *bytes, size_t size, rp_error *err)
 {
-    counted all = {.size = 0};
-    const rp_byte_sink to = {count, &all};
+    const passing *to = self;
+
+    if (to->hash)
+        rp_sha256_stream_update(to->hash, bytes, size);
+    return rp_file_write(to->file, bytes, size, err);
+}
+
+static rp_status put_states(rp_file_writer *file, rp_resume_point *p, rp_error *err)
+{
+    passing all = {.file = file};
+    const rp_byte_sink to = {put_in_file, &all};
     rp_status status = rp_sha256_stream_new(&all.hash, err);
 
     if (status == RP_OK)
@@ -142,50 +147,39 @@ static rp_status digest_states(rp_resume_point *p, rp_error *err)
     if (status == RP_OK)
         status = rp_sha256_stream_finish(all.hash, &p->states_digest, err);
     rp_sha256_stream_free(all.hash);
-    p->states_size = all.size;
     return status;
 }
 
-static rp_status put_in_file(void *self, const void *bytes, size_t size, rp_error *err)
+/* All that lies before the pieces. programs: their digests. */
+static rp_status head_of(rp_buffer *head, const rp_resume_point *p, const rp_resume_identity *identity,
+                         const rp_digest *programs, rp_error *err)
 {
-    return rp_file_write(self, bytes, size, err);
+    rp_buffer header = {0};
+    rp_digest digest;
+    rp_status status = header_text(&header, p, identity, programs, err);
+
+    if (status == RP_OK)
+        status = rp_sha256(&digest, header.data, header.size, err);
+    if (status == RP_OK) {
+        rp_buffer_append(head, magic, MAGIC);
+        rp_buffer_u64(head, header.size);
+        rp_buffer_append(head, digest.bytes, sizeof digest.bytes);
+        rp_buffer_append(head, header.data, header.size);
+        status = rp_buffer_status(head, err);
+    }
+    rp_buffer_free(&header);
+    return status;
 }
 
-static rp_status put_all(rp_file_writer *file, const rp_resume_point *p, const rp_buffer *head, rp_error *err)
+static rp_status put_pieces(rp_file_writer *file, const rp_resume_point *p, rp_error *err)
 {
-    const rp_byte_sink to = {put_in_file, file};
-    rp_status status = rp_file_write(file, head->data, head->size, err);
+    passing all = {.file = file};
+    const rp_byte_sink to = {put_in_file, &all};
+    rp_status status = RP_OK;
 
     for (size_t i = 0; i < p->programs && status == RP_OK; i++)
         status = rp_file_write(file, p->program[i].data, p->program[i].size, err);
-    if (status == RP_OK)
-        status = stream(&p->journal, &to, err);
-    return status == RP_OK ? rp_tensors_stream(&to, p->state, p->n_states, err) : status;
-}
-
-static rp_status write_file(const char *path, const rp_resume_point *p, const rp_buffer *header, rp_error *err)
-{
-    rp_file_writer *file = NULL;
-    rp_buffer head = {0};
-    rp_digest digest;
-    rp_status status = rp_sha256(&digest, header->data, header->size, err);
-
-    if (status != RP_OK)
-        return status;
-    rp_buffer_append(&head, magic, MAGIC);
-    rp_buffer_u64(&head, header->size);
-    rp_buffer_append(&head, digest.bytes, sizeof digest.bytes);
-    rp_buffer_append(&head, header->data, header->size);
-    status = rp_buffer_status(&head, err);
-    if (status == RP_OK)
-        status = rp_file_create(&file, path, true, 0600, err);
-    if (status == RP_OK)
-        status = put_all(file, p, &head, err);
-    rp_buffer_free(&head);
-    if (status == RP_OK)
-        return rp_file_commit(file, err);
-    rp_file_abort(file);
-    return status;
+    return status == RP_OK ? stream(&p->journal, &to, err) : status;
 }
 
 /* ---- reading ---- */
@@ -470,14 +464,14 @@ rp_status rp_resume_point_read(rp_resume_point *out, const rp_resume_identity *i
 
 /* ---- a point is written only when it can be read: good ones make way for it ---- */
 
-static rp_status check_header(const rp_resume_point *p, const rp_resume_identity *identity, const rp_buffer *text,
-                              const char *path, rp_error *err)
+static rp_status check_header(const rp_resume_point *p, const rp_resume_identity *identity, const void *text,
+                              size_t size, const char *path, rp_error *err)
 {
     rp_resume_point again = {.fd = -1};
     rp_json *header = NULL;
-    rp_status status = parse_header(&header, &again, identity, text->data, text->size, path, err);
+    rp_status status = parse_header(&header, &again, identity, text, size, path, err);
 
-    if (status == RP_OK && (text->size > HEADER_MAX || again.step != p->step || again.members != p->members))
+    if (status == RP_OK && (size > HEADER_MAX || again.step != p->step || again.members != p->members))
         status = damaged(path, "its header", err);
     if (status == RP_EHASH)
         status = rp_fail(err, RP_EUNSUPPORTED, "%s: could not be read again: too many members or programs", path);
@@ -486,23 +480,57 @@ static rp_status check_header(const rp_resume_point *p, const rp_resume_identity
     return status;
 }
 
+/* The head before the states and, as it has their digest, once more behind them: digests are all of one length. So the
+ * states are read once. */
+static rp_status put_all(rp_file_writer *file, rp_resume_point *p, const rp_resume_identity *identity,
+                         const rp_digest *programs, const rp_buffer *before, rp_error *err)
+{
+    rp_buffer head = {0};
+    rp_status status = rp_file_write(file, before->data, before->size, err);
+
+    if (status == RP_OK)
+        status = put_pieces(file, p, err);
+    if (status == RP_OK)
+        status = put_states(file, p, err);
+    if (status == RP_OK)
+        status = head_of(&head, p, identity, programs, err);
+    if (status == RP_OK)
+        status = rp_file_write_again(file, 0, head.data, head.size, err);
+    rp_buffer_free(&head);
+    return status;
+}
+
+static rp_status write_point(rp_resume_point *p, const rp_resume_identity *identity, const rp_digest *programs,
+                             const char *path, rp_error *err)
+{
+    rp_file_writer *file = NULL;
+    rp_buffer before = {0};
+    rp_status status = head_of(&before, p, identity, programs, err);
+
+    if (status == RP_OK)
+        status = check_header(p, identity, before.data + HEAD, before.size - HEAD, path, err);
+    if (status == RP_OK)
+        status = rp_file_create(&file, path, true, 0600, err);
+    if (status == RP_OK)
+        status = put_all(file, p, identity, programs, &before, err);
+    rp_buffer_free(&before);
+    if (status == RP_OK)
+        return rp_file_commit(file, err);
+    rp_file_abort(file);
+    return status;
+}
+
 rp_status rp_resume_point_write(rp_resume_point *p, const rp_resume_identity *identity, const char *path, rp_error *err)
 {
     rp_digest *digest = rp_calloc(p->programs + 1, sizeof *digest);
-    rp_buffer header = {0};
     rp_status status = digest ? digest_programs(digest, p, err) : rp_no_memory(err);
 
     if (status == RP_OK)
         status = digest_source(&p->journal_digest, &p->journal, err);
     if (status == RP_OK)
-        status = digest_states(p, err);
+        status = rp_tensors_measure(&p->states_size, p->state, p->n_states, err);
     if (status == RP_OK)
-        status = header_text(&header, p, identity, digest, err);
-    if (status == RP_OK)
-        status = check_header(p, identity, &header, path, err);
-    if (status == RP_OK)
-        status = write_file(path, p, &header, err);
-    rp_buffer_free(&header);
+        status = write_point(p, identity, digest, path, err);
     rp_free(digest);
     return status;
 }

@@ -70,6 +70,15 @@ rp_status rp_tensors_stream(const rp_byte_sink *to, const rp_device_tensor *list
     return status;
 }
 
+rp_status rp_tensors_measure(uint64_t *bytes, const rp_device_tensor *list, size_t n, rp_error *err)
+{
+    rp_safetensor *tensor = tensors_of(list, n);
+    rp_status status = tensor ? rp_safetensors_measure(bytes, tensor, n, NULL, 0, err) : rp_no_memory(err);
+
+    rp_free(tensor);
+    return status;
+}
+
 rp_status rp_named_add(rp_archive_writer *writer, const char *set, const rp_named *named, size_t n, rp_error *err)
 {
     rp_safetensor *tensor = rp_calloc(n ? n : 1, sizeof *tensor);

@@ -16,6 +16,7 @@ rp_status rp_stored_window(const rp_device_tensor *tensor, size_t at, void *stor
 /* Writes a run's tensors as a set, or as one safetensors file to a sink. */
 rp_status rp_tensors_add(rp_archive_writer *writer, const char *set, const rp_device_tensor *tensor, size_t n,
                          rp_error *err);
+rp_status rp_tensors_measure(uint64_t *bytes, const rp_device_tensor *tensor, size_t n, rp_error *err);
 rp_status rp_tensors_stream(const rp_byte_sink *to, const rp_device_tensor *tensor, size_t n, rp_error *err);
 /* Writes tensors in host memory as a set. */
 rp_status rp_named_add(rp_archive_writer *writer, const char *set, const rp_named *named, size_t n, rp_error *err);
