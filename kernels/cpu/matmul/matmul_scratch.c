@@ -6,6 +6,7 @@
 #include "kernels/cpu/matmul/matmul_scratch.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #ifndef MAP_NORESERVE
@@ -16,7 +17,8 @@ typedef struct block {
     _Alignas(4096) unsigned char bytes[RP_SCRATCH_BYTES];
 } block;
 
-enum { RESERVED = RP_SCRATCH_BLOCKS * sizeof(block) };
+/* Blocks begin at a huge page's edge: the first, which one thread borrows, then has all it can in huge pages. */
+enum { RESERVED = RP_SCRATCH_BLOCKS * sizeof(block), HUGE = 2 << 20 };
 
 static block *_Atomic blocks;               /* NULL: not reserved yet, or the system did not grant them */
 static atomic_flag lent[RP_SCRATCH_BLOCKS]; /* zero is clear with every compiler in use */
@@ -24,16 +26,18 @@ static atomic_flag lent[RP_SCRATCH_BLOCKS]; /* zero is clear with every compiler
 static block *reserve(void)
 {
     block *first = atomic_load_explicit(&blocks, memory_order_acquire);
-    void *fresh;
+    char *mapped;
+    block *fresh;
 
     if (first != NULL)
         return first;
-    fresh = mmap(NULL, RESERVED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (fresh == MAP_FAILED)
+    mapped = mmap(NULL, RESERVED + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED)
         return NULL;
-    if (atomic_compare_exchange_strong(&blocks, &first, (block *)fresh))
+    fresh = (block *)(void *)(mapped + (HUGE - (uintptr_t)mapped % HUGE) % HUGE);
+    if (atomic_compare_exchange_strong(&blocks, &first, fresh))
         return fresh;
-    (void)munmap(fresh, RESERVED); /* another thread was first */
+    (void)munmap(mapped, RESERVED + HUGE); /* another thread was first */
     return first;
 }
 
