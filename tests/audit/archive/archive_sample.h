@@ -59,7 +59,7 @@ static inline void sample_body(rp_buffer *out, const sample_member *member)
 /* Adds the members, last first when backwards, and finishes. */
 static inline void sample_fill(rp_archive_writer *writer, int backwards)
 {
-    rp_json *run = rp_json_pack("{s:i, s:s}", "steps", 2, "journal_root", "00");
+    rp_json *run = rp_json_pack("{s:i, s:s, s:i}", "steps", 2, "journal_root", "00", "checkpoint_every", 1);
     rp_error err;
 
     for (size_t i = 0; i < SAMPLE_MEMBERS; i++) {

@@ -449,7 +449,7 @@ static rp_status job_state_on(const char *path, const rp_key *key, const char *i
         .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
                   "ref",
                   1},
-        .members = 9};
+        .members = 8};
     const rp_approval approval = {.role = "risk", .decision = RP_APPROVE, .reason = "r"};
     rp_status status = rp_archive_attest(path, id, &outcome, key, NULL, err);
 

@@ -10,6 +10,7 @@
 #include "audit/statements/statement.h"
 #include "audit/archive/journal.h"
 #include "audit/report/report.h"
+#include "audit/statements/draw.h"
 #include "base/memory.h"
 #include "rp/rp.h"
 
@@ -345,24 +346,23 @@ static void members_without_sense_are_named_in_the_report(void **state)
 /* The sample's archive with a replay's verdict and two decisions, all by one key. */
 static void stated_archive(rp_buffer *bytes, const rp_key *key)
 {
-    const rp_replay_outcome outcome = {.begun = {{.mode = RP_REPLAY_SAMPLE,
-                                                  .last = 1,
-                                                  .steps = 1,
-                                                  .steps_total = 2,
-                                                  .segments = 1,
-                                                  .segments_total = 2,
-                                                  .seed = "<s>"},
-                                                 "ref",
-                                                 1}};
+    rp_replay_outcome outcome = {
+        .begun = {
+            {.mode = RP_REPLAY_SAMPLE, .steps = 1, .steps_total = 2, .segments = 1, .segments_total = 2, .seed = "<s>"},
+            "ref",
+            1}};
     rp_approval approval = {.role = "risk & co", .decision = RP_APPROVE, .reason = HOSTILE_LINE};
     char path[] = "/tmp/reprise-test-XXXXXX";
     int file = mkstemp(path);
     rp_archive *archive;
+    size_t drawn;
 
     assert_true(file >= 0);
     close(file);
     sample_archive(bytes, key);
     assert_ok(rp_archive_open_memory(&archive, bytes->data, bytes->size, "test", &err));
+    assert_ok(rp_draw_segments(&drawn, 1, 2, outcome.begun.scope.seed, rp_archive_id(archive), &err));
+    outcome.begun.scope.first = outcome.begun.scope.last = drawn;
     assert_ok(rp_file_save(path, bytes->data, bytes->size, true, 0644, &err));
     assert_ok(rp_archive_attest(path, rp_archive_id(archive), &outcome, key, NULL, &err));
     assert_ok(rp_archive_approve(path, rp_archive_id(archive), &approval, key, NULL, &err));
