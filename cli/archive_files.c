@@ -78,18 +78,40 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
     return status;
 }
 
-void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path)
+void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_lineage *lineage)
 {
     const char *id = rp_parent_id(child);
 
-    if (id)
-        rp_put_line(session, "parent", "%.64s%s%s", id,
-                    path ? ": started from its states, which are those of "
-                         : ", not checked here: give --parent PARENT.reprise",
-                    path ? path : "");
+    if (id && !lineage->parent)
+        rp_put_verdict(session, false, "parent",
+                       "%.64s, not checked here: what it was trained on is in these weights: give --parent "
+                       "PARENT.reprise",
+                       id);
+    else if (id && lineage->replayed == 0)
+        rp_put_line(session, "parent",
+                    "%.64s: started from its states, which are those of %s; it was not replayed here", id,
+                    lineage->parent);
+    else if (id && lineage->whole)
+        rp_put_line(session, "parent",
+                    "%.64s: started from its states, which are those of %s; %zu %s replayed, every bit", id,
+                    lineage->parent, lineage->replayed, lineage->replayed == 1 ? "run" : "runs of the line");
+    else if (id)
+        rp_put_verdict(session, false, "parent",
+                       "%.64s: %zu %s replayed, but the last one started from %.64s, which was not given: repeat "
+                       "--parent",
+                       id, lineage->replayed, lineage->replayed == 1 ? "run" : "runs of the line", lineage->next);
 }
 
-void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path)
+void rp_kind_put_line(rp_session *session, const rp_archive *archive)
+{
+    if (strcmp(rp_archive_kind(archive), "api") == 0)
+        rp_put_line(
+            session, "kind",
+            "C API run: initial state, data and feeds are as given, and what is computed, and called a loss, is "
+            "what its author wrote");
+}
+
+void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage)
 {
     const char *id = rp_parent_id(child);
 
@@ -99,7 +121,8 @@ void rp_parent_put_json(rp_session *session, const rp_archive *child, const char
     }
     rp_put_open(&session->out, "parent", '{');
     rp_put_text(&session->out, "archive_id", id);
-    rp_put_bool(&session->out, "checked", path != NULL);
+    rp_put_bool(&session->out, "checked", lineage->parent != NULL);
+    rp_put_integer(&session->out, "replayed", lineage->replayed);
     rp_put_close(&session->out, '}');
 }
 

@@ -27,11 +27,31 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
         0, "parent", RP_OPTION_TEXT, "PARENT", "the run started from this archive: check its id and its states", \
             where, false \
     }
+#define RP_OPTION_PARENTS(where) \
+    { \
+        0, "parent", RP_OPTION_LIST, "PARENT", \
+            "the run started from this archive: check it, and replay it too; then its own parent's", where, false \
+    }
+
+/* Where a run's first states came from, as far as it was looked at. */
+typedef struct rp_lineage {
+    const char *parent;       /* the archive that was given, or NULL */
+    size_t replayed;          /* parents, their parents and so on that were replayed in full */
+    bool whole;               /* the last of them started from nothing else: nothing is hidden behind it */
+    char next[RP_DIGEST_HEX]; /* else the id of the one that was not given */
+} rp_lineage;
+
+/* Each archive of the list is the parent of the one before it, the first one child's, and replays in full. Errors:
+ * those of opening and rp_check_parent; those of rp_replay, RP_EBITS among them, with the parent's name. */
+rp_status rp_lineage_replay(rp_lineage *out, const rp_archive *child, const rp_text_list *parents,
+                            const rp_job_options *options, rp_error *err);
 /* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
-/* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked"}. */
-void rp_parent_put_line(rp_session *session, const rp_archive *child, const char *path);
-void rp_parent_put_json(rp_session *session, const rp_archive *child, const char *path);
+/* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked", "replayed"}. */
+void rp_parent_put_line(rp_session *session, const rp_archive *child, const rp_lineage *lineage);
+void rp_parent_put_json(rp_session *session, const rp_archive *child, const rp_lineage *lineage);
+/* That a run of the C API shows less than a recipe's; nothing for a recipe's. */
+void rp_kind_put_line(rp_session *session, const rp_archive *archive);
 
 /* What the archive's programs cost: lines, or with --json the member "programs" of an open object. Errors: those of
  * rp_program_list; RP_EUNSUPPORTED where nothing reads programs. */

@@ -4,6 +4,12 @@
 
 #include "cli/print.h"
 
+/* Of a run that started from another's states. */
+static const char *parent_words(const rp_verdict *v)
+{
+    return *v->parent == '\0' ? "" : v->parent_checked ? "; its parent replayed too" : "; its parent was not replayed";
+}
+
 /* What a verdict is about, and what it found. */
 static void put_verdict_line(rp_session *session, const rp_verified_statement *one)
 {
@@ -16,14 +22,15 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
         rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %s", one->key_id, one->key_type,
                        one->time, v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
-        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s", one->key_id,
-                    one->key_type, one->time, total, v->level, v->conforms ? "" : ", which do not conform there");
+        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s%s", one->key_id,
+                    one->key_type, one->time, total, v->level, v->conforms ? "" : ", which do not conform there",
+                    parent_words(v));
     else
         rp_put_line(session, "replayed",
-                    "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s",
+                    "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s%s",
                     one->key_id, one->key_type, one->time, segments, all, steps, total,
                     scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed,
-                    v->level, v->conforms ? "" : ", which do not conform there");
+                    v->level, v->conforms ? "" : ", which do not conform there", parent_words(v));
 }
 
 static void put_approval_line(rp_session *session, const rp_verified_statement *one)
@@ -78,9 +85,18 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
     rp_put_integer(out, "first", scope->first);
     rp_put_bool(out, "healthy", v->healthy);
     rp_put_bool(out, "identical", v->identical);
+    rp_put_text(out, "kind", v->kind);
     rp_put_integer(out, "last", scope->last);
     rp_put_text(out, "level", v->level);
     rp_put_text(out, "mode", modes[scope->mode]);
+    if (*v->parent) {
+        rp_put_open(out, "parent", '{');
+        rp_put_text(out, "archive_id", v->parent);
+        rp_put_bool(out, "checked", v->parent_checked);
+        rp_put_close(out, '}');
+    } else {
+        rp_put_text(out, "parent", NULL);
+    }
     rp_put_text(out, "seed", *scope->seed ? scope->seed : NULL);
     rp_put_integer(out, "segments", scope->segments);
     rp_put_integer(out, "segments_total", scope->segments_total);

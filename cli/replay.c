@@ -11,8 +11,9 @@
 #include <string.h>
 
 typedef struct request {
-    const char *archive, *level, *device, *withheld, *parent;
-    rp_text_list trust;
+    const char *archive, *level, *device, *withheld;
+    rp_text_list trust, parents;
+    rp_lineage lineage;
     unsigned threads;
     rp_attestation attest;
     rp_choice choice;
@@ -28,7 +29,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         RP_OPTION_DEVICE(&r->device),
-        RP_OPTION_PARENT(&r->parent),
+        RP_OPTION_PARENTS(&r->parents),
         RP_OPTION_CHOICE(&r->choice),
         RP_OPTION_LIMITS(&r->limits),
         RP_OPTION_ATTEST(&r->attest),
@@ -38,9 +39,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Computes the whole run again, data preparation included, from the archive and nothing else, and\n"
         "compares every step and every member. Of a C API run, initial state,\n"
         "data and feeds are taken as given. Exit 3 and the first difference where bits differ. With --attest the\n"
-        "verdict, whichever it is, is signed and added to the archive. A run with checkpoints can be replayed in "
-        "part:\n"
-        "--steps takes a range, --sample draws segments by words that you choose (docs/replay.md).",
+        "verdict, whichever it is, is signed and added to the archive. Where a run started from another's weights,\n"
+        "--parent gives its archive, which is replayed too (repeat it for the parent's own parent). A run with\n"
+        "checkpoints can be replayed in part: --steps takes a range, --sample draws segments by words that you choose\n"
+        "(docs/replay.md).",
         "  reprise replay loans.reprise --threads 3 --isa ref\n"
         "  reprise replay loans.reprise --sample 5% --seed \"audit 17 of 2026\" --parallel 4\n"
         "  reprise replay loans.reprise --trust me.pub.pem --attest --key validator.pem",
@@ -73,7 +75,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
         rp_put_metrics(out, "metrics", metrics);
     else
         rp_put_json(out, "metrics", NULL);
-    rp_parent_put_json(session, archive, r->parent);
+    rp_parent_put_json(session, archive, &r->lineage);
     rp_put_text(out, "path", r->archive);
     status = rp_choice_put_json(session, job, err);
     rp_put_seconds(out, "seconds", job->seconds);
@@ -98,9 +100,8 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                        (unsigned long long)job->steps, (unsigned long long)job->scope.steps_total, job->members);
     status = rp_choice_put_lines(session, job, err);
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
-    rp_parent_put_line(session, archive, r->parent);
-    if (strcmp(rp_archive_kind(archive), "api") == 0)
-        rp_put_line(session, "kind", "C API run: initial state, data and feeds are taken from the archive as given");
+    rp_parent_put_line(session, archive, &r->lineage);
+    rp_kind_put_line(session, archive);
     rp_put_metric_lines(session, metrics);
     rp_put_line(session, "time", "%s s on %u %s, kernels %s", rp_fixed(seconds, job->seconds, 2), job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
@@ -139,8 +140,12 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)
         status = rp_archive_disclose(archive, r.withheld, err);
-    if (status == RP_OK)
-        status = rp_parent_check(archive, r.parent, err);
+    if (status == RP_OK && r.parents.count) {
+        rp_meter_begin(&meter, "replaying the parent");
+        status = rp_lineage_replay(&r.lineage, archive, &r.parents, &options, err);
+        rp_meter_end(&meter);
+    }
+    r.attest.outcome.parent_checked = r.lineage.whole;
     if (status == RP_OK) {
         rp_meter_begin(&meter, "replaying");
         status = rp_replay(archive, &options, &job, err);

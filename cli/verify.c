@@ -69,7 +69,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_statements_json(out, "not_counted", v->other, v->others);
-    rp_parent_put_json(session, archive, r->parent);
+    rp_parent_put_json(session, archive, &(rp_lineage){.parent = r->parent});
     rp_put_text(out, "path", r->archive);
     rp_put_policy_json(out, "policy", v->policy);
     rp_put_open(out, "proofs", '[');
@@ -102,11 +102,12 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                          "for more",
                    r->archive);
     rp_put_line(session, "archive", "%s", v->archive_id);
+    rp_parent_put_line(session, archive, &(rp_lineage){.parent = r->parent});
+    rp_kind_put_line(session, archive);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
     if (rp_archive_withheld_count(archive) > 0)
         rp_put_line(session, "left out", "%zu members, bound by salted digests", rp_archive_withheld_count(archive));
-    rp_parent_put_line(session, archive, r->parent);
     rp_put_signers(session, v);
     for (size_t i = 0; i < v->proofs; i++) {
         const rp_verified_proof *one = &v->proof[i];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "determinism/pins.h"
@@ -316,6 +317,17 @@ static rp_status check_parts(const rp_member *member, size_t count, rp_error *er
     return RP_OK;
 }
 
+/* Whose states the run started from is told wherever the archive is, so it must be an id. */
+static rp_status check_parent(const rp_json *parent, rp_error *err)
+{
+    const char *id = rp_json_string_value(rp_json_object_get(parent, "archive_id"));
+    unsigned char bytes[RP_DIGEST_SIZE];
+
+    if (parent == NULL || (id != NULL && rp_unhex(bytes, sizeof bytes, id)))
+        return RP_OK;
+    return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": run.parent: expected an object with archive_id, 64 hex digits");
+}
+
 static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *manifest, rp_error *err)
 {
     rp_status status = RP_OK;
@@ -339,6 +351,8 @@ static rp_status parse_manifest(const rp_json *json, lists *l, rp_manifest *mani
         return status;
     if (!rp_json_is_object(run))
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": \"run\" is not an object");
+    if ((status = check_parent(rp_json_object_get(run, "parent"), err)) != RP_OK)
+        return status;
     manifest->run = rp_json_share(run);
     return RP_OK;
 }

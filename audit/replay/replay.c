@@ -16,15 +16,19 @@
 #include "base/handle.h"
 #include "base/memory.h"
 
-static void begin(const rp_job_options *options, const rp_driver *driver, const rp_replay_scope *scope)
+static void begin(const rp_job_options *options, const rp_archive *archive, const rp_driver *driver,
+                  const rp_replay_scope *scope)
 {
     rp_replay_begun *begun = options ? options->begun : NULL;
+    const char *parent = rp_parent_id(archive);
 
     if (!begun)
         return;
     begun->scope = *scope;
     (void)snprintf(begun->level, sizeof begun->level, "%s", rp_run_level(rp_driver_run(driver)));
     begun->threads = rp_run_threads(rp_driver_run(driver));
+    (void)snprintf(begun->kind, sizeof begun->kind, "%s", rp_archive_kind(archive));
+    (void)snprintf(begun->parent, sizeof begun->parent, "%s", parent ? parent : "");
 }
 
 /* ---- all of a run ---- */
@@ -136,7 +140,7 @@ static rp_status replay_all(const rp_archive *archive, const rp_job_options *opt
         status = rp_replay_afford_all(w.driver, archive, options, err);
     if (status == RP_OK) {
         scope = full_scope(w.driver, archive);
-        begin(options, w.driver, &scope);
+        begin(options, archive, w.driver, &scope);
         status = all_steps(&w, err);
     }
     if (status == RP_OK)
@@ -319,7 +323,7 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
     if (status == RP_OK)
         status = choose(&part, options->choice, &scope, err);
     if (status == RP_OK) {
-        begin(options, driver, &scope);
+        begin(options, archive, driver, &scope);
         status = check_journal(archive, rp_driver_total(driver), err);
     }
     if (status == RP_OK)

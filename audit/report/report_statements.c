@@ -44,6 +44,9 @@ void rp_report_verdict_words(rp_buffer *out, const rp_verdict *v)
         rp_buffer_text(out, "; kernels there do not conform");
     else if (!v->healthy)
         rp_buffer_text(out, "; libraries there are others than built against");
+    if (*v->parent)
+        rp_buffer_text(out, v->parent_checked ? "; the run it started from was replayed too"
+                                              : "; the run it started from was <strong>not</strong> replayed");
     if (!v->identical) {
         rp_buffer_text(out, "<br/>");
         rp_html_text(out, v->difference);

@@ -263,6 +263,28 @@ static void put_signer(rp_report_view *r, size_t statements)
     rp_html_row_close(out);
 }
 
+/* What a replay of this archive alone cannot show, told before anything else. */
+static void put_caveats(rp_report_view *r)
+{
+    const char *parent = rp_parent_id(r->archive);
+    rp_buffer *out = r->out;
+
+    if (parent) {
+        rp_buffer_text(out,
+                       "<div class=\"verdict open\"><strong>Its weights started from another run.</strong>\n<p>What "
+                       "that run was trained on is in these weights too, and a replay of this archive alone does "
+                       "not show it: archive <span class=\"hash\">");
+        rp_html_text(out, parent);
+        rp_buffer_text(out, "</span>. Whether it was replayed too, the verdicts below say.</p></div>\n");
+    }
+    if (strcmp(rp_archive_kind(r->archive), "api") == 0)
+        rp_buffer_text(out,
+                       "<div class=\"verdict open\"><strong>A run of the C API.</strong>\n<p>Its first states, data "
+                       "and feeds are as given, and what its programs compute, and what they call a loss, is what "
+                       "their author wrote: a replay shows that they give these bits, not that a model was "
+                       "trained.</p></div>\n");
+}
+
 static void put_checks(rp_report_view *r, size_t statements)
 {
     uint64_t bytes = 0;
@@ -357,6 +379,7 @@ rp_status rp_report_verdict(rp_report_view *r, rp_error *err)
 
     rp_html_section(r->out, "verdict", "Verdict");
     put_verdict(r, statements);
+    put_caveats(r);
     put_checks(r, statements);
     put_glance(r);
     rp_report_policy(r);

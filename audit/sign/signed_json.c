@@ -92,9 +92,14 @@ void rp_fields_text(rp_fields *f, const char *key, char *out, size_t size)
         copy(f, key, out, size, text, text != NULL && rp_text_fits(text, size), "printable ASCII");
 }
 
+bool rp_fields_null(rp_fields *f, const char *key)
+{
+    return rp_json_is_null(rp_json_object_get(f->object, key)) && next(f, key) != NULL;
+}
+
 void rp_fields_text_or_null(rp_fields *f, const char *key, char *out, size_t size)
 {
-    if (rp_json_is_null(rp_json_object_get(f->object, key)) && next(f, key) != NULL)
+    if (rp_fields_null(f, key))
         out[0] = '\0';
     else
         rp_fields_text(f, key, out, size);

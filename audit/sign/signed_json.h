@@ -23,6 +23,8 @@ rp_fields rp_fields_object(rp_fields *parent, const char *key);
 void rp_fields_text(rp_fields *f, const char *key, char *out, size_t size);
 /* The same, or null: "". */
 void rp_fields_text_or_null(rp_fields *f, const char *key, char *out, size_t size);
+/* Whether the key's value is null; then it counts as read. */
+bool rp_fields_null(rp_fields *f, const char *key);
 /* 1 to size - 1 bytes of UTF-8 without control characters and those that turn the direction of text. */
 void rp_fields_line(rp_fields *f, const char *key, char *out, size_t size);
 /* 2026-11-21T15:04:05Z, a moment that exists. */

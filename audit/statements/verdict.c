@@ -14,6 +14,7 @@
 
 enum { LIBRARIES = 16, THREADS_MAX = 1 << 20 };
 static const uint64_t steps_max = ((uint64_t)1 << 53) - 1;
+static const char *const kinds[] = {"recipe", "api"};
 static const char *const modes[] = {"full", "range", "sample"};
 static const char *const decisions[] = {"approve", "reject", "abstain"};
 
@@ -108,6 +109,13 @@ static rp_json *write_result(const rp_replay_outcome *outcome)
                         (int64_t)outcome->members, "verdict", "differs");
 }
 
+static rp_json *write_parent(const rp_replay_outcome *outcome)
+{
+    const char *id = outcome->begun.parent;
+
+    return *id ? rp_json_pack("{s:s, s:b}", "archive_id", id, "checked", (int)outcome->parent_checked) : rp_json_null();
+}
+
 rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, const rp_json *host, bool healthy,
                            rp_error *err)
 {
@@ -123,11 +131,12 @@ rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, cons
     /* a clock that was set back in between tells no time at all */
     rp_time_write(finished, outcome->finished < outcome->started ? outcome->started : outcome->finished);
     *out = rp_json_pack(
-        "{s:{s:o, s:b, s:b}, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
+        "{s:{s:o, s:b, s:b}, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:{s:i, s:i, s:o, s:s, s:s}}", "doctor", "conformance",
         conformance, "conforms", (int)conforms(rp_json_string_value(conformance)), "healthy", (int)healthy, "finished",
-        finished, "host", write_host(host, begun), "result", write_result(outcome), "scope", write_scope(&begun->scope),
-        "started", started, "tool", "contract", (int)rp_json_integer_value(rp_json_object_get(host, "contract")),
-        "format", (int)RP_ARCHIVE_FORMAT, "libraries", write_libraries(host), "name", "reprise", "version", RP_VERSION);
+        finished, "host", write_host(host, begun), "kind", begun->kind, "parent", write_parent(outcome), "result",
+        write_result(outcome), "scope", write_scope(&begun->scope), "started", started, "tool", "contract",
+        (int)rp_json_integer_value(rp_json_object_get(host, "contract")), "format", (int)RP_ARCHIVE_FORMAT, "libraries",
+        write_libraries(host), "name", "reprise", "version", RP_VERSION);
     if (*out == NULL)
         return rp_no_memory(err);
     /* What a reader would refuse must not be signed. */
@@ -203,6 +212,23 @@ static void read_result(rp_fields *parent, rp_verdict *out)
     rp_fields_join(parent, &f);
 }
 
+/* Null where the run has none. */
+static void read_parent(rp_fields *parent, rp_verdict *out)
+{
+    unsigned char bytes[RP_DIGEST_SIZE];
+    rp_fields f;
+
+    if (rp_fields_null(parent, "parent"))
+        return;
+    f = rp_fields_object(parent, "parent");
+    rp_fields_text(&f, "archive_id", out->parent, sizeof out->parent);
+    rp_fields_bool(&f, "checked", &out->parent_checked);
+    if (f.status == RP_OK && !rp_unhex(bytes, sizeof bytes, out->parent))
+        rp_fields_refuse(&f, "archive_id", "64 lowercase hex digits");
+    (void)rp_fields_end(&f);
+    rp_fields_join(parent, &f);
+}
+
 static void read_libraries(rp_fields *parent)
 {
     rp_fields f = rp_fields_object(parent, "libraries");
@@ -237,6 +263,7 @@ static void read_tool(rp_fields *parent, rp_verdict *out)
 rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err)
 {
     rp_fields f = rp_fields_begin(predicate, "predicate", where, err), doctor;
+    int kind = 0;
 
     memset(out, 0, sizeof *out);
     doctor = rp_fields_object(&f, "doctor");
@@ -249,6 +276,9 @@ rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char 
     rp_fields_join(&f, &doctor);
     rp_fields_time(&f, "finished", out->finished);
     read_host(&f, out);
+    rp_fields_choice(&f, "kind", &kind, kinds, sizeof kinds / sizeof *kinds);
+    (void)snprintf(out->kind, sizeof out->kind, "%s", kinds[kind]);
+    read_parent(&f, out);
     read_result(&f, out);
     read_scope(&f, &out->scope);
     rp_fields_time(&f, "started", out->started);

@@ -33,7 +33,8 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
-    static const char *const keys[] = {"policy", "name", "groups", "builder", "replay", "approvals", "log"};
+    static const char *const keys[] = {"policy",    "name", "groups", "builder", "replay",
+                                       "approvals", "log",  "parent", "kind"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -52,6 +53,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
     rp_policy_read_groups(in, top);
     for (int kind = 0; kind < RP_CLAUSE_KINDS; kind++)
         rp_policy_read_section(in, top, (rp_clause_kind)kind);
+    rp_policy_imply_parent(in);
     return in->r.status == RP_OK ? borrow_log_keys(in->policy, in->r.err) : in->r.status;
 }
 
@@ -128,10 +130,15 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
     }
 }
 
+bool rp_clause_signed(const rp_clause *clause)
+{
+    return clause->kind < RP_CLAUSE_PARENT;
+}
+
 bool rp_policy_certifies(const rp_policy *policy)
 {
     for (size_t i = 0; i < policy->clauses; i++)
-        if (policy->group[policy->clause[i].group].kind == RP_GROUP_CERTIFIED)
+        if (rp_clause_signed(&policy->clause[i]) && policy->group[policy->clause[i].group].kind == RP_GROUP_CERTIFIED)
             return true;
     return false;
 }

@@ -24,11 +24,16 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_REPLAY,
     RP_CLAUSE_APPROVALS,
     RP_CLAUSE_LOG,
+    RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
+    RP_CLAUSE_RUN_KIND,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 
 /* What a finding against the archive does: a difference, a rejection. */
 typedef enum rp_against { RP_AGAINST_FAILS, RP_AGAINST_SUPERSEDED, RP_AGAINST_IGNORED } rp_against;
+
+/* What is asked of a run that started from another's states. */
+typedef enum rp_parent_rule { RP_PARENT_CHECKED, RP_PARENT_NONE, RP_PARENT_ANY } rp_parent_rule;
 
 typedef enum rp_group_kind {
     RP_GROUP_KEYS,       /* these keys */
@@ -70,6 +75,9 @@ typedef struct rp_clause {
     char level[RP_POLICY_LEVELS][16]; /* replay: kernels, one of them; none: any */
     char seed[RP_REPLAY_SEED];        /* replay: a sample must be drawn by this one; "": any */
     char role[RP_ROLE];               /* approvals; "": any */
+    bool implied;                     /* nobody wrote it: told only where there is something to tell */
+    rp_parent_rule parent;
+    char run_kind[8]; /* "recipe", "api" */
 } rp_clause;
 
 struct rp_policy {
@@ -77,13 +85,15 @@ struct rp_policy {
     char digest[RP_DIGEST_HEX];
     size_t groups, keys, log_keys, clauses;
     rp_group group[RP_POLICY_GROUPS];
-    rp_key **key;           /* of all groups */
-    const rp_key **log_key; /* those of logs' groups, borrowed from key */
-    rp_clause clause[RP_POLICY_CLAUSES];
+    rp_key **key;                            /* of all groups */
+    const rp_key **log_key;                  /* those of logs' groups, borrowed from key */
+    rp_clause clause[RP_POLICY_CLAUSES + 1]; /* and the one on parents, which need not be written */
 };
 
 /* Whether a statement of that kind is what the clause is about. */
 bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind);
+/* Whether the clause asks for what somebody has signed. */
+bool rp_clause_signed(const rp_clause *clause);
 /* Whether a clause takes signers by their certificates. */
 bool rp_policy_certifies(const rp_policy *policy);
 

@@ -23,6 +23,14 @@ typedef struct rp_check {
     char why[320]; /* what rp_evidence_date_lacks or _why_not returns */
 } rp_check;
 
+/* The clause on replays (policy_replay.c). */
+void rp_check_replay(rp_check *c, rp_buffer *text);
+/* Why verdict i "identical" does not meet the clause on replays, or NULL. */
+const char *rp_verdict_lacks(rp_check *c, size_t i);
+/* Clauses on the run itself (policy_model.c): text gets what is asked for, and c->refuted is set where it is not so. */
+void rp_check_parent_clause(rp_check *c, rp_buffer *text);
+void rp_check_run_kind(rp_check *c, rp_buffer *text);
+
 /* Close in any case. Errors: RP_ENOMEM. */
 rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,
                            const rp_verification *verified, rp_error *err);
@@ -42,6 +50,8 @@ bool rp_evidence_to_come(const rp_check *c, size_t i);
 /* Whether decision i no longer stands because its signer decided otherwise in decision j. */
 bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j);
 
+/* What the clause asks of dates, appended to what it asks for. */
+void rp_evidence_describe_dates(const rp_check *c, rp_buffer *text);
 /* What a key did; of very many the first ones. */
 void rp_evidence_note(rp_check *c, const char *key_id, const rp_verified_standing *standing, const char *what);
 void rp_evidence_note_statement(rp_check *c, size_t i, const char *what);

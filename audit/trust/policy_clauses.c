@@ -270,12 +270,15 @@ static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *claus
 static const struct {
     const char *key;
     bool required, several; /* several: one mapping, or a list of them */
+    bool any;               /* its node need not be a mapping */
     void (*read)(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 } sections[RP_CLAUSE_KINDS] = {
-    [RP_CLAUSE_BUILDER] = {"builder", true, false, read_builder},
-    [RP_CLAUSE_REPLAY] = {"replay", false, true, read_replay},
-    [RP_CLAUSE_APPROVALS] = {"approvals", false, true, read_approvals},
-    [RP_CLAUSE_LOG] = {"log", false, true, read_log},
+    [RP_CLAUSE_BUILDER] = {"builder", true, false, false, read_builder},
+    [RP_CLAUSE_REPLAY] = {"replay", false, true, false, read_replay},
+    [RP_CLAUSE_APPROVALS] = {"approvals", false, true, false, read_approvals},
+    [RP_CLAUSE_LOG] = {"log", false, true, false, read_log},
+    [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
+    [RP_CLAUSE_RUN_KIND] = {"kind", false, false, true, rp_policy_read_run_kind},
 };
 
 static void read_clause(rp_policy_reader *in, const rp_node *node, rp_clause_kind kind, size_t index)
@@ -286,7 +289,7 @@ static void read_clause(rp_policy_reader *in, const rp_node *node, rp_clause_kin
     if (in->r.status != RP_OK)
         return;
     (void)snprintf(name, sizeof name, sections[kind].several ? "%s[%u]" : "%s", sections[kind].key, (unsigned)index);
-    if (node->kind != RP_NODE_MAPPING) {
+    if (node->kind != RP_NODE_MAPPING && !sections[kind].any) {
         rp_node_wrong(&in->r, node, name, "a mapping", NULL);
         return;
     }
@@ -316,4 +319,16 @@ void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_
         rp_node_refuse(&in->r, node, sections[kind].key, "an empty list demands nothing; remove it");
     for (size_t i = 0; i < node->count; i++)
         read_clause(in, &node->child[i], kind, i);
+}
+
+void rp_policy_imply_parent(rp_policy_reader *in)
+{
+    rp_policy *policy = in->policy;
+
+    for (size_t i = 0; i < policy->clauses; i++)
+        if (policy->clause[i].kind == RP_CLAUSE_PARENT)
+            return;
+    if (in->r.status == RP_OK)
+        policy->clause[policy->clauses++] =
+            (rp_clause){.kind = RP_CLAUSE_PARENT, .name = "parent", .implied = true, .parent = RP_PARENT_CHECKED};
 }

@@ -212,6 +212,20 @@ bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j)
 
 /* ---- telling ---- */
 
+void rp_evidence_describe_dates(const rp_check *c, rp_buffer *text)
+{
+    const rp_clause *clause = c->clause;
+    char bound[RP_MOMENT_TEXT];
+
+    if (!clause->dated)
+        return;
+    rp_buffer_printf(text, ", dated by one of %s", c->policy->group[clause->authorities].name);
+    if (clause->not_before > 0)
+        rp_buffer_printf(text, " not before %s", rp_moment_text(bound, clause->not_before));
+    if (clause->not_after < INT64_MAX)
+        rp_buffer_printf(text, " not after %s", rp_moment_text(bound, clause->not_after));
+}
+
 void rp_evidence_note(rp_check *c, const char *key_id, const rp_verified_standing *standing, const char *what)
 {
     if (c->notes++ == NOTES)

@@ -25,5 +25,10 @@ void rp_policy_read_authorities(rp_policy_reader *in, const rp_node *node, const
 void rp_policy_clear_group(rp_group *group);
 /* The section of that kind, where there is one: one clause or several. */
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);
+/* A policy that says nothing of parents wants them checked. */
+void rp_policy_imply_parent(rp_policy_reader *in);
+/* Clauses on the run itself, from their node (policy_model.c). */
+void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "audit/trust/scopes.h"
 
+#include <string.h>
+
 #include "audit/statements/draw.h"
 #include "audit/archive/periods.h"
 #include "base/memory.h"
@@ -114,6 +116,21 @@ static rp_status check_members(const extent *run, const rp_verified_statement *o
                    (unsigned long long)v->members, all ? " in a replay of all" : "", (unsigned long long)run->members);
 }
 
+/* What run it was, and what it started from. */
+static rp_status check_run(const extent *run, const rp_verified_statement *one, rp_error *err)
+{
+    const rp_verdict *v = one->verdict;
+    const char *kind = rp_archive_kind(run->archive), *parent = rp_parent_id(run->archive);
+
+    if (strcmp(v->kind, kind) != 0)
+        return rp_fail(err, RP_ESIGN, "%s: is about a run of kind %s, this one is of kind %s", one->member, v->kind,
+                       kind);
+    if (strcmp(v->parent, parent ? parent : "") == 0)
+        return RP_OK;
+    return rp_fail(err, RP_ESIGN, "%s: is about a run that started from %s, this one from %s", one->member,
+                   *v->parent ? v->parent : "no other", parent ? parent : "no other");
+}
+
 static rp_status check(const extent *run, const rp_verified_statement *one, rp_error *err)
 {
     const rp_replay_scope *said = &one->verdict->scope;
@@ -125,7 +142,9 @@ static rp_status check(const extent *run, const rp_verified_statement *one, rp_e
     if (said->steps_total != run->steps)
         return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %llu", one->member,
                        (unsigned long long)said->steps_total, (unsigned long long)run->steps);
-    status = check_part(run, one, err);
+    status = check_run(run, one, err);
+    if (status == RP_OK)
+        status = check_part(run, one, err);
     return status == RP_OK ? check_members(run, one, err) : status;
 }
 

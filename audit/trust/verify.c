@@ -5,6 +5,7 @@
  * compared last, with members that are known to be the manifest's. */
 #include "audit/trust/verify.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
@@ -275,6 +276,9 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
     if (status != RP_OK)
         return rp_fail_at(err, status, "%s", archive->where);
     memcpy(result->archive_id, archive->id, RP_DIGEST_HEX);
+    (void)snprintf(result->kind, sizeof result->kind, "%s", rp_archive_kind(archive));
+    if (rp_parent_id(archive))
+        memcpy(result->parent, rp_parent_id(archive), RP_DIGEST_HEX);
     result->members = archive->members;
     result->bytes = archive->size;
     return RP_OK;

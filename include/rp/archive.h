@@ -189,8 +189,10 @@ typedef struct rp_verified_standing {
 
 typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
-    size_t members; /* all of them, manifest.json and statements included */
-    uint64_t bytes; /* of the whole archive */
+    char kind[8];               /* "recipe", "api" */
+    char parent[RP_DIGEST_HEX]; /* archive id of the run whose states this one started from; "": none */
+    size_t members;             /* all of them, manifest.json and statements included */
+    uint64_t bytes;             /* of the whole archive */
     /* By trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate.
      */
     size_t statements;

@@ -32,6 +32,8 @@ typedef struct rp_replay_begun {
     rp_replay_scope scope; /* what it set out to repeat */
     char level[16];
     unsigned threads;
+    char kind[8];               /* of the run: "recipe", "api" */
+    char parent[RP_DIGEST_HEX]; /* archive id of the run whose states it started from; "": none */
 } rp_replay_begun;
 
 /* ---- statements ---- */
@@ -52,6 +54,9 @@ typedef struct rp_verdict {
     bool conforms;              /* doctor there: the conformance vectors of that level are right */
     bool healthy; /* and every library is the one built against: an update of one is no fault of the bits */
     char conformance[RP_HOST_TEXT]; /* doctor's line on the kernels used */
+    char kind[8];                   /* of the run: "recipe", "api" */
+    char parent[RP_DIGEST_HEX];     /* archive id of the run whose states it started from; "": none */
+    bool parent_checked; /* whoever replayed had the parent's archive, and its parents', and replayed them in full */
     char started[RP_TIME_TEXT], finished[RP_TIME_TEXT];
 } rp_verdict;
 
@@ -85,6 +90,7 @@ typedef struct rp_replay_outcome {
     rp_replay_begun begun;
     const char *difference;    /* NULL: none; else the text of the error RP_EBITS */
     uint64_t members;          /* rp_job.members; 0 where bits differ */
+    bool parent_checked;       /* as in rp_verdict; where the run has no parent it is not read */
     int64_t started, finished; /* seconds since 1970, UTC */
 } rp_replay_outcome;
 

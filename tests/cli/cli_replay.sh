@@ -79,16 +79,45 @@ works '^archive' "$reprise" run c.yaml -o c.reprise
 for child in b c; do
     works "^parent +$id: started from its states" "$reprise" verify $child.reprise --allow-unsigned --parent a.reprise
     works "^parent +$id, not checked here" "$reprise" verify $child.reprise --allow-unsigned
-    works "\"parent\":\\{\"archive_id\":\"$id\",\"checked\":true\\}" \
+    works "\"parent\":\\{\"archive_id\":\"$id\",\"checked\":true,\"replayed\":0\\}" \
         "$reprise" verify $child.reprise --allow-unsigned --parent a.reprise --json
     works "^parent +$id" "$reprise" inspect $child.reprise
     works '^identical' "$reprise" replay $child.reprise --parent a.reprise
+    holds 'the parent is replayed too' grep -q "^parent.*are those of a.reprise; 1 run replayed, every bit" "$log/out"
 done
 works '"parent":null' "$reprise" verify plain.reprise --allow-unsigned --json
 fails 4 'parent: recorded archive id .*, found ' "$reprise" verify b.reprise --allow-unsigned --parent plain.reprise
 fails 4 'parent: recorded archive id .*, found ' "$reprise" replay b.reprise --parent c.reprise
 fails 4 'has no parent' "$reprise" verify a.reprise --allow-unsigned --parent a.reprise
 fails 1 'nothing' "$reprise" verify b.reprise --allow-unsigned --parent nothing.reprise
+# a line is replayed from its beginning on, or what is behind it is told
+recipe e.yaml data.csv 3 'parent: {archive: b.reprise, mode: retrain}'
+works '^archive' "$reprise" run e.yaml -o e.reprise
+works "^parent .*: 1 run replayed, but the last one started from $id, which was not given" \
+    "$reprise" replay e.reprise --parent b.reprise
+works '^parent .*: started from .*; 2 runs of the line replayed, every bit' \
+    "$reprise" replay e.reprise --parent b.reprise --parent a.reprise
+fails 4 'parent: recorded archive id .*, found ' "$reprise" replay e.reprise --parent b.reprise --parent c.reprise
+# ---- a model that learnt elsewhere, and hides where ----
+recipe g.yaml data.csv 1 'parent: {archive: a.reprise, mode: retrain}'
+sed -i '/^train:/a\  optimizer: {kind: sgd, lr: 1e-30}' g.yaml
+works '^archive' "$reprise" run g.yaml -o g.reprise --key me.pem
+"$reprise" keygen val >/dev/null
+policy() { printf 'policy: 1\ngroups: {b: [me.pub.pem], v: [val.pub.pem]}\nbuilder: {of: b}\n%s\n%s\n' \
+    'replay: {mode: full, by: v, independent: true}' "$1"; }
+policy '' >parents.yaml
+works '^attested' "$reprise" replay g.reprise --attest --key val.pem
+gives 4 '^unmet +parent: .*did not replay it, it started from archive' "$reprise" verify g.reprise --policy parents.yaml
+holds 'the parent stands before all else' grep -q '^parent.*not checked here' <(sed -n 2,4p "$log/out")
+policy 'parent: any' >any.yaml
+works '^verified' "$reprise" verify g.reprise --policy any.yaml
+works '; its parent was not replayed' "$reprise" verify g.reprise --policy any.yaml
+works '^attested' "$reprise" replay g.reprise --parent a.reprise --attest --key val.pem
+works '^met +parent: .*replayed it too' "$reprise" verify g.reprise --policy parents.yaml
+policy 'parent: none' >none.yaml
+gives 4 '^unmet +parent: starts from no other' "$reprise" verify g.reprise --policy none.yaml
+works 'g.html' "$reprise" report g.reprise -o g.html --policy parents.yaml
+holds 'the report tells the parent first' grep -q 'Its weights started from another run' g.html
 recipe d.yaml data.csv 3 'parent: {archive: gone.reprise}'
 fails 1 'gone.reprise' "$reprise" run d.yaml -o d.reprise
 recipe d.yaml data.csv 3 'parent: {archive: a.reprise, weights: 31}'

@@ -448,7 +448,9 @@ static rp_status job_state_on(const char *path, const rp_key *key, const char *i
     const rp_replay_outcome outcome = {
         .begun = {{.mode = RP_REPLAY_FULL, .last = 1, .steps = 2, .steps_total = 2, .segments = 1, .segments_total = 1},
                   "ref",
-                  1},
+                  1,
+                  "api",
+                  ""},
         .members = 8};
     const rp_approval approval = {.role = "risk", .decision = RP_APPROVE, .reason = "r"};
     rp_status status = rp_archive_attest(path, id, &outcome, key, NULL, err);

@@ -350,7 +350,9 @@ static void stated_archive(rp_buffer *bytes, const rp_key *key)
         .begun = {
             {.mode = RP_REPLAY_SAMPLE, .steps = 1, .steps_total = 2, .segments = 1, .segments_total = 2, .seed = "<s>"},
             "ref",
-            1}};
+            1,
+            "recipe",
+            ""}};
     rp_approval approval = {.role = "risk & co", .decision = RP_APPROVE, .reason = HOSTILE_LINE};
     char path[] = "/tmp/reprise-test-XXXXXX";
     int file = mkstemp(path);

@@ -7,6 +7,7 @@
 #include "audit/record/provenance.h"
 #include "tests/audit/statements/sample_outcome.h"
 
+#define PARENT "91e31f5ee1647d803ed8a9b134cd2436c2d20ff0bafb631c7c99291d1054b7a5"
 static rp_error err;
 
 static rp_status write_verdict(rp_json **out, const rp_replay_outcome *found)
@@ -110,6 +111,15 @@ static void verdicts_are_refused_for_every_flaw(void **state)
         {"scope.segments_total", rp_json_integer(2)},
         {"scope.segments_total", rp_json_integer(3)},
         {"scope.steps", rp_json_integer(INT64_MAX)},
+        {"kind", NULL},
+        {"kind", rp_json_string("recipes")},
+        {"parent", NULL},
+        {"parent", rp_json_string("no")},
+        {"parent", rp_json_pack("{s:s}", "archive_id", PARENT)},
+        {"parent", rp_json_pack("{s:s,s:b,s:b}", "archive_id", PARENT, "checked", 1, "more", 1)},
+        {"parent", rp_json_pack("{s:s,s:s}", "archive_id", PARENT, "checked", "yes")},
+        {"parent", rp_json_pack("{s:s,s:b}", "archive_id", PARENT "0", "checked", 1)},
+        {"parent", rp_json_pack("{s:s,s:b}", "archive_id", "A" PARENT, "checked", 1)},
         {"tool.name", rp_json_null()},
         {"tool.contract", rp_json_integer(0)},
         {"tool.libraries", rp_json_array()},
@@ -129,6 +139,11 @@ static void verdicts_are_refused_for_every_flaw(void **state)
             fail_msg("flaw %zu (%s) was not refused: %s", i, flaw[i].path, err.text);
         rp_json_free(bad);
     }
+    libraries = changed(good, "parent", rp_json_pack("{s:s,s:b}", "archive_id", PARENT, "checked", 1));
+    assert_ok(rp_verdict_read(&out, libraries, "x", &err));
+    assert_string_equal(out.parent, PARENT);
+    assert_true(out.parent_checked);
+    rp_json_free(libraries);
     libraries = rp_json_object();
     for (int i = 0; i < 17; i++) {
         char name[8];

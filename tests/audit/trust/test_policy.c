@@ -85,6 +85,10 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "approvals: {of: a, role: ''}\n", "printable"},
         {BUILDER "approvals: {of: b, count: 2}\n", "never be met"},
         {BUILDER "approvals: {of: a, of: b}\n", "given twice"},
+        {BUILDER "parent: replayed\n", "none, checked or any"},
+        {BUILDER "parent: [none]\n", "none, checked or any"},
+        {BUILDER "kind: csv\n", "recipe or api"},
+        {BUILDER "kind: {recipe: true}\n", "recipe or api"},
         {BUILDER "log: {of: a, key: b}\n", "unknown key"},
         {BUILDER "name: [x]\n", "one line"},
         {BUILDER "name: \"a\\nb\"\n", "one line"},
@@ -404,6 +408,53 @@ static void decisions_of_a_time_to_come_supersede_nothing(void **state)
     expect("approvals: {of: c, rejections: superseded}\n", true, "");
 }
 
+/* Weights that started from a run which nobody has replayed say nothing of the rows that this one saw. */
+static void parents_are_replayed_too(void **state)
+{
+    static const char replay[] = "replay: [{at_least: 0.2, by: r}, {mode: full, by: c}]\n",
+                      any[] = "replay: {mode: full, by: c}\nparent: any\n",
+                      none[] = "replay: {mode: full, by: c}\nparent: none\n";
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    replay_by('1', RP_REPLAY_FULL, 15, 15);
+    replay_by('3', RP_REPLAY_FULL, 15, 15);
+    expect(replay, true, "every bit the same"); /* the last clause told is the one on replays */
+    expect(none, true, "it names no parent");
+    strcpy(v.kind, "api");
+    expect(none, false, "first states of a C API run are taken as given");
+    strcpy(v.parent, ID("9"));
+    expect(none, false, "it started from archive " ID("9"));
+    expect(any, true, "it started from archive");
+    expect("", false, "reprise replay ARCHIVE --parent PARENT --attest");
+    expect(replay, false, "did not replay it");
+    verdict[2].parent_checked = true;
+    expect(replay, true, "replayed it too");
+    verdict[2].conforms = false; /* its verdict does not count for the clause on replays */
+    expect("replay: {mode: full, by: c}\nparent: checked\n", false, "it started from");
+    verdict[2].conforms = true;
+    expect("replay: {mode: full, by: r}\n", false, "did not replay it");
+    list[2].kind = RP_STATEMENT_OTHER; /* nor one by who is in no such clause */
+    list[2].verdict = NULL;
+    state_by('5', RP_STATEMENT_VERDICT)->verdict = &verdict[2];
+    expect("replay: {mode: full, by: r}\n", false, "did not replay it");
+}
+
+static void kinds_of_runs_are_held_to_the_policy(void **state)
+{
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("kind: recipe\n", false, "unknown");
+    strcpy(v.kind, "api");
+    expect("kind: recipe\n", false, "is what its author wrote");
+    expect("kind: api\n", true, "of kind api");
+    strcpy(v.kind, "recipe");
+    expect("kind: recipe\n", true, "it is of kind recipe");
+    expect("kind: api\n", false, "it is of kind recipe");
+}
+
 static void approvals_are_held_to_the_policy(void **state)
 {
     static const char two[] = "approvals: {of: c, count: 2}\n",
@@ -599,6 +650,8 @@ int main(void)
         cmocka_unit_test(who_says_no_need_not_be_known),
         cmocka_unit_test(a_key_and_its_successor_are_one_person),
         cmocka_unit_test(decisions_of_a_time_to_come_supersede_nothing),
+        cmocka_unit_test(parents_are_replayed_too),
+        cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),
         cmocka_unit_test(at_equal_times_a_rejection_stands),

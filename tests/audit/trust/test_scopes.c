@@ -17,7 +17,8 @@ enum { STEPS = 79, EVERY = 4, SEGMENTS = 20, MEMBERS = SEGMENTS - 1 + 2 };
 static const char seed[] = "drawn by lot";
 static rp_key *builder, *validator;
 static char folder[] = "/tmp/reprise-test-XXXXXX", path[128], id[RP_DIGEST_HEX];
-static rp_json *host; /* described once: the conformance vectors take a while */
+static const char *child_of; /* the run's parent, or NULL */
+static rp_json *host;        /* described once: the conformance vectors take a while */
 static rp_error err;
 
 static int setup(void **state)
@@ -48,6 +49,8 @@ static void write_run(void)
             *predicate = rp_json_pack("{s:s}", "host", "sample");
     rp_archive *archive;
 
+    if (child_of)
+        rp_json_object_set_new(run, "parent", rp_json_pack("{s:s}", "archive_id", child_of));
     (void)snprintf(path, sizeof path, "%s/run.reprise", folder);
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     assert_ok(rp_archive_writer_add(writer, "data/x", "a", 1, &err));
@@ -79,7 +82,8 @@ static rp_replay_outcome full(void)
                                                    .segments = SEGMENTS,
                                                    .segments_total = SEGMENTS},
                                          .level = "ref",
-                                         .threads = 1},
+                                         .threads = 1,
+                                         .kind = "api"},
                                .members = MEMBERS,
                                .started = 1700000000,
                                .finished = 1700000009};
@@ -236,6 +240,29 @@ static void counts(bool met, const char *says)
     rp_policy_free(policy);
 }
 
+static void it_says_what_run_it_was(void **state)
+{
+    static const char parent[] = "91e31f5ee1647d803ed8a9b134cd2436c2d20ff0bafb631c7c99291d1054b7a5";
+    rp_replay_outcome found;
+
+    (void)state;
+    write_run();
+    found = full();
+    strcpy(found.begun.kind, "recipe");
+    signs(&found, "is about a run of kind recipe, this one is of kind api");
+    found = full();
+    strcpy(found.begun.parent, parent);
+    signs(&found, "is about a run that started from 91e3");
+    child_of = parent;
+    write_run();
+    signs(&found, "");
+    found.begun.parent[0] = 'a';
+    signs(&found, "is about a run that started from a1e3");
+    found.begun.parent[0] = '\0';
+    signs(&found, "is about a run that started from no other, this one from 91e3");
+    child_of = NULL;
+}
+
 static void what_cannot_have_happened_does_not_count(void **state)
 {
     char later[RP_TIME_TEXT];
@@ -265,6 +292,7 @@ int main(void)
         cmocka_unit_test(what_a_full_replay_says_is_what_there_is),
         cmocka_unit_test(what_a_sample_says_is_what_its_seed_draws),
         cmocka_unit_test(what_a_range_says_is_what_lies_in_it),
+        cmocka_unit_test(it_says_what_run_it_was),
         cmocka_unit_test(what_cannot_have_happened_does_not_count),
     };
 

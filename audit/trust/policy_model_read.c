@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading clauses on the run itself, which are held against it in policy_model.c. */
+#include "audit/trust/policy_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int read_word(rp_policy_reader *in, const rp_node *node, const char *key, const char *const *names, size_t count,
+                     const char *expected)
+{
+    for (size_t i = 0; node->kind == RP_NODE_SCALAR && i < count; i++)
+        if (strcmp(node->text, names[i]) == 0)
+            return (int)i;
+    rp_node_wrong(&in->r, node, key, expected, NULL);
+    return 0;
+}
+
+void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const names[] = {"checked", "none", "any"};
+
+    clause->parent = (rp_parent_rule)read_word(in, node, clause->name, names, 3, "none, checked or any");
+}
+
+void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const names[] = {"recipe", "api"};
+    int kind = read_word(in, node, clause->name, names, 2, "recipe or api");
+
+    (void)snprintf(clause->run_kind, sizeof clause->run_kind, "%s", names[kind]);
+}
