@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 const rp_command rp_commands[] = {
+    {"data", "show what a table holds and how it would be read", rp_command_data},
     {"run", "train by a recipe and write the archive", rp_command_run},
     {"verify", "check an archive's signature and every hash", rp_command_verify},
     {"replay", "compute an archive's run again and compare every bit", rp_command_replay},

@@ -4,11 +4,13 @@
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/data/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
+enum { COLUMNS_SHOWN = 40, SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
 
 typedef struct request {
     const char *recipe, *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every;
@@ -85,7 +87,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 }
 
 static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
-                     const rp_json *metrics)
+                     const rp_json *metrics, const rp_json *table)
 {
     rp_buffer *out = &session->out;
 
@@ -107,38 +109,20 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_seconds(out, "seconds", job->seconds);
     rp_put_bool(out, "signed", key != NULL);
     rp_put_integer(out, "steps", job->steps);
+    rp_put_json(out, "table", table);
     rp_put_integer(out, "threads", job->threads);
     rp_put_close(out, '}');
 }
 
-static bool is_number(const char *text)
-{
-    return text && *text && text[strspn(text, "+-.0123456789eE")] == '\0' && strpbrk(text, "0123456789");
-}
-
-/* A quantity that nobody called one is learnt as names, without a word of complaint from the numbers. */
-static void put_task_hint(rp_session *session, const rp_json *metrics)
-{
-    const rp_json *classes = rp_json_object_get(metrics, "classes");
-    const size_t n = rp_json_array_size(classes);
-    bool numbers = n > 20;
-
-    for (size_t i = 0; i < n && numbers; i++)
-        numbers = is_number(rp_json_string_value(rp_json_array_get(classes, i)));
-    if (numbers)
-        rp_put_line(session, "note",
-                    "%zu classes, all of them numbers: if the target is a quantity, give train: {task: regression}", n);
-}
-
 static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
-                      const rp_json *metrics)
+                      const rp_json *metrics, const rp_json *table)
 {
     char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT], memory[RP_NUMBER_TEXT];
 
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, metrics);
-    put_task_hint(session, metrics);
+    rp_put_findings(session, table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
     rp_put_line(session, "memory", "%s MiB for weights, table and steps",
@@ -167,12 +151,29 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
         rp_put_line(session, "unsigned", "no --key was given: nobody vouches for this archive");
 }
 
+/* Above the bar of a terminal, before a long training: what it learns from. */
+static void show_table(void *self, const char *json)
+{
+    const rp_meter *meter = self;
+    rp_json *table = NULL;
+    rp_buffer lines = {0};
+
+    if (!meter->shown ||
+        rp_json_parse_within(&table, json, strlen(json), RP_JSON_METRICS_MEMORY, true, "table", NULL) != RP_OK)
+        return;
+    if (rp_json_array_size(rp_json_object_get(table, "columns")) <= COLUMNS_SHOWN)
+        rp_put_table(&lines, table);
+    (void)fwrite(lines.data, 1, lines.size, stderr);
+    rp_buffer_free(&lines);
+    rp_json_free(table);
+}
+
 rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *err)
 {
     request r = {0};
     rp_key *key = NULL;
     rp_job *job = NULL;
-    rp_json *metrics = NULL;
+    rp_json *metrics = NULL, *table = NULL;
     rp_meter meter;
     rp_status status = parse(session, argc, argv, &r, err);
     rp_job_options options = {.threads = r.threads,
@@ -181,6 +182,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
                               .no_record = r.no_record,
                               .progress = rp_meter_update,
                               .outlook = rp_meter_outlook,
+                              .table = show_table,
                               .self = &meter,
                               .withhold = r.withhold,
                               .save_every = r.save_seconds,
@@ -199,11 +201,15 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     }
     if (status == RP_OK)
         metrics = rp_metrics_of(job);
+    if (status == RP_OK)
+        status =
+            rp_json_parse_within(&table, job->table, strlen(job->table), RP_JSON_METRICS_MEMORY, true, "table", err);
     if (status == RP_OK && *job->save_note)
         rp_buffer_printf(&session->remark, "resume points: %s%c", job->save_note, 0);
     if (status == RP_OK)
-        (session->json ? put_json : put_lines)(session, &r, job, key, metrics);
+        (session->json ? put_json : put_lines)(session, &r, job, key, metrics, table);
     rp_json_free(metrics);
+    rp_json_free(table);
     rp_job_free(job);
     rp_key_free(key);
     return status;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/node.h"
+#include "core/data/profile/profile.h"
 
 typedef struct recipe_source {
     bool lent; /* recipe, table and start are another source's */
@@ -402,6 +403,27 @@ static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bo
 rp_status rp_driver_add_known(const rp_driver *d, rp_archive_writer *writer, bool data, rp_error *err)
 {
     return add_known(rp_driver_recipe_source(d), writer, data, err);
+}
+
+rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+    rp_buffer text = {0};
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (s)
+        status = rp_profile_tell(&text, rp_trainer_dataset(s->trainer)->profile, err);
+    else
+        rp_buffer_text(&text, "{}");
+    rp_buffer_u8(&text, 0);
+    if (status == RP_OK)
+        status = rp_buffer_status(&text, err);
+    if (status != RP_OK)
+        rp_buffer_free(&text);
+    else
+        *out = (char *)text.data;
+    return status;
 }
 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)

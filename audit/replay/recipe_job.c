@@ -91,8 +91,10 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
 
 void rp_job_free(rp_job *job)
 {
-    if (job)
+    if (job) {
         rp_free(job->metrics);
+        rp_free(job->table);
+    }
     rp_free(job);
 }
 
@@ -101,8 +103,7 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
-static rp_status load_recipe(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path,
-                             rp_error *err)
+rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path, rp_error *err)
 {
     rp_buffer yaml = {0};
     rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
@@ -249,7 +250,7 @@ static rp_status prepare(work *w, const recipe_job *job, table *t, rp_error *err
 {
     const rp_run_options options = rp_job_run_options(job->options);
     rp_recipe *recipe = NULL;
-    rp_status status = load_recipe(job->recipe, &recipe, &t->csv, &t->path, err);
+    rp_status status = rp_recipe_load(job->recipe, &recipe, &t->csv, &t->path, err);
 
     if (status != RP_OK) {
         rp_recipe_free(recipe);
@@ -270,11 +271,28 @@ static rp_status begin_recording(work *w, const recipe_job *job, const table *t,
     return status == RP_OK ? start_recording(w, job->archive, err) : status;
 }
 
+/* Whoever waits for a long training learns before it what its table holds. */
+static rp_status tell_table(const work *w, rp_error *err)
+{
+    char *text;
+    rp_status status;
+
+    if (!w->options || !w->options->table)
+        return RP_OK;
+    status = rp_driver_table(w->driver, &text, err);
+    if (status == RP_OK)
+        w->options->table(w->options->self, text);
+    rp_free(text);
+    return status;
+}
+
 static rp_status run_recipe(work *w, const recipe_job *job, table *t, rp_job **out, rp_error *err)
 {
     const bool record = !(job->options && job->options->no_record);
     rp_status status = prepare(w, job, t, err);
 
+    if (status == RP_OK)
+        status = tell_table(w, err);
     if (status == RP_OK && record)
         status = begin_recording(w, job, t, err);
     if (status == RP_OK && job->options && job->options->outlook)

@@ -6,6 +6,9 @@
 #include "audit/drive/driver.h"
 #include "audit/record/recorder.h"
 
+/* The recipe at a path, its table, and where that lay; *recipe is to be freed also on failure. Errors: RP_EIO, RP_EARG,
+ * RP_ENOMEM. */
+rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path, rp_error *err);
 /* A driver whose run has all states after the last step: the run's last segment is replayed and compared for them. */
 rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                 rp_error *err);

@@ -14,6 +14,7 @@
 /* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and folds. */
 typedef struct rp_report_data {
     rp_table *table;
+    rp_json *profile;        /* core/data/profile/profile.h */
     uint64_t *missing;       /* [cols] */
     size_t classes;          /* 0 for a regression */
     const char **class_name; /* inside table */
@@ -44,12 +45,14 @@ typedef struct rp_report_view {
 /* True for what ends the report (memory, I/O, a hash); other errors become part of it. */
 bool rp_report_fatal(rp_status status);
 rp_status rp_report_read_data(rp_report_view *r, rp_error *err);
+rp_status rp_report_read_profile(rp_report_view *r, rp_error *err);
 void rp_report_data_clear(rp_report_data *data);
 
 /* The sections, in order. Those that read members as they go return what ended the report. */
 void rp_report_head(rp_report_view *r);
 rp_status rp_report_verdict(rp_report_view *r, rp_error *err);
 void rp_report_data_section(rp_report_view *r);
+void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);
 void rp_report_metrics_section(rp_report_view *r);

@@ -89,6 +89,8 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
         status = count_missing(r, err);
     if (status == RP_OK)
         status = count_classes(r, err);
+    if (status == RP_OK)
+        status = rp_report_read_profile(r, err);
     if (status != RP_OK)
         rp_report_data_clear(&r->data);
     return status;
@@ -97,6 +99,7 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
 void rp_report_data_clear(rp_report_data *data)
 {
     rp_table_free(data->table);
+    rp_json_free(data->profile);
     rp_free(data->missing);
     rp_free(data->class_name);
     rp_free(data->count);
@@ -416,6 +419,7 @@ void rp_report_data_section(rp_report_view *r)
     if (r->data.table) {
         put_classes(r);
         put_folds(r);
+        rp_report_table(r);
     }
     rp_buffer_text(r->out, "<h3>Columns</h3>\n");
     if (r->schema->n_columns <= COLUMNS_INLINE)

@@ -32,7 +32,7 @@ static const char *advise_delimiter(const rp_table *table)
     return table->cols == 1 && strpbrk(table->names[0], ",;\t|") ? " alone: is data.delimiter the file's?" : "";
 }
 
-static rp_status find_column(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out)
+rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out)
 {
     const rp_table *table = cells->table;
     char quoted[64], advice[400];
@@ -122,7 +122,7 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
     for (size_t i = 0; i < cells->recipe->data.n_columns; i++) {
         const rp_column_rule *rule = &cells->recipe->data.columns[i];
         size_t col = 0;
-        rp_status status = find_column(cells, &rule->column, "data.columns", &col);
+        rp_status status = rp_column_find(cells, &rule->column, "data.columns", &col);
 
         if (status != RP_OK)
             return status;
@@ -155,7 +155,7 @@ rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t
 {
     size_t cols = cells->table->cols;
     unsigned char *ruled = rp_calloc(cols, 1);
-    rp_status status = find_column(cells, &cells->recipe->data.target, "data.target", target);
+    rp_status status = rp_column_find(cells, &cells->recipe->data.target, "data.target", target);
 
     if (ruled == NULL)
         return rp_no_memory(cells->err);

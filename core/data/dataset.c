@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/data/schema.h"
+#include "core/data/profile/profile.h"
 
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
 typedef struct preparation {
@@ -64,11 +64,6 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
         else
             out->valid_row[out->valid_rows++] = (int64_t)row;
     }
-    if ((size_t)recipe->train.batch > out->train_rows)
-        return rp_fail(prep->cells.err, RP_EARG,
-                       "%s: key train.batch: expected at most the %zu training rows, found %lld; "
-                       "use a smaller batch",
-                       prep->cells.where, out->train_rows, (long long)recipe->train.batch);
     return RP_OK;
 }
 
@@ -162,6 +157,17 @@ static rp_status encode(preparation *prep, rp_dataset *out)
     return status == RP_OK ? record_unseen(prep, out->schema) : status;
 }
 
+/* A batch cannot have more rows than there are: it is then all of them, and that is said. */
+static rp_status profile(const preparation *prep, rp_dataset *out)
+{
+    rp_status status = rp_profile_table(&out->profile, &prep->cells, prep->kind, prep->target_col);
+
+    if (status == RP_OK && (size_t)prep->cells.recipe->train.batch > out->train_rows)
+        status = rp_profile_add(out->profile, &prep->cells,
+                                &(rp_finding){"batch", true, SIZE_MAX, SIZE_MAX, out->train_rows, NULL, NULL});
+    return status == RP_OK ? rp_profile_add_warnings(out->profile, &out->warnings, prep->cells.err) : status;
+}
+
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
     const rp_recipe *recipe = prep->cells.recipe;
@@ -178,6 +184,8 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
         status = split_rows(prep, out);
     if (status == RP_OK)
         status = check_training_classes(prep, out);
+    if (status == RP_OK)
+        status = profile(prep, out);
     if (status == RP_OK)
         status = fit(prep, out);
     return status == RP_OK ? encode(prep, out) : status;
@@ -210,6 +218,7 @@ void rp_dataset_free(rp_dataset *dataset)
         return;
     rp_schema_free(dataset->schema);
     rp_warnings_clear(&dataset->warnings);
+    rp_json_free(dataset->profile);
     rp_free(dataset->train_x);
     rp_free(dataset->valid_x);
     rp_free(dataset->train_label);

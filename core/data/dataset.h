@@ -39,8 +39,9 @@ typedef struct rp_schema {
 
 typedef struct rp_dataset {
     rp_schema *schema;
-    size_t train_rows, valid_rows;      /* valid_rows is 0 with train_on_all */
-    float *train_x, *valid_x;           /* [rows, features] row-major */
+    rp_json *profile;              /* what the table holds, and what is to be said of it: core/data/profile/profile.h */
+    size_t train_rows, valid_rows; /* valid_rows is 0 with train_on_all */
+    float *train_x, *valid_x;      /* [rows, features] row-major */
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
@@ -48,8 +49,8 @@ typedef struct rp_dataset {
 } rp_dataset;
 
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target
- * with one class, empty...; RP_EARG where the recipe does not fit the data (no such column, batch larger than the
- * training part, more folds than rows); RP_ENOMEM. */
+ * with one class, empty...; RP_EARG where the recipe does not fit the data (no such column, more folds than rows);
+ * RP_ENOMEM. */
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                              rp_error *err);
 void rp_dataset_free(rp_dataset *dataset); /* and its schema */

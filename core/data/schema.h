@@ -52,6 +52,8 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
 /* A column of numbers: RP_EDATA where two of them have different prefixes or suffixes; warnings on leading zeros, and
  * on numbers without the prefix or suffix that others have. */
 rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
+/* The table's column that key of the recipe means. Errors: RP_EARG. */
+rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
 
 /* The kind of each table column (CONTRACT 9.2), the target's being ignore; every numeric and categorical cell has been
  * read once without error. kind [cols]. */

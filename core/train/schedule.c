@@ -4,9 +4,14 @@
 
 #include "determinism/math.h"
 
+int64_t rp_batch_rows(const rp_recipe *recipe, int64_t n)
+{
+    return recipe->train.batch < n ? recipe->train.batch : n;
+}
+
 int64_t rp_steps_per_epoch(const rp_recipe *recipe, int64_t n)
 {
-    int64_t batch = recipe->train.batch;
+    int64_t batch = rp_batch_rows(recipe, n);
 
     return recipe->train.drop_last ? n / batch : (n + batch - 1) / batch;
 }

@@ -9,6 +9,8 @@
 /* Philox streams of a recipe run that are not tied to a layer; layers use 0, 1, 2 ... */
 enum { RP_STREAM_SHUFFLE = 0x53000000, RP_STREAM_DROPOUT = 0x44000000 };
 
+/* Rows of a full batch of n training rows, n at least 1: never more than there are. */
+int64_t rp_batch_rows(const rp_recipe *recipe, int64_t n);
 /* Steps in an epoch of n training rows, and in the whole training. */
 int64_t rp_steps_per_epoch(const rp_recipe *recipe, int64_t n);
 

@@ -147,16 +147,14 @@ static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_nam
 rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
-    int64_t n = (int64_t)d->train_rows, batch = t->recipe->train.batch;
+    int64_t n = (int64_t)d->train_rows, batch = rp_batch_rows(t->recipe, n);
     rp_status status = build_init(t, err);
 
+    t->batch = batch;
     t->per_epoch = rp_steps_per_epoch(t->recipe, n);
     t->training = (uint64_t)(t->per_epoch * t->recipe->train.epochs);
     t->total = 1 + t->training + 1 + (d->valid_rows ? 1 : 0);
     t->last_rows = t->recipe->train.drop_last || n % batch == 0 ? batch : n % batch;
-    if (n < batch)
-        return rp_fail(err, RP_EDATA, "train.batch: %lld rows, but the training part has only %lld", (long long)batch,
-                       (long long)n);
     if (status == RP_OK)
         status = build_train(t, (size_t)batch, &t->full, err);
     if (status == RP_OK && t->last_rows != batch)

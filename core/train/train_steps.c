@@ -42,7 +42,7 @@ static rp_status set_rows(rp_trainer *t, const rp_compiled *c, int64_t s, rp_err
                 t->order[i] = (int64_t)i;
         t->epoch = epoch;
     }
-    return set_feed(c, "rows", t->order + within * t->recipe->train.batch, err);
+    return set_feed(c, "rows", t->order + within * t->batch, err);
 }
 
 static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_error *err)
@@ -73,7 +73,7 @@ static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
 /* Step 0 initialises, the last one or two evaluate; an epoch may end with a short batch. */
 static rp_compiled *compiled_of(const rp_trainer *t, uint64_t step)
 {
-    const bool short_batch = (int64_t)step % t->per_epoch == 0 && t->last_rows != t->recipe->train.batch;
+    const bool short_batch = (int64_t)step % t->per_epoch == 0 && t->last_rows != t->batch;
 
     if (step == 0)
         return t->init;

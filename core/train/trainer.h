@@ -12,8 +12,9 @@ struct rp_trainer {
     rp_run *run;
     rp_compiled *init, *full, *last, *eval_train, *eval_valid;
     uint64_t total, training;
-    int64_t per_epoch, last_rows, epoch; /* epoch: the one `order` is for; -1: none */
-    int64_t *order;                      /* permutation of the training rows */
+    int64_t batch, per_epoch, last_rows;
+    int64_t epoch;  /* the one `order` is for; -1: none */
+    int64_t *order; /* permutation of the training rows */
     float loss;
     const rp_named *start; /* states to start from, in order of the run's; borrowed; NULL: none yet */
     size_t n_start;
@@ -22,7 +23,7 @@ struct rp_trainer {
 /* Moments that the optimizer keeps of each parameter, and the state's name of one: "optim.m.layer0.weight". */
 int rp_trainer_moments(const rp_trainer *t);
 const char *rp_trainer_moment_name(const rp_trainer *t, size_t parameter, int i, char out[RP_NAME_MAX]);
-/* Counts the steps and compiles their programs. Errors: RP_EDATA (a batch larger than the training part); RP_ENOMEM. */
+/* Counts the steps and compiles their programs. Errors: RP_ENOMEM. */
 rp_status rp_trainer_build(rp_trainer *t, rp_error *err);
 
 #endif

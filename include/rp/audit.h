@@ -86,12 +86,15 @@ typedef struct rp_job_options {
      * memory of a step's program (M; of a comparison twice) any. */
     uint64_t max_work, max_memory;
     const char *other_level, *other_device; /* rp_compare, rp_diff: how B is computed; NULL: as A */
+    /* rp_train_recipe: called before the first step with what the table holds, as table of rp_job. May be NULL. */
+    void (*table)(void *self, const char *json);
 } rp_job_options;
 
 typedef struct rp_job {
     char archive_id[RP_DIGEST_HEX];
     uint64_t steps; /* journal records */
     char *metrics;  /* outputs/metrics.json; "{}" for a run of the API */
+    char *table;    /* what the table holds (rp_describe_data); "{}" for a run of the API */
     double seconds, recording_seconds;
     char level[16];
     unsigned threads;
@@ -111,6 +114,12 @@ typedef struct rp_job {
  * data or version; RP_EHASH when none is whole. They outlive all errors but RP_EDATA. */
 RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                                  const rp_job_options *options, rp_job **out, rp_error *err);
+/* What a table holds, before anything is learnt from it: JSON text of columns (name, kind, why it is of that kind,
+ * missing and distinct cells, minimum, quantiles and maximum, examples), findings (code, level, words, and where:
+ * column, line, count) and rows; docs/data.md says what each means. path is a recipe (.yaml, .yml or .json), or any
+ * other file: a CSV with a header line. Of a recipe "error" says why a run would be refused, else null. Freed with
+ * rp_text_free. Errors: RP_EIO; RP_EARG for a recipe, RP_EDATA for a file that is no table at all; RP_ENOMEM. */
+RP_API rp_status rp_describe_data(const char *path, char **json, rp_error *err);
 /* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every
  * journal record and every member of the manifest is compared. A part: from each checkpoint that begins a chosen
  * segment, whose states must be those of the journal's record before it, every record of the segment and the states

@@ -9,7 +9,7 @@ recipe small.yaml
 hex='[0-9a-f]{64}'
 
 # ---- help and version ----
-for command in run verify replay diff inspect predict report golden keygen doctor bench log; do
+for command in data run verify replay diff inspect predict report golden keygen doctor bench log; do
     works "^usage: reprise $command" "$reprise" $command --help
     holds "help of $command has an example" grep -q '^example:' "$log/out"
     cp "$log/out" "$log/direct"
@@ -20,6 +20,23 @@ done
 works '^reprise [0-9]+\.[0-9]+\.[0-9]+ ' "$reprise" --version
 works '^\{"format":1,"version":"' "$reprise" --version --json
 works '^reprise-verify [0-9]+\.[0-9]+\.[0-9]+ ' "$build/cli/reprise-verify" --version
+
+# ---- what a table holds ----
+works '^x +numeric +numbers +0 +' "$reprise" data small.yaml
+holds "a recipe's declared column is told as such" grep -Eq '^id +ignore +data.columns' "$log/out"
+works '^warning +"id" is a whole number of its own' "$reprise" data data.csv
+works '"code":"identifier","column":0' "$reprise" data data.csv --json
+printf 'a;y\n1;u\n2;v\n3;u\n4;v\n' >semicolons.csv
+works '^warning +there is one column only.*";"' "$reprise" data semicolons.csv
+printf 'reprise: 1\ndata: {csv: semicolons.csv, target: y}\n' >semicolons.yaml
+works '^refused +a run of this recipe ends with: .*data.delimiter' "$reprise" data semicolons.yaml
+printf 'reprise: 1\ndata: {csv: semicolons.csv, target: y, delimiter: ";", folds: 2}\n' >semicolons.yaml
+works '^note +the 2 training rows are fewer than train.batch' "$reprise" run semicolons.yaml -o few.reprise
+works '^identical' "$reprise" replay few.reprise
+works '^written' "$reprise" report few.reprise -o few.html
+holds "the report tells what the table holds" grep -q 'What the table holds' few.html
+fails 1 'nothing.csv' "$reprise" data nothing.csv
+rm -f semicolons.* few.*
 
 # ---- who may read what is written ----
 (umask 077 && "$reprise" keygen private >"$log/out" && "$reprise" run small.yaml -o private-mode.reprise >"$log/out")
@@ -144,11 +161,11 @@ fails 2 'nothing was left out' "$reprise" replay a.reprise --withheld home
 # ---- a quantity taken for classes ----
 (echo x,y; for i in $(seq 60); do echo "$i,$((i % 30)).5"; done) >quantity.csv
 printf 'reprise: 1\ndata: {csv: quantity.csv, target: y, folds: 2}\ntrain: {epochs: 1, batch: 8}\n' >quantity.yaml
-works '^note +30 classes, all of them numbers: .*task: regression' "$reprise" run quantity.yaml -o quantity.reprise
+works '^warning +30 classes, all of them numbers: .*task: regression' "$reprise" run quantity.yaml -o quantity.reprise
 sed -i 's/folds: 2/folds: 3/' quantity.yaml
 fails 2 'folds: class "0.5" has 2 rows.*numbers: .*task: regression' "$reprise" run quantity.yaml -o no.reprise
 works '^archive' "$reprise" run small.yaml -o noted.reprise
-holds "names are not noted" test "$(grep -c '^note' "$log/out")" = 0
+holds "names are not noted" test "$(grep -c 'all of them numbers' "$log/out")" = 0
 
 # ---- diff ----
 works '^identical' "$reprise" diff a.reprise b.reprise

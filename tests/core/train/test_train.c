@@ -633,27 +633,48 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
 
 static void trainings_that_cannot_be_are_refused(void **state)
 {
-    rp_recipe *recipe = recipe_of("reprise: 1\ndata: {csv: d, target: y, folds: 3}\ntrain: {batch: 25}\n");
-    rp_trainer *t = (rp_trainer *)&t;
-    char csv[4096];
+    rp_recipe *recipe = recipe_of("reprise: 1\ndata: {csv: d, target: y, folds: 3}\n"
+                                  "train: {task: regression, batch: 8, optimizer: {kind: sgd, lr: 1e6}}\n");
+    rp_trainer *t = trainer_of(recipe, 0, NULL, 1);
     rp_error err = {0};
     rp_status status = RP_OK;
 
     (void)state;
-    write_csv(csv, sizeof csv, 1);
-    assert_true(rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", NULL, &err) != RP_OK);
-    assert_non_null(strstr(err.text, "batch"));
-    assert_null(t);
-    rp_recipe_free(recipe);
-    recipe = recipe_of("reprise: 1\ndata: {csv: d, target: y, folds: 3}\n"
-                       "train: {task: regression, batch: 8, optimizer: {kind: sgd, lr: 1e6}}\n");
-    t = trainer_of(recipe, 0, NULL, 1);
     while (!rp_trainer_done(t) && status == RP_OK)
         status = rp_trainer_step(t, &err);
     assert_int_equal(status, RP_EDATA);
     assert_non_null(strstr(err.text, "no longer finite"));
     rp_trainer_free(t);
     rp_recipe_free(recipe);
+}
+
+/* One step an epoch, over every training row, as if the recipe had said their number. */
+static void a_batch_beyond_the_rows_is_all_of_them(void **state)
+{
+    static const char form[] = "reprise: 1\ndata: {csv: d, target: y, folds: 3}\n"
+                               "train: {task: regression, epochs: 4, batch: %zu}\n";
+    float loss[2];
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        static size_t rows = 1 << 20; /* then the training rows */
+        char yaml[128];
+        rp_recipe *recipe;
+        rp_trainer *t;
+        rp_error err = {0};
+
+        (void)snprintf(yaml, sizeof yaml, form, rows);
+        recipe = recipe_of(yaml);
+        t = trainer_of(recipe, 0, NULL, 1);
+        rows = rp_trainer_dataset(t)->train_rows;
+        assert_int_equal(rp_trainer_training_steps(t), 4);
+        while (rp_run_steps(rp_trainer_run(t)) < 5)
+            assert_int_equal(rp_trainer_step(t, &err), RP_OK);
+        loss[k] = rp_trainer_loss(t);
+        rp_trainer_free(t);
+        rp_recipe_free(recipe);
+    }
+    assert_memory_equal(&loss[0], &loss[1], sizeof *loss);
 }
 
 /* The weights of a finished training, in a run of their own, give the same scores. */
@@ -756,6 +777,7 @@ int main(void)
         cmocka_unit_test(the_last_batch_is_short_or_dropped),
         cmocka_unit_test(metrics_and_predictions_say_what_the_scores_say),
         cmocka_unit_test(trainings_that_cannot_be_are_refused),
+        cmocka_unit_test(a_batch_beyond_the_rows_is_all_of_them),
         cmocka_unit_test(predicting_repeats_the_evaluation),
         cmocka_unit_test(programs_do_not_grow_with_their_shards),
     };

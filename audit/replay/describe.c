@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a table holds before anything is learnt from it: of a recipe's table, or of a CSV that no recipe speaks of yet.
+ */
+#include <string.h>
+
+#include "audit/replay/replay.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "core/data/profile/profile.h"
+
+static const size_t csv_limit = (size_t)4 << 30;
+static const char plain[] = "reprise: 1\ndata: {csv: a, target: 0}\n";
+
+typedef struct description {
+    rp_recipe *recipe;
+    rp_buffer csv;
+    char *where;
+    rp_table *table;
+    rp_json *profile;
+    bool by_recipe;
+} description;
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static rp_status load(description *d, const char *path, rp_error *err)
+{
+    rp_status status;
+
+    d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
+    if (d->by_recipe)
+        return rp_recipe_load(path, &d->recipe, &d->csv, &d->where, err);
+    status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
+    d->where = rp_strdup(path);
+    if (status == RP_OK && !d->where)
+        status = rp_no_memory(err);
+    return status == RP_OK ? rp_file_read(path, csv_limit, &d->csv, err) : status;
+}
+
+/* Why a run would be refused: the words of the first error that preparation meets. */
+static rp_status put_refusal(description *d, rp_error *err)
+{
+    rp_dataset *dataset = NULL;
+    rp_error refusal = {0};
+    rp_json *words = NULL;
+    rp_status status = RP_OK;
+
+    if (d->by_recipe)
+        status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where, &refusal);
+    rp_dataset_free(dataset);
+    if (status == RP_ENOMEM)
+        return rp_no_memory(err);
+    words = status == RP_OK ? rp_json_null() : rp_json_string(refusal.text);
+    return rp_json_object_set_new(d->profile, "error", words) ? rp_no_memory(err) : RP_OK;
+}
+
+static rp_status describe(description *d, const char *path, rp_buffer *out, rp_error *err)
+{
+    rp_cells cells = {.err = err};
+    size_t target = SIZE_MAX;
+    rp_status status = load(d, path, err);
+
+    if (status == RP_OK)
+        status = rp_table_parse(&d->table, d->csv.data, d->csv.size, d->recipe, d->where, err);
+    cells.recipe = d->recipe;
+    cells.table = d->table;
+    cells.where = d->where;
+    if (status == RP_OK && d->by_recipe && rp_column_find(&cells, &d->recipe->data.target, "data.target", &target))
+        target = SIZE_MAX; /* preparation says the same: it becomes "error" */
+    if (status == RP_OK)
+        status = rp_profile_table(&d->profile, &cells, NULL, target);
+    if (status == RP_OK)
+        status = put_refusal(d, err);
+    if (status == RP_OK)
+        status = rp_profile_tell(out, d->profile, err);
+    rp_buffer_u8(out, 0);
+    return status == RP_OK ? rp_buffer_status(out, err) : status;
+}
+
+rp_status rp_describe_data(const char *path, char **json, rp_error *err)
+{
+    description d = {.recipe = NULL};
+    rp_buffer out = {0};
+    rp_status status = describe(&d, path, &out, err);
+
+    *json = NULL;
+    if (status == RP_OK)
+        *json = (char *)out.data;
+    else
+        rp_buffer_free(&out);
+    rp_json_free(d.profile);
+    rp_table_free(d.table);
+    rp_buffer_free(&d.csv);
+    rp_free(d.where);
+    rp_recipe_free(d.recipe);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of a profile share: one column at a time as figures, groups of equal cells, and the target beside it.
+ */
+#ifndef CORE_DATA_PROFILE_PRIVATE_H
+#define CORE_DATA_PROFILE_PRIVATE_H
+
+#include "core/data/profile/profile.h"
+
+enum { RP_EXAMPLES = 3 };
+
+/* A column as it is looked at: a missing cell is NaN among the numbers, and NULL among the texts. */
+typedef struct rp_column_view {
+    size_t col;
+    bool numeric;                 /* no cell is text, and one at least a number */
+    size_t missing, numbers, odd; /* odd: neither missing nor a finite number */
+    size_t first_number, first_odd;
+    double *value;     /* [rows] */
+    double *sorted;    /* [numbers], ascending; numeric */
+    const char **text; /* [rows] */
+    uint32_t *group;   /* [rows]: equal cells have equal numbers below groups */
+    size_t groups;     /* the missing cells are one too */
+    size_t distinct;   /* without them */
+    size_t *scratch;   /* [rows] */
+} rp_column_view;
+
+rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err);
+void rp_view_free(rp_column_view *view);
+/* Errors: RP_ENOMEM. */
+rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col);
+/* first[rows]: for each row the first row whose cells in the columns with use[col] are equal. */
+rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use);
+
+/* A cell as JSON, cut at a character where it is long; NULL when out of memory. */
+rp_json *rp_cell_json(const char *text);
+
+/* A column beside the target. */
+typedef struct rp_beside {
+    const rp_cells *cells;
+    const rp_column_view *view, *target; /* target NULL: none is known */
+    rp_column_kind kind;                 /* RP_COL_AUTO: mixed */
+    rp_json *profile;
+} rp_beside;
+rp_status rp_find_in_column(const rp_beside *beside);
+rp_status rp_find_in_target(const rp_beside *beside); /* view is the target */
+
+#endif

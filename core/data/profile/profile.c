@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The profile of a table (CONTRACT 9.9): each column's figures, equal rows, and the findings, as one JSON value. */
+#include "core/data/profile/profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "core/data/profile/private.h"
+#include "core/recipe/recipe_names.h"
+#include "determinism/decimal.h"
+
+/* All that goes wrong while JSON is built is memory. */
+typedef struct builder {
+    rp_json *object;
+    bool failed;
+} builder;
+
+static void put(builder *b, const char *key, rp_json *value)
+{
+    if (rp_json_object_set_new(b->object, key, value) != 0)
+        b->failed = true;
+}
+
+static void append(builder *b, rp_json *array, rp_json *value)
+{
+    if (rp_json_array_append_new(array, value) != 0)
+        b->failed = true;
+}
+
+static rp_json *real(double x)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    rp_print_f64(text, x);
+    return rp_json_string(text);
+}
+
+static rp_column_kind infer(const rp_column_view *v)
+{
+    return v->numeric ? RP_COL_NUMERIC : v->numbers > 0 ? RP_COL_AUTO : RP_COL_CATEGORICAL;
+}
+
+static bool is_declared(const rp_cells *cells, size_t col)
+{
+    const rp_recipe *recipe = cells->recipe;
+
+    for (size_t i = 0; i < recipe->data.n_columns; i++) {
+        const rp_column_ref *ref = &recipe->data.columns[i].column;
+
+        if (recipe->data.columns[i].kind != RP_COL_AUTO &&
+            (ref->name == NULL ? ref->index == (int64_t)col
+                               : cells->table->names != NULL && strcmp(cells->table->names[col], ref->name) == 0))
+            return true;
+    }
+    return false;
+}
+
+static const char *why(const rp_cells *cells, const rp_column_view *v, bool target)
+{
+    if (target)
+        return "data.target";
+    if (is_declared(cells, v->col))
+        return "data.columns";
+    if (v->distinct == 0)
+        return "no values";
+    return v->numeric ? "numbers" : v->numbers > 0 ? "text and numbers" : "text";
+}
+
+static void put_numbers(builder *b, const rp_column_view *v)
+{
+    rp_json *list = rp_json_array();
+
+    put(b, "quantiles", list);
+    for (size_t i = 0; i < RP_QUANTILES && !b->failed; i++)
+        append(b, list, real(rp_quantile(v->sorted, v->numbers, rp_quantile_at[i])));
+}
+
+/* The first cells that differ, in the order of the file. */
+static void put_examples(builder *b, const rp_column_view *v, size_t rows)
+{
+    const char *shown[RP_EXAMPLES];
+    rp_json *list = rp_json_array();
+    size_t n = 0;
+
+    put(b, "examples", list);
+    for (size_t row = 0; row < rows && n < RP_EXAMPLES && n < v->distinct && !b->failed; row++) {
+        bool known = v->text[row] == NULL;
+
+        for (size_t k = 0; k < n && !known; k++)
+            known = strcmp(shown[k], v->text[row]) == 0;
+        if (known)
+            continue;
+        shown[n++] = v->text[row];
+        append(b, list, rp_cell_json(v->text[row]));
+    }
+}
+
+static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_column_view *v, rp_column_kind kind,
+                            bool target)
+{
+    const rp_table *table = cells->table;
+    builder b = {.object = rp_json_object()};
+
+    put(&b, "name", table->names != NULL ? rp_json_string(table->names[v->col]) : rp_json_null());
+    put(&b, "kind", rp_json_string(target ? "target" : kind == RP_COL_AUTO ? "mixed" : rp_column_kind_names[kind]));
+    put(&b, "why", rp_json_string(why(cells, v, target)));
+    put(&b, "missing", rp_json_integer((int64_t)v->missing));
+    put(&b, "distinct", rp_json_integer((int64_t)v->distinct));
+    if (v->numeric)
+        put_numbers(&b, v);
+    put_examples(&b, v, table->rows);
+    append(&b, columns, b.object);
+    return b.failed ? rp_no_memory(cells->err) : RP_OK;
+}
+
+/* A profile on the way. */
+typedef struct profiler {
+    const rp_cells *cells;
+    const rp_column_kind *kind;
+    size_t target_col;
+    rp_column_view view, target;
+    bool *use;     /* [cols]: neither ignored nor the target */
+    size_t *first; /* [rows] */
+    rp_json *profile;
+} profiler;
+
+static rp_column_kind kind_of(const profiler *p, const rp_column_view *v)
+{
+    const rp_recipe *recipe = p->cells->recipe;
+
+    if (p->kind != NULL)
+        return p->kind[v->col];
+    for (size_t i = 0; i < recipe->data.n_columns; i++) {
+        const rp_column_rule *rule = &recipe->data.columns[i];
+
+        if (rule->kind != RP_COL_AUTO &&
+            (rule->column.name == NULL
+                 ? rule->column.index == (int64_t)v->col
+                 : p->cells->table->names != NULL && strcmp(p->cells->table->names[v->col], rule->column.name) == 0))
+            return rule->kind;
+    }
+    return infer(v);
+}
+
+/* Where no run is being prepared, nothing has been refused yet: what would be is one finding a column. */
+static rp_status find_refusal(profiler *p, const rp_column_view *v)
+{
+    rp_error refusal = {0};
+    rp_warnings seen = {0};
+    rp_cells cells = *p->cells;
+    rp_status status;
+
+    cells.err = &refusal;
+    cells.warnings = &seen;
+    status = v->numeric ? rp_inspect_numbers(&cells, v->col) : rp_inspect_texts(&cells, v->col);
+    if (status == RP_EDATA)
+        status = rp_profile_add(p->profile, p->cells,
+                                &(rp_finding){"refused", false, v->col, SIZE_MAX, SIZE_MAX, NULL, refusal.text});
+    else if (status == RP_OK)
+        status = rp_profile_add_warnings(p->profile, &seen, p->cells->err);
+    rp_warnings_clear(&seen);
+    return status == RP_ENOMEM ? rp_no_memory(p->cells->err) : status;
+}
+
+static rp_status profile_column(profiler *p, size_t col)
+{
+    bool target = col == p->target_col;
+    rp_column_view *v = target ? &p->target : &p->view;
+    rp_status status = target ? RP_OK : rp_view_read(v, p->cells, col);
+    rp_beside beside = {p->cells, v, p->target_col != SIZE_MAX ? &p->target : NULL, RP_COL_IGNORE, p->profile};
+
+    if (status != RP_OK)
+        return status;
+    beside.kind = target ? RP_COL_IGNORE : kind_of(p, v);
+    p->use[col] = beside.kind != RP_COL_IGNORE;
+    status = put_column(rp_json_object_get(p->profile, "columns"), p->cells, v, beside.kind, target);
+    if (status == RP_OK && target)
+        return rp_find_in_target(&beside);
+    if (status == RP_OK && p->kind == NULL && p->use[col] && !is_declared(p->cells, col))
+        status = find_refusal(p, v);
+    return status == RP_OK && p->use[col] ? rp_find_in_column(&beside) : status;
+}
+
+/* Rows that repeat an earlier one, and rows beside which the same cells have another target. */
+static rp_status count_repeats(profiler *p)
+{
+    size_t rows = p->cells->table->rows, duplicates = 0, conflicts = 0;
+    const uint32_t *target = p->target_col != SIZE_MAX ? p->target.group : NULL;
+    size_t *torn = p->view.scratch; /* 1 for the first row of a group of several targets */
+    builder b = {.object = p->profile};
+    rp_status status = rp_equal_rows(p->first, p->cells, p->use);
+
+    if (status != RP_OK)
+        return status;
+    memset(torn, 0, rows * sizeof *torn);
+    for (size_t row = 0; row < rows && target != NULL; row++)
+        torn[p->first[row]] |= target[row] != target[p->first[row]];
+    for (size_t row = 0; row < rows; row++)
+        conflicts += torn[p->first[row]];
+    if (target != NULL) {
+        p->use[p->target_col] = true;
+        status = rp_equal_rows(p->first, p->cells, p->use);
+    }
+    for (size_t row = 0; row < rows; row++)
+        duplicates += p->first[row] != row;
+    put(&b, "duplicates", rp_json_integer((int64_t)duplicates));
+    put(&b, "conflicts", rp_json_integer((int64_t)conflicts));
+    if (status != RP_OK || b.failed)
+        return status != RP_OK ? status : rp_no_memory(p->cells->err);
+    if (duplicates > 0)
+        status = rp_profile_add(p->profile, p->cells,
+                                &(rp_finding){"duplicates", true, SIZE_MAX, SIZE_MAX, duplicates, NULL, NULL});
+    if (status == RP_OK && conflicts > 0)
+        status = rp_profile_add(p->profile, p->cells,
+                                &(rp_finding){"conflicts", true, SIZE_MAX, SIZE_MAX, conflicts, NULL, NULL});
+    return status;
+}
+
+/* Where all names, or all cells, stand in one, another character may divide them. */
+static rp_status find_delimiter(profiler *p)
+{
+    const rp_table *table = p->cells->table;
+    const char *line = table->names != NULL ? table->names[0] : table->cell[0];
+    const char *best = NULL, *others = ";\t|,:";
+    size_t most = 0;
+    char text[2] = {0};
+
+    if (table->cols != 1)
+        return RP_OK;
+    for (const char *c = others; *c != '\0'; c++) {
+        size_t n = 0;
+
+        for (const char *at = line; *at != '\0'; at++)
+            n += *at == *c;
+        if (n > most)
+            best = c;
+        most = n > most ? n : most;
+    }
+    if (best == NULL)
+        return RP_OK;
+    text[0] = *best;
+    return rp_profile_add(p->profile, p->cells,
+                          &(rp_finding){"delimiter", false, SIZE_MAX, SIZE_MAX, most, text, NULL});
+}
+
+static rp_status make(profiler *p)
+{
+    const rp_table *table = p->cells->table;
+    rp_status status = rp_view_new(&p->view, table->rows, p->cells->err);
+
+    p->use = rp_calloc(table->cols, sizeof *p->use);
+    p->first = rp_reallocarray(NULL, table->rows, sizeof *p->first);
+    p->profile = rp_json_pack("{s:I, s:[], s:[]}", "rows", (int64_t)table->rows, "columns", "findings");
+    if (status == RP_OK && (p->use == NULL || p->first == NULL || p->profile == NULL))
+        status = rp_no_memory(p->cells->err);
+    if (status == RP_OK)
+        status = find_delimiter(p);
+    if (status == RP_OK && p->target_col != SIZE_MAX) {
+        status = rp_view_new(&p->target, table->rows, p->cells->err);
+        if (status == RP_OK)
+            status = rp_view_read(&p->target, p->cells, p->target_col);
+    }
+    for (size_t col = 0; col < table->cols && status == RP_OK; col++)
+        status = profile_column(p, col);
+    return status == RP_OK ? count_repeats(p) : status;
+}
+
+rp_status rp_profile_table(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target)
+{
+    profiler p = {.cells = cells, .kind = kind, .target_col = target};
+    rp_status status = make(&p);
+
+    rp_view_free(&p.view);
+    rp_view_free(&p.target);
+    rp_free(p.use);
+    rp_free(p.first);
+    *out = p.profile;
+    if (status != RP_OK) {
+        rp_json_free(p.profile);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The profile of a table: figures against hand-computed ones, each finding on a table that has it and on one that has
+ * not, equal rows against a naive count, and the same answer when hashes do not help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "core/data/profile/profile.h"
+#include "core/data/profile/private.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The profile of a CSV under the keys of data: beside csv and target, as canonical text. */
+static char *profile(const char *keys, const char *train, const char *csv)
+{
+    char yaml[512];
+    rp_recipe *recipe = NULL;
+    rp_cells cells = {.where = "d.csv"};
+    rp_table *table = NULL;
+    rp_error err = {0};
+    rp_buffer out = {0};
+    rp_json *json = NULL;
+    size_t target = SIZE_MAX;
+
+    snprintf(yaml, sizeof yaml, "reprise: 1\ndata: {csv: a, target: y%s}\ntrain: {batch: 1%s}\n", keys, train);
+    if (rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err) != RP_OK ||
+        rp_table_parse(&table, csv, strlen(csv), recipe, "d.csv", &err) != RP_OK)
+        fail_msg("%s", err.text);
+    cells.recipe = recipe;
+    cells.table = table;
+    cells.err = &err;
+    (void)rp_column_find(&cells, &recipe->data.target, "target", &target);
+    if (rp_profile_table(&json, &cells, NULL, target) != RP_OK || rp_profile_tell(&out, json, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_buffer_u8(&out, 0);
+    rp_json_free(json);
+    rp_table_free(table);
+    rp_recipe_free(recipe);
+    return (char *)out.data;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("expected \"%s\" in %s", part, text);
+}
+
+static void quantiles_interpolate_between_neighbours(void **state)
+{
+    static const double x[] = {1, 2, 4, 8, 1e308};
+
+    (void)state;
+    assert_true(rp_quantile(x, 1, 0.5) == 1);
+    assert_true(rp_quantile(x, 2, 0.5) == 1.5);
+    assert_true(rp_quantile(x, 4, 0.5) == 3);
+    assert_true(rp_quantile(x, 4, 0.25) == 1.75); /* place 0.75 */
+    assert_true(rp_quantile(x, 5, 1) == 1e308);
+    assert_true(rp_quantile((double[]){-1e308, 1e308}, 2, 0.5) == 0); /* their difference is not finite */
+}
+
+static void columns_have_their_figures(void **state)
+{
+    char *text = profile("", "", "a,c,y\n3,x,no\n-0,,yes\n0,x,no\nNA,z,no\n1,x,yes\n");
+
+    (void)state;
+    assert_has(text,
+               "{\"distinct\":3,\"examples\":[\"3\",\"-0\",\"0\"],\"kind\":\"numeric\",\"missing\":1,\"name\":\"a\","
+               "\"quantiles\":[\"0\",\"0\",\"0\",\"0.5\",\"1.5\",\"2.6999999999999993\",\"3\"],\"why\":\"numbers\"}");
+    assert_has(text, "{\"distinct\":2,\"examples\":[\"x\",\"z\"],\"kind\":\"categorical\",\"missing\":1,\"name\":\"c\","
+                     "\"why\":\"text\"}");
+    assert_has(text, "\"kind\":\"target\",\"missing\":0,\"name\":\"y\",\"why\":\"data.target\"");
+    assert_has(text, "\"rows\":5");
+    rp_free(text);
+}
+
+/* A table that has a finding, where it is told, and the same table with one cell changed, which has it no more. */
+typedef struct finding_case {
+    const char *code, *keys, *train;
+    const char *column; /* each row's cell a, its number behind it if it is numbered */
+    bool numbered;
+    const char *target[2];
+    size_t rows, odd_row;
+    const char *odd; /* the line of one row that ends it */
+} finding_case;
+
+static char *table_of(const finding_case *f, bool odd)
+{
+    rp_buffer out = {0};
+
+    rp_buffer_text(&out, "a,b,y\n");
+    for (size_t row = 0; row < f->rows; row++) {
+        if (odd && row == f->odd_row) {
+            rp_buffer_printf(&out, "%s\n", f->odd);
+            continue;
+        }
+        rp_buffer_text(&out, f->column);
+        if (f->numbered)
+            rp_buffer_printf(&out, "%d", (int)row);
+        rp_buffer_printf(&out, ",%d,%s\n", (int)(row * 7 % 11), f->target[row % 2]);
+    }
+    rp_buffer_u8(&out, 0);
+    return (char *)out.data;
+}
+
+static void each_finding_is_told_and_only_where_it_is(void **state)
+{
+    static const finding_case cases[] = {
+        {"constant", "", "", "5", false, {"u", "v"}, 8, 3, "6,1,u"},
+        {"empty", "", "", "", false, {"u", "v"}, 8, 3, "6,1,u"},
+        {"identifier", "", "", "", true, {"u", "v"}, 30, 12, "3,1,u"},
+        {"identifier", "", "", "", true, {"u", "v"}, 30, 12, "11.5,1,u"},
+        {"near_unique", "", "", "n", true, {"u", "v"}, 20, 4, "7,1,u"},
+        {"mixed", "", "", "1", true, {"u", "v"}, 8, 3, "x,1,u"},
+        {"target_missing", "", "", "1", false, {"u", "v"}, 8, 3, "1,1,"},
+        {"class_spelling", "", "", "1", false, {"1", "2"}, 8, 3, "1,1,1.0"},
+        {"class_spelling", "", "", "1", false, {"yes", "no"}, 8, 3, "1,1, Yes"},
+        {"class", "", ", task: regression", "1", false, {"1", "2"}, 8, 3, "1,1,3"},
+        {"imbalance", "", "", "1", false, {"u", "u"}, 21, 3, "1,1,v"},
+        {"many_missing", "", "", "NA", false, {"u", "v"}, 3, 1, "1,1,u"},
+        {"duplicates", "", "", "", true, {"u", "v"}, 8, 7, "0,0,u"},
+        {"conflicts", "", "", "", true, {"u", "v"}, 8, 7, "0,0,v"},
+        {"determines_target", "", "", "", true, {"u", "u"}, 20, 19, "19,1,v"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char quoted[64];
+        int found[2];
+
+        snprintf(quoted, sizeof quoted, "\"code\":\"%s\"", cases[i].code);
+        for (int odd = 0; odd < 2; odd++) {
+            char *csv = table_of(&cases[i], odd), *text = profile(cases[i].keys, cases[i].train, csv);
+
+            found[odd] = strstr(text, quoted) != NULL;
+            rp_free(text);
+            rp_free(csv);
+        }
+        if (found[0] == found[1])
+            fail_msg("case %zu: %s is %s in both tables", i, cases[i].code, found[0] ? "told" : "not told");
+    }
+}
+
+static void a_column_that_gives_the_target_away_is_told(void **state)
+{
+    rp_buffer csv = {0};
+    char *text;
+
+    (void)state;
+    rp_buffer_text(&csv, "copy,noise,y\n");
+    for (int row = 0; row < 40; row++)
+        rp_buffer_printf(&csv, "%d,%d,%s\n", 100 + row % 3, row * 17 % 23, row % 3 == 1 ? "bad" : "good");
+    rp_buffer_u8(&csv, 0);
+    text = profile("", "", (const char *)csv.data);
+    assert_has(text,
+               "{\"code\":\"determines_target\",\"column\":0,\"level\":\"warning\",\"words\":\"\\\"copy\\\" gives");
+    assert_null(strstr(strstr(text, "determines_target") + 1, "determines_target"));
+    rp_free(text);
+    rp_buffer_free(&csv);
+
+    csv = (rp_buffer){0};
+    rp_buffer_text(&csv, "scaled,noise,y\n");
+    for (int row = 0; row < 40; row++)
+        rp_buffer_printf(&csv, "%d,%d,%d.5\n", 3 * (row * 29 % 37) - 20, row * 17 % 23, 1000 - (row * 29 % 37));
+    rp_buffer_u8(&csv, 0);
+    text = profile("", ", task: regression", (const char *)csv.data);
+    assert_has(text, "{\"code\":\"determines_target\",\"column\":0");
+    assert_null(strstr(strstr(text, "determines_target") + 1, "determines_target"));
+    rp_free(text);
+    rp_buffer_free(&csv);
+}
+
+static void findings_name_line_cell_and_key(void **state)
+{
+    char *text = profile("", "", "a,y\n1,u\n2,v\nx,u\n3,v\n");
+
+    (void)state;
+    assert_has(text, "{\"code\":\"mixed\",\"column\":0,\"count\":1,\"level\":\"warning\",\"line\":4,\"text\":\"x\"");
+    assert_has(text, "first line 4: \\\"x\\\"");
+    assert_has(text, "data.missing");
+    rp_free(text);
+}
+
+static void another_delimiter_is_named(void **state)
+{
+    char *text = profile("", "", "a;b;y\n1;2;u\n2;3;v\n");
+
+    (void)state;
+    assert_has(text, "{\"code\":\"delimiter\",\"count\":2,\"level\":\"warning\",\"text\":\";\"");
+    rp_free(text);
+}
+
+/* ---- equal rows ---- */
+
+static uint64_t draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static void equal_rows_are_those_of_a_naive_count(void **state)
+{
+    enum { ROWS = 300 };
+    uint64_t seed = 5;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        rp_buffer csv = {0};
+        char *text, expected[64];
+        int a[ROWS], b[ROWS], y[ROWS], duplicates = 0, conflicts = 0;
+
+        rp_buffer_text(&csv, "a,b,y\n");
+        for (int i = 0; i < ROWS; i++) {
+            a[i] = (int)(draw(&seed) % 12);
+            b[i] = (int)(draw(&seed) % (round + 1));
+            y[i] = (int)(draw(&seed) % 2);
+            if (a[i] == 0)
+                rp_buffer_text(&csv, i % 2 ? "NA" : "?");
+            else
+                rp_buffer_printf(&csv, "%d", a[i]);
+            rp_buffer_printf(&csv, ",w%d,%d\n", b[i], y[i]);
+        }
+        rp_buffer_u8(&csv, 0);
+        for (int i = 0; i < ROWS; i++) {
+            bool again = false, torn = false;
+
+            for (int k = 0; k < ROWS; k++) {
+                bool equal = a[k] == a[i] && b[k] == b[i];
+
+                again = again || (k < i && equal && y[k] == y[i]);
+                torn = torn || (equal && y[k] != y[i]);
+            }
+            duplicates += again;
+            conflicts += torn;
+        }
+        text = profile("", "", (const char *)csv.data);
+        snprintf(expected, sizeof expected, "\"duplicates\":%d", duplicates);
+        assert_has(text, expected);
+        snprintf(expected, sizeof expected, "\"conflicts\":%d,", conflicts);
+        assert_has(text, expected);
+        rp_free(text);
+        rp_buffer_free(&csv);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_interpolate_between_neighbours),
+        cmocka_unit_test(columns_have_their_figures),
+        cmocka_unit_test(each_finding_is_told_and_only_where_it_is),
+        cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
+        cmocka_unit_test(findings_name_line_cell_and_key),
+        cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(equal_rows_are_those_of_a_naive_count),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
