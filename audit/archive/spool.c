@@ -108,6 +108,11 @@ void rp_spool_free(rp_spool *spool)
     rp_free(spool);
 }
 
+int rp_spool_file(const rp_spool *spool)
+{
+    return spool->fd;
+}
+
 uint64_t rp_spool_size(const rp_spool *spool)
 {
     return spool->size;

@@ -18,6 +18,7 @@ rp_status rp_spool_none(rp_spool **out, rp_error *err);
 rp_status rp_spool_open(rp_spool **out, const char *path, uint64_t size, rp_error *err);
 void rp_spool_free(rp_spool *spool);
 uint64_t rp_spool_size(const rp_spool *spool);
+int rp_spool_file(const rp_spool *spool); /* its descriptor, to read by; -1: nothing is kept */
 /* After what is there. On failure nothing was added. */
 rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err);
 rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_t size, rp_error *err);

@@ -4,6 +4,7 @@
 #ifndef AUDIT_DRIVE_DRIVER_H
 #define AUDIT_DRIVE_DRIVER_H
 
+#include "audit/drive/start.h"
 #include "audit/record/states.h"
 #include "core/train/train.h"
 #include "rp/audit.h"
@@ -24,16 +25,10 @@ void rp_driver_free(rp_driver *driver);
 rp_run *rp_driver_run(const rp_driver *driver);
 rp_run_kind rp_driver_kind(const rp_driver *driver);
 const rp_recipe *rp_driver_recipe(const rp_driver *driver); /* NULL for a run of the API */
-/* States to start from: those of a set, or of a run (set NULL). */
-typedef struct rp_start_states {
-    const rp_tensor_set *set;
-    const rp_device_tensor *state;
-    size_t n;
-} rp_start_states;
-/* Of a recipe with a parent, before step 0: the states to start from are those of the run's names, of the archive with
- * that id; updates: how many they have seen. A run that retrains leaves moments aside. Errors: RP_EDATA names what does
- * not fit the recipe's model. */
-rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64_t updates, const rp_start_states *from,
+/* Of a recipe with a parent, before step 0: the states to start from, taken also on failure, are those of the run's
+ * names, of the archive with that id; updates: how many they have seen. A run that retrains leaves moments aside.
+ * Errors: RP_EDATA names what does not fit the recipe's model. */
+rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64_t updates, rp_start *start,
                                rp_error *err);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);

@@ -17,8 +17,7 @@ typedef struct recipe_source {
     const void *csv_bytes;
     size_t csv_size;
     rp_trainer *trainer;
-    rp_named *start; /* with a parent: the states to start from, memory owned */
-    size_t n_start;
+    rp_start *start; /* with a parent: the states to start from */
     struct {
         const rp_program *program;
         rp_price price;
@@ -34,9 +33,7 @@ static void free_source(void *source)
         return;
     rp_trainer_free(s->trainer);
     if (!s->lent) {
-        for (size_t i = 0; s->start && i < s->n_start; i++)
-            rp_free((void *)s->start[i].data);
-        rp_free(s->start);
+        rp_start_free(s->start);
         rp_recipe_free(s->recipe);
         rp_buffer_free(&s->csv);
     }
@@ -80,88 +77,28 @@ const rp_recipe *rp_driver_recipe(const rp_driver *d)
 
 /* ---- starting from a parent ---- */
 
-/* The type and the values, to be freed, of one of the states; *found is false when there is none of the name. */
-static rp_status read_start(rp_named *out, const rp_start_states *from, const char *name, bool *found, rp_error *err)
+static rp_status start_from(recipe_source *s, const char *archive_id, uint64_t updates, rp_start *start, rp_error *err)
 {
-    const rp_safetensor *t = from->set ? rp_tensor_set_find(from->set, name) : NULL;
-    const rp_device_tensor *state = NULL;
-    void *host;
+    rp_status status;
 
-    for (size_t i = 0; !from->set && i < from->n && !state; i++)
-        state = strcmp(from->state[i].name, name) == 0 ? &from->state[i] : NULL;
-    *found = t || state;
-    if (!*found)
-        return RP_OK;
-    *out = (rp_named){.name = name};
-    if (state) {
-        out->type = state->type;
-    } else {
-        out->type = (rp_type){.dtype = t->dtype, .rank = t->rank};
-        memcpy(out->type.shape, t->shape, sizeof t->shape);
-    }
-    host = rp_malloc(rp_type_bytes(&out->type));
-    out->data = host;
-    if (!host)
-        return rp_no_memory(err);
-    if (t)
-        return rp_tensor_set_read_host(from->set, t, host, err);
-    return rp_device_tensor_read(state, host, err);
-}
-
-/* The run's states that are started from, in its order; whatever else there is is an error, but for moments that a run
- * that retrains does not take. */
-static rp_status pick_start(recipe_source *s, const rp_start_states *from, rp_error *err)
-{
-    size_t n, count = rp_trainer_start_count(s->trainer), others = 0;
-    const rp_device_tensor *state = rp_run_states(rp_trainer_run(s->trainer), &n);
-
-    s->start = rp_calloc(count, sizeof *s->start);
-    if (!s->start)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        bool found;
-        rp_status status = read_start(&s->start[s->n_start], from, state[i].name, &found, err);
-
-        s->n_start += found;
-        if (status != RP_OK)
-            return status;
-        if (!found)
-            return rp_fail(err, RP_EDATA, "%.96s of this recipe's model is not among the states to start from",
-                           state[i].name);
-    }
-    n = from->set ? rp_tensor_set_count(from->set) : from->n;
-    for (size_t i = 0; i < n; i++)
-        others += !s->recipe->parent.retrain ||
-                  !rp_is_moment(from->set ? rp_tensor_set_at(from->set, i)->name : from->state[i].name);
-    if (others != count)
-        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", others, count);
-    return rp_trainer_start_from(s->trainer, s->start, s->n_start, err);
-}
-
-static rp_status start_from(recipe_source *s, const char *archive_id, uint64_t updates, const rp_start_states *from,
-                            rp_error *err)
-{
-    rp_status status = pick_start(s, from, err);
-
+    rp_start_free(s->start);
+    s->start = start;
+    status = rp_start_give(start, s->trainer, s->recipe->parent.retrain, err);
     return status == RP_OK ? rp_recipe_set_parent(s->recipe, archive_id, updates, err) : status;
 }
 
-rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t updates, const rp_start_states *from,
-                               rp_error *err)
+rp_status rp_driver_start_from(rp_driver *d, const char *archive_id, uint64_t updates, rp_start *start, rp_error *err)
 {
-    return start_from(rp_driver_recipe_source(d), archive_id, updates, from, err);
+    return start_from(rp_driver_recipe_source(d), archive_id, updates, start, err);
 }
 
 static rp_status start_from_archive(recipe_source *s, const rp_archive *archive, rp_error *err)
 {
-    rp_start_states from = {.set = NULL};
-    rp_tensor_set *set;
-    rp_status status = rp_tensor_set_open(&set, archive, RP_START_MEMBER, err);
+    rp_start *start;
+    rp_status status = rp_start_open(&start, archive, RP_START_MEMBER, err);
 
-    from.set = set;
     if (status == RP_OK)
-        status = start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, &from, err);
-    rp_tensor_set_free(set);
+        status = start_from(s, s->recipe->parent.archive, (uint64_t)s->recipe->parent.updates, start, err);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_START_MEMBER) : status;
 }
 
@@ -170,10 +107,8 @@ static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp
 {
     char hex[RP_DIGEST_HEX];
     rp_digest digest;
-    rp_status status = rp_named_add(writer, RP_START_MEMBER, s->start, s->n_start, err);
+    rp_status status = rp_start_add(s->start, writer, &digest, err);
 
-    if (status == RP_OK)
-        status = rp_named_tensors_digest(&digest, s->start, s->n_start, NULL, err);
     if (status != RP_OK)
         return status;
     rp_digest_hex(hex, &digest);

@@ -79,20 +79,6 @@ rp_status rp_tensors_measure(uint64_t *bytes, const rp_device_tensor *list, size
     return status;
 }
 
-rp_status rp_named_add(rp_archive_writer *writer, const char *set, const rp_named *named, size_t n, rp_error *err)
-{
-    rp_safetensor *tensor = rp_calloc(n ? n : 1, sizeof *tensor);
-    rp_status status = RP_OK;
-
-    if (!tensor)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        describe(&tensor[i], named[i].name, &named[i].type, named[i].data);
-    status = rp_tensor_parts_add(writer, set, NULL, tensor, n, err);
-    rp_free(tensor);
-    return status;
-}
-
 rp_status rp_states_add(rp_archive_writer *writer, const char *set, const rp_run *run, bool all, rp_error *err)
 {
     size_t n, kept = 0;

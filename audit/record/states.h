@@ -18,8 +18,6 @@ rp_status rp_tensors_add(rp_archive_writer *writer, const char *set, const rp_de
                          rp_error *err);
 rp_status rp_tensors_measure(uint64_t *bytes, const rp_device_tensor *tensor, size_t n, rp_error *err);
 rp_status rp_tensors_stream(const rp_byte_sink *to, const rp_device_tensor *tensor, size_t n, rp_error *err);
-/* Writes tensors in host memory as a set. */
-rp_status rp_named_add(rp_archive_writer *writer, const char *set, const rp_named *named, size_t n, rp_error *err);
 /* Present states of the run, without those named optim.* unless all. */
 rp_status rp_states_add(rp_archive_writer *writer, const char *set, const rp_run *run, bool all, rp_error *err);
 /* How many members a set of all states is. */

@@ -45,7 +45,7 @@ static size_t may_store(const rp_run *run, const rp_program *program)
     return spare < RP_PLAN_STORED_MAX ? (size_t)spare : RP_PLAN_STORED_MAX;
 }
 
-rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
+static rp_status compile(rp_compiled **out, rp_run *run, rp_program *program, bool start, rp_error *err)
 {
     static atomic_uint_fast64_t serial;
     rp_compiled *c = rp_calloc(1, sizeof *c);
@@ -83,7 +83,9 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     if (status == RP_OK)
         status = rp_plan_new_with(
             &c->plan, program, run->device, memory,
-            &(rp_plan_options){.arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program)}, err);
+            &(rp_plan_options){
+                .arena = &run->arena, .passes = RP_PASSES, .stored = may_store(run, program), .start = start},
+            err);
     if (status == RP_OK)
         run->own += rp_plan_own_bytes(c->plan);
     if (status == RP_ENOMEM)
@@ -96,22 +98,37 @@ rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp
     return status;
 }
 
+rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err)
+{
+    return compile(out, run, program, false, err);
+}
+
 size_t rp_compiled_own_bytes(const rp_compiled *c)
 {
     return rp_plan_own_bytes(c->plan);
 }
 
-rp_status rp_run_compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err)
+static rp_status compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, bool start, rp_error *err)
 {
     rp_error why = {.status = RP_ENOMEM};
     rp_program *program = rp_graph_take_program(graph, &why);
 
     *out = NULL;
     if (program)
-        return rp_run_compile(out, run, program, err);
+        return compile(out, run, program, start, err);
     if (err)
         *err = why;
     return why.status;
+}
+
+rp_status rp_run_compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err)
+{
+    return compile_graph(out, run, graph, false, err);
+}
+
+rp_status rp_run_compile_start(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err)
+{
+    return compile_graph(out, run, graph, true, err);
 }
 
 const rp_program *rp_compiled_program(const rp_compiled *c)

@@ -215,6 +215,7 @@ static rp_status plan_new(rp_plan **out, const rp_program *program, rp_device *d
     plan->passes = options->passes;
     plan->stored = options->stored;
     plan->every = options->every;
+    plan->start = options->start;
     status = make(plan, input_memory, err);
     if (status == RP_OK)
         status = rp_plan_follow_arena(plan, err);
@@ -253,7 +254,9 @@ rp_status rp_plan_new(rp_plan **out, const rp_program *program, rp_device *devic
 
 void *rp_plan_feed(const rp_plan *plan, size_t input)
 {
-    return plan->own + plan->block[plan->program->input[input].value].offset;
+    const block *b = &plan->block[plan->program->input[input].value];
+
+    return b->place == PLACE_FIXED ? b->fixed : plan->own + b->offset;
 }
 
 void *rp_plan_output(const rp_plan *plan, size_t output)

@@ -319,6 +319,16 @@ static bool goes_to(const rp_plan *plan, size_t o, uint32_t *base, void **to)
     return state && (b->place != PLACE_FIXED || plan->view[p->output[o].value].data != *to);
 }
 
+/* Whether a state's new value was written to its memory as a feed. */
+static bool is_fed(const rp_plan *plan, size_t o)
+{
+    const rp_output *output = &plan->program->output[o];
+    const block *b = &plan->block[output->value];
+
+    return plan->start && output->kind == RP_OUTPUT_STATE && b->place == PLACE_FIXED && !b->made &&
+           b->fixed == plan->block[rp_program_find_input(plan->program, RP_INPUT_STATE, output->name)->value].fixed;
+}
+
 /* Copies after everything has run, of states and outputs whose value was made elsewhere. */
 static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
 {
@@ -331,6 +341,8 @@ static rp_status bind_outputs(rp_plan *plan, rp_view **next, rp_error *err)
         void *to;
 
         plan->output[o] = from->data;
+        if (is_fed(plan, o)) /* by nobody's call */
+            plan->write[plan->n_writes++] = (state_write){plan->n_calls, state_input(p, &p->output[o])};
         if (goes_to(plan, o, &base, &to)) {
             call *c = &plan->call[plan->n_calls];
 

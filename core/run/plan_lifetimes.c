@@ -160,11 +160,29 @@ static void widen(rp_plan *plan)
     }
 }
 
+/* Feeds of a program that does nothing but make them states, each one. */
+static void feed_states(rp_plan *plan)
+{
+    const rp_program *p = plan->program;
+
+    for (size_t o = 0; o < p->n_outputs && p->n_instrs == 0; o++) {
+        const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name);
+        block *b = &plan->block[p->output[o].value];
+
+        if (p->output[o].kind != RP_OUTPUT_STATE || !state || b->place != PLACE_OWN)
+            continue;
+        b->place = PLACE_FIXED;
+        b->fixed = plan->block[state->value].fixed;
+    }
+}
+
 void rp_plan_lifetimes(rp_plan *plan, void *const *input_memory)
 {
     const rp_program *p = plan->program;
 
     begin(plan, input_memory);
+    if (plan->start)
+        feed_states(plan);
     read_and_made(plan);
     for (size_t o = 0; o < p->n_outputs; o++)
         if (p->output[o].kind == RP_OUTPUT_STATE && plan->passes & RP_PASS_INPLACE)

@@ -124,6 +124,7 @@ struct rp_plan {
     size_t n_calls;
     state_write *write; /* in the order of the calls */
     size_t n_writes;
+    bool start;          /* rp_plan_options */
     bool regions_around; /* stand on both sides of the first of them */
     bool mixed;          /* the last run failed when a state had been written */
     rp_view *operands;   /* all calls' views */

@@ -134,6 +134,8 @@ rp_status rp_plan_run_settling(rp_plan *plan, rp_plan_settle *settle, void *arg,
         if (status == RP_OK && write < plan->n_writes)
             status = before_writes(plan, &write, settle, arg, err);
     }
+    while (write < plan->n_writes && status == RP_OK) /* states that were fed */
+        status = before_writes(plan, &write, settle, arg, err);
     wrong = i;
     settled = wait_for_all(plan, &at, status == RP_OK ? err : NULL);
     rp_fpenv_leave(&saved);

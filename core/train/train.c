@@ -156,10 +156,8 @@ rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_ru
 {
     rp_status status = new_trainer(out, &(origin){.recipe = from->recipe, .lent = from->data}, options, err);
 
-    if (status == RP_OK) {
+    if (status == RP_OK)
         (*out)->start = from->start;
-        (*out)->n_start = from->n_start;
-    }
     return status;
 }
 

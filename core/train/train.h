@@ -15,10 +15,18 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
 /* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and
  * must outlive it. Runs of the two may go on in two threads. */
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);
-/* Of a recipe with a parent, before step 0: the states that step 0 takes instead of drawing weights, in host memory,
- * borrowed until the trainer is freed; every parameter and, unless it retrains, every moment, and nothing else. Errors:
- * RP_EDATA names what does not fit the recipe's model. */
-rp_status rp_trainer_start_from(rp_trainer *trainer, const rp_named *state, size_t n, rp_error *err);
+/* Of a recipe with a parent: who hands over, when step 0 is made, the states that it takes instead of drawing weights:
+ * every parameter and, unless the recipe retrains, every moment, piece by piece through rp_trainer_put. self is
+ * borrowed until the trainer is freed. */
+typedef struct rp_start_source {
+    rp_status (*give)(void *self, rp_trainer *trainer, rp_error *err);
+    void *self;
+} rp_start_source;
+rp_status rp_trainer_start_from(rp_trainer *trainer, const rp_start_source *from, rp_error *err);
+/* Elements first to first + count - 1 of a state to start from, in host form, copied. Errors: RP_EDATA: there is none
+ * of that name and type. */
+rp_status rp_trainer_put(rp_trainer *trainer, const char *name, const rp_type *type, size_t first, const void *elements,
+                         size_t count, rp_error *err);
 /* How many states that is: the first so many of the run's. */
 size_t rp_trainer_start_count(const rp_trainer *trainer);
 void rp_trainer_free(rp_trainer *trainer);

@@ -60,7 +60,7 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
         return rp_no_memory(err);
     if (t->recipe->parent.archive) {
         build_start(t, g);
-        return rp_run_compile_graph(&t->init, t->run, g, err);
+        return rp_run_compile_start(&t->init, t->run, g, err);
     }
     rng = feed(g, "rng", RP_I64, 1, 2);
     for (size_t i = 0; i < t->model.n_parameters; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/run/slots.h"
 #include "core/train/schedule.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
@@ -106,41 +107,33 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
     return RP_OK;
 }
 
-static bool same_type(const rp_named *a, const rp_device_tensor *b)
+rp_status rp_trainer_start_from(rp_trainer *t, const rp_start_source *from, rp_error *err)
 {
-    return strcmp(a->name, b->name) == 0 && rp_type_equal(&a->type, &b->type);
-}
-
-rp_status rp_trainer_start_from(rp_trainer *t, const rp_named *given, size_t n, rp_error *err)
-{
-    size_t states, count = rp_trainer_start_count(t);
-    const rp_device_tensor *state = rp_run_states(t->run, &states);
-
     if (rp_run_steps(t->run))
         return rp_fail(err, RP_EARG, "states to start from are given before step 0");
-    for (size_t i = 0; i < count; i++)
-        if (i >= n || !same_type(&given[i], &state[i])) {
-            char type[192];
-
-            rp_type_text(&state[i].type, type, sizeof type);
-            return rp_fail(err, RP_EDATA, "%.96s %s of this recipe's model is not among the states to start from",
-                           state[i].name, type);
-        }
-    if (n != count)
-        return rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu", n, count);
-    t->start = given;
-    t->n_start = n;
+    t->start = *from;
     return RP_OK;
+}
+
+rp_status rp_trainer_put(rp_trainer *t, const char *name, const rp_type *type, size_t first, const void *elements,
+                         size_t count, rp_error *err)
+{
+    rp_device_tensor feed;
+
+    if (!rp_compiled_feed(t->init, name, &feed) || !rp_type_equal(&feed.type, type) || first > rp_type_count(type) ||
+        count > rp_type_count(type) - first)
+        return rp_fail(err, RP_EDATA, "%.96s is none of the states that this recipe's model starts from", name);
+    return rp_slot_write_part(&feed, first, elements, count, err);
 }
 
 static rp_status first_step(rp_trainer *t, rp_error *err)
 {
     rp_status status = RP_OK;
 
-    if (t->recipe->parent.archive && !t->start)
+    if (t->recipe->parent.archive && !t->start.give)
         return rp_fail(err, RP_EARG, "the recipe has a parent, but no states to start from were given");
-    for (size_t i = 0; i < t->n_start && status == RP_OK; i++)
-        status = set_feed(t->init, t->start[i].name, t->start[i].data, err);
+    if (t->start.give)
+        status = t->start.give(t->start.self, t, err);
     if (status == RP_OK)
         status = set_rng(t, t->init, 0, err);
     return status == RP_OK ? rp_compiled_step(t->init, err) : status;

@@ -16,8 +16,7 @@ struct rp_trainer {
     int64_t epoch;  /* the one `order` is for; -1: none */
     int64_t *order; /* permutation of the training rows */
     float loss;
-    const rp_named *start; /* states to start from, in order of the run's; borrowed; NULL: none yet */
-    size_t n_start;
+    rp_start_source start; /* of the states to start from; no give: none yet */
 };
 
 /* Moments that the optimizer keeps of each parameter, and the state's name of one: "optim.m.layer0.weight". */

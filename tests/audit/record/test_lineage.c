@@ -310,6 +310,37 @@ static void what_does_not_fit_is_refused_before_training(void **state)
     rp_archive_close(a);
 }
 
+/* In the weights, whose place is known by the archive. */
+static bool spoil_parent(void *self, const rp_progress *progress)
+{
+    const rp_archive *parent = self;
+    const rp_member *member = rp_archive_find(parent, "weights/final.safetensors");
+    FILE *file = progress->step == 3 ? fopen(path_of("a"), "r+b") : NULL;
+
+    if (file) {
+        assert_int_equal(fseek(file, (long)(member->offset + member->size - 1), SEEK_SET), 0);
+        assert_int_equal(fputc('x', file), 'x');
+        assert_int_equal(fclose(file), 0);
+    }
+    return true;
+}
+
+/* States to start from are read when they are wanted, so a parent must stay as it is until the child is whole. */
+static void a_parent_that_changes_under_its_child_is_seen(void **state)
+{
+    rp_archive *a = run("a", "");
+    const rp_job_options options = {.progress = spoil_parent, .self = a};
+    rp_job *job;
+
+    (void)state;
+    rp_archive_close(run("b", "parent: {archive: a, mode: retrain}")); /* and writes recipe.yaml */
+    assert_int_equal(rp_train_recipe(path_of("recipe.yaml"), path_of("spoiled"), NULL, true, &options, &job, &err),
+                     RP_EHASH);
+    assert_non_null(strstr(err.text, "the states that the run started from have changed since it began"));
+    assert_int_not_equal(access(path_of("spoiled"), F_OK), 0);
+    rp_archive_close(a);
+}
+
 /* ---- forgeries, every hash of which is right ---- */
 
 /* The child with the parent's id replaced in recipe and manifest, or one member's last byte flipped. */
@@ -594,6 +625,7 @@ int main(void)
         cmocka_unit_test(going_on_is_what_the_parent_would_have_done),
         cmocka_unit_test(the_path_leaves_no_trace),
         cmocka_unit_test(what_does_not_fit_is_refused_before_training),
+        cmocka_unit_test(a_parent_that_changes_under_its_child_is_seen),
         cmocka_unit_test(forged_parents_are_seen),
         cmocka_unit_test(states_that_somebody_made_are_not_the_parents),
         cmocka_unit_test(a_run_of_the_api_names_its_parent),

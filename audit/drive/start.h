@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The states that a recipe's run with a parent starts from (FORMAT.md 12.3): a set of tensors in the parent's archive,
+ * in the run's own, or in a file without a name. None is held: they go to the run, and to its archive, in windows. */
+#ifndef AUDIT_DRIVE_START_H
+#define AUDIT_DRIVE_START_H
+
+#include "audit/record/states.h"
+#include "core/train/train.h"
+
+typedef struct rp_start rp_start;
+
+/* A set of an archive, which is borrowed until the start is freed, or closed with it after rp_start_keep. Errors: those
+ * of rp_tensor_set_open. */
+rp_status rp_start_open(rp_start **out, const rp_archive *archive, const char *set, rp_error *err);
+void rp_start_keep(rp_start *start, rp_archive *archive);
+/* The states of a run as they are now, in a file in $TMPDIR or /tmp: the run may be freed. Errors: RP_EIO, RP_ENOMEM.
+ */
+rp_status rp_start_of_run(rp_start **out, const rp_run *run, rp_error *err);
+void rp_start_free(rp_start *start);
+/* Has the trainer start from these, and borrows it that long. retrain: moments are left aside. Errors: RP_EDATA names
+ * what does not fit the recipe's model. */
+rp_status rp_start_give(rp_start *start, rp_trainer *trainer, bool retrain, rp_error *err);
+/* Given before: the set RP_START_MEMBER, and the digest of the list. Errors: RP_EHASH: they are others than then. */
+rp_status rp_start_add(const rp_start *start, rp_archive_writer *writer, rp_digest *digest, rp_error *err);
+
+#endif
