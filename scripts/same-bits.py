@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That no change of the code changes a result: final weights, losses, metrics and predictions of every example, golden
+"""That no change of the code changes a result: final weights, losses, metrics, figures and predictions of every example, golden
 and recipe of golden/bits, as digests, against golden/bits.txt.
 
 Usage: scripts/same-bits.py REPRISE BRANCH [--record]
@@ -63,6 +63,12 @@ def losses_digest(journal):
     return hashlib.sha256(column).hexdigest()
 
 
+def json_digest(value):
+    """Of the canonical text: keys here are ASCII, so Python's order is RFC 8785's."""
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def digests(reprise, archive):
     listed = json.loads(command(reprise, "inspect", archive, "--json"))
     names = [member["name"] for member in listed["members"]]
@@ -72,9 +78,14 @@ def digests(reprise, archive):
 
     finals = sorted(name for name in names if name.startswith("weights/final"))
     found = {"weights": weights_digest(map(member, finals)), "losses": losses_digest(member("run/journal.bin"))}
-    for what in ("metrics.json", "predictions.csv"):
-        if "outputs/" + what in names:
-            found[what.split(".")[0]] = hashlib.sha256(member("outputs/" + what)).hexdigest()
+    if "outputs/predictions.csv" in names:
+        found["predictions"] = hashlib.sha256(member("outputs/predictions.csv")).hexdigest()
+    if "outputs/metrics.json" in names:
+        metrics = json.loads(member("outputs/metrics.json"))
+        figures = [metrics[part].pop("figures", None) for part in ("training", "validation") if part in metrics]
+        figures.append(json.loads(member("outputs/reference.json")))
+        found["metrics"] = json_digest(metrics)
+        found["figures"] = json_digest(figures)
     return found
 
 

@@ -264,6 +264,7 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
         {RP_RECIPE_MEMBER, RP_JSON_MEMORY},
         {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
         {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY},
+        {RP_REFERENCE_MEMBER, RP_JSON_MEMORY},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -361,16 +362,28 @@ rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
     return status;
 }
 
+static rp_status reference_and_metrics(const recipe_source *s, rp_json **reference, rp_json **out, rp_error *err)
+{
+    rp_status status = rp_trainer_reference(s->trainer, reference, err);
+
+    *out = NULL;
+    return status == RP_OK ? rp_trainer_metrics(s->trainer, *reference, out, err) : status;
+}
+
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 {
-    return rp_trainer_metrics(((const recipe_source *)source)->trainer, out, err);
+    rp_json *reference;
+    rp_status status = reference_and_metrics(source, &reference, out, err);
+
+    rp_json_free(reference);
+    return status;
 }
 
 static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
 {
     rp_buffer predictions = {0};
-    rp_json *json = NULL;
-    rp_status status = metrics(s, &json, err);
+    rp_json *json, *reference;
+    rp_status status = reference_and_metrics(s, &reference, &json, err);
 
     if (status == RP_OK)
         status = add_json(writer, RP_METRICS_MEMBER, json, err);
@@ -378,7 +391,10 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
         status = rp_trainer_predictions(s->trainer, &predictions, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
+    if (status == RP_OK)
+        status = add_json(writer, RP_REFERENCE_MEMBER, reference, err);
     rp_json_free(json);
+    rp_json_free(reference);
     rp_buffer_free(&predictions);
     return status;
 }

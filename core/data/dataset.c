@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "core/data/profile/profile.h"
+#include "core/data/reference.h"
 
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
 typedef struct preparation {
@@ -188,7 +189,11 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
         status = profile(prep, out);
     if (status == RP_OK)
         status = fit(prep, out);
-    return status == RP_OK ? encode(prep, out) : status;
+    if (status == RP_OK)
+        status = encode(prep, out);
+    return status == RP_OK ? rp_reference_columns(&out->reference, &prep->cells, out->schema, prep->source,
+                                                  out->train_row, out->train_rows)
+                           : status;
 }
 
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
@@ -219,6 +224,7 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_schema_free(dataset->schema);
     rp_warnings_clear(&dataset->warnings);
     rp_json_free(dataset->profile);
+    rp_json_free(dataset->reference);
     rp_free(dataset->train_x);
     rp_free(dataset->valid_x);
     rp_free(dataset->train_label);

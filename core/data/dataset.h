@@ -46,6 +46,7 @@ typedef struct rp_dataset {
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
     rp_warnings warnings;               /* what was read in one way where another was likely */
+    rp_json *reference;                 /* what the training rows were like: core/data/reference.h */
 } rp_dataset;
 
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target

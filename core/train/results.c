@@ -4,22 +4,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/data/reference.h"
+#include "core/stats/ranking.h"
+#include "core/stats/discrimination.h"
+#include "core/train/figures.h"
 #include "core/train/metrics.h"
 #include "core/train/train.h"
+#include "determinism/bits.h"
 #include "determinism/decimal.h"
 #include "determinism/sum.h"
 
-/* The predicted class: the first largest score; for one probability, the positive class from 0.5 up. */
 static int64_t decide(const rp_model *model, const float *score)
 {
-    int64_t best = 0;
-
-    if (model->loss == RP_LOSS_BCE)
-        return score[0] >= 0.5f;
-    for (size_t i = 1; i < model->outputs; i++)
-        if (score[i] > score[best])
-            best = (int64_t)i;
-    return best;
+    return rp_decide(score, model->outputs, model->loss == RP_LOSS_BCE);
 }
 
 static int put_real(rp_json *object, const char *key, double value)
@@ -108,7 +105,142 @@ static rp_status regression(rp_json *out, const float *score, const float *targe
     return failed ? rp_no_memory(err) : RP_OK;
 }
 
-static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool validation, rp_error *err)
+/* ---- what later figures are held against ---- */
+
+enum { SCORES_KEPT = 64 }; /* of more classes no scores are kept */
+
+/* Youden's threshold on the training rows; their scores are what the model was fitted to, so no later row chose it. */
+static rp_status find_threshold(double *out, const float *score, const int64_t *label, size_t rows, rp_error *err)
+{
+    double *real = rp_reallocarray(NULL, rows, sizeof *real);
+    bool *positive = rp_reallocarray(NULL, rows, sizeof *positive);
+    rp_ranking *ranking = NULL;
+    rp_status status = real && positive ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < rows && status == RP_OK; i++) {
+        real[i] = (double)score[i];
+        positive[i] = label[i] == 1;
+    }
+    if (status == RP_OK)
+        status = rp_ranking_new(&ranking, real, positive, rows, err);
+    if (status == RP_OK)
+        *out = rp_youden(ranking);
+    rp_ranking_free(ranking);
+    rp_free(real);
+    rp_free(positive);
+    return status;
+}
+
+static rp_json *scores_reference(const float *score, size_t rows, size_t outputs)
+{
+    double *real = rp_reallocarray(NULL, rows, sizeof *real);
+    rp_json *list = rp_json_array();
+    int failed = !real || !list;
+
+    for (size_t k = 0; k < outputs && outputs <= SCORES_KEPT && !failed; k++) {
+        for (size_t i = 0; i < rows; i++)
+            real[i] = (double)score[i * outputs + k];
+        failed |= rp_json_array_append_new(list, rp_reference_numbers(real, rows));
+    }
+    rp_free(real);
+    if (!failed)
+        return list;
+    rp_json_free(list);
+    return NULL;
+}
+
+static rp_json *class_counts(const int64_t *label, size_t rows, size_t classes)
+{
+    rp_json *list = rp_json_array();
+    int64_t *count = rp_calloc(classes, sizeof *count);
+
+    for (size_t i = 0; i < rows && count; i++)
+        count[label[i]]++;
+    for (size_t k = 0; k < classes && count; k++)
+        (void)rp_json_array_append_new(list, rp_json_integer(count[k]));
+    rp_free(count);
+    if (rp_json_array_size(list) == classes)
+        return list;
+    rp_json_free(list);
+    return NULL;
+}
+
+/* Sum by CONTRACT 4.1 over the widened values, over their number. */
+static rp_status mean_of(double *out, const float *x, size_t rows, rp_error *err)
+{
+    double *work = rp_reallocarray(NULL, rows, sizeof *work);
+
+    if (!work)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < rows; i++)
+        work[i] = (double)x[i];
+    *out = rp_sum_f64(work, rows, 1) / (double)rows;
+    rp_free(work);
+    return RP_OK;
+}
+
+static rp_status reference(rp_json *out, const rp_trainer *t, const float *score, rp_error *err)
+{
+    const rp_dataset *d = rp_trainer_dataset(t);
+    const size_t classes = d->schema->classes, outputs = rp_trainer_model(t)->outputs;
+    double value = rp_from_bits_f64(0x7FF8000000000000u);
+    rp_status status = RP_OK;
+    int failed = rp_json_object_set_new(out, "columns", rp_json_share(d->reference));
+
+    if (classes == 2)
+        status = find_threshold(&value, score + (outputs - 1), d->train_label, d->train_rows, err);
+    else if (classes == 0)
+        status = mean_of(&value, d->train_target, d->train_rows, err);
+    if (status != RP_OK)
+        return status;
+    failed |= rp_put_figure(out, classes ? "threshold" : "mean", value);
+    if (classes)
+        failed |= rp_json_object_set_new(out, "classes", class_counts(d->train_label, d->train_rows, classes));
+    failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)d->train_rows));
+    failed |= rp_json_object_set_new(out, "scores", scores_reference(score, d->train_rows, outputs));
+    return failed ? rp_no_memory(err) : RP_OK;
+}
+
+rp_status rp_trainer_reference(const rp_trainer *t, rp_json **out, rp_error *err)
+{
+    rp_json *json = rp_json_object();
+    float loss, *score = NULL;
+    rp_status status = rp_trainer_scores(t, false, &loss, &score, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = json ? reference(json, t, score, err) : rp_no_memory(err);
+    rp_free(score);
+    if (status != RP_OK)
+        rp_json_free(json);
+    else
+        *out = json;
+    return status;
+}
+
+/* ---- metrics ---- */
+
+static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *yardstick, const float *score,
+                         bool validation, rp_error *err)
+{
+    const rp_dataset *d = rp_trainer_dataset(t);
+    const rp_scored_rows rows = {.rows = validation ? d->valid_rows : d->train_rows,
+                                 .classes = d->schema->classes,
+                                 .outputs = rp_trainer_model(t)->outputs,
+                                 .score = score,
+                                 .label = validation ? d->valid_label : d->train_label,
+                                 .target = validation ? d->valid_target : d->train_target};
+    const rp_figure_options options = {.fitted = !validation, .threshold = rp_from_bits_f64(0x7FF8000000000000u)};
+    rp_json *json;
+    rp_status status = rp_figures(&json, &rows, yardstick, &options, err);
+
+    if (status == RP_OK && rp_json_object_set_new(out, "figures", json) != 0)
+        status = rp_no_memory(err);
+    return status;
+}
+
+static rp_status part(rp_json *out, const char *key, const rp_trainer *t, const rp_yardstick *yardstick,
+                      bool validation, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     size_t rows = validation ? d->valid_rows : d->train_rows;
@@ -129,6 +261,8 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool v
         status = classification(json, rp_trainer_model(t), score, label, rows, d->schema->classes, err);
     else
         status = regression(json, score, target, rows, err);
+    if (status == RP_OK && validation == (d->valid_rows > 0))
+        status = figures(json, t, yardstick, score, validation, err);
     rp_free(score);
     if (status == RP_OK && rp_json_object_set(out, key, json) != 0)
         status = rp_no_memory(err);
@@ -136,13 +270,16 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, bool v
     return status;
 }
 
-rp_status rp_trainer_metrics(const rp_trainer *t, rp_json **out, rp_error *err)
+rp_status rp_trainer_metrics(const rp_trainer *t, const rp_json *reference, rp_json **out, rp_error *err)
 {
     const rp_schema *schema = rp_trainer_dataset(t)->schema;
     rp_json *json = rp_json_object(), *classes = rp_json_array();
+    rp_yardstick *yardstick = NULL;
     rp_status status = json && classes ? RP_OK : rp_no_memory(err);
 
     *out = NULL;
+    if (status == RP_OK)
+        status = rp_yardstick_read(&yardstick, reference, schema->classes, err);
     for (size_t i = 0; i < schema->classes && status == RP_OK; i++)
         if (rp_json_array_append_new(classes, rp_json_string(schema->class_name[i])) != 0)
             status = rp_no_memory(err);
@@ -150,9 +287,10 @@ rp_status rp_trainer_metrics(const rp_trainer *t, rp_json **out, rp_error *err)
         status = rp_no_memory(err);
     rp_json_free(classes);
     if (status == RP_OK)
-        status = part(json, "training", t, false, err);
+        status = part(json, "training", t, yardstick, false, err);
     if (status == RP_OK && rp_trainer_dataset(t)->valid_rows)
-        status = part(json, "validation", t, true, err);
+        status = part(json, "validation", t, yardstick, true, err);
+    rp_free(yardstick);
     if (status != RP_OK)
         rp_json_free(json);
     else

@@ -50,9 +50,12 @@ float rp_trainer_loss(const rp_trainer *trainer);
 /* After the evaluations: scores [rows, outputs], to be freed, and loss of the validation or
  * the training part. */
 rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, float **scores, rp_error *err);
+/* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
+ * which later rows, and the metrics, are held against. */
+rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_error *err);
 /* When done: outputs/metrics.json (canonical JSON; new reference) and outputs/predictions.csv of the validation part
  * (of the training part when there is no other). */
-rp_status rp_trainer_metrics(const rp_trainer *trainer, rp_json **out, rp_error *err);
+rp_status rp_trainer_metrics(const rp_trainer *trainer, const rp_json *reference, rp_json **out, rp_error *err);
 rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_error *err);
 /* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
  * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0. */

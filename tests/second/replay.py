@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recipe's archive replayed by the second implementation: its tensors from the table, its feeds from the recipe,
-each step executed, every record of the journal and the weights made again.
+each step executed, every record of the journal, the weights, and the figures of the scores made again.
 
 Usage: replay.py ARCHIVE. Exit 0: all as in the archive."""
 import json
@@ -8,6 +8,7 @@ import sys
 
 import archive
 import execute
+import figures
 import program
 import recipe
 from ieee import stored
@@ -47,6 +48,19 @@ def all_states(programs):
     return states
 
 
+def check_figures(found, table, parts, wrong):
+    """outputs/reference.json, and the figures in outputs/metrics.json; parts: the scores of each evaluation."""
+    said = figures.reference(table, json.loads(found["data/schema.json"])["columns"], parts[0])
+    if said != json.loads(found["outputs/reference.json"]):
+        wrong.append("outputs/reference.json")
+    rows, name = ((table.valid, "validation") if len(parts) > 1 else (table.train, "training"))
+    made = figures.figures(parts[-1], [table.labels[r] for r in rows], said, name == "training")
+    theirs = json.loads(found["outputs/metrics.json"])[name]["figures"]
+    for key in sorted(made.keys() | theirs.keys()):
+        if made.get(key) != theirs.get(key):
+            wrong.append("outputs/metrics.json: %s: %s, here %s" % (key, theirs.get(key), made.get(key)))
+
+
 def replay(path):
     """Texts that tell what differs."""
     found, wrong = archive.members(path), []
@@ -58,10 +72,12 @@ def replay(path):
     steps = recipe.Steps(plan, len(table.train))
     names = sorted(n for n in found if n.startswith("run/programs/"))
     programs = [program.read(found[n].decode()) for n in names]
-    states = all_states(programs)
+    states, parts = all_states(programs), []
     records = archive.records(found["run/journal.bin"])
     for s, (number, *expected) in enumerate(records):
         fed, results = step(programs[number], steps.feeds(s), table.parts, states)
+        if s > steps.training:
+            parts.append(results["scores"][2])
         kind, loss = archive.loss_record(results)
         made = [kind, archive.list_digest(fed), archive.list_digest(results), archive.list_digest(states), loss]
         for what, ours, theirs in zip(("loss type", "feeds", "results", "states", "loss"), made, expected):
@@ -71,6 +87,7 @@ def replay(path):
         for name, data in archive.tensors(found[member]).items() if member else ():
             if stored(states[name][2], states[name][0]) != data:
                 wrong.append("%s: %s" % (member, name))
+    check_figures(found, table, parts, wrong)
     return len(records), wrong
 
 

@@ -589,13 +589,15 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         rp_trainer *t = trainer_of(recipe, kind, NULL, 1);
         const rp_dataset *d = rp_trainer_dataset(t);
         rp_buffer text = {0};
-        rp_json *json;
+        rp_json *json, *reference;
         float loss, *score;
         size_t outputs, right = 0, lines = 0;
 
         while (!rp_trainer_done(t))
             step(t);
-        assert_int_equal(rp_trainer_metrics(t, &json, NULL), RP_OK);
+        assert_int_equal(rp_trainer_reference(t, &reference, NULL), RP_OK);
+        assert_int_equal(rp_trainer_metrics(t, reference, &json, NULL), RP_OK);
+        rp_json_free(reference);
         outputs = rp_trainer_model(t)->outputs;
         assert_int_equal(outputs, kind == 2 ? 3 : 1);
         assert_int_equal(rp_trainer_scores(t, true, &loss, &score, NULL), RP_OK);

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * References of columns: made from the training rows, and read back from an archive. */
+#include "core/data/reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/stats/drift.h"
+#include "core/stats/ranking.h"
+#include "determinism/decimal.h"
+
+/* ---- making ---- */
+
+static int append_real(rp_json *array, double value)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f64(text, value);
+    return rp_json_array_append_new(array, rp_json_string(text));
+}
+
+static rp_json *real(double value)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f64(text, value);
+    return rp_json_string(text);
+}
+
+static rp_json *counts_json(const uint64_t *count, size_t n)
+{
+    rp_json *list = rp_json_array();
+
+    for (size_t i = 0; i < n && list; i++)
+        if (rp_json_array_append_new(list, rp_json_integer((int64_t)count[i])) != 0) {
+            rp_json_free(list);
+            return NULL;
+        }
+    return list;
+}
+
+rp_json *rp_reference_numbers(double *x, size_t n)
+{
+    double edge[RP_REFERENCE_PARTS];
+    uint64_t count[RP_REFERENCE_PARTS] = {0};
+    rp_json *out = rp_json_object(), *edges = rp_json_array();
+    size_t n_edges;
+    int failed = 0;
+
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] + 0.0; /* one zero */
+    rp_sort_f64(x, n);
+    n_edges = rp_quantile_edges(edge, x, n, RP_REFERENCE_PARTS);
+    for (size_t i = 0; i < n; i++)
+        count[rp_bin_of(edge, n_edges, x[i])]++;
+    for (size_t i = 0; i < n_edges; i++)
+        failed |= append_real(edges, edge[i]);
+    failed |= rp_json_object_set_new(out, "edges", edges);
+    failed |= rp_json_object_set_new(out, "counts", counts_json(count, n_edges + 1));
+    failed |= rp_json_object_set_new(out, "minimum", n ? real(x[0]) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "maximum", n ? real(x[n - 1]) : rp_json_null());
+    if (failed) {
+        rp_json_free(out);
+        return NULL;
+    }
+    return out;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t rp_category_find(const rp_schema_column *column, const char *text)
+{
+    const char **found = column->categories ? bsearch(&text, column->category, column->categories,
+                                                      sizeof *column->category, compare_texts)
+                                            : NULL;
+
+    return found ? (size_t)(found - column->category) : column->categories;
+}
+
+/* What a column is learnt into: numbers, or counts of categories. */
+typedef struct learner {
+    double *value;   /* [rows] */
+    uint64_t *count; /* [RP_CATEGORIES_MAX + 1] */
+} learner;
+
+static rp_status learn(rp_json **out, const rp_cells *cells, const rp_schema_column *column, size_t source,
+                       const int64_t *row, size_t rows, const learner *l)
+{
+    const bool numeric = column->kind == RP_COL_NUMERIC;
+    uint64_t missing = 0;
+    size_t n = 0;
+
+    memset(l->count, 0, (RP_CATEGORIES_MAX + 1) * sizeof *l->count);
+    for (size_t i = 0; i < rows; i++) {
+        rp_cell cell;
+        rp_status status = rp_cell_read(cells, (size_t)row[i], source, column->kind, &cell);
+
+        if (status != RP_OK)
+            return status;
+        if (cell.missing)
+            missing++;
+        else if (numeric)
+            l->value[n++] = cell.number;
+        else
+            l->count[rp_category_find(column, cell.text)]++;
+    }
+    *out = numeric ? rp_reference_numbers(l->value, n) : rp_json_object();
+    if (!*out || (!numeric && rp_json_object_set_new(*out, "counts", counts_json(l->count, column->categories)) != 0) ||
+        rp_json_object_set_new(*out, "missing", rp_json_integer((int64_t)missing)) != 0)
+        return rp_no_memory(cells->err);
+    return RP_OK;
+}
+
+rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
+                               const int64_t *row, size_t rows)
+{
+    const learner l = {rp_reallocarray(NULL, rows + 1, sizeof *l.value),
+                       rp_reallocarray(NULL, RP_CATEGORIES_MAX + 1, sizeof *l.count)};
+    rp_json *list = rp_json_array();
+    rp_status status = l.value && l.count && list ? RP_OK : rp_no_memory(cells->err);
+
+    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
+        rp_json *json = NULL;
+
+        if (schema->columns[i].kind == RP_COL_IGNORE)
+            continue;
+        status = learn(&json, cells, &schema->columns[i], source[i], row, rows, &l);
+        if (status == RP_OK && (rp_json_object_set_new(json, "column", rp_json_integer((int64_t)i)) != 0 ||
+                                rp_json_array_append(list, json) != 0))
+            status = rp_no_memory(cells->err);
+        rp_json_free(json);
+    }
+    rp_free(l.value);
+    rp_free(l.count);
+    if (status != RP_OK) {
+        rp_json_free(list);
+        list = NULL;
+    }
+    *out = list;
+    return status;
+}
+
+/* ---- reading ---- */
+
+static rp_status fail(const char *where, const char *what, rp_error *err)
+{
+    return rp_fail(err, RP_EFORMAT, "%s: expected %s", where, what);
+}
+
+static bool read_real(const rp_json *json, double *out)
+{
+    const char *text = rp_json_string_value(json);
+
+    return text && rp_parse_f64(out, text, strlen(text)) && *out - *out == 0;
+}
+
+static rp_status read_counts(rp_reference_column *out, const rp_json *list, size_t wanted, size_t extra,
+                             const char *where, rp_error *err)
+{
+    if (rp_json_array_size(list) != wanted)
+        return fail(where, "as many counts as there are bins", err);
+    out->bins = wanted + extra;
+    out->count = rp_calloc(out->bins + 1, sizeof *out->count);
+    if (!out->count)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < wanted; i++) {
+        const rp_json *count = rp_json_array_get(list, i);
+
+        if (!rp_json_is_integer(count) || rp_json_integer_value(count) < 0 ||
+            rp_json_integer_value(count) > (int64_t)1 << 31)
+            return fail(where, "counts of 0 to 2^31", err);
+        out->count[i] = (uint64_t)rp_json_integer_value(count);
+    }
+    return RP_OK;
+}
+
+static rp_status read_edges(rp_reference_column *out, const rp_json *json, const char *where, rp_error *err)
+{
+    const rp_json *list = rp_json_object_get(json, "edges");
+    const size_t n = rp_json_array_size(list);
+
+    if (!rp_json_is_array(list) || n >= RP_REFERENCE_PARTS)
+        return fail(where, "at most 9 edges", err);
+    out->edge = rp_calloc(n + 1, sizeof *out->edge);
+    if (!out->edge)
+        return rp_no_memory(err);
+    out->edges = n;
+    for (size_t i = 0; i < n; i++)
+        if (!read_real(rp_json_array_get(list, i), &out->edge[i]) || (i > 0 && out->edge[i] <= out->edge[i - 1]))
+            return fail(where, "edges as finite decimals, ascending", err);
+    if (rp_json_is_null(rp_json_object_get(json, "minimum"))) {
+        out->minimum = 1; /* of no numbers: everything is outside */
+        out->maximum = 0;
+        return RP_OK;
+    }
+    if (!read_real(rp_json_object_get(json, "minimum"), &out->minimum) ||
+        !read_real(rp_json_object_get(json, "maximum"), &out->maximum))
+        return fail(where, "minimum and maximum as finite decimals, or null", err);
+    return RP_OK;
+}
+
+rp_status rp_reference_read_numbers(rp_reference_column *out, const rp_json *json, const char *where, rp_error *err)
+{
+    rp_status status;
+
+    *out = (rp_reference_column){.column = 0};
+    status = read_edges(out, json, where, err);
+    return status == RP_OK ? read_counts(out, rp_json_object_get(json, "counts"), out->edges + 1, 0, where, err)
+                           : status;
+}
+
+rp_status rp_reference_read(rp_reference_column *out, const rp_json *json, const rp_schema *schema, const char *where,
+                            rp_error *err)
+{
+    const rp_json *column = rp_json_object_get(json, "column"), *missing = rp_json_object_get(json, "missing");
+    const int64_t i = rp_json_integer_value(column);
+    rp_status status = RP_OK;
+
+    *out = (rp_reference_column){.column = (size_t)i};
+    if (!rp_json_is_integer(column) || i < 0 || (size_t)i >= schema->n_columns ||
+        schema->columns[i].kind == RP_COL_IGNORE)
+        return fail(where, "column: the number of a feature's column in the schema", err);
+    if (!rp_json_is_integer(missing) || rp_json_integer_value(missing) < 0 ||
+        rp_json_integer_value(missing) > (int64_t)1 << 31)
+        return fail(where, "missing: a count of 0 to 2^31", err);
+    if (schema->columns[i].kind == RP_COL_NUMERIC) {
+        status = read_edges(out, json, where, err);
+        if (status == RP_OK)
+            status = read_counts(out, rp_json_object_get(json, "counts"), out->edges + 1, 1, where, err);
+    } else {
+        status = read_counts(out, rp_json_object_get(json, "counts"), schema->columns[i].categories, 2, where, err);
+    }
+    if (status == RP_OK)
+        out->count[out->bins - 1] = (uint64_t)rp_json_integer_value(missing);
+    return status;
+}
+
+void rp_reference_clear(rp_reference_column *column)
+{
+    rp_free(column->count);
+    rp_free(column->edge);
+    *column = (rp_reference_column){.column = 0};
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Drift between two samples; sums go left to right over bins, by CONTRACT 4.1 over nothing else. */
+#include "core/stats/drift.h"
+
+#include "core/stats/distributions.h"
+#include "core/stats/ranking.h"
+#include "determinism/bits.h"
+#include "determinism/math.h"
+
+static const double floor_share = 0.0001;
+
+static double real(uint64_t count)
+{
+    return (double)(int64_t)count;
+}
+
+size_t rp_quantile_edges(double *edge, const double *sorted, size_t n, size_t parts)
+{
+    size_t edges = 0;
+
+    for (size_t k = 1; k < parts && n; k++) {
+        const double at = rp_sorted_quantile(sorted, n, real(k) / real(parts));
+
+        if (at > (edges ? edge[edges - 1] : sorted[0]))
+            edge[edges++] = at;
+    }
+    return edges;
+}
+
+size_t rp_bin_of(const double *edge, size_t edges, double x)
+{
+    size_t low = 0, high = edges;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (edge[middle] <= x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double stability_term(double expected, double found)
+{
+    const double e = expected > 0 ? expected : floor_share, f = found > 0 ? found : floor_share;
+
+    return expected > 0 || found > 0 ? (f - e) * rp_log_f64(f / e) : 0;
+}
+
+static double divergence_term(double share, double middle)
+{
+    return share > 0 ? share * rp_log_f64(share / middle) : 0;
+}
+
+static double surprise(double found, double expected)
+{
+    const double d = found - expected;
+
+    return (d * d) / expected;
+}
+
+void rp_drift_of_bins(rp_binned_drift *out, const uint64_t *expected, const uint64_t *found, size_t bins)
+{
+    const double none = rp_from_bits_f64(0x7FF8000000000000u);
+    uint64_t a = 0, b = 0;
+    size_t used = 0;
+    double js = 0;
+
+    *out = (rp_binned_drift){none, none, none, none, none, 0};
+    for (size_t i = 0; i < bins; i++) {
+        a += expected[i];
+        b += found[i];
+        used += expected[i] + found[i] > 0;
+    }
+    if (a == 0 || b == 0)
+        return;
+    out->psi = out->chi_squared = 0;
+    for (size_t i = 0; i < bins; i++) {
+        const double e = real(expected[i]) / real(a), f = real(found[i]) / real(b), both = real(expected[i] + found[i]);
+
+        if (both == 0)
+            continue;
+        out->psi = out->psi + stability_term(e, f);
+        js = js + (divergence_term(e, (e + f) / 2) + divergence_term(f, (e + f) / 2));
+        out->chi_squared = out->chi_squared + (surprise(real(expected[i]), real(a) * both / real(a + b)) +
+                                               surprise(real(found[i]), real(b) * both / real(a + b)));
+    }
+    out->jensen_shannon = __builtin_sqrt(js > 0 ? js / 2 : 0);
+    out->freedom = used - 1;
+    out->p = out->freedom ? rp_chi_squared_upper(out->chi_squared, real(out->freedom)) : none;
+    out->cramers_v = __builtin_sqrt(out->chi_squared / real(a + b));
+}
+
+/* P(K > x) of Kolmogorov's distribution: one of two series, each of four terms where it is the faster (Marsaglia, Tsang
+ * and Wang 2003, 1). */
+static double kolmogorov_upper(double x)
+{
+    double sum = 0;
+
+    if (!(x > 0))
+        return 1;
+    for (int k = 4; k >= 1; k--) {
+        if (x < 1.18) {
+            const double t = (2 * k - 1) * 0x1.921fb54442d18p+1;
+
+            sum = sum + rp_exp_f64(-(t * t) / (8 * (x * x)));
+        } else {
+            const double t = rp_exp_f64(-2 * ((k * x) * (k * x)));
+
+            sum = k % 2 ? sum + t : sum - t;
+        }
+    }
+    return x < 1.18 ? 1 - (0x1.40d931ff62706p+1 / x) * sum : 2 * sum;
+}
+
+void rp_drift_of_samples(rp_sample_drift *out, const double *a, size_t n, const double *b, size_t m)
+{
+    const double none = rp_from_bits_f64(0x7FF8000000000000u);
+    double before = 0, distance = 0;
+    size_t i = 0, j = 0;
+
+    *out = (rp_sample_drift){none, none, none};
+    if (n == 0 || m == 0)
+        return;
+    out->ks = out->wasserstein = 0;
+    while (i < n || j < m) {
+        const double at = j == m || (i < n && a[i] <= b[j]) ? a[i] : b[j];
+
+        if (i + j > 0)
+            out->wasserstein = out->wasserstein + distance * (at - before);
+        for (; i < n && a[i] == at; i++)
+            ;
+        for (; j < m && b[j] == at; j++)
+            ;
+        distance = real(i) / real(n) - real(j) / real(m);
+        distance = distance < 0 ? -distance : distance;
+        if (distance > out->ks)
+            out->ks = distance;
+        before = at;
+    }
+    out->p = kolmogorov_upper(__builtin_sqrt((real(n) * real(m)) / real(n + m)) * out->ks);
+}

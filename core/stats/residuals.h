@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How far predictions of a quantity are from it (CONTRACT 14.5), beside the model that always gives one value. */
+#ifndef CORE_STATS_RESIDUALS_H
+#define CORE_STATS_RESIDUALS_H
+
+#include <stddef.h>
+
+#include "rp/error.h"
+
+enum { RP_RESIDUAL_QUANTILES = 7 };
+extern const double rp_residual_quantiles[RP_RESIDUAL_QUANTILES];
+
+typedef struct rp_errors {
+    double mse, rmse, mae, bias, r2;        /* bias: mean of prediction less truth; r2 against their own mean */
+    double residual[RP_RESIDUAL_QUANTILES]; /* of truth less prediction */
+    double trivial_rmse, trivial_mae, trivial_r2, skill; /* skill: 1 - mse / the trivial model's mse */
+    double mean, predicted_mean;
+} rp_errors;
+
+/* prediction, truth [rows], finite; trivial: the value that the trivial model gives. NaN where rows is 0 or a figure is
+ * not defined. Errors: RP_ENOMEM. */
+rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *truth, size_t rows, double trivial,
+                       rp_error *err);
+
+#endif
