@@ -116,6 +116,8 @@ static rp_status run_passes(rp_plan *plan, void *const *input_memory, rp_error *
     rp_plan_views(plan);
     if (plan->passes & RP_PASS_COMMON)
         status = rp_plan_common(plan, err);
+    if (plan->start)
+        rp_plan_join_copies(plan);
     if (status == RP_OK)
         status = rp_plan_dead(plan, err);
     if (status == RP_OK)

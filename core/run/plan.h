@@ -34,8 +34,8 @@ typedef struct rp_plan_options {
                        bodies */
     uint64_t every; /* of a history that only a gradient reads every so many rows are kept, the others made again in
                        segments of so many; 0, 1: all are kept */
-    bool start;     /* of a program without instructions: a feed that is a state's new value lies in the state's memory,
-                       so that whoever writes it writes the state */
+    bool start; /* of a program that only makes feeds states (copies of them): they lie in the states' memory, so that
+                   whoever writes a feed writes the state */
 } rp_plan_options;
 enum { RP_PLAN_STORED_MAX = 1 << 30 }; /* that is stored unless options say otherwise */
 rp_status rp_plan_new_with(rp_plan **out, const rp_program *program, rp_device *device, void *const *input_memory,

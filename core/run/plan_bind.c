@@ -323,7 +323,7 @@ static bool goes_to(const rp_plan *plan, size_t o, uint32_t *base, void **to)
 static bool is_fed(const rp_plan *plan, size_t o)
 {
     const rp_output *output = &plan->program->output[o];
-    const block *b = &plan->block[output->value];
+    const block *b = &plan->block[plan->root[output->value]];
 
     return plan->start && output->kind == RP_OUTPUT_STATE && b->place == PLACE_FIXED && !b->made &&
            b->fixed == plan->block[rp_program_find_input(plan->program, RP_INPUT_STATE, output->name)->value].fixed;

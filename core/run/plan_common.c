@@ -68,6 +68,26 @@ static void join(rp_plan *plan, const rp_instr *instr, const rp_instr *earlier)
     }
 }
 
+void rp_plan_join_copies(rp_plan *plan)
+{
+    const rp_program *p = plan->program;
+
+    for (size_t k = 0; k < p->n_instrs; k++) {
+        const rp_instr *instr = &p->instr[k];
+        const uint32_t value = instr->out[0];
+        uint32_t of;
+
+        if (instr->op != rp_op_get(RP_OP_concat) || instr->n_in != 1)
+            continue;
+        of = instr->in[0];
+        if (plan->root[of] != of)
+            continue;
+        plan->same[value] = plan->same[of];
+        plan->root[value] = plan->root[of];
+        plan->view[value] = plan->view[of];
+    }
+}
+
 static bool is_kept_apart(const rp_plan *plan, const rp_instr *instr)
 {
     return instr->region || (instr->n_in == 0 && rp_type_bytes(&plan->program->value[instr->out[0]]) > CHEAP);

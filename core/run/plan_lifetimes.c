@@ -160,14 +160,14 @@ static void widen(rp_plan *plan)
     }
 }
 
-/* Feeds of a program that does nothing but make them states, each one. */
+/* Feeds of a program that does nothing but make them states. */
 static void feed_states(rp_plan *plan)
 {
     const rp_program *p = plan->program;
 
-    for (size_t o = 0; o < p->n_outputs && p->n_instrs == 0; o++) {
+    for (size_t o = 0; o < p->n_outputs && plan->order.n == 0; o++) {
         const rp_input *state = rp_program_find_input(p, RP_INPUT_STATE, p->output[o].name);
-        block *b = &plan->block[p->output[o].value];
+        block *b = &plan->block[plan->root[p->output[o].value]];
 
         if (p->output[o].kind != RP_OUTPUT_STATE || !state || b->place != PLACE_OWN)
             continue;

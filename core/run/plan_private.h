@@ -146,6 +146,8 @@ rp_status rp_plan_scans(rp_plan *plan, rp_error *err);
 void rp_plan_views(rp_plan *plan);
 /* Finds equal instructions. Errors: RP_ENOMEM. */
 rp_status rp_plan_common(rp_plan *plan, rp_error *err);
+/* Copies (a concat of one operand) are their operands: for a plan whose outputs may lie where its feeds do. */
+void rp_plan_join_copies(rp_plan *plan);
 /* Says which instructions are executed. Errors: RP_ENOMEM. */
 rp_status rp_plan_dead(rp_plan *plan, rp_error *err);
 /* Puts them in order. Errors: RP_ENOMEM. */

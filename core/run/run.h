@@ -67,8 +67,8 @@ bool rp_run_fpenv_repaired(const rp_run *run);
 rp_status rp_run_compile(rp_compiled **out, rp_run *run, rp_program *program, rp_error *err);
 /* The same of a symbolic graph, which is taken. Errors: the graph's own too. */
 rp_status rp_run_compile_graph(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err);
-/* The same of one without instructions, whose feeds become states: they lie in the states' memory, and whoever writes a
- * feed writes the state, so nobody may be reading it. */
+/* The same of one that only makes feeds states: they lie in the states' memory, and whoever writes a feed writes the
+ * state, so nobody may be reading it. */
 rp_status rp_run_compile_start(rp_compiled **out, rp_run *run, rp_graph *graph, rp_error *err);
 const rp_program *rp_compiled_program(const rp_compiled *compiled);
 /* Memory that this program holds beside the run's arena, which all programs of the run use in turn: feeds and results.
