@@ -83,6 +83,8 @@ static rp_status score_blocks(scoring *s, rp_scorer *scorer, float *x, rp_error 
         status = rp_rows_encode(s->rows, first, count, x, err);
         if (status == RP_OK)
             status = rp_scorer_score(scorer, x, count, s->scores + first * s->model.outputs, err);
+        if (status == RP_OK)
+            rp_schema_give_back(s->schema, s->scores + first * s->model.outputs, count);
     }
     return status;
 }

@@ -131,6 +131,24 @@ static rp_status take_targets(const preparation *prep, const int64_t *row, size_
     return RP_OK;
 }
 
+/* The model learns a regression's targets standardised; whatever is told is in their own units. */
+static rp_status scale_targets(const preparation *prep, const rp_schema *schema, const float *value, size_t rows,
+                               float **out)
+{
+    float *scaled = value != NULL ? rp_calloc(rows, sizeof *scaled) : NULL;
+
+    if (value == NULL)
+        return RP_OK;
+    if (scaled == NULL)
+        return rp_no_memory(prep->cells.err);
+    memcpy(scaled, value, rows * sizeof *scaled);
+    if (rp_schema_scale_target(schema, scaled, rows))
+        *out = scaled;
+    else
+        rp_free(scaled);
+    return RP_OK;
+}
+
 static rp_status record_unseen(const preparation *prep, const rp_schema *schema)
 {
     rp_json *columns = rp_json_object_get(schema->json, "columns");
@@ -155,6 +173,10 @@ static rp_status encode(preparation *prep, rp_dataset *out)
         status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target);
     if (status == RP_OK)
         status = take_targets(prep, out->valid_row, out->valid_rows, &out->valid_label, &out->valid_target);
+    if (status == RP_OK)
+        status = scale_targets(prep, out->schema, out->train_target, out->train_rows, &out->train_scaled);
+    if (status == RP_OK)
+        status = scale_targets(prep, out->schema, out->valid_target, out->valid_rows, &out->valid_scaled);
     return status == RP_OK ? record_unseen(prep, out->schema) : status;
 }
 
@@ -231,6 +253,8 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_free(dataset->valid_label);
     rp_free(dataset->train_target);
     rp_free(dataset->valid_target);
+    rp_free(dataset->train_scaled);
+    rp_free(dataset->valid_scaled);
     rp_free(dataset->train_row);
     rp_free(dataset->valid_row);
     rp_free(dataset);

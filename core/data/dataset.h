@@ -44,6 +44,7 @@ typedef struct rp_dataset {
     float *train_x, *valid_x;      /* [rows, features] row-major */
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
+    float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
     rp_warnings warnings;               /* what was read in one way where another was likely */
     rp_json *reference;                 /* what the training rows were like: core/data/reference.h */
@@ -59,6 +60,10 @@ void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
 rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err);
 void rp_schema_free(rp_schema *schema);
+/* Where a regression's target is standardised (CONTRACT 9.5): the values as they are learnt, in place, and what the
+ * model says of them in the target's own units again; else nothing. True when it is. */
+bool rp_schema_scale_target(const rp_schema *schema, float *value, size_t n);
+void rp_schema_give_back(const rp_schema *schema, float *score, size_t n);
 /* New rows (predict). With a header, columns are found by name and further ones are passed over; without, they stand as
  * in training, with or without the target. */
 typedef struct rp_rows rp_rows;

@@ -82,6 +82,8 @@ static rp_status read_column(const schema_source *in, const rp_json *json, size_
         return fail_column(in, i, "expected a string as kind");
     out->kind = RP_COL_IGNORE;
     out->target = strcmp(kind, "target") == 0;
+    if (out->target && rp_json_object_get(json, "mean") != NULL)
+        return read_numeric(in, json, i, out);
     if (out->target || strcmp(kind, "ignore") == 0)
         return RP_OK;
     if (strcmp(kind, "numeric") == 0) {
@@ -113,7 +115,7 @@ static rp_status read_columns(const schema_source *in, const rp_json *list, rp_s
         if ((column->name == NULL) != (out->columns[0].name == NULL))
             return fail_column(in, i, "expected names for all columns or for none");
         targets += column->target;
-        out->features += column->width;
+        out->features += column->target ? 0 : column->width;
     }
     if (targets != 1)
         return rp_fail(in->err, RP_EFORMAT, "%s: expected one target column, found %zu", in->where, targets);
@@ -216,6 +218,34 @@ static rp_status encode_number(const rp_cells *cells, size_t row, size_t col, co
         return RP_OK;
     return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: the encoded number is beyond binary32; correct or rescale it",
                    cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col));
+}
+
+static const rp_schema_column *standardized_target(const rp_schema *schema)
+{
+    for (size_t i = 0; i < schema->n_columns; i++)
+        if (schema->columns[i].target)
+            return schema->columns[i].standardize ? &schema->columns[i] : NULL;
+    return NULL;
+}
+
+bool rp_schema_scale_target(const rp_schema *schema, float *value, size_t n)
+{
+    const rp_schema_column *target = standardized_target(schema);
+
+    for (size_t i = 0; target != NULL && i < n; i++)
+        value[i] = (float)(((double)value[i] - target->mean) / target->divisor);
+    return target != NULL;
+}
+
+void rp_schema_give_back(const rp_schema *schema, float *score, size_t n)
+{
+    const rp_schema_column *target = standardized_target(schema);
+
+    for (size_t i = 0; target != NULL && i < n; i++) {
+        double scaled = (double)score[i] * target->divisor;
+
+        score[i] = (float)(scaled + target->mean);
+    }
 }
 
 rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,

@@ -13,6 +13,7 @@
 
 typedef struct fitter {
     const rp_cells *cells;
+    const rp_target *target;
     const int64_t *train_row;
     size_t train_rows;
     double *value;     /* [train_rows] */
@@ -137,6 +138,19 @@ static rp_status fit_categories(fitter *fit, size_t col, rp_json *out)
     return RP_OK;
 }
 
+/* Of the values as binary32, which is what is learnt from. */
+static rp_status fit_target(fitter *fit, rp_json *out)
+{
+    double mean, deviation;
+
+    for (size_t i = 0; i < fit->train_rows; i++)
+        fit->value[i] = (double)fit->target->value[fit->train_row[i]];
+    moments(fit->value, fit->train_rows, &mean, &deviation);
+    put_real(fit, out, "mean", mean);
+    put_real(fit, out, "deviation", deviation);
+    return RP_OK;
+}
+
 static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool target, rp_json *columns)
 {
     const rp_table *table = fit->cells->table;
@@ -147,6 +161,8 @@ static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool t
         return rp_no_memory(fit->cells->err);
     put(fit, out, "name", table->names != NULL ? rp_json_string(table->names[col]) : rp_json_null());
     put(fit, out, "kind", rp_json_string(target ? "target" : rp_column_kind_names[kind]));
+    if (target)
+        return fit->cells->recipe->data.standardize_target ? fit_target(fit, out) : RP_OK;
     if (kind == RP_COL_NUMERIC)
         return fit_numeric(fit, col, out);
     if (kind != RP_COL_CATEGORICAL)
@@ -194,7 +210,7 @@ static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t tar
 rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
                         const rp_target *target, const int64_t *train_row, size_t train_rows)
 {
-    fitter fit = {.cells = cells, .train_row = train_row, .train_rows = train_rows};
+    fitter fit = {.cells = cells, .target = target, .train_row = train_row, .train_rows = train_rows};
     rp_json *schema = rp_json_object(), *columns;
     rp_status status = RP_OK;
 

@@ -84,10 +84,12 @@ typedef struct rp_recipe {
         bool missing_first[256];             /* derived: what they begin with; [0] for the empty one */
         rp_missing_rule missing_numeric;     /* missing_numeric: [mean] error|mean (mean of the training part) */
         rp_missing_rule missing_categorical; /* missing_categorical: [category] error|category */
-        bool standardize;    /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
-        int64_t folds, fold; /*   folds: [5] >= 2, fold: [0] which one validates; or: */
-        bool stratify;       /*   stratify: [true] folds keep class shares (classification only) */
-        bool train_on_all;   /*   train_on_all: [false] no validation part; folds and fold must be absent */
+        bool standardize_target; /*   standardize_target: [true] the target of a regression too, for the training
+                                        alone: scores and metrics are given back in its units */
+        bool standardize;        /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
+        int64_t folds, fold;     /*   folds: [5] >= 2, fold: [0] which one validates; or: */
+        bool stratify;           /*   stratify: [true] folds keep class shares (classification only) */
+        bool train_on_all;       /*   train_on_all: [false] no validation part; folds and fold must be absent */
     } data;
     struct {              /* model: */
         int64_t image[3]; /* image: [height, width, channels] of the features, in this order; with conv */

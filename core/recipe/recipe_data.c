@@ -119,13 +119,26 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
 
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"csv",         "header",          "delimiter",
-                                       "target",      "positive",        "columns",
-                                       "missing",     "missing_numeric", "missing_categorical",
-                                       "standardize", "folds",           "fold",
-                                       "stratify",    "train_on_all",    "decimal",
-                                       "thousands",   "strip",           "prefix",
-                                       "suffix"};
+    static const char *const keys[] = {"csv",
+                                       "header",
+                                       "delimiter",
+                                       "target",
+                                       "positive",
+                                       "columns",
+                                       "missing",
+                                       "missing_numeric",
+                                       "missing_categorical",
+                                       "standardize",
+                                       "folds",
+                                       "fold",
+                                       "stratify",
+                                       "train_on_all",
+                                       "decimal",
+                                       "thousands",
+                                       "strip",
+                                       "prefix",
+                                       "suffix",
+                                       "standardize_target"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
@@ -150,6 +163,8 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
     rp_node_read_choice(reader, data, "data.missing_categorical", &choice, 1, rp_missing_categorical_names, 2);
     out->data.missing_categorical = choice == 0 ? RP_MISSING_ERROR : RP_MISSING_CATEGORY;
     rp_node_read_bool(reader, data, "data.standardize", &out->data.standardize, true);
+    if (rp_node_applies(reader, data, "data.standardize_target", out->train.regression, "to a regression"))
+        rp_node_read_bool(reader, data, "data.standardize_target", &out->data.standardize_target, true);
     read_split(reader, data, out);
     check_names(reader, out);
 }

@@ -111,6 +111,8 @@ static void write_data(writer top, const rp_recipe *recipe)
     put(w, "missing_numeric", rp_json_string(rp_missing_rule_names[recipe->data.missing_numeric]));
     put(w, "missing_categorical", rp_json_string(rp_missing_rule_names[recipe->data.missing_categorical]));
     put(w, "standardize", rp_json_boolean(recipe->data.standardize));
+    if (recipe->train.regression)
+        put(w, "standardize_target", rp_json_boolean(recipe->data.standardize_target));
     put(w, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
     if (recipe->data.train_on_all)
         return;

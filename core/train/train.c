@@ -74,11 +74,12 @@ static rp_status add_part(rp_trainer *t, const char *x_name, const char *y_name,
 static rp_status add_data(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
-    rp_status status =
-        add_part(t, "train_x", "train_y", d->train_rows, d->train_x, d->train_target, d->train_label, err);
+    const float *train = d->train_scaled ? d->train_scaled : d->train_target;
+    const float *valid = d->valid_scaled ? d->valid_scaled : d->valid_target;
+    rp_status status = add_part(t, "train_x", "train_y", d->train_rows, d->train_x, train, d->train_label, err);
 
     if (status == RP_OK && d->valid_rows)
-        status = add_part(t, "valid_x", "valid_y", d->valid_rows, d->valid_x, d->valid_target, d->valid_label, err);
+        status = add_part(t, "valid_x", "valid_y", d->valid_rows, d->valid_x, valid, d->valid_label, err);
     return status;
 }
 

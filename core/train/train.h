@@ -47,8 +47,8 @@ const rp_program *rp_trainer_program(const rp_trainer *trainer, uint64_t step);
 bool rp_trainer_done(const rp_trainer *trainer);
 /* Loss of the last training step; NaN when none was made since restoring. */
 float rp_trainer_loss(const rp_trainer *trainer);
-/* After the evaluations: scores [rows, outputs], to be freed, and loss of the validation or
- * the training part. */
+/* After the evaluations: scores [rows, outputs], of a regression in the target's units, to be freed, and loss of the
+ * validation or the training part. */
 rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, float **scores, rp_error *err);
 /* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
  * which later rows, and the metrics, are held against. */

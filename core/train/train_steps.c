@@ -195,6 +195,8 @@ rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, f
     if (status != RP_OK) {
         rp_free(*scores);
         *scores = NULL;
+    } else {
+        rp_schema_give_back(t->data->schema, *scores, result.type.shape[0]);
     }
     return status;
 }

@@ -169,6 +169,32 @@ static void write_rows(char *csv, size_t size)
         at += (size_t)snprintf(csv + at, size - at, "%d,%s\n", i, i * 37 % 101 < 24 ? "c" : "d");
 }
 
+/* 1001 1002 1006: mean 1003, deviation sqrt(14/3) */
+static void a_target_is_learnt_standardised_and_given_back(void **state)
+{
+    static const char csv[] = "a,y\n1,1001\n2,1002\n3,1006\n";
+    static const float scaled[] = {-0.92582010f, -0.46291005f, 1.38873015f};
+    rp_dataset *d = prepare("reprise: 1\ndata: {csv: a, target: y, train_on_all: true}\n"
+                            "train: {task: regression, batch: 1}\n",
+                            csv);
+    float score[] = {0, 1, -0.46291005f};
+
+    (void)state;
+    assert_memory_equal(d->train_scaled, scaled, sizeof scaled);
+    assert_true(d->train_target[2] == 1006);
+    assert_int_equal(d->schema->features, 1);
+    rp_schema_give_back(d->schema, score, 3);
+    assert_true(score[0] == 1003 && score[1] == 1005.1602469f && score[2] == 1002);
+    rp_dataset_free(d);
+    d = prepare("reprise: 1\ndata: {csv: a, target: y, train_on_all: true, standardize_target: false}\n"
+                "train: {task: regression, batch: 1}\n",
+                csv);
+    assert_null(d->train_scaled);
+    rp_schema_give_back(d->schema, score, 1);
+    assert_true(score[0] == 1003);
+    rp_dataset_free(d);
+}
+
 static void folds_part_the_rows_and_keep_class_shares(void **state)
 {
     char csv[2048], yaml[256];
@@ -713,6 +739,7 @@ int main(void)
         cmocka_unit_test(without_standardising_numbers_are_rounded_once),
         cmocka_unit_test(classes_are_ordered_as_numbers_or_as_bytes_and_positive_is_last),
         cmocka_unit_test(a_regression_keeps_its_values),
+        cmocka_unit_test(a_target_is_learnt_standardised_and_given_back),
         cmocka_unit_test(folds_part_the_rows_and_keep_class_shares),
         cmocka_unit_test(the_split_depends_on_the_seed_alone),
         cmocka_unit_test(the_split_is_that_of_the_contract_example),
