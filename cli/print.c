@@ -119,6 +119,14 @@ const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals)
     return out;
 }
 
+const char *rp_memory_text(char out[RP_NUMBER_TEXT], uint64_t bytes)
+{
+    const bool small = bytes < 1 << 20;
+
+    (void)rp_fixed(out, (double)bytes / (small ? 1 << 10 : 1 << 20), 1);
+    return strcat(out, small ? " KiB" : " MiB");
+}
+
 /* Adds one to the last digit of out[0 .. n-1], carrying; a carry past the front keeps room at out[0]. */
 static void round_up(char *out, size_t n)
 {

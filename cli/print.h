@@ -21,6 +21,8 @@ void rp_put_verdict(rp_session *session, bool good, const char *label, const cha
 enum { RP_NUMBER_TEXT = 40 };
 /* value with so many decimals (0 to 6), rounded to nearest; "-" where it is not finite or too large. Returns out. */
 const char *rp_fixed(char out[RP_NUMBER_TEXT], double value, int decimals);
+/* Bytes in MiB, or in KiB where that would be less than one. */
+const char *rp_memory_text(char out[RP_NUMBER_TEXT], uint64_t bytes);
 /* A decimal as the archive holds it, rounded in its text; exponents are kept as they are. Returns out. */
 const char *rp_rounded(char out[RP_NUMBER_TEXT], const char *decimal, size_t decimals);
 

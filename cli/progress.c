@@ -151,13 +151,13 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
 void rp_meter_outlook(void *self, uint64_t steps, uint64_t memory)
 {
     const rp_meter *meter = self;
-    char mib[RP_NUMBER_TEXT];
+    char text[RP_NUMBER_TEXT];
     rp_buffer line = {0};
 
     if (!meter->shown)
         return;
-    rp_buffer_printf(&line, "%s: %llu steps, %s MiB of memory\n", meter->label, (unsigned long long)steps,
-                     rp_fixed(mib, (double)memory / (1 << 20), 1));
+    rp_buffer_printf(&line, "%s: %llu %s, %s of memory\n", meter->label, (unsigned long long)steps,
+                     steps == 1 ? "step" : "steps", rp_memory_text(text, memory));
     put(&line);
     rp_buffer_free(&line);
 }

@@ -125,8 +125,7 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
     rp_put_findings(session, table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
-    rp_put_line(session, "memory", "%s MiB for weights, table and steps",
-                rp_fixed(memory, (double)job->memory / (1 << 20), 1));
+    rp_put_line(session, "memory", "%s for weights, table and steps", rp_memory_text(memory, job->memory));
     if (r->no_record)
         rp_put_line(session, "time", "%s s, nothing recorded", rp_fixed(seconds, job->seconds, 2));
     else

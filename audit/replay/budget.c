@@ -49,12 +49,34 @@ rp_status rp_replay_afford(rp_budget *budget, rp_driver *driver, uint64_t first,
     return status;
 }
 
+/* A refusal for work says what would do: what all steps take. */
+static rp_status tell_all(rp_driver *driver, uint64_t steps, const rp_job_options *options, rp_error *err)
+{
+    const uint64_t max_work = options && options->max_work ? options->max_work : usual_work;
+    const rp_error refusal = err ? *err : (rp_error){0};
+    uint64_t all = 0;
+
+    for (uint64_t step = 0; step < steps; step++) {
+        char program[RP_MEMBER_NAME];
+        rp_price price;
+
+        if (rp_driver_price(driver, step, &price, program, NULL) != RP_OK || price.work > UINT64_MAX - all)
+            return RP_EUNSUPPORTED;
+        all += price.work;
+    }
+    return all <= max_work ? RP_EUNSUPPORTED
+                           : rp_fail(err, RP_EUNSUPPORTED, "%s; all %llu steps take %llu", refusal.text,
+                                     (unsigned long long)steps, (unsigned long long)all);
+}
+
 /* A driver with more steps than the journal has records fails at the first one too many. */
 rp_status rp_replay_afford_all(rp_driver *driver, const rp_archive *archive, const rp_job_options *options,
                                rp_error *err)
 {
     const rp_member *journal = rp_archive_find(archive, RP_JOURNAL_MEMBER);
     const uint64_t records = journal ? journal->size / RP_RECORD_SIZE : 0, total = rp_driver_total(driver);
+    const uint64_t steps = total < records + 1 ? total : records + 1;
+    const rp_status status = rp_replay_afford(&(rp_budget){0}, driver, 0, steps, options, err);
 
-    return rp_replay_afford(&(rp_budget){0}, driver, 0, total < records + 1 ? total : records + 1, options, err);
+    return status == RP_EUNSUPPORTED ? tell_all(driver, steps, options, err) : status;
 }

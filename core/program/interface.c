@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/handle.h"
+#include "base/text.h"
 #include "core/program/function.h"
 #include "core/program/graph.h"
 #include "determinism/decimal.h"
@@ -127,14 +128,36 @@ static rp_status take_attributes(const rp_op *op, const rp_attribute *given, siz
     return status;
 }
 
+static const char *nearest_name(const char *name)
+{
+    const char *names[RP_OP_COUNT];
+
+    for (size_t i = 0; i < RP_OP_COUNT; i++)
+        names[i] = rp_op_get((rp_op_id)i)->name;
+    return rp_nearest(name, names, RP_OP_COUNT);
+}
+
+/* Arrays whose length is not 0. */
+static rp_status check_arrays(const void *attribute, size_t n_attribute, const void *in, size_t n_in, const void *out,
+                              size_t n_out, rp_error *err)
+{
+    const char *missing = n_attribute && !attribute ? "attribute" : n_in && !in ? "in" : n_out && !out ? "out" : NULL;
+
+    return missing ? rp_fail(err, RP_EARG, "%s is NULL, and its length is not 0", missing) : RP_OK;
+}
+
 static rp_status find(const rp_op **op, const char *name, rp_error *err)
 {
+    const char *nearest;
+
     *op = name ? rp_op_find(name) : NULL;
     if (*op)
         return RP_OK;
     if (name && rp_region_find(name) != RP_REGION_KINDS)
         return rp_fail(err, RP_EARG, "%s executes functions and is no operation: use rp_%s", name, name);
-    return rp_fail(err, RP_EARG, "there is no operation '%.32s'", name ? name : "");
+    nearest = name ? nearest_name(name) : NULL;
+    return rp_fail(err, RP_EARG, "there is no operation '%.32s'%s%s%s", name ? name : "",
+                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static rp_status check_type(const rp_type *type, const char *what, rp_error *err)
@@ -153,6 +176,8 @@ rp_status rp_op_infer(const char *name, const rp_attribute *attribute, size_t n_
     rp_type type[RP_MAX_OUT];
     rp_status status = find(&op, name, err);
 
+    if (status == RP_OK)
+        status = check_arrays(attribute, n_attribute, in, n_in, out, (size_t)op->n_out, err);
     if (status == RP_OK)
         status = take_attributes(op, attribute, n_attribute, attr, err);
     for (size_t i = 0; i < n_in && status == RP_OK; i++)
@@ -216,12 +241,14 @@ void rp_append(rp_graph *graph, const char *name, const rp_attribute *attribute,
     rp_attr attr[RP_MAX_ATTR];
     rp_tensor made[RP_MAX_OUT];
 
-    for (size_t i = 0; i < n_out; i++)
+    for (size_t i = 0; out && i < n_out; i++)
         out[i] = rp_no_tensor();
     rp_graph_at_work(graph);
     if (!graph || graph->status != RP_OK)
         return;
     graph->status = find(&op, name, &graph->error);
+    if (graph->status == RP_OK)
+        graph->status = check_arrays(attribute, n_attribute, in, n_in, out, n_out, &graph->error);
     if (graph->status == RP_OK)
         graph->status = take_attributes(op, attribute, n_attribute, attr, &graph->error);
     if (graph->status != RP_OK)

@@ -74,7 +74,7 @@ holds "--force leaves nothing beside the pair" test -z "$(find . -name 'me.new-*
 
 # ---- run ----
 works "^archive +$hex" "$reprise" run small.yaml -o a.reprise --key me.pem
-holds "what was needed is told" grep -Eq '^memory +0\.[0-9] MiB for weights, table and steps' "$log/out"
+holds "what was needed is told" grep -Eq '^memory +[1-9][0-9]*\.[0-9] KiB for weights, table and steps' "$log/out"
 holds "validation metrics are printed" grep -Eq '^validation +accuracy [01]\.[0-9]{4}, AUC [01]\.[0-9]{4}, loss ' \
     "$log/out"
 holds "the cost of recording is printed" grep -Eq '^time .* recording .*%\)' "$log/out"

@@ -192,6 +192,7 @@ static void work_is_added_up_over_the_journal(void **state)
     rp_archive *archive;
     uint64_t work;
     rp_price first, second;
+    char whole[80];
 
     (void)state;
     record("api.reprise");
@@ -204,6 +205,8 @@ static void work_is_added_up_over_the_journal(void **state)
     assert_int_equal(begun, STEPS);
     OK(replay(archive, NULL, 0, second.memory));
     refused(archive, NULL, work - 1, 0, "step 3: run/programs/0000.json", "--max-work");
+    (void)snprintf(whole, sizeof whole, "; all %d steps take %llu", STEPS, (unsigned long long)work);
+    assert_non_null(strstr(err.text, whole)); /* what would do */
     refused(archive, NULL, 2 * first.work, 0, "step 2: run/programs/0001.json", "--max-work");
     refused(archive, NULL, 0, second.memory - 1, "step 2: run/programs/0001.json", "--max-memory");
     rp_archive_close(archive);

@@ -257,6 +257,7 @@ static void mistakes_are_named(void **state)
     const rp_type type = {RP_F32, 2, {4, 3}};
     const mistake mistakes[] = {
         {"no_such", {{0}}, 0, 1, 1, RP_EARG, "there is no operation 'no_such'"},
+        {"matmull", {{0}}, 0, 1, 1, RP_EARG, "there is no operation 'matmull'; did you mean 'matmul'?"},
         {NULL, {{0}}, 0, 1, 1, RP_EARG, "there is no operation ''"},
         {"scan", {{0}}, 0, 1, 1, RP_EARG, "scan executes functions and is no operation: use rp_scan"},
         {"sum", {{0}}, 0, 1, 1, RP_EARG, "sum: attribute axes (a list of integers) is missing"},
@@ -307,6 +308,31 @@ static void mistakes_are_named(void **state)
             assert_int_equal(rp_op_infer(m->op, m->attr, m->n_attr, &type, m->n_in, &made, &err), m->status);
             assert_non_null(strstr(err.text, m->says));
         }
+    }
+}
+
+static void arrays_that_are_not_there_are_errors(void **state)
+{
+    const rp_type type = {RP_F32, 1, {4}};
+    static const char *const says[] = {"attribute is NULL", "in is NULL", "out is NULL"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const rp_type pair[] = {type, type};
+        rp_graph *graph;
+        rp_program *program;
+        rp_tensor in[2], out[1];
+        rp_type made[1];
+        rp_error err = {0};
+
+        assert_int_equal(rp_graph_symbolic(&graph, &err), RP_OK);
+        in[0] = in[1] = rp_graph_declare(graph, RP_INPUT_FEED, "x", &type);
+        rp_append(graph, "add", NULL, i == 0, i == 1 ? NULL : in, 2, i == 2 ? NULL : out, 1);
+        assert_int_equal(rp_graph_finish(graph, &program, &err), RP_EARG);
+        assert_non_null(strstr(err.text, says[i]));
+        assert_int_equal(rp_op_infer("add", NULL, i == 0, i == 1 ? NULL : pair, 2, i == 2 ? NULL : made, &err),
+                         RP_EARG);
+        assert_non_null(strstr(err.text, says[i]));
     }
 }
 
@@ -638,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_program_taken_apart_and_put_together_is_the_same),
         cmocka_unit_test(a_region_tells_what_made_it),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(arrays_that_are_not_there_are_errors),
         cmocka_unit_test(inputs_and_outputs_are_checked),
         cmocka_unit_test(a_step_is_not_a_symbolic_graph),
         cmocka_unit_test(half_built_functions_and_graphs_of_others_are_refused),
