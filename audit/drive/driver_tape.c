@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/record/data_use.h"
 #include "audit/drive/driver_private.h"
 #include "audit/record/lineage.h"
 #include "audit/archive/journal.h"
@@ -96,6 +97,23 @@ static rp_status load_programs(tape_source *tape, const rp_archive *archive, rp_
     return status;
 }
 
+/* What no program takes in would look like what the run was trained on. */
+static rp_status check_data(const tape_source *tape, rp_error *err)
+{
+    rp_data_use use;
+    rp_status status = rp_data_use_begin(&use, tape->run, err);
+
+    for (size_t i = 0; i < tape->n_programs && status == RP_OK; i++)
+        rp_data_use_program(&use, tape->program[i]);
+    for (size_t i = 0; i < use.n && status == RP_OK; i++)
+        if (!use.used[i])
+            status =
+                rp_fail(err, RP_EFORMAT, RP_TENSORS_MEMBER ": %s: no program takes it in: it has no part in this run",
+                        use.data[i].name);
+    rp_data_use_free(&use);
+    return status;
+}
+
 static rp_status open_tape(tape_source *tape, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
     rp_status status = rp_run_new(&tape->run, options, err);
@@ -114,6 +132,8 @@ static rp_status open_tape(tape_source *tape, const rp_archive *archive, const r
         status = rp_tensor_set_open(&tape->feeds, archive, RP_FEEDS_MEMBER, err);
     if (status == RP_OK)
         status = load_programs(tape, archive, err);
+    if (status == RP_OK)
+        status = check_data(tape, err);
     return status == RP_OK ? rp_api_parent_read(&tape->parent, archive, tape->run, err) : status;
 }
 
@@ -322,8 +342,14 @@ static rp_status add_init(const void *source, rp_archive_writer *writer, rp_erro
 static rp_status add_members(const void *source, rp_archive_writer *writer, rp_json *run, rp_error *err)
 {
     const tape_source *tape = source;
-    rp_status status = rp_data_add(writer, tape->run, err);
+    rp_data_use use;
+    rp_status status = rp_data_use_begin(&use, tape->run, err);
 
+    for (size_t i = 0; i < tape->n_programs && status == RP_OK; i++)
+        rp_data_use_program(&use, tape->program[i]);
+    if (status == RP_OK)
+        status = rp_data_add(writer, &use, err);
+    rp_data_use_free(&use);
     if (status == RP_OK)
         status = rp_states_add(writer, RP_FINAL_MEMBER, tape->run, true, err);
     if (status == RP_OK && tape->parent && rp_json_object_set(run, "parent", tape->parent) != 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/archive/periods.h"
+#include "audit/record/data_use.h"
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
 
@@ -19,16 +20,37 @@ static bool same_parent(const rp_recorder *r, const rp_archive *archive)
     return r->parent && said ? rp_json_equal(said, r->parent) : !r->parent && !said;
 }
 
+/* The archive has what its programs used. */
+static rp_status used_so_far(rp_data_use *use, const rp_archive *archive, rp_error *err)
+{
+    char name[RP_MEMBER_NAME];
+    rp_buffer bytes = {0};
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; status == RP_OK && rp_archive_find(archive, rp_program_name(name, i)); i++) {
+        status = rp_archive_read_member(archive, name, (size_t)64 << 20, &bytes, err);
+        if (status == RP_OK)
+            status = rp_data_use_text(use, &bytes, name, err);
+    }
+    rp_buffer_free(&bytes);
+    return status;
+}
+
 static rp_status same_data(bool *same, const rp_recorder *r, const rp_archive *archive, rp_error *err)
 {
-    rp_archive_writer *writer;
-    rp_status status = rp_archive_writer_digests(&writer, err);
+    rp_archive_writer *writer = NULL;
+    rp_data_use use;
+    rp_status status = rp_data_use_begin(&use, r->run, err);
 
-    if (status != RP_OK)
-        return status;
-    status = rp_data_add(writer, r->run, err);
+    if (status == RP_OK)
+        status = used_so_far(&use, archive, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_digests(&writer, err);
+    if (status == RP_OK)
+        status = rp_data_add(writer, &use, err);
     *same = status == RP_OK && rp_set_in_archive(writer, archive, RP_TENSORS_MEMBER);
     rp_archive_writer_free(writer);
+    rp_data_use_free(&use);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "audit/record/provenance.h"
 #include "audit/statements/statement.h"
 #include "audit/record/recorder.h"
+#include "audit/record/data_use.h"
 #include "audit/record/states.h"
 #include "base/handle.h"
 #include "base/memory.h"
@@ -70,6 +71,21 @@ rp_status rp_save_archive(rp_archive_writer *writer, const rp_save_target *to, r
     return rp_file_commit(file, err);
 }
 
+static rp_status add_data(rp_archive_writer *writer, const rp_recorder *recorder, rp_error *err)
+{
+    rp_data_use use;
+    size_t programs = 0;
+    rp_status status = rp_data_use_begin(&use, rp_recorder_run(recorder), err);
+
+    (void)rp_recorder_program(recorder, 0, &programs);
+    for (size_t i = 0; i < programs && status == RP_OK; i++)
+        status = rp_data_use_text(&use, rp_recorder_program(recorder, i, &programs), "program", err);
+    if (status == RP_OK)
+        status = rp_data_add(writer, &use, err);
+    rp_data_use_free(&use);
+    return status;
+}
+
 rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key *key, bool force,
                            char archive_id[RP_DIGEST_HEX], rp_error *err)
 {
@@ -93,7 +109,7 @@ rp_status rp_recorder_save(rp_recorder *recorder, const char *path, const rp_key
     if (status == RP_OK)
         status = rp_recorder_add_members(recorder, writer, &root, err);
     if (status == RP_OK)
-        status = rp_data_add(writer, run, err);
+        status = add_data(writer, recorder, err);
     if (status == RP_OK)
         status = rp_states_add(writer, RP_FINAL_MEMBER, run, true, err);
     if (status == RP_OK)

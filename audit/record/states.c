@@ -107,14 +107,6 @@ rp_status rp_states_parts(size_t *parts, const rp_run *run, rp_error *err)
     return status;
 }
 
-rp_status rp_data_add(rp_archive_writer *writer, const rp_run *run, rp_error *err)
-{
-    size_t n;
-    const rp_device_tensor *data = rp_run_data(run, &n);
-
-    return n ? rp_tensors_add(writer, RP_TENSORS_MEMBER, data, n, err) : RP_OK;
-}
-
 bool rp_set_in_archive(const rp_archive_writer *writer, const rp_archive *archive, const char *set)
 {
     size_t made = 0;

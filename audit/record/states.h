@@ -22,8 +22,6 @@ rp_status rp_tensors_stream(const rp_byte_sink *to, const rp_device_tensor *tens
 rp_status rp_states_add(rp_archive_writer *writer, const char *set, const rp_run *run, bool all, rp_error *err);
 /* How many members a set of all states is. */
 rp_status rp_states_parts(size_t *parts, const rp_run *run, rp_error *err);
-/* The set of the run's data, when it has any. */
-rp_status rp_data_add(rp_archive_writer *writer, const rp_run *run, rp_error *err);
 /* Whether the archive's set has the members of the writer's, with the same bytes. */
 bool rp_set_in_archive(const rp_archive_writer *writer, const rp_archive *archive, const char *set);
 

@@ -73,6 +73,8 @@ static rp_archive *run_recipe(const char *name, const char *record)
 }
 
 /* w of 2048 elements (8 KiB); a branch on a value that was read chooses between two programs with one and two feeds. */
+static bool has_table; /* the run's data have a part in its steps */
+
 static void api_step(rp_run *run, int i)
 {
     const size_t shape[] = {2048};
@@ -91,6 +93,8 @@ static void api_step(rp_run *run, int i)
         next = rp_mul(next, scale);
         rp_set_state(run, "optim.count", rp_add(rp_state(run, "optim.count"), scale));
     }
+    if (has_table)
+        next = rp_mul(next, rp_data(run, "table"));
     rp_set_state(run, "w", next);
     OK(rp_step_end(run, &err));
 }
@@ -396,6 +400,7 @@ static rp_run *open_api(rp_recorder **recorder, float first, float datum, uint64
     OK(rp_run_add_state(run, "w", RP_F32, 1, shape, w, &err));
     OK(rp_run_add_state(run, "optim.count", RP_F32, 0, NULL, NULL, &err));
     OK(rp_run_add_data(run, "table", RP_F32, 0, NULL, &datum, &err));
+    has_table = true;
     OK(rp_recorder_new(recorder, run, &err));
     OK(rp_recorder_set_state_period(*recorder, rolling, &err));
     OK(rp_recorder_set_checkpoint_period(*recorder, period, &err));
@@ -407,6 +412,7 @@ static void close_api(rp_run *run, rp_recorder *recorder)
 {
     rp_recorder_free(recorder);
     rp_run_free(run);
+    has_table = false;
 }
 
 static void save_after(const char *name, int steps, uint64_t period, uint64_t rolling, char id[RP_DIGEST_HEX])
