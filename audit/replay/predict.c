@@ -59,11 +59,11 @@ static rp_status load_weights(scoring *s, const rp_archive *archive, rp_error *e
         const rp_parameter *p = &s->model.parameter[i];
         const rp_safetensor *t = rp_tensor_set_find(s->weights, p->name);
 
-        if (!t || t->dtype != RP_F32 || t->rank != p->rank ||
+        if (!t || t->dtype != s->model.dtype || t->rank != p->rank ||
             memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) != 0)
             return rp_fail(err, RP_EFORMAT,
                            RP_FINAL_MEMBER ": %s is missing or has another shape than the recipe's model", p->name);
-        status = rp_run_add_state(s->run, p->name, RP_F32, p->rank, p->shape, NULL, err);
+        status = rp_run_add_state(s->run, p->name, s->model.dtype, p->rank, p->shape, NULL, err);
     }
     values.set = s->weights;
     if (status == RP_OK)
@@ -72,7 +72,7 @@ static rp_status load_weights(scoring *s, const rp_archive *archive, rp_error *e
 }
 
 /* Features and activations are those of one block at a time. */
-static rp_status score_blocks(scoring *s, rp_scorer *scorer, float *x, rp_error *err)
+static rp_status score_blocks(scoring *s, rp_scorer *scorer, void *x, rp_error *err)
 {
     const size_t rows = rp_rows_count(s->rows);
     rp_status status = RP_OK;
@@ -112,7 +112,7 @@ static rp_status afford(const scoring *s, rp_scorer *scorer, const rp_job_option
 
 static rp_status score(scoring *s, const rp_job_options *options, rp_error *err)
 {
-    float *x = rp_reallocarray(NULL, RP_BLOCK_ROWS, s->model.features * sizeof *x);
+    void *x = rp_reallocarray(NULL, RP_BLOCK_ROWS, s->model.features * rp_dtype_size(s->model.dtype));
     rp_scorer *scorer = NULL;
     rp_status status = rp_scorer_new(&scorer, &s->model, s->run, err);
 

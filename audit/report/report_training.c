@@ -33,11 +33,34 @@ static void put_optimizer(rp_report_view *r)
     rp_html_row_close(r->out);
 }
 
+/* What is fitted exactly has no rate and no epochs. */
+static void put_exact(rp_report_view *r)
+{
+    const rp_recipe *recipe = r->recipe;
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
+    rp_html_row(out, "Solver", "exact: Newton's method, one step of the journal");
+    rp_html_row(out, "Loss", rp_loss_names[r->model ? r->model->loss : recipe->train.loss]);
+    rp_html_row_open(out, "Penalty");
+    put_shortest(out, "l2 ", recipe->train.l2);
+    put_shortest(out, ", l1 ", recipe->train.l1);
+    rp_html_row_close(out);
+    rp_html_row_open(out, "Seed");
+    rp_buffer_printf(out, "%llu", (unsigned long long)recipe->seed);
+    rp_html_row_close(out);
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+}
+
 static void put_settings(rp_report_view *r)
 {
     const rp_recipe *recipe = r->recipe;
     rp_buffer *out = r->out;
 
+    if (recipe->train.exact) {
+        put_exact(r);
+        return;
+    }
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     rp_html_row_open(out, "Steps");
     rp_html_count(out, r->training_steps);
@@ -189,8 +212,8 @@ static void put_curves(rp_report_view *r)
     size_t begin = r->training_steps ? 1 : 0, n = r->training_steps ? r->training_steps : r->steps, seen = 0;
     size_t group = group_size(r, n);
 
-    if (n == 0)
-        return;
+    if (n == 0 || (r->recipe && r->recipe->train.exact))
+        return; /* one step draws no curve */
     if (allocate(&c, n, NULL) != RP_OK) {
         r->out->failed = true;
         release(&c);

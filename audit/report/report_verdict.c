@@ -366,7 +366,9 @@ static void put_glance(rp_report_view *r)
     open_figure(out, r->training_steps ? "Training steps" : "Steps");
     rp_html_count(out, r->training_steps ? r->training_steps : steps > 0 ? (uint64_t)steps : 0);
     rp_buffer_text(out, "<small>");
-    if (r->training_steps)
+    if (r->training_steps && r->recipe->train.exact)
+        rp_buffer_text(out, "an exact fit");
+    else if (r->training_steps)
         rp_buffer_printf(out, "%lld epochs", (long long)r->recipe->train.epochs);
     else
         rp_buffer_text(out, "in the journal");

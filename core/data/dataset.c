@@ -100,21 +100,26 @@ static rp_status fit(preparation *prep, rp_dataset *out)
 }
 
 static rp_status encode_part(preparation *prep, const rp_schema *schema, const int64_t *row, size_t rows, float **x,
-                             size_t *unseen)
+                             double **wide, size_t *unseen)
 {
+    const bool exact = prep->cells.recipe->train.exact;
     rp_status status = RP_OK;
 
-    *x = rp_reallocarray(NULL, rows, schema->features * sizeof **x);
-    if (*x == NULL)
+    if (exact)
+        *wide = rp_reallocarray(NULL, rows, schema->features * sizeof **wide);
+    else
+        *x = rp_reallocarray(NULL, rows, schema->features * sizeof **x);
+    if (*x == NULL && *wide == NULL)
         return rp_no_memory(prep->cells.err);
     for (size_t i = 0; i < rows && status == RP_OK; i++)
-        status =
-            rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i], *x + i * schema->features, unseen);
+        status = rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i],
+                                      rp_features_at((rp_features){*x, *wide}, i * schema->features), unseen);
     return status;
 }
 
 /* Labels and targets of a part: labels for classes, targets where one output is trained. */
-static rp_status take_targets(const preparation *prep, const int64_t *row, size_t rows, int64_t **label, float **value)
+static rp_status take_targets(const preparation *prep, const int64_t *row, size_t rows, int64_t **label, float **value,
+                              double **wide)
 {
     const rp_target *target = &prep->target;
 
@@ -122,9 +127,13 @@ static rp_status take_targets(const preparation *prep, const int64_t *row, size_
         return rp_no_memory(prep->cells.err);
     if (target->classes <= 2 && (*value = rp_calloc(rows, sizeof **value)) == NULL)
         return rp_no_memory(prep->cells.err);
+    if (*value != NULL && prep->cells.recipe->train.exact && (*wide = rp_calloc(rows, sizeof **wide)) == NULL)
+        return rp_no_memory(prep->cells.err);
     for (size_t i = 0; i < rows; i++) {
         if (*label != NULL)
             (*label)[i] = target->label[row[i]];
+        if (*wide != NULL)
+            (*wide)[i] = target->wide != NULL ? target->wide[row[i]] : (double)target->label[row[i]];
         if (*value != NULL)
             (*value)[i] = target->value != NULL ? target->value[row[i]] : (float)target->label[row[i]];
     }
@@ -165,14 +174,18 @@ static rp_status record_unseen(const preparation *prep, const rp_schema *schema)
 
 static rp_status encode(preparation *prep, rp_dataset *out)
 {
-    rp_status status = encode_part(prep, out->schema, out->train_row, out->train_rows, &out->train_x, NULL);
+    rp_status status =
+        encode_part(prep, out->schema, out->train_row, out->train_rows, &out->train_x, &out->train_wide, NULL);
 
     if (status == RP_OK)
-        status = encode_part(prep, out->schema, out->valid_row, out->valid_rows, &out->valid_x, prep->unseen);
+        status = encode_part(prep, out->schema, out->valid_row, out->valid_rows, &out->valid_x, &out->valid_wide,
+                             prep->unseen);
     if (status == RP_OK)
-        status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target);
+        status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target,
+                              &out->train_value);
     if (status == RP_OK)
-        status = take_targets(prep, out->valid_row, out->valid_rows, &out->valid_label, &out->valid_target);
+        status = take_targets(prep, out->valid_row, out->valid_rows, &out->valid_label, &out->valid_target,
+                              &out->valid_value);
     if (status == RP_OK)
         status = scale_targets(prep, out->schema, out->train_target, out->train_rows, &out->train_scaled);
     if (status == RP_OK)
@@ -249,6 +262,10 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_json_free(dataset->reference);
     rp_free(dataset->train_x);
     rp_free(dataset->valid_x);
+    rp_free(dataset->train_wide);
+    rp_free(dataset->valid_wide);
+    rp_free(dataset->train_value);
+    rp_free(dataset->valid_value);
     rp_free(dataset->train_label);
     rp_free(dataset->valid_label);
     rp_free(dataset->train_target);

@@ -42,6 +42,8 @@ typedef struct rp_dataset {
     rp_json *profile;              /* what the table holds, and what is to be said of it: core/data/profile/profile.h */
     size_t train_rows, valid_rows; /* valid_rows is 0 with train_on_all */
     float *train_x, *valid_x;      /* [rows, features] row-major */
+    /* NULL where the recipe fits exactly; then the same in binary64, and the targets where there are any below */
+    double *train_wide, *valid_wide, *train_value, *valid_value;
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
@@ -74,8 +76,8 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
                        const char *where, rp_error *err);
 void rp_rows_free(rp_rows *rows); /* NULL is fine */
 size_t rp_rows_count(const rp_rows *rows);
-/* Rows first .. first + count - 1 to x [count, features]; an unknown category is all zeros. Errors: RP_EDATA as
- * rp_dataset_prepare has them. */
-rp_status rp_rows_encode(const rp_rows *rows, size_t first, size_t count, float *x, rp_error *err);
+/* Rows first .. first + count - 1 to x [count, features], binary32, or binary64 where the recipe fits exactly; an
+ * unknown category is all zeros. Errors: RP_EDATA as rp_dataset_prepare has them. */
+rp_status rp_rows_encode(const rp_rows *rows, size_t first, size_t count, void *x, rp_error *err);
 
 #endif

@@ -92,12 +92,14 @@ size_t rp_rows_count(const rp_rows *r)
     return r->table->rows;
 }
 
-rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, float *x, rp_error *err)
+rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, void *x, rp_error *err)
 {
+    const rp_features features = r->recipe->train.exact ? (rp_features){.wide = x} : (rp_features){.narrow = x};
     const rp_cells cells = {.recipe = r->recipe, .table = r->table, .where = r->where, .err = err, .recorded = true};
     rp_status status = RP_OK;
 
     for (size_t i = 0; i < count && status == RP_OK; i++)
-        status = rp_schema_encode_row(r->schema, &cells, r->source, first + i, x + i * r->schema->features, NULL);
+        status = rp_schema_encode_row(r->schema, &cells, r->source, first + i,
+                                      rp_features_at(features, i * r->schema->features), NULL);
     return status;
 }

@@ -187,37 +187,47 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static void put(rp_features x, size_t i, double value)
+{
+    if (x.wide != NULL)
+        x.wide[i] = value;
+    else
+        x.narrow[i] = (float)value;
+}
+
 /* All zeros where the category was not met in training. Returns whether it was. */
-static bool encode_category(const rp_schema_column *column, const rp_cell *cell, float *x)
+static bool encode_category(const rp_schema_column *column, const rp_cell *cell, rp_features x)
 {
     const char *const *found;
 
-    memset(x, 0, column->width * sizeof *x);
+    for (size_t i = 0; i < column->width; i++)
+        put(x, i, 0);
     if (cell->missing) {
         if (column->null_category)
-            x[column->categories] = 1;
+            put(x, column->categories, 1);
         return column->null_category;
     }
     found = bsearch(&cell->text, column->category, column->categories, sizeof *column->category, compare_texts);
     if (found == NULL)
         return false;
-    x[found - column->category] = 1;
+    put(x, (size_t)(found - column->category), 1);
     return true;
 }
 
 static rp_status encode_number(const rp_cells *cells, size_t row, size_t col, const rp_schema_column *column,
-                               const rp_cell *cell, float *x)
+                               const rp_cell *cell, rp_features x)
 {
     double value = cell->missing ? column->mean : cell->number;
     char label[RP_LABEL_SIZE];
 
     if (column->standardize)
         value = (value - column->mean) / column->divisor;
-    *x = (float)value;
-    if (*x - *x == 0)
+    put(x, 0, value);
+    if (x.wide != NULL ? value - value == 0 : *x.narrow - *x.narrow == 0)
         return RP_OK;
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: the encoded number is beyond binary32; correct or rescale it",
-                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col));
+    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: the encoded number is beyond %s; correct or rescale it",
+                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
+                   x.wide != NULL ? "binary64" : "binary32");
 }
 
 static const rp_schema_column *standardized_target(const rp_schema *schema)
@@ -249,7 +259,7 @@ void rp_schema_give_back(const rp_schema *schema, float *score, size_t n)
 }
 
 rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
-                               float *x, size_t *unseen)
+                               rp_features x, size_t *unseen)
 {
     for (size_t i = 0; i < schema->n_columns; i++) {
         const rp_schema_column *column = &schema->columns[i];
@@ -265,7 +275,7 @@ rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, c
             unseen[i]++;
         if (status != RP_OK)
             return status;
-        x += column->width;
+        x = rp_features_at(x, column->width);
     }
     return RP_OK;
 }

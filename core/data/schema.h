@@ -66,6 +66,7 @@ typedef struct rp_target {
     const char **class_name;
     int64_t *label;
     float *value;
+    double *wide; /* the value in binary64 */
 } rp_target;
 
 rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out);
@@ -78,9 +79,21 @@ rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t
 rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
                         const rp_target *target, const int64_t *train_row, size_t train_rows);
 
+/* Where a row's features go: binary32, or binary64 for what is fitted exactly. */
+typedef struct rp_features {
+    float *narrow; /* or */
+    double *wide;
+} rp_features;
+
+/* The features from number `first` of `of` on. */
+static inline rp_features rp_features_at(rp_features of, size_t first)
+{
+    return of.wide ? (rp_features){.wide = of.wide + first} : (rp_features){.narrow = of.narrow + first};
+}
+
 /* CONTRACT 9.6: one row to features. source[i] is the table's column for schema column i. unseen (may be NULL) counts
  * by schema column the cells whose category was not known. */
 rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
-                               float *x, size_t *unseen);
+                               rp_features x, size_t *unseen);
 
 #endif

@@ -171,7 +171,9 @@ static rp_status read_values(const rp_cells *cells, size_t col, rp_target *out)
     const rp_table *table = cells->table;
 
     out->value = rp_reallocarray(NULL, table->rows, sizeof *out->value);
-    if (out->value == NULL)
+    if (cells->recipe->train.exact)
+        out->wide = rp_reallocarray(NULL, table->rows, sizeof *out->wide);
+    if (out->value == NULL || (cells->recipe->train.exact && out->wide == NULL))
         return rp_no_memory(cells->err);
     for (size_t row = 0; row < table->rows; row++) {
         const char *text = table->cell[row * table->cols + col];
@@ -179,6 +181,8 @@ static rp_status read_values(const rp_cells *cells, size_t col, rp_target *out)
         if (!rp_number_f32(&cells->recipe->data.reading, text, strlen(text), &out->value[row], NULL) ||
             out->value[row] - out->value[row] != 0)
             return fail_value(cells, row, col, text);
+        if (out->wide != NULL) /* finite, as it is in binary32 */
+            (void)rp_number_f64(&cells->recipe->data.reading, text, strlen(text), &out->wide[row], NULL);
     }
     return RP_OK;
 }
@@ -203,5 +207,6 @@ void rp_target_clear(rp_target *target)
     rp_free(target->class_name);
     rp_free(target->label);
     rp_free(target->value);
+    rp_free(target->wide);
     memset(target, 0, sizeof *target);
 }

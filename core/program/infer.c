@@ -502,6 +502,31 @@ rp_status infer_matmul(const rp_op *op, const rp_attr *attr, const rp_type *in, 
     return bounded(op, out, err);
 }
 
+static bool is_square(const rp_type *t)
+{
+    return t->rank == 2 && t->shape[0] == t->shape[1];
+}
+
+rp_status infer_cholesky(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                         rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (!is_square(&in[0]))
+        return refuse(op, &in[0], NULL, "a square matrix [n, n]", err);
+    out[0] = in[0];
+    return RP_OK;
+}
+
+rp_status infer_triangular_solve(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
+                                 rp_error *err)
+{
+    (void)attr, (void)n_in;
+    if (!is_square(&in[0]) || in[1].dtype != in[0].dtype || in[1].rank != 2 || in[1].shape[0] != in[0].shape[0])
+        return refuse(op, &in[0], &in[1], "a square matrix [n, n] and [n, m] of one dtype", err);
+    out[0] = in[1];
+    return RP_OK;
+}
+
 rp_status infer_random(const rp_op *op, const rp_attr *attr, const rp_type *in, size_t n_in, rp_type *out,
                        rp_error *err)
 {

@@ -383,6 +383,23 @@ rp_tensor rp_cumsum(rp_tensor x, int axis, bool reverse)
     return apply(RP_OP_cumsum, attr, &x, 1);
 }
 
+rp_tensor rp_cholesky(rp_tensor a, double tolerance)
+{
+    rp_attr attr[RP_MAX_ATTR] = {{.r = tolerance}};
+
+    return apply(RP_OP_cholesky, attr, &a, 1);
+}
+
+rp_tensor rp_triangular_solve(rp_tensor a, rp_tensor b, bool upper, bool transposed)
+{
+    rp_attr attr[RP_MAX_ATTR];
+
+    memset(attr, 0, sizeof attr);
+    RP_AT(attr, triangular_solve, transposed).i = transposed;
+    RP_AT(attr, triangular_solve, upper).i = upper;
+    return apply(RP_OP_triangular_solve, attr, (rp_tensor[]){a, b}, 2);
+}
+
 rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, double eps)
 {
     rp_attr attr[RP_MAX_ATTR] = {{.r = eps}};

@@ -4,6 +4,7 @@
  * the same JSON again, or it was not ours. */
 #include "core/recipe/recipe.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,6 +15,7 @@
 
 static const rp_range positive_range = {0, 1e6, true, false, "a number above 0, at most 1e6"};
 static const rp_range non_negative_range = {0, 1e6, false, false, "a number from 0 to 1e6"};
+static const rp_range penalty_range = {0, 1e12, false, false, "a number from 0 to 1e12"};
 static const rp_range fraction_range = {0, 1, false, true, "a number from 0 to below 1"};
 static const rp_range gamma_range = {0, 1, true, false, "a number above 0, at most 1"};
 
@@ -93,15 +95,75 @@ static void read_loss(rp_node_reader *reader, const rp_node *train, rp_recipe *o
     out->train.loss = (rp_loss)loss;
 }
 
-static void read_train(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
+/* What only training by gradients has. */
+static const char *const gradient_keys[] = {"epochs",  "batch", "drop_last", "shards",    "accumulate",
+                                            "shuffle", "loss",  "clip_norm", "optimizer", "schedule"};
+
+/* A model without layers is fitted exactly unless something is said that only training by gradients has. */
+static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",    "accumulate", "shuffle",
-                                       "loss",   "task",  "clip_norm", "optimizer", "schedule"};
+    static const char *const exact_keys[] = {"l1", "l2", "family"};
+    const bool layers = out->model.n_hidden + out->model.n_conv > 0;
+    const rp_node *record = rp_node_find(top, "record"), *at = rp_node_find(train, "solver");
+    bool gradient = layers || rp_node_find(top, "parent") != NULL ||
+                    (record != NULL && record->kind == RP_NODE_MAPPING && rp_node_find(record, "checkpoint_every"));
+    int solver;
+
+    for (size_t i = 0; i < COUNT(gradient_keys); i++)
+        gradient = gradient || rp_node_find(train, gradient_keys[i]) != NULL;
+    for (size_t i = 0; i < COUNT(exact_keys) && !layers; i++)
+        gradient = gradient && rp_node_find(train, exact_keys[i]) == NULL;
+    rp_node_read_choice(reader, train, "train.solver", &solver, reader->json || gradient, rp_solver_names, 2);
+    out->train.exact = solver == 0;
+    if (reader->status != RP_OK || !out->train.exact)
+        return;
+    if (layers)
+        rp_node_refuse(reader, at, "train.solver", "exact is for models without layers; leave out model.hidden");
+    if (rp_node_find(top, "parent") != NULL)
+        rp_node_refuse(reader, rp_node_find(top, "parent"), "parent",
+                       "what is fitted exactly starts from no weights; leave it out, or set train.solver: gradient");
+}
+
+static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
+{
+    const bool regression = out->train.regression;
+    const rp_node *data = rp_node_find(top, "data");
+    char path[64];
+    int family = 0;
+
+    for (size_t i = 0; i < COUNT(gradient_keys); i++) {
+        (void)snprintf(path, sizeof path, "train.%s", gradient_keys[i]);
+        (void)rp_node_applies(reader, train, path, false, "with train.solver: gradient");
+    }
+    if (reader->status == RP_OK && data != NULL)
+        (void)rp_node_applies(reader, data, "data.standardize_target", false, "with train.solver: gradient");
+    out->data.standardize_target = false;
+    if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
+        rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 1);
+    out->train.family = regression ? (rp_family)family : RP_FAMILY_BINOMIAL;
+    rp_recipe_real(reader, train, "train.l1", &out->train.l1, 0, &penalty_range);
+    rp_recipe_real(reader, train, "train.l2", &out->train.l2, 1, &penalty_range);
+    out->train.loss = regression ? RP_LOSS_MSE : RP_LOSS_AUTO;
+}
+
+static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
+{
+    static const char *const keys[] = {"epochs",   "batch",  "drop_last", "shards",    "accumulate",
+                                       "shuffle",  "loss",   "task",      "clip_norm", "optimizer",
+                                       "schedule", "solver", "family",    "l1",        "l2"};
     int64_t parts;
 
     if (train == NULL)
         return;
     rp_recipe_check_keys(reader, train, "train", keys, COUNT(keys));
+    read_solver(reader, top, train, out);
+    if (out->train.exact) {
+        read_exact(reader, top, train, out);
+        return;
+    }
+    (void)rp_node_applies(reader, train, "train.family", false, "with train.solver: exact");
+    (void)rp_node_applies(reader, train, "train.l1", false, "with train.solver: exact");
+    (void)rp_node_applies(reader, train, "train.l2", false, "with train.solver: exact");
     rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
     rp_node_read_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
     rp_node_read_bool(reader, train, "train.drop_last", &out->train.drop_last, false);
@@ -234,7 +296,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     train = read_task(reader, top, out);
     rp_recipe_read_data(reader, top, out);
     rp_recipe_read_model(reader, top, out);
-    read_train(reader, train, out);
+    read_train(reader, top, train, out);
     read_record(reader, top, out);
     read_parent(reader, top, out);
 }

@@ -14,6 +14,8 @@ extern const char *const rp_column_kind_names[4];
 extern const char *const rp_missing_rule_names[3];        /* numeric columns take the first two */
 extern const char *const rp_missing_categorical_names[2]; /* error, category */
 extern const char *const rp_task_names[2];
+extern const char *const rp_solver_names[2]; /* exact, gradient */
+extern const char *const rp_family_names[4];
 extern const char *const rp_padding_names[2];
 extern const char *const rp_pool_names[3];
 extern const char *const rp_algorithm_names[2];

@@ -12,6 +12,8 @@ const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "
 const char *const rp_missing_rule_names[3] = {"error", "mean", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_task_names[2] = {"classification", "regression"};
+const char *const rp_solver_names[2] = {"exact", "gradient"};
+const char *const rp_family_names[4] = {"gaussian", "binomial", "poisson", "gamma"};
 const char *const rp_padding_names[2] = {"same", "valid"};
 const char *const rp_pool_names[3] = {"none", "max", "avg"};
 const char *const rp_algorithm_names[2] = {"direct", "winograd"};
@@ -111,7 +113,7 @@ static void write_data(writer top, const rp_recipe *recipe)
     put(w, "missing_numeric", rp_json_string(rp_missing_rule_names[recipe->data.missing_numeric]));
     put(w, "missing_categorical", rp_json_string(rp_missing_rule_names[recipe->data.missing_categorical]));
     put(w, "standardize", rp_json_boolean(recipe->data.standardize));
-    if (recipe->train.regression)
+    if (recipe->train.regression && !recipe->train.exact)
         put(w, "standardize_target", rp_json_boolean(recipe->data.standardize_target));
     put(w, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
     if (recipe->data.train_on_all)
@@ -214,6 +216,15 @@ static void write_train(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "train");
 
+    if (recipe->train.exact) {
+        put(w, "solver", rp_json_string(rp_solver_names[0]));
+        put(w, "task", rp_json_string(rp_task_names[recipe->train.regression]));
+        if (recipe->train.regression)
+            put(w, "family", rp_json_string(rp_family_names[recipe->train.family]));
+        put_real(w, "l1", recipe->train.l1);
+        put_real(w, "l2", recipe->train.l2);
+        return;
+    }
     put(w, "epochs", rp_json_integer(recipe->train.epochs));
     put(w, "batch", rp_json_integer(recipe->train.batch));
     put(w, "drop_last", rp_json_boolean(recipe->train.drop_last));

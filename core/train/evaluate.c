@@ -172,7 +172,7 @@ void rp_scorer_free(rp_scorer *s)
 
 static rp_status compile_block(rp_compiled **out, const rp_scorer *s, size_t rows, rp_error *err)
 {
-    const rp_type type = {.dtype = RP_F32, .rank = 2, .shape = {rows, s->model->features}};
+    const rp_type type = {.dtype = s->model->dtype, .rank = 2, .shape = {rows, s->model->features}};
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor weight[RP_MAX_PARAMETERS], x, logits;
 
@@ -211,7 +211,7 @@ rp_status rp_scorer_price(rp_scorer *s, size_t rows, rp_price *price, rp_error *
     return status;
 }
 
-rp_status rp_scorer_score(rp_scorer *s, const float *x, size_t rows, float *scores, rp_error *err)
+rp_status rp_scorer_score(rp_scorer *s, const void *x, size_t rows, float *scores, rp_error *err)
 {
     rp_device_tensor feed, result;
     rp_compiled *c;

@@ -10,7 +10,7 @@ enum { RP_BLOCK_ROWS = 1024 };
 
 /* Rows of the run's data, by name. */
 typedef struct rp_part {
-    const char *x, *y; /* f32 [rows, features]; targets as rp_model_row_losses takes them */
+    const char *x, *y; /* [rows, features] of the model's type; targets as rp_model_row_losses takes them */
     size_t rows;       /* at least 1 */
 } rp_part;
 
@@ -26,7 +26,7 @@ rp_status rp_scorer_new(rp_scorer **out, const rp_model *model, rp_run *run, rp_
 void rp_scorer_free(rp_scorer *scorer); /* before the run; NULL is fine */
 /* What that many rows would cost, at most RP_BLOCK_ROWS; the program is made, and not executed. */
 rp_status rp_scorer_price(rp_scorer *scorer, size_t rows, rp_price *price, rp_error *err);
-/* x [rows, features] to scores [rows, outputs], of at most RP_BLOCK_ROWS rows. */
-rp_status rp_scorer_score(rp_scorer *scorer, const float *x, size_t rows, float *scores, rp_error *err);
+/* x [rows, features] of the model's type to scores [rows, outputs], of at most RP_BLOCK_ROWS rows. */
+rp_status rp_scorer_score(rp_scorer *scorer, const void *x, size_t rows, float *scores, rp_error *err);
 
 #endif

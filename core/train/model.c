@@ -28,7 +28,7 @@ static void add_layer(rp_model *m, size_t layer, const size_t *shape, int rank, 
 
     for (int i = 0; i + 1 < rank; i++)
         fan_in *= shape[i];
-    bound = 1.0 / sqrt((double)(fan_in ? fan_in : 1));
+    bound = m->dtype == RP_F64 ? 0 : 1.0 / sqrt((double)(fan_in ? fan_in : 1)); /* an exact fit starts from zeros */
     add(m, layer, "weight", shape, rank, bound, 0);
     add(m, layer, "bias", width, 1, bound, 0);
     if (norm) {
@@ -128,7 +128,10 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
     size_t width = features, first = recipe->model.n_conv;
     rp_status status = RP_OK;
 
-    *m = (rp_model){.recipe = recipe, .features = features, .loss = recipe->train.loss};
+    *m = (rp_model){.recipe = recipe,
+                    .features = features,
+                    .loss = recipe->train.loss,
+                    .dtype = recipe->train.exact ? RP_F64 : RP_F32};
     if (m->loss == RP_LOSS_AUTO)
         m->loss = classes == 0 ? RP_LOSS_MSE : classes == 2 ? RP_LOSS_BCE : RP_LOSS_CROSS_ENTROPY;
     m->outputs = m->loss == RP_LOSS_CROSS_ENTROPY ? classes : 1;
@@ -255,14 +258,22 @@ rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor tar
 
 rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)
 {
-    rp_tensor total = rp_sum(row_losses, NULL, 0, false);
+    rp_dtype dtype;
+    int rank;
+    size_t shape[RP_MAX_RANK];
+    rp_tensor total = rp_sum(row_losses, NULL, 0, false), mean;
 
-    return rp_div(total, rp_fill(row_losses.graph, RP_F32, 0, NULL, (double)count));
+    if (!rp_shape_of(row_losses, &dtype, &rank, shape))
+        return rp_no_tensor();
+    mean = rp_div(total, rp_fill(row_losses.graph, dtype, 0, NULL, (double)count));
+    return dtype == RP_F32 ? mean : rp_cast(mean, RP_F32);
 }
 
 rp_tensor rp_model_scores(const rp_model *m, rp_tensor logits)
 {
-    if (m->loss == RP_LOSS_MSE)
-        return logits;
-    return m->loss == RP_LOSS_BCE ? rp_sigmoid(logits) : rp_softmax(logits);
+    rp_tensor scores = m->loss == RP_LOSS_MSE   ? logits
+                       : m->loss == RP_LOSS_BCE ? rp_sigmoid(logits)
+                                                : rp_softmax(logits);
+
+    return m->dtype == RP_F32 ? scores : rp_cast(scores, RP_F32);
 }

@@ -26,7 +26,8 @@ enum { RP_MAX_PARAMETERS = 4 * (RP_MAX_CONV + RP_MAX_HIDDEN + 1) };
 typedef struct rp_model {
     const rp_recipe *recipe;
     size_t features, outputs;
-    rp_loss loss; /* resolved, never auto */
+    rp_loss loss;   /* resolved, never auto */
+    rp_dtype dtype; /* of parameters, features and targets: binary64 where the recipe fits exactly */
     rp_conv_shape conv[RP_MAX_CONV];
     rp_parameter parameter[RP_MAX_PARAMETERS];
     size_t n_parameters;
@@ -45,7 +46,8 @@ rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_te
 rp_tensor rp_model_row_losses(const rp_model *model, rp_tensor logits, rp_tensor target);
 /* The sum of rows' losses divided by count. */
 rp_tensor rp_model_loss(rp_tensor row_losses, size_t count);
-/* What is reported: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes]) or values. */
+/* What is reported, in binary32: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes])
+ * or values. */
 rp_tensor rp_model_scores(const rp_model *model, rp_tensor logits);
 
 #endif

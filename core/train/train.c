@@ -26,10 +26,11 @@ void rp_trainer_free(rp_trainer *t)
 static rp_status check_room(const rp_trainer *t, rp_error *err)
 {
     const size_t rows = t->data->train_rows + t->data->valid_rows;
-    size_t bytes = rows * (t->model.features * sizeof(float) + sizeof(int64_t));
+    const size_t real = rp_dtype_size(t->model.dtype);
+    size_t bytes = rows * (t->model.features * real + sizeof(int64_t));
 
     for (size_t i = 0; i < t->model.n_parameters; i++) {
-        size_t size = sizeof(float) * (size_t)(1 + rp_trainer_moments(t));
+        size_t size = real * (size_t)(1 + rp_trainer_moments(t));
 
         for (int d = 0; d < t->model.parameter[i].rank; d++)
             size *= t->model.parameter[i].shape[d];
@@ -46,7 +47,7 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
     for (size_t i = 0; i < t->model.n_parameters && status == RP_OK; i++) {
         const rp_parameter *p = &t->model.parameter[i];
 
-        status = rp_run_add_state(t->run, p->name, RP_F32, p->rank, p->shape, NULL, err);
+        status = rp_run_add_state(t->run, p->name, t->model.dtype, p->rank, p->shape, NULL, err);
     }
     for (int k = 0; k < rp_trainer_moments(t); k++)
         for (size_t i = 0; i < t->model.n_parameters && status == RP_OK; i++) {
@@ -58,28 +59,31 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
     return status;
 }
 
-static rp_status add_part(rp_trainer *t, const char *x_name, const char *y_name, size_t rows, const float *x,
-                          const float *target, const int64_t *label, rp_error *err)
+static rp_status add_part(rp_trainer *t, const char *x_name, const char *y_name, size_t rows, const void *x,
+                          const void *target, const int64_t *label, rp_error *err)
 {
     size_t shape[2] = {rows, t->model.features}, column[2] = {rows, 1};
-    rp_status status = rp_run_add_data(t->run, x_name, RP_F32, 2, shape, x, err);
+    rp_status status = rp_run_add_data(t->run, x_name, t->model.dtype, 2, shape, x, err);
 
     if (status != RP_OK)
         return status;
     if (t->model.loss == RP_LOSS_CROSS_ENTROPY)
         return rp_run_add_data(t->run, y_name, RP_I64, 1, shape, label, err);
-    return rp_run_add_data(t->run, y_name, RP_F32, 2, column, target, err);
+    return rp_run_add_data(t->run, y_name, t->model.dtype, 2, column, target, err);
 }
 
 static rp_status add_data(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
-    const float *train = d->train_scaled ? d->train_scaled : d->train_target;
-    const float *valid = d->valid_scaled ? d->valid_scaled : d->valid_target;
-    rp_status status = add_part(t, "train_x", "train_y", d->train_rows, d->train_x, train, d->train_label, err);
+    const bool wide = t->model.dtype == RP_F64;
+    const void *train_x = wide ? (void *)d->train_wide : d->train_x,
+               *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
+    const void *train = wide ? (void *)d->train_value : d->train_scaled ? d->train_scaled : d->train_target;
+    const void *valid = wide ? (void *)d->valid_value : d->valid_scaled ? d->valid_scaled : d->valid_target;
+    rp_status status = add_part(t, "train_x", "train_y", d->train_rows, train_x, train, d->train_label, err);
 
     if (status == RP_OK && d->valid_rows)
-        status = add_part(t, "valid_x", "valid_y", d->valid_rows, d->valid_x, valid, d->valid_label, err);
+        status = add_part(t, "valid_x", "valid_y", d->valid_rows, valid_x, valid, d->valid_label, err);
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "core/train/evaluate.h"
+#include "core/train/exact.h"
 #include "core/train/parts.h"
 #include "core/train/schedule.h"
 #include "core/train/trainer.h"
@@ -20,6 +21,8 @@ const char *rp_trainer_moment_name(const rp_trainer *t, size_t parameter, int i,
 
 int rp_trainer_moments(const rp_trainer *t)
 {
+    if (t->recipe->train.exact)
+        return 0;
     return t->recipe->train.optimizer.kind == RP_OPT_SGD ? 1 : 2;
 }
 
@@ -62,11 +65,11 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
         build_start(t, g);
         return rp_run_compile_start(&t->init, t->run, g, err);
     }
-    rng = feed(g, "rng", RP_I64, 1, 2);
+    rng = t->recipe->train.exact ? rp_no_tensor() : feed(g, "rng", RP_I64, 1, 2);
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         const rp_parameter *p = &t->model.parameter[i];
         rp_tensor value = p->bound > 0 ? rp_uniform(rng, (int64_t)i, RP_F32, p->rank, p->shape, -p->bound, p->bound)
-                                       : rp_fill(g, RP_F32, p->rank, p->shape, p->constant);
+                                       : rp_fill(g, t->model.dtype, p->rank, p->shape, p->constant);
 
         (void)rp_graph_state(g, t->run, p->name);
         rp_graph_set(g, RP_OUTPUT_STATE, p->name, value);
@@ -144,6 +147,35 @@ static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_nam
     return status;
 }
 
+static rp_status build_evals(rp_trainer *t, rp_error *err)
+{
+    const rp_dataset *d = t->data;
+    rp_status status = build_eval(t, "train_x", "train_y", d->train_rows, &t->eval_train, err);
+
+    if (status == RP_OK && d->valid_rows)
+        status = build_eval(t, "valid_x", "valid_y", d->valid_rows, &t->eval_valid, err);
+    return status;
+}
+
+/* One training step, which is the whole fit. */
+static rp_status build_exact(rp_trainer *t, rp_error *err)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_status status;
+
+    t->per_epoch = 1;
+    t->training = 1;
+    t->total = 3 + (t->data->valid_rows > 0);
+    if (!g)
+        return rp_no_memory(err);
+    status = rp_exact_fit(&t->model, t->data->schema, t->run, g, t->data->train_rows, err);
+    if (status == RP_OK)
+        status = rp_run_compile_graph(&t->full, t->run, g, err);
+    else
+        rp_graph_free(g);
+    return status == RP_OK ? build_evals(t, err) : status;
+}
+
 rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
@@ -151,6 +183,8 @@ rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
     rp_status status = build_init(t, err);
 
     t->batch = batch;
+    if (t->recipe->train.exact)
+        return status == RP_OK ? build_exact(t, err) : status;
     t->per_epoch = rp_steps_per_epoch(t->recipe, n);
     t->training = (uint64_t)(t->per_epoch * t->recipe->train.epochs);
     t->total = 1 + t->training + 1 + (d->valid_rows ? 1 : 0);
@@ -159,9 +193,5 @@ rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
         status = build_train(t, (size_t)batch, &t->full, err);
     if (status == RP_OK && t->last_rows != batch)
         status = build_train(t, (size_t)t->last_rows, &t->last, err);
-    if (status == RP_OK)
-        status = build_eval(t, "train_x", "train_y", d->train_rows, &t->eval_train, err);
-    if (status == RP_OK && d->valid_rows)
-        status = build_eval(t, "valid_x", "valid_y", d->valid_rows, &t->eval_valid, err);
-    return status;
+    return status == RP_OK ? build_evals(t, err) : status;
 }

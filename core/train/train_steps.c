@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "core/run/slots.h"
+#include "core/train/exact_check.h"
 #include "core/train/schedule.h"
 #include "determinism/bits.h"
 #include "determinism/fpenv.h"
@@ -50,8 +51,10 @@ static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_er
 {
     const rp_recipe *r = t->recipe;
     const int64_t updates = r->parent.updates + s;
-    rp_status status = set_rows(t, c, s, err);
+    rp_status status = r->train.exact ? RP_OK : set_rows(t, c, s, err);
 
+    if (r->train.exact)
+        return status;
     if (status == RP_OK)
         status = set_rng(t, c, (uint64_t)s, err);
     if (status == RP_OK)
@@ -74,7 +77,7 @@ static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
 /* Step 0 initialises, the last one or two evaluate; an epoch may end with a short batch. */
 static rp_compiled *compiled_of(const rp_trainer *t, uint64_t step)
 {
-    const bool short_batch = (int64_t)step % t->per_epoch == 0 && t->last_rows != t->batch;
+    const bool short_batch = t->last && (int64_t)step % t->per_epoch == 0 && t->last_rows != t->batch;
 
     if (step == 0)
         return t->init;
@@ -99,6 +102,8 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
         status = get_loss(c, &t->loss, err);
     if (status != RP_OK)
         return status;
+    if (t->recipe->train.exact)
+        return rp_exact_converged(&t->model, t->data, c, err);
     if (!(t->loss - t->loss == 0))
         return rp_fail(err, RP_EDATA,
                        "training step %lld of %llu: the loss is no longer finite: lower train.optimizer.lr, or set "

@@ -151,6 +151,14 @@ RP_API rp_tensor rp_layer_norm(rp_tensor x, rp_tensor gamma, rp_tensor beta, dou
 /* [.., m, k] x [.., k, n] -> [.., m, n]; leading axes broadcast. Transpose operands with rp_transpose: it costs
  * nothing. */
 RP_API rp_tensor rp_matmul(rp_tensor a, rp_tensor b);
+/* The lower factor l of a symmetric a [n, n], l l' = a, of which only the lower triangle is read (CONTRACT 4.7). A
+ * column of which no more than tolerance (0 <= tolerance < 1) times its diagonal is left, when those before it are
+ * taken out, is left out: its diagonal is +inf, what is below it 0, and what a system gives for it 0. No gradient
+ * passes. */
+RP_API rp_tensor rp_cholesky(rp_tensor a, double tolerance);
+/* x [n, m] of a x = b, or of a' x = b: a [n, n] is the triangle below or above the diagonal, with it; what lies on the
+ * other side is not read. No gradient passes. */
+RP_API rp_tensor rp_triangular_solve(rp_tensor a, rp_tensor b, bool upper, bool transposed);
 /* x [.., in] w [in, out] b [out] (b.graph NULL: none). */
 RP_API rp_tensor rp_linear(rp_tensor x, rp_tensor w, rp_tensor b);
 
@@ -275,6 +283,8 @@ RP_API rp_tensor rp_clip_by_norm(rp_tensor *grad, size_t n, double limit);
 #define rp_log_softmax(...) RP_SITED(rp_log_softmax, __VA_ARGS__)
 #define rp_layer_norm(...) RP_SITED(rp_layer_norm, __VA_ARGS__)
 #define rp_matmul(...) RP_SITED(rp_matmul, __VA_ARGS__)
+#define rp_cholesky(...) RP_SITED(rp_cholesky, __VA_ARGS__)
+#define rp_triangular_solve(...) RP_SITED(rp_triangular_solve, __VA_ARGS__)
 #define rp_linear(...) RP_SITED(rp_linear, __VA_ARGS__)
 #define rp_mse(...) RP_SITED(rp_mse, __VA_ARGS__)
 #define rp_bce_with_logits(...) RP_SITED(rp_bce_with_logits, __VA_ARGS__)

@@ -325,6 +325,51 @@ static void build_matmul(rp_specimen *s, const rp_specimen_plan *plan)
     add_out(s, plan, plan->dtype == RP_BF16 ? RP_F32 : plan->dtype, 3, y);
 }
 
+/* Of normal data a matrix that has a factor, with a diagonal above the sums of its rows; of every third one element of
+ * it stays, as a column that is left out. */
+static void raise_diagonal(rp_specimen *s, const rp_specimen_plan *plan, size_t n)
+{
+    const rp_view *a = &s->in[0];
+
+    if (s->failed || plan->data != RP_DATA_NORMAL)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const ptrdiff_t at = (ptrdiff_t)i * (a->stride[0] + a->stride[1]);
+
+        if (plan->option % 3 == 1 && i == n / 2)
+            continue;
+        if (a->dtype == RP_F32)
+            ((float *)a->data)[at] = 3 * (float)n + (float)i;
+        else
+            ((double *)a->data)[at] = 3 * (double)n + (double)i;
+    }
+}
+
+enum { FACTOR_LARGEST = 150 }; /* a factor takes the cube of it */
+
+static void build_cholesky(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const size_t n = plan->shape[2] < FACTOR_LARGEST ? plan->shape[2] : FACTOR_LARGEST, square[2] = {n, n};
+
+    RP_AT(s->attr, cholesky, tolerance).r = plan->option % 2 ? 1e-4 : 0;
+    add_in(s, plan, plan->dtype, 2, square);
+    raise_diagonal(s, plan, n);
+    add_out(s, plan, plan->dtype, 2, square);
+}
+
+static void build_triangular_solve(rp_specimen *s, const rp_specimen_plan *plan)
+{
+    const size_t n = plan->shape[2] < FACTOR_LARGEST ? plan->shape[2] : FACTOR_LARGEST, square[2] = {n, n};
+    const size_t system[2] = {n, plan->option % 4 == 3 ? 1 : plan->shape[0] * plan->shape[1]};
+
+    RP_AT(s->attr, triangular_solve, transposed).i = plan->option % 2;
+    RP_AT(s->attr, triangular_solve, upper).i = plan->option / 2 % 2;
+    add_in(s, plan, plan->dtype, 2, square);
+    raise_diagonal(s, plan, n);
+    add_in(s, plan, plan->dtype, 2, system);
+    add_out(s, plan, plan->dtype, 2, system);
+}
+
 #include "kernels/conformance/specimen_image.inc.h"
 
 static void build_random(rp_specimen *s, const rp_specimen_plan *plan)

@@ -83,6 +83,8 @@ FORMS = {
     "layer_norm": ({"eps": "real"}, 3),
     "layer_norm_grad": ({"eps": "real"}, 3),
     "matmul": ({}, 2),
+    "cholesky": ({"tolerance": "real"}, 1),
+    "triangular_solve": ({"transposed": "bool", "upper": "bool"}, 2),
     "uniform": ({"dtype": "dtype", "high": "real", "low": "real", "shape": "list", "stream": "integer"}, 1),
     "normal": ({"deviation": "real", "dtype": "dtype", "mean": "real", "shape": "list", "stream": "integer"}, 1),
     "sgd": ({"momentum": "real", "nesterov": "bool", "weight_decay": "real"}, 4),
@@ -278,6 +280,20 @@ def infer_matmul(at, types, shapes):
     return [("f32" if dtype == "bf16" else dtype, broadcast([a[:-2], b[:-2]]) + (a[-2], b[-1]))]
 
 
+def infer_cholesky(at, types, shapes):
+    dtype = same(types, REALS)
+    need(len(shapes[0]) == 2 and shapes[0][0] == shapes[0][1], "cholesky")
+    need(0 <= rounded(at["tolerance"], dtype) < 1, "cholesky")
+    return [types[0]]
+
+
+def infer_triangular_solve(at, types, shapes):
+    same(types, REALS)
+    a, b = shapes
+    need(len(a) == len(b) == 2 and a[0] == a[1] == b[0], "triangular_solve")
+    return [types[1]]
+
+
 def infer_random(at, types, shapes):
     rng_of(types[0])
     stream_of(at["stream"])
@@ -329,6 +345,8 @@ INFER = {
     "layer_norm": infer_layer_norm,
     "layer_norm_grad": infer_layer_norm_grad,
     "matmul": infer_matmul,
+    "cholesky": infer_cholesky,
+    "triangular_solve": infer_triangular_solve,
     "uniform": infer_random,
     "normal": infer_random,
     "sgd": infer_optimizer(3),

@@ -5,7 +5,7 @@ import math
 
 import elementary
 import philox
-from ieee import INTEGERS, NAN, REALS, convert, div64, dot, f32, rounded, sqrt64, total, wrap
+from ieee import INTEGERS, NAN, REALS, convert, div64, dot, f32, fma32, fma64, rounded, sqrt64, total, wrap
 from op_types import count, need
 
 def strides(shape):
@@ -366,6 +366,40 @@ def compute_matmul(at, types, values, results):
     return [out]
 
 
+def compute_cholesky(at, types, values, results):
+    dtype, (n, _) = types[0]
+    a, l = values[0], [0.0] * (n * n)
+    tolerance, fma = rounded(at["tolerance"], dtype), fma32 if dtype == "f32" else fma64
+    for j in range(n):
+        for i in range(j, n):
+            c = a[i * n + j]
+            for k in range(j):
+                c = fma(-l[i * n + k], l[j * n + k], c)
+            if i > j:
+                l[i * n + j] = rounded(div64(c, l[j * n + j]), dtype)
+            elif c != c:
+                l[j * n + j] = NAN
+            else:
+                l[j * n + j] = rounded(sqrt64(c), dtype) if c > rounded(tolerance * a[j * n + j], dtype) else math.inf
+    return [l]
+
+
+def compute_triangular_solve(at, types, values, results):
+    dtype, (n, m) = types[1]
+    a, b = values
+    of = (lambda i, k: a[k * n + i]) if at["transposed"] else (lambda i, k: a[i * n + k])
+    fma = fma32 if dtype == "f32" else fma64
+    order = list(range(n)) if at["upper"] == at["transposed"] else list(range(n))[::-1]
+    x = [0.0] * (n * m)
+    for j in range(m):
+        for s, i in enumerate(order):
+            c = b[i * m + j]
+            for k in order[:s]:
+                c = fma(-of(i, k), x[k * m + j], c)
+            x[i * m + j] = rounded(div64(c, of(i, i)), dtype)
+    return [x]
+
+
 def compute_uniform(at, types, values, results):
     u = philox.uniforms(count(results[0][1]), at["dtype"], *generator(values[0], at["stream"]))
     return [[rounded(at["low"] + (at["high"] - at["low"]) * v, at["dtype"]) for v in u]]
@@ -448,6 +482,8 @@ COMPUTE = {
     "layer_norm": by_rows(layer_norm),
     "layer_norm_grad": by_rows(layer_norm_grad),
     "matmul": compute_matmul,
+    "cholesky": compute_cholesky,
+    "triangular_solve": compute_triangular_solve,
     "uniform": compute_uniform,
     "normal": compute_normal,
     "sgd": compute_sgd,

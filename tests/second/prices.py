@@ -19,7 +19,7 @@ def own_work(body, i):
     types, results = [body.types[v] for v in i.ins], [body.types[v] for v in i.outs]
     handed = EACH * (1 + len(types) + len(results) + len(functions_of(i)) + len(i.at.get("cuts", [])))
     elements = sum(count(s) for _, s in types + results)
-    if i.op == "matmul":
+    if i.op in ("matmul", "cholesky", "triangular_solve"):
         elements += 2 * types[0][1][-1] * count(results[0][1])
     if i.op in VIEWS:
         elements = 2 * count(results[0][1])

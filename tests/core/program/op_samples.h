@@ -237,6 +237,8 @@ static const op_sample op_samples[] = {
     {RP_OP_matmul, 2, {D(2, 2, 3), D(3, 2, 3, 1)}, {{0}}},
     {RP_OP_matmul, 2, {D(4, 2, 1, 2, 3), D(3, 2, 3, 2)}, {{0}}},
     {RP_OP_matmul, 2, {D(2, 2, 0), D(2, 0, 3)}, {{0}}},
+    {RP_OP_cholesky, 1, {D(2, 3, 3)}, {{.r = 0.25}}},
+    {RP_OP_triangular_solve, 2, {D(2, 3, 3), D(2, 3, 2)}, {{.i = 1}, {.i = 0}}},
     {RP_OP_uniform, 1, {RNG}, {{.r = -1}, {.r = 0.1}, {.i = 4294967295}, LIST(2, 2, 2), {.i = RP_F32}}},
     {RP_OP_normal, 1, {RNG}, {{.r = 0}, {.r = 2}, {.i = 3}, LIST(1, 3), {.i = RP_F64}}},
     {RP_OP_sgd, 4, {D(1, 3), D(1, 3), D(1, 3), S}, {{.r = 0.9}, {.i = 1}, {.r = 0.01}}},

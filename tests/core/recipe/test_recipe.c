@@ -55,7 +55,7 @@ static char *written(const rp_recipe *recipe)
 
 static void every_default_is_written_out(void **state)
 {
-    rp_recipe *recipe = parse(LEAST);
+    rp_recipe *recipe = parse(LEAST "train: {solver: gradient}\n");
     char *text = written(recipe);
 
     (void)state;

@@ -24,9 +24,9 @@ static const struct model_case {
     const char *name, *yaml;
     size_t features, classes;
 } models[] = {
-    {"linear regression", "train: {task: regression}", 5, 0},
+    {"linear regression", "train: {task: regression, solver: gradient}", 5, 0},
     {"regression", "model: {hidden: [24, 8], activation: tanh}\ntrain: {task: regression}", 7, 0},
-    {"logistic regression", "model: {hidden: []}", 9, 2},
+    {"logistic regression", "train: {solver: gradient}", 9, 2},
     {"two classes, layer norm, dropout", "model: {hidden: [33, 17], activation: gelu, layer_norm: true, dropout: 0.5}",
      6, 2},
     {"classes", "model: {hidden: [40]}", 20, 10},

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The exact fit of a model without layers (CONTRACT 12.8): one step whose program is a loop of Newton's method, so that
+ * the whole fit, its rule of convergence too, is read in the archive and replayed like any other step. */
+#ifndef CORE_TRAIN_EXACT_H
+#define CORE_TRAIN_EXACT_H
+
+#include "core/data/dataset.h"
+#include "core/train/model.h"
+
+enum {
+    RP_EXACT_ITERATIONS = 30, /* at most */
+    RP_EXACT_UNKNOWNS = 4096, /* coefficients of all outputs together; a factor takes the cube of it */
+    RP_EXACT_ROWS = 4096      /* of a block */
+};
+
+/* Appends the fit to g: data train_x and train_y of `rows` rows, states the model's parameters.
+ * Results, beside "loss" (of the training rows, binary32):
+ *   coefficients  f64 [outputs, 1 + features], the intercept first, in units of the features as they were encoded
+ *   deviation     f64 [], the sum of the rows' losses (12.1) under them
+ *   iterations    i64 []
+ *   decrement     f64 [], of the last iteration, and
+ *   limit         f64 [], under or at which it has converged
+ *   factor        f64 [n, n], the last Cholesky factor of the n unknowns; an infinite diagonal: a column left out
+ * Errors: RP_EDATA (more unknowns than RP_EXACT_UNKNOWNS), RP_ENOMEM; others are the graph's. */
+rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_run *run, rp_graph *g, size_t rows,
+                       rp_error *err);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether an exact fit has converged, and why not. Estimates without a penalty are infinite where a combination of
+ * columns tells the classes apart (Albert and Anderson, 1984); one column that does is looked for by name. */
+#include "core/train/exact_check.h"
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "core/data/schema.h"
+
+#include <string.h>
+
+rp_status rp_exact_number(const rp_compiled *fit, const char *name, double *out, rp_error *err)
+{
+    rp_device_tensor result;
+    int64_t count;
+    rp_status status;
+
+    if (!rp_compiled_result(fit, name, &result))
+        return rp_fail(err, RP_EARG, "an exact fit has no result %s", name);
+    if (result.type.dtype != RP_I64)
+        return rp_device_tensor_read(&result, out, err);
+    status = rp_device_tensor_read(&result, &count, err);
+    *out = (double)count;
+    return status;
+}
+
+bool rp_exact_feature(const rp_schema *schema, size_t i, size_t *column, const char **category)
+{
+    *category = NULL;
+    for (*column = 0; *column < schema->n_columns; (*column)++) {
+        const rp_schema_column *c = &schema->columns[*column];
+
+        if (c->kind == RP_COL_IGNORE)
+            continue;
+        if (i < c->width) {
+            if (c->kind == RP_COL_CATEGORICAL && i < c->categories)
+                *category = c->category[i];
+            return c->kind == RP_COL_CATEGORICAL;
+        }
+        i -= c->width;
+    }
+    return false;
+}
+
+/* "column \"a\" with \"x\"" */
+static const char *feature_text(char *out, size_t size, const rp_schema *schema, size_t i)
+{
+    char name[64], text[64];
+    const char *category;
+    size_t column;
+    const bool one = rp_exact_feature(schema, i, &column, &category);
+    const char *of = schema->columns[column].name;
+    size_t used;
+
+    used = of ? (size_t)snprintf(out, size, "column \"%s\"", rp_printable(name, sizeof name, of, strlen(of)))
+              : (size_t)snprintf(out, size, "column %zu", column);
+    if (one && category)
+        (void)snprintf(out + used, size - used, " being \"%s\"",
+                       rp_printable(text, sizeof text, category, strlen(category)));
+    else if (one)
+        (void)snprintf(out + used, size - used, " being missing");
+    return out;
+}
+
+/* The least and greatest value of a feature in a class. */
+typedef struct range {
+    double low, high;
+    bool any;
+} range;
+
+static void widen(range *r, double x)
+{
+    r->low = !r->any || x < r->low ? x : r->low;
+    r->high = !r->any || x > r->high ? x : r->high;
+    r->any = true;
+}
+
+/* Whether the values of one class are at or beyond all those of the others, and not all the same. */
+static bool separates(const rp_dataset *data, size_t feature, int64_t label)
+{
+    const size_t width = data->schema->features;
+    range in = {0, 0, false}, out = {0, 0, false};
+
+    for (size_t row = 0; row < data->train_rows; row++)
+        widen(data->train_label[row] == label ? &in : &out, data->train_wide[row * width + feature]);
+    return in.any && out.any && (in.low >= out.high || in.high <= out.low) &&
+           (in.low != in.high || out.low != out.high || in.low != out.low);
+}
+
+static rp_status not_converged(const rp_dataset *data, double iterations, rp_error *err)
+{
+    char text[192], class[64];
+
+    for (size_t i = 0; data->train_label && i < data->schema->features; i++)
+        for (size_t k = 0; k < data->schema->classes; k++)
+            if (separates(data, i, (int64_t)k))
+                return rp_fail(
+                    err, RP_EDATA,
+                    "the exact fit did not converge in %.0f iterations: %s alone tells class \"%s\" from the "
+                    "rest, so its estimate is infinite; set train.l2 above 0, or the column to ignore under "
+                    "data.columns",
+                    iterations, feature_text(text, sizeof text, data->schema, i),
+                    rp_printable(class, sizeof class, data->schema->class_name[k],
+                                 strlen(data->schema->class_name[k])));
+    return rp_fail(
+        err, RP_EDATA,
+        "the exact fit did not converge in %.0f iterations%s; set train.l2 above %s, or train.solver: gradient",
+        iterations,
+        data->train_label ? ": columns together tell the classes apart, so estimates are infinite, or numbers are "
+                            "too far apart"
+                          : ": numbers are too far apart",
+        data->train_label ? "0" : "what it is");
+}
+
+rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, const rp_compiled *fit, rp_error *err)
+{
+    double decrement = 0, limit = 0, iterations = 0;
+    rp_status status = rp_exact_number(fit, "decrement", &decrement, err);
+
+    (void)model;
+    if (status == RP_OK)
+        status = rp_exact_number(fit, "limit", &limit, err);
+    if (status == RP_OK)
+        status = rp_exact_number(fit, "iterations", &iterations, err);
+    if (status != RP_OK || decrement <= limit)
+        return status;
+    return not_converged(data, iterations, err);
+}

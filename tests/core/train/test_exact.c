@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Exact fits: their coefficients against small problems solved by hand and against the condition of a minimum computed
+ * here, the same bits at every level and number of threads, what cannot be estimated, and which recipes are exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "core/train/exact.h"
+#include "core/train/train.h"
+#include "kernels/kernel.h"
+
+enum { OUTPUTS = 4, FEATURES = 8 };
+
+static rp_recipe *recipe_of(const char *text)
+{
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+
+    if (rp_recipe_from_yaml(&recipe, text, strlen(text), "r.yaml", &err) != RP_OK)
+        fail_msg("%s", err.text);
+    return recipe;
+}
+
+static void refused(const char *text, const char *words)
+{
+    rp_recipe *recipe = NULL;
+    rp_error err = {0};
+
+    assert_int_equal(rp_recipe_from_yaml(&recipe, text, strlen(text), "r.yaml", &err), RP_EARG);
+    if (!strstr(err.text, words))
+        fail_msg("expected \"%s\" in: %s", words, err.text);
+}
+
+#define HEAD "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, standardize: false}\n"
+
+/* What a fit leaves: bias [outputs] behind weight [features, outputs]. */
+typedef struct fitted {
+    double weight[FEATURES * OUTPUTS], bias[OUTPUTS];
+    rp_status status;
+    char error[1024];
+} fitted;
+
+static void fit(fitted *out, const char *yaml, const char *csv, const char *level, unsigned threads)
+{
+    rp_recipe *recipe = recipe_of(yaml);
+    rp_trainer *t = NULL;
+    rp_error err = {0};
+    const rp_device_tensor *state;
+    size_t n;
+
+    memset(out, 0, sizeof *out);
+    out->status = rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv",
+                                 &(rp_run_options){.threads = threads, .level = level}, &err);
+    while (out->status == RP_OK && !rp_trainer_done(t))
+        out->status = rp_trainer_step(t, &err);
+    if (out->status == RP_OK) {
+        state = rp_run_states(rp_trainer_run(t), &n);
+        assert_int_equal(n, 2);
+        assert_int_equal(rp_device_tensor_read(&state[0], out->weight, &err), RP_OK);
+        assert_int_equal(rp_device_tensor_read(&state[1], out->bias, &err), RP_OK);
+    }
+    (void)snprintf(out->error, sizeof out->error, "%s", err.text);
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+}
+
+static void assert_near(double found, double expected)
+{
+    if (!(__builtin_fabs(found - expected) <= 1e-12 * (1 + __builtin_fabs(expected))))
+        fail_msg("expected %.17g, found %.17g", expected, found);
+}
+
+/* y = 3 - 2 a + b / 4, and its errors are orthogonal to both. */
+static void least_squares_are_those_by_hand(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {task: regression, l2: 0}\n", "a,b,y\n0,0,4\n0,4,3\n1,0,0\n1,4,3\n", "", 2);
+    assert_int_equal(f.status, RP_OK); /* by hand: cells' means 3.5, 1.5 over a; 2, 3 over b */
+    assert_near(f.weight[0], -2);
+    assert_near(f.weight[1], 0.25);
+    assert_near(f.bias[0], 3);
+}
+
+/* One centred column: slope S_xy / (S_xx + l2), whatever the intercept. */
+static void ridge_shrinks_the_slope_and_not_the_intercept(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {task: regression, l2: 3}\n", "a,y\n-1,1001\n0,1002\n1,1006\n", "", 2);
+    assert_int_equal(f.status, RP_OK);
+    assert_near(f.weight[0], 5.0 / 5);
+    assert_near(f.bias[0], 1003);
+}
+
+/* A table of counts: the odds of a 2 by 2 table are its logarithms. */
+static void logistic_coefficients_are_the_logarithms_of_odds(void **state)
+{
+    static const char csv[] = "a,y\n0,n\n0,n\n0,n\n0,y\n1,n\n1,y\n1,y\n1,y\n1,y\n1,y\n";
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {l2: 0}\n", csv, "", 2);
+    assert_int_equal(f.status, RP_OK);
+    assert_near(f.bias[0], -1.0986122886681098);                       /* log(1/3) */
+    assert_near(f.weight[0], 1.6094379124341003 + 1.0986122886681098); /* log(5) - log(1/3) */
+}
+
+/* Three classes of rows, a category and a number. */
+static void write_table(char *out, size_t size, int rows)
+{
+    size_t used = (size_t)snprintf(out, size, "a,b,c,y\n");
+
+    for (int i = 0; i < rows; i++) {
+        const int a = i * 7 % 13, b = i * 5 % 11, noise = i * 31 % 17;
+
+        used += (size_t)snprintf(out + used, size - used, "%d.%d,%d,%s,%s\n", a, i % 10, b,
+                                 i % 3 == 0   ? "u"
+                                 : i % 3 == 1 ? "v"
+                                              : "w",
+                                 a + noise % 7 > 11          ? "high"
+                                 : b + noise % 5 + i % 3 > 7 ? "mid"
+                                                             : "low");
+    }
+    assert_true(used < size);
+}
+
+static void every_level_and_number_of_threads_has_the_same_bits(void **state)
+{
+    static char csv[200000];
+    static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5}\n"};
+    const char *const *levels;
+    const size_t n = rp_kernel_levels(&levels);
+    fitted first, f;
+
+    (void)state;
+    write_table(csv, sizeof csv, 9001); /* three blocks */
+    for (size_t r = 0; r < sizeof recipes / sizeof *recipes; r++) {
+        fit(&first, recipes[r], csv, "ref", 1);
+        if (first.status != RP_OK)
+            fail_msg("%s", first.error);
+        assert_true(first.weight[1] != 0);
+        for (size_t l = 0; l < n; l++)
+            for (unsigned threads = 1; threads <= 3; threads += 2) {
+                fit(&f, recipes[r], csv, levels[l], threads);
+                assert_memory_equal(&f, &first, sizeof f);
+            }
+    }
+}
+
+/* Without a penalty the first class and the first category are the reference. */
+static void references_stay_zero_without_a_penalty(void **state)
+{
+    static char csv[200000];
+    fitted f;
+
+    (void)state;
+    write_table(csv, sizeof csv, 500);
+    fit(&f, HEAD "train: {l2: 0}\n", csv, "", 2);
+    assert_int_equal(f.status, RP_OK);
+    assert_true(f.bias[0] == 0 && f.bias[1] != 0 && f.bias[2] != 0);
+    for (int feature = 0; feature < 5; feature++) /* a, b, c = u, v, w */
+        for (int k = 0; k < 3; k++)
+            assert_true((f.weight[feature * 3 + k] == 0) == (k == 0 || feature == 2));
+}
+
+/* The gradient of the penalised sum of losses is zero at what was fitted. */
+static void the_gradient_is_zero_at_the_fit(void **state)
+{
+    static const char csv[] = "a,b,y\n1,5,n\n2,3,y\n3,4,n\n4,4,y\n5,1,y\n6,2,y\n2,2,n\n5,5,n\n";
+    static const double a[] = {1, 2, 3, 4, 5, 6, 2, 5}, b[] = {5, 3, 4, 4, 1, 2, 2, 5}, y[] = {0, 1, 0, 1, 1, 1, 0, 0};
+    double slope[3] = {0, 0, 0};
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {l2: 0.75}\n", csv, "", 2);
+    assert_int_equal(f.status, RP_OK);
+    for (int i = 0; i < 8; i++) {
+        const double z = f.bias[0] + a[i] * f.weight[0] + b[i] * f.weight[1], e = 1 / (1 + __builtin_exp(-z)) - y[i];
+
+        slope[0] += e;
+        slope[1] += e * a[i];
+        slope[2] += e * b[i];
+    }
+    assert_true(__builtin_fabs(slope[0]) < 1e-12);
+    assert_true(__builtin_fabs(slope[1] + 0.75 * f.weight[0]) < 1e-12);
+    assert_true(__builtin_fabs(slope[2] + 0.75 * f.weight[1]) < 1e-12);
+}
+
+static void a_column_that_tells_classes_apart_is_named(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {l2: 0}\n", "a,b,y\n1,3,n\n2,1,n\n3,2,y\n4,3,y\n", "", 2);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "did not converge"));
+    assert_non_null(strstr(f.error, "column \"a\" alone tells class \"n\" from the rest"));
+    fit(&f, HEAD "train: {l2: 0}\n", "c,y\nu,n\nu,y\nu,n\nv,y\nv,y\nw,n\nw,y\n", "", 2);
+    assert_int_equal(f.status, RP_EDATA); /* of v all are y */
+    assert_non_null(strstr(f.error, "column \"c\" being \"v\""));
+    fit(&f, HEAD, "a,b,y\n1,3,n\n2,1,n\n3,2,y\n4,3,y\n", "", 2); /* a penalty has a minimum */
+    assert_int_equal(f.status, RP_OK);
+}
+
+/* The second of two equal columns is left out: it stays 0, and the first has all of it. */
+static void a_duplicate_column_is_left_out(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {task: regression, l2: 0}\n", "a,d,k,y\n0,0,7,1\n1,1,7,3\n2,2,7,5\n4,4,7,8\n", "", 2);
+    assert_int_equal(f.status, RP_OK);
+    assert_true(f.weight[1] == 0 && f.weight[2] == 0 && f.weight[0] > 1.5);
+}
+
+static void keys_say_which_recipes_are_exact(void **state)
+{
+    static const struct {
+        const char *text;
+        bool exact;
+    } cases[] = {{"", true},
+                 {"train: {task: regression}\n", true},
+                 {"train: {l2: 0}\n", true},
+                 {"train: {solver: gradient}\n", false},
+                 {"train: {epochs: 3}\n", false},
+                 {"train: {optimizer: {lr: 0.1}}\n", false},
+                 {"model: {hidden: [4]}\n", false},
+                 {"record: {checkpoint_every: 5}\n", false},
+                 {"record: {state_period: 5}\n", true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        rp_recipe *recipe, *again = NULL;
+        rp_error err = {0};
+
+        (void)snprintf(text, sizeof text, "%s%s", HEAD, cases[i].text);
+        recipe = recipe_of(text);
+        assert_int_equal(recipe->train.exact, cases[i].exact);
+        if (rp_recipe_from_json(&again, recipe->json, "recipe.json", &err) != RP_OK)
+            fail_msg("%s: %s", text, err.text);
+        assert_int_equal(again->train.exact, cases[i].exact);
+        rp_recipe_free(again);
+        rp_recipe_free(recipe);
+    }
+    refused(HEAD "train: {l2: 1, epochs: 3}\n", "train.epochs");
+    refused(HEAD "train: {solver: gradient, l2: 1}\n", "train.l2");
+    refused(HEAD "model: {hidden: [4]}\ntrain: {solver: exact}\n", "train.solver");
+    refused(HEAD "model: {hidden: [4]}\ntrain: {l2: 1}\n", "train.l2");
+    refused(HEAD "train: {l2: -1}\n", "train.l2");
+    refused(HEAD "train: {family: gaussian}\n", "train.family");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(least_squares_are_those_by_hand),
+        cmocka_unit_test(ridge_shrinks_the_slope_and_not_the_intercept),
+        cmocka_unit_test(logistic_coefficients_are_the_logarithms_of_odds),
+        cmocka_unit_test(every_level_and_number_of_threads_has_the_same_bits),
+        cmocka_unit_test(references_stay_zero_without_a_penalty),
+        cmocka_unit_test(the_gradient_is_zero_at_the_fit),
+        cmocka_unit_test(a_column_that_tells_classes_apart_is_named),
+        cmocka_unit_test(a_duplicate_column_is_left_out),
+        cmocka_unit_test(keys_say_which_recipes_are_exact),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
