@@ -60,20 +60,41 @@ char *rp_printable(char *out, size_t size, const char *text, size_t length)
     return out;
 }
 
+/* What Unicode 15 calls default ignorable (DerivedCoreProperties), with the controls, ends of lines, marks of direction
+ * and annotations that it does not: in ascending order. */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    {0x01, 0x1F},     {0x7F, 0x9F},       {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},
+    {0x115F, 0x1160}, {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},
+    {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+};
+
+/* Without looking behind the text's end: no byte of a character is 0. */
+static uint32_t decode(const unsigned char *at, size_t *length)
+{
+    const size_t more = at[0] < 0x80 ? 0 : at[0] >= 0xF0 ? 3 : at[0] >= 0xE0 ? 2 : at[0] >= 0xC0 ? 1 : 0;
+    uint32_t code = more ? at[0] & (0x3Fu >> more) : at[0];
+
+    *length = 1 + more;
+    for (size_t i = 1; i <= more; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | (at[i] & 0x3F);
+    }
+    return code;
+}
+
 size_t rp_unseen(const unsigned char *at)
 {
-    if (at[0] < 0x20 || at[0] == 0x7F)
-        return at[0] != 0;
-    if (at[0] == 0xC2)
-        return at[1] >= 0x80 && at[1] < 0xA0 ? 2 : 0;
-    if (at[0] == 0xD8)
-        return at[1] == 0x9C ? 2 : 0;
-    if (at[0] != 0xE2 || at[1] == 0)
-        return 0;
-    return (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE))) ||
-                   (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9)
-               ? 3
-               : 0;
+    size_t length;
+    const uint32_t code = at[0] >= 0x80 && at[0] < 0xC0 ? 0 : decode(at, &length);
+
+    for (size_t i = 0; code && i < sizeof unseen / sizeof *unseen && unseen[i].first <= code; i++)
+        if (code <= unseen[i].last)
+            return length;
+    return 0;
 }
 
 size_t rp_utf8(const unsigned char *at, const unsigned char *end)

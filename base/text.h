@@ -13,9 +13,10 @@ const char *rp_nearest(const char *word, const char *const *candidates, size_t c
 /* Copies text into out[size], replacing bytes outside printable ASCII by '?', shortened with "..." to fit: for
  * quoting untrusted text in errors. Returns out. */
 char *rp_printable(char *out, size_t size, const char *text, size_t length);
-/* The bytes of the first character of NUL-terminated UTF-8, if a terminal or a page would obey it rather than show it:
- * C0, DEL, C1 (C2 80 to C2 9F), what ends a line or turns the direction of text (U+061C, 200E, 200F, 2028 to 202E, 2066
- * to 2069). Else 0. */
+/* The bytes of the first character of NUL-terminated UTF-8, if a terminal or a page would obey it rather than show it,
+ * or show nothing: C0, DEL, C1, what ends a line, turns the direction of text or annotates it, and all that Unicode
+ * calls default ignorable: soft hyphens, what has no width, variation selectors, tags (audit/FORMAT.md 5.3 lists them).
+ * Else 0. */
 size_t rp_unseen(const unsigned char *at);
 /* The bytes of the well-formed UTF-8 character at `at` (Unicode 15, table 3-7: no surrogates, nothing overlong, nothing
  * beyond U+10FFFF), before end; 0 when there is none. */

@@ -41,10 +41,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "data and feeds are taken as given. Exit 3 and the first difference where bits differ. With --attest the\n"
         "verdict, whichever it is, is signed and added to the archive. Where a run started from another's weights,\n"
         "--parent gives its archive, which is replayed too (repeat it for the parent's own parent). A run with\n"
-        "checkpoints can be replayed in part: --steps takes a range, --sample draws segments by words that you choose\n"
-        "(docs/replay.md).",
+        "checkpoints can be replayed in part: --steps takes a range, --sample draws segments by a seed that nobody\n"
+        "could know before (docs/replay.md).",
         "  reprise replay loans.reprise --threads 3 --isa ref\n"
-        "  reprise replay loans.reprise --sample 5% --seed \"audit 17 of 2026\" --parallel 4\n"
+        "  reprise replay loans.reprise --sample 5% --parallel 4\n"
         "  reprise replay loans.reprise --trust me.pub.pem --attest --key validator.pem",
         names,
         1,

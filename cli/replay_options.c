@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/memory.h"
 #include "cli/print.h"
@@ -53,6 +54,19 @@ static bool parse_share(const char *text, uint32_t *out)
     return digits && value >= 1 && value <= WHOLE;
 }
 
+/* 128 bits that nobody knew before: whoever can guess a seed can make archives until the sample misses what was forged,
+ * and whoever can choose it looks for a convenient one. */
+static bool draw_seed(char out[33])
+{
+    unsigned char bytes[16];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
 rp_status rp_choice_resolve(rp_choice *c, rp_error *err)
 {
     c->choice = (rp_replay_choice){.mode = RP_REPLAY_FULL, .parallel = c->parallel};
@@ -60,10 +74,12 @@ rp_status rp_choice_resolve(rp_choice *c, rp_error *err)
         return rp_fail(err, RP_EARG, "replay: --steps and --sample exclude each other; see reprise replay --help");
     if (!c->sample && c->seed)
         return rp_fail(err, RP_EARG, "replay: --seed is of use only with --sample; see reprise replay --help");
+    if (c->sample && !c->seed && draw_seed(c->drawn))
+        c->seed = c->drawn;
     if (c->sample && !c->seed)
         return rp_fail(err, RP_EARG,
-                       "replay: --sample needs --seed TEXT, words of your own that whoever made the archive "
-                       "could not know");
+                       "replay: --sample needs --seed TEXT here, as this host gives no random bytes: something that "
+                       "nobody could know before the archive was there");
     if (c->steps) {
         c->choice.mode = RP_REPLAY_RANGE;
         if (!parse_range(c->steps, &c->choice))

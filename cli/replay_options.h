@@ -7,6 +7,7 @@
 
 typedef struct rp_choice {
     const char *steps, *sample, *seed; /* as given */
+    char drawn[33];                    /* the seed, where none was given */
     unsigned parallel;
     rp_replay_choice choice;
 } rp_choice;
@@ -20,7 +21,13 @@ typedef struct rp_choice {
          "replay a share of the segments between checkpoints: 0.05 or 5%", \
          &(c)->sample, \
          false}, \
-        {0, "seed", RP_OPTION_TEXT, "TEXT", "with --sample: the auditor's words that draw them", &(c)->seed, false}, \
+        {0, \
+         "seed", \
+         RP_OPTION_TEXT, \
+         "TEXT", \
+         "with --sample: the auditor's words that draw them (default: from this host's random source)", \
+         &(c)->seed, \
+         false}, \
     { \
         0, "parallel", RP_OPTION_COUNT, "P", "replay P segments at a time, each on --threads of its own", \
             &(c)->parallel, false \

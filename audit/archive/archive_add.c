@@ -138,6 +138,16 @@ static rp_status lock(int *fd, const char *path, struct stat *info, rp_error *er
 static rp_status check_added(const char *path, const rp_archive *archive, const char *archive_id, const rp_added *added,
                              size_t n, bool force, rp_error *err)
 {
+    uint64_t statements = archive->statements;
+
+    for (size_t i = 0; i < n; i++)
+        statements += rp_statement_bytes(added[i].member.name, added[i].member.size);
+    if (statements > RP_STATEMENTS_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: an archive holds at most %d bytes of statements", path,
+                       (int)RP_STATEMENTS_LIMIT);
+    if (archive->signatures + n > RP_SIGNATURE_LIMIT)
+        return rp_fail(err, RP_EARG, "%s: an archive holds at most %d members in signatures/", path,
+                       (int)RP_SIGNATURE_LIMIT);
     if (archive_id != NULL && strcmp(rp_archive_id(archive), archive_id) != 0)
         return rp_fail(err, RP_EHASH, "%s: is now another archive, %s: the statement is about %s", path,
                        rp_archive_id(archive), archive_id);

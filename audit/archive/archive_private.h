@@ -27,6 +27,7 @@ struct rp_archive {
     size_t members, capacity;
     size_t signatures;     /* of them, those of rank 8 */
     uint64_t certificates; /* bytes of certificates among these */
+    uint64_t statements;   /* bytes of statements, timestamps and proofs among these */
     rp_manifest *manifest; /* NULL until checked */
     char id[RP_DIGEST_HEX];
     rp_disclosed disclosed;
@@ -41,6 +42,10 @@ void rp_disclosed_free(rp_disclosed *disclosed);
 rp_status rp_archive_need(const rp_member **out, const rp_archive *archive, const char *name, rp_error *err);
 /* RP_OK unless the manifest says that name was left out: RP_EARG then, and what to give. */
 rp_status rp_withheld_missing(const rp_archive *archive, const char *name, rp_error *err);
+
+/* What a member of that name and size takes of RP_STATEMENTS_LIMIT: all of rank 8 but certificates, which have a limit
+ * of their own, and the bundle, of which there is one. */
+uint64_t rp_statement_bytes(const char *name, uint64_t size);
 
 /* Reads from the reader, or what was disclosed; offset + size is within a member. */
 rp_status rp_archive_source_read(const rp_archive *archive, uint64_t offset, void *out, size_t size, rp_error *err);

@@ -93,11 +93,22 @@ static rp_status check_member(const rp_archive *archive, const rp_member *member
     if (rp_certificate_member_valid(member->name) && member->size > RP_CERTIFICATES_LIMIT - archive->certificates)
         return rp_fail(err, RP_EFORMAT, "%s: more than %d bytes of certificates in signatures/", member->name,
                        (int)RP_CERTIFICATES_LIMIT);
+    if (rp_statement_bytes(member->name, member->size) > RP_STATEMENTS_LIMIT - archive->statements)
+        return rp_fail(err, RP_EFORMAT, "%s: more than %d bytes of statements in signatures/", member->name,
+                       (int)RP_STATEMENTS_LIMIT);
     if (rp_ustar_padded(member->size) > left)
         return rp_fail(err, RP_EFORMAT,
                        "%s: truncated: its body takes %llu bytes, the archive has %llu after it begins", member->name,
                        (unsigned long long)rp_ustar_padded(member->size), (unsigned long long)left);
     return RP_OK;
+}
+
+uint64_t rp_statement_bytes(const char *name, uint64_t size)
+{
+    return rp_member_rank_of(name) == RP_RANK_SIGNATURE && !rp_certificate_member_valid(name) &&
+                   strcmp(name, RP_OMS_BUNDLE) != 0
+               ? size
+               : 0;
 }
 
 static rp_status check_padding(const rp_archive *archive, const rp_member *member, rp_error *err)
@@ -235,6 +246,7 @@ static rp_status scan_member(rp_archive *archive, uint64_t *at, bool *end, rp_er
         (status = append_member(archive, &member, err)) != RP_OK)
         return status;
     archive->signatures += rp_member_rank_of(member.name) == RP_RANK_SIGNATURE;
+    archive->statements += rp_statement_bytes(member.name, member.size);
     archive->certificates += rp_certificate_member_valid(member.name) ? member.size : 0;
     /* the manifest's digest at once: errors of later members may have to ask it for names */
     if (archive->members == 1 && (status = rp_archive_hash(archive, 0, 1, err)) != RP_OK)

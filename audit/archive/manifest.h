@@ -8,6 +8,8 @@
 #include "base/json.h"
 
 enum { RP_MANIFEST_LIMIT = 16 << 20, RP_MEMBER_LIMIT = 1 << 16, RP_SIGNATURE_LIMIT = 1 << 12 };
+/* Of all statements together: whoever reads an archive parses each, whoever signed it. */
+enum { RP_STATEMENTS_LIMIT = 8 << 20 };
 
 typedef struct rp_manifest {
     rp_run_kind kind;

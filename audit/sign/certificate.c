@@ -39,6 +39,8 @@ static rp_status take(void *self, const unsigned char *der, size_t size, const c
     const char *fault = one != NULL ? link_fault(r->out->chain, one) : "a certificate that OpenSSL cannot read";
     rp_status status;
 
+    if (fault == NULL)
+        fault = rp_x509_extension_fault(one);
     if (fault == NULL && sk_X509_push(r->out->chain, one) > 0)
         return RP_OK;
     status =

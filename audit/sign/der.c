@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "audit/sign/utc_time.h"
+
 enum { LEVELS = 32, CONSTRUCTED = 0x20, CLASS = 0xC0, NUMBER = 0x1F };
 enum {
     BOOLEAN = 1,
@@ -82,6 +84,20 @@ static const char *bits_fault(const unsigned char *body, size_t size)
                                                                      : NULL;
 }
 
+static int pair(const unsigned char *at)
+{
+    return 10 * (at[0] - '0') + at[1] - '0';
+}
+
+/* Digits as above; of two digits of a year RFC 5280 4.1.2.5.1 makes 1950 to 2049. */
+static bool exists(const unsigned char *body, size_t digits)
+{
+    const unsigned char *rest = body + digits - 10;
+    int year = digits == 14 ? 100 * pair(body) + pair(body + 2) : pair(body) + (pair(body) < 50 ? 2000 : 1900);
+
+    return rp_moment_exists(year, pair(rest), pair(rest + 2), pair(rest + 4), pair(rest + 6), pair(rest + 8));
+}
+
 /* YYMMDDHHMMSSZ, or with four digits of the year and a fraction that does not end in 0. */
 static const char *time_fault(const unsigned char *body, size_t size, size_t digits)
 {
@@ -95,6 +111,8 @@ static const char *time_fault(const unsigned char *body, size_t size, size_t dig
         if (point ? body[i] != '.' : body[i] < '0' || body[i] > '9' || (i > digits && digits != 14))
             return fault;
     }
+    if (!exists(body, digits))
+        return "a time that does not exist";
     if (size == digits + 1)
         return NULL;
     return digits != 14 || size == digits + 2 || body[size - 2] == '0' ? fault : NULL;

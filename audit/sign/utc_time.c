@@ -37,6 +37,12 @@ static int number(const char *text, int digits)
     return value;
 }
 
+bool rp_moment_exists(int year, int month, int day, int hour, int minute, int second)
+{
+    return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= month_days(year, month) && hour >= 0 &&
+           hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 59;
+}
+
 bool rp_moment_parse(int64_t *out, const char *text)
 {
     int year, month, day, hour, minute, second;
@@ -50,8 +56,7 @@ bool rp_moment_parse(int64_t *out, const char *text)
     hour = number(text + 11, 2);
     minute = number(text + 14, 2);
     second = number(text + 17, 2);
-    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > month_days(year, month) || hour < 0 || hour > 23 ||
-        minute < 0 || minute > 59 || second < 0 || second > 59)
+    if (year < 1970 || !rp_moment_exists(year, month, day, hour, minute, second))
         return false;
     *out = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
     return true;

@@ -11,6 +11,8 @@ enum { RP_MOMENT_TEXT = 21 };
 
 /* "2026-11-21T15:04:05Z" exactly, years 1970 to 9999; false for anything else. */
 bool rp_moment_parse(int64_t *out, const char *text);
+/* Whether the calendar and the clock have such a moment; any year, no leap seconds. */
+bool rp_moment_exists(int year, int month, int day, int hour, int minute, int second);
 /* The same written; seconds outside those years give "?". Returns out. */
 const char *rp_moment_text(char out[RP_MOMENT_TEXT], int64_t seconds);
 /* Fractions of a second are cut off. */

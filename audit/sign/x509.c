@@ -6,13 +6,14 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <string.h>
 
 #include "audit/sign/der.h"
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { RSA_BITS = 3072 };
+enum { RSA_BITS = 3072, RSA_BITS_MOST = 8192, RSA_EXPONENT_MOST = 65537 };
 
 bool rp_openssl_no_memory(void)
 {
@@ -94,6 +95,45 @@ const char *rp_x509_name(char out[RP_NAME_TEXT], const X509_NAME *name)
     return out;
 }
 
+/* A large one makes a signature cost a thousand times as much to check, whoever signed. */
+static bool small_exponent(const EVP_PKEY *pkey)
+{
+    BIGNUM *e = NULL;
+    const bool small = EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_E, &e) == 1 && BN_num_bits(e) <= 32 &&
+                       BN_get_word(e) <= RSA_EXPONENT_MOST;
+
+    BN_free(e);
+    return small;
+}
+
+const char *rp_x509_extension_fault(const X509 *certificate)
+{
+    for (int i = 0; i < X509_get_ext_count(certificate); i++) {
+        X509_EXTENSION *extension = X509_get_ext(certificate, i);
+        const ASN1_OCTET_STRING *value = X509_EXTENSION_get_data(extension);
+        const X509V3_EXT_METHOD *method = X509V3_EXT_get(extension);
+        const unsigned char *bytes = ASN1_STRING_get0_data(value), *at = bytes;
+        const int size = ASN1_STRING_length(value);
+        unsigned char *again = NULL;
+        ASN1_VALUE *read;
+        bool same;
+        int length;
+
+        if (method == NULL || method->it == NULL)
+            continue; /* nothing is asked of those that OpenSSL does not know */
+        if (rp_der_fault(bytes, (size_t)size) != NULL)
+            return "an extension that is not strict DER";
+        read = ASN1_item_d2i(NULL, &at, size, ASN1_ITEM_ptr(method->it));
+        length = read != NULL && at == bytes + size ? ASN1_item_i2d(read, &again, ASN1_ITEM_ptr(method->it)) : -1;
+        same = length == size && memcmp(again, bytes, (size_t)size) == 0;
+        OPENSSL_free(again);
+        ASN1_item_free(read, ASN1_ITEM_ptr(method->it));
+        if (!same)
+            return "an extension that is not in its one form";
+    }
+    return NULL;
+}
+
 const char *rp_x509_key_fault(X509 *certificate, bool rsa, bool ed25519)
 {
     static const char *const groups[] = {"prime256v1", "secp384r1", "secp521r1"};
@@ -109,6 +149,8 @@ const char *rp_x509_key_fault(X509 *certificate, bool rsa, bool ed25519)
     if (EVP_PKEY_get_base_id(pkey) == EVP_PKEY_RSA) {
         if (!rsa)
             return "an RSA key: expected ECDSA on P-256, P-384 or P-521";
+        if (EVP_PKEY_get_bits(pkey) > RSA_BITS_MOST || !small_exponent(pkey))
+            return "an RSA key of more than 8192 bits, or with an exponent above 65537";
         return EVP_PKEY_get_bits(pkey) >= RSA_BITS ? NULL : "an RSA key of fewer than 3072 bits";
     }
     if (EVP_PKEY_get_base_id(pkey) != EVP_PKEY_EC)

@@ -19,8 +19,11 @@ rp_status rp_pem_blocks(const char *pem, size_t size, const char *label, const c
 /* RFC 2253 in printable ASCII, shortened to fit; safe to print. Returns out. */
 const char *rp_x509_name(char out[RP_NAME_TEXT], const X509_NAME *name);
 
-/* What is too weak about a public key, a static text; NULL when it is ECDSA on a NIST P-curve, or (rsa) RSA of 3072
- * bits or more, or (ed25519) that. */
+/* What is wrong with the form of its extensions, which lie in octet strings, some under tags that say nothing of their
+ * form: each of a type that OpenSSL knows is read and written again. NULL: nothing. */
+const char *rp_x509_extension_fault(const X509 *certificate);
+/* What is too weak about a public key, a static text; NULL when it is ECDSA on a NIST P-curve, or (rsa) RSA of 3072 to
+ * 8192 bits with an exponent up to 65537, or (ed25519) that. */
 const char *rp_x509_key_fault(X509 *certificate, bool rsa, bool ed25519);
 /* The same of a signature algorithm: ECDSA with SHA-2, or (rsa) PKCS #1 v1.5 with SHA-2. */
 const char *rp_x509_signature_fault(int signature_nid, bool rsa);

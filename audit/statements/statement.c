@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "audit/archive/manifest.h"
+#include "audit/sign/rotation.h"
 #include "audit/statements/oms.h"
 #include "base/memory.h"
-
-enum { SHORT_ID = 16 };
 
 /* Those that can be added later. */
 static const struct {
@@ -42,14 +41,19 @@ void rp_statement_member(char out[RP_MEMBER_NAME], rp_statement_kind kind, const
     (void)snprintf(out, RP_MEMBER_NAME, RP_SIGNATURES "%s-%.16s-%.16s.dsse.json", name, key_id, hex);
 }
 
-/* Whether the name is one of a kind: signatures/KIND-... */
+/* Whether the name begins as those of a kind do: signatures/KIND-... */
 static bool has_kind(const char *member, const char *kind)
 {
     const char *name = member + strlen(RP_SIGNATURES);
     size_t length = strlen(kind);
 
-    return strncmp(name, kind, length) == 0 && name[length] == '-' &&
-           strspn(name + length + 1, "0123456789abcdef-") > SHORT_ID;
+    return strncmp(name, kind, length) == 0 && name[length] == '-';
+}
+
+/* Types that FORMAT.md defines for what is no such member: the bundle's, and hand-overs of keys. */
+static bool defined_elsewhere(const char *type)
+{
+    return strcmp(type, RP_OMS_TYPE) == 0 || strcmp(type, RP_ROTATION_TYPE) == 0;
 }
 
 static rp_status check_name(const rp_statement *statement, rp_statement_kind kind, const rp_member *member,
@@ -67,6 +71,9 @@ static rp_status check_name(const rp_statement *statement, rp_statement_kind kin
         if (later[i].kind != kind && has_kind(member->name, later[i].name))
             return rp_fail(err, RP_ESIGN, "%s: a statement of another type than its name says (%s)", member->name,
                            later[i].type);
+    if (kind == RP_STATEMENT_OTHER && defined_elsewhere(statement->predicate_type))
+        return rp_fail(err, RP_ESIGN, "%s: a statement of the type %s, which no member of this name has", member->name,
+                       statement->predicate_type);
     if (kind == RP_STATEMENT_PROVENANCE || kind == RP_STATEMENT_OTHER)
         return RP_OK;
     rp_statement_member(name, kind, statement->key_id, &member->digest);

@@ -4,6 +4,7 @@
 #include "audit/trust/policy_check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,34 +15,54 @@ enum { NOTES = 40 };
 
 /* ---- standings ---- */
 
-/* Standings are in the order of statements, more or less: the search begins where the last one ended. */
-static const rp_verified_standing *find_standing(const rp_check *c, const char *member, size_t *at)
+/* A statement's name, and its place among the statements and then the others. */
+typedef struct place {
+    const char *member;
+    size_t at;
+} place;
+
+static int by_member(const void *a, const void *b)
+{
+    return strcmp(((const place *)a)->member, ((const place *)b)->member);
+}
+
+/* One pass over the standings: with thousands of statements, which anyone may have put in, a search for each would take
+ * minutes. */
+static void place_standings(rp_check *c, place *list, size_t n)
 {
     const rp_verification *v = c->verified;
 
-    for (size_t step = 0; step < v->standings; step++, *at = (*at + 1) % v->standings)
-        if (strcmp(v->standing[*at].statement, member) == 0 && strcmp(v->standing[*at].clause, c->clause->name) == 0)
-            return &v->standing[*at];
-    return NULL;
+    for (size_t i = 0; i < n; i++)
+        list[i] = (place){i < v->statements ? v->statement[i].member : v->other[i - v->statements].member, i};
+    qsort(list, n, sizeof *list, by_member);
+    for (size_t k = 0; k < v->standings; k++) {
+        const place wanted = {v->standing[k].statement, 0};
+        const place *found = strcmp(v->standing[k].clause, c->clause->name) == 0
+                                 ? bsearch(&wanted, list, n, sizeof *list, by_member)
+                                 : NULL;
+
+        if (found != NULL)
+            c->standing[found->at] = &v->standing[k];
+    }
 }
 
 rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,
                            const rp_verification *verified, rp_error *err)
 {
     const rp_verification *v = verified;
-    bool judged = strcmp(v->judged_by, policy->digest) == 0;
-    size_t at = 0;
+    const size_t n = v->statements + v->others;
+    place *list = NULL;
 
     *out = (rp_check){.policy = policy, .clause = clause, .group = &policy->group[clause->group], .verified = v};
-    out->standing = rp_calloc(v->statements + v->others, sizeof *out->standing);
+    out->standing = rp_calloc(n, sizeof *out->standing);
     if (out->standing == NULL)
         return rp_no_memory(err);
-    for (size_t i = 0; judged && i < v->statements + v->others; i++) {
-        const rp_verified_statement *one = i < v->statements ? &v->statement[i] : &v->other[i - v->statements];
-
-        if (rp_clause_about(clause, one->kind))
-            out->standing[i] = find_standing(out, one->member, &at);
-    }
+    if (n == 0 || strcmp(v->judged_by, policy->digest) != 0)
+        return RP_OK;
+    if ((list = rp_reallocarray(NULL, n, sizeof *list)) == NULL)
+        return rp_no_memory(err);
+    place_standings(out, list, n);
+    rp_free(list);
     return RP_OK;
 }
 

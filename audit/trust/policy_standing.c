@@ -73,13 +73,29 @@ static const char *subject_lacks(const rp_group *group, const X509_NAME *name)
 
 /* ---- one statement for one clause ---- */
 
+/* Whether it was good when it began: of somebody who says no that is enough. */
+static rp_status judge_once(rp_chain_memo *memo, const rp_certificate *certificate, rp_chain_rules rules, rp_error *err)
+{
+    X509 *leaf = sk_X509_value(certificate->chain, 0);
+    rp_chain_verdict once;
+    rp_status judged;
+
+    memo->once_judged = true;
+    rules.crls = NULL;
+    rules.require_crl = false;
+    if (X509_get0_notBefore(leaf) == NULL || !rp_moment_of_asn1(&rules.time, X509_get0_notBefore(leaf)))
+        return RP_OK;
+    judged = rp_chain_judge(&once, leaf, &rules, NULL);
+    memo->once = judged == RP_OK;
+    return judged == RP_ENOMEM ? rp_no_memory(err) : RP_OK;
+}
+
 static rp_status judge_chain(rp_verified_standing *out, const rp_trust_view *view, const rp_group *group,
                              const rp_certificate *certificate, int64_t time, rp_error *err)
 {
     rp_trust_store store;
-    rp_chain_verdict verdict;
-    rp_error why = {.text = ""};
-    rp_status status = gather(&store, group->store, view->store, err), judged;
+    rp_chain_memo *memo;
+    rp_status status = gather(&store, group->store, view->store, err);
     rp_chain_rules rules = {.anchors = store.ca,
                             .untrusted = certificate->chain,
                             .crls = store.crls,
@@ -88,26 +104,16 @@ static rp_status judge_chain(rp_verified_standing *out, const rp_trust_view *vie
 
     if (status != RP_OK)
         return status;
-    judged = rp_chain_judge(&verdict, sk_X509_value(certificate->chain, 0), &rules, &why);
+    status = rp_trust_judge(&memo, view, certificate, (size_t)(group - view->policy->group), &rules, err);
+    if (status == RP_OK && !memo->certified && !memo->once_judged)
+        status = judge_once(memo, certificate, rules, err);
     sk_X509_CRL_free(store.crls);
-    if (judged == RP_ENOMEM)
-        return rp_no_memory(err);
-    out->certified = out->was_certified = judged == RP_OK;
-    if (!out->certified && X509_get0_notBefore(sk_X509_value(certificate->chain, 0)) != NULL) {
-        rp_chain_verdict once;
-
-        rules.crls = NULL;
-        rules.require_crl = false;
-        if (rp_moment_of_asn1(&rules.time, X509_get0_notBefore(sk_X509_value(certificate->chain, 0)))) {
-            judged = rp_chain_judge(&once, sk_X509_value(certificate->chain, 0), &rules, NULL);
-            if (judged == RP_ENOMEM)
-                return rp_no_memory(err);
-            out->was_certified = judged == RP_OK;
-        }
-        judged = RP_ESIGN;
-    }
-    if (judged != RP_OK || *verdict.note != '\0' || verdict.revocation_checked)
-        return keep_text(&out->certificate_note, judged == RP_OK ? verdict.note : why.text, err);
+    if (status != RP_OK)
+        return status;
+    out->certified = memo->certified;
+    out->was_certified = memo->certified || memo->once;
+    if (!memo->certified || *memo->verdict.note != '\0' || memo->verdict.revocation_checked)
+        return keep_text(&out->certificate_note, memo->certified ? memo->verdict.note : memo->why, err);
     return keep_text(&out->certificate_note, "revocation not checked", err);
 }
 

@@ -122,11 +122,16 @@ rp_status rp_trust_view_open(rp_trust_view *out, const rp_archive *archive, cons
                      : rp_fail(err, RP_ESIGN, "%s: more than %d keys have certificates here", archive->member[i].name,
                                (int)RP_CERTIFICATES_MAX);
     }
+    if (status == RP_OK && (out->memo = rp_calloc(out->certificates * RP_MEMOS + 1, sizeof(rp_chain_memo *))) == NULL)
+        status = rp_no_memory(err);
     return status == RP_OK ? gather_keys(out, trusted, n_trusted, err) : status;
 }
 
 void rp_trust_view_close(rp_trust_view *view)
 {
+    for (size_t i = 0; view->memo != NULL && i < view->certificates * RP_MEMOS; i++)
+        rp_free(view->memo[i]);
+    rp_free(view->memo);
     for (size_t i = 0; i < view->certificates; i++)
         rp_certificate_clear(&view->certificate[i]);
     for (size_t i = 0; i < view->rotations; i++)
@@ -204,14 +209,41 @@ rp_status rp_trust_when(const rp_trust_view *view, const char *statement, int64_
 
 /* ---- who ---- */
 
-static rp_status fill(rp_verified_certificate *out, const rp_chain_verdict *verdict, X509 *leaf, rp_status judged,
-                      const rp_error *why, rp_error *err)
+_Static_assert((int)RP_MEMO_OWN == (int)RP_POLICY_GROUPS, "a place for each group");
+
+rp_status rp_trust_judge(rp_chain_memo **out, const rp_trust_view *view, const rp_certificate *certificate, size_t slot,
+                         const rp_chain_rules *rules, rp_error *err)
+{
+    rp_chain_memo **memo = &view->memo[(size_t)(certificate - view->certificate) * RP_MEMOS + slot];
+    rp_error why = {.text = ""};
+    rp_status judged;
+
+    *out = *memo;
+    if (*memo != NULL && (*memo)->time == rules->time)
+        return RP_OK;
+    if (*memo == NULL && (*memo = rp_calloc(1, sizeof **memo)) == NULL)
+        return rp_no_memory(err);
+    judged = rp_chain_judge(&(*memo)->verdict, sk_X509_value(certificate->chain, 0), rules, &why);
+    if (judged == RP_ENOMEM) {
+        rp_free(*memo);
+        *memo = NULL;
+        return rp_no_memory(err);
+    }
+    (*memo)->time = rules->time;
+    (*memo)->certified = judged == RP_OK;
+    (void)snprintf((*memo)->why, sizeof(*memo)->why, "%s", judged == RP_OK ? "" : why.text);
+    *out = *memo;
+    return RP_OK;
+}
+
+static rp_status fill(rp_verified_certificate *out, const rp_chain_memo *memo, X509 *leaf, rp_error *err)
 {
     char name[RP_NAME_TEXT];
-    const char *note = judged != RP_OK ? why->text : *verdict->note ? verdict->note : NULL;
+    const rp_chain_verdict *verdict = &memo->verdict;
+    const char *note = !memo->certified ? memo->why : *verdict->note ? verdict->note : NULL;
 
-    out->accepted = judged == RP_OK;
-    out->revocation_checked = judged == RP_OK && verdict->revocation_checked;
+    out->accepted = memo->certified;
+    out->revocation_checked = memo->certified && verdict->revocation_checked;
     out->subject = rp_strdup(rp_x509_name(name, X509_get_subject_name(leaf)));
     if (out->subject == NULL || (note != NULL && (out->note = rp_strdup(note)) == NULL) ||
         (out->accepted && (out->anchor = rp_strdup(verdict->anchor)) == NULL))
@@ -244,21 +276,19 @@ static rp_status judge(const rp_trust_view *view, const rp_certificate *certific
                        rp_verification *result, bool *accepted, rp_error *err)
 {
     rp_verified_certificate *entry;
-    rp_chain_verdict verdict;
-    rp_error why = {.text = ""};
+    rp_chain_memo *memo;
     rp_chain_rules rules = {.anchors = view->store->ca,
                             .untrusted = certificate->chain,
                             .crls = view->store->crls,
                             .require_crl = view->store->require_crl};
-    rp_status status = begin(&entry, view, certificate->key, member, &rules.time, result, err), judged;
+    rp_status status = begin(&entry, view, certificate->key, member, &rules.time, result, err);
 
+    if (status == RP_OK)
+        status = rp_trust_judge(&memo, view, certificate, RP_MEMO_OWN, &rules, err);
     if (status != RP_OK)
         return status;
-    judged = rp_chain_judge(&verdict, sk_X509_value(certificate->chain, 0), &rules, &why);
-    if (judged == RP_ENOMEM)
-        return rp_no_memory(err);
-    *accepted = *accepted || judged == RP_OK;
-    return fill(entry, &verdict, sk_X509_value(certificate->chain, 0), judged, &why, err);
+    *accepted = *accepted || memo->certified;
+    return fill(entry, memo, sk_X509_value(certificate->chain, 0), err);
 }
 
 static rp_status tell_key(char **out, const char *before, const char *key_id, const char *after, rp_error *err)

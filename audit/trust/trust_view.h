@@ -7,10 +7,20 @@
 
 #include "audit/archive/archive.h"
 #include "audit/sign/certificate.h"
+#include "audit/sign/chain.h"
 #include "audit/sign/dsse.h"
 #include "audit/trust/trust.h"
 
 enum { RP_CERTIFICATES_MAX = 256 };
+
+/* What was found of a certificate under one set of roots. Each is judged once a second of time, however many statements
+ * its key has signed: a stranger may have put in thousands. */
+typedef struct rp_chain_memo {
+    int64_t time; /* at which */
+    bool certified, once_judged, once;
+    rp_chain_verdict verdict;
+    char why[RP_ERROR_TEXT]; /* not certified */
+} rp_chain_memo;
 
 typedef struct rp_trust_view {
     const rp_archive *archive;
@@ -22,7 +32,17 @@ typedef struct rp_trust_view {
     size_t rotations;
     rp_certificate *certificate;
     size_t certificates;
+    rp_chain_memo *
+        *memo; /* by certificate, and in it by the policy's group; the last one is for the verifier's roots */
 } rp_trust_view;
+
+enum { RP_MEMO_OWN = 64, RP_MEMOS }; /* RP_POLICY_GROUPS groups, and the verifier's own roots */
+
+/* Judges a certificate of the view, or tells again what was found at that time. slot: the number of the group by whose
+ * store rules were made, or RP_MEMO_OWN. *out is the view's until the next call for that certificate and slot. Errors:
+ * RP_ENOMEM. */
+rp_status rp_trust_judge(rp_chain_memo **out, const rp_trust_view *view, const rp_certificate *certificate, size_t slot,
+                         const rp_chain_rules *rules, rp_error *err);
 
 /* Reads every certificate in the archive; its form must be right whoever asks. Borrows all. Errors: RP_ESIGN names the
  * member. Close in any case. */

@@ -34,7 +34,10 @@ works '"drawn":\[[0-9]+\]' "$reprise" replay a.reprise --sample 0.000001 --seed 
 for bad in 0 0.0 1.1 101% 5%% % . '' 0.0000001 -1 1e-2 5,0; do
     fails 2 'expected a share above 0' "$reprise" replay a.reprise "--sample=$bad" --seed x
 done
-fails 2 '--sample needs --seed' "$reprise" replay a.reprise --sample 5%
+works 'drawn by the seed "[0-9a-f]{32}"$' "$reprise" replay a.reprise --sample 5%
+one=$(grep '^sample' "$log/out")
+works '^sample' "$reprise" replay a.reprise --sample 5%
+holds 'no seed is drawn twice' test "$one" != "$(grep '^sample' "$log/out")"
 fails 2 '--seed is of use only with --sample' "$reprise" replay a.reprise --seed x
 fails 2 'exclude each other' "$reprise" replay a.reprise --sample 5% --seed x --steps 1:2
 fails 2 'the seed of a sample is 1 to 128' "$reprise" replay a.reprise --sample 5% --seed ' x'

@@ -90,6 +90,47 @@ static void only_strong_keys_in_one_text_are_read(void **state)
     rp_trust_store_free(store);
 }
 
+/* What OpenSSL reads and no DER says: a constructed bit on a string under a tag of the context, a default that is
+ * written out, an integer that is not the shortest, something behind the value. */
+static void extensions_have_one_form(void **state)
+{
+    static const struct {
+        int nid;
+        const char *bytes;
+        size_t size;
+        bool good;
+    } form[] = {
+        {NID_authority_key_identifier, "\x30\x06\x80\x04\x01\x02\x03\x04", 8, true},
+        {NID_authority_key_identifier, "\x30\x08\xA0\x06\x04\x04\x01\x02\x03\x04", 10, false},
+        {NID_authority_key_identifier, "\x30\x06\xA0\x04\x01\x02\x03\x04", 8, false},
+        {NID_subject_alt_name, "\x30\x03\x82\x01\x61", 5, true},
+        {NID_subject_alt_name, "\x30\x05\xA2\x03\x16\x01\x61", 7, false},
+        {NID_basic_constraints, "\x30\x00", 2, true},
+        {NID_basic_constraints, "\x30\x03\x01\x01\x00", 5, false},
+        {NID_basic_constraints, "\x30\x06\x01\x01\xFF\x02\x01\x00", 8, true},
+        {NID_basic_constraints, "\x30\x07\x01\x01\xFF\x02\x02\x00\x00", 9, false},
+        {NID_key_usage, "\x03\x02\x07\x80", 4, true},
+        {NID_key_usage, "\x03\x02\x07\x80\x05\x00", 6, false},
+        {NID_key_usage, "\x23\x04\x03\x02\x07\x80", 6, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        X509 *one = X509_new();
+        ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
+        X509_EXTENSION *extension;
+
+        assert_int_equal(ASN1_OCTET_STRING_set(value, (const unsigned char *)form[i].bytes, (int)form[i].size), 1);
+        extension = X509_EXTENSION_create_by_NID(NULL, form[i].nid, 0, value);
+        assert_int_equal(X509_add_ext(one, extension, -1), 1);
+        if ((rp_x509_extension_fault(one) == NULL) != form[i].good)
+            fail_msg("form %zu: %s", i, form[i].good ? rp_x509_extension_fault(one) : "was taken");
+        X509_EXTENSION_free(extension);
+        ASN1_OCTET_STRING_free(value);
+        X509_free(one);
+    }
+}
+
 static void a_chain_is_judged_at_the_time_in_question(void **state)
 {
     rp_trust_store *store = store_of(NULL, 0);
@@ -210,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_strong_keys_in_one_text_are_read),
+        cmocka_unit_test(extensions_have_one_form),
         cmocka_unit_test(a_chain_is_judged_at_the_time_in_question),
         cmocka_unit_test(a_certificate_for_another_purpose_or_by_sha1_is_refused),
         cmocka_unit_test(revocation_counts_from_its_date),

@@ -190,6 +190,21 @@ static void approvals_are_refused_for_every_flaw(void **state)
         "{\"decision\":\"approve\",\"reason\":\"\xE2\x80\xAE\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"a\xE2\x81\xA6\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"a\xD8\x9C\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
+        "{\"decision\":\"approve\",\"reason\":\"a\xE2\x80\x8B\","
+        "\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}", /* 200B
+                                                              */
+        "{\"decision\":\"approve\",\"reason\":\"a\xEF\xBB\xBF\","
+        "\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",                                                    /* FEFF
+                                                                                                                 */
+        "{\"decision\":\"approve\",\"reason\":\"a\xC2\xAD\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}", /* 00AD
+                                                                                                                 */
+        "{\"decision\":\"approve\",\"reason\":\"a\xE2\x81\xA5\","
+        "\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}", /* 2065
+                                                              */
+        "{\"decision\":\"approve\",\"reason\":\"a\xF3\xA0\x81\xA1\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
+        "{\"decision\":\"approve\",\"reason\":\"a\xEF\xB8\x8F\","
+        "\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}", /* FE0F
+                                                              */
         "{\"decision\":\"approve\",\"reason\":\"a\x7F\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"r\",\"role\":\"x\",\"time\":\"1969-12-31T23:59:59Z\"}",
         "{\"decision\":\"approve\",\"reason\":\"\xE2\x80\xA8\",\"role\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"}",
@@ -212,7 +227,8 @@ static void approvals_are_refused_for_every_flaw(void **state)
     assert_ok(rp_approval_read(&back, json, "x", &err));
     assert_int_equal(back.decision, RP_REJECT);
     rp_json_free(json);
-    strcpy(approval.reason, "\xE2\x82\xAC \xE2\x80\x94 \xE2\x81\xA5"); /* others that begin alike */
+    /* others that begin alike, and a character of four bytes */
+    strcpy(approval.reason, "\xE2\x82\xAC \xE2\x80\x94 \xE2\x81\x82 \xC2\xA0 \xF0\x9F\x98\x80 \xD8\xA7");
     assert_ok(rp_approval_write(&json, &approval, 0, &err));
     rp_json_free(json);
     memset(approval.reason, 'r', 2000);

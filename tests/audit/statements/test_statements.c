@@ -13,6 +13,7 @@
 #include "audit/archive/archive_private.h"
 #include "audit/trust/policy.h"
 #include "audit/statements/statement.h"
+#include "base/memory.h"
 #include "audit/archive/ustar.h"
 #include "audit/record/provenance.h"
 #include "audit/trust/verify.h"
@@ -335,6 +336,93 @@ static void a_statement_under_another_s_name_is_refused(void **state)
 }
 
 /* Not even a stranger's may be damaged: its name is made of its bytes. */
+/* Signed by whom we trust, of a type that is not the library's, or not that of a member. */
+static rp_status add_as(const char *path, const char *type, const char *member, size_t size)
+{
+    char id[RP_DIGEST_HEX], *text = rp_calloc(size + 1, 1);
+    rp_buffer made = {0};
+    rp_json *predicate;
+    rp_status status;
+
+    memset(text, 'x', size);
+    predicate = rp_json_pack("{s:s}", "says", text);
+    id_of(id, path);
+    assert_ok(rp_statement_write(&made, signer[3], id, type, predicate, &err));
+    status = rp_archive_add_statement(path, member, made.data, made.size, false, &err);
+    rp_json_free(predicate);
+    rp_buffer_free(&made);
+    rp_free(text);
+    return status;
+}
+
+static void names_and_types_that_are_taken_are_nobody_else_s(void **state)
+{
+    static const struct {
+        const char *type, *member;
+        bool good;
+    } as[] = {
+        {"https://example.com/review/v1", "signatures/verdicts.dsse.json", true},
+        {"https://example.com/review/v1", "signatures/verdict-of-the-board.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/approval-0.dsse.json", false},
+        {"https://example.com/review/v1", "signatures/endorsement-0123456789abcdeF.dsse.json", false},
+        {"https://reprise.invalid/key-rotation/v1", "signatures/review.dsse.json", false},
+        {"https://model_signing/signature/v1.0", "signatures/review.dsse.json", false},
+    };
+    rp_buffer bytes = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof as / sizeof *as; i++) {
+        char path[128];
+
+        strcpy(path, in_folder("x.reprise"));
+        write_archive(path, false, false);
+        assert_ok(add_as(path, as[i].type, as[i].member, 1));
+        load(&bytes, path);
+        for (int all = 0; all < 2; all++) /* a stranger's too: what it is called, everyone sees */
+            if (as[i].good)
+                assert_ok(verify(&bytes, all, NULL));
+            else
+                assert_refused(&bytes, all, as[i].member);
+        unlink(path);
+    }
+    rp_buffer_free(&bytes);
+}
+
+/* Anyone can put statements into a file, and each costs whoever verifies it. */
+static void statements_are_bounded_together(void **state)
+{
+    char path[128], member[RP_MEMBER_NAME];
+    rp_archive *archive;
+    rp_buffer made = {0};
+    pack x;
+    size_t n = 0;
+
+    (void)state;
+    strcpy(path, in_folder("x.reprise"));
+    write_archive(path, false, false);
+    do {
+        (void)snprintf(member, sizeof member, "signatures/s%02zu.dsse.json", n++);
+        if (add_as(path, "https://example.com/review/v1", member, 500000) != RP_OK)
+            break;
+    } while (n < 20);
+    assert_in_range(n, 8, 18); /* 888 KiB each */
+    assert_non_null(strstr(err.text, "at most 8388608 bytes of statements"));
+    assert_ok(rp_archive_open(&archive, path, &err)); /* as it was */
+    rp_archive_close(archive);
+    unpack(&x, path); /* and by force */
+    unlink(path);
+    x.member[x.n] = x.member[x.n - 1];
+    strcpy(x.member[x.n].name, "signatures/zz.dsse.json");
+    x.body[x.n] = (rp_buffer){0};
+    rp_buffer_append(&x.body[x.n], x.body[x.n - 1].data, x.body[x.n - 1].size);
+    x.n++;
+    repack(&made, &x, SIZE_MAX);
+    assert_int_equal(verify(&made, false, NULL), RP_EFORMAT);
+    assert_non_null(strstr(err.text, "signatures/zz.dsse.json: more than 8388608 bytes of statements"));
+    pack_free(&x);
+    rp_buffer_free(&made);
+}
+
 static void every_flipped_bit_is_refused_whoever_signed(void **state)
 {
     const rp_verify_options unsigned_too = {.allow_unsigned = true};
@@ -555,6 +643,8 @@ int main(void)
         cmocka_unit_test(every_kind_is_added_counted_and_read_back),
         cmocka_unit_test(statements_of_another_archive_are_refused),
         cmocka_unit_test(a_statement_under_another_s_name_is_refused),
+        cmocka_unit_test(names_and_types_that_are_taken_are_nobody_else_s),
+        cmocka_unit_test(statements_are_bounded_together),
         cmocka_unit_test(every_flipped_bit_is_refused_whoever_signed),
         cmocka_unit_test(removing_a_statement_is_seen_in_what_is_counted),
         cmocka_unit_test(a_policy_notices_each_statement_that_was_removed),
