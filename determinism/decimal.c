@@ -8,6 +8,7 @@
 
 #include "determinism/bits.h"
 #include "determinism/natural.h"
+#include "determinism/powers_of_five.h"
 
 /* A halfway point between two binary64 values has at most 767 significant digits. Of a longer input only the first
  * DIGITS matter, and whether anything nonzero follows: that is kept as one further digit 1. */
@@ -177,6 +178,107 @@ static bool parse_short(uint64_t *out, const decimal *d, int power, const format
 }
 #endif
 
+#if defined(__SIZEOF_INT128__)
+/* Formats as decide_fast needs them. */
+typedef struct fast_format {
+    int bits;               /* of the significand, without the hidden one */
+    int bias;               /* of the exponent */
+    int even_min, even_max; /* powers of ten at which a value can lie exactly between two neighbours */
+} fast_format;
+
+static const fast_format fast32 = {23, 127, -17, 10};
+static const fast_format fast64 = {52, 1023, -4, 23};
+
+/* mantissa * 10^power, mantissa not 0, rounded to nearest even: one product of 64 by 128 bits decides it, or says
+ * that it cannot. Eisel and Lemire; the paper named in powers_of_five.h, algorithm 1. */
+static bool decide_fast(uint64_t *out, uint64_t mantissa, int power, const fast_format *f)
+{
+    int shift = __builtin_clzll(mantissa), upper, drop, exponent;
+    const uint64_t *five, mask = ((uint64_t)1 << (61 - f->bits)) - 1;
+    uint64_t high, low;
+    wide product;
+
+    if (power < POWERS_OF_FIVE_MIN || power > POWERS_OF_FIVE_MAX)
+        return false;
+    five = powers_of_five[power - POWERS_OF_FIVE_MIN];
+    mantissa <<= shift;
+    product = (wide)mantissa * five[0];
+    high = (uint64_t)(product >> 64);
+    low = (uint64_t)product;
+    if ((high & mask) == mask) { /* the rest of the power might carry into what is kept */
+        uint64_t more = (uint64_t)((wide)mantissa * five[1] >> 64);
+
+        low += more;
+        high += low < more;
+    }
+    if (low == UINT64_MAX && (power < -27 || power > 55))
+        return false;
+    upper = (int)(high >> 63);
+    drop = upper + 61 - f->bits;
+    exponent = ((217706 * power) >> 16) + 63 + upper - shift + f->bias;
+    if (exponent <= 0) /* subnormal, or zero */
+        return false;
+    mantissa = high >> drop;
+    if (low <= 1 && power >= f->even_min && power <= f->even_max && (mantissa & 3) == 1 && mantissa << drop == high)
+        mantissa &= ~(uint64_t)1; /* exactly between two: the even one */
+    mantissa = (mantissa + (mantissa & 1)) >> 1;
+    /* The hidden bit adds one to the exponent, and so does a carry out of the significand. */
+    *out = ((uint64_t)(exponent - 1) << f->bits) + mantissa;
+    return *out >> f->bits < 2 * (uint64_t)f->bias + 1;
+}
+
+/* Texts of at most 19 digits with a small exponent, which nearly all are. False: look at it slowly. */
+static bool parse_fast(uint64_t *out, bool *negative, int *power, const char *text, size_t length, const fast_format *f)
+{
+    const char *at = text, *end = text + length, *digits;
+    uint64_t mantissa = 0;
+    int exponent = 0, sign = 1, places = 0;
+
+    *negative = length > 0 && *at == '-';
+    at += length > 0 && (*at == '-' || *at == '+');
+    if (end - at > 28)
+        return false;
+    digits = at;
+    while (at < end && is_digit(*at))
+        mantissa = mantissa * 10 + (uint64_t)(*at++ - '0');
+    if (at < end && *at == '.') {
+        const char *point = at++;
+
+        while (at < end && is_digit(*at))
+            mantissa = mantissa * 10 + (uint64_t)(*at++ - '0');
+        places = (int)(at - point) - 1;
+        digits++;
+    }
+    if (at - digits < 1 || at - digits > 19)
+        return false;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        if (++at < end && (*at == '-' || *at == '+'))
+            sign = *at++ == '-' ? -1 : 1;
+        if (at == end || end - at > 3)
+            return false;
+        while (at < end && is_digit(*at))
+            exponent = exponent * 10 + (*at++ - '0');
+    }
+    if (at != end)
+        return false;
+    *power = sign * exponent - places;
+    *out = 0;
+    return mantissa == 0 || decide_fast(out, mantissa, *power, f);
+}
+#else
+typedef struct fast_format {
+    int bits;
+} fast_format;
+
+static const fast_format fast32 = {23}, fast64 = {52};
+
+static bool parse_fast(uint64_t *out, bool *negative, int *power, const char *text, size_t length, const fast_format *f)
+{
+    (void)out, (void)negative, (void)power, (void)text, (void)length, (void)f;
+    return false;
+}
+#endif
+
 /* digits * 10^power as a quotient of naturals, developed bit by bit: 64 bits and a remainder decide any rounding. */
 static uint64_t parse_long(const decimal *d, int power, const format *f)
 {
@@ -232,9 +334,24 @@ static bool parse(uint64_t *out, decimal *d, const char *text, size_t length, co
 
 bool rp_parse_f64(double *out, const char *text, size_t length)
 {
+    int places;
+
+    return rp_parse_f64_places(out, &places, text, length);
+}
+
+bool rp_parse_f64_places(double *out, int *places, const char *text, size_t length)
+{
     decimal d;
     uint64_t bits;
+    bool negative;
+    int power;
 
+    *places = -1;
+    if (parse_fast(&bits, &negative, &power, text, length, &fast64)) {
+        *places = power < 0 ? -power : 0;
+        *out = rp_from_bits_f64(bits | (uint64_t)negative << 63);
+        return true;
+    }
     if (!parse(&bits, &d, text, length, &binary64))
         return false;
     *out = rp_from_bits_f64(bits | (uint64_t)d.negative << 63);
@@ -260,7 +377,13 @@ bool rp_parse_f32(float *out, const char *text, size_t length)
 {
     decimal d;
     uint64_t bits;
+    bool negative;
+    int power;
 
+    if (parse_fast(&bits, &negative, &power, text, length, &fast32)) {
+        *out = rp_from_bits_f32((uint32_t)bits | (uint32_t)negative << 31);
+        return true;
+    }
     if (!parse(&bits, &d, text, length, &binary32))
         return false;
     *out = rp_from_bits_f32((uint32_t)bits | (uint32_t)d.negative << 31);

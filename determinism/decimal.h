@@ -13,6 +13,8 @@ enum { RP_DECIMAL_SIZE = 32 }; /* enough for any shortest decimal and its termin
  * spaces, no hex, no inf or nan. Any number of digits is rounded correctly, in memory bounded by a constant.
  * Overflow gives infinity and true; underflow gives subnormals or zero. False when the text is not a number. */
 bool rp_parse_f64(double *out, const char *text, size_t length);
+/* The same; places is how many decimal places the text has, when that is easily said, else -1. */
+bool rp_parse_f64_places(double *out, int *places, const char *text, size_t length);
 /* What rp_print_f64 writes, so "inf", "-inf" and "nan" too. */
 bool rp_parse_printed_f64(double *out, const char *text, size_t length);
 bool rp_parse_f32(float *out, const char *text, size_t length); /* rounded once, not through binary64 */

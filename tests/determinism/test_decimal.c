@@ -78,6 +78,53 @@ static void random_short_decimals_parse_like_the_c_library(void **state)
     }
 }
 
+/* Zeros in front make a text too long for the fast way, and change no value. Mantissas of all lengths, with all powers
+ * of ten that the fast way knows and some beyond, and the odd multiples of half an ulp that are ties. */
+static void the_fast_way_and_the_slow_way_agree(void **state)
+{
+    static const char zeros[] = "0000000000000000000000000000";
+    char text[96];
+
+    (void)state;
+    for (uint64_t i = 0; i < 3 * SAMPLES; i++) {
+        uint64_t u = random_u64(i), mantissa = u >> (i % 64);
+        int power = (int)(random_u64(i + SAMPLES) % 160) - 80;
+        double fast, slow;
+        float fast32, slow32;
+
+        if (i % 5 == 0) /* 54 and 25 bits: halfway between two of 53 and 24 */
+            mantissa = (u >> (i % 2 ? 10 : 39)) | 1;
+        if (mantissa > UINT64_C(9999999999999999999))
+            mantissa /= 10;
+        if (i % 5 == 0)
+            power %= 11;
+        snprintf(text, sizeof text, "%s%" PRIu64 "e%d", zeros, mantissa, power);
+        assert_true(rp_parse_f64(&fast, text + strlen(zeros), strlen(text) - strlen(zeros)));
+        assert_true(rp_parse_f64(&slow, text, strlen(text)));
+        assert_true(rp_parse_f32(&fast32, text + strlen(zeros), strlen(text) - strlen(zeros)));
+        assert_true(rp_parse_f32(&slow32, text, strlen(text)));
+        if (rp_bits_f64(fast) != rp_bits_f64(slow) || rp_bits_f32(fast32) != rp_bits_f32(slow32))
+            fail_msg("%s: binary64 %a and %a, binary32 %a and %a", text, fast, slow, (double)fast32, (double)slow32);
+    }
+}
+
+static void places_are_counted_where_they_are_easily_said(void **state)
+{
+    static const struct {
+        const char *text;
+        int places;
+    } example[] = {{"1", 0},     {"-1.50", 2},  {"5.", 0},  {".25", 2},
+                   {"1.5e1", 0}, {"1.5e-3", 4}, {"1e3", 0}, {"0.000", 3}};
+    double x;
+    int places;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof example / sizeof *example; i++) {
+        assert_true(rp_parse_f64_places(&x, &places, example[i].text, strlen(example[i].text)));
+        assert_true(places == example[i].places || places == -1);
+    }
+}
+
 static void contract_examples_parse_to_their_bits(void **state)
 {
     static const struct {
@@ -547,6 +594,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_bit_patterns_parse_like_the_c_library),
         cmocka_unit_test(random_short_decimals_parse_like_the_c_library),
+        cmocka_unit_test(the_fast_way_and_the_slow_way_agree),
+        cmocka_unit_test(places_are_counted_where_they_are_easily_said),
         cmocka_unit_test(contract_examples_parse_to_their_bits),
         cmocka_unit_test(halfway_values_round_to_even),
         cmocka_unit_test(hard_cases_parse_exactly),
