@@ -51,7 +51,8 @@ static rp_status put_refusal(description *d, rp_error *err)
     rp_status status = RP_OK;
 
     if (d->by_recipe)
-        status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where, &refusal);
+        status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where,
+                                    &(rp_table_options){NULL, 0}, &refusal);
     rp_dataset_free(dataset);
     if (status == RP_ENOMEM)
         return rp_no_memory(err);
@@ -66,12 +67,14 @@ static rp_status describe(description *d, const char *path, rp_buffer *out, rp_e
     rp_status status = load(d, path, err);
 
     if (status == RP_OK)
-        status = rp_table_parse(&d->table, d->csv.data, d->csv.size, d->recipe, d->where, err);
+        status = rp_table_open(&d->table, d->csv.data, d->csv.size, d->recipe, d->where, err);
     cells.recipe = d->recipe;
     cells.table = d->table;
     cells.where = d->where;
     if (status == RP_OK && d->by_recipe && rp_column_find(&cells, &d->recipe->data.target, "data.target", &target))
         target = SIZE_MAX; /* preparation says the same: it becomes "error" */
+    if (status == RP_OK)
+        status = rp_profile_load(d->table, d->recipe, target, err);
     if (status == RP_OK)
         status = rp_profile_table(&d->profile, &cells, NULL, target);
     if (status == RP_OK)

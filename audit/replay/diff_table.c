@@ -3,28 +3,41 @@
 #include <string.h>
 
 #include "audit/replay/diff_private.h"
+#include "base/memory.h"
 #include "core/data/dataset.h"
 #include "core/recipe/recipe.h"
 
 enum { SHOWN = 60 }; /* bytes of a cell */
 
-/* *out stays NULL where there is no table that can be read; whoever computes says why. */
-static rp_status read_table(rp_table **out, const side *s, rp_error *err)
+/* A table that is read row by row. */
+typedef struct source {
+    rp_recipe *recipe;
+    rp_buffer csv;
+    rp_table *table; /* NULL where there is none that can be read; whoever computes says why */
+    rp_csv rows;
+} source;
+
+static void close_source(source *t)
+{
+    rp_csv_close(&t->rows);
+    rp_table_free(t->table);
+    rp_buffer_free(&t->csv);
+    rp_recipe_free(t->recipe);
+}
+
+static rp_status open_source(source *out, const side *s, rp_error *err)
 {
     rp_json *json = NULL;
-    rp_recipe *recipe = NULL;
-    rp_buffer csv = {0};
     rp_status status = rp_archive_read_json(s->archive, RP_RECIPE_MEMBER, &json, err);
 
-    *out = NULL;
     if (status == RP_OK)
-        status = rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, err);
+        status = rp_recipe_from_json(&out->recipe, json, RP_RECIPE_MEMBER, err);
     if (status == RP_OK)
-        status = rp_archive_read_member(s->archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
+        status = rp_archive_read_member(s->archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &out->csv, err);
     if (status == RP_OK)
-        status = rp_table_parse(out, csv.data, csv.size, recipe, RP_TABLE_MEMBER, err);
-    rp_buffer_free(&csv);
-    rp_recipe_free(recipe);
+        status = rp_table_open(&out->table, out->csv.data, out->csv.size, out->recipe, RP_TABLE_MEMBER, err);
+    if (status == RP_OK)
+        status = rp_table_rows(&out->rows, out->table, err);
     rp_json_free(json);
     return status == RP_ENOMEM || status == RP_EIO || status == RP_EHASH ? status : RP_OK;
 }
@@ -74,49 +87,116 @@ static bool same_columns(const rp_table *a, const rp_table *b, rp_buffer *out)
     return true;
 }
 
-static void compare_cells(const rp_table *a, const rp_table *b, rp_buffer *out)
-{
-    const size_t rows = a->rows < b->rows ? a->rows : b->rows;
-    size_t first = rows * a->cols, differ = 0;
+/* What the rows of two tables of the same columns have in common. */
+typedef struct comparison {
+    source *side[2];
+    size_t rows[2];      /* read so far */
+    size_t differ;       /* cells */
+    size_t line, column; /* of the first that does */
+    rp_buffer text[2];   /* what stands there */
+    char *cell[2];       /* [RP_CELL_MAX + 1] */
+    bool unreadable;
+} comparison;
 
-    for (size_t i = rows * a->cols; i-- > 0;)
-        if (strcmp(a->cell[i], b->cell[i]) != 0) {
-            first = i;
-            differ++;
+/* The next row of a side; false at its end. */
+static bool next_row(comparison *c, int k)
+{
+    rp_csv *csv = &c->side[k]->rows;
+
+    if (csv->at == csv->end || c->unreadable)
+        return false;
+    c->unreadable = rp_csv_row(csv) != RP_OK || csv->cells != c->side[k]->table->cols;
+    c->rows[k]++;
+    return !c->unreadable;
+}
+
+static void compare_row(comparison *c)
+{
+    for (size_t col = 0; col < c->side[0]->table->cols; col++) {
+        size_t n = rp_text_copy(c->cell[0], &c->side[0]->rows.cell[col]);
+
+        if (n == rp_text_copy(c->cell[1], &c->side[1]->rows.cell[col]) && memcmp(c->cell[0], c->cell[1], n) == 0)
+            continue;
+        if (c->differ++ > 0)
+            continue;
+        c->column = col;
+        put_text(&c->text[0], c->cell[0]);
+        put_text(&c->text[1], c->cell[1]);
+    }
+}
+
+static void compare_rows(comparison *c)
+{
+    for (;;) {
+        size_t begin = c->side[0]->rows.at;
+        bool a = next_row(c, 0), b = next_row(c, 1);
+
+        if (!a && !b)
+            return;
+        if (a && b) {
+            size_t before = c->differ;
+
+            compare_row(c);
+            if (before == 0 && c->differ > 0)
+                c->line = rp_csv_line(&c->side[0]->rows, begin);
         }
-    if (differ) {
-        rp_buffer_printf(out, "table     line %zu, ", a->line[first / a->cols]);
-        put_column(out, a, first % a->cols);
+    }
+}
+
+static void put_comparison(const comparison *c, rp_buffer *out)
+{
+    const rp_table *a = c->side[0]->table;
+    const size_t rows = c->rows[0] < c->rows[1] ? c->rows[0] : c->rows[1];
+
+    if (c->differ) {
+        rp_buffer_printf(out, "table     line %zu, ", c->line);
+        put_column(out, a, c->column);
         rp_buffer_text(out, ": A ");
-        put_text(out, a->cell[first]);
+        rp_buffer_append(out, c->text[0].data, c->text[0].size);
         rp_buffer_text(out, ", B ");
-        put_text(out, b->cell[first]);
-        if (a->rows == b->rows) /* else rows may have moved, and cells are not the same ones */
-            rp_buffer_printf(out, "; %zu of %zu cells differ%s", differ, rows * a->cols, differ == 1 ? "s" : "");
+        rp_buffer_append(out, c->text[1].data, c->text[1].size);
+        if (c->rows[0] == c->rows[1]) /* else rows may have moved, and cells are not the same ones */
+            rp_buffer_printf(out, "; %zu of %zu cells differ%s", c->differ, rows * a->cols, c->differ == 1 ? "s" : "");
         rp_buffer_u8(out, '\n');
     }
-    if (a->rows != b->rows)
-        rp_buffer_printf(out, "table     A has %zu rows, B %zu%s\n", a->rows, b->rows,
-                         differ ? "" : ", of which the first are the same");
-    else if (!differ)
+    if (c->rows[0] != c->rows[1])
+        rp_buffer_printf(out, "table     A has %zu rows, B %zu%s\n", c->rows[0], c->rows[1],
+                         c->differ ? "" : ", of which the first are the same");
+    else if (!c->differ)
         rp_buffer_text(out, "table     all cells are the same: the files differ in how they are written\n");
+}
+
+static rp_status compare_cells(source *a, source *b, rp_buffer *out, rp_error *err)
+{
+    comparison c = {.side = {a, b}, .cell = {rp_malloc(RP_CELL_MAX + 1), rp_malloc(RP_CELL_MAX + 1)}};
+    rp_status status = c.cell[0] && c.cell[1] ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK)
+        compare_rows(&c);
+    if (status == RP_OK && !c.unreadable)
+        put_comparison(&c, out);
+    for (int k = 0; k < 2; k++) {
+        rp_buffer_free(&c.text[k]);
+        rp_free(c.cell[k]);
+    }
+    return status;
 }
 
 rp_status rp_diff_tables(const side *a, const side *b, rp_buffer *out, rp_error *err)
 {
     const rp_member *x = rp_archive_find(a->archive, RP_TABLE_MEMBER),
                     *y = rp_archive_find(b->archive, RP_TABLE_MEMBER);
-    rp_table *left = NULL, *right = NULL;
+    source left = {.recipe = NULL}, right = {.recipe = NULL};
     rp_status status = RP_OK;
 
     if (!x || !y || rp_digest_equal(&x->digest, &y->digest))
         return RP_OK;
-    status = read_table(&left, a, err);
+    status = open_source(&left, a, err);
     if (status == RP_OK)
-        status = read_table(&right, b, err);
-    if (status == RP_OK && left && right && same_columns(left, right, out))
-        compare_cells(left, right, out);
-    rp_table_free(left);
-    rp_table_free(right);
+        status = open_source(&right, b, err);
+    if (status == RP_OK && left.rows.cell && right.rows.cell && same_columns(left.table, right.table, out))
+        status = compare_cells(&left, &right, out, err);
+    close_source(&left);
+    close_source(&right);
     return status;
 }

@@ -13,6 +13,7 @@
 
 /* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and folds. */
 typedef struct rp_report_data {
+    rp_buffer csv; /* what the table points into */
     rp_table *table;
     rp_json *profile;        /* core/data/profile/profile.h */
     uint64_t *missing;       /* [cols] */

@@ -27,9 +27,8 @@ static rp_status count_missing(rp_report_view *r, rp_error *err)
     r->data.missing = rp_calloc(table->cols, sizeof *r->data.missing);
     if (!r->data.missing)
         return rp_no_memory(err);
-    for (size_t row = 0; row < table->rows; row++)
-        for (size_t col = 0; col < table->cols; col++)
-            r->data.missing[col] += rp_cell_missing(r->recipe, table->cell[row * table->cols + col]);
+    for (size_t col = 0; col < table->cols; col++)
+        r->data.missing[col] = table->column[col].sort[RP_SORT_MISSING].count;
     return RP_OK;
 }
 
@@ -70,21 +69,42 @@ static rp_status count_classes(rp_report_view *r, rp_error *err)
     return status;
 }
 
+/* As preparation kept the columns, whose kinds are known now. */
+static rp_status load_table(rp_report_view *r, rp_error *err)
+{
+    const rp_schema *schema = r->schema;
+    rp_table *table = r->data.table;
+    rp_column_kind *kind = rp_calloc(schema->n_columns, sizeof *kind);
+    rp_store *store = rp_calloc(schema->n_columns, sizeof *store);
+    rp_status status = kind && store ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
+        kind[i] = schema->columns[i].kind;
+    if (status == RP_OK) {
+        rp_columns_store(r->recipe, kind, schema->n_columns, target_column(schema), store);
+        status = rp_table_load(table, store, r->recipe, &(rp_table_options){NULL, 0}, err);
+    }
+    rp_free(kind);
+    rp_free(store);
+    return status;
+}
+
 rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
 {
     static const char member[] = RP_TABLE_MEMBER;
-    rp_buffer csv = {0};
+    rp_buffer *csv = &r->data.csv;
     rp_status status;
 
     if (!r->recipe || !r->schema || !rp_archive_find(r->archive, member))
         return RP_OK;
-    status = rp_archive_read_member(r->archive, member, csv_limit, &csv, err);
+    status = rp_archive_read_member(r->archive, member, csv_limit, csv, err);
     if (status == RP_OK)
-        status = rp_table_parse(&r->data.table, csv.data, csv.size, r->recipe, member, err);
-    rp_buffer_free(&csv);
+        status = rp_table_open(&r->data.table, csv->data, csv->size, r->recipe, member, err);
     if (status == RP_OK && r->data.table->cols != r->schema->n_columns)
         status = rp_fail(err, RP_EFORMAT, "%s: %zu columns, but data/schema.json has %zu", member, r->data.table->cols,
                          r->schema->n_columns);
+    if (status == RP_OK)
+        status = load_table(r, err);
     if (status == RP_OK)
         status = count_missing(r, err);
     if (status == RP_OK)
@@ -99,6 +119,7 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
 void rp_report_data_clear(rp_report_data *data)
 {
     rp_table_free(data->table);
+    rp_buffer_free(&data->csv);
     rp_json_free(data->profile);
     rp_free(data->missing);
     rp_free(data->class_name);

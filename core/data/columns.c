@@ -7,11 +7,6 @@
 #include "base/text.h"
 #include "core/data/schema.h"
 
-static const char *cell_at(const rp_table *table, size_t row, size_t col)
-{
-    return table->cell[row * table->cols + col];
-}
-
 /* "a", "b", and 3 more */
 static const char *list_names(char *out, size_t size, const rp_table *table)
 {
@@ -62,59 +57,6 @@ rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const 
                    cells->where, key, quoted, list_names(advice, sizeof advice, table), advise_delimiter(table));
 }
 
-/* Rows of each class of cell, and the first of each, in an undeclared column. */
-typedef struct census {
-    size_t count[3], first[3];
-} census;
-
-static census count_cells(const rp_cells *cells, size_t col)
-{
-    census found = {{0}, {0}};
-
-    for (size_t row = 0; row < cells->table->rows; row++) {
-        const char *text = cell_at(cells->table, row, col);
-        double number;
-        rp_cell_class class;
-
-        if (rp_cell_missing(cells->recipe, text))
-            continue;
-        class = rp_cell_classify(&cells->recipe->data.reading, text, &number, NULL);
-        if (found.count[class]++ == 0)
-            found.first[class] = row;
-    }
-    return found;
-}
-
-/* Numbers and text in one undeclared column are a typing error as often as a code list: the user must say which. */
-static rp_status fail_mixed(const rp_cells *cells, size_t col, const census *found)
-{
-    bool odd_text = found->count[RP_CELL_NUMBER] >= found->count[RP_CELL_TEXT];
-    size_t row = found->first[odd_text ? RP_CELL_TEXT : RP_CELL_NUMBER];
-    const char *text = cell_at(cells->table, row, col);
-    char label[RP_LABEL_SIZE], quoted[64];
-    rp_status status = rp_inspect_texts(cells, col); /* texts that look like numbers have an error of their own */
-
-    if (status != RP_OK)
-        return status;
-    return rp_fail(cells->err, RP_EDATA,
-                   "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
-                   "list it under data.missing, or declare the column under data.columns",
-                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
-                   odd_text ? "a number" : "text", rp_printable(quoted, sizeof quoted, text, strlen(text)));
-}
-
-static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *kind)
-{
-    census found = count_cells(cells, col);
-
-    if (found.count[RP_CELL_NUMBER] > 0 && found.count[RP_CELL_TEXT] > 0)
-        return fail_mixed(cells, col, &found);
-    *kind = found.count[RP_CELL_TEXT] == 0 && found.count[RP_CELL_NUMBER] + found.count[RP_CELL_NOT_FINITE] > 0
-                ? RP_COL_NUMERIC
-                : RP_COL_CATEGORICAL;
-    return *kind == RP_COL_CATEGORICAL ? rp_inspect_texts(cells, col) : RP_OK;
-}
-
 static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t target, unsigned char *ruled)
 {
     char label[RP_LABEL_SIZE];
@@ -141,17 +83,7 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
     return RP_OK;
 }
 
-static rp_status settle_column(const rp_cells *cells, size_t col, rp_column_kind *kind)
-{
-    rp_status status = *kind == RP_COL_AUTO ? infer_kind(cells, col, kind) : RP_OK;
-    rp_cell cell;
-
-    for (size_t row = 0; status == RP_OK && *kind != RP_COL_IGNORE && row < cells->table->rows; row++)
-        status = rp_cell_read(cells, row, col, *kind, &cell);
-    return status == RP_OK && *kind == RP_COL_NUMERIC ? rp_inspect_numbers(cells, col) : status;
-}
-
-rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t *target)
+rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target)
 {
     size_t cols = cells->table->cols;
     unsigned char *ruled = rp_calloc(cols, 1);
@@ -166,7 +98,64 @@ rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t
     rp_free(ruled);
     if (status == RP_OK)
         kind[*target] = RP_COL_IGNORE;
-    for (size_t col = 0; col < cols && status == RP_OK; col++)
-        status = settle_column(cells, col, &kind[col]);
+    return status;
+}
+
+void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_t cols, size_t target, rp_store *store)
+{
+    static const rp_store of[] = {[RP_COL_AUTO] = RP_STORE_AUTO,
+                                  [RP_COL_NUMERIC] = RP_STORE_NUMBERS,
+                                  [RP_COL_CATEGORICAL] = RP_STORE_TEXTS,
+                                  [RP_COL_IGNORE] = RP_STORE_AUTO}; /* its profile is told */
+
+    for (size_t col = 0; col < cols; col++)
+        store[col] = of[kind[col]];
+    if (target < cols)
+        store[target] = recipe->train.regression ? RP_STORE_TARGET : RP_STORE_TEXTS;
+}
+
+/* Numbers and text in one undeclared column are a typing error as often as a code list: the user must say which. */
+static rp_status fail_mixed(const rp_cells *cells, size_t col)
+{
+    const rp_tally *sort = cells->table->column[col].sort;
+    const bool odd_text = sort[RP_SORT_NUMBER].count >= sort[RP_SORT_TEXT].count;
+    const size_t row = sort[odd_text ? RP_SORT_TEXT : RP_SORT_NUMBER].first;
+    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
+    rp_status status = rp_inspect_texts(cells, col); /* texts that look like numbers have an error of their own */
+
+    if (status != RP_OK)
+        return status;
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
+                   "list it under data.missing, or declare the column under data.columns",
+                   cells->where, rp_table_line(cells->table, row),
+                   rp_column_label(label, sizeof label, cells->table, col), odd_text ? "a number" : "text",
+                   rp_cell_quoted(quoted, sizeof quoted, cells->table, row, col));
+}
+
+static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *kind)
+{
+    const rp_tally *sort = cells->table->column[col].sort;
+
+    if (sort[RP_SORT_NUMBER].count > 0 && sort[RP_SORT_TEXT].count > 0)
+        return fail_mixed(cells, col);
+    *kind = sort[RP_SORT_TEXT].count == 0 && sort[RP_SORT_NUMBER].count + sort[RP_SORT_NOT_FINITE].count > 0
+                ? RP_COL_NUMERIC
+                : RP_COL_CATEGORICAL;
+    return *kind == RP_COL_CATEGORICAL ? rp_inspect_texts(cells, col) : RP_OK;
+}
+
+rp_status rp_columns_settle(const rp_cells *cells, rp_column_kind *kind)
+{
+    rp_status status = RP_OK;
+
+    for (size_t col = 0; col < cells->table->cols && status == RP_OK; col++) {
+        if (kind[col] == RP_COL_AUTO)
+            status = infer_kind(cells, col, &kind[col]);
+        if (status == RP_OK)
+            status = rp_column_check(cells, col, kind[col]);
+        if (status == RP_OK && kind[col] == RP_COL_NUMERIC)
+            status = rp_inspect_numbers(cells, col);
+    }
     return status;
 }

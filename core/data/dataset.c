@@ -11,10 +11,10 @@
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
 typedef struct preparation {
     rp_cells cells;
+    rp_table_options options;
     rp_table *table;
     rp_column_kind *kind; /* [cols] */
     size_t *source;       /* [cols]: the identity, schema columns being table columns here */
-    size_t *unseen;       /* [cols] */
     int64_t *fold;        /* [rows] */
     size_t target_col;
     rp_target target;
@@ -22,17 +22,39 @@ typedef struct preparation {
 
 static rp_status allocate(preparation *prep)
 {
-    size_t rows = prep->table->rows, cols = prep->table->cols;
+    size_t cols = prep->table->cols;
 
     prep->kind = rp_calloc(cols, sizeof *prep->kind);
     prep->source = rp_calloc(cols, sizeof *prep->source);
-    prep->unseen = rp_calloc(cols, sizeof *prep->unseen);
-    prep->fold = rp_calloc(rows, sizeof *prep->fold);
-    if (prep->kind == NULL || prep->source == NULL || prep->unseen == NULL || prep->fold == NULL)
+    if (prep->kind == NULL || prep->source == NULL)
         return rp_no_memory(prep->cells.err);
     for (size_t col = 0; col < cols; col++)
         prep->source[col] = col;
     return RP_OK;
+}
+
+/* The table's columns, as the recipe declares them and then as they are. */
+static rp_status load(preparation *prep, const void *csv, size_t size)
+{
+    const rp_recipe *recipe = prep->cells.recipe;
+    rp_store *store = NULL;
+    rp_status status = rp_table_open(&prep->table, csv, size, recipe, prep->cells.where, prep->cells.err);
+
+    prep->cells.table = prep->table;
+    if (status == RP_OK)
+        status = allocate(prep);
+    if (status == RP_OK)
+        status = rp_columns_declare(&prep->cells, prep->kind, &prep->target_col);
+    if (status == RP_OK)
+        store = rp_calloc(prep->table->cols, sizeof *store);
+    if (status == RP_OK && store == NULL)
+        status = rp_no_memory(prep->cells.err);
+    if (status == RP_OK) {
+        rp_columns_store(recipe, prep->kind, prep->table->cols, prep->target_col, store);
+        status = rp_table_load(prep->table, store, recipe, &prep->options, prep->cells.err);
+    }
+    rp_free(store);
+    return status == RP_OK ? rp_columns_settle(&prep->cells, prep->kind) : status;
 }
 
 static void release(preparation *prep)
@@ -40,7 +62,6 @@ static void release(preparation *prep)
     rp_target_clear(&prep->target);
     rp_free(prep->kind);
     rp_free(prep->source);
-    rp_free(prep->unseen);
     rp_free(prep->fold);
     rp_table_free(prep->table);
 }
@@ -51,7 +72,12 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
     const rp_recipe *recipe = prep->cells.recipe;
     size_t rows = prep->table->rows;
     bool all = recipe->data.train_on_all;
-    rp_status status = all ? RP_OK : rp_split_folds(&prep->cells, &prep->target, prep->fold);
+    rp_status status;
+
+    prep->fold = rp_calloc(rows, sizeof *prep->fold);
+    if (prep->fold == NULL)
+        return rp_no_memory(prep->cells.err);
+    status = all ? RP_OK : rp_split_folds(&prep->cells, &prep->target, prep->fold);
 
     if (status != RP_OK)
         return status;
@@ -99,24 +125,6 @@ static rp_status fit(preparation *prep, rp_dataset *out)
     return status;
 }
 
-static rp_status encode_part(preparation *prep, const rp_schema *schema, const int64_t *row, size_t rows, float **x,
-                             double **wide, size_t *unseen)
-{
-    const bool exact = prep->cells.recipe->train.exact;
-    rp_status status = RP_OK;
-
-    if (exact)
-        *wide = rp_reallocarray(NULL, rows, schema->features * sizeof **wide);
-    else
-        *x = rp_reallocarray(NULL, rows, schema->features * sizeof **x);
-    if (*x == NULL && *wide == NULL)
-        return rp_no_memory(prep->cells.err);
-    for (size_t i = 0; i < rows && status == RP_OK; i++)
-        status = rp_schema_encode_row(schema, &prep->cells, prep->source, (size_t)row[i],
-                                      rp_features_at((rp_features){*x, *wide}, i * schema->features), unseen);
-    return status;
-}
-
 /* Labels and targets of a part: labels for classes, targets where one output is trained. */
 static rp_status take_targets(const preparation *prep, const int64_t *row, size_t rows, int64_t **label, float **value,
                               double **wide)
@@ -158,28 +166,10 @@ static rp_status scale_targets(const preparation *prep, const rp_schema *schema,
     return RP_OK;
 }
 
-static rp_status record_unseen(const preparation *prep, const rp_schema *schema)
-{
-    rp_json *columns = rp_json_object_get(schema->json, "columns");
-
-    for (size_t i = 0; i < schema->n_columns; i++)
-        if (schema->columns[i].kind == RP_COL_CATEGORICAL &&
-            rp_json_object_set_new(rp_json_array_get(columns, i), "unseen",
-                                   rp_json_integer((int64_t)prep->unseen[i])) != 0)
-            return rp_no_memory(prep->cells.err);
-    if (rp_json_object_set_new(schema->json, "features", rp_json_integer((int64_t)schema->features)) != 0)
-        return rp_no_memory(prep->cells.err);
-    return RP_OK;
-}
-
 static rp_status encode(preparation *prep, rp_dataset *out)
 {
-    rp_status status =
-        encode_part(prep, out->schema, out->train_row, out->train_rows, &out->train_x, &out->train_wide, NULL);
+    rp_status status = rp_dataset_encode(out, &prep->cells, prep->table, prep->source, prep->options.pool);
 
-    if (status == RP_OK)
-        status = encode_part(prep, out->schema, out->valid_row, out->valid_rows, &out->valid_x, &out->valid_wide,
-                             prep->unseen);
     if (status == RP_OK)
         status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target,
                               &out->train_value);
@@ -190,7 +180,7 @@ static rp_status encode(preparation *prep, rp_dataset *out)
         status = scale_targets(prep, out->schema, out->train_target, out->train_rows, &out->train_scaled);
     if (status == RP_OK)
         status = scale_targets(prep, out->schema, out->valid_target, out->valid_rows, &out->valid_scaled);
-    return status == RP_OK ? record_unseen(prep, out->schema) : status;
+    return status;
 }
 
 /* A batch cannot have more rows than there are: it is then all of them, and that is said. */
@@ -206,14 +196,8 @@ static rp_status profile(const preparation *prep, rp_dataset *out)
 
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
-    const rp_recipe *recipe = prep->cells.recipe;
-    rp_status status = rp_table_parse(&prep->table, csv, size, recipe, prep->cells.where, prep->cells.err);
+    rp_status status = load(prep, csv, size);
 
-    prep->cells.table = prep->table;
-    if (status == RP_OK)
-        status = allocate(prep);
-    if (status == RP_OK)
-        status = rp_columns_resolve(&prep->cells, prep->kind, &prep->target_col);
     if (status == RP_OK)
         status = rp_target_read(&prep->cells, prep->target_col, &prep->target);
     if (status == RP_OK)
@@ -225,16 +209,15 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
     if (status == RP_OK)
         status = fit(prep, out);
     if (status == RP_OK)
-        status = encode(prep, out);
-    return status == RP_OK ? rp_reference_columns(&out->reference, &prep->cells, out->schema, prep->source,
-                                                  out->train_row, out->train_rows)
-                           : status;
+        status = rp_reference_columns(&out->reference, &prep->cells, out->schema, prep->source, out->train_row,
+                                      out->train_rows);
+    return status == RP_OK ? encode(prep, out) : status; /* the table's cells are gone then */
 }
 
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
-                             rp_error *err)
+                             const rp_table_options *options, rp_error *err)
 {
-    preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err}};
+    preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err}, .options = *options};
     rp_dataset *dataset = rp_calloc(1, sizeof *dataset);
     rp_status status;
 

@@ -5,24 +5,8 @@
 #define CORE_DATA_DATASET_H
 
 #include "base/buffer.h"
+#include "core/data/table.h"
 #include "core/data/warnings.h"
-#include "core/recipe/recipe.h"
-
-/* RFC 4180: quoted cells, CRLF or LF, no ragged rows, no NUL bytes, UTF-8; a byte order mark is skipped; nothing behind
- * the last line end is no row. Limits: 2^31 cells, 4096 columns, 65,535 bytes a cell. Memory: at most about 17 times
- * the text. */
-typedef struct rp_table {
-    size_t rows, cols;
-    const char **names; /* cols of them; NULL when there is no header */
-    const char **cell;  /* rows * cols, row-major, NUL-terminated, inside text */
-    size_t *line;       /* line number in the file of each row, for errors */
-    char *text;
-} rp_table;
-
-/* Errors: RP_EDATA with line and cell, RP_ENOMEM. */
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
-                         rp_error *err);
-void rp_table_free(rp_table *table);
 
 /* Limits: 1,000 classes, 4,096 categories a column, 65,536 features. */
 enum { RP_CLASSES_MAX = 1000, RP_CATEGORIES_MAX = 4096, RP_FEATURES_MAX = 65536 };
@@ -56,7 +40,7 @@ typedef struct rp_dataset {
  * with one class, empty...; RP_EARG where the recipe does not fit the data (no such column, more folds than rows);
  * RP_ENOMEM. */
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
-                             rp_error *err);
+                             const rp_table_options *options, rp_error *err);
 void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
@@ -70,7 +54,8 @@ void rp_schema_give_back(const rp_schema *schema, float *score, size_t n);
  * in training, with or without the target. */
 typedef struct rp_rows rp_rows;
 
-/* Borrows all but the bytes, which are copied. Errors: RP_EDATA (no such table, or not with these columns), RP_ENOMEM.
+/* Borrows all that it is given, until it is freed. Errors: RP_EDATA (no such table, or not with these columns),
+ * RP_ENOMEM.
  */
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
                        const char *where, rp_error *err);

@@ -4,46 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "core/data/dress.h"
 #include "core/data/schema.h"
 
-static const char *cell_at(const rp_cells *cells, size_t row, size_t col)
+enum { WARNED_CELL = 256 };
+
+static rp_status fail(const rp_cells *cells, size_t col, const rp_tally *s, const char *what, const char *advice)
 {
-    return cells->table->cell[row * cells->table->cols + col];
+    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
+
+    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: %s, found \"%s\"; %s", cells->where,
+                   rp_table_line(cells->table, s->first), rp_column_label(label, sizeof label, cells->table, col), what,
+                   rp_cell_quoted(quoted, sizeof quoted, cells->table, s->first, col), advice);
 }
 
-/* Cells of one sort: how many, and the first one's row. */
-typedef struct sort {
-    size_t count, row;
-} sort;
-
-static void count(sort *s, size_t row)
+static rp_status warn(const rp_cells *cells, size_t col, const rp_tally *s, rp_warning_kind kind, const char *text)
 {
-    if (s->count++ == 0)
-        s->row = row;
-}
-
-static rp_status fail(const rp_cells *cells, size_t col, const sort *s, const char *what, const char *advice)
-{
-    const char *text = cell_at(cells, s->row, col);
-    char label[RP_LABEL_SIZE], quoted[64];
-
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: %s, found \"%s\"; %s", cells->where, cells->table->line[s->row],
-                   rp_column_label(label, sizeof label, cells->table, col), what,
-                   rp_printable(quoted, sizeof quoted, text, strlen(text)), advice);
-}
-
-static rp_status warn(const rp_cells *cells, size_t col, const sort *s, rp_warning_kind kind, const char *text)
-{
-    const rp_warning warning = {.kind = kind,
-                                .column = col,
-                                .line = cells->table->line[s->row],
-                                .count = s->count,
-                                .cell = (char *)cell_at(cells, s->row, col)};
+    char cell[WARNED_CELL];
+    rp_warning warning = {.kind = kind, .column = col, .count = s->count, .cell = cell};
 
     if (s->count == 0 || cells->warnings == NULL)
         return RP_OK;
+    warning.line = rp_table_line(cells->table, s->first);
+    rp_table_text(cells->table, s->first, col, cell, sizeof cell);
     return rp_warnings_add(cells->warnings, &warning, cells->err, "%s", text);
 }
 
@@ -61,46 +44,45 @@ static bool spaced_missing(const rp_cells *cells, const char *text)
         return false;
     memcpy(bare, text + skip, length);
     bare[length] = '\0';
-    return rp_cell_missing(cells->recipe, bare);
-}
-
-/* Words that are names as often as they mean nothing. */
-static bool doubtful_word(const char *text)
-{
-    return strcmp(text, "None") == 0 || strcmp(text, "NULL") == 0 || strcmp(text, "null") == 0;
+    return rp_text_missing(cells->recipe, bare);
 }
 
 typedef struct texts_seen {
     size_t all;
-    sort number, unit, date, spaced, word;
+    rp_tally number, unit, date, spaced;
     rp_dress_seen dress;
 } texts_seen;
 
-static void see_text(const rp_cells *cells, size_t row, const char *text, texts_seen *seen)
+static void count(rp_tally *s, size_t row, size_t cells)
 {
-    double number;
+    if (s->count == 0 || row < s->first)
+        s->first = row;
+    s->count += cells;
+}
 
-    if (rp_cell_missing(cells->recipe, text)) {
-        if (doubtful_word(text))
-            count(&seen->word, row);
+/* So many cells of a text that is not missing, the first of them in row. */
+static void see_text(const rp_cells *cells, const char *text, size_t row, size_t n, texts_seen *seen)
+{
+    rp_dress dress;
+    double number;
+    int places;
+
+    if (rp_cell_classify(&cells->recipe->data.reading, text, strlen(text), &number, &places, &dress) != RP_CELL_TEXT)
         return;
-    }
-    if (rp_cell_classify(&cells->recipe->data.reading, text, &number, NULL) != RP_CELL_TEXT)
-        return;
-    seen->all++;
+    seen->all += n;
     if (spaced_missing(cells, text)) {
-        count(&seen->spaced, row);
+        count(&seen->spaced, row, n);
         return;
     }
     switch (rp_dress_look(text, &seen->dress)) {
     case RP_LOOK_NUMBER:
-        count(&seen->number, row);
+        count(&seen->number, row, n);
         break;
     case RP_LOOK_UNIT:
-        count(&seen->unit, row);
+        count(&seen->unit, row, n);
         break;
     case RP_LOOK_DATE:
-        count(&seen->date, row);
+        count(&seen->date, row, n);
         break;
     case RP_LOOK_TEXT:
         break;
@@ -120,7 +102,7 @@ static rp_status warn_texts(const rp_cells *cells, size_t col, const texts_seen 
         status =
             warn(cells, col, &seen->unit, RP_WARN_UNIT,
                  "a number with a word behind it is a category: if it is a quantity, data.suffix takes the word off");
-    return status == RP_OK ? warn(cells, col, &seen->word, RP_WARN_MISSING_WORD,
+    return status == RP_OK ? warn(cells, col, &cells->table->column[col].sort[RP_SORT_WORD], RP_WARN_MISSING_WORD,
                                   "is taken for a missing value: if it is a category, list the words for missing "
                                   "values without it under data.missing")
                            : status;
@@ -128,11 +110,13 @@ static rp_status warn_texts(const rp_cells *cells, size_t col, const texts_seen 
 
 rp_status rp_inspect_texts(const rp_cells *cells, size_t col)
 {
+    const rp_column *column = &cells->table->column[col];
+    const rp_word *word = column->words.word;
     texts_seen seen = {0};
     char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 160];
 
-    for (size_t row = 0; row < cells->table->rows; row++)
-        see_text(cells, row, cell_at(cells, row, col), &seen);
+    for (size_t i = 0; i < column->words.count; i++)
+        see_text(cells, word[i].at, word[i].first, word[i].count, &seen);
     if (2 * seen.number.count >= seen.all && seen.number.count > 0) {
         snprintf(advice, sizeof advice, "to read it as one: %s; to keep it as text: data.columns: {..: categorical}",
                  rp_dress_keys(keys, sizeof keys, &seen.dress));
@@ -149,60 +133,29 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col)
 
 /* ---- numbers ---- */
 
-/* 00012: digits alone, and more than one. */
-static bool leads_with_zero(const char *text)
-{
-    return text[0] == '0' && text[1] != '\0' && text[strspn(text, "0123456789")] == '\0';
-}
-
 static const char *affix(const rp_texts *texts, unsigned char number)
 {
     return number > 0 ? texts->text[number - 1] : "";
 }
 
-/* Two units in one column; the first row of each dress is kept. */
-static rp_status fail_dress(const rp_cells *cells, size_t col, const sort *s, rp_dress first)
-{
-    const rp_reading *r = &cells->recipe->data.reading;
-    char what[160];
-
-    snprintf(what, sizeof what, "expected numbers with one prefix and suffix, as \"%s\" and \"%s\" before",
-             affix(&r->prefix, first.prefix), affix(&r->suffix, first.suffix));
-    return fail(cells, col, s, what, "these are two units: convert one of them, or data.columns: {..: ignore}");
-}
-
 rp_status rp_inspect_numbers(const rp_cells *cells, size_t col)
 {
     const rp_reading *rules = &cells->recipe->data.reading;
-    bool affixes = rules->prefix.count + rules->suffix.count > 0;
-    sort zeros = {0}, bare = {0}, dressed = {0};
-    rp_dress first = {0, 0};
+    const rp_column *column = &cells->table->column[col];
+    const rp_tally *sort = column->sort;
+    char what[160];
     rp_status status;
 
-    for (size_t row = 0; row < cells->table->rows; row++) {
-        const char *text = cell_at(cells, row, col);
-        rp_dress dress = {0, 0};
-        double number;
-
-        if (leads_with_zero(text) && !rp_cell_missing(cells->recipe, text))
-            count(&zeros, row);
-        if (!affixes || rp_cell_missing(cells->recipe, text))
-            continue;
-        (void)rp_cell_classify(rules, text, &number, &dress);
-        if (dress.prefix + dress.suffix == 0) {
-            count(&bare, row);
-            continue;
-        }
-        if (dressed.count == 0)
-            first = dress;
-        if (dress.prefix != first.prefix || dress.suffix != first.suffix)
-            return fail_dress(cells, col, &(sort){1, row}, first);
-        count(&dressed, row);
+    if (sort[RP_SORT_OTHERWISE].count > 0) {
+        snprintf(what, sizeof what, "expected numbers with one prefix and suffix, as \"%s\" and \"%s\" before",
+                 affix(&rules->prefix, column->dress.prefix), affix(&rules->suffix, column->dress.suffix));
+        return fail(cells, col, &sort[RP_SORT_OTHERWISE], what,
+                    "these are two units: convert one of them, or data.columns: {..: ignore}");
     }
-    status = warn(cells, col, &zeros, RP_WARN_LEADING_ZEROS,
+    status = warn(cells, col, &sort[RP_SORT_ZEROS], RP_WARN_LEADING_ZEROS,
                   "is read as a number, without its leading zeros: if it is a code, data.columns: {..: categorical}");
-    if (status == RP_OK && dressed.count > 0)
-        status =
-            warn(cells, col, &bare, RP_WARN_BARE, "has not the prefix or suffix that other numbers of the column have");
+    if (status == RP_OK && sort[RP_SORT_DRESSED].count > 0)
+        status = warn(cells, col, &sort[RP_SORT_BARE], RP_WARN_BARE,
+                      "has not the prefix or suffix that other numbers of the column have");
     return status;
 }

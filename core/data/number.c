@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cell's number without its dress: prefix, suffix and separators are taken off, and what is left is read as any
- * decimal (CONTRACT 9.2, 9a.1). Groups of digits are checked, so that 1,5 is never 15. */
+ * What a text is by itself. A cell's number without its dress: prefix, suffix and separators are taken off, and what is
+ * left is read as any decimal (CONTRACT 9.2, 9a.1). Groups of digits are checked, so that 1,5 is never 15. */
 #include "core/data/number.h"
 
 #include <string.h>
@@ -115,28 +115,58 @@ static size_t undress(const rp_reading *rules, const char *text, size_t length, 
     return (size_t)(to - out);
 }
 
-bool rp_number_f64(const rp_reading *rules, const char *text, size_t length, double *out, rp_dress *dress)
+bool rp_number_f64(const rp_reading *rules, const char *text, size_t length, double *out, int *places, rp_dress *dress)
 {
     char plain[DRESSED_MAX];
-    rp_dress unused;
 
-    dress = dress != NULL ? dress : &unused;
     *dress = (rp_dress){0, 0};
     if (!rules->dressed)
-        return rp_parse_f64(out, text, length);
+        return rp_parse_f64_places(out, places, text, length);
     length = undress(rules, text, length, plain, dress);
-    return rp_parse_f64(out, plain, length);
+    return rp_parse_f64_places(out, places, plain, length);
 }
 
-bool rp_number_f32(const rp_reading *rules, const char *text, size_t length, float *out, rp_dress *dress)
+bool rp_number_f32(const rp_reading *rules, const char *text, size_t length, float *out)
 {
     char plain[DRESSED_MAX];
-    rp_dress unused;
+    rp_dress dress;
 
-    dress = dress != NULL ? dress : &unused;
-    *dress = (rp_dress){0, 0};
     if (!rules->dressed)
         return rp_parse_f32(out, text, length);
-    length = undress(rules, text, length, plain, dress);
+    length = undress(rules, text, length, plain, &dress);
     return rp_parse_f32(out, plain, length);
+}
+
+static bool same_word(const char *text, size_t length, const char *lower)
+{
+    if (length != strlen(lower))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((text[i] >= 'A' && text[i] <= 'Z' ? text[i] + ('a' - 'A') : text[i]) != lower[i])
+            return false;
+    return true;
+}
+
+rp_cell_class rp_cell_classify(const rp_reading *rules, const char *text, size_t length, double *number, int *places,
+                               rp_dress *dress)
+{
+    size_t sign = length > 0 && (text[0] == '+' || text[0] == '-');
+
+    if (rp_number_f64(rules, text, length, number, places, dress))
+        return *number - *number == 0 ? RP_CELL_NUMBER : RP_CELL_NOT_FINITE;
+    text += sign;
+    length -= sign;
+    if (same_word(text, length, "nan") || same_word(text, length, "inf") || same_word(text, length, "infinity"))
+        return RP_CELL_NOT_FINITE;
+    return RP_CELL_TEXT;
+}
+
+bool rp_text_missing(const rp_recipe *recipe, const char *text)
+{
+    if (!recipe->data.missing_first[(unsigned char)text[0]])
+        return false;
+    for (size_t i = 0; i < recipe->data.n_missing; i++)
+        if (strcmp(text, recipe->data.missing[i]) == 0)
+            return true;
+    return false;
 }

@@ -84,44 +84,75 @@ size_t rp_category_find(const rp_schema_column *column, const char *text)
 /* What a column is learnt into: numbers, or counts of categories. */
 typedef struct learner {
     double *value;   /* [rows] */
+    uint32_t *code;  /* [rows] */
+    size_t *met;     /* [the most words of a column]: cells of each */
     uint64_t *count; /* [RP_CATEGORIES_MAX + 1] */
 } learner;
+
+/* The numbers that are not missing, to l->value. Returns how many. */
+static size_t learn_numbers(const rp_cells *cells, size_t source, const int64_t *row, size_t rows, const learner *l)
+{
+    size_t n = 0;
+
+    rp_table_numbers_of(cells->table, source, row, rows, l->value);
+    for (size_t i = 0; i < rows; i++)
+        if (l->value[i] == l->value[i])
+            l->value[n++] = l->value[i];
+    return n;
+}
+
+/* Counts the cells of each category, and of none that was learnt. Returns how many are not missing. */
+static size_t learn_categories(const rp_cells *cells, const rp_schema_column *column, size_t source, const int64_t *row,
+                               size_t rows, const learner *l)
+{
+    const rp_dictionary *words = &cells->table->column[source].words;
+    size_t n = 0;
+
+    memset(l->count, 0, (RP_CATEGORIES_MAX + 1) * sizeof *l->count);
+    memset(l->met, 0, words->count * sizeof *l->met);
+    rp_table_codes_of(cells->table, source, row, rows, l->code);
+    for (size_t i = 0; i < rows; i++)
+        if (l->code[i] != (uint32_t)RP_NO_CODE)
+            l->met[l->code[i]]++;
+    for (size_t i = 0; i < words->count; i++) {
+        l->count[rp_category_find(column, words->word[i].at)] += l->met[i];
+        n += l->met[i];
+    }
+    return n;
+}
 
 static rp_status learn(rp_json **out, const rp_cells *cells, const rp_schema_column *column, size_t source,
                        const int64_t *row, size_t rows, const learner *l)
 {
     const bool numeric = column->kind == RP_COL_NUMERIC;
-    uint64_t missing = 0;
-    size_t n = 0;
+    const size_t n =
+        numeric ? learn_numbers(cells, source, row, rows, l) : learn_categories(cells, column, source, row, rows, l);
 
-    memset(l->count, 0, (RP_CATEGORIES_MAX + 1) * sizeof *l->count);
-    for (size_t i = 0; i < rows; i++) {
-        rp_cell cell;
-        rp_status status = rp_cell_read(cells, (size_t)row[i], source, column->kind, &cell);
-
-        if (status != RP_OK)
-            return status;
-        if (cell.missing)
-            missing++;
-        else if (numeric)
-            l->value[n++] = cell.number;
-        else
-            l->count[rp_category_find(column, cell.text)]++;
-    }
     *out = numeric ? rp_reference_numbers(l->value, n) : rp_json_object();
     if (!*out || (!numeric && rp_json_object_set_new(*out, "counts", counts_json(l->count, column->categories)) != 0) ||
-        rp_json_object_set_new(*out, "missing", rp_json_integer((int64_t)missing)) != 0)
+        rp_json_object_set_new(*out, "missing", rp_json_integer((int64_t)(rows - n))) != 0)
         return rp_no_memory(cells->err);
     return RP_OK;
+}
+
+static size_t most_words(const rp_table *table)
+{
+    size_t most = 1;
+
+    for (size_t col = 0; col < table->cols; col++)
+        most = table->column[col].words.count > most ? table->column[col].words.count : most;
+    return most;
 }
 
 rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
                                const int64_t *row, size_t rows)
 {
     const learner l = {rp_reallocarray(NULL, rows + 1, sizeof *l.value),
+                       rp_reallocarray(NULL, rows + 1, sizeof *l.code),
+                       rp_reallocarray(NULL, most_words(cells->table), sizeof *l.met),
                        rp_reallocarray(NULL, RP_CATEGORIES_MAX + 1, sizeof *l.count)};
     rp_json *list = rp_json_array();
-    rp_status status = l.value && l.count && list ? RP_OK : rp_no_memory(cells->err);
+    rp_status status = l.value && l.code && l.met && l.count && list ? RP_OK : rp_no_memory(cells->err);
 
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
         rp_json *json = NULL;
@@ -135,6 +166,8 @@ rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_sc
         rp_json_free(json);
     }
     rp_free(l.value);
+    rp_free(l.code);
+    rp_free(l.met);
     rp_free(l.count);
     if (status != RP_OK) {
         rp_json_free(list);

@@ -9,7 +9,7 @@
 enum { RP_REFERENCE_PARTS = 10 };
 
 /* An array with one object for each column that is a feature, of the rows named; new reference. source [columns] as
- * rp_schema_encode_row has it. Errors: those of rp_cell_read, RP_ENOMEM. */
+ * rp_encoder_new has it. Errors: RP_ENOMEM. */
 rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
                                const int64_t *row, size_t rows);
 /* {"counts", "edges", "maximum", "minimum"} of n numbers, which are sorted in place; NULL when memory runs out. */

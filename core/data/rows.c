@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/schema.h"
+#include "determinism/fpenv.h"
 
 struct rp_rows {
     const rp_schema *schema;
@@ -13,6 +14,7 @@ struct rp_rows {
     const char *where;
     rp_table *table;
     size_t *source; /* the table's column of each of the schema's */
+    rp_encoder *encoder;
 };
 
 static rp_status find_source(const rp_schema *schema, const rp_cells *cells, size_t i, size_t *source)
@@ -54,10 +56,44 @@ static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, siz
     return status;
 }
 
+static const rp_store store_of[] = {[RP_COL_NUMERIC] = RP_STORE_NUMBERS, [RP_COL_CATEGORICAL] = RP_STORE_TEXTS};
+
+/* Of the table only what the schema's columns need. */
+static rp_status load(rp_rows *r, const rp_cells *cells)
+{
+    const rp_schema *schema = r->schema;
+    rp_store *store = rp_calloc(r->table->cols, sizeof *store);
+    rp_status status = store != NULL ? RP_OK : rp_no_memory(cells->err);
+
+    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
+        if (schema->columns[i].kind != RP_COL_IGNORE)
+            store[r->source[i]] = store_of[schema->columns[i].kind];
+    if (status == RP_OK)
+        status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){NULL, 0}, cells->err);
+    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
+        status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
+    rp_free(store);
+    return status;
+}
+
+static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size)
+{
+    rp_status status = rp_table_open(&r->table, csv, size, r->recipe, r->where, cells->err);
+
+    if (status != RP_OK)
+        return status;
+    cells->table = r->table;
+    r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
+    status = r->source != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
+    if (status == RP_OK)
+        status = load(r, cells);
+    return status == RP_OK ? rp_encoder_new(&r->encoder, r->schema, cells, r->source) : status;
+}
+
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
                        const char *where, rp_error *err)
 {
-    rp_cells cells = {.recipe = recipe, .where = where, .err = err};
+    rp_cells cells = {.recipe = recipe, .where = where, .err = err, .recorded = true};
     rp_rows *r = rp_calloc(1, sizeof *r);
     rp_status status;
 
@@ -65,12 +101,7 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
     if (r == NULL)
         return rp_no_memory(err);
     *r = (rp_rows){.schema = schema, .recipe = recipe, .where = where};
-    status = rp_table_parse(&r->table, csv, size, recipe, where, err);
-    cells.table = r->table;
-    if (status == RP_OK) {
-        r->source = rp_calloc(schema->n_columns, sizeof *r->source);
-        status = r->source != NULL ? map_columns(schema, &cells, r->source) : rp_no_memory(err);
-    }
+    status = open_rows(r, &cells, csv, size);
     if (status != RP_OK)
         rp_rows_free(r);
     else
@@ -82,6 +113,7 @@ void rp_rows_free(rp_rows *r)
 {
     if (r == NULL)
         return;
+    rp_encoder_free(r->encoder);
     rp_table_free(r->table);
     rp_free(r->source);
     rp_free(r);
@@ -94,12 +126,25 @@ size_t rp_rows_count(const rp_rows *r)
 
 rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, void *x, rp_error *err)
 {
-    const rp_features features = r->recipe->train.exact ? (rp_features){.wide = x} : (rp_features){.narrow = x};
-    const rp_cells cells = {.recipe = r->recipe, .table = r->table, .where = r->where, .err = err, .recorded = true};
-    rp_status status = RP_OK;
+    const size_t width = r->schema->features;
+    const bool wide = r->recipe->train.exact;
+    const rp_features all = wide ? (rp_features){.wide = x} : (rp_features){.narrow = x};
+    rp_features row[RP_ENCODED_ROWS];
+    rp_fpenv saved;
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
 
-    for (size_t i = 0; i < count && status == RP_OK; i++)
-        status = rp_schema_encode_row(r->schema, &cells, r->source, first + i,
-                                      rp_features_at(features, i * r->schema->features), NULL);
+    if (status != RP_OK)
+        return status;
+    memset(x, 0, count * width * (wide ? sizeof(double) : sizeof(float)));
+    for (size_t i = 0; i < count && status == RP_OK; i += RP_ENCODED_ROWS) {
+        size_t n = count - i < RP_ENCODED_ROWS ? count - i : RP_ENCODED_ROWS, good;
+
+        for (size_t k = 0; k < n; k++)
+            row[k] = rp_features_at(all, (i + k) * width);
+        good = rp_encoder_rows(r->encoder, first + i, n, row, NULL, NULL);
+        if (good < n)
+            status = rp_encoder_fail(r->encoder, first + i + good, wide, err);
+    }
+    rp_fpenv_leave(&saved);
     return status;
 }

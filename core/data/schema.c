@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The schema: reading it from JSON (untrusted: it may come from an archive) and encoding rows with it (CONTRACT 9.6),
- * the one way features are made, for training, validation and new rows alike. */
+ * The schema, read from JSON (untrusted: it may come from an archive). */
 #include "core/data/schema.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "determinism/decimal.h"
 
 typedef struct schema_source {
@@ -182,54 +179,6 @@ void rp_schema_free(rp_schema *schema)
     rp_free(schema);
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void put(rp_features x, size_t i, double value)
-{
-    if (x.wide != NULL)
-        x.wide[i] = value;
-    else
-        x.narrow[i] = (float)value;
-}
-
-/* All zeros where the category was not met in training. Returns whether it was. */
-static bool encode_category(const rp_schema_column *column, const rp_cell *cell, rp_features x)
-{
-    const char *const *found;
-
-    for (size_t i = 0; i < column->width; i++)
-        put(x, i, 0);
-    if (cell->missing) {
-        if (column->null_category)
-            put(x, column->categories, 1);
-        return column->null_category;
-    }
-    found = bsearch(&cell->text, column->category, column->categories, sizeof *column->category, compare_texts);
-    if (found == NULL)
-        return false;
-    put(x, (size_t)(found - column->category), 1);
-    return true;
-}
-
-static rp_status encode_number(const rp_cells *cells, size_t row, size_t col, const rp_schema_column *column,
-                               const rp_cell *cell, rp_features x)
-{
-    double value = cell->missing ? column->mean : cell->number;
-    char label[RP_LABEL_SIZE];
-
-    if (column->standardize)
-        value = (value - column->mean) / column->divisor;
-    put(x, 0, value);
-    if (x.wide != NULL ? value - value == 0 : *x.narrow - *x.narrow == 0)
-        return RP_OK;
-    return rp_fail(cells->err, RP_EDATA, "%s:%zu: %s: the encoded number is beyond %s; correct or rescale it",
-                   cells->where, cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col),
-                   x.wide != NULL ? "binary64" : "binary32");
-}
-
 static const rp_schema_column *standardized_target(const rp_schema *schema)
 {
     for (size_t i = 0; i < schema->n_columns; i++)
@@ -256,26 +205,4 @@ void rp_schema_give_back(const rp_schema *schema, float *score, size_t n)
 
         score[i] = (float)(scaled + target->mean);
     }
-}
-
-rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
-                               rp_features x, size_t *unseen)
-{
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const rp_schema_column *column = &schema->columns[i];
-        rp_status status;
-        rp_cell cell;
-
-        if (column->kind == RP_COL_IGNORE)
-            continue;
-        status = rp_cell_read(cells, row, source[i], column->kind, &cell);
-        if (status == RP_OK && column->kind == RP_COL_NUMERIC)
-            status = encode_number(cells, row, source[i], column, &cell, x);
-        else if (status == RP_OK && !encode_category(column, &cell, x) && unseen != NULL)
-            unseen[i]++;
-        if (status != RP_OK)
-            return status;
-        x = rp_features_at(x, column->width);
-    }
-    return RP_OK;
 }

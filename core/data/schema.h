@@ -3,8 +3,9 @@
 #ifndef CORE_DATA_SCHEMA_H
 #define CORE_DATA_SCHEMA_H
 
+#include <stdatomic.h>
+
 #include "core/data/dataset.h"
-#include "core/data/number.h"
 
 typedef struct rp_schema_column {
     rp_column_kind kind;  /* never auto */
@@ -28,26 +29,14 @@ typedef struct rp_cells {
     rp_warnings *warnings; /* NULL: they are not wanted */
 } rp_cells;
 
-typedef struct rp_cell {
-    bool missing;
-    double number; /* numeric columns */
-    const char *text;
-} rp_cell;
-
-/* The cell under its column's rules. Errors: RP_EDATA for text, NaN or infinity in a numeric column, or a missing value
- * where the recipe says error. */
-rp_status rp_cell_read(const rp_cells *cells, size_t row, size_t col, rp_column_kind kind, rp_cell *out);
-bool rp_cell_missing(const rp_recipe *recipe, const char *text);
 /* "column \"age\"" or "column 3" (index from 0, as in the recipe). Returns out. */
 char *rp_column_label(char *out, size_t size, const rp_table *table, size_t col);
-enum { RP_LABEL_SIZE = 96 };
+/* The cell's text as errors quote it. Returns out. */
+char *rp_cell_quoted(char *out, size_t size, const rp_table *table, size_t row, size_t col);
+enum { RP_LABEL_SIZE = 96, RP_QUOTED_SIZE = 64 };
 
-/* What a cell is, by its text alone, if it is not missing (CONTRACT 9.2). */
-typedef enum rp_cell_class { RP_CELL_NUMBER, RP_CELL_NOT_FINITE, RP_CELL_TEXT } rp_cell_class;
-rp_cell_class rp_cell_classify(const rp_reading *rules, const char *text, double *number, rp_dress *dress);
-
-/* A column of texts that nobody declared: RP_EDATA where it seems to hold numbers or dates that a key would read, or
- * words for missing values with spaces around them; warnings where that is less sure. */
+/* A column of texts, or of texts and numbers, that nobody declared: RP_EDATA where it seems to hold numbers or dates
+ * that a key would read, or words for missing values with spaces around them; warnings where that is less sure. */
 rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
 /* A column of numbers: RP_EDATA where two of them have different prefixes or suffixes; warnings on leading zeros, and
  * on numbers without the prefix or suffix that others have. */
@@ -55,9 +44,17 @@ rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
 /* The table's column that key of the recipe means. Errors: RP_EARG. */
 rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
 
-/* The kind of each table column (CONTRACT 9.2), the target's being ignore; every numeric and categorical cell has been
- * read once without error. kind [cols]. */
-rp_status rp_columns_resolve(const rp_cells *cells, rp_column_kind *kind, size_t *target);
+/* The table's column that key of the recipe means. Errors: RP_EARG. */
+rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
+/* The kind that the recipe gives each column of an open table, the target's being ignore. kind [cols]. */
+rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target);
+/* What is to be kept of each column. store [cols]. */
+void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_t cols, size_t target, rp_store *store);
+/* Of a table that is loaded: the kind of each column without auto (CONTRACT 9.2). No numeric or categorical cell breaks
+ * a rule. */
+rp_status rp_columns_settle(const rp_cells *cells, rp_column_kind *kind);
+/* Whether the column's cells fit its kind: numbers are numbers, nothing is missing where the recipe says error. */
+rp_status rp_column_check(const rp_cells *cells, size_t col, rp_column_kind kind);
 
 /* The target column. Classification: names (pointing into the table) in order and one label a row; regression: one
  * value a row. Fields not used are NULL. */
@@ -91,9 +88,23 @@ static inline rp_features rp_features_at(rp_features of, size_t first)
     return of.wide ? (rp_features){.wide = of.wide + first} : (rp_features){.narrow = of.narrow + first};
 }
 
-/* CONTRACT 9.6: one row to features. source[i] is the table's column for schema column i. unseen (may be NULL) counts
- * by schema column the cells whose category was not known. */
-rp_status rp_schema_encode_row(const rp_schema *schema, const rp_cells *cells, const size_t *source, size_t row,
-                               rp_features x, size_t *unseen);
+/* CONTRACT 9.6. An encoder makes features of the rows of a loaded table; source[i] is its column for column i of the
+ * schema. It borrows all of them. */
+typedef struct rp_encoder rp_encoder;
+rp_status rp_encoder_new(rp_encoder **out, const rp_schema *schema, const rp_cells *cells, const size_t *source);
+void rp_encoder_free(rp_encoder *encoder);
+enum { RP_ENCODED_ROWS = 256 };
+/* Rows first .. first + n - 1, n at most RP_ENCODED_ROWS, to x[i] [features], which are zeros before; nowhere: not
+ * wanted. unseen (may be NULL) [columns] counts the cells of rows with counted[i] whose category was not learnt. Safe
+ * on several threads. Returns n, or the first of the rows in which a feature is not finite. */
+size_t rp_encoder_rows(const rp_encoder *encoder, size_t first, size_t n, const rp_features *x, const bool *counted,
+                       atomic_size_t *unseen);
+/* The error of the row that rp_encoder_rows stopped at. */
+rp_status rp_encoder_fail(const rp_encoder *encoder, size_t row, bool wide, rp_error *err);
+
+/* The features of both parts of a dataset that has its rows and schema, and what the schema says of them. The table's
+ * cells are gone then. */
+rp_status rp_dataset_encode(rp_dataset *out, const rp_cells *cells, rp_table *table, const size_t *source,
+                            rp_pool *pool);
 
 #endif

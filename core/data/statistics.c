@@ -17,7 +17,9 @@ typedef struct fitter {
     const int64_t *train_row;
     size_t train_rows;
     double *value;     /* [train_rows] */
-    const char **text; /* [train_rows] */
+    const char **text; /* [the most words of a column] */
+    bool *met;         /* the same */
+    uint32_t *code;    /* [train_rows] */
     bool failed;       /* a JSON value could not be made */
 } fitter;
 
@@ -68,21 +70,44 @@ static void moments(double *value, size_t n, double *mean, double *deviation)
     *deviation = sqrt(rp_sum_f64(value, n, 1) / count);
 }
 
+/* The training rows' numbers that are not missing, to value. Returns how many. */
+static size_t take_numbers(fitter *fit, size_t col)
+{
+    size_t n = 0;
+
+    rp_table_numbers_of(fit->cells->table, col, fit->train_row, fit->train_rows, fit->value);
+    for (size_t i = 0; i < fit->train_rows; i++)
+        if (fit->value[i] == fit->value[i])
+            fit->value[n++] = fit->value[i];
+    return n;
+}
+
+/* The distinct texts of the training rows, to fit->text; *missing: whether a cell has none. Returns how many. */
+static size_t take_texts(fitter *fit, size_t col, bool *missing)
+{
+    const rp_dictionary *words = &fit->cells->table->column[col].words;
+    size_t n = 0;
+
+    rp_table_codes_of(fit->cells->table, col, fit->train_row, fit->train_rows, fit->code);
+    memset(fit->met, 0, words->count);
+    for (size_t i = 0; i < fit->train_rows; i++)
+        if (fit->code[i] == (uint32_t)RP_NO_CODE)
+            *missing = true;
+        else
+            fit->met[fit->code[i]] = true;
+    for (size_t i = 0; i < words->count; i++)
+        if (fit->met[i])
+            fit->text[n++] = words->word[i].at;
+    return n;
+}
+
 static rp_status fit_numeric(fitter *fit, size_t col, rp_json *out)
 {
     char label[RP_LABEL_SIZE];
     double mean, deviation;
-    size_t n = 0;
+    size_t n;
 
-    for (size_t i = 0; i < fit->train_rows; i++) {
-        rp_cell cell;
-        rp_status status = rp_cell_read(fit->cells, (size_t)fit->train_row[i], col, RP_COL_NUMERIC, &cell);
-
-        if (status != RP_OK)
-            return status;
-        if (!cell.missing)
-            fit->value[n++] = cell.number;
-    }
+    n = take_numbers(fit, col);
     rp_column_label(label, sizeof label, fit->cells->table, col);
     if (n == 0)
         return rp_fail(fit->cells->err, RP_EDATA,
@@ -109,30 +134,19 @@ static rp_status fit_categories(fitter *fit, size_t col, rp_json *out)
 {
     rp_json *list = rp_json_array();
     char label[RP_LABEL_SIZE];
-    size_t n = 0, distinct = 0;
     bool missing = false;
+    size_t n = take_texts(fit, col, &missing);
 
     put(fit, out, "categories", list);
-    for (size_t i = 0; i < fit->train_rows; i++) {
-        const char *text = fit->cells->table->cell[(size_t)fit->train_row[i] * fit->cells->table->cols + col];
-
-        if (rp_cell_missing(fit->cells->recipe, text))
-            missing = true;
-        else
-            fit->text[n++] = text;
-    }
+    if (n > RP_CATEGORIES_MAX)
+        return rp_fail(fit->cells->err, RP_EDATA,
+                       "%s: %s: expected at most %d categories, found %zu; an identifier? "
+                       "set data.columns: ignore or numeric for it",
+                       fit->cells->where, rp_column_label(label, sizeof label, fit->cells->table, col),
+                       RP_CATEGORIES_MAX, n);
     qsort(fit->text, n, sizeof *fit->text, compare_texts);
-    for (size_t i = 0; i < n && !fit->failed; i++) {
-        if (i > 0 && strcmp(fit->text[i - 1], fit->text[i]) == 0)
-            continue;
-        if (++distinct > RP_CATEGORIES_MAX)
-            return rp_fail(fit->cells->err, RP_EDATA,
-                           "%s: %s: expected at most %d categories, found more; an identifier? "
-                           "set data.columns: ignore or numeric for it",
-                           fit->cells->where, rp_column_label(label, sizeof label, fit->cells->table, col),
-                           RP_CATEGORIES_MAX);
+    for (size_t i = 0; i < n && !fit->failed; i++)
         append(fit, list, rp_json_string(fit->text[i]));
-    }
     if (missing && !fit->failed)
         append(fit, list, rp_json_null());
     return RP_OK;
@@ -213,14 +227,19 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
     fitter fit = {.cells = cells, .target = target, .train_row = train_row, .train_rows = train_rows};
     rp_json *schema = rp_json_object(), *columns;
     rp_status status = RP_OK;
+    size_t words = 1;
 
     fit.value = rp_reallocarray(NULL, train_rows, sizeof *fit.value);
-    fit.text = rp_reallocarray(NULL, train_rows, sizeof *fit.text);
+    for (size_t col = 0; col < cells->table->cols; col++)
+        words = cells->table->column[col].words.count > words ? cells->table->column[col].words.count : words;
+    fit.text = rp_reallocarray(NULL, words, sizeof *fit.text);
+    fit.met = rp_reallocarray(NULL, words, sizeof *fit.met);
+    fit.code = rp_reallocarray(NULL, train_rows, sizeof *fit.code);
     put(&fit, schema, "classes", write_classes(&fit, target));
     put(&fit, schema, "split", write_split(&fit));
     put(&fit, schema, "columns", rp_json_array());
     columns = rp_json_object_get(schema, "columns");
-    if (fit.value == NULL || fit.text == NULL || columns == NULL)
+    if (fit.value == NULL || fit.text == NULL || fit.met == NULL || fit.code == NULL || columns == NULL)
         status = rp_no_memory(cells->err);
     if (status == RP_OK)
         status = fit_columns(&fit, kind, target_col, columns);
@@ -228,6 +247,8 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
         status = rp_no_memory(cells->err);
     rp_free(fit.value);
     rp_free(fit.text);
+    rp_free(fit.met);
+    rp_free(fit.code);
     if (status != RP_OK) {
         rp_json_free(schema);
         return status;

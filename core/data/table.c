@@ -1,359 +1,560 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CSV bytes to a table of cells (RFC 4180, CONTRACT 9.1). Cells are unescaped in place in one copy of the text: a
- * cell is never longer than its source, and the delimiter or line end behind it leaves room for its NUL. */
-#include "core/data/dataset.h"
+ * CSV bytes to columns (CONTRACT 9.1): the rows are cut into chunks, threads read them, and what they found is put
+ * together in the order of the file. So which word is which number, and which error is told, is the file's alone. */
+#include "core/data/table.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/data/chunk.h"
+#include "determinism/fpenv.h"
 
-enum { COLUMNS_MAX = 4096, CELL_MAX = 65535 };
+enum { CHUNK = 1 << 20, CHUNK_LEAST = 1 << 16, CHUNKS_AT_A_TIME = 16 };
+
 static const size_t cells_max = (size_t)1 << 31;
 
-typedef struct csv {
-    const unsigned char *in;
-    size_t size, at, line;
-    char delimiter;
-    bool strip;
-    char *out; /* the next free byte of the table's text */
-    const char *where;
-    rp_error *err;
-    /* What has been read: cells of all rows, the header's included. */
-    const char **cell;
-    size_t cells, cells_capacity;
-    size_t *row_line;
-    size_t rows, rows_capacity, cols;
-} csv;
-
-/* Bytes of the valid UTF-8 sequence at s (RFC 3629: shortest form, no surrogates, at most U+10FFFF), or 0. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    unsigned char low = 0x80, high = 0xBF;
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
-
-    if (length == 0 || length > left)
-        return 0;
-    if (s[0] == 0xE0)
-        low = 0xA0;
-    if (s[0] == 0xED)
-        high = 0x9F;
-    if (s[0] == 0xF0)
-        low = 0x90;
-    if (s[0] == 0xF4)
-        high = 0x8F;
-    for (size_t i = 1; i < length; i++) {
-        if (s[i] < low || s[i] > high)
-            return 0;
-        low = 0x80;
-        high = 0xBF;
-    }
-    return length;
-}
-
-static rp_status check_text(const csv *in)
-{
-    size_t line = 1;
-
-    for (size_t at = 0; at < in->size;) {
-        size_t length = utf8_length(in->in + at, in->size - at);
-
-        if (in->in[at] == '\0')
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: expected text, found a NUL byte; is this a CSV file?", in->where,
-                           line);
-        if (length == 0)
-            return rp_fail(in->err, RP_EDATA,
-                           "%s:%zu: expected UTF-8, found byte 0x%02x; convert the file, e.g. with "
-                           "iconv",
-                           in->where, line, in->in[at]);
-        line += in->in[at] == '\n';
-        at += length;
-    }
-    return RP_OK;
-}
-
-/* Bytes of the line end at the cursor: LF, CRLF, or 0. */
-static size_t line_end(const csv *in)
-{
-    if (in->at < in->size && in->in[in->at] == '\n')
-        return 1;
-    if (in->at + 1 < in->size && in->in[in->at] == '\r' && in->in[in->at + 1] == '\n')
-        return 2;
-    return 0;
-}
-
-static bool cell_ends(const csv *in)
-{
-    return in->at == in->size || in->in[in->at] == (unsigned char)in->delimiter || line_end(in) > 0;
-}
-
-/* The position of the cell being read, for errors: 1-based. */
-static size_t column_number(const csv *in)
-{
-    size_t before = in->cells - (in->rows > 0 ? in->rows * in->cols : 0);
-
-    return before + 1;
-}
-
-static rp_status read_quoted(csv *in)
-{
-    size_t opened = in->line;
-
-    for (in->at++;; in->at++) {
-        if (in->at == in->size)
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: cell %zu: a quote is opened and never closed", in->where, opened,
-                           column_number(in));
-        if (in->in[in->at] == '"') {
-            if (in->at + 1 == in->size || in->in[in->at + 1] != '"')
-                break;
-            in->at++;
-        }
-        in->line += in->in[in->at] == '\n';
-        *in->out++ = (char)in->in[in->at];
-    }
-    in->at++;
-    if (!cell_ends(in))
-        return rp_fail(in->err, RP_EDATA,
-                       "%s:%zu: cell %zu: expected a delimiter or the line's end behind a closing "
-                       "quote, found more text; write a quote inside a quoted cell twice",
-                       in->where, in->line, column_number(in));
-    return RP_OK;
-}
-
-static rp_status read_plain(csv *in)
-{
-    for (; !cell_ends(in); in->at++) {
-        unsigned char c = in->in[in->at];
-
-        if (c == '"')
-            return rp_fail(in->err, RP_EDATA,
-                           "%s:%zu: cell %zu: a quote inside an unquoted cell; quote the whole "
-                           "cell and write the quote twice",
-                           in->where, in->line, column_number(in));
-        if (c == '\r')
-            return rp_fail(in->err, RP_EDATA,
-                           "%s:%zu: cell %zu: a carriage return that ends no line; use LF or CRLF "
-                           "line ends",
-                           in->where, in->line, column_number(in));
-        *in->out++ = (char)c;
-    }
-    return RP_OK;
-}
-
-static rp_status add_cell(csv *in, const char *text)
-{
-    if (in->cells == cells_max)
-        return rp_fail(in->err, RP_EDATA, "%s: more than 2^31 cells", in->where);
-    if (in->cells == in->cells_capacity) {
-        size_t capacity = in->cells_capacity == 0 ? 256 : 2 * in->cells_capacity;
-        const char **cell = rp_reallocarray(in->cell, capacity, sizeof *cell);
-
-        if (cell == NULL)
-            return rp_no_memory(in->err);
-        in->cell = cell;
-        in->cells_capacity = capacity;
-    }
-    in->cell[in->cells++] = text;
-    return RP_OK;
-}
-
-/* Bytes of a space, a tab or a no-break space (U+00A0) at the beginning or the end of the text, else 0. */
-static size_t space_at(const char *text, size_t length, bool front)
-{
-    const char *one = front ? text : text + length - 1, *two = front ? text : text + length - 2;
-
-    if (length > 0 && (*one == ' ' || *one == '\t'))
-        return 1;
-    return length > 1 && (unsigned char)two[0] == 0xC2 && (unsigned char)two[1] == 0xA0 ? 2 : 0;
-}
-
-/* Takes the spaces off what has just been written. Returns where the cell begins. */
-static char *strip_cell(csv *in, char *text)
-{
-    size_t length = (size_t)(in->out - text), n;
-
-    while ((n = space_at(text, length, false)) > 0)
-        length -= n;
-    in->out = text + length;
-    while ((n = space_at(text, length, true)) > 0) {
-        text += n;
-        length -= n;
-    }
-    return text;
-}
-
-static rp_status read_cell(csv *in)
-{
-    char *text = in->out;
-    size_t length;
-    rp_status status = in->at < in->size && in->in[in->at] == '"' ? read_quoted(in) : read_plain(in);
-
-    if (status != RP_OK)
-        return status;
-    if (in->strip)
-        text = strip_cell(in, text);
-    length = (size_t)(in->out - text);
-    *in->out++ = '\0';
-    if (length > CELL_MAX)
-        return rp_fail(in->err, RP_EDATA,
-                       "%s:%zu: cell %zu: a cell of %zu bytes, expected at most %d; is a quote "
-                       "missing?",
-                       in->where, in->line, column_number(in), length, CELL_MAX);
-    return add_cell(in, text);
-}
-
-static rp_status add_row(csv *in, size_t line, size_t cells)
-{
-    if (cells != in->cols)
-        return rp_fail(in->err, RP_EDATA,
-                       "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters "
-                       "and quotes",
-                       in->where, line, in->cols, cells);
-    if (in->rows == in->rows_capacity) {
-        size_t capacity = in->rows_capacity == 0 ? 64 : 2 * in->rows_capacity;
-        size_t *row_line = rp_reallocarray(in->row_line, capacity, sizeof *row_line);
-
-        if (row_line == NULL)
-            return rp_no_memory(in->err);
-        in->row_line = row_line;
-        in->rows_capacity = capacity;
-    }
-    in->row_line[in->rows++] = line;
-    return RP_OK;
-}
-
-static rp_status read_row(csv *in)
-{
-    size_t line = in->line, first = in->cells;
-
-    for (;;) {
-        rp_status status = read_cell(in);
-
-        if (status != RP_OK)
-            return status;
-        if (in->cells - first > COLUMNS_MAX)
-            return rp_fail(in->err, RP_EDATA, "%s:%zu: more than %d columns", in->where, line, COLUMNS_MAX);
-        if (in->at == in->size || line_end(in) > 0)
-            break;
-        in->at++;
-    }
-    if (in->at < in->size) {
-        in->at += line_end(in);
-        in->line++;
-    }
-    if (in->rows == 0)
-        in->cols = in->cells - first;
-    return add_row(in, line, in->cells - first);
-}
+/* ---- the header ---- */
 
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static rp_status check_names(const csv *in)
+static rp_status check_names(const rp_table *table, rp_error *err)
 {
-    const char **sorted = rp_reallocarray(NULL, in->cols, sizeof *sorted);
+    const char **sorted = rp_reallocarray(NULL, table->cols, sizeof *sorted);
     rp_status status = RP_OK;
     char quoted[80];
 
     if (sorted == NULL)
-        return rp_no_memory(in->err);
-    memcpy(sorted, in->cell, in->cols * sizeof *sorted);
-    qsort(sorted, in->cols, sizeof *sorted, compare_texts);
-    for (size_t i = 1; i < in->cols && status == RP_OK; i++)
+        return rp_no_memory(err);
+    memcpy(sorted, table->names, table->cols * sizeof *sorted);
+    qsort(sorted, table->cols, sizeof *sorted, compare_texts);
+    for (size_t i = 1; i < table->cols && status == RP_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            status = rp_fail(in->err, RP_EDATA,
+            status = rp_fail(err, RP_EDATA,
                              "%s:1: the header names \"%s\" twice; rename one column, or is "
                              "\"header: false\" missing in the recipe?",
-                             in->where, rp_printable(quoted, sizeof quoted, sorted[i], strlen(sorted[i])));
+                             table->where, rp_printable(quoted, sizeof quoted, sorted[i], strlen(sorted[i])));
     rp_free(sorted);
     return status;
 }
 
-static rp_status read_rows(csv *in, bool header)
+static rp_status take_names(rp_table *table, rp_error *err)
 {
-    rp_status status = RP_OK;
+    char *text = rp_malloc(RP_CELL_MAX + 1);
 
-    while (status == RP_OK && in->at < in->size)
-        status = read_row(in);
-    if (status == RP_OK && in->rows == 0)
-        status = rp_fail(in->err, RP_EDATA, "%s: the file is empty; expected rows of cells", in->where);
-    else if (status == RP_OK && header && in->rows == 1)
-        status = rp_fail(in->err, RP_EDATA, "%s: only a header line, expected rows below it", in->where);
-    if (status == RP_OK && header)
-        status = check_names(in);
+    table->names = rp_calloc(table->cols, sizeof *table->names);
+    for (size_t i = 0; i < table->cols && text != NULL && table->names != NULL; i++)
+        table->names[i] = rp_strings_copy(&table->arena, text, rp_text_copy(text, &table->csv.cell[i]));
+    rp_free(text);
+    for (size_t i = 0; i < table->cols; i++)
+        if (table->names == NULL || table->names[i] == NULL)
+            return rp_no_memory(err);
+    return check_names(table, err);
+}
+
+static rp_status read_first_row(rp_table *table, bool header, rp_error *err)
+{
+    size_t begin = table->csv.at, bad;
+    rp_status status;
+
+    if (table->csv.at == table->csv.end)
+        return rp_fail(err, RP_EDATA, "%s: the file is empty; expected rows of cells", table->where);
+    status = rp_csv_row(&table->csv);
+    bad = status == RP_OK ? rp_csv_bad_text(&table->csv, begin, table->csv.at) : 0;
+    if (status == RP_OK && bad < table->csv.at)
+        status = rp_csv_fail_text(&table->csv, bad);
+    if (status != RP_OK)
+        return status;
+    table->cols = table->csv.cells;
+    table->column = rp_calloc(table->cols, sizeof *table->column);
+    if (table->column == NULL)
+        return rp_no_memory(err);
+    if (!header) {
+        table->csv.at = begin;
+        return RP_OK;
+    }
+    status = take_names(table, err);
+    if (status == RP_OK && table->csv.at == table->csv.end)
+        return rp_fail(err, RP_EDATA, "%s: only a header line, expected rows below it", table->where);
     return status;
 }
 
-/* Moves what was read into the table; the first row becomes the names. */
-static rp_status take(rp_table *table, csv *in, bool header)
+rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
+                        rp_error *err)
 {
-    table->cols = in->cols;
-    table->rows = in->rows - header;
-    table->cell = in->cell;
-    table->line = in->row_line;
-    in->cell = NULL;
-    in->row_line = NULL;
-    if (!header)
-        return RP_OK;
-    table->names = rp_reallocarray(NULL, table->cols, sizeof *table->names);
-    if (table->names == NULL)
-        return rp_no_memory(in->err);
-    memcpy(table->names, table->cell, table->cols * sizeof *table->names);
-    memmove(table->cell, table->cell + table->cols, table->rows * table->cols * sizeof *table->cell);
-    memmove(table->line, table->line + 1, table->rows * sizeof *table->line);
-    return RP_OK;
-}
-
-rp_status rp_table_parse(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
-                         rp_error *err)
-{
-    static const unsigned char mark[3] = {0xEF, 0xBB, 0xBF};
-    csv in = {.in = bytes,
-              .size = size,
-              .line = 1,
-              .delimiter = recipe->data.delimiter,
-              .strip = recipe->data.reading.strip,
-              .where = where,
-              .err = err};
-    const bool header = recipe->data.header;
-    rp_table *table;
+    rp_table *table = rp_calloc(1, sizeof *table);
     rp_status status;
 
     *out = NULL;
-    if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0)
-        in.at = sizeof mark;
-    status = check_text(&in);
+    if (table == NULL)
+        return rp_no_memory(err);
+    table->where = where;
+    status = rp_csv_open(&table->csv, bytes, size, recipe, where, err);
+    if (status == RP_OK)
+        status = read_first_row(table, recipe->data.header, err);
+    table->csv.err = NULL;
     if (status != RP_OK)
-        return status;
-    table = rp_calloc(1, sizeof *table);
-    if (table != NULL)
-        table->text = in.out = rp_malloc(size + 1);
-    if (table == NULL || table->text == NULL)
-        status = rp_no_memory(err);
-    if (status == RP_OK)
-        status = read_rows(&in, header);
-    if (status == RP_OK)
-        status = take(table, &in, header);
-    rp_free(in.cell);
-    rp_free(in.row_line);
-    if (status != RP_OK) {
         rp_table_free(table);
-        return status;
-    }
-    *out = table;
-    return RP_OK;
+    else
+        *out = table;
+    return status;
+}
+
+static void free_column(rp_column *column)
+{
+    rp_dictionary_free(&column->words);
+    rp_free(column->code);
 }
 
 void rp_table_free(rp_table *table)
 {
     if (table == NULL)
         return;
+    for (size_t i = 0; i < table->chunks; i++)
+        rp_chunk_free(&table->chunk[i], table->cols);
+    for (size_t col = 0; table->column != NULL && col < table->cols; col++)
+        free_column(&table->column[col]);
+    rp_csv_close(&table->csv);
+    rp_strings_free(&table->arena);
+    rp_free(table->chunk);
+    rp_free(table->column);
     rp_free(table->names);
-    rp_free(table->cell);
-    rp_free(table->line);
-    rp_free(table->text);
     rp_free(table);
+}
+
+/* ---- putting together ---- */
+
+static void merge_tally(rp_tally *to, const rp_tally *from, size_t first_row)
+{
+    if (to->count == 0)
+        to->first = first_row + from->first;
+    to->count += from->count;
+}
+
+/* Before the dressed numbers are counted together. */
+static void merge_dress(rp_column *to, const rp_harvest *from, size_t first_row)
+{
+    const rp_tally *dressed = &from->sort[RP_SORT_DRESSED];
+
+    if (dressed->count == 0)
+        return;
+    if (to->sort[RP_SORT_DRESSED].count == 0)
+        to->dress = from->dress;
+    else if (to->dress.prefix != from->dress.prefix || to->dress.suffix != from->dress.suffix)
+        merge_tally(&to->sort[RP_SORT_OTHERWISE], dressed, first_row);
+}
+
+static bool merge_words(rp_column *to, rp_harvest *from, uint32_t *code, size_t first_row)
+{
+    for (size_t i = 0; i < from->words; i++) {
+        from->word[i].first += (uint32_t)first_row;
+        if (!rp_dictionary_add(&to->words, &from->word[i], true, &code[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool merge_column(rp_column *to, rp_harvest *from, uint32_t *code, size_t first_row)
+{
+    merge_dress(to, from, first_row);
+    for (int i = 0; i < RP_SORTS; i++)
+        if (from->sort[i].count > 0)
+            merge_tally(&to->sort[i], &from->sort[i], first_row);
+    to->texts |= from->texts;
+    return merge_words(to, from, code, first_row);
+}
+
+static rp_status merge(rp_table *table, rp_chunk *chunk, rp_error *err)
+{
+    if (chunk->status != RP_OK) {
+        if (chunk->error == NULL)
+            return rp_no_memory(err);
+        if (err != NULL)
+            *err = *chunk->error;
+        return chunk->status;
+    }
+    chunk->first_row = table->rows;
+    table->rows += chunk->rows;
+    if (table->rows > cells_max / table->cols)
+        return rp_fail(err, RP_EDATA, "%s: more than 2^31 cells", table->where);
+    for (size_t col = 0; col < table->cols; col++) {
+        rp_harvest *harvest = &chunk->harvest[col];
+
+        if (!merge_column(&table->column[col], harvest, chunk->stretch[col].code, chunk->first_row))
+            return rp_no_memory(err);
+        rp_free(harvest->word);
+        harvest->word = NULL;
+        rp_strings_free(&harvest->arena);
+    }
+    rp_free(chunk->harvest);
+    chunk->harvest = NULL;
+    return RP_OK;
+}
+
+/* ---- reading ---- */
+
+typedef struct loading {
+    rp_chunk_reader *reader[CHUNKS_AT_A_TIME];
+    size_t readers;
+    atomic_size_t taken;
+    rp_chunk *chunk;
+} loading;
+
+/* At most as many ranges as there are readers. */
+static void read_chunks(void *arg, size_t begin, size_t end)
+{
+    loading *l = arg;
+    rp_chunk_reader *reader = l->reader[atomic_fetch_add(&l->taken, 1)];
+
+    for (size_t i = begin; i < end; i++) {
+        rp_chunk_read(reader, &l->chunk[i]);
+        if (l->chunk[i].status != RP_OK)
+            return; /* the chunks behind are not looked at */
+    }
+}
+
+/* Nobody who makes a table shall know it. What it decides is not seen. */
+static uint64_t draw_seed(void)
+{
+    struct timespec now = {0, 0};
+    FILE *source = fopen("/dev/urandom", "rb");
+    uint64_t seed = 0;
+
+    if (source != NULL) {
+        (void)setvbuf(source, NULL, _IONBF, 0);
+        if (fread(&seed, sizeof seed, 1, source) == 1) {
+            (void)fclose(source);
+            return seed;
+        }
+        (void)fclose(source);
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec) ^ (uint64_t)(uintptr_t)&now;
+}
+
+static rp_status cut(rp_table *table, size_t target, rp_error *err)
+{
+    size_t most = (table->csv.end - table->csv.at) / target + 2,
+           *border = rp_reallocarray(NULL, most + 1, sizeof *border);
+    size_t line = 1 + rp_csv_count(table->csv.in, table->csv.at, '\n');
+
+    if (border == NULL)
+        return rp_no_memory(err);
+    table->chunks = rp_csv_cut(&table->csv, target, border, most);
+    table->chunk = rp_calloc(table->chunks, sizeof *table->chunk);
+    for (size_t i = 0; i < table->chunks && table->chunk != NULL; i++)
+        table->chunk[i] = (rp_chunk){.begin = border[i], .end = border[i + 1]};
+    rp_free(border);
+    if (table->chunk == NULL) {
+        table->chunks = 0;
+        return rp_no_memory(err);
+    }
+    table->chunk[0].first_line = line;
+    return RP_OK;
+}
+
+static rp_status read_all(rp_table *table, loading *l, rp_pool *pool, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < table->chunks && status == RP_OK; i += CHUNKS_AT_A_TIME) {
+        size_t n = table->chunks - i < CHUNKS_AT_A_TIME ? table->chunks - i : CHUNKS_AT_A_TIME;
+
+        l->chunk = table->chunk + i;
+        atomic_store(&l->taken, 0);
+        rp_pool_run(pool, n, 1, read_chunks, l);
+        for (size_t k = i; k < i + n && status == RP_OK; k++) {
+            if (k > 0)
+                table->chunk[k].first_line = table->chunk[k - 1].first_line + table->chunk[k - 1].lines;
+            status = merge(table, &table->chunk[k], err);
+        }
+    }
+    return status;
+}
+
+/* ---- columns of numbers and texts ---- */
+
+static bool is_mixed(const rp_column *column)
+{
+    const rp_tally *sort = column->sort;
+
+    return column->store == RP_STORE_AUTO && sort[RP_SORT_NUMBER].count > 0 &&
+           sort[RP_SORT_TEXT].count + sort[RP_SORT_NOT_FINITE].count > 0;
+}
+
+static bool take_code(rp_column *column, const rp_recipe *recipe, const char *text, size_t length, size_t row)
+{
+    rp_word word = {.at = text, .length = (uint32_t)length, .first = (uint32_t)row, .count = 1};
+
+    column->code[row] = (uint32_t)RP_NO_CODE;
+    if (rp_text_missing(recipe, text))
+        return true;
+    word.hash = rp_dictionary_hash(&column->words, text, length);
+    return rp_dictionary_add(&column->words, &word, true, &column->code[row]);
+}
+
+/* Some chunks took the column's cells as numbers: it is read again as texts. */
+static rp_status read_mixed(rp_table *table, const rp_recipe *recipe, size_t col, rp_error *err)
+{
+    rp_column *column = &table->column[col];
+    const uint64_t seed = column->words.seed;
+    char *text = rp_malloc(RP_CELL_MAX + 1);
+    rp_csv csv;
+    rp_status status = rp_table_rows(&csv, table, err);
+
+    rp_dictionary_free(&column->words);
+    column->words.seed = seed;
+    column->texts = true;
+    column->code = rp_reallocarray(NULL, table->rows, sizeof *column->code);
+    if (status == RP_OK && (text == NULL || column->code == NULL))
+        status = rp_no_memory(err);
+    for (size_t row = 0; row < table->rows && status == RP_OK; row++) {
+        status = rp_csv_row(&csv);
+        if (status == RP_OK && !take_code(column, recipe, text, rp_text_copy(text, &csv.cell[col]), row))
+            status = rp_no_memory(err);
+    }
+    rp_csv_close(&csv);
+    rp_free(text);
+    return status;
+}
+
+rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe *recipe,
+                        const rp_table_options *options, rp_error *err)
+{
+    const size_t size = table->csv.end - table->csv.at, threads = options->pool ? rp_pool_threads(options->pool) : 1;
+    size_t target = options->chunk != 0 ? options->chunk : size / (4 * threads);
+    const uint64_t seed = draw_seed();
+    loading l = {.readers = threads < CHUNKS_AT_A_TIME ? threads : CHUNKS_AT_A_TIME};
+    rp_fpenv saved;
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+
+    if (status != RP_OK)
+        return status;
+    if (options->chunk == 0)
+        target = target < CHUNK_LEAST ? CHUNK_LEAST : target > CHUNK ? CHUNK : target;
+    for (size_t col = 0; col < table->cols; col++) {
+        table->column[col].store = store[col];
+        table->column[col].texts = store[col] == RP_STORE_TEXTS;
+        table->column[col].words.seed = seed;
+    }
+    status = cut(table, target, err);
+    for (size_t i = 0; i < l.readers && status == RP_OK; i++)
+        status = rp_chunk_reader_new(&l.reader[i], table, recipe, seed, err);
+    if (status == RP_OK)
+        status = read_all(table, &l, options->pool, err);
+    for (size_t i = 0; i < l.readers; i++)
+        rp_chunk_reader_free(l.reader[i]);
+    for (size_t col = 0; col < table->cols && status == RP_OK; col++)
+        if (is_mixed(&table->column[col]))
+            status = read_mixed(table, recipe, col, err);
+    rp_fpenv_leave(&saved);
+    return status;
+}
+
+rp_status rp_table_read(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const rp_store *store,
+                        const char *where, rp_error *err)
+{
+    rp_status status = rp_table_open(out, bytes, size, recipe, where, err);
+    rp_store *all = NULL;
+
+    if (status != RP_OK)
+        return status;
+    if (store == NULL)
+        all = rp_calloc((*out)->cols, sizeof *all);
+    for (size_t col = 0; all != NULL && col < (*out)->cols; col++)
+        all[col] = RP_STORE_AUTO;
+    if (store == NULL && all == NULL)
+        status = rp_no_memory(err);
+    else
+        status = rp_table_load(*out, store != NULL ? store : all, recipe, &(rp_table_options){NULL, 0}, err);
+    rp_free(all);
+    if (status == RP_OK)
+        return RP_OK;
+    rp_table_free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* ---- columns ---- */
+
+static size_t find_chunk(const rp_table *table, size_t row)
+{
+    size_t low = 0, high = table->chunks;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (table->chunk[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The next stretch of a column: n of its rows, from `from` on. */
+typedef struct walk {
+    const rp_table *table;
+    size_t col, row, left, at; /* at: the chunk */
+    const rp_stretch *stretch;
+    size_t from, n;
+} walk;
+
+static bool next(walk *w)
+{
+    const rp_chunk *chunk = &w->table->chunk[w->at];
+
+    w->row += w->n;
+    w->left -= w->n;
+    if (w->left == 0)
+        return false;
+    if (w->row >= chunk->first_row + chunk->rows)
+        chunk = &w->table->chunk[++w->at];
+    w->stretch = &chunk->stretch[w->col];
+    w->from = w->row - chunk->first_row;
+    w->n = chunk->rows - w->from < w->left ? chunk->rows - w->from : w->left;
+    return true;
+}
+
+static walk walk_rows(const rp_table *table, size_t col, size_t first, size_t n)
+{
+    return (walk){.table = table, .col = col, .row = first, .left = n, .at = find_chunk(table, first)};
+}
+
+void rp_table_numbers(const rp_table *table, size_t col, size_t first, size_t n, double *out)
+{
+    for (walk w = walk_rows(table, col, first, n); next(&w); out += w.n)
+        rp_unpack_numbers(out, w.stretch, w.from, w.n);
+}
+
+void rp_table_codes(const rp_table *table, size_t col, size_t first, size_t n, uint32_t *out)
+{
+    if (table->column[col].code != NULL) {
+        memcpy(out, table->column[col].code + first, n * sizeof *out);
+        return;
+    }
+    for (walk w = walk_rows(table, col, first, n); next(&w); out += w.n)
+        rp_unpack_codes(out, w.stretch, w.from, w.n);
+}
+
+void rp_table_floats(const rp_table *table, size_t col, size_t first, size_t n, float *out)
+{
+    for (walk w = walk_rows(table, col, first, n); next(&w); out += w.n)
+        memcpy(out, w.stretch->floats + w.from, w.n * sizeof *out);
+}
+
+/* How many of row[0..n) are below end. */
+static size_t rows_below(const int64_t *row, size_t n, size_t end)
+{
+    size_t count = 0;
+
+    while (count < n && (size_t)row[count] < end)
+        count++;
+    return count;
+}
+
+void rp_table_numbers_of(const rp_table *table, size_t col, const int64_t *row, size_t n, double *out)
+{
+    double block[RP_BLOCK];
+
+    for (size_t first = 0; n > 0; first += RP_BLOCK) {
+        size_t rows = table->rows - first < RP_BLOCK ? table->rows - first : RP_BLOCK;
+        size_t count = rows_below(row, n, first + rows);
+
+        if (count > 0)
+            rp_table_numbers(table, col, first, rows, block);
+        for (size_t i = 0; i < count; i++)
+            out[i] = block[(size_t)row[i] - first];
+        row += count;
+        out += count;
+        n -= count;
+    }
+}
+
+void rp_table_codes_of(const rp_table *table, size_t col, const int64_t *row, size_t n, uint32_t *out)
+{
+    uint32_t block[RP_BLOCK];
+
+    for (size_t first = 0; n > 0; first += RP_BLOCK) {
+        size_t rows = table->rows - first < RP_BLOCK ? table->rows - first : RP_BLOCK;
+        size_t count = rows_below(row, n, first + rows);
+
+        if (count > 0)
+            rp_table_codes(table, col, first, rows, block);
+        for (size_t i = 0; i < count; i++)
+            out[i] = block[(size_t)row[i] - first];
+        row += count;
+        out += count;
+        n -= count;
+    }
+}
+
+void rp_table_release(rp_table *table, size_t row)
+{
+    for (size_t i = 0; i < table->chunks; i++) {
+        rp_chunk *chunk = &table->chunk[i];
+
+        if (chunk->first_row + chunk->rows > row)
+            return;
+        rp_free(chunk->stretch);
+        chunk->stretch = NULL;
+    }
+}
+
+/* ---- for messages ---- */
+
+rp_status rp_table_rows(rp_csv *out, const rp_table *table, rp_error *err)
+{
+    return rp_csv_part(out, &table->csv, table->csv.at, table->csv.end, err);
+}
+
+/* Reads the row again: csv->cell has its cells, and where it begins is returned. */
+static size_t read_again(const rp_table *table, size_t row, rp_csv *csv)
+{
+    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    size_t begin = chunk->begin;
+
+    if (rp_csv_part(csv, &table->csv, chunk->begin, chunk->end, NULL) != RP_OK)
+        return SIZE_MAX;
+    for (size_t i = chunk->first_row; i <= row; i++) {
+        begin = csv->at;
+        if (rp_csv_row(csv) != RP_OK)
+            return SIZE_MAX;
+    }
+    return begin;
+}
+
+size_t rp_table_line(const rp_table *table, size_t row)
+{
+    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    rp_csv csv;
+    size_t begin = read_again(table, row, &csv);
+    size_t line =
+        begin == SIZE_MAX ? 0 : chunk->first_line + rp_csv_count(csv.in + chunk->begin, begin - chunk->begin, '\n');
+
+    rp_csv_close(&csv);
+    return line;
+}
+
+char *rp_table_text(const rp_table *table, size_t row, size_t col, char *out, size_t size)
+{
+    char *text = rp_malloc(RP_CELL_MAX + 1);
+    size_t length = 0;
+    rp_csv csv;
+
+    if (read_again(table, row, &csv) != SIZE_MAX && text != NULL)
+        length = rp_text_copy(text, &csv.cell[col]);
+    length = length < size ? length : size - 1;
+    memcpy(out, text != NULL ? text : "", length);
+    out[length] = '\0';
+    rp_csv_close(&csv);
+    rp_free(text);
+    return out;
 }

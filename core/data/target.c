@@ -12,19 +12,19 @@
 
 static rp_status fail_cell(const rp_cells *cells, size_t row, size_t col, const char *expected, const char *advice)
 {
-    const char *text = cells->table->cell[row * cells->table->cols + col];
-    char label[RP_LABEL_SIZE], quoted[64];
+    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
 
     return rp_fail(cells->err, RP_EDATA, "%s:%zu: target %s: expected %s, found \"%s\"; %s", cells->where,
-                   cells->table->line[row], rp_column_label(label, sizeof label, cells->table, col), expected,
-                   rp_printable(quoted, sizeof quoted, text, strlen(text)), advice);
+                   rp_table_line(cells->table, row), rp_column_label(label, sizeof label, cells->table, col), expected,
+                   rp_cell_quoted(quoted, sizeof quoted, cells->table, row, col), advice);
 }
 
-static rp_status fail_value(const rp_cells *cells, size_t row, size_t col, const char *text)
+static rp_status fail_value(const rp_cells *cells, size_t row, size_t col)
 {
-    char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 32];
+    char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 32], text[RP_QUOTED_SIZE];
     rp_dress_seen seen = {0};
 
+    rp_table_text(cells->table, row, col, text, sizeof text);
     if (rp_dress_look(text, &seen) != RP_LOOK_NUMBER)
         return fail_cell(cells, row, col, "a finite binary32 number", "correct the cell");
     snprintf(advice, sizeof advice, "to read it as one: %s", rp_dress_keys(keys, sizeof keys, &seen));
@@ -47,23 +47,19 @@ static int compare_numbers(const void *a, const void *b)
     return u < v ? -1 : u > v ? 1 : strcmp(x, y);
 }
 
-/* Distinct cell texts in ascending bytes: a sorted array with the repeats squeezed out. */
+/* Distinct cell texts in ascending bytes. */
 static rp_status distinct_texts(const rp_cells *cells, size_t col, const char ***out, size_t *count)
 {
-    const rp_table *table = cells->table;
-    const char **text = rp_reallocarray(NULL, table->rows, sizeof *text);
-    size_t n = 0;
+    const rp_dictionary *words = &cells->table->column[col].words;
+    const char **text = rp_reallocarray(NULL, words->count, sizeof *text);
 
     if (text == NULL)
         return rp_no_memory(cells->err);
-    for (size_t row = 0; row < table->rows; row++)
-        text[row] = table->cell[row * table->cols + col];
-    qsort(text, table->rows, sizeof *text, compare_texts);
-    for (size_t i = 0; i < table->rows; i++)
-        if (i == 0 || strcmp(text[i], text[n - 1]) != 0)
-            text[n++] = text[i];
+    for (size_t i = 0; i < words->count; i++)
+        text[i] = words->word[i].at;
+    qsort(text, words->count, sizeof *text, compare_texts);
     *out = text;
-    *count = n;
+    *count = words->count;
     return RP_OK;
 }
 
@@ -129,23 +125,26 @@ static rp_status order_classes(const rp_cells *cells, const char *const *text, s
     return count == 2 ? move_positive_last(cells, out->class_name) : RP_OK;
 }
 
-static rp_status label_rows(const rp_cells *cells, size_t col, const char *const *text, size_t count, rp_target *out)
+static rp_status label_rows(const rp_cells *cells, size_t col, rp_target *out)
 {
     const rp_table *table = cells->table;
+    const rp_word *word = table->column[col].words.word;
     int64_t class_of[RP_CLASSES_MAX];
+    uint32_t code[RP_BLOCK];
 
     out->label = rp_reallocarray(NULL, table->rows, sizeof *out->label);
     if (out->label == NULL)
         return rp_no_memory(cells->err);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (strcmp(text[i], out->class_name[k]) == 0)
+    for (size_t i = 0; i < out->classes; i++)
+        for (size_t k = 0; k < out->classes; k++)
+            if (word[i].at == out->class_name[k])
                 class_of[i] = (int64_t)k;
-    for (size_t row = 0; row < table->rows; row++) {
-        const char *const *found =
-            bsearch(&table->cell[row * table->cols + col], text, count, sizeof *text, compare_texts);
+    for (size_t row = 0; row < table->rows; row += RP_BLOCK) {
+        size_t n = table->rows - row < RP_BLOCK ? table->rows - row : RP_BLOCK;
 
-        out->label[row] = class_of[found - text];
+        rp_table_codes(table, col, row, n, code);
+        for (size_t i = 0; i < n; i++)
+            out->label[row + i] = class_of[code[i]];
     }
     return RP_OK;
 }
@@ -161,7 +160,7 @@ static rp_status read_classes(const rp_cells *cells, size_t col, rp_target *out)
     if (status == RP_OK)
         status = order_classes(cells, text, count, out);
     if (status == RP_OK)
-        status = label_rows(cells, col, text, count, out);
+        status = label_rows(cells, col, out);
     rp_free(text);
     return status;
 }
@@ -169,33 +168,31 @@ static rp_status read_classes(const rp_cells *cells, size_t col, rp_target *out)
 static rp_status read_values(const rp_cells *cells, size_t col, rp_target *out)
 {
     const rp_table *table = cells->table;
+    const rp_tally *text = &table->column[col].sort[RP_SORT_TEXT], *odd = &table->column[col].sort[RP_SORT_NOT_FINITE];
 
+    if (text->count > 0 && (odd->count == 0 || text->first < odd->first))
+        return fail_value(cells, text->first, col);
+    if (odd->count > 0)
+        return fail_value(cells, odd->first, col);
     out->value = rp_reallocarray(NULL, table->rows, sizeof *out->value);
     if (cells->recipe->train.exact)
         out->wide = rp_reallocarray(NULL, table->rows, sizeof *out->wide);
     if (out->value == NULL || (cells->recipe->train.exact && out->wide == NULL))
         return rp_no_memory(cells->err);
-    for (size_t row = 0; row < table->rows; row++) {
-        const char *text = table->cell[row * table->cols + col];
-
-        if (!rp_number_f32(&cells->recipe->data.reading, text, strlen(text), &out->value[row], NULL) ||
-            out->value[row] - out->value[row] != 0)
-            return fail_value(cells, row, col, text);
-        if (out->wide != NULL) /* finite, as it is in binary32 */
-            (void)rp_number_f64(&cells->recipe->data.reading, text, strlen(text), &out->wide[row], NULL);
-    }
+    rp_table_floats(table, col, 0, table->rows, out->value);
+    if (out->wide != NULL) /* finite, as it is in binary32 */
+        rp_table_numbers(table, col, 0, table->rows, out->wide);
     return RP_OK;
 }
 
 rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out)
 {
-    const rp_table *table = cells->table;
+    const rp_tally *missing = &cells->table->column[target].sort[RP_SORT_MISSING];
     rp_status status;
 
     memset(out, 0, sizeof *out);
-    for (size_t row = 0; row < table->rows; row++)
-        if (rp_cell_missing(cells->recipe, table->cell[row * table->cols + target]))
-            return fail_cell(cells, row, target, "a value", "it means missing: fill it in or remove the row");
+    if (missing->count > 0)
+        return fail_cell(cells, missing->first, target, "a value", "it means missing: fill it in or remove the row");
     status = cells->recipe->train.regression ? read_values(cells, target, out) : read_classes(cells, target, out);
     if (status != RP_OK)
         rp_target_clear(out);

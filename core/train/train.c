@@ -102,7 +102,8 @@ static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
 
     t->data = t->lent = from->lent;
     if (!from->lent)
-        status = rp_dataset_prepare(&t->data, t->recipe, from->csv, from->size, from->where, err);
+        status = rp_dataset_prepare(&t->data, t->recipe, from->csv, from->size, from->where,
+                                    &(rp_table_options){.pool = rp_device_pool(rp_run_device(t->run))}, err);
     if (status == RP_OK)
         status = rp_model_init(&t->model, t->recipe, t->data->schema->features, t->data->schema->classes, err);
     if (status != RP_OK)
@@ -111,12 +112,10 @@ static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
     return t->order ? RP_OK : rp_no_memory(err);
 }
 
-static rp_status make_run(rp_trainer *t, const rp_run_options *options, rp_error *err)
+static rp_status fill_run(rp_trainer *t, rp_error *err)
 {
-    rp_status status = rp_run_new(&t->run, options, err);
+    rp_status status = check_room(t, err);
 
-    if (status == RP_OK)
-        status = check_room(t, err);
     if (status == RP_OK)
         status = add_states(t, err);
     if (status == RP_OK)
@@ -140,9 +139,11 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
         rp_free(t);
         return status;
     }
-    status = prepare(t, from, err);
+    status = rp_run_new(&t->run, options, err); /* its threads prepare the data as well */
     if (status == RP_OK)
-        status = make_run(t, options, err);
+        status = prepare(t, from, err);
+    if (status == RP_OK)
+        status = fill_run(t, err);
     rp_fpenv_leave(&saved);
     if (status != RP_OK)
         rp_trainer_free(t);

@@ -93,7 +93,7 @@ with_data 1 'bad.csv' <<<'id,x,kind,y'
 sed '7s/,[^,]*$//' data.csv | with_data 1 'bad.csv:7:?.*(3 cells|cells)'
 sed '7s/$/,more/' data.csv | with_data 1 'bad.csv:7:?.*cells'
 sed '7s/$/"/' data.csv | with_data 1 'bad.csv:7'
-for cell in nan NaN inf -Infinity 1e999; do
+for cell in inf -Infinity 1e999; do
     awk -F, -v OFS=, -v c="$cell" 'NR == 9 { $2 = c } 1' data.csv >cell.csv
     with_data 1 'bad.csv:9.*' <cell.csv
 done
@@ -117,7 +117,6 @@ for size in 0 -5 9223372036854775808 1e3 1.5; do
     with_recipe 2 'epochs' "s/epochs: 2/epochs: $size/"
     with_recipe 2 'hidden' "s/hidden: \[4\]/hidden: [$size]/"
 done
-with_recipe 2 'batch.*(97|96|training)' 's/batch: 16/batch: 1000/'
 with_recipe 2 'batch' 's/batch: 16/batch: 99999999999999999999999999/'
 with_recipe 2 'seed.*twice' 's/^seed: 3/seed: 3\nseed: 4/'
 with_recipe 2 'target' 's/target: y/target: z/'

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text = yaml[data[0] % (sizeof yaml / sizeof *yaml)];
     if (rp_recipe_from_yaml(&recipe, text, strlen(text), "fuzz", &err) != RP_OK)
         abort();
-    if (rp_dataset_prepare(&dataset, recipe, data + 1, size - 1, "fuzz", &err) == RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, data + 1, size - 1, "fuzz", &(rp_table_options){NULL, 0}, &err) == RP_OK)
         encode_again(dataset, recipe, data + 1, size - 1);
     rp_dataset_free(dataset);
     rp_recipe_free(recipe);

@@ -45,7 +45,7 @@ rp_status rp_profile_add(rp_json *profile, const rp_cells *cells, const rp_findi
     if (finding->column != SIZE_MAX)
         put(&b, "column", rp_json_integer((int64_t)finding->column));
     if (finding->row != SIZE_MAX)
-        put(&b, "line", rp_json_integer((int64_t)cells->table->line[finding->row]));
+        put(&b, "line", rp_json_integer((int64_t)rp_table_line(cells->table, finding->row)));
     if (finding->count != SIZE_MAX)
         put(&b, "count", rp_json_integer((int64_t)finding->count));
     if (finding->text != NULL)

@@ -15,12 +15,14 @@ enum { FEW_ROWS = 20, CATEGORIES_MANY = 100, CLASSES_NAMED = 20, SPELLINGS = 200
 static rp_status add(const rp_beside *b, const char *code, bool note, size_t row, size_t count)
 {
     const rp_table *table = b->cells->table;
+    char text[RP_TEXT_SHOWN];
     const rp_finding finding = {.code = code,
                                 .note = note,
                                 .column = b->view->col,
                                 .row = row,
                                 .count = count,
-                                .text = row != SIZE_MAX ? table->cell[row * table->cols + b->view->col] : NULL};
+                                .text = row != SIZE_MAX ? rp_table_text(table, row, b->view->col, text, sizeof text)
+                                                        : NULL};
 
     return rp_profile_add(b->profile, b->cells, &finding);
 }
@@ -118,7 +120,7 @@ static rp_status is_linear(const rp_beside *b, size_t rows, bool *out)
     y = x + rows;
     product = y + rows;
     for (size_t row = 0; row < rows; row++)
-        if (v->text[row] != NULL && t->text[row] != NULL) {
+        if (v->value[row] == v->value[row] && t->value[row] == t->value[row]) {
             x[n] = v->value[row];
             y[n++] = t->value[row];
         }
@@ -211,37 +213,12 @@ static bool same_number(const char *a, const char *b)
     return rp_parse_f64(&x, a, strlen(a)) && rp_parse_f64(&y, b, strlen(b)) && x == y;
 }
 
-/* The first row of each class, in the order of the file, and its rows. Classes are texts: 1 and 1.0 are two. */
-typedef struct class_list {
-    size_t first, count;
-} class_list;
-
-static size_t list_classes(const rp_beside *b, class_list *list, size_t most)
-{
-    const rp_table *table = b->cells->table;
-    size_t n = 0;
-
-    for (size_t row = 0; row < table->rows; row++) {
-        const char *text = b->view->text[row];
-        size_t k = 0;
-
-        if (text == NULL)
-            continue;
-        while (k < n && strcmp(text, b->view->text[list[k].first]) != 0)
-            k++;
-        if (k == most)
-            return most + 1;
-        if (k == n)
-            list[n++] = (class_list){row, 0};
-        list[k].count++;
-    }
-    return n;
-}
-
+/* Classes are texts, in the order in which they first come: 1 and 1.0 are two. */
 static rp_status find_in_classes(const rp_beside *b)
 {
-    class_list list[SPELLINGS];
-    size_t n = list_classes(b, list, SPELLINGS), least = 0;
+    const rp_dictionary *words = &b->cells->table->column[b->view->col].words;
+    const rp_word *word = words->word;
+    size_t n = words->count, least = 0;
     rp_status status = RP_OK;
 
     if (b->view->numeric && b->view->distinct > CLASSES_NAMED)
@@ -249,16 +226,13 @@ static rp_status find_in_classes(const rp_beside *b)
     if (n > SPELLINGS)
         return RP_OK;
     for (size_t i = 1; i < n && status == RP_OK; i++) {
-        least = list[i].count < list[least].count ? i : least;
-        for (size_t k = 0; k < i && status == RP_OK; k++) {
-            const char *x = b->view->text[list[i].first], *y = b->view->text[list[k].first];
-
-            if (same_word(x, y) || same_number(x, y))
-                status = add(b, "class_spelling", false, list[i].first, list[i].count);
-        }
+        least = word[i].count < word[least].count ? i : least;
+        for (size_t k = 0; k < i && status == RP_OK; k++)
+            if (same_word(word[i].at, word[k].at) || same_number(word[i].at, word[k].at))
+                status = add(b, "class_spelling", false, word[i].first, word[i].count);
     }
-    if (status == RP_OK && n > 1 && n <= CLASSES_NAMED && 20 * list[least].count < b->cells->table->rows)
-        status = add(b, "imbalance", true, list[least].first, list[least].count);
+    if (status == RP_OK && n > 1 && n <= CLASSES_NAMED && 20 * (size_t)word[least].count < b->cells->table->rows)
+        status = add(b, "imbalance", true, word[least].first, word[least].count);
     return status;
 }
 
@@ -266,13 +240,8 @@ rp_status rp_find_in_target(const rp_beside *b)
 {
     rp_status status = RP_OK;
 
-    if (b->view->missing > 0) {
-        size_t row = 0;
-
-        while (b->view->text[row] != NULL)
-            row++;
-        status = add(b, "target_missing", false, row, b->view->missing);
-    }
+    if (b->view->missing > 0)
+        status = add(b, "target_missing", false, b->view->first_missing, b->view->missing);
     if (status != RP_OK)
         return status;
     if (!b->cells->recipe->train.regression)

@@ -8,19 +8,18 @@
 
 enum { RP_EXAMPLES = 3 };
 
-/* A column as it is looked at: a missing cell is NaN among the numbers, and NULL among the texts. */
+/* A column as it is looked at: a missing cell is NaN among the numbers. */
 typedef struct rp_column_view {
     size_t col;
     bool numeric;                 /* no cell is text, and one at least a number */
     size_t missing, numbers, odd; /* odd: neither missing nor a finite number */
-    size_t first_number, first_odd;
-    double *value;     /* [rows] */
-    double *sorted;    /* [numbers], ascending; numeric */
-    const char **text; /* [rows] */
-    uint32_t *group;   /* [rows]: equal cells have equal numbers below groups */
-    size_t groups;     /* the missing cells are one too */
-    size_t distinct;   /* without them */
-    size_t *scratch;   /* [rows] */
+    size_t first_missing, first_number, first_odd;
+    double *value;   /* [rows] */
+    double *sorted;  /* [numbers], ascending; numeric */
+    uint32_t *group; /* [rows]: equal cells have equal numbers below groups */
+    size_t groups;   /* the missing cells are one too, the last */
+    size_t distinct; /* without them */
+    size_t *scratch; /* [rows] */
 } rp_column_view;
 
 rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err);
@@ -29,6 +28,7 @@ void rp_view_free(rp_column_view *view);
 rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col);
 /* first[rows]: for each row the first row whose cells in the columns with use[col] are equal. */
 rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use);
+enum { RP_TEXT_SHOWN = 256 }; /* bytes of a cell that is told */
 
 /* A cell as JSON, cut at a character where it is long; NULL when out of memory. */
 rp_json *rp_cell_json(const char *text);

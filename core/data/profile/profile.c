@@ -78,22 +78,23 @@ static void put_numbers(builder *b, const rp_column_view *v)
 }
 
 /* The first cells that differ, in the order of the file. */
-static void put_examples(builder *b, const rp_column_view *v, size_t rows)
+static void put_examples(builder *b, const rp_column_view *v, const rp_table *table)
 {
-    const char *shown[RP_EXAMPLES];
+    uint32_t shown[RP_EXAMPLES];
+    char text[RP_TEXT_SHOWN];
     rp_json *list = rp_json_array();
     size_t n = 0;
 
     put(b, "examples", list);
-    for (size_t row = 0; row < rows && n < RP_EXAMPLES && n < v->distinct && !b->failed; row++) {
-        bool known = v->text[row] == NULL;
+    for (size_t row = 0; row < table->rows && n < RP_EXAMPLES && n < v->distinct && !b->failed; row++) {
+        bool known = v->group[row] == v->distinct; /* missing */
 
         for (size_t k = 0; k < n && !known; k++)
-            known = strcmp(shown[k], v->text[row]) == 0;
+            known = shown[k] == v->group[row];
         if (known)
             continue;
-        shown[n++] = v->text[row];
-        append(b, list, rp_cell_json(v->text[row]));
+        shown[n++] = v->group[row];
+        append(b, list, rp_cell_json(rp_table_text(table, row, v->col, text, sizeof text)));
     }
 }
 
@@ -110,7 +111,7 @@ static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_co
     put(&b, "distinct", rp_json_integer((int64_t)v->distinct));
     if (v->numeric)
         put_numbers(&b, v);
-    put_examples(&b, v, table->rows);
+    put_examples(&b, v, table);
     append(&b, columns, b.object);
     return b.failed ? rp_no_memory(cells->err) : RP_OK;
 }
@@ -222,7 +223,8 @@ static rp_status count_repeats(profiler *p)
 static rp_status find_delimiter(profiler *p)
 {
     const rp_table *table = p->cells->table;
-    const char *line = table->names != NULL ? table->names[0] : table->cell[0];
+    char cell[RP_TEXT_SHOWN];
+    const char *line = table->names != NULL ? table->names[0] : rp_table_text(table, 0, 0, cell, sizeof cell);
     const char *best = NULL, *others = ";\t|,:";
     size_t most = 0;
     char text[2] = {0};
@@ -281,5 +283,19 @@ rp_status rp_profile_table(rp_json **out, const rp_cells *cells, const rp_column
         rp_json_free(p.profile);
         *out = NULL;
     }
+    return status;
+}
+
+rp_status rp_profile_load(rp_table *table, const rp_recipe *recipe, size_t target, rp_error *err)
+{
+    rp_store *store = rp_calloc(table->cols, sizeof *store);
+    rp_status status;
+
+    if (store == NULL)
+        return rp_no_memory(err);
+    for (size_t col = 0; col < table->cols; col++)
+        store[col] = col == target && !recipe->train.regression ? RP_STORE_TEXTS : RP_STORE_AUTO;
+    status = rp_table_load(table, store, recipe, &(rp_table_options){NULL, 0}, err);
+    rp_free(store);
     return status;
 }

@@ -28,11 +28,10 @@ rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err)
     *view = (rp_column_view){
         .value = rp_reallocarray(NULL, rows, sizeof *view->value),
         .sorted = rp_reallocarray(NULL, rows, sizeof *view->sorted),
-        .text = rp_reallocarray(NULL, rows, sizeof *view->text),
         .group = rp_reallocarray(NULL, rows, sizeof *view->group),
         .scratch = rp_reallocarray(NULL, rows, sizeof *view->scratch),
     };
-    if (view->value && view->sorted && view->text && view->group && view->scratch)
+    if (view->value && view->sorted && view->group && view->scratch)
         return RP_OK;
     rp_view_free(view);
     return rp_no_memory(err);
@@ -42,37 +41,66 @@ void rp_view_free(rp_column_view *view)
 {
     rp_free(view->value);
     rp_free(view->sorted);
-    rp_free(view->text);
     rp_free(view->group);
     rp_free(view->scratch);
     memset(view, 0, sizeof *view);
 }
 
-static void read_cells(rp_column_view *view, const rp_cells *cells)
+static void note(size_t *count, size_t *first, const rp_tally *cells)
+{
+    if (cells->count > 0 && (*count == 0 || cells->first < *first))
+        *first = cells->first;
+    *count += cells->count;
+}
+
+/* -0 is 0 */
+static double plain(double x)
+{
+    return x == 0 ? 0 : x;
+}
+
+/* A column of numbers, as the table has it. */
+static void read_numbers(rp_column_view *view, const rp_table *table)
+{
+    const rp_tally *sort = table->column[view->col].sort;
+
+    note(&view->numbers, &view->first_number, &sort[RP_SORT_NUMBER]);
+    note(&view->odd, &view->first_odd, &sort[RP_SORT_NOT_FINITE]);
+    note(&view->odd, &view->first_odd, &sort[RP_SORT_TEXT]);
+    rp_table_numbers(table, view->col, 0, table->rows, view->value);
+    for (size_t row = 0; row < table->rows; row++)
+        view->value[row] = plain(view->value[row]);
+}
+
+/* A column of texts, of which each is looked at once. */
+static rp_status read_texts(rp_column_view *view, const rp_cells *cells)
 {
     const rp_table *table = cells->table;
+    const rp_dictionary *words = &table->column[view->col].words;
+    double *number = rp_reallocarray(NULL, words->count, sizeof *number);
 
-    view->missing = view->numbers = view->odd = 0;
-    for (size_t row = 0; row < table->rows; row++) {
-        const char *text = table->cell[row * table->cols + view->col];
-        double number = 0;
+    if (!number)
+        return rp_no_memory(cells->err);
+    for (size_t i = 0; i < words->count; i++) {
+        const rp_word *word = &words->word[i];
+        const rp_tally tally = {word->count, word->first};
+        rp_dress dress;
+        int places;
 
-        view->value[row] = NAN;
-        view->text[row] = NULL;
-        if (rp_cell_missing(cells->recipe, text)) {
-            view->missing++;
-            continue;
-        }
-        view->text[row] = text;
-        if (rp_cell_classify(&cells->recipe->data.reading, text, &number, NULL) == RP_CELL_NUMBER) {
-            view->value[row] = number == 0 ? 0 : number; /* -0 is 0 */
-            if (view->numbers++ == 0)
-                view->first_number = row;
-        } else if (view->odd++ == 0) {
-            view->first_odd = row;
+        if (rp_cell_classify(&cells->recipe->data.reading, word->at, word->length, &number[i], &places, &dress) ==
+            RP_CELL_NUMBER) {
+            note(&view->numbers, &view->first_number, &tally);
+        } else {
+            number[i] = (double)NAN;
+            note(&view->odd, &view->first_odd, &tally);
         }
     }
-    view->numeric = view->numbers > 0 && view->odd == 0;
+    rp_table_codes(table, view->col, 0, table->rows, view->group);
+    for (size_t row = 0; row < table->rows; row++)
+        view->value[row] = view->group[row] == (uint32_t)RP_NO_CODE ? (double)NAN : plain(number[view->group[row]]);
+    view->distinct = words->count;
+    rp_free(number);
+    return RP_OK;
 }
 
 /* Bits in an order that is that of the numbers. */
@@ -118,7 +146,7 @@ static rp_status group_numbers(rp_column_view *view, size_t rows, rp_error *err)
         return rp_no_memory(err);
     view->distinct = 0;
     for (size_t row = 0; row < rows; row++)
-        if (view->text[row])
+        if (view->value[row] == view->value[row])
             pair[n++] = (keyed){key_of(view->value[row]), row};
     sorted = sort_keys(pair, pair + n, n);
     for (size_t i = 0; i < n; i++) {
@@ -130,92 +158,25 @@ static rp_status group_numbers(rp_column_view *view, size_t rows, rp_error *err)
     return RP_OK;
 }
 
-static uint64_t mix(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001B3u;
-    return hash ^ hash >> 29;
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(**(const char *const *const *)a, **(const char *const *const *)b);
-}
-
-/* Where hashes are no help: whoever made the table chose the cells. */
-static rp_status group_by_sorting(rp_column_view *view, size_t rows, rp_error *err)
-{
-    const char *const **at = rp_reallocarray(NULL, rows, sizeof *at);
-    size_t n = 0;
-
-    if (!at)
-        return rp_no_memory(err);
-    for (size_t row = 0; row < rows; row++)
-        if (view->text[row])
-            at[n++] = &view->text[row];
-    qsort(at, n, sizeof *at, compare_texts);
-    view->distinct = 0;
-    for (size_t i = 0; i < n; i++) {
-        view->distinct += i == 0 || strcmp(*at[i], *at[i - 1]) != 0;
-        view->group[at[i] - view->text] = (uint32_t)(view->distinct - 1);
-    }
-    rp_free(at);
-    return RP_OK;
-}
-
-/* An open table of first rows; false where it would take longer than sorting. */
-static bool group_by_hashing(rp_column_view *view, size_t rows, size_t *slot, size_t slots)
-{
-    size_t patience = 16 * rows + 1024;
-
-    memset(slot, 0xFF, slots * sizeof *slot);
-    view->distinct = 0;
-    for (size_t row = 0; row < rows; row++) {
-        size_t at;
-
-        if (!view->text[row])
-            continue;
-        at = (size_t)mix(0xCBF29CE484222325u, view->text[row]) & (slots - 1);
-        while (slot[at] != SIZE_MAX && strcmp(view->text[slot[at]], view->text[row]) != 0) {
-            if (patience-- == 0)
-                return false;
-            at = (at + 1) & (slots - 1);
-        }
-        if (slot[at] == SIZE_MAX) {
-            slot[at] = row;
-            view->group[row] = (uint32_t)view->distinct++;
-        } else {
-            view->group[row] = view->group[slot[at]];
-        }
-    }
-    return true;
-}
-
-static rp_status group_texts(rp_column_view *view, size_t rows, rp_error *err)
-{
-    size_t slots = 64, *slot;
-    bool done;
-
-    while (slots < 2 * rows)
-        slots *= 2;
-    slot = rp_reallocarray(NULL, slots, sizeof *slot);
-    if (!slot)
-        return rp_no_memory(err);
-    done = group_by_hashing(view, rows, slot, slots);
-    rp_free(slot);
-    return done ? RP_OK : group_by_sorting(view, rows, err);
-}
-
 rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col)
 {
-    size_t rows = cells->table->rows;
-    rp_status status;
+    const rp_table *table = cells->table;
+    rp_status status = RP_OK;
+    bool by_text;
 
     view->col = col;
-    read_cells(view, cells);
-    status = view->numeric ? group_numbers(view, rows, cells->err) : group_texts(view, rows, cells->err);
-    for (size_t row = 0; row < rows && view->missing > 0; row++)
-        if (!view->text[row])
+    view->missing = view->numbers = view->odd = view->distinct = 0;
+    note(&view->missing, &view->first_missing, &table->column[col].sort[RP_SORT_MISSING]);
+    if (table->column[col].texts)
+        status = read_texts(view, cells);
+    else
+        read_numbers(view, table);
+    view->numeric = view->numbers > 0 && view->odd == 0;
+    if (status == RP_OK && view->numbers > 0 && (view->numeric || !table->column[col].texts))
+        status = group_numbers(view, table->rows, cells->err);
+    by_text = table->column[col].texts && !view->numeric;
+    for (size_t row = 0; row < table->rows; row++)
+        if (by_text ? view->group[row] == (uint32_t)RP_NO_CODE : view->value[row] != view->value[row])
             view->group[row] = (uint32_t)view->distinct;
     view->groups = view->distinct + (view->missing > 0);
     return status;
@@ -223,21 +184,27 @@ rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col)
 
 /* ---- equal rows ---- */
 
-static const char *cell_text(const rp_cells *cells, size_t row, size_t col)
+/* What a cell is to others of its column: a number's bits, or the number of its text. */
+static uint64_t cell_key(const rp_table *table, size_t row, size_t col)
 {
-    const char *text = cells->table->cell[row * cells->table->cols + col];
+    uint32_t code;
+    double x;
 
-    return rp_cell_missing(cells->recipe, text) ? NULL : text;
+    if (table->column[col].texts) {
+        rp_table_codes(table, col, row, 1, &code);
+        return code;
+    }
+    rp_table_numbers(table, col, row, 1, &x);
+    return rp_bits_f64(plain(x));
 }
 
 static int compare_rows(const rp_cells *cells, const bool *use, size_t a, size_t b)
 {
     for (size_t col = 0; col < cells->table->cols; col++) {
-        const char *x = use[col] ? cell_text(cells, a, col) : NULL, *y = use[col] ? cell_text(cells, b, col) : NULL;
-        int order = x && y ? strcmp(x, y) : (x != NULL) - (y != NULL);
+        uint64_t x = use[col] ? cell_key(cells->table, a, col) : 0, y = use[col] ? cell_key(cells->table, b, col) : 0;
 
-        if (order != 0)
-            return order;
+        if (x != y)
+            return x < y ? -1 : 1;
     }
     return 0;
 }
@@ -291,16 +258,31 @@ static void name_first(size_t *first, keyed *row, size_t n, const rp_cells *cell
     }
 }
 
-static uint64_t hash_row(const rp_cells *cells, const bool *use, size_t row)
+static uint64_t mix(uint64_t hash, uint64_t key)
 {
-    uint64_t hash = 0xCBF29CE484222325u;
+    hash = (hash ^ key) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
 
-    for (size_t col = 0; col < cells->table->cols; col++) {
-        const char *text = use[col] ? cell_text(cells, row, col) : NULL;
+/* A column at a time over rows first .. first + n - 1. */
+static void hash_rows(keyed *out, const rp_cells *cells, const bool *use, size_t first, size_t n)
+{
+    const rp_table *table = cells->table;
+    double number[RP_BLOCK];
+    uint32_t code[RP_BLOCK];
 
-        hash = text ? mix(hash + 1, text) : hash * 3;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (keyed){UINT64_C(0xCBF29CE484222325), first + i};
+    for (size_t col = 0; col < table->cols; col++) {
+        if (!use[col])
+            continue;
+        if (table->column[col].texts)
+            rp_table_codes(table, col, first, n, code);
+        else
+            rp_table_numbers(table, col, first, n, number);
+        for (size_t i = 0; i < n; i++)
+            out[i].key = mix(out[i].key, table->column[col].texts ? code[i] : rp_bits_f64(plain(number[i])));
     }
-    return hash;
 }
 
 rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use)
@@ -310,8 +292,8 @@ rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use)
 
     if (!pair)
         return rp_no_memory(cells->err);
-    for (size_t row = 0; row < rows; row++)
-        pair[row] = (keyed){hash_row(cells, use, row), row};
+    for (size_t row = 0; row < rows; row += RP_BLOCK)
+        hash_rows(pair + row, cells, use, row, rows - row < RP_BLOCK ? rows - row : RP_BLOCK);
     sorted = sort_keys(pair, pair + rows, rows);
     for (size_t i = 0, end; i < rows; i = end) {
         for (end = i + 1; end < rows && sorted[end].key == sorted[i].key; end++)

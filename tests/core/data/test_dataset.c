@@ -37,7 +37,7 @@ static rp_dataset *prepare(const char *yaml, const char *csv)
     rp_dataset *dataset = NULL;
     rp_error err = {0};
 
-    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &err) != RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) != RP_OK)
         fail_msg("%s", err.text);
     rp_recipe_free(recipe);
     return dataset;
@@ -563,7 +563,8 @@ static void each_mistake_gets_one_clear_error(void **state)
         snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true%s%s}\n",
                  m->data[0] != '\0' ? ", " : "", m->data);
         recipe = parse(yaml);
-        status = rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv", &err);
+        status =
+            rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv", &(rp_table_options){NULL, 0}, &err);
         if (status != m->status)
             fail_msg("mistake %zu: expected %s, found %s (%s)", i, rp_status_name(m->status), rp_status_name(status),
                      err.text);
@@ -592,7 +593,8 @@ static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)
         rp_dataset *dataset = NULL;
         rp_error err = {0};
 
-        if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &err) != RP_EARG)
+        if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) !=
+            RP_EARG)
             fail_msg("recipe %zu: expected RP_EARG, found %s", i, err.text);
         if (strstr(err.text, fragments[i]) == NULL)
             fail_msg("expected \"%s\" in \"%s\"", fragments[i], err.text);
@@ -616,7 +618,7 @@ static bool load_example(const char *name, rp_dataset **out)
     present = rp_file_exists(path);
     if (present) {
         assert_int_equal(rp_file_read(path, 1 << 24, &csv, &err), RP_OK);
-        if (rp_dataset_prepare(out, recipe, csv.data, csv.size, path, &err) != RP_OK)
+        if (rp_dataset_prepare(out, recipe, csv.data, csv.size, path, &(rp_table_options){NULL, 0}, &err) != RP_OK)
             fail_msg("%s", err.text);
     }
     rp_buffer_free(&yaml);
@@ -720,7 +722,8 @@ static void every_failed_allocation_is_reported(void **state)
         rp_error err = {0};
 
         left = n;
-        status = rp_dataset_prepare(&dataset, recipe, mixed, strlen(mixed), "d.csv", &err);
+        status =
+            rp_dataset_prepare(&dataset, recipe, mixed, strlen(mixed), "d.csv", &(rp_table_options){NULL, 0}, &err);
         if (status != RP_OK && (status != RP_ENOMEM || dataset != NULL))
             fail_msg("allocation %zu: %s", n, err.text);
     }

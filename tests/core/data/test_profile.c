@@ -32,12 +32,14 @@ static char *profile(const char *keys, const char *train, const char *csv)
 
     snprintf(yaml, sizeof yaml, "reprise: 1\ndata: {csv: a, target: y%s}\ntrain: {batch: 1%s}\n", keys, train);
     if (rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err) != RP_OK ||
-        rp_table_parse(&table, csv, strlen(csv), recipe, "d.csv", &err) != RP_OK)
+        rp_table_open(&table, csv, strlen(csv), recipe, "d.csv", &err) != RP_OK)
         fail_msg("%s", err.text);
     cells.recipe = recipe;
     cells.table = table;
     cells.err = &err;
     (void)rp_column_find(&cells, &recipe->data.target, "target", &target);
+    if (rp_profile_load(table, recipe, target, &err) != RP_OK)
+        fail_msg("%s", err.text);
     if (rp_profile_table(&json, &cells, NULL, target) != RP_OK || rp_profile_tell(&out, json, &err) != RP_OK)
         fail_msg("%s", err.text);
     rp_buffer_u8(&out, 0);
@@ -72,7 +74,7 @@ static void columns_have_their_figures(void **state)
 
     (void)state;
     assert_has(text,
-               "{\"distinct\":3,\"examples\":[\"3\",\"-0\",\"0\"],\"kind\":\"numeric\",\"missing\":1,\"name\":\"a\","
+               "{\"distinct\":3,\"examples\":[\"3\",\"-0\",\"1\"],\"kind\":\"numeric\",\"missing\":1,\"name\":\"a\","
                "\"quantiles\":[\"0\",\"0\",\"0\",\"0.5\",\"1.5\",\"2.6999999999999993\",\"3\"],\"why\":\"numbers\"}");
     assert_has(text, "{\"distinct\":2,\"examples\":[\"x\",\"z\"],\"kind\":\"categorical\",\"missing\":1,\"name\":\"c\","
                      "\"why\":\"text\"}");

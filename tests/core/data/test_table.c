@@ -4,12 +4,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/data/dataset.h"
+#include "determinism/bits.h"
+#include "determinism/decimal.h"
+#include "determinism/philox.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -47,15 +51,18 @@ static rp_status parse(rp_table **out, const void *text, size_t size, char delim
 {
     const rp_recipe recipe = {.data = {.delimiter = delimiter, .header = header, .reading = {.decimal = '.'}}};
 
-    return rp_table_parse(out, text, size, &recipe, "t.csv", err);
+    return rp_table_read(out, text, size, &recipe, NULL, "t.csv", err);
 }
 
 static void assert_cells(const rp_table *table, const char *expected)
 {
     size_t names = table->names != NULL ? table->cols : 0;
+    char text[64];
 
     for (size_t i = 0; i < names + table->rows * table->cols; i++) {
-        const char *cell = i < names ? table->names[i] : table->cell[i - names];
+        size_t at = i - names;
+        const char *cell =
+            i < names ? table->names[i] : rp_table_text(table, at / table->cols, at % table->cols, text, sizeof text);
         size_t n = strlen(cell);
 
         assert_int_equal(*expected, '|');
@@ -80,12 +87,12 @@ static void cells_are_read_as_rfc_4180_writes_them(void **state)
         memcpy(exact, r->text, size);
         if (parse(&table, exact, size, r->delimiter, r->header, &err) != RP_OK)
             fail_msg("reading %zu refused: %s", i, err.text);
-        free(exact);
         assert_int_equal(table->rows, r->rows);
         assert_int_equal(table->cols, r->cols);
         assert_cells(table, r->cells);
-        assert_int_equal(table->line[table->rows - 1], r->last_line);
+        assert_int_equal(rp_table_line(table, table->rows - 1), r->last_line);
         rp_table_free(table);
+        free(exact);
     }
 }
 
@@ -151,12 +158,245 @@ static void limits_on_columns_and_cells_are_kept(void **state)
     assert_int_equal(parse(&table, text, 65536, ',', false, &err), RP_EDATA);
 }
 
+/* ---- columns, however the rows are cut ---- */
+
+static const rp_recipe plain = {.data = {.delimiter = ',', .header = true, .reading = {.decimal = '.'}}};
+
+static rp_recipe with_missing(void)
+{
+    static char *words[] = {"", "NA", "None"};
+    rp_recipe recipe = plain;
+
+    recipe.data.missing = words;
+    recipe.data.n_missing = COUNT(words);
+    recipe.data.missing_first[0] = recipe.data.missing_first['N'] = true;
+    return recipe;
+}
+
+enum { COLUMNS = 9, ROWS = 3000 };
+
+/* One cell: small and large integers, decimals, binary64 that fits no integer, words, quoted words with line ends,
+ * numbers and texts, a regression's target, and a column of missing cells. */
+static void write_cell(char *out, size_t size, int col, int row)
+{
+    unsigned u = rp_random_u32(7, (uint64_t)col, 1, (uint64_t)row);
+
+    switch (u % 29 == 0 && col != 7 ? -1 : col) {
+    case -1:
+        snprintf(out, size, "%s", u % 2 ? "NA" : "");
+        break;
+    case 0:
+        snprintf(out, size, "%d", (int)(u % 250) - 125);
+        break;
+    case 1:
+        snprintf(out, size, "%d.%02u", (int)(u % 200) - 100, u / 200 % 100);
+        break;
+    case 2:
+        snprintf(out, size, "%s%u.%03u", u % 3 ? "" : "-", u % 2000000, u / 7 % 1000);
+        break;
+    case 3:
+        snprintf(out, size, row % 1000 == 999 ? "-0" : "%u.%09ue-3", u % 10, u);
+        break;
+    case 4:
+        snprintf(out, size, "w%u", row < 900 ? u % 3 : u % 700);
+        break;
+    case 5:
+        snprintf(out, size, "\"%u,\n\"\"%u\"", u % 5, u % 3);
+        break;
+    case 6:
+        snprintf(out, size, row % 700 == 650 ? "x%u" : "%u", u % 50);
+        break;
+    case 7:
+        snprintf(out, size, "%u.%u", u % 100, u % 1000000007);
+        break;
+    default:
+        snprintf(out, size, "None");
+    }
+}
+
+/* As the cell is meant: without its quotes. */
+static void unquote(char *text)
+{
+    char *to = text;
+
+    if (*text != '"')
+        return;
+    for (char *at = text + 1; *at && !(*at == '"' && at[1] != '"'); at++) {
+        *to++ = *at;
+        at += *at == '"';
+    }
+    *to = '\0';
+}
+
+static char *write_table(size_t *size)
+{
+    size_t capacity = (size_t)ROWS * COLUMNS * 40, at;
+    char *csv = malloc(capacity);
+
+    assert_non_null(csv);
+    at = (size_t)snprintf(csv, capacity, "a,b,c,d,e,f,g,h,i\n");
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLUMNS; col++) {
+            write_cell(csv + at, capacity - at, col, row);
+            at += strlen(csv + at);
+            csv[at++] = col + 1 < COLUMNS ? ',' : '\n';
+        }
+    *size = at;
+    return csv;
+}
+
+static bool is_missing(const char *text)
+{
+    return text[0] == '\0' || strcmp(text, "NA") == 0 || strcmp(text, "None") == 0;
+}
+
+static void assert_number(const rp_table *table, size_t col, int row, const char *text)
+{
+    double expected = 0, found;
+    float expected32 = 0, found32;
+
+    rp_table_numbers(table, col, (size_t)row, 1, &found);
+    if (is_missing(text)) {
+        assert_true(found != found);
+        return;
+    }
+    assert_true(rp_parse_f64(&expected, text, strlen(text)) && rp_parse_f32(&expected32, text, strlen(text)));
+    if (rp_bits_f64(found) != rp_bits_f64(expected))
+        fail_msg("row %d column %zu: %s: expected %a, found %a", row, col, text, expected, found);
+    if (table->column[col].store != RP_STORE_TARGET)
+        return;
+    rp_table_floats(table, col, (size_t)row, 1, &found32);
+    assert_true(rp_bits_f32(found32) == rp_bits_f32(expected32));
+}
+
+static void assert_word(const rp_table *table, size_t col, int row, const char *text, size_t *met)
+{
+    const rp_dictionary *words = &table->column[col].words;
+    uint32_t code;
+
+    rp_table_codes(table, col, (size_t)row, 1, &code);
+    if (is_missing(text)) {
+        assert_true(code == (uint32_t)RP_NO_CODE);
+        return;
+    }
+    assert_true(code <= *met && code < words->count); /* numbered as they come */
+    assert_string_equal(words->word[code].at, text);
+    if (code == *met) {
+        assert_int_equal(words->word[code].first, row);
+        ++*met;
+    }
+}
+
+static void assert_columns(const rp_table *table)
+{
+    size_t met[COLUMNS] = {0}, missing[COLUMNS] = {0}, cells[COLUMNS] = {0};
+    char text[64], again[64];
+
+    assert_int_equal(table->rows, ROWS);
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < COLUMNS; col++) {
+            write_cell(text, sizeof text, col, row);
+            unquote(text);
+            missing[col] += is_missing(text);
+            if (table->column[col].texts)
+                assert_word(table, (size_t)col, row, text, &met[col]);
+            else
+                assert_number(table, (size_t)col, row, text);
+            if (row % 97 == 0)
+                assert_string_equal(rp_table_text(table, (size_t)row, (size_t)col, again, sizeof again), text);
+        }
+    for (int col = 0; col < COLUMNS; col++) {
+        const rp_column *c = &table->column[col];
+
+        assert_int_equal(c->texts, col == 4 || col == 5 || col == 6);
+        assert_int_equal(c->sort[RP_SORT_MISSING].count, missing[col]);
+        assert_int_equal(c->words.count, met[col]);
+        for (size_t i = 0; i < c->words.count; i++)
+            cells[col] += c->words.word[i].count;
+        if (c->texts)
+            assert_int_equal(cells[col], ROWS - missing[col]);
+    }
+    assert_int_equal(table->column[6].sort[RP_SORT_TEXT].first, 650);
+    assert_int_equal(table->column[8].sort[RP_SORT_WORD].count + table->column[8].sort[RP_SORT_MISSING].count,
+                     ROWS + table->column[8].sort[RP_SORT_WORD].count);
+}
+
+static void columns_are_the_same_however_rows_are_cut(void **state)
+{
+    static const size_t chunk[] = {1, 100, 4096, 30000, 0};
+    const rp_store store[COLUMNS] = {RP_STORE_AUTO,  RP_STORE_AUTO, RP_STORE_NUMBERS, RP_STORE_AUTO, RP_STORE_AUTO,
+                                     RP_STORE_TEXTS, RP_STORE_AUTO, RP_STORE_TARGET,  RP_STORE_AUTO};
+    const rp_recipe recipe = with_missing();
+    size_t size;
+    char *csv = write_table(&size);
+
+    (void)state;
+    for (unsigned threads = 1; threads <= 7; threads += 3)
+        for (size_t i = 0; i < COUNT(chunk); i++) {
+            rp_pool *pool = NULL;
+            rp_table *table;
+            rp_error err = {0};
+            size_t lines = 0;
+
+            assert_int_equal(rp_pool_new(&pool, threads, NULL, &err), RP_OK);
+            assert_int_equal(rp_table_open(&table, csv, size, &recipe, "t.csv", &err), RP_OK);
+            if (rp_table_load(table, store, &recipe, &(rp_table_options){pool, chunk[i]}, &err) != RP_OK)
+                fail_msg("%s", err.text);
+            assert_columns(table);
+            for (const char *c = csv; c < csv + size; c++)
+                lines += *c == '\n';
+            assert_in_range(rp_table_line(table, ROWS - 1), lines - 1, lines);
+            rp_table_free(table);
+            rp_pool_free(pool);
+        }
+    free(csv);
+}
+
+/* The first mistake of the file, whichever chunk is read first. */
+static void the_first_error_is_told_however_rows_are_cut(void **state)
+{
+    static const size_t chunk[] = {1, 50, 1000, 0};
+    size_t size = 0;
+    char *csv = malloc(100000), expected[RP_ERROR_TEXT] = "";
+
+    (void)state;
+    assert_non_null(csv);
+    size += (size_t)snprintf(csv, 100000, "a,b\n");
+    for (int row = 0; row < 2000; row++)
+        size += (size_t)snprintf(csv + size, 100000 - size,
+                                 row == 700    ? "1,\"never closed\n"
+                                 : row == 1500 ? "1,2,3\n"
+                                 : row == 1700 ? "1,\xFF\n"
+                                               : "%d,\"x\"\"\n,y\"\n",
+                                 row);
+    for (unsigned threads = 1; threads <= 5; threads += 2)
+        for (size_t i = 0; i < COUNT(chunk); i++) {
+            const rp_store store[2] = {RP_STORE_AUTO, RP_STORE_AUTO};
+            rp_pool *pool = NULL;
+            rp_table *table;
+            rp_error err = {0};
+
+            assert_int_equal(rp_pool_new(&pool, threads, NULL, &err), RP_OK);
+            assert_int_equal(rp_table_open(&table, csv, size, &plain, "t.csv", &err), RP_OK);
+            assert_int_equal(rp_table_load(table, store, &plain, &(rp_table_options){pool, chunk[i]}, &err), RP_EDATA);
+            if (expected[0] == '\0')
+                strcpy(expected, err.text);
+            assert_string_equal(err.text, expected);
+            rp_table_free(table);
+            rp_pool_free(pool);
+        }
+    assert_non_null(strstr(expected, "t.csv:1403: cell 2: expected a delimiter"));
+    free(csv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_are_read_as_rfc_4180_writes_them),
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(limits_on_columns_and_cells_are_kept),
+        cmocka_unit_test(columns_are_the_same_however_rows_are_cut),
+        cmocka_unit_test(the_first_error_is_told_however_rows_are_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading a chunk: each cell is looked at once, as a word for a missing value, a number or a text, and goes to its
+ * column. When the rows are done the columns are packed into one piece of memory. */
+#include "core/data/chunk.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* A column on the way. */
+typedef struct sink {
+    rp_store store;
+    bool known; /* in this chunk it is known whether the column is texts or numbers */
+    bool texts;
+    int places;     /* the most of any number; -1: not known */
+    double *value;  /* [capacity] */
+    float *floats;  /* [capacity], RP_STORE_TARGET */
+    uint32_t *code; /* [capacity] */
+    rp_tally sort[RP_SORTS];
+    rp_dress dress;
+    rp_dictionary words;
+} sink;
+
+struct rp_chunk_reader {
+    const rp_table *table;
+    const rp_recipe *recipe;
+    size_t missing_length[64];
+    sink *sink; /* [cols] */
+    size_t capacity;
+    int32_t *scratch; /* [capacity] */
+    rp_csv csv;
+    char *unescaped; /* [RP_CELL_MAX + 1] */
+    rp_error error;
+    bool memory; /* ran out of it */
+};
+
+/* ---- memory ---- */
+
+rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, const rp_recipe *recipe, uint64_t seed,
+                              rp_error *err)
+{
+    rp_chunk_reader *r = rp_calloc(1, sizeof *r);
+    rp_status status;
+
+    *out = NULL;
+    if (r == NULL)
+        return rp_no_memory(err);
+    r->table = table;
+    r->recipe = recipe;
+    for (size_t i = 0; i < recipe->data.n_missing; i++)
+        r->missing_length[i] = strlen(recipe->data.missing[i]);
+    r->sink = rp_calloc(table->cols, sizeof *r->sink);
+    r->unescaped = rp_malloc(RP_CELL_MAX + 1);
+    status = rp_csv_part(&r->csv, &table->csv, 0, 0, &r->error);
+    if (status != RP_OK || r->sink == NULL || r->unescaped == NULL) {
+        rp_chunk_reader_free(r);
+        return rp_no_memory(err);
+    }
+    for (size_t col = 0; col < table->cols; col++) {
+        r->sink[col].store = table->column[col].store;
+        r->sink[col].words.seed = seed;
+    }
+    *out = r;
+    return RP_OK;
+}
+
+static void free_cells(rp_chunk_reader *r)
+{
+    for (size_t col = 0; col < r->table->cols; col++) {
+        rp_free(r->sink[col].value);
+        rp_free(r->sink[col].floats);
+        rp_free(r->sink[col].code);
+        r->sink[col].value = NULL;
+        r->sink[col].floats = NULL;
+        r->sink[col].code = NULL;
+    }
+    rp_free(r->scratch);
+    r->scratch = NULL;
+}
+
+void rp_chunk_reader_free(rp_chunk_reader *r)
+{
+    if (r == NULL)
+        return;
+    if (r->sink != NULL) {
+        free_cells(r);
+        for (size_t col = 0; col < r->table->cols; col++)
+            rp_dictionary_free(&r->sink[col].words);
+    }
+    rp_csv_close(&r->csv);
+    rp_free(r->sink);
+    rp_free(r->unescaped);
+    rp_free(r);
+}
+
+/* Cells for so many rows in each column. */
+static bool make_room(rp_chunk_reader *r, size_t rows)
+{
+    if (rows <= r->capacity)
+        return true;
+    free_cells(r);
+    r->capacity = 0;
+    r->scratch = rp_reallocarray(NULL, rows, sizeof *r->scratch);
+    if (r->scratch == NULL)
+        return false;
+    for (size_t col = 0; col < r->table->cols; col++) {
+        sink *s = &r->sink[col];
+        bool numbers = s->store != RP_STORE_NONE && s->store != RP_STORE_TEXTS;
+        bool texts = s->store == RP_STORE_AUTO || s->store == RP_STORE_TEXTS;
+
+        if (numbers && (s->value = rp_reallocarray(NULL, rows, sizeof *s->value)) == NULL)
+            return false;
+        if (texts && (s->code = rp_reallocarray(NULL, rows, sizeof *s->code)) == NULL)
+            return false;
+        if (s->store == RP_STORE_TARGET && (s->floats = rp_reallocarray(NULL, rows, sizeof *s->floats)) == NULL)
+            return false;
+    }
+    r->capacity = rows;
+    return true;
+}
+
+/* ---- cells ---- */
+
+static void count(sink *s, rp_sort sort, size_t row)
+{
+    if (s->sort[sort].count++ == 0)
+        s->sort[sort].first = row;
+}
+
+static bool is_missing(const rp_chunk_reader *r, const char *text, size_t length)
+{
+    if (!r->recipe->data.missing_first[length > 0 ? (unsigned char)text[0] : 0])
+        return false;
+    for (size_t i = 0; i < r->recipe->data.n_missing; i++)
+        if (r->missing_length[i] == length && memcmp(text, r->recipe->data.missing[i], length) == 0)
+            return true;
+    return false;
+}
+
+static void take_text(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length, bool own)
+{
+    rp_word word = {.at = text,
+                    .hash = rp_dictionary_hash(&s->words, text, length),
+                    .length = (uint32_t)length,
+                    .first = (uint32_t)row,
+                    .count = 1};
+
+    if (!rp_dictionary_add(&s->words, &word, own, &s->code[row]))
+        r->memory = true;
+}
+
+/* Two digits or more, and the first is 0. */
+static bool leads_with_zero(const char *text, size_t length)
+{
+    if (length < 2 || text[0] != '0' || text[1] < '0' || text[1] > '9')
+        return false;
+    for (size_t i = 2; i < length; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    return true;
+}
+
+static void note_number(sink *s, size_t row, const char *text, size_t length, rp_dress dress, int places)
+{
+    if (leads_with_zero(text, length))
+        count(s, RP_SORT_ZEROS, row);
+    if (dress.prefix + dress.suffix == 0)
+        count(s, RP_SORT_BARE, row);
+    if (dress.prefix + dress.suffix > 0) {
+        if (s->sort[RP_SORT_DRESSED].count == 0)
+            s->dress = dress;
+        count(s, RP_SORT_DRESSED, row);
+        if (dress.prefix != s->dress.prefix || dress.suffix != s->dress.suffix)
+            count(s, RP_SORT_OTHERWISE, row);
+    }
+    s->places = places < 0 || s->places < 0 ? -1 : places > s->places ? places : s->places;
+}
+
+/* The column's cells before were missing. */
+static void settle(sink *s, size_t row, bool texts)
+{
+    s->known = true;
+    s->texts = texts;
+    for (size_t i = 0; i < row; i++)
+        if (texts)
+            s->code[i] = (uint32_t)RP_NO_CODE;
+        else
+            s->value[i] = (double)NAN;
+}
+
+static void take_missing(sink *s, size_t row, const char *text, size_t length)
+{
+    count(s, RP_SORT_MISSING, row);
+    if (s->floats != NULL)
+        s->floats[row] = 0;
+    if (length == 4 && (memcmp(text, "None", 4) == 0 || memcmp(text, "NULL", 4) == 0 || memcmp(text, "null", 4) == 0))
+        count(s, RP_SORT_WORD, row);
+    if (!s->known)
+        return;
+    if (s->texts)
+        s->code[row] = (uint32_t)RP_NO_CODE;
+    else
+        s->value[row] = (double)NAN;
+}
+
+static void take_number(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length, bool own)
+{
+    const rp_reading *rules = &r->recipe->data.reading;
+    rp_dress dress = {0, 0};
+    double number;
+    int places;
+    rp_cell_class class = rp_cell_classify(rules, text, length, &number, &places, &dress);
+
+    count(s, class == RP_CELL_NUMBER ? RP_SORT_NUMBER : class == RP_CELL_TEXT ? RP_SORT_TEXT : RP_SORT_NOT_FINITE, row);
+    if (!s->known)
+        settle(s, row, s->store == RP_STORE_AUTO && class != RP_CELL_NUMBER);
+    if (s->texts) {
+        take_text(r, s, row, text, length, own);
+        return;
+    }
+    s->value[row] = class == RP_CELL_NUMBER ? number : (double)NAN;
+    if (class == RP_CELL_NUMBER)
+        note_number(s, row, text, length, dress, places);
+    if (s->floats == NULL)
+        return;
+    s->floats[row] = 0;
+    if (class != RP_CELL_NUMBER)
+        return;
+    (void)rp_number_f32(rules, text, length, &s->floats[row]);
+    if (s->floats[row] - s->floats[row] != 0) { /* beyond binary32 alone */
+        s->sort[RP_SORT_NUMBER].count--;
+        count(s, RP_SORT_NOT_FINITE, row);
+    }
+}
+
+static void take_cell(rp_chunk_reader *r, sink *s, size_t row, const rp_text *cell)
+{
+    const char *text = cell->at;
+    size_t length = cell->length;
+
+    if (cell->escaped) {
+        length = rp_text_copy(r->unescaped, cell);
+        text = r->unescaped;
+    }
+    if (is_missing(r, text, length)) {
+        take_missing(s, row, text, length);
+    } else if (s->store == RP_STORE_TEXTS) {
+        count(s, RP_SORT_TEXT, row);
+        take_text(r, s, row, text, length, cell->escaped);
+    } else if (s->store != RP_STORE_NONE) {
+        take_number(r, s, row, text, length, cell->escaped);
+    }
+}
+
+static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
+{
+    rp_csv *csv = &r->csv;
+    const size_t cols = r->table->cols, bad = rp_csv_bad_text(csv, chunk->begin, chunk->end);
+
+    while (csv->at < csv->end) {
+        size_t begin = csv->at;
+        rp_status status = rp_csv_row(csv);
+
+        if (status != RP_OK)
+            return status;
+        if (bad < csv->at)
+            return rp_csv_fail_text(csv, bad);
+        if (csv->cells != cols)
+            return rp_fail(csv->err, RP_EDATA,
+                           "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes",
+                           csv->where, rp_csv_line(csv, begin), cols, csv->cells);
+        for (size_t col = 0; col < cols; col++)
+            take_cell(r, &r->sink[col], chunk->rows, &csv->cell[col]);
+        chunk->rows++;
+    }
+    return r->memory ? rp_no_memory(csv->err) : RP_OK;
+}
+
+/* ---- keeping ---- */
+
+static rp_form choose(rp_chunk_reader *r, const sink *s, size_t rows)
+{
+    if (!s->known)
+        return RP_FORM_EMPTY;
+    if (s->texts)
+        return rp_pack_codes_form(s->words.count);
+    return rp_pack_choose(s->value, rows, s->places, r->scratch);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 7) & ~(size_t)7;
+}
+
+static size_t stretch_bytes(const sink *s, rp_form form, size_t rows)
+{
+    return align(rp_form_bytes(form) * rows) + (s->floats != NULL ? align(sizeof(float) * rows) : 0) +
+           align(sizeof(uint32_t) * s->words.count);
+}
+
+static unsigned char *keep_column(rp_chunk_reader *r, sink *s, rp_stretch *to, size_t rows, unsigned char *at)
+{
+    const rp_form form = (rp_form)to->form;
+
+    to->cells = at;
+    to->places = s->places > 0 && form < RP_FORM_F64 ? (unsigned char)s->places : 0;
+    if (s->texts) {
+        rp_pack_codes(at, form, s->code, rows);
+    } else if (form != RP_FORM_EMPTY) {
+        if (form != RP_FORM_F64) /* the scratch has another column's by now */
+            (void)rp_pack_choose(s->value, rows, s->places, r->scratch);
+        rp_pack_numbers(at, form, s->value, r->scratch, rows);
+    }
+    at += align(rp_form_bytes(form) * rows);
+    if (s->floats != NULL) {
+        memcpy(at, s->floats, sizeof(float) * rows);
+        to->floats = (const float *)(const void *)at;
+        at += align(sizeof(float) * rows);
+    }
+    to->code = (uint32_t *)(void *)at;
+    return at + align(sizeof(uint32_t) * s->words.count);
+}
+
+static void hand_over(sink *s, rp_harvest *out)
+{
+    memcpy(out->sort, s->sort, sizeof out->sort);
+    out->dress = s->dress;
+    out->texts = s->texts;
+    if (s->words.count == 0)
+        return;
+    out->word = s->words.word;
+    out->words = s->words.count;
+    out->arena = s->words.arena;
+    rp_dictionary_reset(&s->words);
+}
+
+static rp_status keep(rp_chunk_reader *r, rp_chunk *chunk)
+{
+    const size_t cols = r->table->cols, rows = chunk->rows;
+    size_t bytes = cols * sizeof *chunk->stretch;
+    unsigned char *form = rp_malloc(cols), *at;
+
+    if (form == NULL)
+        return rp_no_memory(&r->error);
+    for (size_t col = 0; col < cols; col++) {
+        form[col] = (unsigned char)choose(r, &r->sink[col], rows);
+        bytes += stretch_bytes(&r->sink[col], (rp_form)form[col], rows);
+    }
+    chunk->stretch = rp_calloc(1, bytes);
+    chunk->harvest = rp_calloc(cols, sizeof *chunk->harvest);
+    at = (unsigned char *)chunk->stretch + cols * sizeof *chunk->stretch;
+    for (size_t col = 0; col < cols && chunk->stretch != NULL && chunk->harvest != NULL; col++) {
+        chunk->stretch[col].form = form[col];
+        at = keep_column(r, &r->sink[col], &chunk->stretch[col], rows, at);
+        hand_over(&r->sink[col], &chunk->harvest[col]);
+    }
+    rp_free(form);
+    return chunk->stretch != NULL && chunk->harvest != NULL ? RP_OK : rp_no_memory(&r->error);
+}
+
+/* ---- a chunk ---- */
+
+static void begin(rp_chunk_reader *r, const rp_chunk *chunk)
+{
+    r->csv.at = chunk->begin;
+    r->csv.end = chunk->end;
+    for (size_t col = 0; col < r->table->cols; col++) {
+        sink *s = &r->sink[col];
+
+        s->known = s->store == RP_STORE_TEXTS;
+        s->texts = s->known;
+        s->places = 0;
+        s->dress = (rp_dress){0, 0};
+        memset(s->sort, 0, sizeof s->sort);
+    }
+}
+
+void rp_chunk_read(rp_chunk_reader *r, rp_chunk *chunk)
+{
+    chunk->lines = rp_csv_count(r->csv.in + chunk->begin, chunk->end - chunk->begin, '\n');
+    begin(r, chunk);
+    chunk->status = make_room(r, chunk->lines + 1) ? RP_OK : rp_no_memory(&r->error);
+    if (chunk->status == RP_OK)
+        chunk->status = read_rows(r, chunk);
+    if (chunk->status == RP_OK)
+        chunk->status = keep(r, chunk);
+    if (chunk->status == RP_OK)
+        return;
+    chunk->error = rp_malloc(sizeof *chunk->error);
+    if (chunk->error != NULL)
+        *chunk->error = r->error;
+}
+
+void rp_chunk_free(rp_chunk *chunk, size_t cols)
+{
+    for (size_t col = 0; chunk->harvest != NULL && col < cols; col++) {
+        rp_free(chunk->harvest[col].word);
+        rp_strings_free(&chunk->harvest[col].arena);
+    }
+    rp_free(chunk->harvest);
+    rp_free(chunk->stretch);
+    rp_free(chunk->error);
+    *chunk = (rp_chunk){.begin = chunk->begin};
+}
