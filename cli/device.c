@@ -23,3 +23,19 @@ rp_status rp_device_option(const char *command, const char *device, rp_error *er
                    "%s: --device: expected one of this build's (%s), found %s; see reprise doctor", command, known,
                    *device ? rp_printable(word, sizeof word, device, strlen(device)) : "nothing");
 }
+
+rp_status rp_conforming_option(const char *command, const char *level, bool allowed, rp_error *err)
+{
+    rp_error why = {0};
+    rp_status status = allowed ? RP_OK : rp_host_conforms(level, &why);
+
+    if (status == RP_OK)
+        return RP_OK;
+    if (status != RP_EUNSUPPORTED || !strstr(why.text, "do not conform"))
+        return rp_fail(err, status, "%s", why.text);
+    return rp_fail(
+        err, status,
+        "%s: %.800s: what is computed here shows nothing; reprise doctor tells more, --isa names other kernels, "
+        "--allow-nonconforming goes on all the same",
+        command, why.text);
+}

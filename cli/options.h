@@ -65,6 +65,13 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
         0, "withheld", RP_OPTION_TEXT, "DIR", \
             "the folder with the data that was left out of the archive, and its salt", where, false \
     }
+#define RP_OPTION_NONCONFORMING(where) \
+    { \
+        0, "allow-nonconforming", RP_OPTION_FLAG, NULL, \
+            "go on where the kernels fail their own conformance vectors; what is signed says so", where, false \
+    }
+/* That the kernels of the level conform here, unless told otherwise. Errors: RP_EUNSUPPORTED and what to do. */
+rp_status rp_conforming_option(const char *command, const char *level, bool allowed, rp_error *err);
 /* That this build has the device; NULL is fine. Errors: RP_EUNSUPPORTED, naming those that it has. */
 rp_status rp_device_option(const char *command, const char *device, rp_error *err);
 

@@ -15,6 +15,7 @@ typedef struct request {
     rp_text_list trust, parents;
     rp_lineage lineage;
     unsigned threads;
+    bool nonconforming;
     rp_attestation attest;
     rp_choice choice;
     rp_limits limits;
@@ -29,6 +30,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         RP_OPTION_DEVICE(&r->device),
+        RP_OPTION_NONCONFORMING(&r->nonconforming),
         RP_OPTION_PARENTS(&r->parents),
         RP_OPTION_CHOICE(&r->choice),
         RP_OPTION_LIMITS(&r->limits),
@@ -140,6 +142,8 @@ rp_status rp_command_replay(rp_session *session, int argc, char **argv, rp_error
         status = rp_archive_open_trusted(&archive, &verified, r.archive, &r.trust, err);
     if (status == RP_OK && r.withheld)
         status = rp_archive_disclose(archive, r.withheld, err);
+    if (status == RP_OK)
+        status = rp_conforming_option("replay", r.level, r.nonconforming, err);
     if (status == RP_OK && r.parents.count) {
         rp_meter_begin(&meter, "replaying the parent");
         status = rp_lineage_replay(&r.lineage, archive, &r.parents, &options, err);

@@ -16,7 +16,7 @@ typedef struct request {
     const char *recipe, *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every;
     double save_seconds;
     unsigned threads;
-    bool force, no_record, resume;
+    bool force, no_record, resume, nonconforming;
 } request;
 
 /* "60", "0.5"; 0: never. */
@@ -45,6 +45,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
         RP_OPTION_DEVICE(&r->device),
+        RP_OPTION_NONCONFORMING(&r->nonconforming),
         {0, "withhold", RP_OPTION_TEXT, "DIR",
          "leave the data out of the archive, bound by salted digests, into this folder", &r->withhold, false},
         {0, "force", RP_OPTION_FLAG, NULL,
@@ -190,6 +191,8 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
     if (status != RP_OK || session->helped)
         return status;
     if (r.key)
+        status = rp_conforming_option("run --key", r.level, r.nonconforming, err);
+    if (status == RP_OK && r.key)
         status = rp_signing_key_load(&key, r.key, r.passphrase, err);
     if (status == RP_OK && r.cert)
         status = rp_key_load_certificates(key, r.cert, err);

@@ -152,6 +152,29 @@ rp_status rp_host_describe(rp_json **out, const char *conformance, bool *healthy
     return status;
 }
 
+rp_status rp_host_conforms(const char *level, rp_error *err)
+{
+    const rp_kernel_table *table;
+    rp_conformance result = {0};
+    rp_fpenv saved;
+    bool repaired;
+    rp_status status = rp_kernel_table_get(&table, level, err);
+
+    if (status == RP_OK)
+        status = rp_fpenv_enter(&saved, &repaired, err);
+    if (status != RP_OK)
+        return status;
+    result.level = table->level;
+    status = rp_conformance_run_many(&result, 1, rp_processors(8), err);
+    rp_fpenv_leave(&saved);
+    if (status == RP_OK && result.status == RP_ENOMEM)
+        return rp_no_memory(err);
+    if (status == RP_OK && result.status != RP_OK)
+        return rp_fail(err, RP_EUNSUPPORTED, "this build's kernels do not conform on this host: %s: %s", table->level,
+                       result.error.text);
+    return status;
+}
+
 static void utc(char *out, size_t size, time_t at)
 {
     struct tm parts;

@@ -108,6 +108,8 @@ static rp_status read_predicate(rp_verified_statement *out, const rp_json *predi
             return rp_no_memory(err);
         status = rp_approval_read(out->approval, predicate, where, err);
         memcpy(out->time, out->approval->time, sizeof out->time);
+    } else if (out->kind == RP_STATEMENT_PROVENANCE) {
+        out->conforms = rp_provenance_conforms(predicate);
     } else if (out->kind == RP_STATEMENT_ENDORSEMENT) {
         f = rp_fields_begin(predicate, "predicate", where, err);
         rp_fields_time(&f, "time", out->time);

@@ -42,6 +42,8 @@ rp_status rp_archive_writer_sign(rp_archive_writer *writer, const char *member, 
 rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, const rp_json *host, bool healthy,
                            rp_error *err);
 rp_status rp_verdict_read(rp_verdict *out, const rp_json *predicate, const char *where, rp_error *err);
+/* What a run's provenance says of the kernels that made it. */
+bool rp_provenance_conforms(const rp_json *predicate);
 /* Whether kernels of that name exist: ref, sse2, avx2, avx512, neon. */
 bool rp_level_known(const char *level);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);

@@ -86,6 +86,20 @@ static bool conforms(const char *text)
     return digits > 0 && *text != '0' && strcmp(text + digits, behind) == 0;
 }
 
+/* Provenance has the form of SLSA, which leaves most to whoever writes it: what is not as ours says nothing. */
+bool rp_provenance_conforms(const rp_json *predicate)
+{
+    const rp_json *details = rp_json_object_get(predicate, "runDetails");
+    const rp_json *host =
+        rp_json_object_get(rp_json_array_get(rp_json_object_get(details, "byproducts"), 0), "annotations");
+    const rp_json *build = rp_json_object_get(predicate, "buildDefinition");
+    const char *level =
+        rp_json_string_value(rp_json_object_get(rp_json_object_get(build, "internalParameters"), "level"));
+
+    return level != NULL &&
+           conforms(rp_json_string_value(rp_json_object_get(rp_json_object_get(host, "levels"), level)));
+}
+
 static rp_json *write_host(const rp_json *host, const rp_replay_begun *begun)
 {
     return rp_json_pack("{s:o, s:o, s:s, s:o, s:o, s:i}", "cpu", host_text(host, "cpu"), "floating_point",

@@ -26,6 +26,7 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_LOG,
     RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
     RP_CLAUSE_RUN_KIND,
+    RP_CLAUSE_CONFORMANT,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 

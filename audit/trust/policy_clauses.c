@@ -278,6 +278,7 @@ static const struct {
     [RP_CLAUSE_APPROVALS] = {"approvals", false, true, false, read_approvals},
     [RP_CLAUSE_LOG] = {"log", false, true, false, read_log},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
+    [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
     [RP_CLAUSE_RUN_KIND] = {"kind", false, false, true, rp_policy_read_run_kind},
 };
 

@@ -67,3 +67,19 @@ void rp_check_run_kind(rp_check *c, rp_buffer *text)
     if (c->refuted && strcmp(c->verified->kind, "api") == 0)
         rp_buffer_text(&c->found, ": what its programs compute, and what it calls a loss, is what its author wrote");
 }
+
+void rp_check_conformant(rp_check *c, rp_buffer *text)
+{
+    const rp_verification *v = c->verified;
+
+    rp_buffer_text(text, "made with kernels that conform on the host that made it, by the word of its provenance");
+    c->refuted = true;
+    for (size_t i = 0; i < v->statements; i++) {
+        if (v->statement[i].kind != RP_STATEMENT_PROVENANCE)
+            continue;
+        rp_evidence_note_statement(c, i, v->statement[i].conforms ? "says so" : "does not say so");
+        c->refuted = !v->statement[i].conforms;
+    }
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "no provenance that counts");
+}

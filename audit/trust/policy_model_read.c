@@ -29,3 +29,10 @@ void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_claus
 
     (void)snprintf(clause->run_kind, sizeof clause->run_kind, "%s", names[kind]);
 }
+
+void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const names[] = {"true"};
+
+    (void)read_word(in, node, clause->name, names, 1, "true; leave it out where it is not asked for");
+}

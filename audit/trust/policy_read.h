@@ -30,5 +30,6 @@ void rp_policy_imply_parent(rp_policy_reader *in);
 /* Clauses on the run itself, from their node (policy_model.c). */
 void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 
 #endif

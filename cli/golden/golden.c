@@ -10,7 +10,7 @@ typedef struct request {
     const char *operand[2]; /* record or check; the folder */
     const char *reason, *junit;
     rp_job_options job;
-    bool force, record;
+    bool force, record, nonconforming;
 } request;
 
 static rp_status check_request(request *r, rp_error *err)
@@ -44,6 +44,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_THREADS(&r->job.threads),
         RP_OPTION_ISA(&r->job.level),
         RP_OPTION_DEVICE(&r->job.device),
+        RP_OPTION_NONCONFORMING(&r->nonconforming),
     };
     const rp_usage usage = {
         "golden record DIR [--force --reason TEXT] | golden check DIR [--junit FILE]",
@@ -73,9 +74,11 @@ rp_status rp_command_golden(rp_session *session, int argc, char **argv, rp_error
     status = rp_golden_set_load(&set, r.operand[1], err);
     if (status != RP_OK)
         return status;
-    if (r.record)
+    if (!r.record)
+        status = rp_conforming_option("golden check", r.job.level, r.nonconforming, err);
+    if (status == RP_OK && r.record)
         status = rp_golden_record(session, &set, &r.job, r.force, r.reason, err);
-    else
+    else if (status == RP_OK)
         status = rp_golden_check(session, &set, &r.job, r.junit, err);
     rp_golden_set_free(&set);
     return status;

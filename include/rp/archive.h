@@ -153,6 +153,7 @@ typedef struct rp_verified_statement {
     char time[RP_TIME_TEXT]; /* of a verdict (its end), an approval or an endorsement, by the signer's clock; else "" */
     struct rp_verdict *verdict;   /* of a verdict; else NULL (rp/statement.h) */
     struct rp_approval *approval; /* of an approval; else NULL */
+    bool conforms; /* of a provenance: it says that the kernels which made the run conform on the host that made it */
 } rp_verified_statement;
 
 /* A statement whose signer's key counts, or does not, by a certificate in the archive or a hand-over (rp/trust.h). */

@@ -210,5 +210,9 @@ RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *ver
 /* Versions built against and loaded, CPU, levels, floating-point environment, conformance vectors: JSON text for doctor
  * and for the provenance statement; *healthy is false when a pin does not match or a vector fails. */
 RP_API rp_status rp_doctor(char **json, bool *healthy, rp_error *err);
+/* Whether the kernels of a level conform here (NULL: the level that is used unless another is named), by their vectors,
+ * in a fraction of a second: what others compute with is not bound by what these compute. Errors: RP_EUNSUPPORTED names
+ * the first that does not, or the level that there is not; RP_ENOMEM. */
+RP_API rp_status rp_host_conforms(const char *level, rp_error *err);
 
 #endif

@@ -547,7 +547,11 @@ static rp_archive *add_to(const rp_archive *from, const char *member, const char
     if (member)
         OK(rp_archive_writer_add(writer, member, "{}", 2, &err));
     if (key)
-        assert_int_equal(rp_json_object_set_new(run, key, rp_json_string("abc")), 0);
+        assert_int_equal(rp_json_object_set_new(run, key,
+                                                strcmp(key, "parent")
+                                                    ? rp_json_string("abc")
+                                                    : rp_json_pack("{s:s}", "archive_id", rp_archive_id(from))),
+                         0);
     OK(rp_archive_writer_finish(writer, rp_archive_manifest(from)->kind, run, &err));
     save(writer, "more", NULL);
     OK(rp_archive_open(&archive, path_of("more"), &err));

@@ -87,6 +87,7 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "approvals: {of: a, of: b}\n", "given twice"},
         {BUILDER "parent: replayed\n", "none, checked or any"},
         {BUILDER "parent: [none]\n", "none, checked or any"},
+        {BUILDER "conformant: false\n", "leave it out"},
         {BUILDER "kind: csv\n", "recipe or api"},
         {BUILDER "kind: {recipe: true}\n", "recipe or api"},
         {BUILDER "log: {of: a, key: b}\n", "unknown key"},
@@ -441,6 +442,17 @@ static void parents_are_replayed_too(void **state)
     expect("replay: {mode: full, by: r}\n", false, "did not replay it");
 }
 
+static void a_provenance_says_whether_its_kernels_conform(void **state)
+{
+    (void)state;
+    begin();
+    expect("conformant: true\n", false, "no provenance that counts");
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("conformant: true\n", false, "does not say so");
+    list[0].conforms = true;
+    expect("conformant: true\n", true, "says so");
+}
+
 static void kinds_of_runs_are_held_to_the_policy(void **state)
 {
     (void)state;
@@ -651,6 +663,7 @@ int main(void)
         cmocka_unit_test(a_key_and_its_successor_are_one_person),
         cmocka_unit_test(decisions_of_a_time_to_come_supersede_nothing),
         cmocka_unit_test(parents_are_replayed_too),
+        cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),
