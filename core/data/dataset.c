@@ -217,7 +217,8 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                              const rp_table_options *options, rp_error *err)
 {
-    preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err}, .options = *options};
+    preparation prep = {.cells = {.recipe = recipe, .where = where, .err = err, .pool = options->pool},
+                        .options = *options};
     rp_dataset *dataset = rp_calloc(1, sizeof *dataset);
     rp_status status;
 

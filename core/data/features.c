@@ -2,6 +2,7 @@
  * The features of both parts (CONTRACT 9.6): blocks of rows are encoded by threads, and the table's memory goes as the
  * features' comes. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "core/data/schema.h"
@@ -32,6 +33,23 @@ static size_t place_of(const int64_t *part, size_t rows, size_t row)
     return low;
 }
 
+/* Where the features of a part's rows among first .. first + n - 1 go, which are zeros then. */
+static void point_at(rp_features *x, bool *counted, const int64_t *part, size_t rows, rp_features features,
+                     size_t width, size_t first, size_t n)
+{
+    size_t begin = place_of(part, rows, first), end = begin;
+    const rp_features at = rp_features_at(features, begin * width);
+
+    for (; end < rows && (size_t)part[end] < first + n; end++) {
+        x[(size_t)part[end] - first] = rp_features_at(features, end * width);
+        if (counted != NULL)
+            counted[(size_t)part[end] - first] = true;
+    }
+    if (begin < end)
+        memset(at.wide != NULL ? (void *)at.wide : at.narrow, 0,
+               (end - begin) * width * (at.wide != NULL ? sizeof(double) : sizeof(float)));
+}
+
 static void encode_block(encoding *e, size_t first, size_t n)
 {
     const rp_dataset *d = e->out;
@@ -40,14 +58,8 @@ static void encode_block(encoding *e, size_t first, size_t n)
     bool counted[RP_ENCODED_ROWS] = {false};
     size_t good, before = atomic_load(&e->failed);
 
-    for (size_t i = place_of(d->train_row, d->train_rows, first);
-         i < d->train_rows && (size_t)d->train_row[i] < first + n; i++)
-        x[(size_t)d->train_row[i] - first] = rp_features_at((rp_features){d->train_x, d->train_wide}, i * width);
-    for (size_t i = place_of(d->valid_row, d->valid_rows, first);
-         i < d->valid_rows && (size_t)d->valid_row[i] < first + n; i++) {
-        x[(size_t)d->valid_row[i] - first] = rp_features_at((rp_features){d->valid_x, d->valid_wide}, i * width);
-        counted[(size_t)d->valid_row[i] - first] = true;
-    }
+    point_at(x, NULL, d->train_row, d->train_rows, (rp_features){d->train_x, d->train_wide}, width, first, n);
+    point_at(x, counted, d->valid_row, d->valid_rows, (rp_features){d->valid_x, d->valid_wide}, width, first, n);
     good = rp_encoder_rows(e->encoder, first, n, x, counted, e->unseen);
     while (good < n && first + good < before && !atomic_compare_exchange_weak(&e->failed, &before, first + good))
         continue;
@@ -92,18 +104,18 @@ static rp_status record_unseen(const rp_schema *schema, atomic_size_t *unseen, r
     return RP_OK;
 }
 
-/* Zeros, in binary64 for what is fitted exactly. */
+/* In binary64 for what is fitted exactly. Nothing is written yet, so that the system gives it as the table's goes. */
 static bool make_room(rp_dataset *out, bool exact)
 {
     const size_t width = out->schema->features;
 
     if (exact) {
-        out->train_wide = rp_calloc(out->train_rows, width * sizeof *out->train_wide);
-        out->valid_wide = rp_calloc(out->valid_rows, width * sizeof *out->valid_wide);
+        out->train_wide = rp_reallocarray(NULL, out->train_rows, width * sizeof *out->train_wide);
+        out->valid_wide = rp_reallocarray(NULL, out->valid_rows, width * sizeof *out->valid_wide);
         return out->train_wide != NULL && out->valid_wide != NULL;
     }
-    out->train_x = rp_calloc(out->train_rows, width * sizeof *out->train_x);
-    out->valid_x = rp_calloc(out->valid_rows, width * sizeof *out->valid_x);
+    out->train_x = rp_reallocarray(NULL, out->train_rows, width * sizeof *out->train_x);
+    out->valid_x = rp_reallocarray(NULL, out->valid_rows, width * sizeof *out->valid_x);
     return out->train_x != NULL && out->valid_x != NULL;
 }
 

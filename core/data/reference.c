@@ -144,37 +144,66 @@ static size_t most_words(const rp_table *table)
     return most;
 }
 
-rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
-                               const int64_t *row, size_t rows)
+/* Columns are learnt by threads, each into its place. */
+typedef struct learning {
+    const rp_cells *cells;
+    const rp_schema *schema;
+    const size_t *source;
+    const int64_t *row;
+    size_t rows;
+    rp_json **out; /* [columns]: NULL where one is ignored, or memory ran out */
+} learning;
+
+static rp_json *learn_column(const learning *of, size_t i, const learner *l)
 {
-    const learner l = {rp_reallocarray(NULL, rows + 1, sizeof *l.value),
-                       rp_reallocarray(NULL, rows + 1, sizeof *l.code),
-                       rp_reallocarray(NULL, most_words(cells->table), sizeof *l.met),
+    rp_json *json = NULL;
+
+    if (learn(&json, of->cells, &of->schema->columns[i], of->source[i], of->row, of->rows, l) == RP_OK &&
+        rp_json_object_set_new(json, "column", rp_json_integer((int64_t)i)) == 0)
+        return json;
+    rp_json_free(json);
+    return NULL;
+}
+
+static void learn_columns(void *arg, size_t begin, size_t end)
+{
+    const learning *of = arg;
+    const learner l = {rp_reallocarray(NULL, of->rows + 1, sizeof *l.value),
+                       rp_reallocarray(NULL, of->rows + 1, sizeof *l.code),
+                       rp_reallocarray(NULL, most_words(of->cells->table), sizeof *l.met),
                        rp_reallocarray(NULL, RP_CATEGORIES_MAX + 1, sizeof *l.count)};
-    rp_json *list = rp_json_array();
-    rp_status status = l.value && l.code && l.met && l.count && list ? RP_OK : rp_no_memory(cells->err);
 
-    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
-        rp_json *json = NULL;
-
-        if (schema->columns[i].kind == RP_COL_IGNORE)
-            continue;
-        status = learn(&json, cells, &schema->columns[i], source[i], row, rows, &l);
-        if (status == RP_OK && (rp_json_object_set_new(json, "column", rp_json_integer((int64_t)i)) != 0 ||
-                                rp_json_array_append(list, json) != 0))
-            status = rp_no_memory(cells->err);
-        rp_json_free(json);
-    }
+    for (size_t i = begin; i < end && l.value && l.code && l.met && l.count; i++)
+        if (of->schema->columns[i].kind != RP_COL_IGNORE)
+            of->out[i] = learn_column(of, i, &l);
     rp_free(l.value);
     rp_free(l.code);
     rp_free(l.met);
     rp_free(l.count);
-    if (status != RP_OK) {
-        rp_json_free(list);
-        list = NULL;
+}
+
+rp_status rp_reference_columns(rp_json **out, const rp_cells *cells, const rp_schema *schema, const size_t *source,
+                               const int64_t *row, size_t rows)
+{
+    learning of = {cells, schema, source, row, rows, rp_calloc(schema->n_columns, sizeof *of.out)};
+    rp_json *list = rp_json_array();
+    bool whole = list && of.out;
+
+    if (whole)
+        rp_pool_run(cells->pool, schema->n_columns, 1, learn_columns, &of);
+    for (size_t i = 0; of.out && i < schema->n_columns; i++) {
+        if (schema->columns[i].kind == RP_COL_IGNORE)
+            continue;
+        whole = whole && of.out[i] && rp_json_array_append(list, of.out[i]) == 0;
+        rp_json_free(of.out[i]);
     }
+    rp_free(of.out);
     *out = list;
-    return status;
+    if (whole)
+        return RP_OK;
+    rp_json_free(list);
+    *out = NULL;
+    return rp_no_memory(cells->err);
 }
 
 /* ---- reading ---- */

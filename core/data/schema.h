@@ -27,6 +27,7 @@ typedef struct rp_cells {
     rp_error *err;
     bool recorded;         /* the rules are an archive's: no advice to change the recipe */
     rp_warnings *warnings; /* NULL: they are not wanted */
+    rp_pool *pool;         /* NULL: the calling thread alone */
 } rp_cells;
 
 /* "column \"age\"" or "column 3" (index from 0, as in the recipe). Returns out. */

@@ -19,7 +19,8 @@ typedef struct rp_column_view {
     uint32_t *group; /* [rows]: equal cells have equal numbers below groups */
     size_t groups;   /* the missing cells are one too, the last */
     size_t distinct; /* without them */
-    size_t *scratch; /* [rows] */
+    size_t *scratch; /* [rows], for whoever looks at the column */
+    void *work;      /* where sorted and scratch lie */
 } rp_column_view;
 
 rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err);
@@ -27,7 +28,7 @@ void rp_view_free(rp_column_view *view);
 /* Errors: RP_ENOMEM. */
 rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col);
 /* first[rows]: for each row the first row whose cells in the columns with use[col] are equal. */
-rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use);
+rp_status rp_equal_rows(uint32_t *first, const rp_cells *cells, const bool *use);
 enum { RP_TEXT_SHOWN = 256 }; /* bytes of a cell that is told */
 
 /* A cell as JSON, cut at a character where it is long; NULL when out of memory. */

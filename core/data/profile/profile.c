@@ -121,10 +121,10 @@ typedef struct profiler {
     const rp_cells *cells;
     const rp_column_kind *kind;
     size_t target_col;
-    rp_column_view view, target;
-    bool *use;     /* [cols]: neither ignored nor the target */
-    size_t *first; /* [rows] */
+    rp_column_view target;
+    bool *use; /* [cols]: neither ignored nor the target */
     rp_json *profile;
+    rp_json **part; /* [cols]: columns and findings of one column each; NULL: memory ran out */
 } profiler;
 
 static rp_column_kind kind_of(const profiler *p, const rp_column_view *v)
@@ -146,7 +146,7 @@ static rp_column_kind kind_of(const profiler *p, const rp_column_view *v)
 }
 
 /* Where no run is being prepared, nothing has been refused yet: what would be is one finding a column. */
-static rp_status find_refusal(profiler *p, const rp_column_view *v)
+static rp_status find_refusal(const profiler *p, const rp_column_view *v, rp_json *part)
 {
     rp_error refusal = {0};
     rp_warnings seen = {0};
@@ -157,31 +157,77 @@ static rp_status find_refusal(profiler *p, const rp_column_view *v)
     cells.warnings = &seen;
     status = v->numeric ? rp_inspect_numbers(&cells, v->col) : rp_inspect_texts(&cells, v->col);
     if (status == RP_EDATA)
-        status = rp_profile_add(p->profile, p->cells,
+        status = rp_profile_add(part, p->cells,
                                 &(rp_finding){"refused", false, v->col, SIZE_MAX, SIZE_MAX, NULL, refusal.text});
     else if (status == RP_OK)
-        status = rp_profile_add_warnings(p->profile, &seen, p->cells->err);
+        status = rp_profile_add_warnings(part, &seen, p->cells->err);
     rp_warnings_clear(&seen);
     return status == RP_ENOMEM ? rp_no_memory(p->cells->err) : status;
 }
 
-static rp_status profile_column(profiler *p, size_t col)
+static rp_status profile_column(const profiler *p, size_t col, const rp_column_view *v, rp_json *part)
 {
     bool target = col == p->target_col;
-    rp_column_view *v = target ? &p->target : &p->view;
-    rp_status status = target ? RP_OK : rp_view_read(v, p->cells, col);
-    rp_beside beside = {p->cells, v, p->target_col != SIZE_MAX ? &p->target : NULL, RP_COL_IGNORE, p->profile};
+    rp_beside beside = {p->cells, v, p->target_col != SIZE_MAX ? &p->target : NULL, RP_COL_IGNORE, part};
+    rp_status status;
 
-    if (status != RP_OK)
-        return status;
     beside.kind = target ? RP_COL_IGNORE : kind_of(p, v);
     p->use[col] = beside.kind != RP_COL_IGNORE;
-    status = put_column(rp_json_object_get(p->profile, "columns"), p->cells, v, beside.kind, target);
+    status = put_column(rp_json_object_get(part, "columns"), p->cells, v, beside.kind, target);
     if (status == RP_OK && target)
         return rp_find_in_target(&beside);
     if (status == RP_OK && p->kind == NULL && p->use[col] && !is_declared(p->cells, col))
-        status = find_refusal(p, v);
+        status = find_refusal(p, v, part);
     return status == RP_OK && p->use[col] ? rp_find_in_column(&beside) : status;
+}
+
+/* Columns are looked at by threads, each with a view of its own. The only error is want of memory. */
+static void profile_columns(void *arg, size_t begin, size_t end)
+{
+    const profiler *p = arg;
+    rp_column_view view;
+
+    if (rp_view_new(&view, p->cells->table->rows, NULL) != RP_OK)
+        return;
+    for (size_t col = begin; col < end; col++) {
+        bool target = col == p->target_col;
+        rp_status status = target ? RP_OK : rp_view_read(&view, p->cells, col);
+
+        p->part[col] = rp_json_pack("{s:[], s:[]}", "columns", "findings");
+        if (status == RP_OK && p->part[col] != NULL)
+            status = profile_column(p, col, target ? &p->target : &view, p->part[col]);
+        if (status != RP_OK) {
+            rp_json_free(p->part[col]);
+            p->part[col] = NULL;
+        }
+    }
+    rp_view_free(&view);
+}
+
+static int move_all(rp_json *to, const rp_json *from)
+{
+    rp_json *value;
+    size_t i;
+    int failed = 0;
+
+    rp_json_array_foreach (from, i, value)
+        failed |= rp_json_array_append(to, value);
+    return failed;
+}
+
+static rp_status join_parts(profiler *p)
+{
+    rp_json *columns = rp_json_object_get(p->profile, "columns"),
+            *findings = rp_json_object_get(p->profile, "findings");
+    int failed = 0;
+
+    for (size_t col = 0; col < p->cells->table->cols; col++) {
+        failed |= p->part[col] == NULL || move_all(columns, rp_json_object_get(p->part[col], "columns")) != 0 ||
+                  move_all(findings, rp_json_object_get(p->part[col], "findings")) != 0;
+        rp_json_free(p->part[col]);
+        p->part[col] = NULL;
+    }
+    return failed ? rp_no_memory(p->cells->err) : RP_OK;
 }
 
 /* Rows that repeat an earlier one, and rows beside which the same cells have another target. */
@@ -189,23 +235,24 @@ static rp_status count_repeats(profiler *p)
 {
     size_t rows = p->cells->table->rows, duplicates = 0, conflicts = 0;
     const uint32_t *target = p->target_col != SIZE_MAX ? p->target.group : NULL;
-    size_t *torn = p->view.scratch; /* 1 for the first row of a group of several targets */
+    size_t *torn = p->target.scratch; /* 1 for the first row of a group of several targets */
+    uint32_t *first = rp_reallocarray(NULL, rows, sizeof *first);
     builder b = {.object = p->profile};
-    rp_status status = rp_equal_rows(p->first, p->cells, p->use);
+    rp_status status = first != NULL ? rp_equal_rows(first, p->cells, p->use) : rp_no_memory(p->cells->err);
 
-    if (status != RP_OK)
-        return status;
-    memset(torn, 0, rows * sizeof *torn);
-    for (size_t row = 0; row < rows && target != NULL; row++)
-        torn[p->first[row]] |= target[row] != target[p->first[row]];
-    for (size_t row = 0; row < rows; row++)
-        conflicts += torn[p->first[row]];
-    if (target != NULL) {
+    for (size_t row = 0; status == RP_OK && target != NULL && row < rows; row++)
+        torn[row] = 0;
+    for (size_t row = 0; status == RP_OK && target != NULL && row < rows; row++)
+        torn[first[row]] |= target[row] != target[first[row]];
+    for (size_t row = 0; status == RP_OK && target != NULL && row < rows; row++)
+        conflicts += torn[first[row]];
+    if (status == RP_OK && target != NULL) {
         p->use[p->target_col] = true;
-        status = rp_equal_rows(p->first, p->cells, p->use);
+        status = rp_equal_rows(first, p->cells, p->use);
     }
-    for (size_t row = 0; row < rows; row++)
-        duplicates += p->first[row] != row;
+    for (size_t row = 0; status == RP_OK && row < rows; row++)
+        duplicates += first[row] != row;
+    rp_free(first);
     put(&b, "duplicates", rp_json_integer((int64_t)duplicates));
     put(&b, "conflicts", rp_json_integer((int64_t)conflicts));
     if (status != RP_OK || b.failed)
@@ -250,22 +297,23 @@ static rp_status find_delimiter(profiler *p)
 static rp_status make(profiler *p)
 {
     const rp_table *table = p->cells->table;
-    rp_status status = rp_view_new(&p->view, table->rows, p->cells->err);
+    rp_status status = RP_OK;
 
     p->use = rp_calloc(table->cols, sizeof *p->use);
-    p->first = rp_reallocarray(NULL, table->rows, sizeof *p->first);
+    p->part = rp_calloc(table->cols, sizeof *p->part);
     p->profile = rp_json_pack("{s:I, s:[], s:[]}", "rows", (int64_t)table->rows, "columns", "findings");
-    if (status == RP_OK && (p->use == NULL || p->first == NULL || p->profile == NULL))
-        status = rp_no_memory(p->cells->err);
-    if (status == RP_OK)
-        status = find_delimiter(p);
+    if (p->use == NULL || p->part == NULL || p->profile == NULL)
+        return rp_no_memory(p->cells->err);
+    status = find_delimiter(p);
     if (status == RP_OK && p->target_col != SIZE_MAX) {
         status = rp_view_new(&p->target, table->rows, p->cells->err);
         if (status == RP_OK)
             status = rp_view_read(&p->target, p->cells, p->target_col);
     }
-    for (size_t col = 0; col < table->cols && status == RP_OK; col++)
-        status = profile_column(p, col);
+    if (status != RP_OK)
+        return status;
+    rp_pool_run(p->cells->pool, table->cols, 1, profile_columns, p);
+    status = join_parts(p);
     return status == RP_OK ? count_repeats(p) : status;
 }
 
@@ -274,10 +322,9 @@ rp_status rp_profile_table(rp_json **out, const rp_cells *cells, const rp_column
     profiler p = {.cells = cells, .kind = kind, .target_col = target};
     rp_status status = make(&p);
 
-    rp_view_free(&p.view);
     rp_view_free(&p.target);
     rp_free(p.use);
-    rp_free(p.first);
+    rp_free(p.part);
     *out = p.profile;
     if (status != RP_OK) {
         rp_json_free(p.profile);

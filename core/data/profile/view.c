@@ -27,11 +27,9 @@ rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err)
 {
     *view = (rp_column_view){
         .value = rp_reallocarray(NULL, rows, sizeof *view->value),
-        .sorted = rp_reallocarray(NULL, rows, sizeof *view->sorted),
         .group = rp_reallocarray(NULL, rows, sizeof *view->group),
-        .scratch = rp_reallocarray(NULL, rows, sizeof *view->scratch),
     };
-    if (view->value && view->sorted && view->group && view->scratch)
+    if (view->value && view->group)
         return RP_OK;
     rp_view_free(view);
     return rp_no_memory(err);
@@ -40,9 +38,8 @@ rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err)
 void rp_view_free(rp_column_view *view)
 {
     rp_free(view->value);
-    rp_free(view->sorted);
     rp_free(view->group);
-    rp_free(view->scratch);
+    rp_free(view->work);
     memset(view, 0, sizeof *view);
 }
 
@@ -111,50 +108,91 @@ static uint64_t key_of(double x)
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
+/* Keys and the rows that they are of, twice: what is sorted, and room to sort it. */
 typedef struct keyed {
-    uint64_t key;
-    size_t row;
+    uint64_t *key[2]; /* [n] */
+    uint32_t *row[2];
 } keyed;
 
-/* Stable, by eight bits at a time; passes over a byte that all have in common are left out. out is scratch. */
-static keyed *sort_keys(keyed *in, keyed *out, size_t n)
+static bool keyed_new(keyed *k, size_t n)
 {
-    for (int shift = 0; shift < 64; shift += 8) {
-        size_t count[257] = {0};
-        keyed *swap = in;
+    *k = (keyed){.key = {rp_reallocarray(NULL, n, 2 * sizeof **k->key)},
+                 .row = {rp_reallocarray(NULL, n, 2 * sizeof **k->row)}};
+    if (k->key[0] != NULL && k->row[0] != NULL) {
+        k->key[1] = k->key[0] + n;
+        k->row[1] = k->row[0] + n;
+        return true;
+    }
+    rp_free(k->key[0]);
+    rp_free(k->row[0]);
+    return false;
+}
 
+/* Stable, by eleven bits at a time (eight where there are few keys); passes over bits that all have in common are left
+ * out. Returns which of the two is sorted. */
+static int sort_keys(keyed *k, size_t n)
+{
+    const int bits = n < 4096 ? 8 : 11;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    int in = 0;
+
+    for (int shift = 0; shift < 64; shift += bits) {
+        size_t place[1 << 11], next = 0;
+        const uint64_t *key = k->key[in];
+
+        memset(place, 0, sizeof *place << bits);
         for (size_t i = 0; i < n; i++)
-            count[(in[i].key >> shift & 255) + 1]++;
-        if (count[(in[0].key >> shift & 255) + 1] == n)
+            place[key[i] >> shift & mask]++;
+        if (place[key[0] >> shift & mask] == n)
             continue;
-        for (int i = 0; i < 256; i++)
-            count[i + 1] += count[i];
-        for (size_t i = 0; i < n; i++)
-            out[count[in[i].key >> shift & 255]++] = in[i];
-        in = out;
-        out = swap;
+        for (size_t i = 0; i <= mask; i++) {
+            const size_t count = place[i];
+
+            place[i] = next;
+            next += count;
+        }
+        for (size_t i = 0; i < n; i++) {
+            const size_t to = place[key[i] >> shift & mask]++;
+
+            k->key[!in][to] = key[i];
+            k->row[!in][to] = k->row[in][i];
+        }
+        in = !in;
     }
     return in;
 }
 
+/* The sorted numbers stay where the keys were, and beside them room for whoever looks at the column. */
 static rp_status group_numbers(rp_column_view *view, size_t rows, rp_error *err)
 {
-    keyed *pair = rp_reallocarray(NULL, view->numbers, 2 * sizeof *pair), *sorted;
     size_t n = 0;
+    const uint64_t *key;
+    uint64_t before = 0;
+    keyed k;
+    int in;
 
-    if (!pair)
+    if (!keyed_new(&k, rows))
         return rp_no_memory(err);
-    view->distinct = 0;
     for (size_t row = 0; row < rows; row++)
-        if (view->value[row] == view->value[row])
-            pair[n++] = (keyed){key_of(view->value[row]), row};
-    sorted = sort_keys(pair, pair + n, n);
+        if (view->value[row] == view->value[row]) {
+            k.key[0][n] = key_of(view->value[row]);
+            k.row[0][n++] = (uint32_t)row;
+        }
+    in = sort_keys(&k, n);
+    key = k.key[in];
+    view->work = k.key[0];
+    view->sorted = (double *)(void *)k.key[0];
+    view->scratch = (size_t *)(void *)k.key[1];
+    view->distinct = 0;
     for (size_t i = 0; i < n; i++) {
-        view->sorted[i] = view->value[sorted[i].row];
-        view->distinct += i == 0 || sorted[i].key != sorted[i - 1].key;
-        view->group[sorted[i].row] = (uint32_t)(view->distinct - 1);
+        const uint64_t now = key[i];
+
+        view->distinct += i == 0 || now != before;
+        before = now;
+        view->group[k.row[in][i]] = (uint32_t)(view->distinct - 1);
+        view->sorted[i] = view->value[k.row[in][i]]; /* over the key, if it was there */
     }
-    rp_free(pair);
+    rp_free(k.row[0]);
     return RP_OK;
 }
 
@@ -164,6 +202,10 @@ rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col)
     rp_status status = RP_OK;
     bool by_text;
 
+    rp_free(view->work); /* of the column before */
+    view->work = NULL;
+    view->sorted = NULL;
+    view->scratch = NULL;
     view->col = col;
     view->missing = view->numbers = view->odd = view->distinct = 0;
     note(&view->missing, &view->first_missing, &table->column[col].sort[RP_SORT_MISSING]);
@@ -174,6 +216,11 @@ rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col)
     view->numeric = view->numbers > 0 && view->odd == 0;
     if (status == RP_OK && view->numbers > 0 && (view->numeric || !table->column[col].texts))
         status = group_numbers(view, table->rows, cells->err);
+    if (status == RP_OK && view->work == NULL) {
+        view->work = rp_reallocarray(NULL, table->rows, sizeof *view->scratch);
+        view->scratch = view->work;
+        status = view->work != NULL ? RP_OK : rp_no_memory(cells->err);
+    }
     by_text = table->column[col].texts && !view->numeric;
     for (size_t row = 0; row < table->rows; row++)
         if (by_text ? view->group[row] == (uint32_t)RP_NO_CODE : view->value[row] != view->value[row])
@@ -210,18 +257,18 @@ static int compare_rows(const rp_cells *cells, const bool *use, size_t a, size_t
 }
 
 /* What qsort's comparison cannot be handed. */
-static void sift(keyed *heap, size_t at, size_t n, const rp_cells *cells, const bool *use)
+static void sift(uint32_t *heap, size_t at, size_t n, const rp_cells *cells, const bool *use)
 {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        keyed swap;
+        uint32_t swap;
         int order;
 
         if (child + 1 < n) {
-            order = compare_rows(cells, use, heap[child].row, heap[child + 1].row);
-            child += order < 0 || (order == 0 && heap[child].row < heap[child + 1].row);
+            order = compare_rows(cells, use, heap[child], heap[child + 1]);
+            child += order < 0 || (order == 0 && heap[child] < heap[child + 1]);
         }
-        order = compare_rows(cells, use, heap[at].row, heap[child].row);
-        if (order > 0 || (order == 0 && heap[at].row > heap[child].row))
+        order = compare_rows(cells, use, heap[at], heap[child]);
+        if (order > 0 || (order == 0 && heap[at] > heap[child]))
             return;
         swap = heap[at];
         heap[at] = heap[child];
@@ -230,12 +277,12 @@ static void sift(keyed *heap, size_t at, size_t n, const rp_cells *cells, const 
 }
 
 /* Rows of one hash that are not all equal, by their cells, then their place. */
-static void sort_rows(keyed *row, size_t n, const rp_cells *cells, const bool *use)
+static void sort_rows(uint32_t *row, size_t n, const rp_cells *cells, const bool *use)
 {
     for (size_t i = n / 2; i-- > 0;)
         sift(row, i, n, cells, use);
     for (size_t end = n; end-- > 1;) {
-        keyed swap = row[0];
+        uint32_t swap = row[0];
 
         row[0] = row[end];
         row[end] = swap;
@@ -243,18 +290,18 @@ static void sort_rows(keyed *row, size_t n, const rp_cells *cells, const bool *u
     }
 }
 
-static void name_first(size_t *first, keyed *row, size_t n, const rp_cells *cells, const bool *use)
+static void name_first(uint32_t *first, uint32_t *row, size_t n, const rp_cells *cells, const bool *use)
 {
     bool equal = true;
 
     for (size_t i = 1; i < n && equal; i++)
-        equal = compare_rows(cells, use, row[0].row, row[i].row) == 0;
+        equal = compare_rows(cells, use, row[0], row[i]) == 0;
     if (!equal)
         sort_rows(row, n, cells, use);
     for (size_t i = 0, head = 0; i < n; i++) {
-        if (!equal && compare_rows(cells, use, row[head].row, row[i].row) != 0)
+        if (!equal && compare_rows(cells, use, row[head], row[i]) != 0)
             head = i;
-        first[row[i].row] = row[head].row;
+        first[row[i]] = row[head];
     }
 }
 
@@ -265,14 +312,14 @@ static uint64_t mix(uint64_t hash, uint64_t key)
 }
 
 /* A column at a time over rows first .. first + n - 1. */
-static void hash_rows(keyed *out, const rp_cells *cells, const bool *use, size_t first, size_t n)
+static void hash_rows(uint64_t *out, const rp_cells *cells, const bool *use, size_t first, size_t n)
 {
     const rp_table *table = cells->table;
     double number[RP_BLOCK];
     uint32_t code[RP_BLOCK];
 
     for (size_t i = 0; i < n; i++)
-        out[i] = (keyed){UINT64_C(0xCBF29CE484222325), first + i};
+        out[i] = UINT64_C(0xCBF29CE484222325);
     for (size_t col = 0; col < table->cols; col++) {
         if (!use[col])
             continue;
@@ -281,25 +328,31 @@ static void hash_rows(keyed *out, const rp_cells *cells, const bool *use, size_t
         else
             rp_table_numbers(table, col, first, n, number);
         for (size_t i = 0; i < n; i++)
-            out[i].key = mix(out[i].key, table->column[col].texts ? code[i] : rp_bits_f64(plain(number[i])));
+            out[i] = mix(out[i], table->column[col].texts ? code[i] : rp_bits_f64(plain(number[i])));
     }
 }
 
-rp_status rp_equal_rows(size_t *first, const rp_cells *cells, const bool *use)
+rp_status rp_equal_rows(uint32_t *first, const rp_cells *cells, const bool *use)
 {
     size_t rows = cells->table->rows;
-    keyed *pair = rp_reallocarray(NULL, rows, 2 * sizeof *pair), *sorted;
+    const uint64_t *key;
+    keyed k;
+    int in;
 
-    if (!pair)
+    if (!keyed_new(&k, rows))
         return rp_no_memory(cells->err);
     for (size_t row = 0; row < rows; row += RP_BLOCK)
-        hash_rows(pair + row, cells, use, row, rows - row < RP_BLOCK ? rows - row : RP_BLOCK);
-    sorted = sort_keys(pair, pair + rows, rows);
+        hash_rows(k.key[0] + row, cells, use, row, rows - row < RP_BLOCK ? rows - row : RP_BLOCK);
+    for (size_t row = 0; row < rows; row++)
+        k.row[0][row] = (uint32_t)row;
+    in = sort_keys(&k, rows);
+    key = k.key[in];
     for (size_t i = 0, end; i < rows; i = end) {
-        for (end = i + 1; end < rows && sorted[end].key == sorted[i].key; end++)
+        for (end = i + 1; end < rows && key[end] == key[i]; end++)
             continue;
-        name_first(first, sorted + i, end - i, cells, use);
+        name_first(first, k.row[in] + i, end - i, cells, use);
     }
-    rp_free(pair);
+    rp_free(k.key[0]);
+    rp_free(k.row[0]);
     return RP_OK;
 }
