@@ -142,9 +142,48 @@ static void put_column_name(rp_buffer *out, const rp_schema *schema, size_t col)
         rp_buffer_printf(out, "column %zu", col);
 }
 
+/* What is done to the cells before they are features, beside standardising. */
+static void put_treatment(rp_buffer *out, const rp_schema_column *column)
+{
+    if (column->capped) {
+        rp_buffer_text(out, "held between ");
+        rp_html_number(out, column->cap[0]);
+        rp_buffer_text(out, " and ");
+        rp_html_number(out, column->cap[1]);
+        rp_buffer_text(out, "; ");
+    }
+    if (column->log)
+        rp_buffer_text(out, "logarithm; ");
+    if (column->imputes) {
+        rp_buffer_text(out, "missing becomes ");
+        rp_html_number(out, column->missing);
+        rp_buffer_text(out, "; ");
+    }
+    if (column->indicator)
+        rp_buffer_text(out, "a feature says whether it is missing; ");
+    if (column->woe)
+        rp_buffer_text(out, "weight of evidence; ");
+}
+
+static void put_bins(rp_buffer *out, const rp_schema_column *column)
+{
+    rp_buffer_text(out, "bins cut at ");
+    for (size_t k = 0; k < column->edges && k < 12; k++) {
+        rp_buffer_text(out, k ? ", " : "");
+        rp_html_number(out, column->edge[k]);
+    }
+    if (column->edges > 12)
+        rp_buffer_printf(out, " and %zu more", column->edges - 12);
+    if (column->missing_bin)
+        rp_buffer_text(out, "; <em>missing</em>");
+}
+
 static void put_values(rp_buffer *out, const rp_schema_column *column)
 {
-    if (column->kind == RP_COL_NUMERIC) {
+    put_treatment(out, column);
+    if (column->binned) {
+        put_bins(out, column);
+    } else if (column->kind == RP_COL_NUMERIC) {
         rp_buffer_text(out, "mean ");
         rp_html_number(out, column->mean);
         if (column->standardize) {
@@ -160,6 +199,8 @@ static void put_values(rp_buffer *out, const rp_schema_column *column)
             rp_buffer_printf(out, " and %zu more", column->categories - 12);
         if (column->null_category)
             rp_buffer_text(out, column->categories ? ", <em>missing</em>" : "<em>missing</em>");
+        if (column->other)
+            rp_buffer_text(out, ", <em>other</em>");
     }
 }
 
@@ -324,7 +365,9 @@ static void put_missing(rp_report_view *r)
         rp_html_count(r->out, cells);
         rp_buffer_printf(r->out, " %s in %zu %s; numeric: %s, categorical: %s", cells == 1 ? "cell" : "cells", columns,
                          columns == 1 ? "column" : "columns",
-                         r->recipe->data.missing_numeric == RP_MISSING_MEAN ? "the training mean" : "refused",
+                         r->recipe->data.missing_numeric == RP_MISSING_MEAN     ? "the training mean"
+                         : r->recipe->data.missing_numeric == RP_MISSING_MEDIAN ? "the training median"
+                                                                                : "refused",
                          r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own"
                                                                                     : "refused");
     }

@@ -44,16 +44,19 @@ rp_status rp_column_check(const rp_cells *cells, size_t col, rp_column_kind kind
     const rp_tally *sort = cells->table->column[col].sort;
     const bool numeric = kind == RP_COL_NUMERIC;
     const rp_tally *text = &sort[RP_SORT_TEXT], *odd = &sort[RP_SORT_NOT_FINITE], *missing = &sort[RP_SORT_MISSING];
+    const rp_treatment *own = cells->treatment != NULL ? cells->treatment[col] : NULL;
+    rp_missing_rule rule = numeric ? cells->recipe->data.missing_numeric : cells->recipe->data.missing_categorical;
     size_t row = SIZE_MAX;
 
+    if (own != NULL && own->missing != RP_MISSING_DEFAULT)
+        rule = own->missing;
     if (kind == RP_COL_IGNORE)
         return RP_OK;
     if (numeric && text->count > 0)
         row = text->first;
     if (numeric && odd->count > 0 && odd->first < row)
         row = odd->first;
-    if ((numeric ? cells->recipe->data.missing_numeric : cells->recipe->data.missing_categorical) == RP_MISSING_ERROR &&
-        missing->count > 0 && missing->first < row)
+    if (rule == RP_MISSING_ERROR && missing->count > 0 && missing->first < row)
         return fail_missing(cells, missing->first, col, numeric);
     return row == SIZE_MAX ? RP_OK : fail_number(cells, row, col, text->count > 0 && text->first == row);
 }

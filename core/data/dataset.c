@@ -7,15 +7,17 @@
 #include "base/memory.h"
 #include "core/data/profile/profile.h"
 #include "core/data/reference.h"
+#include "core/data/treat/treat.h"
 
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
 typedef struct preparation {
     rp_cells cells;
     rp_table_options options;
     rp_table *table;
-    rp_column_kind *kind; /* [cols] */
-    size_t *source;       /* [cols]: the identity, schema columns being table columns here */
-    int64_t *fold;        /* [rows] */
+    rp_column_kind *kind;           /* [cols] */
+    const rp_treatment **treatment; /* [cols]; of columns that have none, NULL */
+    size_t *source;                 /* [cols]: the identity, schema columns being table columns here */
+    int64_t *fold;                  /* [rows] */
     size_t target_col;
     rp_target target;
 } preparation;
@@ -25,8 +27,9 @@ static rp_status allocate(preparation *prep)
     size_t cols = prep->table->cols;
 
     prep->kind = rp_calloc(cols, sizeof *prep->kind);
+    prep->treatment = rp_calloc(cols, sizeof(const rp_treatment *));
     prep->source = rp_calloc(cols, sizeof *prep->source);
-    if (prep->kind == NULL || prep->source == NULL)
+    if (prep->kind == NULL || prep->treatment == NULL || prep->source == NULL)
         return rp_no_memory(prep->cells.err);
     for (size_t col = 0; col < cols; col++)
         prep->source[col] = col;
@@ -45,6 +48,9 @@ static rp_status load(preparation *prep, const void *csv, size_t size)
         status = allocate(prep);
     if (status == RP_OK)
         status = rp_columns_declare(&prep->cells, prep->kind, &prep->target_col);
+    prep->cells.treatment = prep->treatment;
+    if (status == RP_OK)
+        status = rp_treatments_find(prep->treatment, &prep->cells);
     if (status == RP_OK)
         store = rp_calloc(prep->table->cols, sizeof *store);
     if (status == RP_OK && store == NULL)
@@ -61,6 +67,7 @@ static void release(preparation *prep)
 {
     rp_target_clear(&prep->target);
     rp_free(prep->kind);
+    rp_free(prep->treatment);
     rp_free(prep->source);
     rp_free(prep->fold);
     rp_table_free(prep->table);

@@ -19,6 +19,8 @@ typedef struct rp_schema {
     const char **class_name;          /* classes of them, in order; for two classes the positive one is last */
     struct rp_schema_column *columns; /* core/data/schema.h */
     size_t n_columns;
+    size_t (*pair)[2]; /* [n_pairs]: columns whose features are multiplied */
+    size_t n_pairs;
 } rp_schema;
 
 typedef struct rp_dataset {

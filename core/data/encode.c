@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/data/schema.h"
+#include "core/data/treat/treat.h"
 
 typedef struct encoded_column {
     size_t source, place; /* of the table; among the features */
-    uint32_t *feature;    /* [words]: of each of the table's words, from place on; NOT_LEARNT: of none */
+    uint32_t *group;      /* [words]: of each of the table's words; not_learnt: of none */
 } encoded_column;
 
 struct rp_encoder {
@@ -27,16 +27,16 @@ static int compare_texts(const void *a, const void *b)
 
 static bool map_words(encoded_column *out, const rp_schema_column *column, const rp_dictionary *words)
 {
-    out->feature = rp_reallocarray(NULL, words->count, sizeof *out->feature);
-    for (size_t i = 0; i < words->count && out->feature != NULL; i++) {
+    out->group = rp_reallocarray(NULL, words->count, sizeof *out->group);
+    for (size_t i = 0; i < words->count && out->group != NULL; i++) {
         const char *const *found = column->categories == 0
                                        ? NULL
                                        : bsearch(&words->word[i].at, column->category, column->categories,
                                                  sizeof *column->category, compare_texts);
 
-        out->feature[i] = found != NULL ? (uint32_t)(found - column->category) : not_learnt;
+        out->group[i] = found != NULL ? (uint32_t)(found - column->category) : not_learnt;
     }
-    return out->feature != NULL;
+    return out->group != NULL;
 }
 
 rp_status rp_encoder_new(rp_encoder **out, const rp_schema *schema, const rp_cells *cells, const size_t *source)
@@ -75,14 +75,17 @@ void rp_encoder_free(rp_encoder *e)
     if (e == NULL)
         return;
     for (size_t i = 0; i < e->schema->n_columns; i++)
-        rp_free(e->column[i].feature);
+        rp_free(e->column[i].group);
     rp_free(e->column);
     rp_free(e);
 }
 
+/* The first feature of a number, NaN for a missing cell. */
 static double standardised(const rp_schema_column *column, double number)
 {
-    double value = number == number ? number : column->mean; /* NaN: missing */
+    double value = number == number  ? rp_treat_number(column, number)
+                   : column->imputes ? column->missing
+                                     : column->mean;
 
     return column->standardize ? (value - column->mean) / column->divisor : value;
 }
@@ -105,15 +108,32 @@ static bool put(rp_features x, size_t i, double value)
     return rounded - rounded == 0;
 }
 
+/* One feature a group, or the group's weight. */
+static void put_group(rp_features x, const rp_schema_column *column, size_t place, size_t group)
+{
+    (void)put(x, column->woe != NULL ? place : place + group, column->woe != NULL ? column->woe[group] : 1);
+}
+
+/* Whether what is written is finite. */
+static bool encode_number(const rp_schema_column *column, size_t place, double number, rp_features x)
+{
+    size_t group = column->binned ? rp_group_of(column, number) : SIZE_MAX;
+
+    if (column->indicator && number != number)
+        (void)put(x, place + column->width - 1, 1);
+    if (group != SIZE_MAX)
+        put_group(x, column, place, group);
+    return column->binned || put(x, place, standardised(column, number));
+}
+
 /* Returns n, or the first row whose feature is not finite. */
 static size_t encode_numbers(const rp_encoder *e, size_t i, size_t first, size_t n, const rp_features *x)
 {
-    const rp_schema_column *column = &e->schema->columns[i];
     double number[RP_ENCODED_ROWS];
 
     rp_table_numbers(e->cells.table, e->column[i].source, first, n, number);
     for (size_t k = 0; k < n; k++)
-        if (wanted(x[k]) && !put(x[k], e->column[i].place, standardised(column, number[k])))
+        if (wanted(x[k]) && !encode_number(&e->schema->columns[i], e->column[i].place, number[k], x[k]))
             return k;
     return n;
 }
@@ -127,13 +147,15 @@ static void encode_categories(const rp_encoder *e, size_t i, size_t first, size_
 
     rp_table_codes(e->cells.table, e->column[i].source, first, n, code);
     for (size_t k = 0; k < n; k++) {
-        uint32_t feature = code[k] != (uint32_t)RP_NO_CODE ? e->column[i].feature[code[k]]
-                           : column->null_category         ? (uint32_t)column->categories
-                                                           : not_learnt;
+        uint32_t group = code[k] != (uint32_t)RP_NO_CODE ? e->column[i].group[code[k]]
+                         : column->null_category         ? (uint32_t)column->categories
+                                                         : not_learnt;
 
-        if (wanted(x[k]) && feature != not_learnt)
-            (void)put(x[k], e->column[i].place + feature, 1);
-        not_met += wanted(x[k]) && feature == not_learnt && unseen != NULL && counted[k];
+        not_met += wanted(x[k]) && group == not_learnt && unseen != NULL && counted[k];
+        if (group == not_learnt && code[k] != (uint32_t)RP_NO_CODE && column->other)
+            group = (uint32_t)(column->categories + column->null_category);
+        if (wanted(x[k]) && group != not_learnt)
+            put_group(x[k], column, e->column[i].place, group);
     }
     if (not_met > 0)
         atomic_fetch_add(&unseen[i], not_met);
@@ -150,6 +172,9 @@ size_t rp_encoder_rows(const rp_encoder *e, size_t first, size_t n, const rp_fea
         else if (e->schema->columns[i].kind == RP_COL_NUMERIC)
             good = encode_numbers(e, i, first, good, x);
     }
+    for (size_t k = 0; k < good && e->schema->n_pairs > 0; k++)
+        if (wanted(x[k]) && !rp_interact(e->schema, x[k]))
+            return k;
     return good;
 }
 
@@ -161,7 +186,7 @@ rp_status rp_encoder_fail(const rp_encoder *e, size_t row, bool wide, rp_error *
         double number, value;
         float rounded;
 
-        if (e->schema->columns[i].kind != RP_COL_NUMERIC)
+        if (e->schema->columns[i].kind != RP_COL_NUMERIC || e->schema->columns[i].binned)
             continue;
         rp_table_numbers(e->cells.table, e->column[i].source, row, 1, &number);
         value = standardised(&e->schema->columns[i], number);
@@ -172,5 +197,6 @@ rp_status rp_encoder_fail(const rp_encoder *e, size_t row, bool wide, rp_error *
                            rp_column_label(label, sizeof label, e->cells.table, e->column[i].source),
                            wide ? "binary64" : "binary32");
     }
-    return RP_OK;
+    return rp_fail(err, RP_EDATA, "%s:%zu: a product of data.interactions is not finite; rescale the columns",
+                   e->cells.where, rp_table_line(e->cells.table, row));
 }

@@ -13,7 +13,8 @@ struct rp_rows {
     const rp_recipe *recipe;
     const char *where;
     rp_table *table;
-    size_t *source; /* the table's column of each of the schema's */
+    size_t *source;                 /* the table's column of each of the schema's */
+    const rp_treatment **treatment; /* [the table's columns] */
     rp_encoder *encoder;
 };
 
@@ -76,6 +77,22 @@ static rp_status load(rp_rows *r, const rp_cells *cells)
     return status;
 }
 
+/* The recipe's columns are those of training, by name or by place. */
+static void map_treatments(rp_rows *r)
+{
+    const rp_recipe *recipe = r->recipe;
+
+    for (size_t k = 0; k < recipe->data.n_columns; k++)
+        for (size_t i = 0; recipe->data.columns[k].treated && i < r->schema->n_columns; i++) {
+            const rp_column_ref *ref = &recipe->data.columns[k].column;
+            const char *name = r->schema->columns[i].name;
+
+            if (r->schema->columns[i].kind != RP_COL_IGNORE &&
+                (ref->name == NULL ? ref->index == (int64_t)i : name != NULL && strcmp(ref->name, name) == 0))
+                r->treatment[r->source[i]] = &recipe->data.columns[k].treatment;
+        }
+}
+
 static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size)
 {
     rp_status status = rp_table_open(&r->table, csv, size, r->recipe, r->where, cells->err);
@@ -84,9 +101,14 @@ static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t 
         return status;
     cells->table = r->table;
     r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
-    status = r->source != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
-    if (status == RP_OK)
+    r->treatment = rp_calloc(r->table->cols, sizeof(const rp_treatment *));
+    cells->treatment = r->treatment;
+    status =
+        r->source != NULL && r->treatment != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
+    if (status == RP_OK) {
+        map_treatments(r);
         status = load(r, cells);
+    }
     return status == RP_OK ? rp_encoder_new(&r->encoder, r->schema, cells, r->source) : status;
 }
 
@@ -116,6 +138,7 @@ void rp_rows_free(rp_rows *r)
     rp_encoder_free(r->encoder);
     rp_table_free(r->table);
     rp_free(r->source);
+    rp_free(r->treatment);
     rp_free(r);
 }
 

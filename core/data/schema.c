@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The schema, read from JSON (untrusted: it may come from an archive). */
-#include "core/data/schema.h"
+#include "core/data/treat/treat.h"
 
 #include <string.h>
 
@@ -35,6 +35,8 @@ static rp_status read_numeric(const schema_source *in, const rp_json *json, size
 
     out->width = 1;
     out->divisor = 1;
+    if (!out->target && rp_json_object_get(json, "edges") != NULL)
+        return RP_OK;
     if (!read_real(json, "mean", &out->mean))
         return fail_column(in, i, "expected a finite decimal as mean");
     out->standardize = rp_json_object_get(json, "deviation") != NULL;
@@ -70,7 +72,8 @@ static rp_status read_categories(const schema_source *in, const rp_json *json, s
 static rp_status read_column(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
 {
     const rp_json *name = rp_json_object_get(json, "name");
-    const char *kind = rp_json_string_value(rp_json_object_get(json, "kind"));
+    const char *kind = rp_json_string_value(rp_json_object_get(json, "kind")), *wrong = NULL;
+    rp_status status;
 
     if (!rp_json_is_string(name) && !rp_json_is_null(name))
         return fail_column(in, i, "expected a string or null as name");
@@ -83,14 +86,16 @@ static rp_status read_column(const schema_source *in, const rp_json *json, size_
         return read_numeric(in, json, i, out);
     if (out->target || strcmp(kind, "ignore") == 0)
         return RP_OK;
-    if (strcmp(kind, "numeric") == 0) {
+    if (strcmp(kind, "numeric") == 0)
         out->kind = RP_COL_NUMERIC;
-        return read_numeric(in, json, i, out);
-    }
-    if (strcmp(kind, "categorical") != 0)
+    else if (strcmp(kind, "categorical") == 0)
+        out->kind = RP_COL_CATEGORICAL;
+    else
         return fail_column(in, i, "expected kind numeric, categorical, ignore or target");
-    out->kind = RP_COL_CATEGORICAL;
-    return read_categories(in, json, i, out);
+    status = out->kind == RP_COL_NUMERIC ? read_numeric(in, json, i, out) : read_categories(in, json, i, out);
+    if (status == RP_OK)
+        status = rp_treatment_read(out, json, &wrong, in->err);
+    return status == RP_OK && wrong != NULL ? fail_column(in, i, wrong) : status;
 }
 
 static rp_status read_columns(const schema_source *in, const rp_json *list, rp_schema *out)
@@ -112,6 +117,7 @@ static rp_status read_columns(const schema_source *in, const rp_json *list, rp_s
         if ((column->name == NULL) != (out->columns[0].name == NULL))
             return fail_column(in, i, "expected names for all columns or for none");
         targets += column->target;
+        column->at = out->features;
         out->features += column->target ? 0 : column->width;
     }
     if (targets != 1)
@@ -156,6 +162,8 @@ rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where,
     status = read_classes(&in, rp_json_object_get(json, "classes"), schema);
     if (status == RP_OK)
         status = read_columns(&in, rp_json_object_get(json, "columns"), schema);
+    if (status == RP_OK)
+        status = rp_interactions_read(schema, rp_json_object_get(json, "interactions"), where, err);
     if (status == RP_OK && (schema->features == 0 || schema->features > RP_FEATURES_MAX))
         status = rp_fail(err, RP_EFORMAT, "%s: expected 1 to %d features, found %zu", where, RP_FEATURES_MAX,
                          schema->features);
@@ -171,8 +179,12 @@ void rp_schema_free(rp_schema *schema)
 {
     if (schema == NULL)
         return;
-    for (size_t i = 0; i < schema->n_columns; i++)
+    for (size_t i = 0; i < schema->n_columns; i++) {
         rp_free(schema->columns[i].category);
+        rp_free(schema->columns[i].edge);
+        rp_free(schema->columns[i].woe);
+    }
+    rp_free(schema->pair);
     rp_free(schema->columns);
     rp_free(schema->class_name);
     rp_json_free(schema->json);

@@ -16,7 +16,12 @@ typedef struct rp_schema_column {
     const char **category; /* ascending bytes */
     size_t categories;     /* without the missing value's own */
     bool null_category;    /* the missing value has a category of its own, the last */
-    size_t width;          /* features of the column */
+    bool other;            /* pooled and unknown categories have one of their own, the last */
+    bool capped, log, indicator, imputes, binned, missing_bin; /* core/data/treat/treat.h */
+    double cap[2], missing; /* missing: the treated value of a missing cell, where imputes */
+    double *edge, *woe;     /* [edges]; [groups], NULL: a feature a group */
+    size_t edges;
+    size_t width, at; /* features of the column, and where they begin */
 } rp_schema_column;
 
 /* Where cells are read from, and the rules for reading them. */
@@ -24,6 +29,7 @@ typedef struct rp_cells {
     const rp_recipe *recipe;
     const rp_table *table;
     const char *where;
+    const rp_treatment *const *treatment; /* [the table's columns]; NULL: none has any */
     rp_error *err;
     bool recorded;         /* the rules are an archive's: no advice to change the recipe */
     rp_warnings *warnings; /* NULL: they are not wanted */
@@ -42,9 +48,6 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
 /* A column of numbers: RP_EDATA where two of them have different prefixes or suffixes; warnings on leading zeros, and
  * on numbers without the prefix or suffix that others have. */
 rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
-/* The table's column that key of the recipe means. Errors: RP_EARG. */
-rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
-
 /* The table's column that key of the recipe means. Errors: RP_EARG. */
 rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
 /* The kind that the recipe gives each column of an open table, the target's being ignore. kind [cols]. */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is learnt from the training rows (CONTRACT 9.5): means, deviations and categories, written down as the schema.
  * Encoding reads the schema, never this code's variables, so a schema from an archive gives the same features. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "core/recipe/recipe_names.h"
-#include "core/data/schema.h"
+#include "core/data/treat/treat.h"
 #include "determinism/decimal.h"
-#include "determinism/sum.h"
 
 typedef struct fitter {
     const rp_cells *cells;
@@ -41,33 +39,6 @@ static void put_real(fitter *fit, rp_json *object, const char *key, double value
 
     rp_print_f64(text, value);
     put(fit, object, key, rp_json_string(text));
-}
-
-static bool all_equal(const double *value, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        if (value[i] != value[0])
-            return false;
-    return true;
-}
-
-/* Population variance about the mean. Equal values keep their exact mean: n * x / n need not be x, and the rounding
- * error would otherwise be blown up to a deviation of its own. value is overwritten. */
-static void moments(double *value, size_t n, double *mean, double *deviation)
-{
-    double count = (double)(int64_t)n;
-
-    *mean = value[0];
-    *deviation = 0;
-    if (all_equal(value, n))
-        return;
-    *mean = rp_sum_f64(value, n, 1) / count;
-    for (size_t i = 0; i < n; i++) {
-        double d = value[i] - *mean;
-
-        value[i] = d * d;
-    }
-    *deviation = sqrt(rp_sum_f64(value, n, 1) / count);
 }
 
 /* The training rows' numbers that are not missing, to value. Returns how many. */
@@ -114,7 +85,7 @@ static rp_status fit_numeric(fitter *fit, size_t col, rp_json *out)
                        "%s: %s: expected a number in the training rows, found only missing "
                        "values; set data.columns: ignore for it",
                        fit->cells->where, label);
-    moments(fit->value, n, &mean, &deviation);
+    rp_moments(fit->value, n, &mean, &deviation);
     if (mean - mean != 0 || deviation - deviation != 0)
         return rp_fail(fit->cells->err, RP_EDATA,
                        "%s: %s: the numbers are too large to average in binary64; rescale them", fit->cells->where,
@@ -159,7 +130,7 @@ static rp_status fit_target(fitter *fit, rp_json *out)
 
     for (size_t i = 0; i < fit->train_rows; i++)
         fit->value[i] = (double)fit->target->value[fit->train_row[i]];
-    moments(fit->value, fit->train_rows, &mean, &deviation);
+    rp_moments(fit->value, fit->train_rows, &mean, &deviation);
     put_real(fit, out, "mean", mean);
     put_real(fit, out, "deviation", deviation);
     return RP_OK;
@@ -167,6 +138,8 @@ static rp_status fit_target(fitter *fit, rp_json *out)
 
 static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool target, rp_json *columns)
 {
+    static const rp_treatment plain = {.missing = RP_MISSING_DEFAULT};
+    const rp_treatment *treatment = fit->cells->treatment != NULL ? fit->cells->treatment[col] : NULL;
     const rp_table *table = fit->cells->table;
     rp_json *out = rp_json_object();
 
@@ -177,6 +150,11 @@ static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool t
     put(fit, out, "kind", rp_json_string(target ? "target" : rp_column_kind_names[kind]));
     if (target)
         return fit->cells->recipe->data.standardize_target ? fit_target(fit, out) : RP_OK;
+    if (treatment == NULL && kind == RP_COL_NUMERIC && fit->cells->recipe->data.missing_numeric == RP_MISSING_MEDIAN)
+        treatment = &plain;
+    if (treatment != NULL && kind != RP_COL_IGNORE)
+        return rp_treat_fit(out, &(rp_learning){fit->cells, fit->target, fit->train_row, fit->train_rows, fit->value},
+                            col, kind, treatment);
     if (kind == RP_COL_NUMERIC)
         return fit_numeric(fit, col, out);
     if (kind != RP_COL_CATEGORICAL)
@@ -243,6 +221,8 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
         status = rp_no_memory(cells->err);
     if (status == RP_OK)
         status = fit_columns(&fit, kind, target_col, columns);
+    if (status == RP_OK)
+        status = rp_interactions_fit(schema, cells, kind, target_col);
     if (status == RP_OK && fit.failed)
         status = rp_no_memory(cells->err);
     rp_free(fit.value);

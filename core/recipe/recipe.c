@@ -367,8 +367,14 @@ void rp_recipe_free(rp_recipe *recipe)
 {
     if (recipe == NULL)
         return;
-    for (size_t i = 0; i < recipe->data.n_columns; i++)
+    for (size_t i = 0; i < recipe->data.n_columns; i++) {
         rp_free(recipe->data.columns[i].column.name);
+        rp_free(recipe->data.columns[i].treatment.edge);
+    }
+    for (size_t i = 0; i < recipe->data.n_interactions; i++)
+        for (int k = 0; k < 2; k++)
+            rp_free(recipe->data.interaction[i].column[k].name);
+    rp_free(recipe->data.interaction);
     for (size_t i = 0; i < recipe->data.n_missing; i++)
         rp_free(recipe->data.missing[i]);
     rp_free(recipe->data.columns);

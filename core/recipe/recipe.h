@@ -17,7 +17,16 @@ typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_R
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
 typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_BINOMIAL, RP_FAMILY_POISSON, RP_FAMILY_GAMMA } rp_family;
 typedef enum rp_column_kind { RP_COL_AUTO, RP_COL_NUMERIC, RP_COL_CATEGORICAL, RP_COL_IGNORE } rp_column_kind;
-typedef enum rp_missing_rule { RP_MISSING_ERROR, RP_MISSING_MEAN, RP_MISSING_CATEGORY } rp_missing_rule;
+/* The last two: a number of the recipe's own, and what data.missing_numeric and missing_categorical say. */
+typedef enum rp_missing_rule {
+    RP_MISSING_ERROR,
+    RP_MISSING_MEAN,
+    RP_MISSING_MEDIAN,
+    RP_MISSING_CATEGORY,
+    RP_MISSING_CONSTANT,
+    RP_MISSING_DEFAULT
+} rp_missing_rule;
+typedef enum rp_binning { RP_BINS_NONE, RP_BINS_QUANTILE, RP_BINS_EDGES, RP_BINS_MONOTONIC } rp_binning;
 typedef enum rp_padding { RP_PADDING_SAME, RP_PADDING_VALID } rp_padding;
 typedef enum rp_pooling { RP_POOL_NONE, RP_POOL_MAX, RP_POOL_AVG } rp_pooling;
 
@@ -27,9 +36,31 @@ typedef struct rp_column_ref {
     int64_t index;
 } rp_column_ref;
 
+/* What is done to a column's cells before they are features (CONTRACT 9.5, 9.6); zeroed but for missing: nothing. */
+typedef struct rp_treatment {
+    rp_missing_rule missing; /* missing: error|mean|median|category, or a number */
+    double constant;
+    bool indicator; /* indicator: a feature more, 1 where the cell is missing */
+    bool capped;
+    double cap[2]; /* cap: [low, high], quantiles that the numbers are held between */
+    bool log;      /* log: sign(x) log1p(|x|) */
+    rp_binning binning;
+    int64_t bins; /* bins: so many by quantiles, 2 to 100; or a list of edges; or monotonic */
+    double *edge;
+    size_t n_edges;
+    bool woe;    /* woe: one feature, the weight of evidence of the bin or category */
+    double rare; /* rare: categories of a lesser share are one; 0: none are */
+} rp_treatment;
+
+typedef struct rp_column_pair {
+    rp_column_ref column[2];
+} rp_column_pair;
+
 typedef struct rp_column_rule {
     rp_column_ref column;
     rp_column_kind kind;
+    bool treated; /* the treatment does something */
+    rp_treatment treatment;
 } rp_column_rule;
 
 typedef struct rp_texts {
@@ -79,6 +110,8 @@ typedef struct rp_recipe {
         rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
         size_t n_columns;
+        rp_column_pair *interaction; /*   interactions: [absent] pairs of columns whose features are multiplied */
+        size_t n_interactions;
         rp_reading reading; /*   decimal, thousands, strip, prefix, suffix */
         char **missing;     /*   missing: [19 words of pandas and "?"] cell texts that mean "no value" */
         size_t n_missing;

@@ -11,25 +11,6 @@
 
 enum { PATH_LIMIT = 4095 };
 
-static void read_ref(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out)
-{
-    out->index = -1;
-    if (reader->status != RP_OK)
-        return;
-    if (rp_node_int(node, &out->index)) {
-        if (out->index < 0 || out->index > 4095)
-            rp_node_wrong(reader, node, path, "a column index from 0 to 4095", NULL);
-        return;
-    }
-    if (node->kind != RP_NODE_SCALAR || rp_node_is_null(node) || strlen(node->text) > RP_RECIPE_TEXT) {
-        rp_node_wrong(reader, node, path, "a column: its name in the header or its index from 0", NULL);
-        return;
-    }
-    out->name = rp_strdup(node->text);
-    if (out->name == NULL)
-        reader->status = rp_no_memory(reader->err);
-}
-
 static int compare_rules(const void *a, const void *b)
 {
     const rp_column_ref *x = &((const rp_column_rule *)a)->column, *y = &((const rp_column_rule *)b)->column;
@@ -39,29 +20,35 @@ static int compare_rules(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* YAML: a mapping column -> kind. Resolved: a list of {column, kind}, as JSON keys cannot tell 3 from "3". */
+/* YAML: a mapping column -> kind, or column -> {kind and treatments}. Resolved: a list of objects with the column among
+ * the keys, as JSON keys cannot tell 3 from "3". */
 static void read_rule(rp_node_reader *reader, const rp_node *entry, rp_column_rule *out)
 {
-    static const char *const keys[] = {"column", "kind"};
+    static const char *const keys[] = {"kind", "missing", "indicator", "cap", "log", "bins", "woe", "rare", "column"};
     rp_node key = {.kind = RP_NODE_SCALAR, .plain = entry->key_plain, .line = entry->line, .text = entry->key};
     rp_node named = *entry, pair = {.kind = RP_NODE_MAPPING, .child = &named, .count = 1};
     const rp_node *column = &key;
     int kind = RP_COL_AUTO;
 
     named.key = (char *)"columns";
+    out->treatment.missing = RP_MISSING_DEFAULT;
     if (reader->json) {
         column = entry->kind == RP_NODE_MAPPING ? rp_node_find(entry, "column") : NULL;
         if (column == NULL) {
             rp_node_refuse(reader, entry, "data.columns", "expected a list of {column, kind}");
             return;
         }
-        rp_recipe_check_keys(reader, entry, "data.columns", keys, COUNT(keys));
+    }
+    if (entry->kind == RP_NODE_MAPPING) {
+        rp_recipe_check_keys(reader, entry, "data.columns", keys, COUNT(keys) - !reader->json);
         rp_node_read_choice(reader, entry, "data.columns.kind", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
     } else {
         rp_node_read_choice(reader, &pair, "data.columns", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
     }
-    read_ref(reader, column, "data.columns", &out->column);
+    rp_recipe_read_column(reader, column, "data.columns", &out->column);
     out->kind = (rp_column_kind)kind;
+    if (entry->kind == RP_NODE_MAPPING && reader->status == RP_OK)
+        rp_recipe_read_treatment(reader, entry, out);
 }
 
 static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
@@ -72,8 +59,8 @@ static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *o
     if (node == NULL || (rp_node_is_null(node) && !reader->json))
         return;
     if (node->kind != kind) {
-        rp_node_wrong(reader, node, "data.columns", "a mapping from column to auto, numeric, categorical or ignore",
-                      NULL);
+        rp_node_wrong(reader, node, "data.columns",
+                      "a mapping from column to auto, numeric, categorical or ignore, or to a mapping of keys", NULL);
         return;
     }
     out->data.columns = rp_calloc(node->count, sizeof *out->data.columns);
@@ -112,6 +99,10 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
         return;
     if (out->data.target.name != NULL)
         rp_node_refuse(reader, NULL, "data.target", "expected an index from 0, as header is false, found a name");
+    for (size_t i = 0; i < out->data.n_interactions; i++)
+        if (out->data.interaction[i].column[0].name != NULL || out->data.interaction[i].column[1].name != NULL)
+            rp_node_refuse(reader, NULL, "data.interactions",
+                           "expected indices from 0, as header is false, found a name");
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
             rp_node_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
@@ -138,7 +129,8 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "strip",
                                        "prefix",
                                        "suffix",
-                                       "standardize_target"};
+                                       "standardize_target",
+                                       "interactions"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
@@ -154,17 +146,18 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
     if (target == NULL)
         rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
     else
-        read_ref(reader, target, "data.target", &out->data.target);
+        rp_recipe_read_column(reader, target, "data.target", &out->data.target);
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);
-    rp_node_read_choice(reader, data, "data.missing_numeric", &choice, RP_MISSING_MEAN, rp_missing_rule_names, 2);
+    rp_node_read_choice(reader, data, "data.missing_numeric", &choice, RP_MISSING_MEAN, rp_missing_rule_names, 3);
     out->data.missing_numeric = (rp_missing_rule)choice;
     rp_node_read_choice(reader, data, "data.missing_categorical", &choice, 1, rp_missing_categorical_names, 2);
     out->data.missing_categorical = choice == 0 ? RP_MISSING_ERROR : RP_MISSING_CATEGORY;
     rp_node_read_bool(reader, data, "data.standardize", &out->data.standardize, true);
     if (rp_node_applies(reader, data, "data.standardize_target", out->train.regression, "to a regression"))
         rp_node_read_bool(reader, data, "data.standardize_target", &out->data.standardize_target, true);
+    rp_recipe_read_interactions(reader, data, out);
     read_split(reader, data, out);
     check_names(reader, out);
 }

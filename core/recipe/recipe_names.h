@@ -11,7 +11,7 @@ extern const char *const rp_loss_names[4];
 extern const char *const rp_optimizer_names[4];
 extern const char *const rp_schedule_names[3];
 extern const char *const rp_column_kind_names[4];
-extern const char *const rp_missing_rule_names[3];        /* numeric columns take the first two */
+extern const char *const rp_missing_rule_names[4];        /* numeric columns take the first three */
 extern const char *const rp_missing_categorical_names[2]; /* error, category */
 extern const char *const rp_task_names[2];
 extern const char *const rp_solver_names[2]; /* exact, gradient */

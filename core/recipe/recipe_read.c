@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "determinism/decimal.h"
 
@@ -55,4 +56,23 @@ void rp_recipe_real(rp_node_reader *reader, const rp_node *mapping, const char *
         *out = value == 0 ? 0 : value; /* -0 is written as 0 */
     else
         rp_node_wrong(reader, node, path, range->text, NULL);
+}
+
+void rp_recipe_read_column(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out)
+{
+    out->index = -1;
+    if (reader->status != RP_OK)
+        return;
+    if (rp_node_int(node, &out->index)) {
+        if (out->index < 0 || out->index > 4095)
+            rp_node_wrong(reader, node, path, "a column index from 0 to 4095", NULL);
+        return;
+    }
+    if (node->kind != RP_NODE_SCALAR || rp_node_is_null(node) || strlen(node->text) > RP_RECIPE_TEXT) {
+        rp_node_wrong(reader, node, path, "a column: its name in the header or its index from 0", NULL);
+        return;
+    }
+    out->name = rp_strdup(node->text);
+    if (out->name == NULL)
+        reader->status = rp_no_memory(reader->err);
 }

@@ -24,6 +24,11 @@ void rp_recipe_real(rp_node_reader *reader, const rp_node *mapping, const char *
 
 /* The data: section; out->train.regression is already known. */
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
+/* A column by its name or index. */
+void rp_recipe_read_column(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out);
+/* The keys of a column beside its kind, and data.interactions. */
+void rp_recipe_read_treatment(rp_node_reader *reader, const rp_node *rule, rp_column_rule *out);
+void rp_recipe_read_interactions(rp_node_reader *reader, const rp_node *data, rp_recipe *out);
 /* Of the data: section the keys on how cells are written. */
 void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe *out);
 /* The model: section. */

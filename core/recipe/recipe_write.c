@@ -9,7 +9,7 @@ const char *const rp_loss_names[4] = {"auto", "bce", "cross_entropy", "mse"};
 const char *const rp_optimizer_names[4] = {"sgd", "adam", "adamw", "rmsprop"};
 const char *const rp_schedule_names[3] = {"constant", "step", "cosine"};
 const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "ignore"};
-const char *const rp_missing_rule_names[3] = {"error", "mean", "category"};
+const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_solver_names[2] = {"exact", "gradient"};
@@ -53,6 +53,45 @@ static rp_json *ref_json(const rp_column_ref *ref)
     return ref->name != NULL ? rp_json_string(ref->name) : rp_json_integer(ref->index);
 }
 
+static rp_json *reals_json(const double *value, size_t count, bool *failed)
+{
+    rp_json *list = rp_json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        char text[RP_DECIMAL_SIZE];
+
+        rp_print_f64(text, value[i]);
+        if (rp_json_array_append_new(list, rp_json_string(text)) != 0)
+            *failed = true;
+    }
+    return list;
+}
+
+/* Only what is done to the column. */
+static void write_treatment(writer w, const rp_treatment *t)
+{
+    if (t->missing == RP_MISSING_CONSTANT)
+        put_real(w, "missing", t->constant);
+    else if (t->missing != RP_MISSING_DEFAULT)
+        put(w, "missing", rp_json_string(rp_missing_rule_names[t->missing]));
+    if (t->indicator)
+        put(w, "indicator", rp_json_boolean(true));
+    if (t->capped)
+        put(w, "cap", reals_json(t->cap, 2, w.failed));
+    if (t->log)
+        put(w, "log", rp_json_boolean(true));
+    if (t->binning == RP_BINS_QUANTILE)
+        put(w, "bins", rp_json_integer(t->bins));
+    else if (t->binning == RP_BINS_EDGES)
+        put(w, "bins", reals_json(t->edge, t->n_edges, w.failed));
+    else if (t->binning == RP_BINS_MONOTONIC)
+        put(w, "bins", rp_json_string("monotonic"));
+    if (t->woe)
+        put(w, "woe", rp_json_boolean(true));
+    if (t->rare > 0)
+        put_real(w, "rare", t->rare);
+}
+
 static rp_json *rules_json(const rp_recipe *recipe, bool *failed)
 {
     rp_json *list = rp_json_array();
@@ -63,7 +102,25 @@ static rp_json *rules_json(const rp_recipe *recipe, bool *failed)
 
         put(w, "column", ref_json(&rule->column));
         put(w, "kind", rp_json_string(rp_column_kind_names[rule->kind]));
+        write_treatment(w, &rule->treatment);
         if (rp_json_array_append_new(list, w.object) != 0)
+            *failed = true;
+    }
+    return list;
+}
+
+static rp_json *pairs_json(const rp_recipe *recipe, bool *failed)
+{
+    rp_json *list = rp_json_array();
+
+    for (size_t i = 0; i < recipe->data.n_interactions; i++) {
+        const rp_column_ref *column = recipe->data.interaction[i].column;
+        rp_json *pair = rp_json_array();
+
+        if (rp_json_array_append_new(pair, ref_json(&column[0])) != 0 ||
+            rp_json_array_append_new(pair, ref_json(&column[1])) != 0)
+            *failed = true;
+        if (rp_json_array_append_new(list, pair) != 0)
             *failed = true;
     }
     return list;
@@ -108,6 +165,8 @@ static void write_data(writer top, const rp_recipe *recipe)
     if (!recipe->train.regression)
         put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));
+    if (recipe->data.n_interactions > 0)
+        put(w, "interactions", pairs_json(recipe, w.failed));
     write_reading(w, &recipe->data.reading);
     put(w, "missing", texts_json(recipe->data.missing, recipe->data.n_missing, w.failed));
     put(w, "missing_numeric", rp_json_string(rp_missing_rule_names[recipe->data.missing_numeric]));

@@ -225,22 +225,27 @@ static void add_run(runs *r, size_t length, double value)
     r->length += length;
 }
 
-/* Without a penalty a categorical column's first category is the reference: the others differ from it, and their sum
- * would be the intercept's column. */
+/* Without a penalty the first of a column's categories or bins is the reference: the others differ from it, and their
+ * sum would be the intercept's column. */
 static void add_features(const fit *f, runs *r, bool reference)
 {
+    size_t rest = f->width - 1; /* behind the columns' own: products of them */
+
     for (size_t i = 0; i < f->schema->n_columns; i++) {
         const rp_schema_column *column = &f->schema->columns[i];
+        const bool groups = (column->kind == RP_COL_CATEGORICAL || column->binned) && !column->woe;
 
         if (column->kind == RP_COL_IGNORE)
             continue;
-        if (column->kind == RP_COL_CATEGORICAL && reference && column->width > 0) {
+        rest -= column->width;
+        if (groups && reference && column->width > 0) {
             add_run(r, 1, 0);
             add_run(r, column->width - 1, 1);
         } else {
             add_run(r, column->width, 1);
         }
     }
+    add_run(r, rest, 1);
 }
 
 /* [1, unknowns]. Of several outputs the first's intercept stays 0, as all could be raised together, and without a

@@ -19,6 +19,12 @@ static const char *const yaml[] = {
      " thousands: ., strip: true, prefix: [$, EUR], suffix: '%'}, train: {batch: 1, task: regression}}"),
     ("{reprise: 1, data: {csv: a, target: y, folds: 2, thousands: ',', strip: true, suffix: [kg, g], missing: [x]},"
      " train: {batch: 1}}"),
+    ("{reprise: 1, data: {csv: a, target: 1, header: false, train_on_all: true,"
+     " columns: {0: {bins: monotonic, woe: true}}}, train: {batch: 1}}"),
+    ("{reprise: 1, data: {csv: a, target: 1, header: false, train_on_all: true,"
+     " columns: {0: {rare: 0.3, woe: true}}, interactions: [[0, 0]]}, train: {batch: 1}}"),
+    ("{reprise: 1, data: {csv: a, target: 1, header: false, train_on_all: true, missing_numeric: median,"
+     " columns: {0: {cap: [0.1, 0.9], log: true, indicator: true}}}, train: {batch: 1}}"),
 };
 
 static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)

@@ -190,12 +190,13 @@ def check_archive(reprise, path):
 
 
 def recorded(reprise, source, folder):
-    """The golden archive, and one of 64 shards, run here."""
+    """The golden archive, and one of 64 shards and one of treated columns, run here."""
     yield os.path.join(source, "golden", "small.reprise")
-    made = os.path.join(folder, "shards.reprise")
-    recipe = os.path.join(source, "golden", "bits", "shards.yaml")
-    subprocess.run([reprise, "run", recipe, "-o", made], stdout=subprocess.DEVNULL, check=True)
-    yield made
+    for name in ("shards", "treated"):
+        made = os.path.join(folder, name + ".reprise")
+        recipe = os.path.join(source, "golden", "bits", name + ".yaml")
+        subprocess.run([reprise, "run", recipe, "-o", made], stdout=subprocess.DEVNULL, check=True)
+        yield made
 
 
 def check_cases(tool, seeds, counts):

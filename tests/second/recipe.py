@@ -5,8 +5,9 @@ import csv
 import io
 import math
 
+import treat
 from elementary import cospi64, powi
-from ieee import f32, sqrt64, total
+from ieee import f32
 from philox import permutation
 from op_types import need
 
@@ -28,11 +29,12 @@ class Table:
         data = recipe["data"]
         need(data["header"] and not data["train_on_all"], "a recipe of another kind")
         need(data["standardize"] and data["stratify"], "a recipe of another kind")
-        need((data["missing_numeric"], data["missing_categorical"]) == ("mean", "category"), "missing cells")
+        need(data["missing_numeric"] != "error" and data["missing_categorical"] == "category", "missing cells")
+        self.missing_numeric = data["missing_numeric"]
         need(not {"decimal", "thousands", "strip", "prefix", "suffix"} & set(data), "cells in another dress")
         lines = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=data["delimiter"]))
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
-        self.kinds = {c["column"]: c["kind"] for c in data["columns"]}
+        self.rules = {c["column"]: c for c in data["columns"]}
         target = self.names.index(data["target"])
         classes = sorted({row[target] for row in self.rows}, key=lambda t: t.encode())
         need(len(classes) == 2 and all(number(c) is None for c in classes), "classes of another kind")
@@ -40,11 +42,17 @@ class Table:
             classes.sort(key=lambda c: c == data["positive"])
         self.labels = [classes.index(row[target]) for row in self.rows]
         self.split(recipe["seed"], data["folds"], data["fold"])
-        columns = [self.encoder(c) for c in range(len(self.names)) if c != target]
-        self.encoders = [e for e in columns if e]
+        columns = [self.encoder(c) if c != target else None for c in range(len(self.names))]
+        pairs = [[self.names.index(name) for name in pair] for pair in data.get("interactions", [])]
+
+        def features(row):
+            each = [e(row) if e else [] for e in columns]
+            products = [f32(a * b) for i, j in pairs for a in each[i] for b in each[j]]
+            return [v for x in each for v in x] + products
+
         self.parts = {}
         for part, rows in (("train", self.train), ("valid", self.valid)):
-            x = [[v for e in self.encoders for v in e(self.rows[r])] for r in rows]
+            x = [features(self.rows[r]) for r in rows]
             self.parts[part + "_x"] = ("f32", (len(rows), len(x[0])), [v for row in x for v in row])
             self.parts[part + "_y"] = ("f32", (len(rows), 1), [float(self.labels[r]) for r in rows])
 
@@ -61,31 +69,23 @@ class Table:
     def encoder(self, c):
         """A row's features of column c; None for a column that is ignored."""
         cells = [row[c] for row in self.rows]
-        kind = self.kinds.get(self.names[c], "auto")
+        rule = self.rules.get(self.names[c], {"kind": "auto"})
+        kind = rule["kind"]
         if kind == "auto":
             numbers = [number(t) is not None for t in cells if t not in self.missing]
             need(all(numbers) or not any(numbers), "text and numbers in a column")
             kind = "numeric" if numbers and all(numbers) else "categorical"
         if kind == "ignore":
             return None
-        learnt = [cells[r] for r in self.train]
-        return self.numeric(c, learnt) if kind == "numeric" else self.categorical(c, learnt)
-
-    def numeric(self, c, learnt):
-        x = [number(t) for t in learnt if t not in self.missing]
-        mean, deviation = x[0], 0.0
-        if any(v != x[0] for v in x):
-            mean = total(x, "f64") / len(x)
-            d = [v - mean for v in x]
-            deviation = sqrt64(total([v * v for v in d], "f64") / len(x))
-        divisor = deviation if deviation != 0 else 1.0
-        return lambda row: [f32(((mean if row[c] in self.missing else number(row[c])) - mean) / divisor)]
-
-    def categorical(self, c, learnt):
-        found = sorted({t for t in learnt if t not in self.missing}, key=lambda t: t.encode())
-        found += [None] * any(t in self.missing for t in learnt)
-        cell = lambda row: None if row[c] in self.missing else row[c]
-        return lambda row: [float(cell(row) == category) for category in found]
+        labels = [self.labels[r] for r in self.train]
+        if kind == "numeric":
+            cell = lambda row: None if row[c] in self.missing else number(row[c])
+            learn = lambda x: treat.numeric(rule, self.missing_numeric, x, labels)
+        else:
+            cell = lambda row: None if row[c] in self.missing else row[c]
+            learn = lambda x: treat.categorical(rule, x, labels)
+        encode = learn([cell(self.rows[r]) for r in self.train])
+        return lambda row: encode(cell(row))
 
 
 class Steps:

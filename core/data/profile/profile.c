@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/data/profile/private.h"
 #include "core/recipe/recipe_names.h"
+#include "core/stats/ranking.h"
 #include "determinism/decimal.h"
 
 /* All that goes wrong while JSON is built is memory. */
@@ -74,7 +75,7 @@ static void put_numbers(builder *b, const rp_column_view *v)
 
     put(b, "quantiles", list);
     for (size_t i = 0; i < RP_QUANTILES && !b->failed; i++)
-        append(b, list, real(rp_quantile(v->sorted, v->numbers, rp_quantile_at[i])));
+        append(b, list, real(rp_sorted_quantile(v->sorted, v->numbers, rp_quantile_at[i])));
 }
 
 /* The first cells that differ, in the order of the file. */

@@ -10,9 +10,6 @@
 enum { RP_QUANTILES = 7 };
 extern const double rp_quantile_at[RP_QUANTILES]; /* 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1 */
 
-/* The quantile of CONTRACT 9.9 of sorted[0..n), ascending, n at least 1. */
-double rp_quantile(const double *sorted, size_t n, double at);
-
 /* Reads an open table's rows as a profile without kinds wants them. */
 rp_status rp_profile_load(rp_table *table, const rp_recipe *recipe, size_t target, rp_error *err);
 /* kind [cols]: as rp_columns_settle left them, or NULL: each column's is found here, and one of text and numbers is

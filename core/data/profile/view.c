@@ -11,18 +11,6 @@
 
 const double rp_quantile_at[RP_QUANTILES] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
 
-/* A weighted mean, since the difference of two finite numbers may not be finite. */
-double rp_quantile(const double *sorted, size_t n, double at)
-{
-    double place = (double)(int64_t)(n - 1) * at, part;
-    size_t low = (size_t)place;
-
-    part = place - (double)(int64_t)low;
-    if (low + 1 >= n || part == 0 || sorted[low] == sorted[low + 1])
-        return sorted[low];
-    return sorted[low] * (1 - part) + sorted[low + 1] * part;
-}
-
 rp_status rp_view_new(rp_column_view *view, size_t rows, rp_error *err)
 {
     *view = (rp_column_view){

@@ -55,19 +55,6 @@ static void assert_has(const char *text, const char *part)
         fail_msg("expected \"%s\" in %s", part, text);
 }
 
-static void quantiles_interpolate_between_neighbours(void **state)
-{
-    static const double x[] = {1, 2, 4, 8, 1e308};
-
-    (void)state;
-    assert_true(rp_quantile(x, 1, 0.5) == 1);
-    assert_true(rp_quantile(x, 2, 0.5) == 1.5);
-    assert_true(rp_quantile(x, 4, 0.5) == 3);
-    assert_true(rp_quantile(x, 4, 0.25) == 1.75); /* place 0.75 */
-    assert_true(rp_quantile(x, 5, 1) == 1e308);
-    assert_true(rp_quantile((double[]){-1e308, 1e308}, 2, 0.5) == 0); /* their difference is not finite */
-}
-
 static void columns_have_their_figures(void **state)
 {
     char *text = profile("", "", "a,c,y\n3,x,no\n-0,,yes\n0,x,no\nNA,z,no\n1,x,yes\n");
@@ -255,7 +242,6 @@ static void equal_rows_are_those_of_a_naive_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_interpolate_between_neighbours),
         cmocka_unit_test(columns_have_their_figures),
         cmocka_unit_test(each_finding_is_told_and_only_where_it_is),
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
