@@ -283,12 +283,44 @@ void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics)
     rp_put_close(out, '}');
 }
 
+/* An exact fit: how it went, and which columns have no coefficient of their own. */
+static void put_fit_line(rp_session *session, const rp_json *fit)
+{
+    const rp_json *left = rp_json_object_get(fit, "left_out");
+    const size_t n = rp_json_array_size(left);
+    rp_buffer line = {0};
+
+    if (!rp_json_is_object(fit))
+        return;
+    for (size_t i = 0; i < n && i < 5; i++) {
+        const rp_json *column = rp_json_object_get(rp_json_array_get(left, i), "column");
+        const char *name = rp_json_string_value(column);
+        char text[64];
+
+        rp_buffer_text(&line, i ? ", " : "; left out: ");
+        if (name)
+            rp_buffer_text(&line, rp_printable(text, sizeof text, name, strlen(name)));
+        else
+            rp_buffer_printf(&line, column ? "column %lld" : "intercept", (long long)rp_json_integer_value(column));
+    }
+    if (n > 5)
+        rp_buffer_printf(&line, " and %zu more", n - 5);
+    if (n > 0)
+        rp_buffer_text(&line, n == 1 ? ", a sum of multiples of others" : ", sums of multiples of others");
+    rp_buffer_u8(&line, 0);
+    rp_put_line(session, "fit", "exact, %lld iterations, %lld coefficients%s",
+                (long long)rp_json_integer_value(rp_json_object_get(fit, "iterations")),
+                (long long)rp_json_integer_value(rp_json_object_get(fit, "estimated")), (char *)line.data);
+    rp_buffer_free(&line);
+}
+
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics)
 {
     static const char *const parts[] = {"training", "validation"};
     static const char *const names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
                                            {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
 
+    put_fit_line(session, rp_json_object_get(metrics, "fit"));
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         const rp_json *part = rp_json_object_get(metrics, parts[p]), *rows = rp_json_object_get(part, "rows");
         rp_buffer line = {0};

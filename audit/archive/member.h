@@ -22,6 +22,7 @@
 #define RP_FINAL_MEMBER "weights/final.safetensors"
 #define RP_METRICS_MEMBER "outputs/metrics.json"
 #define RP_PREDICTIONS_MEMBER "outputs/predictions.csv"
+#define RP_COEFFICIENTS_MEMBER "outputs/coefficients.json"
 #define RP_REFERENCE_MEMBER "outputs/reference.json"
 /* folders: what a name in them begins with */
 #define RP_PROGRAMS "run/programs/"

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/node.h"
 #include "core/data/profile/profile.h"
+#include "core/train/coefficients.h"
 
 typedef struct recipe_source {
     bool lent; /* recipe, table and start are another source's */
@@ -382,9 +383,13 @@ static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
 {
     rp_buffer predictions = {0};
-    rp_json *json, *reference;
+    rp_json *json, *reference, *coefficients = NULL;
     rp_status status = reference_and_metrics(s, &reference, &json, err);
 
+    if (status == RP_OK)
+        status = rp_trainer_coefficients(s->trainer, &coefficients, err);
+    if (status == RP_OK && coefficients)
+        status = add_json(writer, RP_COEFFICIENTS_MEMBER, coefficients, err);
     if (status == RP_OK)
         status = add_json(writer, RP_METRICS_MEMBER, json, err);
     if (status == RP_OK)
@@ -395,6 +400,7 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
         status = add_json(writer, RP_REFERENCE_MEMBER, reference, err);
     rp_json_free(json);
     rp_json_free(reference);
+    rp_json_free(coefficients);
     rp_buffer_free(&predictions);
     return status;
 }

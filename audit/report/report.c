@@ -68,14 +68,14 @@ static rp_status read_model(rp_report_view *r, rp_error *err)
     return settle(status, &r->problem.model, err);
 }
 
-static rp_status read_metrics(rp_report_view *r, rp_error *err)
+static rp_status read_outputs(rp_report_view *r, const char *member, rp_json **out, rp_error *problem, rp_error *err)
 {
     rp_status status;
 
-    if (!rp_archive_find(r->archive, RP_METRICS_MEMBER))
+    if (!rp_archive_find(r->archive, member))
         return RP_OK;
-    status = rp_archive_read_json(r->archive, RP_METRICS_MEMBER, &r->metrics, &r->problem.metrics);
-    return settle(status, &r->problem.metrics, err);
+    status = rp_archive_read_json(r->archive, member, out, problem);
+    return settle(status, problem, err);
 }
 
 static double loss_of(const rp_record *record)
@@ -136,7 +136,9 @@ static rp_status read_all(rp_report_view *r, rp_error *err)
     if (status == RP_OK)
         status = read_model(r, err);
     if (status == RP_OK)
-        status = read_metrics(r, err);
+        status = read_outputs(r, RP_METRICS_MEMBER, &r->metrics, &r->problem.metrics, err);
+    if (status == RP_OK)
+        status = read_outputs(r, RP_COEFFICIENTS_MEMBER, &r->coefficients, &r->problem.coefficients, err);
     if (status == RP_OK)
         status = read_journal(r, err);
     if (status == RP_OK)
@@ -157,6 +159,7 @@ static rp_status write_all(rp_report_view *r, rp_error *err)
     if (status == RP_OK) {
         rp_report_training_section(r);
         rp_report_metrics_section(r);
+        rp_report_coefficients_section(r);
         status = rp_report_environment(r, err);
     }
     if (status != RP_OK)
@@ -176,6 +179,7 @@ static void clear(rp_report_view *r)
     rp_schema_free(r->schema);
     rp_free(r->model);
     rp_json_free(r->metrics);
+    rp_json_free(r->coefficients);
     rp_free(r->loss);
     rp_free(r->program);
     rp_free(r);

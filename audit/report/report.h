@@ -32,14 +32,14 @@ typedef struct rp_report_view {
     rp_recipe *recipe;
     rp_schema *schema;
     rp_model *model;
-    rp_json *metrics;
+    rp_json *metrics, *coefficients;
     rp_report_data data;
     double *loss;      /* [steps]; NaN where a step has none */
     uint32_t *program; /* [steps] */
     size_t steps;
     size_t training_steps; /* steps 1 .. training_steps train; 0 where there is no recipe */
     struct {
-        rp_error recipe, schema, model, metrics, data, journal;
+        rp_error recipe, schema, model, metrics, coefficients, data, journal;
     } problem;
 } rp_report_view;
 
@@ -57,6 +57,7 @@ void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);
 void rp_report_metrics_section(rp_report_view *r);
+void rp_report_coefficients_section(rp_report_view *r); /* of an exact fit; else nothing */
 rp_status rp_report_environment(rp_report_view *r, rp_error *err);
 void rp_report_digests(rp_report_view *r);
 void rp_report_how_to_verify(rp_report_view *r);

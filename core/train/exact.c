@@ -46,11 +46,10 @@ static rp_tensor all(rp_tensor x)
 }
 
 /* 1 for each row, then its features. */
-static rp_tensor with_one(const fit *f, rp_graph *g, rp_tensor x, size_t rows)
+static rp_tensor with_one(rp_graph *g, rp_tensor x, size_t rows)
 {
     rp_tensor part[2] = {filled(g, rows, 1, 1), x};
 
-    (void)f;
     return rp_concat(part, 2, 1);
 }
 
@@ -127,7 +126,7 @@ static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
     type.shape[0] = rows;
     y = rp_function_parameter(g, &type);
     beta = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {f->outputs, f->width}});
-    x = with_one(f, g, x, rows);
+    x = with_one(g, x, rows);
     across = rp_transpose(beta, NULL);
     z = rp_matmul(x, across);
     across = rp_model_row_losses(f->model, z, y);
@@ -144,9 +143,12 @@ static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
     return function;
 }
 
-/* A pass over all rows under beta. */
-static rp_status pass(const fit *f, rp_graph *g, rp_tensor x, rp_tensor y, rp_tensor beta, rp_tensor *value,
-                      rp_error *err)
+/* The function of a block of so many rows. */
+typedef rp_function *make_block(const fit *f, size_t rows, rp_graph *outer);
+
+/* A map over the blocks, whose outputs are added. */
+static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const rp_tensor *sliced, size_t n_sliced,
+                            const rp_tensor *shared, size_t n_shared, rp_tensor *value, size_t n_value, rp_error *err)
 {
     const size_t rest = f->rows % RP_EXACT_ROWS, blocks = f->rows / RP_EXACT_ROWS + (rest > 0);
     const rp_combine combine[PASSED] = {RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE};
@@ -160,25 +162,31 @@ static rp_status pass(const fit *f, rp_graph *g, rp_tensor x, rp_tensor y, rp_te
         cuts[i] = i * RP_EXACT_ROWS;
     cuts[blocks] = f->rows;
     if (rest)
-        function[n++] = block_function(f, rest, g);
+        function[n++] = make(f, rest, g);
     if (blocks > (rest > 0))
-        function[n++] = block_function(f, RP_EXACT_ROWS, g);
+        function[n++] = make(f, RP_EXACT_ROWS, g);
     rp_map(g,
            &(rp_map_options){.function = (const rp_function *const[]){function[0], function[1]},
                              .n_function = n,
-                             .sliced = (rp_tensor[]){x, y},
-                             .n_sliced = 2,
-                             .shared = &beta,
-                             .n_shared = 1,
+                             .sliced = sliced,
+                             .n_sliced = n_sliced,
+                             .shared = shared,
+                             .n_shared = n_shared,
                              .cuts = cuts,
                              .n_cuts = blocks + 1,
                              .combine = combine,
-                             .n_combine = passed(f)},
+                             .n_combine = n_value},
            value);
     rp_function_free(function[0]);
     rp_function_free(function[1]);
     rp_free(cuts);
     return RP_OK;
+}
+
+/* A pass over all rows under beta. */
+static rp_status pass(const fit *f, rp_graph *g, const rp_tensor *rows, rp_tensor beta, rp_tensor *value, rp_error *err)
+{
+    return map_blocks(f, g, block_function, rows, 2, &beta, 1, value, passed(f), err);
 }
 
 /* [unknowns, unknowns] of what a pass gave. */
@@ -294,7 +302,7 @@ enum { BETA, STEP, OBJECTIVE, DECREMENT, CARRIED };
 enum { X, Y, MASK, PENALTY, LIMIT, SHARED };
 
 /* The curvature with penalties, of what is estimated: a unit diagonal stands for what is not. */
-static rp_tensor system_of(const fit *f, rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tensor penalty)
+static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tensor penalty, size_t n)
 {
     rp_tensor across = rp_transpose(mask, NULL), both = rp_mul(across, mask), eye, diagonal, fixed;
 
@@ -302,8 +310,8 @@ static rp_tensor system_of(const fit *f, rp_graph *g, rp_tensor curve, rp_tensor
     fixed = rp_neg(mask);
     fixed = rp_add_scalar(fixed, 1);
     diagonal = rp_add(penalty, fixed);
-    eye = rp_iota(g, RP_I64, f->unknowns);
-    eye = rp_one_hot(eye, f->unknowns, RP_F64);
+    eye = rp_iota(g, RP_I64, n);
+    eye = rp_one_hot(eye, n, RP_F64);
     diagonal = rp_mul(eye, diagonal);
     return rp_add(curve, diagonal);
 }
@@ -316,7 +324,7 @@ typedef struct newton {
 static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, newton *out, rp_error *err)
 {
     rp_tensor value[PASSED], penalised, slope, system, t;
-    rp_status status = pass(f, g, shared[X], shared[Y], beta, value, err);
+    rp_status status = pass(f, g, &shared[X], beta, value, err);
 
     if (status != RP_OK)
         return status;
@@ -333,7 +341,7 @@ static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_
     slope = rp_mul(slope, shared[MASK]);
     slope = shaped(slope, f->unknowns, 1);
     system = curvature(f, g, value);
-    system = system_of(f, g, system, shared[MASK], shared[PENALTY]);
+    system = system_of(g, system, shared[MASK], shared[PENALTY], f->unknowns);
     out->factor = rp_cholesky(system, 1e-11);
     out->step = rp_triangular_solve(out->factor, slope, false, false);
     out->step = rp_triangular_solve(out->factor, out->step, false, true);
@@ -475,6 +483,65 @@ static void set_states(const fit *f, rp_graph *g, const rp_run *run, rp_tensor b
     rp_graph_set(g, RP_OUTPUT_STATE, f->model->parameter[1].name, bias);
 }
 
+/* ---- what standard errors and inflation follow from (CONTRACT 12.9) ---- */
+
+/* The inverse of a factor's transpose times itself comes from this inverse of the factor. */
+static rp_tensor inverse_of(rp_graph *g, rp_tensor factor, size_t n)
+{
+    rp_tensor eye = rp_iota(g, RP_I64, n);
+
+    eye = rp_one_hot(eye, n, RP_F64);
+    return rp_triangular_solve(factor, eye, false, false);
+}
+
+/* The function of a block: its number and rows of x, to the sums of products of features and 1. */
+static rp_function *gram_function(const fit *f, size_t rows, rp_graph *outer)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_type type = f->x;
+    rp_function *function = NULL;
+    rp_tensor x, across;
+    rp_error err = {0};
+    rp_status status;
+
+    if (!g) {
+        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
+        return NULL;
+    }
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    type.shape[0] = rows;
+    x = rp_function_parameter(g, &type);
+    x = with_one(g, x, rows);
+    across = rp_transpose(x, NULL);
+    rp_function_return(g, rp_matmul(across, x));
+    status = rp_function_finish(g, &function, &err);
+    if (status != RP_OK)
+        rp_graph_fail(outer, status, "blocks of %zu rows: %s", rows, err.text);
+    return function;
+}
+
+static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor mask, rp_tensor factor, rp_error *err)
+{
+    const size_t w = f->width, last = f->unknowns - w;
+    rp_tensor inverse = inverse_of(g, factor, f->unknowns), across = rp_transpose(inverse, NULL), gram, nothing;
+    rp_status status;
+
+    rp_graph_set(g, RP_OUTPUT_RESULT, "covariance", rp_matmul(across, inverse));
+    status = map_blocks(f, g, gram_function, &x, 1, NULL, 0, &gram, 1, err);
+    if (status != RP_OK)
+        return status;
+    rp_graph_set(g, RP_OUTPUT_RESULT, "gram", gram);
+    mask = rp_slice(mask, (size_t[]){0, last}, (size_t[]){1, f->unknowns});
+    nothing = filled(g, 1, w, 0);
+    factor = system_of(g, gram, mask, nothing, w);
+    factor = rp_cholesky(factor, 1e-11);
+    inverse = inverse_of(g, factor, w);
+    inverse = rp_mul(inverse, inverse);
+    inverse = rp_sum(inverse, (int[]){0}, 1, true);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "gram_inverse", inverse);
+    return RP_OK;
+}
+
 static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x, rp_tensor y, rp_error *err)
 {
     rp_tensor carried[CARRIED], shared[SHARED] = {x, y}, out[1 + CARRIED], t;
@@ -510,7 +577,9 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     rp_graph_set(g, RP_OUTPUT_RESULT, "decrement", out[1 + DECREMENT]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "limit", shared[LIMIT]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "factor", last.factor);
-    return RP_OK;
+    if (f->model->recipe->train.l1 > 0 || f->model->recipe->train.l2 > 0)
+        return RP_OK;
+    return set_inference(f, g, x, shared[MASK], last.factor, err);
 }
 
 rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_run *run, rp_graph *g, size_t rows,

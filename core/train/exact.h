@@ -21,6 +21,10 @@ enum {
  *   decrement     f64 [], of the last iteration, and
  *   limit         f64 [], under or at which it has converged
  *   factor        f64 [n, n], the last Cholesky factor of the n unknowns; an infinite diagonal: a column left out
+ * and without a penalty
+ *   covariance    f64 [n, n], the inverse of the second derivatives of what is estimated
+ *   gram          f64 [1 + features, 1 + features], the sums of products of 1 and the features over the rows
+ *   gram_inverse  f64 [1, 1 + features], the diagonal of its inverse, of what is estimated
  * Errors: RP_EDATA (more unknowns than RP_EXACT_UNKNOWNS), RP_ENOMEM; others are the graph's. */
 rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_run *run, rp_graph *g, size_t rows,
                        rp_error *err);

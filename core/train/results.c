@@ -7,6 +7,7 @@
 #include "core/data/reference.h"
 #include "core/stats/ranking.h"
 #include "core/stats/discrimination.h"
+#include "core/train/coefficients.h"
 #include "core/train/figures.h"
 #include "core/train/metrics.h"
 #include "core/train/train.h"
@@ -270,6 +271,58 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, const 
     return status;
 }
 
+static int copy_of(rp_json *to, const char *key, const rp_json *from)
+{
+    return rp_json_object_set_new(to, key, rp_json_share(rp_json_object_get(from, key)));
+}
+
+/* The terms that were left out, without their numbers. */
+static int put_left_out(rp_json *fit, const rp_json *table)
+{
+    const rp_json *outputs = rp_json_object_get(table, "outputs");
+    rp_json *list = rp_json_array();
+    int failed = rp_json_object_set_new(fit, "left_out", list);
+
+    for (size_t k = 0; k < rp_json_array_size(outputs) && !failed; k++) {
+        const rp_json *terms = rp_json_object_get(rp_json_array_get(outputs, k), "terms");
+
+        for (size_t j = 0; j < rp_json_array_size(terms) && !failed; j++) {
+            const rp_json *term = rp_json_array_get(terms, j);
+            rp_json *name;
+
+            if (strcmp(rp_json_string_value(rp_json_object_get(term, "standing")), "left_out") != 0)
+                continue;
+            name = rp_json_object();
+            failed |= rp_json_array_append_new(list, name);
+            if (!failed && rp_json_object_get(term, "column"))
+                failed |= copy_of(name, "column", term);
+            if (!failed && rp_json_object_get(term, "category"))
+                failed |= copy_of(name, "category", term);
+        }
+    }
+    return failed;
+}
+
+/* What everybody is told of an exact fit. */
+static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
+{
+    static const char *const keys[] = {"family", "iterations", "estimated", "l1", "l2"};
+    rp_json *table, *fit;
+    rp_status status = rp_trainer_coefficients(t, &table, err);
+    int failed;
+
+    if (status != RP_OK || !table)
+        return status;
+    fit = rp_json_object();
+    failed = rp_json_object_set_new(out, "fit", fit);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !failed; i++)
+        failed |= copy_of(fit, keys[i], table);
+    if (!failed)
+        failed |= put_left_out(fit, table);
+    rp_json_free(table);
+    return failed ? rp_no_memory(err) : RP_OK;
+}
+
 rp_status rp_trainer_metrics(const rp_trainer *t, const rp_json *reference, rp_json **out, rp_error *err)
 {
     const rp_schema *schema = rp_trainer_dataset(t)->schema;
@@ -286,6 +339,8 @@ rp_status rp_trainer_metrics(const rp_trainer *t, const rp_json *reference, rp_j
     if (status == RP_OK && schema->classes && rp_json_object_set(json, "classes", classes) != 0)
         status = rp_no_memory(err);
     rp_json_free(classes);
+    if (status == RP_OK)
+        status = put_fit(json, t, err);
     if (status == RP_OK)
         status = part(json, "training", t, yardstick, false, err);
     if (status == RP_OK && rp_trainer_dataset(t)->valid_rows)

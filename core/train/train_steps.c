@@ -168,7 +168,8 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
 
 rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source *from, rp_error *err)
 {
-    const uint64_t trained = t->training + 1;
+    /* an exact fit is made again, since its results are told with the metrics */
+    const uint64_t trained = t->recipe->train.exact ? 1 : t->training + 1;
     rp_status status;
 
     if (step > t->total)

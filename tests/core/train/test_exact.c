@@ -12,9 +12,11 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "core/train/coefficients.h"
 #include "core/train/exact.h"
 #include "core/train/train.h"
 #include "kernels/kernel.h"
+#include "rp/program.h"
 
 enum { OUTPUTS = 4, FEATURES = 8 };
 
@@ -223,6 +225,102 @@ static void a_duplicate_column_is_left_out(void **state)
     assert_true(f.weight[1] == 0 && f.weight[2] == 0 && f.weight[0] > 1.5);
 }
 
+/* ---- the table ---- */
+
+static rp_json *table_of(const char *yaml, const char *csv)
+{
+    rp_recipe *recipe = recipe_of(yaml);
+    rp_trainer *t = NULL;
+    rp_error err = {0};
+    rp_json *table = NULL;
+    rp_status status = rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 2}, &err);
+
+    while (status == RP_OK && !rp_trainer_done(t))
+        status = rp_trainer_step(t, &err);
+    if (status == RP_OK)
+        status = rp_trainer_coefficients(t, &table, &err);
+    if (status != RP_OK)
+        fail_msg("%s", err.text);
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+    return table;
+}
+
+static const rp_json *term_of(const rp_json *table, size_t output, size_t term)
+{
+    return rp_json_array_get(
+        rp_json_object_get(rp_json_array_get(rp_json_object_get(table, "outputs"), output), "terms"), term);
+}
+
+static double real_of(const rp_json *object, const char *key)
+{
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
+    double x = 0;
+
+    if (!text || !rp_real_read(&x, text))
+        fail_msg("%s is no real", key);
+    return x;
+}
+
+/* Odds of 5 to 1 against 1 to 3: variances are sums of reciprocals of counts (Woolf, 1955). */
+static void errors_of_a_table_of_counts_are_those_of_woolf(void **state)
+{
+    static const char csv[] = "a,y\n0,n\n0,n\n0,n\n0,y\n1,n\n1,y\n1,y\n1,y\n1,y\n1,y\n";
+    rp_json *table = table_of("reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true}\ntrain: {l2: 0}\n", csv);
+    const rp_json *constant = term_of(table, 0, 0), *slope = term_of(table, 0, 1);
+
+    (void)state; /* the column is standardised, the estimates are not */
+    assert_near(real_of(constant, "estimate"), -1.0986122886681098);
+    assert_near(real_of(constant, "error"), __builtin_sqrt(1.0 + 1.0 / 3));
+    assert_near(real_of(slope, "estimate"), 2.7080502011022101);
+    assert_near(real_of(slope, "error"), __builtin_sqrt(1.0 + 1.0 / 3 + 1.0 + 1.0 / 5));
+    assert_near(real_of(slope, "odds"), 15);
+    assert_near(real_of(slope, "inflation"), 1);
+    assert_near(real_of(table, "log_likelihood"),
+                3 * __builtin_log(0.75) + __builtin_log(0.25) + __builtin_log(1.0 / 6) + 5 * __builtin_log(5.0 / 6));
+    assert_near(real_of(table, "aic"), 4 - 2 * real_of(table, "log_likelihood"));
+    rp_json_free(table);
+}
+
+/* y on x = 1 .. 4: slope 1.4, intercept 0.5, squares of residuals 1.2 less .. by hand. */
+static void errors_of_a_line_are_those_by_hand(void **state)
+{
+    rp_json *table = table_of(HEAD "train: {task: regression, l2: 0}\n", "x,y\n1,2\n2,3\n3,5\n4,6\n");
+    const rp_json *slope = term_of(table, 0, 1);
+
+    (void)state; /* S_xx 5, S_xy 7, S_yy 10: residual 10 - 49/5 = 0.2, of 2 degrees */
+    assert_near(real_of(slope, "estimate"), 1.4);
+    assert_near(real_of(table, "deviance"), 0.2);
+    assert_near(real_of(table, "dispersion"), 0.1);
+    assert_near(real_of(slope, "error"), __builtin_sqrt(0.1 / 5));
+    assert_near(real_of(term_of(table, 0, 0), "error"), __builtin_sqrt(0.1 * (0.25 + 6.25 / 5)));
+    assert_near(real_of(slope, "statistic"), 1.4 / __builtin_sqrt(0.02));
+    /* Student's t of 2 degrees: 1 - t / sqrt(2 + t^2), two-sided */
+    assert_true(__builtin_fabs(real_of(slope, "p") - (1 - 9.8994949366116653 / 10)) < 1e-12);
+    assert_near(real_of(table, "r2"), 0.98);
+    rp_json_free(table);
+}
+
+static void the_table_says_what_has_no_estimate(void **state)
+{
+    rp_json *table = table_of(HEAD "train: {task: regression, l2: 0}\n",
+                              "a,d,c,y\n0,0,u,1\n1,1,v,3\n2,2,u,5\n4,4,v,8\n5,5,w,2\n6,6,w,9\n");
+    static const char *const expected[] = {"estimated", "estimated", "left_out", "reference", "estimated", "estimated"};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        const rp_json *term = term_of(table, 0, i);
+
+        assert_string_equal(rp_json_string_value(rp_json_object_get(term, "standing")), expected[i]);
+        assert_int_equal(rp_json_object_get(term, "error") != NULL, strcmp(expected[i], "estimated") == 0);
+    }
+    rp_json_free(table);
+    table = table_of(HEAD "train: {task: regression}\n", "a,y\n0,1\n1,3\n2,4\n"); /* penalised: no tests */
+    assert_null(rp_json_object_get(term_of(table, 0, 1), "error"));
+    assert_null(rp_json_object_get(table, "aic"));
+    rp_json_free(table);
+}
+
 static void keys_say_which_recipes_are_exact(void **state)
 {
     static const struct {
@@ -272,6 +370,9 @@ int main(void)
         cmocka_unit_test(the_gradient_is_zero_at_the_fit),
         cmocka_unit_test(a_column_that_tells_classes_apart_is_named),
         cmocka_unit_test(a_duplicate_column_is_left_out),
+        cmocka_unit_test(errors_of_a_table_of_counts_are_those_of_woolf),
+        cmocka_unit_test(errors_of_a_line_are_those_by_hand),
+        cmocka_unit_test(the_table_says_what_has_no_estimate),
         cmocka_unit_test(keys_say_which_recipes_are_exact),
     };
 

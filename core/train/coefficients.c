@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Coefficients of an exact fit in the units of the table, with what follows from the inverse of the second derivatives
+ * where there is no penalty: standard errors, tests, intervals (CONTRACT 12.9). */
+#include "core/train/coefficients.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/data/schema.h"
+#include "core/stats/distributions.h"
+#include "core/train/eigenvalues.h"
+#include "core/train/exact.h"
+#include "core/train/exact_check.h"
+#include "core/train/figures.h"
+#include "core/train/trainer.h"
+#include "determinism/math.h"
+#include "determinism/sum.h"
+
+/* What the fit's results and the table's statistics say. */
+typedef struct table {
+    const rp_trainer *t;
+    size_t width, outputs, unknowns;
+    double *beta, *factor, *covariance, *gram, *gram_inverse; /* the last three NULL with a penalty */
+    double *shift, *scale;                                    /* of each feature: v = shift + scale * x */
+    unsigned char *how;                                       /* [unknowns]: a standing */
+    double deviation, rows, estimated, dispersion;
+    double quantile; /* of 95 % intervals */
+    bool gaussian;
+} table;
+
+static void clear(table *c)
+{
+    rp_free(c->beta);
+    rp_free(c->factor);
+    rp_free(c->covariance);
+    rp_free(c->gram);
+    rp_free(c->gram_inverse);
+    rp_free(c->shift);
+    rp_free(c->scale);
+    rp_free(c->how);
+}
+
+/* A result in memory of its own. */
+static rp_status take(const table *c, const char *name, double **out, rp_error *err)
+{
+    rp_device_tensor result;
+
+    if (!rp_compiled_result(c->t->full, name, &result))
+        return rp_fail(err, RP_EARG, "an exact fit has no result %s", name);
+    *out = rp_malloc(rp_type_bytes(&result.type));
+    return *out ? rp_device_tensor_read(&result, *out, err) : rp_no_memory(err);
+}
+
+static bool penalised(const table *c)
+{
+    return c->t->recipe->train.l1 > 0 || c->t->recipe->train.l2 > 0;
+}
+
+/* How features came from values: (v - mean) / divisor. */
+static rp_status take_units(table *c, rp_error *err)
+{
+    const rp_schema *schema = c->t->data->schema;
+    size_t j = 0;
+
+    c->shift = rp_calloc(c->width, sizeof *c->shift);
+    c->scale = rp_calloc(c->width, sizeof *c->scale);
+    if (!c->shift || !c->scale)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < schema->n_columns; i++) {
+        const rp_schema_column *column = &schema->columns[i];
+        const bool scaled = column->kind == RP_COL_NUMERIC && column->standardize;
+
+        for (size_t k = 0; column->kind != RP_COL_IGNORE && k < column->width; k++, j++) {
+            c->shift[j] = scaled ? column->mean : 0;
+            c->scale[j] = scaled ? column->divisor : 1;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_status take_results(table *c, rp_error *err)
+{
+    rp_status status = take(c, "coefficients", &c->beta, err);
+
+    if (status == RP_OK)
+        status = take(c, "factor", &c->factor, err);
+    if (status == RP_OK && !penalised(c))
+        status = take(c, "covariance", &c->covariance, err);
+    if (status == RP_OK && !penalised(c))
+        status = take(c, "gram", &c->gram, err);
+    if (status == RP_OK && !penalised(c))
+        status = take(c, "gram_inverse", &c->gram_inverse, err);
+    if (status == RP_OK)
+        status = rp_exact_number(c->t->full, "deviation", &c->deviation, err);
+    return status == RP_OK ? take_units(c, err) : status;
+}
+
+/* ---- which coefficients there are ---- */
+
+typedef enum standing { ESTIMATED, REFERENCE, LEFT_OUT } standing;
+
+static const char *const standing_names[] = {"estimated", "reference", "left_out"};
+
+static standing standing_of(const table *c, size_t output, size_t feature)
+{
+    return (standing)c->how[output * c->width + feature];
+}
+
+/* As the program's mask has it (CONTRACT 12.8); feature 0 is the intercept. */
+static rp_status take_standings(table *c, rp_error *err)
+{
+    const rp_schema *schema = c->t->data->schema;
+    const bool penalty = penalised(c);
+
+    c->how = rp_calloc(c->unknowns, 1);
+    if (!c->how)
+        return rp_no_memory(err);
+    for (size_t k = 0; k < c->outputs; k++) {
+        unsigned char *how = &c->how[k * c->width];
+        const bool first = c->outputs > 1 && k == 0;
+        size_t at = 1;
+
+        how[0] = first ? REFERENCE : ESTIMATED;
+        for (size_t i = 0; i < schema->n_columns; i++) {
+            const rp_schema_column *column = &schema->columns[i];
+
+            for (size_t j = 0; column->kind != RP_COL_IGNORE && j < column->width; j++, at++)
+                how[at] = !penalty && (first || (j == 0 && column->kind == RP_COL_CATEGORICAL)) ? REFERENCE : ESTIMATED;
+        }
+    }
+    for (size_t i = 0; i < c->unknowns; i++) {
+        const double pivot = c->factor[i * c->unknowns + i];
+
+        if (c->how[i] == ESTIMATED && pivot - pivot != 0)
+            c->how[i] = LEFT_OUT;
+        c->estimated += c->how[i] == ESTIMATED;
+    }
+    return RP_OK;
+}
+
+/* ---- estimates in the table's units ---- */
+
+static double estimate_of(const table *c, size_t output, size_t feature)
+{
+    const double *beta = &c->beta[output * c->width];
+    double intercept = beta[0];
+
+    if (feature > 0)
+        return beta[feature] / c->scale[feature - 1];
+    for (size_t j = 1; j < c->width; j++)
+        intercept = intercept - beta[j] * (c->shift[j - 1] / c->scale[j - 1]);
+    return intercept;
+}
+
+/* Of the intercept the quadratic form of (1, -shift / scale, ..) over the covariance, row by row. */
+static double variance_of(const table *c, size_t output, size_t feature)
+{
+    const size_t first = output * c->width;
+    double total = 0;
+
+    if (feature > 0)
+        return c->covariance[(first + feature) * (c->unknowns + 1)] /
+               (c->scale[feature - 1] * c->scale[feature - 1]);
+    for (size_t i = 0; i < c->width; i++) {
+        const double a = i ? -(c->shift[i - 1] / c->scale[i - 1]) : 1;
+        double row = 0;
+
+        for (size_t j = 0; j < c->width && standing_of(c, output, i) == ESTIMATED; j++)
+            if (standing_of(c, output, j) == ESTIMATED)
+                row = row + c->covariance[(first + i) * c->unknowns + first + j] *
+                                (j ? -(c->shift[j - 1] / c->scale[j - 1]) : 1);
+        total = total + a * row;
+    }
+    return total;
+}
+
+/* 1 / (1 - R2) of the feature on the others. */
+static double inflation_of(const table *c, size_t feature)
+{
+    const double *gram = c->gram, sum = gram[feature];
+    const double spread = gram[feature * (c->width + 1)] - sum * sum / c->rows;
+
+    return c->gram_inverse[feature] * spread;
+}
+
+/* ---- writing ---- */
+
+static int put_word(rp_json *object, const char *key, const char *word)
+{
+    return rp_json_object_set_new(object, key, word ? rp_json_string(word) : rp_json_null());
+}
+
+static int put_tests(rp_json *term, const table *c, size_t output, size_t feature, double estimate)
+{
+    const double error = __builtin_sqrt(c->dispersion * variance_of(c, output, feature)), z = estimate / error;
+    const double degrees = c->rows - c->estimated, reach = c->quantile * error;
+    int failed = rp_put_figure(term, "error", error);
+
+    failed |= rp_put_figure(term, "statistic", z);
+    failed |= rp_put_figure(term, "p", c->gaussian ? rp_student_two_sided(z, degrees) : rp_normal_two_sided(z));
+    failed |= rp_put_figure(term, "low", estimate - reach);
+    failed |= rp_put_figure(term, "high", estimate + reach);
+    if (!c->gaussian && feature > 0) {
+        failed |= rp_put_figure(term, "odds_low", rp_exp_f64(estimate - reach));
+        failed |= rp_put_figure(term, "odds_high", rp_exp_f64(estimate + reach));
+    }
+    if (feature > 0)
+        failed |= rp_put_figure(term, "inflation", inflation_of(c, feature));
+    return failed;
+}
+
+static int put_name(rp_json *term, const table *c, size_t feature)
+{
+    const rp_schema *schema = c->t->data->schema;
+    const char *category;
+    size_t column;
+    bool one;
+    int failed;
+
+    if (feature == 0)
+        return rp_json_object_set_new(term, "intercept", rp_json_boolean(true));
+    one = rp_exact_feature(schema, feature - 1, &column, &category);
+    failed = schema->columns[column].name ? put_word(term, "column", schema->columns[column].name)
+                                          : rp_json_object_set_new(term, "column", rp_json_integer((int64_t)column));
+    return one ? failed | put_word(term, "category", category) : failed;
+}
+
+static rp_json *term_json(const table *c, size_t output, size_t feature)
+{
+    rp_json *term = rp_json_object();
+    const standing how = standing_of(c, output, feature);
+    const double estimate = estimate_of(c, output, feature);
+    int failed = put_name(term, c, feature);
+
+    failed |= put_word(term, "standing", standing_names[how]);
+    failed |= rp_put_figure(term, "estimate", estimate);
+    if (feature > 0)
+        failed |= rp_put_figure(term, "encoded", c->beta[output * c->width + feature]);
+    if (!c->gaussian && feature > 0 && how == ESTIMATED)
+        failed |= rp_put_figure(term, "odds", rp_exp_f64(estimate));
+    if (how == ESTIMATED && !penalised(c))
+        failed |= put_tests(term, c, output, feature, estimate);
+    if (!failed)
+        return term;
+    rp_json_free(term);
+    return NULL;
+}
+
+static int put_outputs(rp_json *out, const table *c)
+{
+    const rp_schema *schema = c->t->data->schema;
+    rp_json *outputs = rp_json_array();
+    int failed = rp_json_object_set_new(out, "outputs", outputs);
+
+    for (size_t k = 0; k < c->outputs && !failed; k++) {
+        rp_json *output = rp_json_object(), *terms = rp_json_array();
+
+        failed |= rp_json_array_append_new(rp_json_object_get(out, "outputs"), output);
+        failed = failed || rp_json_object_set_new(output, "terms", terms);
+        if (!failed && schema->classes)
+            failed |= put_word(output, "class", schema->class_name[c->outputs == 1 ? 1 : k]);
+        for (size_t j = 0; j < c->width && !failed; j++)
+            failed |= rp_json_array_append_new(terms, term_json(c, k, j));
+    }
+    return failed;
+}
+
+/* The log likelihood of the constant model. */
+static double null_likelihood(const table *c, double *total)
+{
+    const rp_dataset *d = c->t->data;
+    double sum = 0;
+
+    *total = 0;
+    for (size_t k = 0; k < d->schema->classes; k++) {
+        double n = 0;
+
+        for (size_t i = 0; i < d->train_rows; i++)
+            n += d->train_label[i] == (int64_t)k;
+        if (n > 0)
+            sum = sum + n * rp_log_f64(n / c->rows);
+    }
+    return sum;
+}
+
+/* Squares of the targets about their mean. */
+static rp_status squares(const table *c, double *out, rp_error *err)
+{
+    const double *y = c->t->data->train_value;
+    const size_t n = c->t->data->train_rows;
+    double *work = rp_malloc(n * sizeof *work), mean = rp_sum_f64(y, n, 1) / c->rows;
+
+    if (!work)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        work[i] = (y[i] - mean) * (y[i] - mean);
+    *out = rp_sum_f64(work, n, 1);
+    rp_free(work);
+    return RP_OK;
+}
+
+static double gaussian_likelihood(const table *c, double squares)
+{
+    return -(0.5 * c->rows) * (rp_log_f64(0x1.921fb54442d18p+2 * (squares / c->rows)) + 1); /* 2 pi */
+}
+
+static int put_criteria(rp_json *out, const table *c, double likelihood, double parameters)
+{
+    int failed = rp_put_figure(out, "aic", -2 * likelihood + 2 * parameters);
+
+    return failed | rp_put_figure(out, "bic", -2 * likelihood + rp_log_f64(c->rows) * parameters);
+}
+
+static rp_status put_fit(rp_json *out, const table *c, rp_error *err)
+{
+    double total = 0, likelihood, nothing, unused;
+    rp_status status = c->gaussian ? squares(c, &total, err) : RP_OK;
+    int failed;
+
+    if (status != RP_OK)
+        return status;
+    likelihood = c->gaussian ? gaussian_likelihood(c, c->deviation) : -c->deviation;
+    nothing = c->gaussian ? gaussian_likelihood(c, total) : null_likelihood(c, &unused);
+    failed = rp_put_figure(out, "log_likelihood", likelihood);
+    failed |= rp_put_figure(out, "null_log_likelihood", nothing);
+    failed |= rp_put_figure(out, "deviance", c->gaussian ? c->deviation : 2 * c->deviation);
+    failed |= rp_put_figure(out, "null_deviance", c->gaussian ? total : -2 * nothing);
+    if (c->gaussian)
+        failed |= rp_put_figure(out, "r2", 1 - c->deviation / total);
+    else
+        failed |= rp_put_figure(out, "mcfadden", 1 - likelihood / nothing);
+    if (penalised(c))
+        return failed ? rp_no_memory(err) : RP_OK;
+    failed |= rp_put_figure(out, "dispersion", c->dispersion);
+    failed |= put_criteria(out, c, likelihood, c->estimated);
+    return failed ? rp_no_memory(err) : RP_OK;
+}
+
+/* Of the features and the intercept, each scaled to length 1 (Belsley, Kuh and Welsch 1980). */
+static rp_status put_condition(rp_json *out, const table *c, rp_error *err)
+{
+    const size_t w = c->width, last = c->outputs - 1;
+    double condition;
+    size_t n = 0;
+    double *a;
+    rp_status status;
+
+    if (penalised(c) || w > RP_EIGENVALUES_MAX)
+        return RP_OK;
+    a = rp_malloc(w * w * sizeof *a);
+    if (!a)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < w; i++)
+        for (size_t j = 0; standing_of(c, last, i) == ESTIMATED && j < w; j++)
+            if (standing_of(c, last, j) == ESTIMATED)
+                a[n++] = c->gram[i * w + j] /
+                         (__builtin_sqrt(c->gram[i * (w + 1)]) * __builtin_sqrt(c->gram[j * (w + 1)]));
+    condition = rp_condition(a, (size_t)__builtin_sqrt((double)n));
+    status = rp_put_figure(out, "condition", condition) ? rp_no_memory(err) : RP_OK;
+    rp_free(a);
+    return status;
+}
+
+static rp_status put_numbers(rp_json *out, const table *c, rp_error *err)
+{
+    static const char *const names[] = {"iterations", "decrement", "limit"};
+    const rp_recipe *r = c->t->recipe;
+    int failed = put_word(out, "family", c->gaussian ? "gaussian" : c->outputs == 1 ? "binomial" : "multinomial");
+
+    failed |= put_word(out, "link", c->gaussian ? "identity" : "logit");
+    failed |= rp_put_figure(out, "l1", r->train.l1) | rp_put_figure(out, "l2", r->train.l2);
+    failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)c->rows));
+    failed |= rp_json_object_set_new(out, "estimated", rp_json_integer((int64_t)c->estimated));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        double x;
+        rp_status status = rp_exact_number(c->t->full, names[i], &x, err);
+
+        if (status != RP_OK)
+            return status;
+        failed |= i == 0 ? rp_json_object_set_new(out, names[i], rp_json_integer((int64_t)x))
+                         : rp_put_figure(out, names[i], x);
+    }
+    return failed ? rp_no_memory(err) : RP_OK;
+}
+
+static rp_status write_table(table *c, rp_json *out, rp_error *err)
+{
+    rp_status status = take_results(c, err);
+
+    if (status == RP_OK)
+        status = take_standings(c, err);
+    if (status != RP_OK)
+        return status;
+    c->dispersion = c->gaussian ? c->deviation / (c->rows - c->estimated) : 1;
+    c->quantile = c->gaussian ? rp_student_quantile(0.975, c->rows - c->estimated) : rp_normal_quantile(0.975);
+    status = put_numbers(out, c, err);
+    if (status == RP_OK)
+        status = put_fit(out, c, err);
+    if (status == RP_OK)
+        status = put_condition(out, c, err);
+    return status == RP_OK && put_outputs(out, c) ? rp_no_memory(err) : status;
+}
+
+rp_status rp_trainer_coefficients(const rp_trainer *t, rp_json **out, rp_error *err)
+{
+    table c = {.t = t,
+               .width = 1 + t->model.features,
+               .outputs = t->model.outputs,
+               .unknowns = t->model.outputs * (1 + t->model.features),
+               .rows = (double)t->data->train_rows,
+               .gaussian = t->model.loss == RP_LOSS_MSE};
+    rp_status status;
+
+    *out = NULL;
+    if (!t->recipe->train.exact)
+        return RP_OK;
+    *out = rp_json_object();
+    status = *out ? write_table(&c, *out, err) : rp_no_memory(err);
+    clear(&c);
+    if (status != RP_OK) {
+        rp_json_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
