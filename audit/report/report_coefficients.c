@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Coefficients of an exact fit (audit/FORMAT.md 9.7), as validators read them; of penalised ones the estimates alone. */
+ * Coefficients of an exact fit (audit/FORMAT.md 9.7), as validators read them; where there is a penalty the estimates
+ * alone. */
 #include <string.h>
 
 #include "audit/report/report.h"
@@ -113,6 +114,7 @@ void rp_report_coefficients_section(rp_report_view *r)
         put_output(r, rp_json_array_get(outputs, k), tests);
     put_fit(r, table);
     if (!tests)
-        rp_buffer_text(r->out, "<p class=\"note\">Estimates are shrunk by a penalty, so they have no standard errors; a fit "
-                               "with train.l2: 0 has.</p>\n");
+        rp_buffer_text(r->out,
+                       "<p class=\"note\">Estimates are shrunk by a penalty, so they have no standard errors; a fit "
+                       "with train.l2: 0 has.</p>\n");
 }

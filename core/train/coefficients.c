@@ -159,8 +159,7 @@ static double variance_of(const table *c, size_t output, size_t feature)
     double total = 0;
 
     if (feature > 0)
-        return c->covariance[(first + feature) * (c->unknowns + 1)] /
-               (c->scale[feature - 1] * c->scale[feature - 1]);
+        return c->covariance[(first + feature) * (c->unknowns + 1)] / (c->scale[feature - 1] * c->scale[feature - 1]);
     for (size_t i = 0; i < c->width; i++) {
         const double a = i ? -(c->shift[i - 1] / c->scale[i - 1]) : 1;
         double row = 0;
@@ -353,8 +352,8 @@ static rp_status put_condition(rp_json *out, const table *c, rp_error *err)
     for (size_t i = 0; i < w; i++)
         for (size_t j = 0; standing_of(c, last, i) == ESTIMATED && j < w; j++)
             if (standing_of(c, last, j) == ESTIMATED)
-                a[n++] = c->gram[i * w + j] /
-                         (__builtin_sqrt(c->gram[i * (w + 1)]) * __builtin_sqrt(c->gram[j * (w + 1)]));
+                a[n++] =
+                    c->gram[i * w + j] / (__builtin_sqrt(c->gram[i * (w + 1)]) * __builtin_sqrt(c->gram[j * (w + 1)]));
     condition = rp_condition(a, (size_t)__builtin_sqrt((double)n));
     status = rp_put_figure(out, "condition", condition) ? rp_no_memory(err) : RP_OK;
     rp_free(a);

@@ -7,8 +7,8 @@
 
 enum { RP_EIGENVALUES_MAX = 512 };
 
-/* The square root of the greatest eigenvalue over the least; a [n, n] is overwritten. A NaN where n is 0; infinite where
- * the least is not above 0. */
+/* The square root of the greatest eigenvalue over the least; a [n, n] is overwritten. A NaN where n is 0; infinite
+ * where the least is not above 0. */
 double rp_condition(double *a, size_t n);
 
 #endif
