@@ -11,6 +11,8 @@ const rp_command rp_commands[] = {
     {"diff", "say where two archives part: step, operation, element", rp_command_diff},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
+    {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
+    {"monitor", "say how far new rows are from the training rows", rp_command_monitor},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"sign", "vouch for a finished archive with a further key", rp_command_sign},

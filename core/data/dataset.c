@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "core/data/profile/profile.h"
-#include "core/data/reference.h"
+#include "core/data/later/reference.h"
 #include "core/data/treat/treat.h"
 
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */

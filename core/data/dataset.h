@@ -35,7 +35,7 @@ typedef struct rp_dataset {
     float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
     int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
     rp_warnings warnings;               /* what was read in one way where another was likely */
-    rp_json *reference;                 /* what the training rows were like: core/data/reference.h */
+    rp_json *reference;                 /* what the training rows were like: core/data/later/reference.h */
 } rp_dataset;
 
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target

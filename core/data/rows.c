@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "core/data/schema.h"
+#include "core/data/later/reference.h"
 #include "determinism/fpenv.h"
 
 struct rp_rows {
@@ -170,4 +170,27 @@ rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, void *x, 
     }
     rp_fpenv_leave(&saved);
     return status;
+}
+
+void rp_rows_features(const rp_rows *r, size_t column, double *number, size_t *category, const char **text)
+{
+    const rp_schema_column *c = &r->schema->columns[column];
+    const rp_dictionary *words = &r->table->column[r->source[column]].words;
+    uint32_t code[RP_BLOCK];
+
+    if (c->kind == RP_COL_NUMERIC) {
+        rp_table_numbers(r->table, r->source[column], 0, r->table->rows, number);
+        return;
+    }
+    for (size_t first = 0; first < r->table->rows; first += RP_BLOCK) {
+        const size_t n = r->table->rows - first < RP_BLOCK ? r->table->rows - first : RP_BLOCK;
+
+        rp_table_codes(r->table, r->source[column], first, n, code);
+        for (size_t i = 0; i < n; i++) {
+            const bool missing = code[i] == (uint32_t)RP_NO_CODE;
+
+            text[first + i] = missing ? NULL : words->word[code[i]].at;
+            category[first + i] = missing ? c->categories : rp_category_find(c, text[first + i]);
+        }
+    }
 }

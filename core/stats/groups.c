@@ -29,7 +29,7 @@ static void against(rp_group *g, const rp_group *reference)
     g->p = g->rate == reference->rate
                ? 1
                : rp_normal_two_sided((g->rate - reference->rate) / __builtin_sqrt((pooled * (1 - pooled)) * spread));
-    if (g->selected == 0 || reference->selected == 0)
+    if (g == reference || g->selected == 0 || reference->selected == 0)
         return;
     error = __builtin_sqrt((1 / real(g->selected) - 1 / real(g->rows)) +
                            (1 / real(reference->selected) - 1 / real(reference->rows)));

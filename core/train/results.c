@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/data/reference.h"
+#include "core/data/later/reference.h"
 #include "core/stats/ranking.h"
 #include "core/stats/discrimination.h"
 #include "core/train/coefficients.h"

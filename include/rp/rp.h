@@ -17,6 +17,7 @@
 #include "rp/statement.h"
 #include "rp/tensor.h"
 #include "rp/trust.h"
+#include "rp/validation.h"
 #include "rp/verify.h"
 
 #endif

@@ -337,7 +337,8 @@ static void groups_are_held_against_the_highest_rate(void **state)
     error = sqrt(1. / 60 - 1. / 200 + 1. / 45 - 1. / 100);
     near(g[0].ratio_low, 0.3 / 0.45 * exp(-1.959963984540054 * error));
     near(g[0].p, erfc(0.15 / sqrt(0.35 * 0.65 * (1. / 200 + 1. / 100)) / sqrt(2)));
-    assert_true(g[1].ratio == 1 && g[1].p == 1 && g[2].ratio == 0 && g[2].ratio_low != g[2].ratio_low);
+    assert_true(g[1].ratio == 1 && g[1].p == 1 && g[1].ratio_low != g[1].ratio_low && g[2].ratio == 0 &&
+                g[2].ratio_low != g[2].ratio_low);
     assert_true(g[2].true_positive_rate != g[2].true_positive_rate);
     near(s.difference, 0.45);
     near(s.opportunity, 0.1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * References of columns: made from the training rows, and read back from an archive. */
-#include "core/data/reference.h"
+#include "core/data/later/reference.h"
 
 #include <stdlib.h>
 #include <string.h>

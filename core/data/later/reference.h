@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the training rows were like, column by column: frozen edges and counts that later rows are held against
  * (CONTRACT 14.6, audit/FORMAT.md 9.6). */
-#ifndef CORE_DATA_REFERENCE_H
-#define CORE_DATA_REFERENCE_H
+#ifndef CORE_DATA_LATER_REFERENCE_H
+#define CORE_DATA_LATER_REFERENCE_H
 
 #include "core/data/schema.h"
 
@@ -29,6 +29,11 @@ rp_status rp_reference_read(rp_reference_column *out, const rp_json *json, const
 /* Of numbers alone: no missing bin. */
 rp_status rp_reference_read_numbers(rp_reference_column *out, const rp_json *json, const char *where, rp_error *err);
 void rp_reference_clear(rp_reference_column *column);
+
+/* What all rows have in a feature's column of the schema. Numeric: number [rows], NaN where it is missing. Categorical:
+ * text [rows], NULL where it is missing, as long as rows lives, and category [rows]: as many as the column has
+ * categories for one that training did not know. */
+void rp_rows_features(const rp_rows *rows, size_t column, double *number, size_t *category, const char **text);
 
 /* Where a category stands among those of a column, or the number of them. */
 size_t rp_category_find(const rp_schema_column *column, const char *text);

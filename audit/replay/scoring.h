@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows scored with what an archive holds. */
+#ifndef AUDIT_REPLAY_SCORING_H
+#define AUDIT_REPLAY_SCORING_H
+
+#include "audit/archive/archive_private.h"
+#include "audit/archive/tensor_set.h"
+#include "core/data/dataset.h"
+#include "core/train/model.h"
+#include "rp/audit.h"
+
+typedef struct rp_scoring {
+    rp_recipe *recipe;
+    rp_schema *schema;
+    rp_model model;
+    rp_tensor_set *weights;
+    rp_run *run;
+    rp_rows *rows;
+    float *scores; /* [rows, outputs] */
+} rp_scoring;
+
+/* Borrows archive and where while it lives; csv is copied. Errors: RP_EUNSUPPORTED for a run of the C API and beyond
+ * what options allow; those of rp_rows_open and rp_rows_encode. */
+rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
+                         const rp_job_options *options, rp_error *err);
+void rp_scoring_free(rp_scoring *scoring); /* NULL is fine */
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making a statement again from the archive, the rows and what the statement itself says was asked for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/validate/statement_text.h"
+#include "base/handle.h"
+#include "base/memory.h"
+#include "rp/validation.h"
+
+/* The texts of a list, borrowed. */
+static size_t take_texts(const rp_json *list, const char **out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < rp_json_array_size(list) && n < RP_VALIDATION_COLUMNS_MAX + 1; i++) {
+        out[n] = rp_json_string_value(rp_json_array_get(list, i));
+        n += out[n] != NULL;
+    }
+    return n;
+}
+
+/* The path of the first value, in the order of keys, that is not the same. */
+static bool first_difference(const rp_json *a, const rp_json *b, char *path, size_t size)
+{
+    const size_t used = strlen(path);
+    const char *key;
+    rp_json *value;
+
+    if (rp_json_equal(a, b))
+        return false;
+    if (rp_json_is_object(a) && rp_json_is_object(b)) {
+        rp_json_object_foreach (a, key, value) {
+            (void)snprintf(path + used, size - used, "%s%s", used ? "." : "", key);
+            if (first_difference(value, rp_json_object_get(b, key), path, size))
+                return true;
+        }
+    } else if (rp_json_is_array(a) && rp_json_array_size(a) == rp_json_array_size(b)) {
+        for (size_t i = 0; i < rp_json_array_size(a); i++) {
+            (void)snprintf(path + used, size - used, "[%zu]", i);
+            if (first_difference(rp_json_array_get(a, i), rp_json_array_get(b, i), path, size))
+                return true;
+        }
+    }
+    path[used] = '\0';
+    return true;
+}
+
+static rp_status compare(const char *made, size_t made_length, const char *statement, size_t length,
+                         const rp_json *expected, rp_error *err)
+{
+    char path[200] = "";
+    rp_json *found;
+    rp_status status;
+
+    if (made_length == length && memcmp(made, statement, length) == 0)
+        return RP_OK;
+    status = rp_json_parse(&found, made, made_length, true, "the statement made again", err);
+    if (status != RP_OK)
+        return status;
+    (void)first_difference(rp_json_object_get(expected, "predicate"), rp_json_object_get(found, "predicate"), path,
+                           sizeof path);
+    rp_json_free(found);
+    return rp_fail(err, RP_EBITS, "the statement made again differs in %s", *path ? path : "its text");
+}
+
+static rp_status same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where, rp_error *err)
+{
+    const rp_json *said = rp_json_object_get(rp_json_object_get(predicate, "data"), "sha256");
+    rp_json *found = rp_text_digest(csv, size, err);
+    const char *hex = rp_json_string_value(rp_json_object_get(found, "sha256"));
+    rp_status status = hex ? RP_OK : rp_no_memory(err);
+
+    if (hex && !rp_json_equal(said, rp_json_object_get(found, "sha256")))
+        status = rp_fail(err, RP_EHASH, "%s: SHA-256 differs: the statement is about rows with %.64s, these have %s",
+                         where, rp_json_is_string(said) ? rp_json_string_value(said) : "none", hex);
+    rp_json_free(found);
+    return status;
+}
+
+/* What is checked, and against what. */
+typedef struct check {
+    const rp_archive *archive;
+    const void *csv, *previous;
+    size_t size, previous_size;
+    const char *where;
+    const rp_job_options *job;
+} check;
+
+static rp_status validate_again(char **made, size_t *made_length, const check *c, const rp_json *said, rp_error *err)
+{
+    const char *by[RP_VALIDATION_COLUMNS_MAX + 1], *groups[RP_VALIDATION_COLUMNS_MAX + 1];
+    const rp_validation_options options = {.by = by,
+                                           .groups = groups,
+                                           .n_by = take_texts(rp_json_object_get(said, "by"), by),
+                                           .n_groups = take_texts(rp_json_object_get(said, "groups"), groups),
+                                           .favourable = rp_json_string_value(rp_json_object_get(said, "favourable")),
+                                           .threshold = rp_json_string_value(rp_json_object_get(said, "threshold"))};
+
+    return rp_validate(c->archive, c->csv, c->size, c->where, &options, c->job, made, made_length, err);
+}
+
+static rp_status make_again(char **made, size_t *made_length, const check *c, const rp_json *json, const char *type,
+                            rp_error *err)
+{
+    const rp_json *predicate = rp_json_object_get(json, "predicate");
+    const char *period = rp_json_string_value(rp_json_object_get(predicate, "period"));
+
+    if (strcmp(type, RP_VALIDATION_TYPE) == 0)
+        return validate_again(made, made_length, c, rp_json_object_get(predicate, "options"), err);
+    if (!c->previous && !rp_json_is_null(rp_json_object_get(predicate, "previous")))
+        return rp_fail(err, RP_EARG, "the statement names a previous one: give that too (--previous FILE)");
+    return rp_monitor(c->archive, c->csv, c->size, c->where, period, c->previous, c->previous_size, c->job, made,
+                      made_length, err);
+}
+
+static rp_status run_check(const check *c, const char *statement, size_t length, rp_error *err)
+{
+    const char *type, *id;
+    rp_json *json = NULL;
+    char *made = NULL;
+    size_t made_length = 0;
+    rp_status status = rp_validation_parse(&json, &type, &id, statement, length, "the statement", NULL, 0, err);
+
+    if (status == RP_OK && strcmp(id, rp_archive_id(c->archive)) != 0)
+        status =
+            rp_fail(err, RP_EHASH, "the statement is about archive %.64s, this is %s", id, rp_archive_id(c->archive));
+    if (status == RP_OK)
+        status = same_rows(rp_json_object_get(json, "predicate"), c->csv, c->size, c->where, err);
+    if (status == RP_OK)
+        status = make_again(&made, &made_length, c, json, type, err);
+    if (status == RP_OK)
+        status = compare(made, made_length, statement, length, json, err);
+    rp_text_free(made);
+    rp_json_free(json);
+    return status;
+}
+
+rp_status rp_validation_check(const rp_archive *archive, const void *csv, size_t size, const char *where,
+                              const char *statement, size_t length, const void *previous, size_t previous_size,
+                              const rp_job_options *job, rp_error *err)
+{
+    const check c = {.archive = archive,
+                     .csv = csv,
+                     .size = size,
+                     .where = where,
+                     .previous = previous,
+                     .previous_size = previous_size,
+                     .job = job};
+
+    if (!archive || !statement)
+        return rp_no_handle(err, __func__, archive ? "statement" : "archive");
+    return run_check(&c, statement, length, err);
+}

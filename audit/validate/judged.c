@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scoring, outcomes and the archive's reference together; figures of some of the rows. */
+#include "audit/validate/judged.h"
+
+#include <string.h>
+
+#include "audit/archive/archive_private.h"
+#include "base/memory.h"
+
+void rp_judged_free(rp_judged *j)
+{
+    if (!j)
+        return;
+    rp_written_free(j->texts);
+    rp_scoring_free(j->scoring);
+    rp_json_free(j->reference);
+    rp_free(j->yardstick);
+    rp_free(j->label);
+    rp_free(j->value);
+    rp_free(j->known);
+    rp_free(j);
+}
+
+static rp_status read_reference(rp_judged *j, const rp_archive *archive, rp_error *err)
+{
+    rp_status status;
+
+    if (!rp_archive_find(archive, RP_REFERENCE_MEMBER))
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       RP_REFERENCE_MEMBER ": is not in this archive: it was withheld (give --withheld DIR), or the "
+                                           "run is older than that member; run its recipe again");
+    status = rp_archive_read_json(archive, RP_REFERENCE_MEMBER, &j->reference, err);
+    if (status == RP_OK)
+        status = rp_yardstick_read(&j->yardstick, j->reference, j->scoring->schema->classes, err);
+    return status == RP_EFORMAT ? rp_fail_at(err, RP_EFORMAT, RP_REFERENCE_MEMBER) : status;
+}
+
+static rp_status read_outcomes(rp_judged *j, rp_error *err)
+{
+    rp_status status;
+
+    j->rows = rp_rows_count(j->scoring->rows);
+    j->known = rp_calloc(j->rows + 1, sizeof *j->known);
+    if (j->scoring->schema->classes)
+        j->label = rp_calloc(j->rows + 1, sizeof *j->label);
+    else
+        j->value = rp_calloc(j->rows + 1, sizeof *j->value);
+    if (!j->known || (!j->label && !j->value))
+        return rp_no_memory(err);
+    status = rp_written_outcomes(j->texts, j->label, j->value, j->known, err);
+    for (size_t i = 0; i < j->rows; i++)
+        j->outcomes += j->known[i];
+    return status;
+}
+
+rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
+                        const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
+                        void *self, rp_error *err)
+{
+    rp_judged *j = rp_calloc(1, sizeof *j);
+    rp_status status = j ? rp_scoring_new(&j->scoring, archive, csv, size, where, options, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = read_reference(j, archive, err);
+    if (status == RP_OK)
+        status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, csv, size, where, err);
+    if (status == RP_OK && want)
+        status = want(self, j->texts, err);
+    if (status == RP_OK)
+        status = rp_written_load(j->texts, err);
+    if (status == RP_OK)
+        status = read_outcomes(j, err);
+    if (status != RP_OK)
+        rp_judged_free(j);
+    else
+        *out = j;
+    return status;
+}
+
+typedef struct picked {
+    float *score, *target;
+    int64_t *label;
+    size_t rows;
+} picked;
+
+static rp_status pick(picked *p, const rp_judged *j, const size_t *part, size_t which, rp_error *err)
+{
+    const size_t outputs = j->scoring->model.outputs;
+
+    for (size_t i = 0; i < j->rows; i++)
+        p->rows += j->known[i] && (!part || part[i] == which);
+    p->score = rp_reallocarray(NULL, p->rows * outputs + 1, sizeof *p->score);
+    p->target = rp_reallocarray(NULL, p->rows + 1, sizeof *p->target);
+    p->label = rp_reallocarray(NULL, p->rows + 1, sizeof *p->label);
+    if (!p->score || !p->target || !p->label)
+        return rp_no_memory(err);
+    for (size_t i = 0, n = 0; i < j->rows; i++) {
+        if (!j->known[i] || (part && part[i] != which))
+            continue;
+        memcpy(p->score + n * outputs, j->scoring->scores + i * outputs, outputs * sizeof *p->score);
+        p->label[n] = j->label ? j->label[i] : 0;
+        p->target[n++] = j->value ? j->value[i] : 0;
+    }
+    return RP_OK;
+}
+
+rp_status rp_judged_figures(rp_json **out, const rp_judged *j, const size_t *part, size_t which,
+                            const rp_figure_options *options, rp_error *err)
+{
+    picked p = {.rows = 0};
+    rp_status status = pick(&p, j, part, which, err);
+    const rp_scored_rows rows = {.rows = p.rows,
+                                 .classes = j->scoring->schema->classes,
+                                 .outputs = j->scoring->model.outputs,
+                                 .score = p.score,
+                                 .label = p.label,
+                                 .target = p.target};
+
+    *out = NULL;
+    if (status == RP_OK && p.rows)
+        status = rp_figures(out, &rows, j->yardstick, options, err);
+    rp_free(p.score);
+    rp_free(p.target);
+    rp_free(p.label);
+    return status;
+}

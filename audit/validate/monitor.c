@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Monitoring: new rows against the training rows, one period after another, each statement naming the one before. */
+#include <string.h>
+
+#include "audit/sign/signed_json.h"
+#include "audit/validate/drift.h"
+#include "audit/validate/statement_text.h"
+#include "base/handle.h"
+#include "base/memory.h"
+#include "determinism/fpenv.h"
+#include "rp/validation.h"
+
+enum { PERIOD_LINE = 129 };
+
+/* {"number", "previous"}: 1 and null, or one more than the statement before and its digest. */
+static rp_status chain(rp_json *out, const rp_archive *archive, const void *previous, size_t size, rp_error *err)
+{
+    const char *where = "the previous statement", *type, *id;
+    rp_json *json = NULL, *digest = NULL;
+    char *payload = NULL;
+    size_t length = 0;
+    int64_t number = 0;
+    rp_status status = previous ? rp_validation_parse(&json, &type, &id, previous, size, where, NULL, 0, err) : RP_OK;
+
+    if (status == RP_OK && previous && strcmp(type, RP_MONITORING_TYPE) != 0)
+        status = rp_fail(err, RP_EARG, "%s: expected one of monitoring, found %.100s", where, type);
+    if (status == RP_OK && previous && strcmp(id, rp_archive_id(archive)) != 0)
+        status = rp_fail(err, RP_EHASH, "%s is about archive %.64s, this is %s", where, id, rp_archive_id(archive));
+    if (status == RP_OK && previous) {
+        number = rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "predicate"), "number"));
+        status = rp_validation_open(previous, size, where, NULL, 0, &payload, &length, err);
+        if (status == RP_OK && (number < 1 || number >= (int64_t)1 << 31))
+            status = rp_fail(err, RP_ESIGN, "%s: number: expected 1 to 2^31", where);
+        if (status == RP_OK && (digest = rp_text_digest(payload, length, err)) == NULL)
+            status = rp_no_memory(err);
+    }
+    if (status == RP_OK && (rp_json_object_set_new(out, "number", rp_json_integer(number + 1)) != 0 ||
+                            rp_json_object_set(out, "previous", digest ? digest : rp_json_null()) != 0))
+        status = rp_no_memory(err);
+    rp_text_free(payload);
+    rp_json_free(digest);
+    rp_json_free(json);
+    return status;
+}
+
+static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t, const char *period, const void *csv,
+                          size_t size, rp_error *err)
+{
+    rp_json *data = rp_text_digest(csv, size, err);
+    int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
+
+    if (period && !rp_line_fits(period, PERIOD_LINE)) {
+        rp_json_free(data);
+        return rp_fail(err, RP_EARG, "period: expected a line of 1 to 128 bytes without control characters");
+    }
+    failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
+    failed |= rp_json_object_set_new(out, "data", data);
+    failed |= rp_json_object_set_new(out, "period", period ? rp_json_string(period) : rp_json_null());
+    failed |= rp_json_object_set_new(out, "samples", rp_json_boolean(t->scoring != NULL));
+    failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));
+    return failed ? rp_no_memory(err) : RP_OK;
+}
+
+static rp_status compare(rp_json *out, const rp_judged *j, const rp_training *t, rp_error *err)
+{
+    rp_json *scores = NULL, *columns = NULL, *figures = NULL;
+    rp_status status = rp_drift_of_scores(&scores, j, t, err);
+
+    if (status == RP_OK)
+        status = rp_drift_of_columns(&columns, j, t, err);
+    if (status == RP_OK)
+        status = rp_judged_figures(&figures, j, NULL, 0, &(rp_figure_options){.threshold = 0.0 / 0.0}, err);
+    if (status == RP_OK &&
+        (rp_json_object_set(out, "scores", scores) != 0 || rp_json_object_set(out, "columns", columns) != 0 ||
+         rp_json_object_set(out, "figures", figures ? figures : rp_json_null()) != 0))
+        status = rp_no_memory(err);
+    rp_json_free(scores);
+    rp_json_free(columns);
+    rp_json_free(figures);
+    return status;
+}
+
+rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, const char *where, const char *period,
+                     const void *previous, size_t previous_size, const rp_job_options *job, char **statement,
+                     size_t *length, rp_error *err)
+{
+    rp_json *predicate = rp_json_object();
+    rp_judged *j = NULL;
+    rp_training t = {.scoring = NULL};
+    rp_fpenv saved;
+    rp_status status;
+
+    *statement = NULL;
+    *length = 0;
+    if (!archive) {
+        rp_json_free(predicate);
+        return rp_no_handle(err, __func__, "archive");
+    }
+    status = predicate ? chain(predicate, archive, previous, previous_size, err) : rp_no_memory(err);
+    if (status == RP_OK)
+        status = rp_judged_new(&j, archive, csv, size, where, job, NULL, NULL, err);
+    if (status == RP_OK)
+        status = rp_training_open(&t, archive, j, job, err);
+    if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
+        status = describe(predicate, j, &t, period, csv, size, err);
+        if (status == RP_OK)
+            status = compare(predicate, j, &t, err);
+        rp_fpenv_leave(&saved);
+    }
+    rp_training_close(&t);
+    rp_judged_free(j);
+    if (status == RP_OK)
+        return rp_validation_text(statement, length, rp_archive_id(archive), RP_MONITORING_TYPE, predicate, err);
+    rp_json_free(predicate);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Statements of validation and monitoring as texts (FORMAT 15). */
+#ifndef AUDIT_VALIDATE_STATEMENT_TEXT_H
+#define AUDIT_VALIDATE_STATEMENT_TEXT_H
+
+#include "audit/sign/dsse.h"
+
+#define RP_VALIDATION_TYPE "https://reprise.invalid/validation/v1"
+#define RP_MONITORING_TYPE "https://reprise.invalid/monitoring/v1"
+
+/* The in-toto statement around a predicate, which is taken: canonical, at most RP_VALIDATION_LIMIT bytes. */
+rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,
+                             rp_error *err);
+/* A statement's payload, signed or not, in form: type, subject and predicate are there. *type is one of the two above.
+ */
+rp_status rp_validation_parse(rp_json **out, const char **type, const char **archive_id, const void *text, size_t size,
+                              const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
+/* {"bytes", "sha256"} of a text; NULL when memory runs out. */
+rp_json *rp_text_digest(const void *text, size_t size, rp_error *err);
+
+enum { RP_VALIDATION_LIMIT = 640 << 10 }; /* so that an envelope around it is a statement */
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of figures. A dash is a figure that is not defined. */
+#include "cli/validate/tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/options.h"
+
+enum { NAME = 22, ROW = 200 };
+
+static const rp_json *at(const rp_json *object, const char *key)
+{
+    return rp_json_object_get(object, key);
+}
+
+static long long count_at(const rp_json *object, const char *key)
+{
+    return (long long)rp_json_integer_value(at(object, key));
+}
+
+typedef struct number {
+    char text[RP_NUMBER_TEXT];
+} number;
+
+/* A figure with so many decimals. */
+static number real(const rp_json *value, size_t decimals)
+{
+    const char *text = rp_json_string_value(value);
+    const char *exponent = text ? strchr(text, 'e') : NULL;
+    number out, mantissa;
+
+    if (!text) {
+        memcpy(out.text, "-", 2);
+    } else if (exponent) {
+        (void)snprintf(out.text, sizeof out.text, "%.*s", (int)(exponent - text), text);
+        (void)rp_rounded(mantissa.text, out.text, 1);
+        (void)snprintf(out.text, sizeof out.text, "%.20s%.10s", mantissa.text, exponent);
+    } else if (strlen(text) > 12 || strchr(text, '.')) {
+        (void)rp_rounded(out.text, text, decimals);
+    } else {
+        (void)snprintf(out.text, sizeof out.text, "%s", text);
+    }
+    return out;
+}
+
+static number four(const rp_json *object, const char *key)
+{
+    return real(at(object, key), 4);
+}
+
+/* "0.7561 .. 0.8238", or nothing */
+static void interval(char out[ROW], const rp_json *object, const char *low, const char *high)
+{
+    if (rp_json_is_string(at(object, low)))
+        (void)snprintf(out, ROW, "%s .. %s", four(object, low).text, four(object, high).text);
+    else
+        (void)snprintf(out, ROW, "-");
+}
+
+/* Ends a line, without blanks before the end. */
+static void end_line(rp_buffer *out)
+{
+    while (out->size && out->data[out->size - 1] == ' ')
+        out->size--;
+    rp_buffer_u8(out, '\n');
+}
+
+static void put(rp_session *session, const char *name, const char *value, const char *range, const char *trivial)
+{
+    rp_buffer_printf(&session->out, "  %-20s %10s   %-20s %s", name, value, range, trivial);
+    end_line(&session->out);
+}
+
+static void put_two_classes(rp_session *session, const rp_json *f)
+{
+    const rp_json *d = at(f, "discrimination"), *c = at(f, "calibration"), *trivial = at(f, "trivial");
+    const rp_json *hl = at(c, "hosmer_lemeshow"), *z = at(c, "spiegelhalter");
+    char text[ROW];
+
+    put(session, "", "value", "95 %", "trivial model");
+    interval(text, d, "auc_low", "auc_high");
+    put(session, "AUC", four(d, "auc").text, text, "0.5");
+    put(session, "Gini", four(d, "gini").text, "", "0");
+    (void)snprintf(text, sizeof text, "at score %s", four(d, "ks_score").text);
+    put(session, "KS", four(d, "ks").text, text, "0");
+    put(session, "Somers' D", four(d, "somers_d").text, "", "0");
+    put(session, "Brier", four(c, "brier").text, "", four(trivial, "brier").text);
+    put(session, "log loss", four(c, "log_loss").text, "", four(trivial, "log_loss").text);
+    interval(text, c, "rate_low", "rate_high");
+    put(session, "share of positives", four(c, "rate").text, text, four(trivial, "rate").text);
+    (void)snprintf(text, sizeof text, "Jeffreys p %s", four(c, "jeffreys_p").text);
+    put(session, "mean score", four(c, "mean_score").text, text, "");
+    (void)snprintf(text, sizeof text, "p %s", four(hl, "p").text);
+    put(session, "Hosmer-Lemeshow", four(hl, "statistic").text, text, "");
+    (void)snprintf(text, sizeof text, "p %s", four(z, "p").text);
+    put(session, "Spiegelhalter z", four(z, "statistic").text, text, "");
+}
+
+static void put_thresholds(rp_session *session, const rp_json *f)
+{
+    rp_buffer *out = &session->out;
+    rp_json *t;
+    size_t i;
+
+    rp_buffer_printf(out, "\n  %-15s %7s %6s %6s %6s %6s %8s %8s %7s\n", "threshold", "", "tp", "fp", "tn", "fn",
+                     "accuracy", "precis.", "recall");
+    rp_json_array_foreach (at(f, "thresholds"), i, t)
+        rp_buffer_printf(out, "  %-15s %7s %6lld %6lld %6lld %6lld %8s %8s %7s\n", rp_json_string_value(at(t, "rule")),
+                         four(t, "threshold").text, count_at(t, "true_positives"), count_at(t, "false_positives"),
+                         count_at(t, "true_negatives"), count_at(t, "false_negatives"), four(t, "accuracy").text,
+                         four(t, "precision").text, four(t, "recall").text);
+    rp_buffer_printf(out, "  always the class most frequent in training: accuracy %s\n",
+                     four(at(f, "trivial"), "accuracy").text);
+}
+
+static void put_bands(rp_session *session, const rp_json *f)
+{
+    const rp_json *cap = at(at(f, "discrimination"), "cap");
+    rp_buffer *out = &session->out;
+    rp_json *b, *point;
+    size_t i;
+
+    rp_buffer_printf(out, "\n  %-19s %7s %7s %7s %-17s %8s\n", "band of scores", "rows", "mean", "rate", "95 %",
+                     "Jeffreys");
+    rp_json_array_foreach (at(at(f, "calibration"), "bands"), i, b) {
+        char scores[ROW], rate[ROW];
+
+        interval(scores, b, "lowest", "highest");
+        interval(rate, b, "rate_low", "rate_high");
+        rp_buffer_printf(out, "  %-19s %7lld %7s %7s %-17s %8s\n", scores, count_at(b, "rows"),
+                         four(b, "mean_score").text, four(b, "rate").text, rate, four(b, "jeffreys_p").text);
+    }
+    rp_buffer_printf(out, "\n  %s", "captured by the top");
+    rp_json_array_foreach (cap, i, point)
+        if (i < 5)
+            rp_buffer_printf(out, "  %zu0 %% %s", i + 1, real(at(point, "captured"), 2).text);
+    rp_buffer_text(out, "\n");
+}
+
+static void put_more_classes(rp_session *session, const rp_json *f)
+{
+    const rp_json *trivial = at(f, "trivial");
+    rp_json *c;
+    size_t i;
+
+    put(session, "", "value", "", "trivial model");
+    put(session, "accuracy", four(f, "accuracy").text, "", four(trivial, "accuracy").text);
+    put(session, "log loss", four(f, "log_loss").text, "", four(trivial, "log_loss").text);
+    put(session, "macro AUC", four(f, "macro_auc").text, "", "0.5");
+    rp_buffer_printf(&session->out, "\n  %-8s %8s %9s %9s %8s %8s   %s\n", "class", "rows", "predicted", "precision",
+                     "recall", "AUC", "95 %");
+    rp_json_array_foreach (at(f, "by_class"), i, c) {
+        char text[ROW];
+
+        interval(text, c, "auc_low", "auc_high");
+        rp_buffer_printf(&session->out, "  %-8zu %8lld %9lld %9s %8s %8s   %s\n", i, count_at(c, "rows"),
+                         count_at(c, "predicted"), four(c, "precision").text, four(c, "recall").text,
+                         four(c, "auc").text, text);
+    }
+}
+
+static void put_quantity(rp_session *session, const rp_json *f)
+{
+    static const char *const shares[] = {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"};
+    const rp_json *trivial = at(f, "trivial");
+    rp_json *q;
+    size_t i;
+
+    put(session, "", "value", "", "trivial model");
+    put(session, "R2", four(f, "r2").text, "", four(trivial, "r2").text);
+    put(session, "RMSE", four(f, "rmse").text, "", four(trivial, "rmse").text);
+    put(session, "MAE", four(f, "mae").text, "", four(trivial, "mae").text);
+    put(session, "bias", four(f, "bias").text, "", "");
+    put(session, "mean of outcomes", four(f, "mean").text, "", four(trivial, "prediction").text);
+    put(session, "mean prediction", four(f, "mean_prediction").text, "", "");
+    rp_buffer_text(&session->out, "\n  outcome less prediction\n");
+    rp_json_array_foreach (at(f, "residual_quantiles"), i, q)
+        put(session, i < RP_COUNT(shares) ? shares[i] : "", real(q, 4).text, "", "");
+}
+
+static void put_figures(rp_session *session, const rp_json *f)
+{
+    if (at(f, "discrimination")) {
+        put_two_classes(session, f);
+        put_thresholds(session, f);
+        if (at(at(f, "calibration"), "bands"))
+            put_bands(session, f);
+    } else if (at(f, "by_class")) {
+        put_more_classes(session, f);
+    } else {
+        put_quantity(session, f);
+    }
+}
+
+/* What a part is called: its value, its bounds, or missing. */
+static void part_name(char out[ROW], const rp_json *part)
+{
+    const char *value = rp_json_string_value(at(part, "value"));
+    char quoted[NAME];
+
+    if (value)
+        (void)snprintf(out, ROW, "%s", rp_printable(quoted, sizeof quoted, value, strlen(value)));
+    else if (at(part, "value"))
+        (void)snprintf(out, ROW, "(missing)");
+    else if (rp_json_is_null(at(part, "from")))
+        (void)snprintf(out, ROW, "below %s", four(part, "to").text);
+    else if (rp_json_is_null(at(part, "to")))
+        (void)snprintf(out, ROW, "from %s", four(part, "from").text);
+    else
+        (void)snprintf(out, ROW, "%s to %s", four(part, "from").text, four(part, "to").text);
+}
+
+static void put_part(rp_session *session, const rp_json *part)
+{
+    const rp_json *f = at(part, "figures"), *d = at(f, "discrimination"), *c = at(f, "calibration");
+    rp_buffer *out = &session->out;
+    char name[ROW], range[ROW];
+
+    part_name(name, part);
+    if (!rp_json_is_object(f)) {
+        rp_buffer_printf(out, "  %-20.20s %7d  no row with an outcome\n", name, 0);
+    } else if (d) {
+        interval(range, d, "auc_low", "auc_high");
+        rp_buffer_printf(out, "  %-20.20s %7lld %7s  %-16s %7s %7s %7s\n", name, count_at(f, "rows"),
+                         four(d, "auc").text, range, four(c, "mean_score").text, four(c, "rate").text,
+                         four(c, "jeffreys_p").text);
+    } else if (at(f, "by_class")) {
+        rp_buffer_printf(out, "  %-20.20s %7lld %8s %8s %9s\n", name, count_at(f, "rows"), four(f, "accuracy").text,
+                         four(f, "log_loss").text, four(f, "macro_auc").text);
+    } else {
+        rp_buffer_printf(out, "  %-20.20s %7lld %10s %10s %10s %10s\n", name, count_at(f, "rows"), four(f, "r2").text,
+                         four(f, "rmse").text, four(f, "mae").text, four(f, "bias").text);
+    }
+}
+
+static void put_slices(rp_session *session, const rp_json *list, const rp_json *figures)
+{
+    rp_json *cut, *part;
+    size_t i, k;
+
+    rp_json_array_foreach (list, i, cut) {
+        char quoted[64];
+        const char *by = rp_json_string_value(at(cut, "by"));
+
+        rp_buffer_printf(&session->out, "\nby %s\n",
+                         rp_printable(quoted, sizeof quoted, by ? by : "", by ? strlen(by) : 0));
+        if (at(figures, "discrimination"))
+            rp_buffer_printf(&session->out, "  %-20s %7s %7s  %-16s %7s %7s %7s\n", "", "rows", "AUC", "95 %", "mean",
+                             "rate", "Jeffr.");
+        else if (at(figures, "by_class"))
+            rp_buffer_printf(&session->out, "  %-20s %7s %8s %8s %9s\n", "", "rows", "accuracy", "log loss",
+                             "macro AUC");
+        else
+            rp_buffer_printf(&session->out, "  %-20s %7s %10s %10s %10s %10s\n", "", "rows", "R2", "RMSE", "MAE",
+                             "bias");
+        rp_json_array_foreach (at(cut, "parts"), k, part)
+            put_part(session, part);
+    }
+}
+
+static void put_selection(rp_session *session, const rp_json *cut)
+{
+    const rp_json *summary = at(cut, "summary");
+    const char *favourable = rp_json_string_value(at(cut, "favourable"));
+    rp_buffer *out = &session->out;
+    char quoted[40];
+    rp_json *part;
+    size_t k;
+
+    if (!summary)
+        return;
+    rp_buffer_printf(
+        out, "\n  selected: predicted \"%s\"\n",
+        rp_printable(quoted, sizeof quoted, favourable ? favourable : "", favourable ? strlen(favourable) : 0));
+    rp_buffer_printf(out, "  %-12s %7s %8s %7s %7s  %-16s %7s\n", "", "rows", "selected", "rate", "ratio", "95 %", "p");
+    rp_json_array_foreach (at(cut, "parts"), k, part) {
+        const rp_json *s = at(part, "selection");
+        char name[ROW], range[ROW];
+
+        if (!s)
+            continue;
+        part_name(name, part);
+        interval(range, s, "ratio_low", "ratio_high");
+        rp_buffer_printf(out, "  %-12.12s %7lld %8lld %7s %7s  %-16s %7s%s\n", name, count_at(s, "rows"),
+                         count_at(s, "selected"), four(s, "rate").text, four(s, "ratio").text, range,
+                         real(at(s, "p"), 3).text, rp_json_is_true(at(s, "small")) ? " few" : "");
+    }
+    rp_buffer_printf(out,
+                     "  lowest to highest rate: ratio %s, difference %s\n  difference of odds %s, of opportunity %s\n",
+                     four(summary, "ratio").text, four(summary, "difference").text, four(summary, "odds").text,
+                     four(summary, "opportunity").text);
+    rp_buffer_text(out, "  A screening: read the counts and intervals, not the ratio alone.\n");
+}
+
+static void put_data(rp_session *session, const rp_json *predicate)
+{
+    const rp_json *data = at(predicate, "data");
+    const char *digest = rp_json_string_value(at(data, "sha256"));
+
+    rp_put_line(session, "rows", "%lld, of which %lld without an outcome", count_at(data, "rows"),
+                count_at(data, "without_outcome"));
+    rp_put_line(session, "sha256", "%s", digest ? digest : "-");
+}
+
+void rp_put_validation(rp_session *session, const rp_json *predicate)
+{
+    const rp_json *figures = at(predicate, "figures");
+    rp_json *cut;
+    size_t i;
+
+    put_data(session, predicate);
+    rp_buffer_text(&session->out, "\n");
+    put_figures(session, figures);
+    put_slices(session, at(predicate, "slices"), figures);
+    rp_json_array_foreach (at(predicate, "groups"), i, cut) {
+        rp_json *one = rp_json_pack("[O]", cut);
+
+        put_slices(session, one, figures);
+        put_selection(session, cut);
+        rp_json_free(one);
+    }
+}
+
+/* ---- monitoring ---- */
+
+/* The customary bounds of 0.10 and 0.25, as a word. */
+static const char *psi_word(const rp_json *value)
+{
+    const char *text = rp_json_string_value(value);
+    const double psi = text ? strtod(text, NULL) : 0;
+
+    return psi >= 0.25 ? "shifted" : psi >= 0.1 ? "moved" : "";
+}
+
+static void put_drift(rp_session *session, const char *name, const rp_json *d)
+{
+    number distance = four(d, "wasserstein");
+
+    if (strlen(distance.text) > 10)
+        distance = real(at(d, "wasserstein"), 0);
+    rp_buffer_printf(&session->out, "  %-20.20s %8s %8s %8s %8s %10s %s", name, four(d, "psi").text,
+                     four(d, "jensen_shannon").text, four(d, "cramers_v").text, four(d, "ks").text, distance.text,
+                     psi_word(at(d, "psi")));
+    end_line(&session->out);
+    if (count_at(d, "below") || count_at(d, "above"))
+        rp_buffer_printf(&session->out, "    outside the range of training: %lld below, %lld above\n",
+                         count_at(d, "below"), count_at(d, "above"));
+}
+
+static void put_new_values(rp_session *session, const rp_json *d)
+{
+    rp_json *value;
+    size_t i;
+
+    if (rp_json_array_size(at(d, "new_values")) == 0)
+        return;
+    rp_buffer_text(&session->out, "    values that training did not know:");
+    rp_json_array_foreach (at(d, "new_values"), i, value) {
+        char quoted[24];
+        const char *text = rp_json_string_value(value);
+
+        rp_buffer_printf(&session->out, "%s %s", i ? "," : "", rp_printable(quoted, sizeof quoted, text, strlen(text)));
+    }
+    rp_buffer_text(&session->out, "\n");
+}
+
+void rp_put_monitoring(rp_session *session, const rp_json *predicate)
+{
+    rp_json *d;
+    size_t i;
+
+    rp_put_line(session, "period", "%lld%s", count_at(predicate, "number"),
+                rp_json_is_null(at(predicate, "previous")) ? ", the first" : "");
+    put_data(session, predicate);
+    rp_buffer_printf(&session->out, "\n  %-20s %8s %8s %8s %8s %10s\n", "", "PSI", "JS", "V", "KS", "Wasserst.");
+    rp_json_array_foreach (at(predicate, "scores"), i, d) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "score %zu", i);
+        put_drift(session, i || rp_json_array_size(at(predicate, "scores")) > 1 ? name : "score", d);
+    }
+    rp_json_array_foreach (at(predicate, "columns"), i, d) {
+        const char *text = rp_json_string_value(at(d, "name"));
+        char name[32];
+
+        if (text)
+            (void)rp_printable(name, sizeof name, text, strlen(text));
+        else
+            (void)snprintf(name, sizeof name, "column %lld", count_at(d, "column"));
+        put_drift(session, name, d);
+        put_new_values(session, d);
+    }
+    if (!rp_json_is_true(at(predicate, "samples")))
+        rp_buffer_text(&session->out, "  KS and Wasserstein need the training rows, which the archive does not hold\n");
+    if (rp_json_is_object(at(predicate, "figures"))) {
+        rp_buffer_text(&session->out, "\noutcomes\n");
+        put_figures(session, at(predicate, "figures"));
+    }
+}

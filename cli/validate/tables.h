@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Figures of validation and monitoring as lines for people, within 80 columns. */
+#ifndef CLI_VALIDATE_TABLES_H
+#define CLI_VALIDATE_TABLES_H
+
+#include "cli/print.h"
+
+/* predicate: of a statement of validation (audit/FORMAT.md 15.1), of monitoring (15.2). */
+void rp_put_validation(rp_session *session, const rp_json *predicate);
+void rp_put_monitoring(rp_session *session, const rp_json *predicate);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reprise validate and reprise monitor: figures of rows under an archive's model, as a statement that can be signed and
+ * made again. */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/limits.h"
+#include "cli/progress.h"
+#include "cli/signing/key_files.h"
+#include "cli/validate/tables.h"
+#include "rp/validation.h"
+
+typedef struct request {
+    const char *archive, *csv, *out, *key, *passphrase, *check, *previous, *period, *favourable, *threshold;
+    const char *level, *device, *withheld;
+    rp_text_list trust, by, groups;
+    rp_limits limits;
+    unsigned threads;
+    bool force, monitor;
+} request;
+
+static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
+
+/* What both commands take. */
+#define COMMON_OPTIONS(r) \
+    {'o', "out", RP_OPTION_TEXT, "FILE", "write the statement here: canonical JSON", &(r)->out, false}, \
+        {0, "check", RP_OPTION_TEXT, "FILE", "make this statement again and compare every byte", &(r)->check, false}, \
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign the statement with this private key", &(r)->key, false}, \
+        {0,    "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(r)->passphrase, \
+         false}, \
+        {0, \
+         "trust", \
+         RP_OPTION_LIST, \
+         "PUB.pem", \
+         "verify the archive's signature first, and that of --check FILE", \
+         &(r)->trust, \
+         false}, \
+        {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &(r)->force, false}, \
+        RP_OPTION_WITHHELD(&(r)->withheld), RP_OPTION_LIMITS(&(r)->limits), RP_OPTION_THREADS(&(r)->threads), \
+        RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device)
+
+static rp_status look(const request *r, const char *command, rp_error *err)
+{
+    if (r->check && (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period))
+        return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
+                       command);
+    if (r->passphrase && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", command);
+    if (r->key && !r->out)
+        return rp_fail(err, RP_EARG, "%s: --key signs the statement that --out FILE writes: give that too", command);
+    if (r->out && !r->force && rp_file_exists(r->out))
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                       r->out);
+    return rp_device_option(command, r->device, err);
+}
+
+static rp_status parse_validate(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r->csv, true},
+        {0, "by", RP_OPTION_LIST, "COLUMN[:K]", "figures by slice: values, or K parts of numbers", &r->by, false},
+        {0, "groups", RP_OPTION_LIST, "COLUMN[:K]", "the same with rates of selection; need be no feature", &r->groups,
+         false},
+        {0, "favourable", RP_OPTION_TEXT, "CLASS", "what it is good to get (default: the positive class)",
+         &r->favourable, false},
+        {0, "threshold", RP_OPTION_TEXT, "P", "one more confusion, and selection, at this score", &r->threshold, false},
+        COMMON_OPTIONS(r),
+    };
+    const rp_usage usage = {
+        "validate ARCHIVE --csv ROWS.csv [-o STATEMENT.json] [options]",
+        "Says what the archive's model is worth on rows with outcomes: discrimination with "
+        "intervals,\ncalibration, confusion, residuals, beside the trivial model; by slice and by "
+        "group.\nThe statement is bound to archive and rows, and --check makes it again to the byte.",
+        "  reprise validate loans.reprise --csv new.csv --by region --groups sex -o new.json",
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    return status == RP_OK && !session->helped ? look(r, "validate", err) : status;
+}
+
+static rp_status parse_monitor(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+{
+    static const char *const names[] = {"ARCHIVE"};
+    const rp_option options[] = {
+        {0, "csv", RP_OPTION_TEXT, "FILE", "new rows, with the columns of the training data", &r->csv, true},
+        {0, "period", RP_OPTION_TEXT, "TEXT", "what to call this period", &r->period, false},
+        {0, "previous", RP_OPTION_TEXT, "FILE", "the statement of the period before, which this one names",
+         &r->previous, false},
+        COMMON_OPTIONS(r),
+    };
+    const rp_usage usage = {
+        "monitor ARCHIVE --csv NEW.csv [--previous STATEMENT.json] [options]",
+        "Says how far new rows are from those the model was trained on: scores and every feature by "
+        "edges\nfrozen at training, new values, values out of range; figures where outcomes are "
+        "there.",
+        "  reprise monitor loans.reprise --csv may.csv --period 2026-05 --previous april.json -o "
+        "may.json",
+        names,
+        1,
+        options,
+        RP_COUNT(options)};
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    return status == RP_OK && !session->helped ? look(r, "monitor", err) : status;
+}
+
+/* What is loaded before anything is computed. */
+typedef struct inputs {
+    rp_archive *archive;
+    rp_verification *verified;
+    rp_trust trust;
+    rp_key *key;
+    rp_buffer csv, previous, check;
+} inputs;
+
+static void release(inputs *in)
+{
+    rp_archive_close(in->archive);
+    rp_verification_free(in->verified);
+    rp_trust_free(&in->trust);
+    rp_key_free(in->key);
+    rp_buffer_free(&in->csv);
+    rp_buffer_free(&in->previous);
+    rp_buffer_free(&in->check);
+}
+
+static rp_status load(inputs *in, const request *r, rp_error *err)
+{
+    rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
+
+    if (status == RP_OK && r->withheld)
+        status = rp_archive_disclose(in->archive, r->withheld, err);
+    if (status == RP_OK)
+        status = rp_trust_load(&in->trust, &r->trust, err);
+    if (status == RP_OK && r->key)
+        status = rp_signing_key_load(&in->key, r->key, r->passphrase, err);
+    if (status == RP_OK)
+        status = rp_file_read(r->csv, csv_limit, &in->csv, err);
+    if (status == RP_OK && r->previous)
+        status = rp_file_read(r->previous, statement_limit, &in->previous, err);
+    if (status == RP_OK && r->check)
+        status = rp_file_read(r->check, statement_limit, &in->check, err);
+    return status;
+}
+
+static rp_status make(const request *r, const inputs *in, const rp_job_options *job, char **statement, size_t *length,
+                      rp_error *err)
+{
+    const rp_validation_options options = {.by = r->by.item,
+                                           .n_by = r->by.count,
+                                           .groups = r->groups.item,
+                                           .n_groups = r->groups.count,
+                                           .favourable = r->favourable,
+                                           .threshold = r->threshold};
+
+    if (r->check) {
+        rp_status status =
+            rp_validation_open(in->check.data, in->check.size, r->check, (const rp_key *const *)in->trust.key,
+                               in->trust.count, statement, length, err);
+
+        return status == RP_OK
+                   ? rp_validation_check(in->archive, in->csv.data, in->csv.size, r->csv, *statement, *length,
+                                         r->previous ? in->previous.data : NULL, in->previous.size, job, err)
+                   : status;
+    }
+    if (r->monitor)
+        return rp_monitor(in->archive, in->csv.data, in->csv.size, r->csv, r->period,
+                          r->previous ? in->previous.data : NULL, in->previous.size, job, statement, length, err);
+    return rp_validate(in->archive, in->csv.data, in->csv.size, r->csv, &options, job, statement, length, err);
+}
+
+static rp_status save(const request *r, const inputs *in, const char *statement, size_t length, rp_error *err)
+{
+    char *signed_text = NULL;
+    size_t signed_length = 0;
+    rp_status status = RP_OK;
+
+    if (!r->out)
+        return RP_OK;
+    if (in->key)
+        status = rp_validation_sign(statement, length, in->key, &signed_text, &signed_length, err);
+    if (status == RP_OK)
+        status = in->key ? rp_file_save(r->out, signed_text, signed_length, r->force, 0644, err)
+                         : rp_file_save(r->out, statement, length, r->force, 0644, err);
+    rp_text_free(signed_text);
+    return status;
+}
+
+static void show(rp_session *session, const request *r, const inputs *in, const rp_json *json)
+{
+    const rp_json *predicate = rp_json_object_get(json, "predicate");
+    rp_buffer *out = &session->out;
+
+    if (session->json) {
+        rp_put_open(out, NULL, '{');
+        rp_put_text(out, "archive_id", rp_archive_id(in->archive));
+        rp_put_bool(out, "checked", r->check != NULL);
+        rp_put_text(out, "key_id", in->key ? rp_key_id(in->key) : NULL);
+        rp_put_text(out, "path", r->out);
+        rp_put_json(out, "statement", json);
+        rp_put_bool(out, "verified", in->verified != NULL);
+        rp_put_close(out, '}');
+        return;
+    }
+    rp_put_line(session, "model", "%s", rp_archive_id(in->archive));
+    if (r->monitor)
+        rp_put_monitoring(session, predicate);
+    else
+        rp_put_validation(session, predicate);
+    if (r->check || r->out)
+        rp_buffer_text(out, "\n");
+    if (r->check)
+        rp_put_verdict(session, true, "checked", "%s: made again from archive and rows, every byte the same", r->check);
+    if (r->out)
+        rp_put_line(session, "written", "%s%s", r->out, in->key ? "" : ", unsigned: no --key was given");
+    if (in->key)
+        rp_put_line(session, "signed", "by key %s", rp_key_id(in->key));
+    if (in->verified)
+        rp_put_signers(session, in->verified);
+}
+
+static rp_status run(rp_session *session, const request *r, rp_error *err)
+{
+    rp_job_options job = {.threads = r->threads, .level = r->level, .device = r->device};
+    rp_status status = rp_limits_resolve(&r->limits, r->monitor ? "monitor" : "validate", &job, err);
+    inputs in = {.archive = NULL};
+    char *statement = NULL;
+    size_t length = 0;
+    rp_json *json = NULL;
+
+    if (status == RP_OK)
+        status = load(&in, r, err);
+    if (status == RP_OK)
+        status = make(r, &in, &job, &statement, &length, err);
+    if (status == RP_OK)
+        status = save(r, &in, statement, length, err);
+    if (status == RP_OK)
+        status = rp_json_parse(&json, statement, length, true, "the statement", err);
+    if (status == RP_OK)
+        show(session, r, &in, json);
+    rp_json_free(json);
+    rp_text_free(statement);
+    release(&in);
+    return status;
+}
+
+rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {.monitor = false};
+    rp_status status = parse_validate(session, argc, argv, &r, err);
+
+    return status == RP_OK && !session->helped ? run(session, &r, err) : status;
+}
+
+rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_error *err)
+{
+    request r = {.monitor = true};
+    rp_status status = parse_monitor(session, argc, argv, &r, err);
+
+    return status == RP_OK && !session->helped ? run(session, &r, err) : status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Columns as texts: a table of which only what is wanted is loaded. */
+#include "core/data/later/written.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "core/data/schema.h"
+#include "core/data/table.h"
+
+struct rp_written {
+    const rp_schema *schema;
+    const rp_recipe *recipe;
+    const char *where;
+    rp_table *table;
+    rp_store *store; /* [cols] */
+    size_t target;   /* cols: none */
+};
+
+static size_t find_name(const rp_written *t, const char *name)
+{
+    size_t col = 0;
+
+    while (col < t->table->cols && strcmp(t->table->names[col], name) != 0)
+        col++;
+    return col;
+}
+
+/* The target's column; as many as there are columns when the table has none. */
+static size_t find_target(const rp_written *t)
+{
+    for (size_t i = 0; i < t->schema->n_columns; i++) {
+        if (!t->schema->columns[i].target)
+            continue;
+        if (t->table->names && t->schema->columns[i].name)
+            return find_name(t, t->schema->columns[i].name);
+        return t->table->cols == t->schema->n_columns ? i : t->table->cols;
+    }
+    return t->table->cols;
+}
+
+rp_status rp_written_open(rp_written **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv,
+                          size_t size, const char *where, rp_error *err)
+{
+    rp_written *t = rp_calloc(1, sizeof *t);
+    rp_status status;
+
+    *out = NULL;
+    if (!t)
+        return rp_no_memory(err);
+    *t = (rp_written){.schema = schema, .recipe = recipe, .where = where};
+    status = rp_table_open(&t->table, csv, size, recipe, where, err);
+    if (status == RP_OK && (t->store = rp_calloc(t->table->cols, sizeof *t->store)) == NULL)
+        status = rp_no_memory(err);
+    if (status == RP_OK) {
+        t->target = find_target(t);
+        if (t->target < t->table->cols)
+            t->store[t->target] = RP_STORE_TEXTS;
+        *out = t;
+        return RP_OK;
+    }
+    rp_written_free(t);
+    return status;
+}
+
+void rp_written_free(rp_written *t)
+{
+    if (!t)
+        return;
+    rp_table_free(t->table);
+    rp_free(t->store);
+    rp_free(t);
+}
+
+static rp_status fail_column(const rp_written *t, const char *name, rp_error *err)
+{
+    char quoted[64], list[400] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; t->table->names && i < t->table->cols && used + 80 < sizeof list; i++) {
+        char one[64];
+
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"", i ? ", " : "",
+                                 rp_printable(one, sizeof one, t->table->names[i], strlen(t->table->names[i])));
+    }
+    return rp_fail(err, RP_EARG, "%s: expected a column \"%s\", found %s%s", t->where,
+                   rp_printable(quoted, sizeof quoted, name, strlen(name)),
+                   t->table->names ? "only " : "no header: give a number from 0", list);
+}
+
+rp_status rp_written_want(rp_written *t, const char *name, size_t *col, rp_error *err)
+{
+    char *end = "";
+
+    if (t->table->names)
+        *col = find_name(t, name);
+    else
+        *col = name[0] >= '0' && name[0] <= '9' ? strtoul(name, &end, 10) : t->table->cols;
+    if (*col >= t->table->cols || *end)
+        return fail_column(t, name, err);
+    t->store[*col] = RP_STORE_TEXTS;
+    return RP_OK;
+}
+
+rp_status rp_written_load(rp_written *t, rp_error *err)
+{
+    return rp_table_load(t->table, t->store, t->recipe, &(rp_table_options){NULL, 0}, err);
+}
+
+size_t rp_written_rows(const rp_written *t)
+{
+    return t->table->rows;
+}
+
+void rp_written_column(const rp_written *t, size_t col, const char **out)
+{
+    const rp_dictionary *words = &t->table->column[col].words;
+    uint32_t code[RP_BLOCK];
+
+    for (size_t first = 0; first < t->table->rows; first += RP_BLOCK) {
+        const size_t n = t->table->rows - first < RP_BLOCK ? t->table->rows - first : RP_BLOCK;
+
+        rp_table_codes(t->table, col, first, n, code);
+        for (size_t i = 0; i < n; i++)
+            out[first + i] = code[i] == (uint32_t)RP_NO_CODE ? NULL : words->word[code[i]].at;
+    }
+}
+
+bool rp_written_number(const rp_written *t, const char *text, double *out)
+{
+    rp_dress dress;
+    int places;
+
+    return rp_number_f64(&t->recipe->data.reading, text, strlen(text), out, &places, &dress) && *out - *out == 0;
+}
+
+/* ---- outcomes ---- */
+
+typedef struct outcome {
+    int64_t label;
+    float value;
+} outcome;
+
+static rp_status fail_outcome(const rp_written *t, const rp_word *word, const char *expected, rp_error *err)
+{
+    char quoted[64];
+
+    return rp_fail(err, RP_EDATA, "%s:%zu: target: expected %s, found \"%s\"", t->where,
+                   rp_table_line(t->table, word->first), expected,
+                   rp_printable(quoted, sizeof quoted, word->at, word->length));
+}
+
+static rp_status read_word(const rp_written *t, const rp_word *word, outcome *out, rp_error *err)
+{
+    if (!t->schema->classes)
+        return rp_number_f32(&t->recipe->data.reading, word->at, word->length, &out->value) &&
+                       out->value - out->value == 0
+                   ? RP_OK
+                   : fail_outcome(t, word, "a finite binary32 number", err);
+    for (size_t k = 0; k < t->schema->classes; k++)
+        if (strcmp(word->at, t->schema->class_name[k]) == 0) {
+            out->label = (int64_t)k;
+            return RP_OK;
+        }
+    return fail_outcome(t, word, "one of the classes of the training data, letter for letter", err);
+}
+
+static void spread(const rp_written *t, const outcome *of, int64_t *label, float *value, bool *known)
+{
+    uint32_t code[RP_BLOCK];
+
+    for (size_t first = 0; first < t->table->rows; first += RP_BLOCK) {
+        const size_t n = t->table->rows - first < RP_BLOCK ? t->table->rows - first : RP_BLOCK;
+
+        rp_table_codes(t->table, t->target, first, n, code);
+        for (size_t i = 0; i < n; i++) {
+            known[first + i] = code[i] != (uint32_t)RP_NO_CODE;
+            if (known[first + i] && label)
+                label[first + i] = of[code[i]].label;
+            else if (known[first + i])
+                value[first + i] = of[code[i]].value;
+        }
+    }
+}
+
+/* Each distinct text once: they come in the order of their first rows, so the first that is wrong is the first line. */
+rp_status rp_written_outcomes(const rp_written *t, int64_t *label, float *value, bool *known, rp_error *err)
+{
+    const rp_dictionary *words;
+    outcome *of;
+    rp_status status = RP_OK;
+
+    memset(known, 0, t->table->rows * sizeof *known);
+    if (t->target >= t->table->cols)
+        return RP_OK;
+    words = &t->table->column[t->target].words;
+    of = rp_calloc(words->count + 1, sizeof *of);
+    if (!of)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < words->count && status == RP_OK; i++)
+        status = read_word(t, &words->word[i], &of[i], err);
+    if (status == RP_OK)
+        spread(t, of, label, value, known);
+    rp_free(of);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Columns of new rows as they are written, whether they are features or not: outcomes, slices, groups. */
+#ifndef CORE_DATA_LATER_WRITTEN_H
+#define CORE_DATA_LATER_WRITTEN_H
+
+#include "core/data/dataset.h"
+
+typedef struct rp_written rp_written;
+
+/* Reads names alone; borrows all that it is given, until it is freed. Errors: those of rp_rows_open. */
+rp_status rp_written_open(rp_written **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv,
+                          size_t size, const char *where, rp_error *err);
+void rp_written_free(rp_written *texts); /* NULL is fine */
+/* A column by its name, or without a header by its number from 0: it will be loaded. Errors: RP_EARG, naming the
+ * columns that there are. */
+rp_status rp_written_want(rp_written *texts, const char *name, size_t *col, rp_error *err);
+/* Reads the rows, once: the columns that are wanted, and the target's if the table has it. */
+rp_status rp_written_load(rp_written *texts, rp_error *err);
+size_t rp_written_rows(const rp_written *texts);
+/* The cells of a loaded column: out [rows], NULL where one is missing. They live as long as the object. */
+void rp_written_column(const rp_written *texts, size_t col, const char **out);
+/* Whether the text is a finite number under the recipe's rules. */
+bool rp_written_number(const rp_written *texts, const char *text, double *out);
+/* What the rows came to, as far as it is known: label [rows] of classes, or value [rows] of a regression, and known
+ * [rows]; the other of the two is NULL. Nothing is known where the table has no target. Errors: RP_EDATA: a class that
+ * was none in training, no number. */
+rp_status rp_written_outcomes(const rp_written *texts, int64_t *label, float *value, bool *known, rp_error *err);
+
+#endif

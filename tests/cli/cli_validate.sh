@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# reprise validate and monitor: statements are the same bytes on every level and number of threads, are made again, name
+# what differs, and refuse what cannot be judged. Usage: cli_validate.sh BUILD_DIR
+set -euo pipefail
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
+reprise=$build/cli/reprise
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() { echo "FAILED: $*" >&2; exit 1; }
+# expect CODE WORDS COMMAND...: exits so, and stderr has the words
+expect() {
+    local code=$1 words=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "$*: exit $got, expected $code: $(cat err)"
+    grep -qF -- "$words" err out || fail "$*: expected \"$words\", found: $(cat err)"
+}
+
+"$reprise" run "$source/examples/loans.yaml" -o a.reprise >/dev/null 2>&1
+head -1 "$source/examples/loans.csv" >new.csv
+sed -n '4000,4999p' "$source/examples/loans.csv" >>new.csv
+validate=("$reprise" validate a.reprise --csv new.csv)
+monitor=("$reprise" monitor a.reprise)
+
+# one statement, whatever computes it; lines of at most 80 columns
+slices=(--by age --by term_months:3 --groups home --groups region)
+"${validate[@]}" "${slices[@]}" --threshold 0.25 -o one.json >text
+"${validate[@]}" "${slices[@]}" --threshold 0.250 --isa ref --threads 1 -o two.json >/dev/null
+cmp one.json two.json || fail "the level changes the statement"
+awk 'length > 80 { print; bad = 1 } END { exit bad }' text || fail "lines beyond 80 columns"
+for words in "AUC" "youden_training" "band of scores" "by age" "selected: predicted \"yes\"" "(missing)" "given"; do
+    grep -qF "$words" text || fail "the text lacks $words"
+done
+"${validate[@]}" --json | python3 -c '
+import json, sys
+f = json.load(sys.stdin)["statement"]["predicate"]["figures"]
+d = f["discrimination"]
+assert f["rows"] == 1000 and 0.5 < float(d["auc_low"]) < float(d["auc"]) < float(d["auc_high"]) < 1
+assert abs(float(d["gini"]) - (2 * float(d["auc"]) - 1)) < 1e-12 and len(f["calibration"]["bands"]) == 10' ||
+    fail "--json"
+
+# made again; what is another archive, other rows, another figure is told apart
+expect 0 "every byte the same" "${validate[@]}" --check one.json
+sed 's/"positives":\([0-9]*\)/"positives":9/' one.json >wrong.json
+expect 3 "positives" "${validate[@]}" --check wrong.json
+head -900 new.csv >fewer.csv
+expect 4 "SHA-256 differs" "$reprise" validate a.reprise --csv fewer.csv --check one.json
+sed 's/seed: 2026/seed: 7/' "$source/examples/loans.yaml" >b.yaml
+cp "$source/examples/loans.csv" .
+"$reprise" run b.yaml -o b.reprise >/dev/null 2>&1
+expect 4 "is about archive" "$reprise" validate b.reprise --csv new.csv --check one.json
+printf '{}' >empty.json
+expect 4 "expected a statement" "${validate[@]}" --check empty.json
+expect 2 "as it was asked for" "${validate[@]}" --check one.json --by age
+
+# signed: the envelope holds the same statement; another's key, and none, are not this one's
+"$reprise" keygen me >/dev/null
+"$reprise" keygen you >/dev/null
+"$reprise" sign a.reprise --key me.pem >/dev/null
+"${validate[@]}" "${slices[@]}" --threshold 0.25 --key me.pem -o signed.json >/dev/null
+expect 0 "every byte the same" "${validate[@]}" --check signed.json --trust me.pub.pem
+python3 -c 'import base64, json, sys
+sys.stdout.buffer.write(base64.b64decode(json.load(open("signed.json"))["payload"]))' | cmp - one.json ||
+    fail "the payload is another statement"
+expect 4 "is not signed" "${validate[@]}" --check one.json --trust me.pub.pem
+"${validate[@]}" --key you.pem -o other.json >/dev/null
+expect 4 "" "${validate[@]}" --check other.json --trust me.pub.pem
+
+# what cannot be judged
+expect 2 "expected a column \"hom\"" "${validate[@]}" --by hom
+expect 2 "loan_id:4" "${validate[@]}" --by loan_id
+expect 2 "expected numbers" "${validate[@]}" --by home:3
+expect 2 "2 to 20 parts" "${validate[@]}" --by age:40
+expect 2 "one of the model's 2 classes" "${validate[@]}" --groups home --favourable maybe
+expect 2 "expected a decimal" "${validate[@]}" --threshold x
+cut -d, -f1-12 new.csv >blind.csv
+expect 1 "expected rows with an outcome" "$reprise" validate a.reprise --csv blind.csv
+sed 's/,no$/,never/' new.csv >unknown.csv
+expect 1 "letter for letter" "$reprise" validate a.reprise --csv unknown.csv
+expect 2 "already exists" "${validate[@]}" -o one.json
+"$build/examples/branch" c.reprise >/dev/null
+expect 5 "C API" "$reprise" validate c.reprise --csv new.csv
+
+# monitoring: rows without outcomes, new values, values out of range, and periods that name the one before
+"${monitor[@]}" --csv blind.csv --period 2026-01 -o first.json >text
+grep -q "PSI" text && ! grep -q "Gini" text || fail "rows without outcomes"
+awk -F, -v OFS=, 'NR > 1 { $3 = $3 * 3; $6 = (NR % 4 ? $6 : "boat") } { print }' new.csv >later.csv
+"${monitor[@]}" --csv later.csv --period 2026-02 --previous first.json -o second.json >text
+grep -q "income .*shifted" text || fail "income has shifted: $(cat text)"
+grep -q "training did not know: boat" text || fail "a new value"
+grep -q "outside the range" text && grep -q "Gini" text || fail "values out of range, outcomes"
+awk 'length > 80 { print; bad = 1 } END { exit bad }' text || fail "lines beyond 80 columns"
+expect 0 "every byte the same" "${monitor[@]}" --csv later.csv --check second.json --previous first.json
+expect 2 "--previous FILE" "${monitor[@]}" --csv later.csv --check second.json
+expect 3 "differs in number" "${monitor[@]}" --csv later.csv --check second.json --previous second.json
+expect 4 "is about archive" "$reprise" monitor b.reprise --csv later.csv --previous first.json
+expect 2 "expected one of monitoring" "${monitor[@]}" --csv later.csv --previous one.json
+python3 -c '
+import hashlib, json
+s = json.load(open("second.json"))["predicate"]
+assert s["number"] == 2 and s["previous"]["sha256"] == hashlib.sha256(open("first.json", "rb").read()).hexdigest()
+assert s["data"]["sha256"] == hashlib.sha256(open("later.csv", "rb").read()).hexdigest()
+c = {c["name"]: c for c in s["columns"]}
+assert c["purpose"]["new_values"] == ["boat"] and c["purpose"]["counts"][-2] == 250 and c["income"]["above"] > 0
+assert all(x["ks"] is not None for x in s["columns"] if x["kind"] == "numeric")' || fail "the statement of period 2"
+
+# an archive whose data were left out: bins are compared, samples are not; the folder gives them back
+"$reprise" run "$source/examples/loans.yaml" -o w.reprise --withhold kept >/dev/null 2>&1
+expect 2 "--withheld" "$reprise" monitor w.reprise --csv later.csv
+expect 0 "Wasserst." "$reprise" monitor w.reprise --csv later.csv --withheld kept
+echo "statements of validation and monitoring: as expected"
