@@ -33,8 +33,8 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
-    static const char *const keys[] = {"policy",    "name", "groups", "builder", "replay",
-                                       "approvals", "log",  "parent", "kind",    "conformant"};
+    static const char *const keys[] = {"policy", "name", "groups",     "builder", "replay", "approvals", "log",
+                                       "parent", "kind", "conformant", "metrics", "recipe", "columns"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -108,6 +108,11 @@ void rp_policy_free(rp_policy *policy)
         return;
     for (size_t i = 0; i < RP_POLICY_GROUPS; i++)
         rp_policy_clear_group(&policy->group[i]);
+    for (size_t i = 0; i <= RP_POLICY_CLAUSES; i++) {
+        for (size_t k = 0; k < policy->clause[i].words; k++)
+            rp_free(policy->clause[i].word[k]);
+        rp_free(policy->clause[i].word);
+    }
     for (size_t i = 0; i < policy->keys; i++)
         rp_key_free(policy->key[i]);
     rp_free(policy->key);
@@ -133,6 +138,14 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
 bool rp_clause_signed(const rp_clause *clause)
 {
     return clause->kind < RP_CLAUSE_PARENT;
+}
+
+bool rp_policy_asks_facts(const rp_policy *policy)
+{
+    for (size_t i = 0; i < policy->clauses; i++)
+        if (policy->clause[i].kind >= RP_CLAUSE_METRICS)
+            return true;
+    return false;
 }
 
 bool rp_policy_certifies(const rp_policy *policy)

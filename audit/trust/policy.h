@@ -15,6 +15,8 @@ enum {
     RP_POLICY_LEVELS = 8,
     RP_POLICY_RULES = 64,
     RP_POLICY_FILES = 16,
+    RP_POLICY_WORDS = 256,
+    RP_POLICY_WORD = 201, /* bytes of each, and a terminator */
     RP_POLICY_LIMIT = 1 << 16
 };
 enum { RP_SHARE_ONE = 1000000 };
@@ -27,6 +29,9 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
     RP_CLAUSE_RUN_KIND,
     RP_CLAUSE_CONFORMANT,
+    RP_CLAUSE_METRICS, /* these and the next are held against rp_run_facts */
+    RP_CLAUSE_RECIPE,
+    RP_CLAUSE_COLUMNS,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 
@@ -35,6 +40,14 @@ typedef enum rp_against { RP_AGAINST_FAILS, RP_AGAINST_SUPERSEDED, RP_AGAINST_IG
 
 /* What is asked of a run that started from another's states. */
 typedef enum rp_parent_rule { RP_PARENT_CHECKED, RP_PARENT_NONE, RP_PARENT_ANY } rp_parent_rule;
+
+/* What a clause asks of a value: a figure of a part's metrics, or a key of the recipe, by its dotted name. */
+typedef struct rp_model_bound {
+    char path[128];
+    bool training; /* of metrics: the training part, else the validation part */
+    bool has_low, has_high, has_gap, absent;
+    double low, high, gap;
+} rp_model_bound;
 
 typedef enum rp_group_kind {
     RP_GROUP_KEYS,       /* these keys */
@@ -79,6 +92,9 @@ typedef struct rp_clause {
     bool implied;                     /* nobody wrote it: told only where there is something to tell */
     rp_parent_rule parent;
     char run_kind[8]; /* "recipe", "api" */
+    rp_model_bound bound;
+    char **word; /* values of which the key has one; columns */
+    size_t words;
 } rp_clause;
 
 struct rp_policy {
@@ -95,6 +111,8 @@ struct rp_policy {
 bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind);
 /* Whether the clause asks for what somebody has signed. */
 bool rp_clause_signed(const rp_clause *clause);
+/* Whether a clause asks for what the run says of its model. */
+bool rp_policy_asks_facts(const rp_policy *policy);
 /* Whether a clause takes signers by their certificates. */
 bool rp_policy_certifies(const rp_policy *policy);
 

@@ -30,6 +30,9 @@ const char *rp_verdict_lacks(rp_check *c, size_t i);
 /* Clauses on the run itself (policy_model.c): text gets what is asked for, and c->refuted is set where it is not so. */
 void rp_check_parent_clause(rp_check *c, rp_buffer *text);
 void rp_check_run_kind(rp_check *c, rp_buffer *text);
+void rp_check_metrics(rp_check *c, rp_buffer *text);
+void rp_check_recipe(rp_check *c, rp_buffer *text);
+void rp_check_columns(rp_check *c, rp_buffer *text);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
 
 /* Close in any case. Errors: RP_ENOMEM. */

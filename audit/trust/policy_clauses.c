@@ -279,6 +279,9 @@ static const struct {
     [RP_CLAUSE_LOG] = {"log", false, true, false, read_log},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
+    [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},
+    [RP_CLAUSE_RECIPE] = {"recipe", false, true, false, rp_policy_read_recipe},
+    [RP_CLAUSE_COLUMNS] = {"columns", false, false, false, rp_policy_read_columns},
     [RP_CLAUSE_RUN_KIND] = {"kind", false, false, true, rp_policy_read_run_kind},
 };
 
@@ -300,8 +303,8 @@ static void read_clause(rp_policy_reader *in, const rp_node *node, rp_clause_kin
     }
     clause->kind = kind;
     memcpy(clause->name, name, sizeof name);
+    in->policy->clauses++; /* what was read of it is freed with the policy */
     sections[kind].read(in, node, clause);
-    in->policy->clauses++;
 }
 
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind)

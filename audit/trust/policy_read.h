@@ -30,6 +30,9 @@ void rp_policy_imply_parent(rp_policy_reader *in);
 /* Clauses on the run itself, from their node (policy_model.c). */
 void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/log/log_note.h"
+#include "audit/trust/facts.h"
 #include "audit/trust/policy_standing.h"
 #include "audit/trust/scopes.h"
 #include "audit/statements/statement.h"
@@ -330,6 +331,9 @@ static rp_status verify_by_policy(rp_archive *archive, const rp_key *const *trus
     rp_free(list);
     if (status == RP_OK && (status = check_logged(options, result, err)) != RP_OK)
         status = rp_fail_at(err, status, "%s", archive->where);
+    if (status == RP_OK && rp_policy_asks_facts(policy) &&
+        (status = rp_run_facts_read(&result->facts, archive, err)) != RP_OK)
+        status = rp_fail_at(err, status, "%s", archive->where);
     return status == RP_OK ? hold_against(policy, options->tell_unmet, archive->where, result, err) : status;
 }
 
@@ -410,6 +414,7 @@ void rp_verification_free(rp_verification *result)
     }
     rp_free(result->timestamp);
     rp_policy_result_free(result->policy);
+    rp_run_facts_free(result->facts);
     for (size_t i = 0; i < result->certificates; i++) {
         rp_free(result->certificate[i].subject);
         rp_free(result->certificate[i].anchor);

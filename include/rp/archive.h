@@ -213,6 +213,7 @@ typedef struct rp_verification {
                                       none */
     size_t standings;
     rp_verified_standing *standing;
+    struct rp_run_facts *facts; /* what the policy's clauses on the model are held against; NULL where it has none */
 } rp_verification;
 
 /* Checks, in this order: the structure; every statement in signatures/ (a trusted key or one that counts by its

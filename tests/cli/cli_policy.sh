@@ -256,6 +256,16 @@ if command -v python3 >/dev/null; then
     unmet 'approvals\[0\]: .*rejected' undated.reprise d.yaml
 fi
 
+# ---- what the model is ----
+policy model.yaml 'builder: {of: developers}' 'kind: recipe' 'conformant: true' \
+    'metrics: [{of: rows, at_least: 12}, {of: accuracy, gap: 1}]' 'recipe: {key: model.hidden, equals: [4]}' \
+    'columns: {not_used: [id]}'
+met a.reprise model.yaml
+holds "columns are told" grep -q '^met *columns: takes in none of the columns id: it takes in x, kind$' "$log/out"
+policy model2.yaml 'builder: {of: developers}' 'columns: {not_used: [id, x]}'
+unmet 'columns: .*it takes in x, kind' a.reprise model2.yaml
+policy model3.yaml 'builder: {of: developers}' 'metrics: {of: rows, at_least: 13}'
+unmet 'metrics\[0\]: rows of validation at least 13: validation has 12' a.reprise model3.yaml
 # ---- policies that make no sense ----
 says() { # PATTERN CLAUSE
     policy bad.yaml "$2"

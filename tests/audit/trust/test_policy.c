@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit/trust/facts.h"
 #include "audit/trust/policy.h"
 #include "audit/trust/verify.h"
 #include "base/memory.h"
@@ -88,6 +89,25 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "parent: replayed\n", "none, checked or any"},
         {BUILDER "parent: [none]\n", "none, checked or any"},
         {BUILDER "conformant: false\n", "leave it out"},
+        {BUILDER "metrics: {at_least: 1}\n", "metrics[0].of: is missing"},
+        {BUILDER "metrics: {of: auc}\n", "demands nothing"},
+        {BUILDER "metrics: {of: auc, at_least: high}\n", "a number"},
+        {BUILDER "metrics: {of: auc, at_least: \"0.5\"}\n", "a number"},
+        {BUILDER "metrics: {of: auc, at_most: 1e999}\n", "a number"},
+        {BUILDER "metrics: {of: auc, gap: -1}\n", "0 or more"},
+        {BUILDER "metrics: {of: auc, part: test, at_least: 0}\n", "validation"},
+        {BUILDER "metrics: {of: auc, at_leats: 0}\n", "did you mean \"at_least\""},
+        {BUILDER "metrics: []\n", "demands nothing"},
+        {BUILDER "recipe: {equals: 1}\n", "key: is missing"},
+        {BUILDER "recipe: {key: seed}\n", "expected one of equals"},
+        {BUILDER "recipe: {key: seed, equals: 1, at_most: 2}\n", "expected one of equals"},
+        {BUILDER "recipe: {key: seed, one_of: 1}\n", "a list of 1 to 256"},
+        {BUILDER "recipe: {key: seed, one_of: []}\n", "a list of 1 to 256"},
+        {BUILDER "recipe: {key: seed, equals: {a: 1}}\n", "one line of text"},
+        {BUILDER "columns: [age]\n", "a mapping"},
+        {BUILDER "columns: {}\n", "not_used"},
+        {BUILDER "columns: {not_used: age}\n", "a list of 1 to 256"},
+        {BUILDER "columns: {not_used: [age, [a]], more: 1}\n", "unknown key"},
         {BUILDER "kind: csv\n", "recipe or api"},
         {BUILDER "kind: {recipe: true}\n", "recipe or api"},
         {BUILDER "log: {of: a, key: b}\n", "unknown key"},
@@ -453,6 +473,68 @@ static void a_provenance_says_whether_its_kernels_conform(void **state)
     expect("conformant: true\n", true, "says so");
 }
 
+static rp_json *parsed(const char *text)
+{
+    rp_json *json;
+
+    assert_ok(rp_json_parse(&json, text, strlen(text), false, "facts", &err));
+    return json;
+}
+
+/* What a run says of its model, by the names it has there. */
+static void models_are_held_to_the_policy(void **state)
+{
+    rp_run_facts facts = {
+        parsed("{\"data\":{\"train_on_all\":false},\"model\":{\"hidden\":[8,4]},\"seed\":7,\"train\":{\"epochs\":20,"
+               "\"optimizer\":{\"kind\":\"adamw\",\"lr\":\"0.01\"}},\"name\":null}"),
+        parsed("{\"columns\":[{\"kind\":\"ignore\",\"name\":\"gender\"},{\"kind\":\"numeric\",\"name\":\"age\"},"
+               "{\"kind\":\"target\",\"name\":\"bad\"}]}"),
+        parsed(
+            "{\"training\":{\"accuracy\":\"0.9\",\"rows\":80},\"validation\":{\"accuracy\":\"0.7\",\"figures\":{\"ks\":"
+            "{\"value\":\"0.25\"}},\"loss\":\"nan\",\"rows\":20}}")};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("metrics: {of: accuracy, at_least: 0.5}\n", false, "validation has no such figure"); /* nobody has looked */
+    expect("recipe: {key: parent, absent: true}\n", false, "no recipe that can be read");
+    expect("columns: {not_used: [gender]}\n", false, "no schema that can be read");
+    v.facts = &facts;
+    expect("metrics: {of: accuracy, at_least: 0.7}\n", true, "accuracy of validation at least 0.7: validation has 0.7");
+    expect("metrics: {of: accuracy, at_least: 0.7000001}\n", false, "validation has 0.7");
+    expect("metrics: {of: accuracy, part: training, at_least: 0.8, at_most: 0.95}\n", true, "training has 0.9");
+    expect("metrics: {of: accuracy, part: training, at_most: 0.8}\n", false, "training has 0.9");
+    expect("metrics: {of: accuracy, gap: 0.21}\n", true, "no further apart than 0.21: training has 0.9, validation");
+    expect("metrics: {of: accuracy, gap: 0.1}\n", false, "no further apart than 0.1");
+    expect("metrics: {of: accuracy, at_least: 0.8, gap: 1}\n", false, "no further apart than 1");
+    expect("metrics: {of: rows, at_least: 20}\n", true, "validation has 20");
+    expect("metrics: {of: rows, at_least: 21}\n", false, "validation has 20");
+    expect("metrics: {of: figures.ks.value, at_least: 0.2}\n", true, "validation has 0.25");
+    expect("metrics: {of: figures.ks, at_least: 0}\n", false, "no such figure");
+    expect("metrics: {of: auc, gap: 1}\n", false, "training has no such figure");
+    expect("metrics: {of: loss, at_most: 1}\n", false, "validation has nan");
+    expect("metrics: {of: loss, at_least: -1}\n", false, "validation has nan");
+    expect("recipe: {key: train.epochs, at_least: 1, at_most: 20}\n", true, "it is 20");
+    expect("recipe: {key: train.epochs, at_most: 19}\n", false, "it is 20");
+    expect("recipe: {key: train.optimizer.lr, equals: 0.010}\n", true, "it is 0.01");
+    expect("recipe: {key: train.optimizer.kind, one_of: [sgd, adam]}\n", false, "it is adamw");
+    expect("recipe: {key: train.optimizer.kind, one_of: [sgd, adamw]}\n", true, "one of sgd, adamw");
+    expect("recipe: {key: train.optimizer, equals: adamw}\n", false, "it is a section");
+    expect("recipe: {key: model.hidden, equals: [8, 4]}\n", true, "is [8, 4]");
+    expect("recipe: {key: model.hidden, equals: [4, 8]}\n", false, "it is [8, 4]");
+    expect("recipe: {key: data.train_on_all, equals: true}\n", false, "it is false");
+    expect("recipe: {key: name, equals: null}\n", true, "it is null");
+    expect("recipe: {key: data.filter, absent: true}\n", true, "it is not there");
+    expect("recipe: {key: seed, absent: true}\n", false, "it is 7");
+    expect("recipe: {key: data.filter, equals: x}\n", false, "it is not there");
+    expect("columns: {not_used: [gender, bad]}\n", true, "it takes in age");
+    expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
+    v.facts = NULL;
+    rp_json_free(facts.recipe);
+    rp_json_free(facts.schema);
+    rp_json_free(facts.metrics);
+}
+
 static void kinds_of_runs_are_held_to_the_policy(void **state)
 {
     (void)state;
@@ -664,6 +746,7 @@ int main(void)
         cmocka_unit_test(decisions_of_a_time_to_come_supersede_nothing),
         cmocka_unit_test(parents_are_replayed_too),
         cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
+        cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),

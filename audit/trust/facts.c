@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading what is recorded of a model, and values in it by their names. */
+#include "audit/trust/facts.h"
+
+#include <string.h>
+
+#include "audit/archive/archive_private.h"
+#include "base/memory.h"
+#include "determinism/decimal.h"
+
+enum { NAME = 128, FACT_LIMIT = 64 << 20 };
+
+static rp_status read_member(rp_json **out, const rp_archive *archive, const char *name, rp_error *err)
+{
+    const rp_member *member = rp_archive_find(archive, name);
+    rp_buffer text = {0};
+    rp_status status;
+
+    if (member == NULL || member->size > FACT_LIMIT)
+        return RP_OK;
+    status = rp_archive_member_body(archive, member, &text, err);
+    if (status == RP_OK)
+        status = rp_json_parse_within(out, text.data, text.size,
+                                      strcmp(name, RP_METRICS_MEMBER) ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true,
+                                      name, err);
+    rp_buffer_free(&text);
+    return status == RP_EFORMAT || status == RP_EUNSUPPORTED ? RP_OK : status;
+}
+
+rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_error *err)
+{
+    rp_run_facts *made = rp_calloc(1, sizeof *made);
+    rp_status status = made ? read_member(&made->recipe, archive, RP_RECIPE_MEMBER, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = read_member(&made->schema, archive, RP_SCHEMA_MEMBER, err);
+    if (status == RP_OK)
+        status = read_member(&made->metrics, archive, RP_METRICS_MEMBER, err);
+    *out = made;
+    if (status != RP_OK) {
+        rp_run_facts_free(made);
+        *out = NULL;
+    }
+    return status;
+}
+
+void rp_run_facts_free(rp_run_facts *facts)
+{
+    if (facts == NULL)
+        return;
+    rp_json_free(facts->recipe);
+    rp_json_free(facts->schema);
+    rp_json_free(facts->metrics);
+    rp_free(facts);
+}
+
+const rp_json *rp_fact_at(const rp_json *json, const char *path)
+{
+    char name[NAME];
+
+    while (json != NULL && *path != '\0') {
+        const size_t length = strcspn(path, ".");
+
+        if (length >= sizeof name)
+            return NULL;
+        memcpy(name, path, length);
+        name[length] = '\0';
+        json = rp_json_object_get(json, name);
+        path += length + (path[length] == '.');
+    }
+    return json;
+}
+
+void rp_fact_text(const rp_json *value, rp_buffer *out)
+{
+    if (rp_json_is_array(value)) {
+        rp_buffer_text(out, "[");
+        for (size_t i = 0; i < rp_json_array_size(value); i++) {
+            rp_buffer_text(out, i ? ", " : "");
+            rp_fact_text(rp_json_array_get(value, i), out);
+        }
+        rp_buffer_text(out, "]");
+    } else if (rp_json_is_string(value)) {
+        rp_buffer_text(out, rp_json_string_value(value));
+    } else if (rp_json_is_integer(value)) {
+        rp_buffer_printf(out, "%lld", (long long)rp_json_integer_value(value));
+    } else if (value != NULL && !rp_json_is_object(value)) {
+        rp_buffer_text(out, rp_json_is_null(value) ? "null" : rp_json_is_true(value) ? "true" : "false");
+    }
+}
+
+bool rp_fact_number(const rp_json *value, double *out)
+{
+    const char *text = rp_json_string_value(value);
+
+    if (rp_json_is_integer(value)) {
+        *out = (double)rp_json_integer_value(value);
+        return true;
+    }
+    return text != NULL && rp_parse_f64(out, text, strlen(text));
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Clauses that bound what a run says of its model. Where it says nothing, or nothing that can be read, the clause is
+ * not met. */
+#include <math.h>
+#include <string.h>
+
+#include "audit/trust/facts.h"
+#include "audit/trust/policy_check.h"
+#include "determinism/decimal.h"
+
+static void put_number(rp_buffer *text, double value)
+{
+    char digits[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f64(digits, value);
+    rp_buffer_text(text, digits);
+}
+
+static void put_bounds(rp_buffer *text, const rp_model_bound *bound)
+{
+    if (bound->has_low) {
+        rp_buffer_text(text, " at least ");
+        put_number(text, bound->low);
+    }
+    if (bound->has_high) {
+        rp_buffer_text(text, bound->has_low ? " and at most " : " at most ");
+        put_number(text, bound->high);
+    }
+}
+
+/* False for what is no number, NaN among it. */
+static bool within(const rp_model_bound *bound, double value)
+{
+    return value == value && (!bound->has_low || value >= bound->low) && (!bound->has_high || value <= bound->high);
+}
+
+static const rp_json *figure(const rp_check *c, const char *part)
+{
+    return c->verified->facts ? rp_fact_at(rp_json_object_get(c->verified->facts->metrics, part), c->clause->bound.path)
+                              : NULL;
+}
+
+static void put_found(rp_check *c, const char *part, const rp_json *value)
+{
+    rp_buffer_printf(&c->found, "%s%s has ", c->found.size ? ", " : "", part);
+    if (value == NULL || rp_json_is_object(value))
+        rp_buffer_text(&c->found, "no such figure");
+    else
+        rp_fact_text(value, &c->found);
+}
+
+static void check_gap(rp_check *c)
+{
+    const rp_json *training = figure(c, "training"), *validation = figure(c, "validation");
+    double t, v;
+
+    put_found(c, "training", training);
+    put_found(c, "validation", validation);
+    c->refuted = c->refuted || !rp_fact_number(training, &t) || !rp_fact_number(validation, &v) ||
+                 !(fabs(t - v) <= c->clause->bound.gap);
+}
+
+void rp_check_metrics(rp_check *c, rp_buffer *text)
+{
+    const rp_model_bound *bound = &c->clause->bound;
+    const char *part = bound->training ? "training" : "validation";
+    double value;
+
+    rp_buffer_text(text, bound->path);
+    if (bound->has_low || bound->has_high) {
+        const rp_json *found = figure(c, part);
+
+        rp_buffer_printf(text, " of %s", part);
+        put_bounds(text, bound);
+        put_found(c, part, found);
+        c->refuted = !rp_fact_number(found, &value) || !within(bound, value);
+    }
+    if (bound->has_gap) {
+        rp_buffer_text(text, bound->has_low || bound->has_high ? ", and" : "");
+        rp_buffer_text(text, " of training and validation no further apart than ");
+        put_number(text, bound->gap);
+        c->found.size = 0;
+        check_gap(c);
+    }
+}
+
+/* As texts, or as numbers: 0.010 is 0.01. */
+static bool same(const char *wanted, const rp_json *value, const char *found)
+{
+    double a, b;
+
+    return strcmp(wanted, found) == 0 ||
+           (rp_parse_f64(&a, wanted, strlen(wanted)) && rp_fact_number(value, &b) && a == b);
+}
+
+static bool is_one(const rp_check *c, const rp_json *value, const char *found)
+{
+    for (size_t i = 0; i < c->clause->words; i++)
+        if (same(c->clause->word[i], value, found))
+            return true;
+    return false;
+}
+
+static void put_words(const rp_check *c, rp_buffer *text)
+{
+    for (size_t i = 0; i < c->clause->words; i++)
+        rp_buffer_printf(text, "%s%s", i ? ", " : "", c->clause->word[i]);
+}
+
+void rp_check_recipe(rp_check *c, rp_buffer *text)
+{
+    const rp_model_bound *bound = &c->clause->bound;
+    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
+    const rp_json *value = rp_fact_at(recipe, bound->path);
+    rp_buffer found = {0};
+    double number;
+
+    rp_fact_text(value, &found);
+    rp_buffer_u8(&found, 0);
+    c->found.failed = c->found.failed || found.failed;
+    rp_buffer_printf(text, "the recipe's %s", bound->path);
+    put_bounds(text, bound);
+    if (c->clause->words)
+        rp_buffer_text(text, c->clause->words > 1 ? " one of " : " is ");
+    put_words(c, text);
+    rp_buffer_text(text, bound->absent ? " is not there" : "");
+    if (recipe == NULL)
+        rp_buffer_text(&c->found, "no recipe that can be read");
+    else if (value == NULL)
+        rp_buffer_text(&c->found, "it is not there");
+    else
+        rp_buffer_printf(&c->found, "it is %.200s",
+                         found.failed || *found.data == '\0' ? "a section" : (char *)found.data);
+    if (bound->absent)
+        c->refuted = recipe == NULL || value != NULL;
+    else if (bound->has_low || bound->has_high)
+        c->refuted = !rp_fact_number(value, &number) || !within(bound, number);
+    else
+        c->refuted = value == NULL || found.failed || !is_one(c, value, (char *)found.data);
+    rp_buffer_free(&found);
+}
+
+/* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
+ */
+void rp_check_columns(rp_check *c, rp_buffer *text)
+{
+    enum { SHOWN = 40 };
+    const rp_json *columns = c->verified->facts ? rp_json_object_get(c->verified->facts->schema, "columns") : NULL;
+    size_t taken = 0;
+
+    rp_buffer_text(text, "takes in none of the columns ");
+    put_words(c, text);
+    c->refuted = !rp_json_is_array(columns);
+    if (c->refuted)
+        rp_buffer_text(&c->found, "no schema that can be read");
+    for (size_t i = 0; i < rp_json_array_size(columns); i++) {
+        const rp_json *column = rp_json_array_get(columns, i);
+        const char *name = rp_json_string_value(rp_json_object_get(column, "name"));
+        const char *kind = rp_json_string_value(rp_json_object_get(column, "kind"));
+
+        if (name == NULL || kind == NULL || strcmp(kind, "ignore") == 0 || strcmp(kind, "target") == 0)
+            continue;
+        for (size_t k = 0; k < c->clause->words; k++)
+            c->refuted = c->refuted || strcmp(name, c->clause->word[k]) == 0;
+        if (taken++ < SHOWN)
+            rp_buffer_printf(&c->found, "%s%.100s", taken == 1 ? "it takes in " : ", ", name);
+    }
+    if (taken > SHOWN)
+        rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
+    if (taken == 0 && !c->refuted)
+        rp_buffer_text(&c->found, "it takes in no column");
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading clauses that bound what a run says of its model: figures of its metrics, keys of its recipe, columns that it
+ * takes in. They are held against it in policy_bounds.c. */
+#include "audit/trust/policy_read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/sign/signed_json.h"
+#include "base/memory.h"
+#include "determinism/decimal.h"
+
+static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *key)
+{
+    (void)snprintf(out, RP_POLICY_PATH, "%s.%s", clause->name, key);
+}
+
+static const rp_node *find(const rp_policy_reader *in, const rp_node *mapping, const char *key)
+{
+    return in->r.status == RP_OK ? rp_node_find(mapping, key) : NULL;
+}
+
+static bool read_number(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                        double *out)
+{
+    const rp_node *node = find(in, mapping, key);
+    char path[RP_POLICY_PATH];
+
+    join(path, clause, key);
+    if (node && (node->kind != RP_NODE_SCALAR || !node->plain || !rp_parse_f64(out, node->text, strlen(node->text)) ||
+                 !(*out - *out == 0)))
+        rp_node_wrong(&in->r, node, path, "a number", NULL);
+    return node != NULL;
+}
+
+static void read_name(rp_policy_reader *in, const rp_node *mapping, const char *key, const char *expected,
+                      const rp_clause *clause, char *out, size_t size)
+{
+    const rp_node *node = find(in, mapping, key);
+    char path[RP_POLICY_PATH];
+
+    join(path, clause, key);
+    if (in->r.status != RP_OK)
+        return;
+    if (node == NULL)
+        rp_node_refuse(&in->r, mapping, path, "is missing: %s", expected);
+    else if (node->kind != RP_NODE_SCALAR || !rp_text_fits(node->text, size))
+        rp_node_wrong(&in->r, node, path, expected, NULL);
+    else
+        strcpy(out, node->text);
+}
+
+void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"of", "part", "at_least", "at_most", "gap"}, *const parts[] = {"validation",
+                                                                                                      "training"};
+    rp_model_bound *bound = &clause->bound;
+    char path[RP_POLICY_PATH];
+    int part = 0;
+
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_name(in, node, "of", "the name of a figure in outputs/metrics.json, such as accuracy", clause, bound->path,
+              sizeof bound->path);
+    join(path, clause, "part");
+    rp_node_read_choice(&in->r, node, path, &part, 0, parts, 2);
+    bound->training = part == 1;
+    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
+    bound->has_gap = read_number(in, node, "gap", clause, &bound->gap);
+    if (in->r.status == RP_OK && !bound->has_low && !bound->has_high && !bound->has_gap)
+        rp_node_refuse(&in->r, node, clause->name, "demands nothing: give at_least, at_most or gap");
+    if (in->r.status == RP_OK && bound->has_gap && !(bound->gap >= 0))
+        rp_node_refuse(&in->r, node, clause->name, "gap: a difference is 0 or more");
+}
+
+/* A text as rp_fact_text makes it. */
+static bool text_of(const rp_node *node, rp_buffer *out)
+{
+    bool fine = node->kind != RP_NODE_MAPPING;
+
+    if (node->kind == RP_NODE_SCALAR) {
+        rp_buffer_text(out, rp_node_is_null(node) ? "null" : node->text);
+        return true;
+    }
+    rp_buffer_text(out, "[");
+    for (size_t i = 0; i < node->count && fine; i++) {
+        rp_buffer_text(out, i ? ", " : "");
+        fine = node->child[i].kind == RP_NODE_SCALAR && text_of(&node->child[i], out);
+    }
+    rp_buffer_text(out, "]");
+    return fine;
+}
+
+static void add_word(rp_policy_reader *in, const rp_node *node, const char *path, rp_clause *clause)
+{
+    rp_buffer text = {0};
+    const bool fine = text_of(node, &text);
+
+    rp_buffer_u8(&text, 0);
+    if (text.failed)
+        in->r.status = rp_no_memory(in->r.err);
+    else if (!fine || !rp_line_fits((char *)text.data, RP_POLICY_WORD))
+        rp_node_wrong(&in->r, node, path, "one line of text of 1 to 200 bytes", NULL);
+    else if ((clause->word[clause->words] = rp_strdup((char *)text.data)) == NULL)
+        in->r.status = rp_no_memory(in->r.err);
+    else
+        clause->words++;
+    rp_buffer_free(&text);
+}
+
+/* A list of texts; one: a value by itself will do, even if it is a list. */
+static void read_words(rp_policy_reader *in, const rp_node *node, const char *key, bool one, rp_clause *clause)
+{
+    const size_t count = one ? 1 : node->kind == RP_NODE_LIST ? node->count : 0;
+    char path[RP_POLICY_PATH];
+
+    join(path, clause, key);
+    if (count == 0 || count > RP_POLICY_WORDS) {
+        rp_node_refuse(&in->r, node, path, "expected a list of 1 to %d texts", RP_POLICY_WORDS);
+        return;
+    }
+    clause->word = rp_calloc(count, sizeof *clause->word);
+    if (clause->word == NULL)
+        in->r.status = rp_no_memory(in->r.err);
+    for (size_t i = 0; i < count && in->r.status == RP_OK; i++)
+        add_word(in, one ? node : &node->child[i], path, clause);
+}
+
+void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"key", "equals", "one_of", "at_least", "at_most", "absent"};
+    const rp_node *equals = rp_node_find(node, "equals"), *one_of = rp_node_find(node, "one_of");
+    rp_model_bound *bound = &clause->bound;
+    char path[RP_POLICY_PATH];
+    int demands;
+
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    read_name(in, node, "key", "a key of the resolved recipe, such as train.epochs", clause, bound->path,
+              sizeof bound->path);
+    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
+    join(path, clause, "absent");
+    rp_node_read_bool(&in->r, node, path, &bound->absent, false);
+    demands = (bound->has_low || bound->has_high) + (equals != NULL) + (one_of != NULL) + bound->absent;
+    if (in->r.status == RP_OK && demands != 1)
+        rp_node_refuse(&in->r, node, clause->name,
+                       "expected one of equals, one_of, absent: true, or at_least and at_most");
+    if (in->r.status == RP_OK && (equals || one_of))
+        read_words(in, equals ? equals : one_of, equals ? "equals" : "one_of", equals != NULL, clause);
+}
+
+void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"not_used"};
+    const rp_node *list = node->kind == RP_NODE_MAPPING ? rp_node_find(node, "not_used") : NULL;
+
+    rp_policy_check_keys(in, node, clause->name, keys, 1);
+    if (in->r.status == RP_OK && list == NULL)
+        rp_node_refuse(&in->r, node, clause->name, "expected not_used: with a list of columns");
+    if (in->r.status == RP_OK)
+        read_words(in, list, "not_used", false, clause);
+}
