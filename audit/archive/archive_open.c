@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The second half of opening: the manifest is parsed and compared with what the scan found. */
+ * The second half of opening: the manifest is parsed and compared with what the scan found, places and sizes first,
+ * then the hashes of all bodies. */
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
 
 /* Both lists are in archive order, so the first difference says which side has one more. */
-static rp_status compare_member(const rp_member *listed, const rp_member *found, rp_error *err)
+static rp_status compare_place(const rp_member *listed, const rp_member *found, rp_error *err)
 {
-    char expected[RP_DIGEST_HEX], actual[RP_DIGEST_HEX];
     int order = listed == NULL ? 1 : found == NULL ? -1 : rp_member_compare(listed, found);
 
     if (order < 0)
@@ -18,6 +18,13 @@ static rp_status compare_member(const rp_member *listed, const rp_member *found,
     if (listed->size != found->size)
         return rp_fail(err, RP_EHASH, "%s: size differs: manifest %llu, archive %llu", found->name,
                        (unsigned long long)listed->size, (unsigned long long)found->size);
+    return RP_OK;
+}
+
+static rp_status compare_digest(const rp_member *listed, const rp_member *found, rp_error *err)
+{
+    char expected[RP_DIGEST_HEX], actual[RP_DIGEST_HEX];
+
     if (rp_digest_equal(&listed->digest, &found->digest))
         return RP_OK;
     rp_digest_hex(expected, &listed->digest);
@@ -25,21 +32,19 @@ static rp_status compare_member(const rp_member *listed, const rp_member *found,
     return rp_fail(err, RP_EHASH, "%s: SHA-256 differs: manifest %s, archive %s", found->name, expected, actual);
 }
 
-static rp_status compare_members(const rp_archive *archive, const rp_manifest *manifest, rp_error *err)
+/* Places and sizes of all before the first body is read: no hour goes into hashing what was never listed. */
+static rp_status compare_members(rp_archive *archive, const rp_manifest *manifest, rp_error *err)
 {
-    size_t found = 1;
+    const size_t end = archive->members - archive->signatures;
     rp_status status = RP_OK;
 
-    for (size_t i = 0; status == RP_OK; i++, found++) {
-        const rp_member *member = rp_archive_member(archive, found);
-        const rp_member *listed = i < manifest->members ? &manifest->member[i] : NULL;
-
-        if (member != NULL && rp_member_rank_of(member->name) == RP_RANK_SIGNATURE)
-            member = NULL;
-        if (member == NULL && listed == NULL)
-            break;
-        status = compare_member(listed, member, err);
-    }
+    for (size_t i = 0; (i < manifest->members || i + 1 < end) && status == RP_OK; i++)
+        status = compare_place(i < manifest->members ? &manifest->member[i] : NULL,
+                               i + 1 < end ? rp_archive_member(archive, i + 1) : NULL, err);
+    if (status == RP_OK)
+        status = rp_archive_hash(archive, 1, end, err);
+    for (size_t i = 0; i < manifest->members && status == RP_OK; i++)
+        status = compare_digest(&manifest->member[i], rp_archive_member(archive, i + 1), err);
     return status;
 }
 

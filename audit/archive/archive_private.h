@@ -33,9 +33,9 @@ struct rp_archive {
     rp_disclosed disclosed;
 };
 
-/* The first half of opening: one pass that checks the structure, then the hashes of all bodies; the manifest is not
- * parsed. Apart from the second, so that verify can look at signatures in between. Takes reader, whatever the result.
- */
+/* The first half of opening: one pass that checks the structure, then the hashes of the manifest and of signatures/;
+ * the manifest is not parsed. Apart from the second, so that verify can look at signatures in between. Takes reader,
+ * whatever the result. */
 rp_status rp_archive_scan(rp_archive **out, rp_reader *reader, const char *where, rp_error *err);
 void rp_disclosed_free(rp_disclosed *disclosed);
 /* The member of a name, or the error that it is missing or was left out. */
@@ -55,7 +55,7 @@ rp_status rp_archive_hash(rp_archive *archive, size_t first, size_t end, rp_erro
 
 /* A member's body into *out, hashed again; errors without the archive's name in front, as with the next. */
 rp_status rp_archive_member_body(const rp_archive *archive, const rp_member *member, rp_buffer *out, rp_error *err);
-/* Parses the manifest and compares what was scanned with it. */
+/* Parses the manifest and compares what was scanned with it: places and sizes, then the digests of all bodies. */
 rp_status rp_archive_compare(rp_archive *archive, rp_error *err);
 
 /* A member of signatures/ to be added. */

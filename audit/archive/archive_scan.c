@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The strict reader's first half, in fixed memory: one pass that re-derives every header and checks every byte of
- * padding and of the end, then the hashes of all bodies (archive_hash.c). Nothing is parsed but names and sizes. */
+ * padding and of the end, then the hashes of the manifest and of what is signed about it (archive_hash.c). Nothing is
+ * parsed but names and sizes. */
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
@@ -266,7 +267,7 @@ static rp_status scan(rp_archive *archive, rp_error *err)
     if (status == RP_OK && archive->members == 0)
         return rp_fail(err, RP_EFORMAT, RP_MANIFEST_NAME ": missing: the archive has no members");
     if (status == RP_OK)
-        status = rp_archive_hash(archive, 1, archive->members, err);
+        status = rp_archive_hash(archive, archive->members - archive->signatures, archive->members, err);
     if (status == RP_OK)
         rp_digest_hex(archive->id, &archive->member[0].digest);
     return status;
