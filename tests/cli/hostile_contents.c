@@ -15,7 +15,7 @@ static void with_content(FILE *out, const char *name, const void *data, size_t s
     rp_buffer made = {0};
     rp_json *run = NULL, *manifest = NULL;
     rp_error err = {0};
-    size_t end = place("outputs/predictions.csv") + 1;
+    size_t end = listed_end();
 
     must(rp_json_parse(&manifest, honest_bytes.data + nth(0)->offset, (size_t)nth(0)->size, true, "manifest", &err) ==
                  RP_OK &&
@@ -191,7 +191,7 @@ static void with_parts(FILE *out, bool whole, const part *list, size_t parts)
     rp_buffer made = {0};
     rp_json *manifest = NULL;
     rp_error err = {0};
-    size_t end = place("outputs/predictions.csv") + 1;
+    size_t end = listed_end();
 
     must(rp_json_parse(&manifest, honest_bytes.data + nth(0)->offset, (size_t)nth(0)->size, true, "manifest", &err) ==
                  RP_OK &&

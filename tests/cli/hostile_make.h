@@ -18,6 +18,8 @@ void must(bool fine, const char *what);
 const rp_member *nth(size_t i);
 const unsigned char *header_of(size_t i);
 size_t place(const char *name);
+/* Behind the last member that the manifest lists. */
+size_t listed_end(void);
 size_t all(void);
 
 void put(FILE *out, const void *data, size_t size);

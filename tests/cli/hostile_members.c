@@ -62,7 +62,7 @@ static void unknown_place(FILE *out)
 /* Both are on disk in no extraction. */
 static void folder_and_file(FILE *out)
 {
-    size_t at = place("outputs/predictions.csv") + 1;
+    size_t at = listed_end();
 
     put_members(out, 0, at);
     put_entry(out, "outputs/z", '0', "", "x");
@@ -89,7 +89,7 @@ static void put_large(FILE *out, const char *name, const char *before, const cha
 
 static void many_certificates(FILE *out)
 {
-    put_members(out, 0, place("outputs/predictions.csv") + 1);
+    put_members(out, 0, listed_end());
     for (unsigned i = 0; i < 256; i++) {
         char name[RP_MEMBER_NAME];
 
@@ -103,7 +103,7 @@ static void many_certificates(FILE *out)
 
 static void many_statements(FILE *out)
 {
-    put_members(out, 0, place("outputs/predictions.csv") + 1);
+    put_members(out, 0, listed_end());
     for (unsigned i = 0; i < 60000; i++) {
         char name[RP_MEMBER_NAME];
 
