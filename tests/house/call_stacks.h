@@ -12,18 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined __SANITIZE_ADDRESS__
-#define STACKS_SANITIZED 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define STACKS_SANITIZED 1
-#endif
-#endif
-#ifndef STACKS_SANITIZED
-#define STACKS_SANITIZED 0
-#endif
+#include "tests/house/sanitized.h"
 
-enum { STACK_FRAMES = STACKS_SANITIZED ? 16 : 96, STACK_SLOTS = 1 << 15 }; /* four are the hook's and the unwinder's */
+enum { STACK_FRAMES = SANITIZED ? 16 : 96, STACK_SLOTS = 1 << 15 }; /* four are the hook's and the unwinder's */
 
 typedef struct call_stack {
     uint64_t hash;              /* 0: free */
@@ -76,9 +67,9 @@ static inline void stacks_note(size_t n)
     one->hash = hash | 1;
     if (one->first == 0)
         one->first = n;
-    else if (!STACKS_SANITIZED && one->second == 0)
+    else if (!SANITIZED && one->second == 0)
         one->second = n;
-    else if (!STACKS_SANITIZED)
+    else if (!SANITIZED)
         one->last = n;
 }
 

@@ -2,9 +2,10 @@
  * Random programs: a compiled one gives the bits of the eager tape at every level and number of threads, whatever its
  * memory held before. The tests name the levels themselves. */
 #include "tests/core/run/plan_steps.h"
+#include "tests/house/sanitized.h"
 #include "tests/kernels/random_chain.h"
 
-enum { RANDOM_PROGRAMS = 400, RANDOM_CHAINS = 240, LARGE_EVERY = 50, LEVELS = 8 };
+enum { RANDOM_PROGRAMS = SANITIZED ? 150 : 400, RANDOM_CHAINS = SANITIZED ? 90 : 240, LARGE_EVERY = 50, LEVELS = 8 };
 
 typedef struct devices {
     rp_device *device[4 * LEVELS];

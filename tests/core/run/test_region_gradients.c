@@ -5,8 +5,9 @@
 #include <time.h>
 
 #include "tests/core/run/region_examples.h"
+#include "tests/house/sanitized.h"
 
-enum { SEEDS = 400 };
+enum { SEEDS = SANITIZED ? 150 : 400 };
 
 /* Values of an output as floats. */
 static const float *floats(const record *r, size_t i)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether this is a build with the address sanitizer: there a random case costs three times as much, and what is looked
+ * for, memory that is not the program's, shows in fewer of them than a wrong bit does. */
+#ifndef TESTS_HOUSE_SANITIZED_H
+#define TESTS_HOUSE_SANITIZED_H
+
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#endif
