@@ -70,7 +70,7 @@ static void add_inputs(rp_run *run, const rp_model *m, size_t rows)
 
 static rp_compiled *compile(rp_run *run, const rp_model *m, size_t rows, bool blocks)
 {
-    const rp_part part = {"x", "y", rows};
+    const rp_part part = {"x", "y", NULL, rows};
     rp_graph *g = rp_graph_new(NULL);
     rp_program *program;
     rp_compiled *out;
@@ -85,7 +85,7 @@ static rp_compiled *compile(rp_run *run, const rp_model *m, size_t rows, bool bl
         rp_model_weights(m, run, g, weight);
         logits = rp_model_forward(m, weight, rp_graph_data(g, run, "x"), rp_no_tensor(), 0);
         rp_graph_set(g, RP_OUTPUT_RESULT, "loss",
-                     rp_model_loss(rp_model_row_losses(m, logits, rp_graph_data(g, run, "y")), rows));
+                     rp_model_loss(rp_model_row_losses(m, logits, rp_graph_data(g, run, "y"), rp_no_tensor()), rows));
         rp_graph_set(g, RP_OUTPUT_RESULT, "scores", rp_model_scores(m, logits));
     }
     program = rp_graph_take_program(g, &err);

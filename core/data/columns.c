@@ -83,6 +83,28 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
     return RP_OK;
 }
 
+/* A column that the recipe gives another part is no feature unless it is declared. */
+static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t target, const unsigned char *ruled)
+{
+    const rp_column_ref *weight = &cells->recipe->data.weight;
+    size_t col = 0;
+    rp_status status = weight->given ? rp_column_find(cells, weight, "data.weight", &col) : RP_OK;
+
+    if (status != RP_OK || !weight->given)
+        return status;
+    if (col == target)
+        return rp_fail(cells->err, RP_EARG, "%s: key data.weight: this column is the target; name another",
+                       cells->where);
+    if (kind[col] == RP_COL_CATEGORICAL)
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key data.weight: data.columns declares this column categorical; weights "
+                       "are numbers",
+                       cells->where);
+    if (!ruled[col])
+        kind[col] = RP_COL_IGNORE;
+    return RP_OK;
+}
+
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target)
 {
     size_t cols = cells->table->cols;
@@ -95,6 +117,8 @@ rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t
         kind[col] = RP_COL_AUTO;
     if (status == RP_OK)
         status = apply_rules(cells, kind, *target, ruled);
+    if (status == RP_OK)
+        status = set_aside(cells, kind, *target, ruled);
     rp_free(ruled);
     if (status == RP_OK)
         kind[*target] = RP_COL_IGNORE;

@@ -218,6 +218,8 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
     if (status == RP_OK)
         status = rp_reference_columns(&out->reference, &prep->cells, out->schema, prep->source, out->train_row,
                                       out->train_rows);
+    if (status == RP_OK)
+        status = rp_weights_read(&prep->cells, &prep->target, out);
     return status == RP_OK ? encode(prep, out) : status; /* the table's cells are gone then */
 }
 
@@ -263,6 +265,8 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_free(dataset->valid_target);
     rp_free(dataset->train_scaled);
     rp_free(dataset->valid_scaled);
+    rp_free(dataset->train_weight);
+    rp_free(dataset->valid_weight);
     rp_free(dataset->train_row);
     rp_free(dataset->valid_row);
     rp_free(dataset);

@@ -76,6 +76,10 @@ void rp_target_clear(rp_target *target);
 /* CONTRACT 9.4: fold number of each of the table's rows. fold [rows]. */
 rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold);
 
+/* CONTRACT 9.10: what each row of the parts counts; nothing when the recipe has no weights. Errors: RP_EDATA (a weight
+ * that is missing, negative or no number; a part without any), RP_EARG (no such class). */
+rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dataset *out);
+
 /* CONTRACT 9.5: learns from the training rows and writes the schema. */
 rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
                         const rp_target *target, const int64_t *train_row, size_t train_rows);

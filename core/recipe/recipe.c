@@ -19,10 +19,21 @@ static const rp_range penalty_range = {0, 1e12, false, false, "a number from 0 t
 static const rp_range fraction_range = {0, 1, false, true, "a number from 0 to below 1"};
 static const rp_range gamma_range = {0, 1, true, false, "a number above 0, at most 1"};
 
+/* Resolved recipes from before there was a choice have no such key: all. */
+static void read_decay(rp_node_reader *reader, const rp_node *map, rp_recipe *out)
+{
+    int decay = reader->json;
+
+    if (rp_node_applies(reader, map, "train.optimizer.decay", out->train.optimizer.weight_decay > 0,
+                        "with weight_decay above 0"))
+        rp_node_read_choice(reader, map, "train.optimizer.decay", &decay, decay, rp_decay_names, 2);
+    out->train.optimizer.decay_all = decay == 1;
+}
+
 static void read_optimizer(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"kind",  "lr",    "weight_decay", "momentum", "nesterov",
-                                       "beta1", "beta2", "alpha",        "eps"};
+    static const char *const keys[] = {"kind",     "lr",    "weight_decay", "decay", "momentum",
+                                       "nesterov", "beta1", "beta2",        "alpha", "eps"};
     const rp_node *map = rp_node_section(reader, train, "train.optimizer");
     int kind;
     bool adam;
@@ -36,6 +47,7 @@ static void read_optimizer(rp_node_reader *reader, const rp_node *train, rp_reci
     rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr, 0.001, &positive_range);
     rp_recipe_real(reader, map, "train.optimizer.weight_decay", &out->train.optimizer.weight_decay,
                    kind == RP_OPT_ADAMW ? 0.01 : 0, &non_negative_range);
+    read_decay(reader, map, out);
     if (rp_node_applies(reader, map, "train.optimizer.momentum", !adam, "to sgd and rmsprop"))
         rp_recipe_real(reader, map, "train.optimizer.momentum", &out->train.optimizer.momentum, 0, &fraction_range);
     if (rp_node_applies(reader, map, "train.optimizer.nesterov", kind == RP_OPT_SGD, "to sgd"))
@@ -137,6 +149,9 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     }
     if (reader->status == RP_OK && data != NULL)
         (void)rp_node_applies(reader, data, "data.standardize_target", false, "with train.solver: gradient");
+    if (reader->status == RP_OK && data != NULL)
+        (void)rp_node_applies(reader, data, "data.weight", false, "with train.solver: gradient");
+    (void)rp_node_applies(reader, train, "train.class_weights", false, "with train.solver: gradient");
     out->data.standardize_target = false;
     if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
         rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 1);
@@ -148,9 +163,9 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
 
 static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"epochs",   "batch",  "drop_last", "shards",    "accumulate",
-                                       "shuffle",  "loss",   "task",      "clip_norm", "optimizer",
-                                       "schedule", "solver", "family",    "l1",        "l2"};
+    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",       "accumulate", "shuffle",
+                                       "loss",   "task",  "clip_norm", "optimizer",    "schedule",   "solver",
+                                       "family", "l1",    "l2",        "class_weights"};
     int64_t parts;
 
     if (train == NULL)
@@ -177,6 +192,7 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     rp_node_read_bool(reader, train, "train.shuffle", &out->train.shuffle, true);
     read_loss(reader, train, out);
     rp_recipe_real(reader, train, "train.clip_norm", &out->train.clip_norm, 0, &non_negative_range);
+    rp_recipe_read_class_weights(reader, train, out);
     read_optimizer(reader, train, out);
     read_schedule(reader, train, out);
 }
@@ -380,7 +396,11 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.columns);
     rp_free(recipe->data.missing);
     rp_free(recipe->data.target.name);
+    rp_free(recipe->data.weight.name);
     rp_free(recipe->data.positive);
+    for (size_t i = 0; i < recipe->train.n_class_weights; i++)
+        rp_free(recipe->train.class_weight[i].name);
+    rp_free(recipe->train.class_weight);
     rp_free(recipe->data.reading.thousands);
     free_texts(&recipe->data.reading.prefix);
     free_texts(&recipe->data.reading.suffix);

@@ -34,6 +34,7 @@ typedef enum rp_pooling { RP_POOL_NONE, RP_POOL_MAX, RP_POOL_AVG } rp_pooling;
 typedef struct rp_column_ref {
     char *name;
     int64_t index;
+    bool given; /* of a column that a recipe may leave out */
 } rp_column_ref;
 
 /* What is done to a column's cells before they are features (CONTRACT 9.5, 9.6); zeroed but for missing: nothing. */
@@ -79,6 +80,11 @@ typedef struct rp_reading {
     bool dressed;    /* whether any of the four above is not the default */
 } rp_reading;
 
+typedef struct rp_class_weight {
+    char *name;
+    double weight;
+} rp_class_weight;
+
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
 
 /* A convolution layer. Pairs are {height, width}; the YAML takes one integer for both. */
@@ -106,6 +112,7 @@ typedef struct rp_recipe {
         bool header;             /*   header: [true] */
         char delimiter;          /*   delimiter: [","] one printable byte or "\t" */
         rp_column_ref target;    /*   target: name or index (required) */
+        rp_column_ref weight;    /*   weight: [absent] a column of numbers: how much each row counts in the loss */
         char *positive;          /*   positive: [null] the positive class of a two-class target; null: the last */
         rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
@@ -152,10 +159,16 @@ typedef struct rp_recipe {
                                         JSON), mse for a regression, where it is the only one */
         bool regression;    /*   task: [classification] classification|regression */
         double clip_norm;   /*   clip_norm: [0] 0: no clipping */
-        struct {            /*   optimizer: mapping */
+        bool balanced;      /*   class_weights: [absent] balanced, or a mapping class -> weight above 0 (1 where it
+                                        names none); of a classification */
+        rp_class_weight *class_weight; /* ascending by bytes */
+        size_t n_class_weights;
+        struct {                    /*   optimizer: mapping */
             rp_optimizer_kind kind; /*     kind: [adamw] sgd|adam|adamw|rmsprop */
             double lr;              /*     lr: [0.001] > 0 */
             double weight_decay;    /*     weight_decay: [0.01 for adamw, else 0] */
+            bool decay_all;         /*     decay: [weights] weights: biases and norms have none; all. The JSON has it
+                                            for weights only, and above 0 */
             double momentum;        /*     momentum: [0] sgd, rmsprop only */
             bool nesterov;          /*     nesterov: [false] sgd only, needs momentum > 0 */
             double beta1, beta2;    /*     beta1: [0.9] beta2: [0.999] adam, adamw only */
@@ -186,6 +199,12 @@ typedef struct rp_recipe {
     } parent;
     rp_json *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
+
+/* Whether rows count differently in the loss. */
+static inline bool rp_recipe_weighs(const rp_recipe *recipe)
+{
+    return recipe->data.weight.given || recipe->train.balanced || recipe->train.n_class_weights > 0;
+}
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */

@@ -103,6 +103,8 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
         if (out->data.interaction[i].column[0].name != NULL || out->data.interaction[i].column[1].name != NULL)
             rp_node_refuse(reader, NULL, "data.interactions",
                            "expected indices from 0, as header is false, found a name");
+    if (out->data.weight.name != NULL)
+        rp_node_refuse(reader, NULL, "data.weight", "expected an index from 0, as header is false, found a name");
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
             rp_node_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
@@ -130,7 +132,8 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "prefix",
                                        "suffix",
                                        "standardize_target",
-                                       "interactions"};
+                                       "interactions",
+                                       "weight"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
@@ -147,6 +150,10 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
         rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
     else
         rp_recipe_read_column(reader, target, "data.target", &out->data.target);
+    if (rp_node_at(reader, data, "data.weight") != NULL) {
+        rp_recipe_read_column(reader, rp_node_at(reader, data, "data.weight"), "data.weight", &out->data.weight);
+        out->data.weight.given = true;
+    }
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);

@@ -11,6 +11,7 @@ const char *const rp_schedule_names[3] = {"constant", "step", "cosine"};
 const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "ignore"};
 const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
+const char *const rp_decay_names[2] = {"weights", "all"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_solver_names[2] = {"exact", "gradient"};
 const char *const rp_family_names[4] = {"gaussian", "binomial", "poisson", "gamma"};
@@ -162,6 +163,8 @@ static void write_data(writer top, const rp_recipe *recipe)
     put(w, "header", rp_json_boolean(recipe->data.header));
     put(w, "delimiter", rp_json_string(delimiter));
     put(w, "target", ref_json(&recipe->data.target));
+    if (recipe->data.weight.given)
+        put(w, "weight", ref_json(&recipe->data.weight));
     if (!recipe->train.regression)
         put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));
@@ -243,6 +246,8 @@ static void write_optimizer(writer train, const rp_recipe *recipe)
     put(w, "kind", rp_json_string(rp_optimizer_names[kind]));
     put_real(w, "lr", recipe->train.optimizer.lr);
     put_real(w, "weight_decay", recipe->train.optimizer.weight_decay);
+    if (recipe->train.optimizer.weight_decay > 0 && !recipe->train.optimizer.decay_all)
+        put(w, "decay", rp_json_string(rp_decay_names[0]));
     if (kind == RP_OPT_SGD || kind == RP_OPT_RMSPROP)
         put_real(w, "momentum", recipe->train.optimizer.momentum);
     if (kind == RP_OPT_SGD)
@@ -271,6 +276,19 @@ static void write_schedule(writer train, const rp_recipe *recipe)
         put_real(w, "min_lr", recipe->train.schedule.min_lr);
 }
 
+static void write_class_weights(writer train, const rp_recipe *recipe)
+{
+    writer w;
+
+    if (recipe->train.balanced)
+        put(train, "class_weights", rp_json_string("balanced"));
+    if (recipe->train.n_class_weights == 0)
+        return;
+    w = section(train, "class_weights");
+    for (size_t i = 0; i < recipe->train.n_class_weights; i++)
+        put_real(w, recipe->train.class_weight[i].name, recipe->train.class_weight[i].weight);
+}
+
 static void write_train(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "train");
@@ -293,6 +311,7 @@ static void write_train(writer top, const rp_recipe *recipe)
     put(w, "loss", rp_json_string(rp_loss_names[recipe->train.loss]));
     put(w, "task", rp_json_string(rp_task_names[recipe->train.regression]));
     put_real(w, "clip_norm", recipe->train.clip_norm);
+    write_class_weights(w, recipe);
     write_optimizer(w, recipe);
     write_schedule(w, recipe);
 }

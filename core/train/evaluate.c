@@ -11,16 +11,17 @@
 
 /* Operands of the map: what is cut, then the weights. */
 typedef struct operands {
-    rp_tensor sliced[2], weight[RP_MAX_PARAMETERS];
+    rp_tensor sliced[3], weight[RP_MAX_PARAMETERS];
+    size_t n_sliced; /* 3 where rows have weights */
 } operands;
 
 enum { LOSSES, SCORES, VALUES };
 
-static void evaluate_rows(const rp_model *m, const rp_tensor *weight, rp_tensor x, rp_tensor y, rp_tensor *value)
+static void evaluate_rows(const rp_model *m, const rp_tensor *weight, const rp_tensor *cut, rp_tensor *value)
 {
-    rp_tensor logits = rp_model_forward(m, weight, x, rp_no_tensor(), 0);
+    rp_tensor logits = rp_model_forward(m, weight, cut[0], rp_no_tensor(), 0);
 
-    value[LOSSES] = rp_model_row_losses(m, logits, y);
+    value[LOSSES] = rp_model_row_losses(m, logits, cut[1], cut[2]);
     value[SCORES] = rp_model_scores(m, logits);
 }
 
@@ -28,7 +29,7 @@ static void evaluate_rows(const rp_model *m, const rp_tensor *weight, rp_tensor 
 static rp_function *block_function(const rp_model *m, const operands *o, size_t rows, rp_graph *outer)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor cut[2], weight[RP_MAX_PARAMETERS], value[VALUES];
+    rp_tensor cut[3] = {rp_no_tensor(), rp_no_tensor(), rp_no_tensor()}, weight[RP_MAX_PARAMETERS], value[VALUES];
     rp_function *f = NULL;
     rp_error err = {0};
     rp_status status;
@@ -38,7 +39,7 @@ static rp_function *block_function(const rp_model *m, const operands *o, size_t 
         return NULL;
     }
     (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64}); /* the block's number */
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < o->n_sliced; i++) {
         rp_type type = *rp_tensor_type(o->sliced[i]);
 
         type.shape[0] = rows;
@@ -46,7 +47,7 @@ static rp_function *block_function(const rp_model *m, const operands *o, size_t 
     }
     for (size_t i = 0; i < m->n_parameters; i++)
         weight[i] = rp_function_parameter(g, rp_tensor_type(o->weight[i]));
-    evaluate_rows(m, weight, cut[0], cut[1], value);
+    evaluate_rows(m, weight, cut, value);
     for (size_t i = 0; i < VALUES; i++)
         rp_function_return(g, value[i]);
     status = rp_function_finish(g, &f, &err);
@@ -85,7 +86,7 @@ static rp_status map_blocks(const rp_model *m, rp_graph *g, const operands *o, s
            &(rp_map_options){.function = (const rp_function *const[]){f[0], f[1]},
                              .n_function = n,
                              .sliced = o->sliced,
-                             .n_sliced = 2,
+                             .n_sliced = o->n_sliced,
                              .shared = o->weight,
                              .n_shared = m->n_parameters,
                              .cuts = cuts,
@@ -107,11 +108,15 @@ static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, op
 
     o->sliced[0] = rp_graph_data(g, run, part->x);
     o->sliced[1] = rp_graph_data(g, run, part->y);
+    o->n_sliced = 2;
+    if (m->weighted)
+        o->sliced[o->n_sliced++] = rp_graph_data(g, run, part->w);
     for (size_t i = 0; i < m->n_parameters; i++) /* their types are asked for */
         if (!rp_tensor_ok(o->weight[i]))
             return RP_OK;
-    if (!rp_tensor_ok(o->sliced[0]) || !rp_tensor_ok(o->sliced[1]))
-        return RP_OK;
+    for (size_t i = 0; i < o->n_sliced; i++)
+        if (!rp_tensor_ok(o->sliced[i]))
+            return RP_OK;
     status = map_blocks(m, g, o, part->rows, value, err);
     if (status != RP_OK)
         return status;
@@ -123,7 +128,9 @@ static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, op
 static void whole(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight, const rp_part *part)
 {
     rp_tensor logits = rp_model_forward(m, weight, rp_graph_data(g, run, part->x), rp_no_tensor(), 0);
-    rp_tensor losses = rp_model_row_losses(m, logits, rp_graph_data(g, run, part->y));
+    rp_tensor y = rp_graph_data(g, run, part->y);
+    rp_tensor w = m->weighted ? rp_graph_data(g, run, part->w) : rp_no_tensor();
+    rp_tensor losses = rp_model_row_losses(m, logits, y, w);
 
     rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_model_loss(losses, part->rows));
     rp_graph_set(g, RP_OUTPUT_RESULT, "scores", rp_model_scores(m, logits));

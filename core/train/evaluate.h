@@ -10,8 +10,9 @@ enum { RP_BLOCK_ROWS = 1024 };
 
 /* Rows of the run's data, by name. */
 typedef struct rp_part {
-    const char *x, *y; /* [rows, features] of the model's type; targets as rp_model_row_losses takes them */
-    size_t rows;       /* at least 1 */
+    const char *x, *y, *w; /* [rows, features] of the model's type; targets and, of a weighted model, weights as
+                              rp_model_row_losses takes them */
+    size_t rows;           /* at least 1 */
 } rp_part;
 
 /* Appends the evaluation of a part under the run's weights, with the results "loss" and "scores" [rows, outputs].

@@ -129,7 +129,7 @@ static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
     x = with_one(g, x, rows);
     across = rp_transpose(beta, NULL);
     z = rp_matmul(x, across);
-    across = rp_model_row_losses(f->model, z, y);
+    across = rp_model_row_losses(f->model, z, y, rp_no_tensor());
     value[LOSS] = all(across);
     if (f->outputs == 1)
         pass_one(f, x, z, y, value);

@@ -131,6 +131,7 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
     *m = (rp_model){.recipe = recipe,
                     .features = features,
                     .loss = recipe->train.loss,
+                    .weighted = rp_recipe_weighs(recipe),
                     .dtype = recipe->train.exact ? RP_F64 : RP_F32};
     if (m->loss == RP_LOSS_AUTO)
         m->loss = classes == 0 ? RP_LOSS_MSE : classes == 2 ? RP_LOSS_BCE : RP_LOSS_CROSS_ENTROPY;
@@ -242,7 +243,7 @@ rp_tensor rp_model_forward(const rp_model *m, const rp_tensor *weight, rp_tensor
     return x;
 }
 
-rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor target)
+static rp_tensor losses_of(const rp_model *m, rp_tensor logits, rp_tensor target)
 {
     rp_tensor out[RP_MAX_OUT];
 
@@ -254,6 +255,13 @@ rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor tar
     rp_emit(logits.graph, m->loss == RP_LOSS_BCE ? RP_OP_bce_logits : RP_OP_cross_entropy, NULL,
             (rp_tensor[]){logits, target}, 2, out);
     return out[0];
+}
+
+rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor target, rp_tensor weight)
+{
+    rp_tensor losses = losses_of(m, logits, target);
+
+    return m->weighted ? rp_mul(losses, weight) : losses;
 }
 
 rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)

@@ -28,6 +28,7 @@ typedef struct rp_model {
     size_t features, outputs;
     rp_loss loss;   /* resolved, never auto */
     rp_dtype dtype; /* of parameters, features and targets: binary64 where the recipe fits exactly */
+    bool weighted;  /* rows count differently in the loss */
     rp_conv_shape conv[RP_MAX_CONV];
     rp_parameter parameter[RP_MAX_PARAMETERS];
     size_t n_parameters;
@@ -42,8 +43,9 @@ void rp_model_weights(const rp_model *model, const rp_run *run, rp_graph *graph,
 /* Logits [rows, outputs] of x [rows, features]. weight: the model's parameters in order. rng without a graph: no
  * dropout; part keeps the dropout streams of a step's parts apart. */
 rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
-/* The loss of each row, of the target's shape: f32 [rows, 1], or i64 labels [rows] for cross entropy. */
-rp_tensor rp_model_row_losses(const rp_model *model, rp_tensor logits, rp_tensor target);
+/* The loss of each row, of the target's shape: f32 [rows, 1], or i64 labels [rows] for cross entropy. weight, of a
+ * weighted model: f32 of that shape, by which they are multiplied; else without a graph. */
+rp_tensor rp_model_row_losses(const rp_model *model, rp_tensor logits, rp_tensor target, rp_tensor weight);
 /* The sum of rows' losses divided by count. */
 rp_tensor rp_model_loss(rp_tensor row_losses, size_t count);
 /* What is reported, in binary32: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes])

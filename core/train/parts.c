@@ -6,11 +6,21 @@
 #include "base/memory.h"
 #include "core/program/graph.h"
 
-/* Loss of some rows and the gradients of it. */
-static void differentiate(const rp_model *m, const rp_tensor *weight, rp_tensor x, rp_tensor y, rp_tensor rng,
-                          size_t count, rp_tensor *grad)
+/* What a row has: features, target and, of a weighted model, weight. */
+enum { X, Y, W, OF_ROW };
+static const char *const row_data[OF_ROW] = {"train_x", "train_y", "train_w"};
+
+static size_t per_row(const rp_model *m)
 {
-    rp_tensor losses = rp_model_row_losses(m, rp_model_forward(m, weight, x, rng, 0), y);
+    return m->weighted ? OF_ROW : W;
+}
+
+/* Loss of some rows and the gradients of it. */
+static void differentiate(const rp_model *m, const rp_tensor *weight, const rp_tensor *row, rp_tensor rng, size_t count,
+                          rp_tensor *grad)
+{
+    rp_tensor logits = rp_model_forward(m, weight, row[X], rng, 0);
+    rp_tensor losses = rp_model_row_losses(m, logits, row[Y], row[W]);
     rp_tensor loss = rp_model_loss(losses, count);
 
     rp_gradients_or_zeros(loss, weight, m->n_parameters, grad);
@@ -22,10 +32,11 @@ static void whole(const rp_model *m, const rp_run *run, rp_graph *g, const rp_te
                   rp_tensor rng, size_t count, rp_tensor *total)
 {
     rp_tensor index = rp_slice(rows, &(size_t){0}, &count);
-    rp_tensor x = rp_gather(rp_graph_data(g, run, "train_x"), index, 0);
-    rp_tensor y = rp_gather(rp_graph_data(g, run, "train_y"), index, 0);
+    rp_tensor row[OF_ROW] = {rp_no_tensor(), rp_no_tensor(), rp_no_tensor()};
 
-    differentiate(m, weight, x, y, rng, count, total);
+    for (size_t i = 0; i < per_row(m); i++)
+        row[i] = rp_gather(rp_graph_data(g, run, row_data[i]), index, 0);
+    differentiate(m, weight, row, rng, count, total);
 }
 
 /* {seed, step, offset}: each part has dropout streams of its own (CONTRACT 12.1). */
@@ -39,7 +50,7 @@ static rp_tensor part_rng(rp_tensor rng, rp_tensor part)
 
 /* What a map over shards passes to each: rows of the shard, then the weights, the data, and rng if there is dropout. */
 typedef struct shared {
-    rp_tensor x[RP_MAX_PARAMETERS + 3];
+    rp_tensor x[RP_MAX_PARAMETERS + OF_ROW + 1];
     size_t n;
     bool random;
 } shared;
@@ -49,7 +60,8 @@ static rp_function *shard_function(const rp_model *m, const shared *s, size_t le
 {
     rp_graph *g = rp_graph_new(NULL);
     rp_function *f = NULL;
-    rp_tensor in[RP_MAX_PARAMETERS + 3], grad[RP_MAX_PARAMETERS + 1], part, rows, rng = rp_no_tensor(), x, y;
+    rp_tensor in[RP_MAX_PARAMETERS + OF_ROW + 1], grad[RP_MAX_PARAMETERS + 1], part, rows, rng = rp_no_tensor();
+    rp_tensor row[OF_ROW] = {rp_no_tensor(), rp_no_tensor(), rp_no_tensor()};
     rp_type type = {.dtype = RP_I64};
     rp_error err = {0};
     rp_status status;
@@ -63,11 +75,11 @@ static rp_function *shard_function(const rp_model *m, const shared *s, size_t le
     rows = rp_function_parameter(g, &type);
     for (size_t i = 0; i < s->n; i++)
         in[i] = rp_function_parameter(g, rp_tensor_type(s->x[i]));
-    x = rp_gather(in[m->n_parameters], rows, 0);
-    y = rp_gather(in[m->n_parameters + 1], rows, 0);
+    for (size_t i = 0; i < per_row(m); i++)
+        row[i] = rp_gather(in[m->n_parameters + i], rows, 0);
     if (s->random)
-        rng = part_rng(in[m->n_parameters + 2], part);
-    differentiate(m, in, x, y, rng, count, grad);
+        rng = part_rng(in[m->n_parameters + per_row(m)], part);
+    differentiate(m, in, row, rng, count, grad);
     for (size_t i = 0; i <= m->n_parameters; i++)
         rp_function_return(g, grad[i]);
     status = rp_function_finish(g, &f, &err);
@@ -160,8 +172,8 @@ rp_status rp_parts_gradients(const rp_model *m, const rp_run *run, rp_graph *g, 
     }
     for (size_t i = 0; i < m->n_parameters; i++)
         s.x[i] = weight[i];
-    s.x[s.n++] = rp_graph_data(g, run, "train_x");
-    s.x[s.n++] = rp_graph_data(g, run, "train_y");
+    for (size_t i = 0; i < per_row(m); i++)
+        s.x[s.n++] = rp_graph_data(g, run, row_data[i]);
     if (s.random)
         s.x[s.n++] = rng;
     for (size_t i = 0; i < s.n; i++) /* their types are asked for */

@@ -4,6 +4,7 @@
 #include "core/train/trainer.h"
 
 #include "base/memory.h"
+#include "core/train/evaluate.h"
 #include "determinism/fpenv.h"
 
 void rp_trainer_free(rp_trainer *t)
@@ -59,17 +60,27 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
     return status;
 }
 
-static rp_status add_part(rp_trainer *t, const char *x_name, const char *y_name, size_t rows, const void *x,
-                          const void *target, const int64_t *label, rp_error *err)
-{
-    size_t shape[2] = {rows, t->model.features}, column[2] = {rows, 1};
-    rp_status status = rp_run_add_data(t->run, x_name, t->model.dtype, 2, shape, x, err);
+/* Host memory of a part: features, targets or labels, weights or NULL. */
+typedef struct part_data {
+    size_t rows;
+    const void *x, *target;
+    const float *weight;
+    const int64_t *label;
+} part_data;
 
-    if (status != RP_OK)
-        return status;
-    if (t->model.loss == RP_LOSS_CROSS_ENTROPY)
-        return rp_run_add_data(t->run, y_name, RP_I64, 1, shape, label, err);
-    return rp_run_add_data(t->run, y_name, t->model.dtype, 2, column, target, err);
+static rp_status add_part(rp_trainer *t, const rp_part *name, const part_data *d, rp_error *err)
+{
+    const bool labels = t->model.loss == RP_LOSS_CROSS_ENTROPY;
+    size_t shape[2] = {d->rows, t->model.features}, column[2] = {d->rows, 1};
+    rp_status status = rp_run_add_data(t->run, name->x, t->model.dtype, 2, shape, d->x, err);
+
+    if (status == RP_OK && labels)
+        status = rp_run_add_data(t->run, name->y, RP_I64, 1, shape, d->label, err);
+    else if (status == RP_OK)
+        status = rp_run_add_data(t->run, name->y, t->model.dtype, 2, column, d->target, err);
+    if (status == RP_OK && d->weight)
+        status = rp_run_add_data(t->run, name->w, RP_F32, labels ? 1 : 2, column, d->weight, err);
+    return status;
 }
 
 static rp_status add_data(rp_trainer *t, rp_error *err)
@@ -80,10 +91,12 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
                *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
     const void *train = wide ? (void *)d->train_value : d->train_scaled ? d->train_scaled : d->train_target;
     const void *valid = wide ? (void *)d->valid_value : d->valid_scaled ? d->valid_scaled : d->valid_target;
-    rp_status status = add_part(t, "train_x", "train_y", d->train_rows, train_x, train, d->train_label, err);
+    rp_status status = add_part(t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows},
+                                &(part_data){d->train_rows, train_x, train, d->train_weight, d->train_label}, err);
 
     if (status == RP_OK && d->valid_rows)
-        status = add_part(t, "valid_x", "valid_y", d->valid_rows, valid_x, valid, d->valid_label, err);
+        status = add_part(t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows},
+                          &(part_data){d->valid_rows, valid_x, valid, d->valid_weight, d->valid_label}, err);
     return status;
 }
 

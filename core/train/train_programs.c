@@ -77,6 +77,12 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
     return rp_run_compile_graph(&t->init, t->run, g, err);
 }
 
+/* Biases, gammas and betas are the parameters of rank 1: to pull them to 0 moves the predictions off the data. */
+static double decay_of(const rp_trainer *t, const rp_parameter *p)
+{
+    return p->rank > 1 || t->recipe->train.optimizer.decay_all ? t->recipe->train.optimizer.weight_decay : 0;
+}
+
 static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
 {
     const rp_recipe *r = t->recipe;
@@ -91,18 +97,20 @@ static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weig
         char name[2][RP_NAME_MAX];
         rp_tensor moment[2] = {rp_no_tensor(), rp_no_tensor()}, p;
 
+        const double decay = decay_of(t, &t->model.parameter[i]);
+
         for (int k = 0; k < rp_trainer_moments(t); k++)
             moment[k] = rp_graph_state(g, t->run, rp_trainer_moment_name(t, i, k, name[k]));
         if (adam)
             p = rp_adam(weight[i], &moment[0], &moment[1], grad[i], lr, c1, c2, r->train.optimizer.beta1,
-                        r->train.optimizer.beta2, r->train.optimizer.eps, r->train.optimizer.weight_decay,
+                        r->train.optimizer.beta2, r->train.optimizer.eps, decay,
                         r->train.optimizer.kind == RP_OPT_ADAMW);
         else if (r->train.optimizer.kind == RP_OPT_RMSPROP)
             p = rp_rmsprop(weight[i], &moment[0], &moment[1], grad[i], lr, r->train.optimizer.alpha,
-                           r->train.optimizer.eps, r->train.optimizer.momentum, r->train.optimizer.weight_decay);
+                           r->train.optimizer.eps, r->train.optimizer.momentum, decay);
         else
             p = rp_sgd(weight[i], &moment[0], grad[i], lr, r->train.optimizer.momentum, r->train.optimizer.nesterov,
-                       r->train.optimizer.weight_decay);
+                       decay);
         rp_graph_set(g, RP_OUTPUT_STATE, t->model.parameter[i].name, p);
         for (int k = 0; k < rp_trainer_moments(t); k++)
             rp_graph_set(g, RP_OUTPUT_STATE, name[k], moment[k]);
@@ -132,15 +140,14 @@ static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_
     return rp_run_compile_graph(out, t->run, g, err);
 }
 
-static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_name, size_t rows, rp_compiled **out,
-                            rp_error *err)
+static rp_status build_eval(rp_trainer *t, const rp_part *part, rp_compiled **out, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
     rp_status status;
 
     if (!g)
         return rp_no_memory(err);
-    status = rp_evaluation(&t->model, t->run, g, &(rp_part){x_name, y_name, rows}, err);
+    status = rp_evaluation(&t->model, t->run, g, part, err);
     if (status == RP_OK)
         return rp_run_compile_graph(out, t->run, g, err);
     rp_graph_free(g);
@@ -150,10 +157,10 @@ static rp_status build_eval(rp_trainer *t, const char *x_name, const char *y_nam
 static rp_status build_evals(rp_trainer *t, rp_error *err)
 {
     const rp_dataset *d = t->data;
-    rp_status status = build_eval(t, "train_x", "train_y", d->train_rows, &t->eval_train, err);
+    rp_status status = build_eval(t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows}, &t->eval_train, err);
 
     if (status == RP_OK && d->valid_rows)
-        status = build_eval(t, "valid_x", "valid_y", d->valid_rows, &t->eval_valid, err);
+        status = build_eval(t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows}, &t->eval_valid, err);
     return status;
 }
 

@@ -34,7 +34,8 @@ class Table:
         need(not {"decimal", "thousands", "strip", "prefix", "suffix"} & set(data), "cells in another dress")
         lines = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=data["delimiter"]))
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
-        self.rules = {c["column"]: c for c in data["columns"]}
+        self.rules = {data["weight"]: {"kind": "ignore"}} if "weight" in data else {}
+        self.rules.update({c["column"]: c for c in data["columns"]})
         target = self.names.index(data["target"])
         classes = sorted({row[target] for row in self.rows}, key=lambda t: t.encode())
         need(len(classes) == 2 and all(number(c) is None for c in classes), "classes of another kind")
@@ -55,6 +56,21 @@ class Table:
             x = [features(self.rows[r]) for r in rows]
             self.parts[part + "_x"] = ("f32", (len(rows), len(x[0])), [v for row in x for v in row])
             self.parts[part + "_y"] = ("f32", (len(rows), 1), [float(self.labels[r]) for r in rows])
+        self.weigh(data.get("weight"), recipe["train"].get("class_weights"), classes)
+
+    def weigh(self, column, given, classes):
+        """train_w and valid_w (9.10)."""
+        if column is None and given is None:
+            return
+        n, each = len(self.train), [sum(self.labels[r] == c for r in self.train) for c in (0, 1)]
+        scale = [float(given.get(c, "1")) for c in classes] if isinstance(given, dict) else [1.0, 1.0]
+        if given == "balanced":
+            scale = [n / (sum(m > 0 for m in each) * m) if m else 1.0 for m in each]
+        at = None if column is None else self.names.index(column)
+        for part, rows in (("train", self.train), ("valid", self.valid)):
+            v = [(1.0 if at is None else number(self.rows[r][at])) * scale[self.labels[r]] for r in rows]
+            mean = total(v, "f64") / len(v)
+            self.parts[part + "_w"] = ("f32", (len(rows), 1), [f32(x / mean) for x in v])
 
     def split(self, seed, folds, fold):
         where, dealt = {}, 0

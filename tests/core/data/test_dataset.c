@@ -388,6 +388,46 @@ static void rows_without_header_may_lack_the_target(void **state)
     rp_recipe_free(recipe);
 }
 
+static void assert_weights(const char *yaml, const char *csv, const float *expected, size_t n)
+{
+    rp_dataset *d = prepare(yaml, csv);
+
+    assert_int_equal(d->train_rows, n);
+    for (size_t i = 0; i < n; i++)
+        if (d->train_weight[i] != expected[i])
+            fail_msg("%s: row %zu: expected %a, found %a", yaml, i, (double)expected[i], (double)d->train_weight[i]);
+    rp_dataset_free(d);
+}
+
+#define PLAIN "reprise: 1\ndata: {csv: a, target: y, train_on_all: true}\n"
+#define WEIGHED "reprise: 1\ndata: {csv: a, target: y, train_on_all: true, weight: w}\n"
+
+static void weights_of_rows_have_mean_1_and_are_no_features(void **state)
+{
+    static const char csv[] = "a,w,y\n1,4,no\n2,0,yes\n3,1,no\n4,1,no\n5,4,yes\n";
+    static const float by_column[] = {2, 0, 0.5f, 0.5f, 2};
+    static const float balanced[] = {5.0f / 6, 5.0f / 4, 5.0f / 6, 5.0f / 6, 5.0f / 4};
+    /* yes weighs 3: 1 3 1 1 3 of mean 9/5, and with the column 4 0 1 1 12 of mean 18/5 */
+    static const float given[] = {(float)(1 / 1.8), (float)(3 / 1.8), (float)(1 / 1.8), (float)(1 / 1.8),
+                                  (float)(3 / 1.8)};
+    static const float both[] = {(float)(4 / 3.6), 0, (float)(1 / 3.6), (float)(1 / 3.6), (float)(12 / 3.6)};
+    rp_dataset *d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true, weight: w}\n", csv);
+
+    (void)state;
+    assert_int_equal(d->schema->features, 1);
+    rp_dataset_free(d);
+    d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true, weight: w, columns: {w: numeric}}\n", csv);
+    assert_int_equal(d->schema->features, 2);
+    rp_dataset_free(d);
+    d = prepare(HEAD "data: {csv: a, target: y, train_on_all: true}\n", csv);
+    assert_null(d->train_weight);
+    rp_dataset_free(d);
+    assert_weights(HEAD "data: {csv: a, target: y, train_on_all: true, weight: 1}\n", csv, by_column, 5);
+    assert_weights(PLAIN "train: {solver: gradient, class_weights: balanced}\n", csv, balanced, 5);
+    assert_weights(PLAIN "train: {solver: gradient, class_weights: {\"yes\": 3}}\n", csv, given, 5);
+    assert_weights(WEIGHED "train: {solver: gradient, class_weights: {\"yes\": 3}}\n", csv, both, 5);
+}
+
 static void a_damaged_schema_is_refused(void **state)
 {
     static const char *const damaged[] = {
@@ -437,6 +477,12 @@ typedef struct mistake {
 
 static const mistake mistakes[] = {
     {"", "", RP_EDATA, {"d.csv", "empty"}},
+    {"weight: w", "a,w,y\n1,1,0\n2,x,1\n", RP_EDATA, {"d.csv:3", "weight column \"w\"", "\"x\"", "from 0"}},
+    {"weight: w", "a,w,y\n1,1,0\n2,-1,1\n", RP_EDATA, {"d.csv:3", "weight column \"w\"", "\"-1\""}},
+    {"weight: w", "a,w,y\n1,,0\n2,1,1\n", RP_EDATA, {"d.csv:2", "weight column \"w\"", "\"\""}},
+    {"weight: w", "a,w,y\n1,0,0\n2,0,1\n", RP_EDATA, {"training part's 2 rows", "sum"}},
+    {"weight: y", "a,w,y\n1,0,0\n2,0,1\n", RP_EARG, {"data.weight", "is the target"}},
+    {"weight: v", "a,w,y\n1,0,0\n2,0,1\n", RP_EARG, {"data.weight", "\"v\""}},
     {"", "a,y\n1,0\n2\n", RP_EDATA, {"d.csv:3", "2 cells"}},
     {"", "a,y\n1,0\ntwo,1\n3,1\n", RP_EDATA, {"d.csv:3", "column \"a\"", "a number", "\"two\""}},
     {"", "a,y\nx,0\ny,1\n3,1\n", RP_EDATA, {"d.csv:4", "column \"a\"", "text", "\"3\""}},
@@ -750,6 +796,7 @@ int main(void)
         cmocka_unit_test(a_schema_from_json_encodes_the_same_features),
         cmocka_unit_test(new_rows_may_lack_the_target_and_reorder_named_columns),
         cmocka_unit_test(rows_without_header_may_lack_the_target),
+        cmocka_unit_test(weights_of_rows_have_mean_1_and_are_no_features),
         cmocka_unit_test(a_damaged_schema_is_refused),
         cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
         cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),

@@ -68,7 +68,8 @@ static void every_default_is_written_out(void **state)
         "\"positive\":null,\"standardize\":true,\"stratify\":true,\"target\":\"y\",\"train_on_all\":false},"
         "\"model\":{\"hidden\":[]},\"name\":\"\",\"reprise\":1,\"seed\":0,\"train\":{\"accumulate\":1,\"batch\":32,"
         "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":10,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\","
-        "\"beta2\":\"0.999\",\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.001\",\"weight_decay\":\"0.01\"},"
+        "\"beta2\":\"0.999\",\"decay\":\"weights\",\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.001\","
+        "\"weight_decay\":\"0.01\"},"
         "\"schedule\":{\"kind\":\"constant\",\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,"
         "\"task\":\"classification\"}}");
     rp_free(text);
@@ -80,11 +81,11 @@ static const char full[] =
     "data: {csv: x/y.csv, header: true, delimiter: ';', target: 3, positive: 2, columns: {b: categorical, 0: ignore,"
     " \"7\": numeric, 12: auto}, missing: ['', 'null', -1], missing_numeric: error, missing_categorical: error,"
     " decimal: ',', thousands: ., strip: true, prefix: [$, EUR], suffix: '%',"
-    " standardize: false, folds: 7, fold: 6, stratify: false}\n"
+    " standardize: false, folds: 7, fold: 6, stratify: false, weight: w}\n"
     "model: {hidden: [64, 32], activation: gelu, dropout: 0.25, layer_norm: true}\n"
     "train: {epochs: 3, batch: 48, drop_last: true, shards: 4, accumulate: 3, shuffle: false, loss: cross_entropy,"
-    " task: classification, clip_norm: 1.5,"
-    " optimizer: {kind: rmsprop, lr: 1e-2, weight_decay: 1e-4, momentum: 0.9, alpha: 0.95, eps: 1e-6},"
+    " task: classification, clip_norm: 1.5, class_weights: {b: 0.5, 2: 4},"
+    " optimizer: {kind: rmsprop, lr: 1e-2, weight_decay: 1e-4, decay: all, momentum: 0.9, alpha: 0.95, eps: 1e-6},"
     " schedule: {kind: step, warmup_steps: 10, step_every: 100, gamma: 0.5}}\n";
 
 static void every_key_reaches_the_struct(void **state)
@@ -96,6 +97,11 @@ static void every_key_reaches_the_struct(void **state)
     assert_true(r->seed == 9007199254740991u);
     assert_true(r->data.delimiter == ';' && r->data.target.name == NULL && r->data.target.index == 3);
     assert_string_equal(r->data.positive, "2");
+    assert_string_equal(r->data.weight.name, "w");
+    assert_int_equal(r->train.n_class_weights, 2);
+    assert_string_equal(r->train.class_weight[0].name, "2");
+    assert_true(r->train.class_weight[0].weight == 4 && r->train.class_weight[1].weight == 0.5);
+    assert_true(r->train.optimizer.decay_all && !r->train.balanced);
     assert_int_equal(r->data.n_columns, 4);
     assert_true(r->data.columns[0].column.index == 0 && r->data.columns[0].kind == RP_COL_IGNORE);
     assert_true(r->data.columns[1].column.index == 12 && r->data.columns[1].kind == RP_COL_AUTO);
@@ -253,6 +259,15 @@ static const mistake mistakes[] = {
     {LEAST "train: {optimizer: {lr: .nan}}\n", {"train.optimizer.lr", ".nan"}},
     {LEAST "train: {optimizer: {lr: \"0.1\"}}\n", {"train.optimizer.lr"}},
     {LEAST "train: {optimizer: {beta1: 1}}\n", {"train.optimizer.beta1", "below 1"}},
+    {LEAST "train: {optimizer: {weight_decay: 0, decay: all}}\n", {"train.optimizer.decay", "above 0"}},
+    {LEAST "train: {optimizer: {decay: biases}}\n", {"train.optimizer.decay", "weights", "\"biases\""}},
+    {LEAST "train: {class_weights: balanced}\n", {"train.class_weights", "solver: gradient"}},
+    {LEAST "train: {solver: gradient, class_weights: equal}\n", {"train.class_weights", "balanced", "\"equal\""}},
+    {LEAST "train: {solver: gradient, class_weights: {}}\n", {"train.class_weights", "balanced"}},
+    {LEAST "train: {solver: gradient, class_weights: {a: 0}}\n", {"train.class_weights", "above 0"}},
+    {LEAST "train: {task: regression, solver: gradient, class_weights: balanced}\n",
+     {"train.class_weights", "classification"}},
+    {"reprise: 1\ndata: {csv: a, header: false, target: 0, weight: w}\n", {"data.weight", "index"}},
     {LEAST "train: {optimizer: {momentum: 0.9}}\n", {"train.optimizer.momentum", "sgd"}},
     {LEAST "train: {optimizer: {kind: sgd, nesterov: true}}\n", {"nesterov", "momentum"}},
     {LEAST "train: {schedule: {kind: step}}\n", {"step_every", "required"}},

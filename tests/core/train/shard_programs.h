@@ -95,7 +95,7 @@ static inline void emit_part(rp_graph *g, const small_model *m, const step_input
     x = rp_gather(rp_graph_data(g, m->run, "train_x"), rows, 0);
     y = rp_gather(rp_graph_data(g, m->run, "train_y"), rows, 0);
     x = rp_model_forward(&m->model, in->weight, x, in->rng, (int64_t)part);
-    out[WEIGHTS] = rp_model_loss(rp_model_row_losses(&m->model, x, y), count);
+    out[WEIGHTS] = rp_model_loss(rp_model_row_losses(&m->model, x, y, rp_no_tensor()), count);
     rp_gradients_or_zeros(out[WEIGHTS], in->weight, WEIGHTS, out);
 }
 

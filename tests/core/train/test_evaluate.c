@@ -116,7 +116,7 @@ static size_t score_bytes(const rows_case *c)
 
 static rp_compiled *compiled(rows_case *c)
 {
-    const rp_part part = {"x", "y", c->rows};
+    const rp_part part = {"x", "y", NULL, c->rows};
     rp_graph *g = rp_graph_new(NULL);
     rp_compiled *out;
     rp_program *p;
@@ -140,7 +140,7 @@ static void whole(rows_case *c, float *loss, float *scores)
     for (size_t i = 0; i < c->model.n_parameters; i++)
         weight[i] = rp_state(c->run, c->model.parameter[i].name);
     logits = rp_model_forward(&c->model, weight, rp_data(c->run, "x"), rp_no_tensor(), 0);
-    losses = rp_model_row_losses(&c->model, logits, rp_data(c->run, "y"));
+    losses = rp_model_row_losses(&c->model, logits, rp_data(c->run, "y"), rp_no_tensor());
     must(rp_read(c->run, rp_model_loss(losses, c->rows), loss, sizeof *loss, &err), &err);
     must(rp_read(c->run, rp_model_scores(&c->model, logits), scores, score_bytes(c), &err), &err);
     must(rp_step_end(c->run, &err), &err);

@@ -90,12 +90,14 @@ static void assert_bits(const char *what, uint64_t at, float expected, float fou
 
 #define LOGISTIC \
     "reprise: 1\nseed: 5\ndata: {csv: d.csv, target: y, positive: \"yes\", standardize: false, train_on_all: true}\n" \
-    "train: {epochs: 3, batch: %d, shards: %d, accumulate: %d, optimizer: {kind: sgd, lr: 0.25, momentum: 0.5, " \
-    "weight_decay: 0.125}, schedule: {kind: step, step_every: 3, gamma: 0.5, warmup_steps: 2}}\n"
+    "train: {epochs: 3, batch: %d, shards: %d, accumulate: %d%s, optimizer: {kind: sgd, lr: 0.25, momentum: 0.5, " \
+    "weight_decay: 0.125%s}, schedule: {kind: step, step_every: 3, gamma: 0.5, warmup_steps: 2}}\n"
 
 typedef struct logistic {
     float w[3], m[3]; /* two weights and the bias */
     float loss;
+    float row[ROWS]; /* what each row counts */
+    float bias_decay;
 } logistic;
 
 /* Gradients (3) and the loss of some rows, divided by the rows of the whole batch. */
@@ -108,8 +110,8 @@ static void part_gradient(const logistic *l, const rp_dataset *d, const int64_t 
         const float *x = d->train_x + 2 * row[i];
         float t = d->train_target[row[i]], z = rp_fma_f32(x[1], l->w[1], rp_fma_f32(x[0], l->w[0], 0.0f)) + l->w[2];
 
-        element[i] = ((z > 0 ? z : 0) - z * t) + rp_log1p_f32(rp_exp_f32(-(z < 0 ? -z : z)));
-        g[i] = share * (rp_sigmoid_f32(z) - t);
+        element[i] = (((z > 0 ? z : 0) - z * t) + rp_log1p_f32(rp_exp_f32(-(z < 0 ? -z : z)))) * l->row[row[i]];
+        g[i] = share * l->row[row[i]] * (rp_sigmoid_f32(z) - t);
     }
     for (size_t j = 0; j < 2; j++) {
         out[j] = 0;
@@ -158,7 +160,7 @@ static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, 
         started = started || present;
     }
     for (size_t j = 0; j < 3; j++) {
-        float g = total[j] + 0.125f * l->w[j];
+        float g = total[j] + (j == 2 ? l->bias_decay : 0.125f) * l->w[j];
 
         l->m[j] = 0.5f * l->m[j] + g;
         l->w[j] = l->w[j] - lr * l->m[j];
@@ -166,11 +168,26 @@ static void logistic_step(logistic *l, const rp_dataset *d, const int64_t *row, 
     l->loss = total[3];
 }
 
-static void logistic_begin(logistic *l)
+/* Classes that weigh 3 and 1, brought to mean 1 over the rows. */
+static void logistic_weights(logistic *l, const rp_dataset *d)
+{
+    double sum = 0; /* exact */
+
+    for (size_t i = 0; i < ROWS; i++)
+        sum += d->train_label[i] ? 3 : 1;
+    for (size_t i = 0; i < ROWS; i++)
+        l->row[i] = (float)((d->train_label[i] ? 3 : 1) / (sum / ROWS));
+}
+
+static void logistic_begin(logistic *l, bool weighted, bool decay_all, const rp_dataset *d)
 {
     double bound = 1.0 / __builtin_sqrt(2.0);
 
-    *l = (logistic){.loss = 0};
+    *l = (logistic){.loss = 0, .bias_decay = decay_all ? 0.125f : 0};
+    for (size_t i = 0; i < ROWS; i++)
+        l->row[i] = 1;
+    if (weighted)
+        logistic_weights(l, d);
     for (size_t j = 0; j < 3; j++) /* the bias is parameter 1, so stream 1 */
         l->w[j] =
             (float)(-bound + (bound - -bound) * (double)rp_uniform_f32(rp_random_u32(5, 0, j == 2, j == 2 ? 0 : j)));
@@ -210,19 +227,22 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
                                    {12, 3, 1}, {12, 3, 2}, {15, 5, 3}, {28, 7, 1}};
 
     (void)state;
-    for (size_t k = 0; k < COUNT(shape); k++) {
+    for (size_t k = 0; k < 4 * COUNT(shape); k++) {
+        const int *parts = shape[k / 4];
+        const bool weighted = k & 1, decay_all = k & 2;
         char yaml[1024];
         rp_recipe *recipe;
         rp_trainer *t;
         logistic l;
-        int64_t order[ROWS], batch = shape[k][0], steps = (ROWS + batch - 1) / batch;
+        int64_t order[ROWS], batch = parts[0], steps = (ROWS + batch - 1) / batch;
 
-        snprintf(yaml, sizeof yaml, LOGISTIC, shape[k][0], shape[k][1], shape[k][2]);
+        snprintf(yaml, sizeof yaml, LOGISTIC, parts[0], parts[1], parts[2],
+                 weighted ? ", class_weights: {\"yes\": 3}" : "", decay_all ? ", decay: all" : "");
         recipe = recipe_of(yaml);
         t = trainer_of(recipe, 1, NULL, 1);
         assert_int_equal(rp_trainer_training_steps(t), 3 * steps);
         assert_int_equal(rp_trainer_total(t), 3 * steps + 2);
-        logistic_begin(&l);
+        logistic_begin(&l, weighted, decay_all, rp_trainer_dataset(t));
         step(t);
         assert_logistic(&l, t, 0);
         for (int64_t s = 1; s <= 3 * steps; s++) {
@@ -230,7 +250,7 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
 
             rp_permutation(order, ROWS, 5, (uint64_t)((s - 1) / steps), 0x53000000);
             logistic_step(&l, rp_trainer_dataset(t), order + at, (size_t)(left < batch ? left : batch),
-                          (size_t)shape[k][1], (size_t)shape[k][2], logistic_rate(s));
+                          (size_t)parts[1], (size_t)parts[2], logistic_rate(s));
             step(t);
             assert_logistic(&l, t, (uint64_t)s);
         }
