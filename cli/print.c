@@ -289,6 +289,7 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
     const rp_json *left = rp_json_object_get(fit, "left_out");
     const size_t n = rp_json_array_size(left);
     rp_buffer line = {0};
+    char sweeps[64] = "";
 
     if (!rp_json_is_object(fit))
         return;
@@ -308,8 +309,11 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
     if (n > 0)
         rp_buffer_text(&line, n == 1 ? ", a sum of multiples of others" : ", sums of multiples of others");
     rp_buffer_u8(&line, 0);
-    rp_put_line(session, "fit", "exact, %lld iterations, %lld coefficients%s",
-                (long long)rp_json_integer_value(rp_json_object_get(fit, "iterations")),
+    if (rp_json_object_get(fit, "sweeps"))
+        (void)snprintf(sweeps, sizeof sweeps, " of %lld sweeps",
+                       (long long)rp_json_integer_value(rp_json_object_get(fit, "sweeps")));
+    rp_put_line(session, "fit", "exact, %lld iterations%s, %lld coefficients%s",
+                (long long)rp_json_integer_value(rp_json_object_get(fit, "iterations")), sweeps,
                 (long long)rp_json_integer_value(rp_json_object_get(fit, "estimated")), (char *)line.data);
     rp_buffer_free(&line);
 }

@@ -38,16 +38,19 @@ static void put_name(rp_report_view *r, const rp_json *term)
 static void put_term(rp_report_view *r, const rp_json *term, bool tests)
 {
     static const char *const columns[] = {"error", "statistic", "p", "low", "high", "odds", "inflation"};
+    const bool ratio = rp_json_object_get(term, "ratio") != NULL;
     const char *standing = rp_json_string_value(rp_json_object_get(term, "standing"));
 
     rp_buffer_text(r->out, "<tr><th scope=\"row\">");
     put_name(r, term);
     if (standing && strcmp(standing, "estimated") != 0)
-        rp_buffer_text(r->out, strcmp(standing, "reference") == 0 ? " (reference)" : " (left out)");
+        rp_buffer_text(r->out, strcmp(standing, "reference") == 0 ? " (reference)"
+                               : strcmp(standing, "zero") == 0    ? " (zero by l1)"
+                                                                  : " (left out)");
     rp_buffer_text(r->out, "</th>");
     put_cell(r, term, "estimate");
     for (size_t i = 0; tests && i < sizeof columns / sizeof *columns; i++)
-        put_cell(r, term, columns[i]);
+        put_cell(r, term, ratio && strcmp(columns[i], "odds") == 0 ? "ratio" : columns[i]);
     if (!tests)
         put_cell(r, term, "encoded");
     rp_buffer_text(r->out, "</tr>\n");
@@ -65,9 +68,10 @@ static void put_output(rp_report_view *r, const rp_json *output, bool tests)
         rp_buffer_text(r->out, "</h3>\n");
     }
     rp_buffer_text(r->out, "<div class=\"wide\">");
-    rp_html_table(r->out, NULL, "In the units of the table",
-                  tests ? "Term|#Estimate|#Standard error|#z or t|#p|#95 % from|#to|#Odds ratio|#Variance inflation"
-                        : "Term|#Estimate|#Of the feature as encoded");
+    rp_html_table(
+        r->out, NULL, "In the units of the table",
+        tests ? "Term|#Estimate|#Standard error|#z or t|#p|#95 % from|#to|#Odds or rate ratio|#Variance inflation"
+              : "Term|#Estimate|#Of the feature as encoded");
     for (size_t i = 0; i < listed; i++)
         put_term(r, rp_json_array_get(terms, i), tests);
     rp_buffer_text(r->out, "</tbody>\n</table></div>\n");

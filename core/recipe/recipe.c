@@ -154,8 +154,8 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     (void)rp_node_applies(reader, train, "train.class_weights", false, "with train.solver: gradient");
     out->data.standardize_target = false;
     if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
-        rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 1);
-    out->train.family = regression ? (rp_family)family : RP_FAMILY_BINOMIAL;
+        rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 3);
+    out->train.family = (rp_family)family;
     rp_recipe_real(reader, train, "train.l1", &out->train.l1, 0, &penalty_range);
     rp_recipe_real(reader, train, "train.l2", &out->train.l2, 1, &penalty_range);
     out->train.loss = regression ? RP_LOSS_MSE : RP_LOSS_AUTO;

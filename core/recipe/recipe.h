@@ -12,10 +12,18 @@
 #include "rp/error.h"
 
 typedef enum rp_activation { RP_ACT_RELU, RP_ACT_GELU, RP_ACT_TANH, RP_ACT_SIGMOID } rp_activation;
-typedef enum rp_loss { RP_LOSS_AUTO, RP_LOSS_BCE, RP_LOSS_CROSS_ENTROPY, RP_LOSS_MSE } rp_loss;
+/* The last two are of exact fits' families, and no words of a recipe. */
+typedef enum rp_loss {
+    RP_LOSS_AUTO,
+    RP_LOSS_BCE,
+    RP_LOSS_CROSS_ENTROPY,
+    RP_LOSS_MSE,
+    RP_LOSS_POISSON,
+    RP_LOSS_GAMMA
+} rp_loss;
 typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_RMSPROP } rp_optimizer_kind;
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
-typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_BINOMIAL, RP_FAMILY_POISSON, RP_FAMILY_GAMMA } rp_family;
+typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_POISSON, RP_FAMILY_GAMMA } rp_family;
 typedef enum rp_column_kind { RP_COL_AUTO, RP_COL_NUMERIC, RP_COL_CATEGORICAL, RP_COL_IGNORE } rp_column_kind;
 /* The last two: a number of the recipe's own, and what data.missing_numeric and missing_categorical say. */
 typedef enum rp_missing_rule {
@@ -146,7 +154,7 @@ typedef struct rp_recipe {
         bool exact;         /*   solver: exact|gradient; exact is the default of a model without layers whose recipe has
                                         no parent and none of the keys below from epochs on. In the JSON only exact
                                         is written, with task, family (of a regression), l1 and l2 */
-        rp_family family;   /*   family: [gaussian] exact regressions; of a classification binomial */
+        rp_family family;   /*   family: [gaussian] gaussian|poisson|gamma, exact regressions */
         double l1, l2;      /*   l1: [0] l2: [1] exact only: the penalty l1 |w| + l2/2 w^2 beside the sum of losses */
         int64_t epochs;     /*   epochs: [10] */
         int64_t batch;      /*   batch: [32] rows a step */

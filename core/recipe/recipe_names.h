@@ -7,7 +7,7 @@
 #include "core/recipe/recipe.h"
 
 extern const char *const rp_activation_names[4];
-extern const char *const rp_loss_names[4];
+extern const char *const rp_loss_names[6]; /* a recipe takes the first four */
 extern const char *const rp_optimizer_names[4];
 extern const char *const rp_schedule_names[3];
 extern const char *const rp_column_kind_names[4];
@@ -15,7 +15,7 @@ extern const char *const rp_missing_rule_names[4];        /* numeric columns tak
 extern const char *const rp_missing_categorical_names[2]; /* error, category */
 extern const char *const rp_task_names[2];
 extern const char *const rp_solver_names[2]; /* exact, gradient */
-extern const char *const rp_family_names[4];
+extern const char *const rp_family_names[3];
 extern const char *const rp_padding_names[2];
 extern const char *const rp_pool_names[3];
 extern const char *const rp_algorithm_names[2];

@@ -5,7 +5,7 @@
 #include "determinism/decimal.h"
 
 const char *const rp_activation_names[4] = {"relu", "gelu", "tanh", "sigmoid"};
-const char *const rp_loss_names[4] = {"auto", "bce", "cross_entropy", "mse"};
+const char *const rp_loss_names[6] = {"auto", "bce", "cross_entropy", "mse", "poisson", "gamma"};
 const char *const rp_optimizer_names[4] = {"sgd", "adam", "adamw", "rmsprop"};
 const char *const rp_schedule_names[3] = {"constant", "step", "cosine"};
 const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "ignore"};
@@ -14,7 +14,7 @@ const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_decay_names[2] = {"weights", "all"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_solver_names[2] = {"exact", "gradient"};
-const char *const rp_family_names[4] = {"gaussian", "binomial", "poisson", "gamma"};
+const char *const rp_family_names[3] = {"gaussian", "poisson", "gamma"};
 const char *const rp_padding_names[2] = {"same", "valid"};
 const char *const rp_pool_names[3] = {"none", "max", "avg"};
 const char *const rp_algorithm_names[2] = {"direct", "winograd"};

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "core/data/schema.h"
+#include "core/recipe/recipe_names.h"
 #include "core/stats/distributions.h"
 #include "core/train/eigenvalues.h"
 #include "core/train/exact.h"
@@ -23,9 +24,9 @@ typedef struct table {
     double *beta, *factor, *covariance, *gram, *gram_inverse; /* the last three NULL with a penalty */
     double *shift, *scale;                                    /* of each feature: v = shift + scale * x */
     unsigned char *how;                                       /* [unknowns]: a standing */
-    double deviation, rows, estimated, dispersion;
+    double deviation, rows, estimated, dispersion, pearson;
     double quantile; /* of 95 % intervals */
-    bool gaussian;
+    bool gaussian, classes, log_link;
 } table;
 
 static void clear(table *c)
@@ -82,7 +83,7 @@ static rp_status take_results(table *c, rp_error *err)
 {
     rp_status status = take(c, "coefficients", &c->beta, err);
 
-    if (status == RP_OK)
+    if (status == RP_OK && c->t->recipe->train.l1 == 0)
         status = take(c, "factor", &c->factor, err);
     if (status == RP_OK && !penalised(c))
         status = take(c, "covariance", &c->covariance, err);
@@ -97,9 +98,9 @@ static rp_status take_results(table *c, rp_error *err)
 
 /* ---- which coefficients there are ---- */
 
-typedef enum standing { ESTIMATED, REFERENCE, LEFT_OUT } standing;
+typedef enum standing { ESTIMATED, REFERENCE, LEFT_OUT, ZERO } standing; /* zero: by l1 */
 
-static const char *const standing_names[] = {"estimated", "reference", "left_out"};
+static const char *const standing_names[] = {"estimated", "reference", "left_out", "zero"};
 
 static standing standing_of(const table *c, size_t output, size_t feature)
 {
@@ -129,10 +130,12 @@ static rp_status take_standings(table *c, rp_error *err)
         }
     }
     for (size_t i = 0; i < c->unknowns; i++) {
-        const double pivot = c->factor[i * c->unknowns + i];
+        const double pivot = c->factor ? c->factor[i * c->unknowns + i] : 1;
 
         if (c->how[i] == ESTIMATED && pivot - pivot != 0)
             c->how[i] = LEFT_OUT;
+        if (c->how[i] == ESTIMATED && !c->factor && c->beta[i] == 0)
+            c->how[i] = ZERO;
         c->estimated += c->how[i] == ESTIMATED;
     }
     return RP_OK;
@@ -200,8 +203,8 @@ static int put_tests(rp_json *term, const table *c, size_t output, size_t featur
     failed |= rp_put_figure(term, "low", estimate - reach);
     failed |= rp_put_figure(term, "high", estimate + reach);
     if (!c->gaussian && feature > 0) {
-        failed |= rp_put_figure(term, "odds_low", rp_exp_f64(estimate - reach));
-        failed |= rp_put_figure(term, "odds_high", rp_exp_f64(estimate + reach));
+        failed |= rp_put_figure(term, c->classes ? "odds_low" : "ratio_low", rp_exp_f64(estimate - reach));
+        failed |= rp_put_figure(term, c->classes ? "odds_high" : "ratio_high", rp_exp_f64(estimate + reach));
     }
     if (feature > 0)
         failed |= rp_put_figure(term, "inflation", inflation_of(c, feature));
@@ -236,7 +239,7 @@ static rp_json *term_json(const table *c, size_t output, size_t feature)
     if (feature > 0)
         failed |= rp_put_figure(term, "encoded", c->beta[output * c->width + feature]);
     if (!c->gaussian && feature > 0 && how == ESTIMATED)
-        failed |= rp_put_figure(term, "odds", rp_exp_f64(estimate));
+        failed |= rp_put_figure(term, c->classes ? "odds" : "ratio", rp_exp_f64(estimate));
     if (how == ESTIMATED && !penalised(c))
         failed |= put_tests(term, c, output, feature, estimate);
     if (!failed)
@@ -303,6 +306,90 @@ static double gaussian_likelihood(const table *c, double squares)
     return -(0.5 * c->rows) * (rp_log_f64(0x1.921fb54442d18p+2 * (squares / c->rows)) + 1); /* 2 pi */
 }
 
+/* Sums over the training targets that the families with a log link need. */
+typedef struct target_sums {
+    double y, log_y, y_log_y, log_gamma; /* of y; log y (gamma); y log y and log gamma(y + 1) (poisson) */
+} target_sums;
+
+static double log_y(double y)
+{
+    return rp_log_f64(y);
+}
+
+static double y_log_y(double y)
+{
+    return y > 0 ? y * rp_log_f64(y) : 0;
+}
+
+static double log_gamma_after(double y)
+{
+    return rp_log_gamma(y + 1);
+}
+
+static rp_status sum_targets(const table *c, target_sums *out, rp_error *err)
+{
+    const double *y = c->t->data->train_value;
+    const size_t n = c->t->data->train_rows;
+    double (*const of[])(double) = {log_y, y_log_y, log_gamma_after}, sum[3] = {0, 0, 0};
+    const bool gamma = c->t->model.loss == RP_LOSS_GAMMA;
+    double *work = rp_malloc(n * sizeof *work);
+
+    if (!work)
+        return rp_no_memory(err);
+    for (size_t k = gamma ? 0 : 1; k < (gamma ? 1 : 3); k++) {
+        for (size_t i = 0; i < n; i++)
+            work[i] = of[k](y[i]);
+        sum[k] = rp_sum_f64(work, n, 1);
+    }
+    *out = (target_sums){rp_sum_f64(y, n, 1), sum[0], sum[1], sum[2]};
+    rp_free(work);
+    return RP_OK;
+}
+
+/* What is said of the fit as a whole. */
+typedef struct goodness {
+    double likelihood, null_likelihood, deviance, null_deviance;
+} goodness;
+
+static rp_status log_link_goodness(const table *c, goodness *out, rp_error *err)
+{
+    target_sums s = {0};
+    rp_status status = sum_targets(c, &s, err);
+    const double mean = s.y / c->rows, d = c->deviation, a = 1 / c->dispersion;
+
+    if (status != RP_OK)
+        return status;
+    if (c->t->model.loss == RP_LOSS_POISSON) {
+        const double nothing = s.y - s.y * rp_log_f64(mean);
+
+        *out = (goodness){-d - s.log_gamma, -nothing - s.log_gamma, 2 * (d + (s.y_log_y - s.y)),
+                          2 * (nothing + (s.y_log_y - s.y))};
+        return RP_OK;
+    }
+    *out = (goodness){c->rows * (a * rp_log_f64(a) - rp_log_gamma(a)) + (a - 1) * s.log_y - a * d, __builtin_nan(""),
+                      2 * ((d - s.log_y) - c->rows), 2 * (c->rows * rp_log_f64(mean) - s.log_y)};
+    return RP_OK;
+}
+
+static rp_status goodness_of(const table *c, goodness *out, rp_error *err)
+{
+    double total = 0, unused;
+    rp_status status;
+
+    if (c->log_link)
+        return log_link_goodness(c, out, err);
+    status = c->gaussian ? squares(c, &total, err) : RP_OK;
+    if (status != RP_OK)
+        return status;
+    if (c->gaussian)
+        *out = (goodness){gaussian_likelihood(c, c->deviation), gaussian_likelihood(c, total), c->deviation, total};
+    else
+        *out = (goodness){-c->deviation, null_likelihood(c, &unused), 2 * c->deviation, 0};
+    if (c->classes)
+        out->null_deviance = -2 * out->null_likelihood;
+    return RP_OK;
+}
+
 static int put_criteria(rp_json *out, const table *c, double likelihood, double parameters)
 {
     int failed = rp_put_figure(out, "aic", -2 * likelihood + 2 * parameters);
@@ -312,26 +399,26 @@ static int put_criteria(rp_json *out, const table *c, double likelihood, double 
 
 static rp_status put_fit(rp_json *out, const table *c, rp_error *err)
 {
-    double total = 0, likelihood, nothing, unused;
-    rp_status status = c->gaussian ? squares(c, &total, err) : RP_OK;
+    goodness g;
+    rp_status status = goodness_of(c, &g, err);
     int failed;
 
     if (status != RP_OK)
         return status;
-    likelihood = c->gaussian ? gaussian_likelihood(c, c->deviation) : -c->deviation;
-    nothing = c->gaussian ? gaussian_likelihood(c, total) : null_likelihood(c, &unused);
-    failed = rp_put_figure(out, "log_likelihood", likelihood);
-    failed |= rp_put_figure(out, "null_log_likelihood", nothing);
-    failed |= rp_put_figure(out, "deviance", c->gaussian ? c->deviation : 2 * c->deviation);
-    failed |= rp_put_figure(out, "null_deviance", c->gaussian ? total : -2 * nothing);
+    failed = rp_put_figure(out, "log_likelihood", g.likelihood);
+    failed |= rp_put_figure(out, "null_log_likelihood", g.null_likelihood);
+    failed |= rp_put_figure(out, "deviance", g.deviance);
+    failed |= rp_put_figure(out, "null_deviance", g.null_deviance);
     if (c->gaussian)
-        failed |= rp_put_figure(out, "r2", 1 - c->deviation / total);
+        failed |= rp_put_figure(out, "r2", 1 - g.deviance / g.null_deviance);
     else
-        failed |= rp_put_figure(out, "mcfadden", 1 - likelihood / nothing);
+        failed |= rp_put_figure(out, "mcfadden", 1 - g.likelihood / g.null_likelihood);
     if (penalised(c))
         return failed ? rp_no_memory(err) : RP_OK;
     failed |= rp_put_figure(out, "dispersion", c->dispersion);
-    failed |= put_criteria(out, c, likelihood, c->estimated);
+    if (c->log_link)
+        failed |= rp_put_figure(out, "pearson", c->pearson);
+    failed |= put_criteria(out, c, g.likelihood, c->estimated);
     return failed ? rp_no_memory(err) : RP_OK;
 }
 
@@ -362,22 +449,27 @@ static rp_status put_condition(rp_json *out, const table *c, rp_error *err)
 
 static rp_status put_numbers(rp_json *out, const table *c, rp_error *err)
 {
-    static const char *const names[] = {"iterations", "decrement", "limit"};
+    static const char *const names[] = {"iterations", "sweeps", "decrement", "limit"};
     const rp_recipe *r = c->t->recipe;
-    int failed = put_word(out, "family", c->gaussian ? "gaussian" : c->outputs == 1 ? "binomial" : "multinomial");
+    int failed = put_word(out, "family",
+                          !c->classes       ? rp_family_names[r->train.family]
+                          : c->outputs == 1 ? "binomial"
+                                            : "multinomial");
 
-    failed |= put_word(out, "link", c->gaussian ? "identity" : "logit");
+    failed |= put_word(out, "link", c->gaussian ? "identity" : c->log_link ? "log" : "logit");
     failed |= rp_put_figure(out, "l1", r->train.l1) | rp_put_figure(out, "l2", r->train.l2);
     failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)c->rows));
     failed |= rp_json_object_set_new(out, "estimated", rp_json_integer((int64_t)c->estimated));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        double x;
-        rp_status status = rp_exact_number(c->t->full, names[i], &x, err);
+        double x = 0;
+        rp_status status = i == 1 && r->train.l1 == 0 ? RP_OK : rp_exact_number(c->t->full, names[i], &x, err);
 
         if (status != RP_OK)
             return status;
-        failed |= i == 0 ? rp_json_object_set_new(out, names[i], rp_json_integer((int64_t)x))
-                         : rp_put_figure(out, names[i], x);
+        if (i == 1 && r->train.l1 == 0)
+            continue;
+        failed |= i < 2 ? rp_json_object_set_new(out, names[i], rp_json_integer((int64_t)x))
+                        : rp_put_figure(out, names[i], x);
     }
     return failed ? rp_no_memory(err) : RP_OK;
 }
@@ -391,6 +483,12 @@ static rp_status write_table(table *c, rp_json *out, rp_error *err)
     if (status != RP_OK)
         return status;
     c->dispersion = c->gaussian ? c->deviation / (c->rows - c->estimated) : 1;
+    if (c->log_link)
+        status = rp_exact_number(c->t->full, "pearson", &c->pearson, err);
+    if (status != RP_OK)
+        return status;
+    if (c->t->model.loss == RP_LOSS_GAMMA)
+        c->dispersion = c->pearson / (c->rows - c->estimated);
     c->quantile = c->gaussian ? rp_student_quantile(0.975, c->rows - c->estimated) : rp_normal_quantile(0.975);
     status = put_numbers(out, c, err);
     if (status == RP_OK)
@@ -407,7 +505,9 @@ rp_status rp_trainer_coefficients(const rp_trainer *t, rp_json **out, rp_error *
                .outputs = t->model.outputs,
                .unknowns = t->model.outputs * (1 + t->model.features),
                .rows = (double)t->data->train_rows,
-               .gaussian = t->model.loss == RP_LOSS_MSE};
+               .gaussian = t->model.loss == RP_LOSS_MSE,
+               .classes = t->data->schema->classes > 0,
+               .log_link = t->model.loss == RP_LOSS_POISSON || t->model.loss == RP_LOSS_GAMMA};
     rp_status status;
 
     *out = NULL;

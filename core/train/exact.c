@@ -17,12 +17,18 @@ typedef struct fit {
 } fit;
 
 /* What a pass over the rows gives: the sum of losses; the sum of residuals times features [outputs, width]; the matrix
- * of second derivatives, in two parts where there are several outputs. */
-enum { LOSS, SLOPE, CURVE, CROSS, PASSED };
+ * of second derivatives, in two parts where there are several outputs; of the families with a log link Pearson's sum.
+ */
+enum { LOSS, SLOPE, CURVE, CROSS, PEARSON = CROSS, PASSED };
+
+static bool is_log_link(const fit *f)
+{
+    return f->model->loss == RP_LOSS_POISSON || f->model->loss == RP_LOSS_GAMMA;
+}
 
 static size_t passed(const fit *f)
 {
-    return f->outputs == 1 ? CROSS : PASSED;
+    return f->outputs > 1 || is_log_link(f) ? PASSED : CROSS;
 }
 
 static rp_tensor number(rp_graph *g, double value)
@@ -63,6 +69,18 @@ static void one_output(const fit *f, rp_tensor z, rp_tensor y, rp_tensor *residu
         *weight = rp_no_tensor();
         return;
     }
+    if (f->model->loss == RP_LOSS_POISSON) {
+        *weight = rp_exp(z);
+        *residual = rp_sub(y, *weight);
+        return;
+    }
+    if (f->model->loss == RP_LOSS_GAMMA) {
+        rest = rp_neg(z);
+        rest = rp_exp(rest);
+        *weight = rp_mul(y, rest);
+        *residual = rp_add_scalar(*weight, -1);
+        return;
+    }
     mean = rp_sigmoid(z);
     rest = rp_neg(z);
     rest = rp_sigmoid(rest);
@@ -82,6 +100,12 @@ static void pass_one(const fit *f, rp_tensor x, rp_tensor z, rp_tensor y, rp_ten
     value[SLOPE] = rp_matmul(across, x);
     across = rp_transpose(x, NULL);
     value[CURVE] = rp_matmul(across, weighted);
+    if (!is_log_link(f))
+        return;
+    residual = rp_mul(residual, residual);
+    if (f->model->loss == RP_LOSS_POISSON)
+        residual = rp_div(residual, weight);
+    value[PEARSON] = all(residual);
 }
 
 /* Of several outputs with probabilities p: second derivatives are the sums of p_a x x' in the blocks of the diagonal
@@ -284,12 +308,14 @@ static rp_tensor estimated(const fit *f, rp_graph *g, rp_error *err)
     return result;
 }
 
-/* [1, unknowns]: l2 for each coefficient but the intercepts. */
-static rp_tensor penalties(const fit *f, rp_graph *g)
+/* [1, unknowns]: the strength for each coefficient but the intercepts. */
+static rp_tensor penalties(const fit *f, rp_graph *g, double strength)
 {
-    const rp_tensor one[2] = {filled(g, 1, 1, 0), filled(g, 1, f->width - 1, f->model->recipe->train.l2)};
-    rp_tensor row = rp_concat(one, 2, 1), rows;
+    rp_tensor part[2], row, rows;
 
+    part[0] = filled(g, 1, 1, 0);
+    part[1] = filled(g, 1, f->width - 1, strength);
+    row = rp_concat(part, 2, 1);
     if (f->outputs == 1)
         return row;
     rows = rp_broadcast_to(row, 2, (size_t[]){f->outputs, f->width});
@@ -298,8 +324,24 @@ static rp_tensor penalties(const fit *f, rp_graph *g)
 
 /* ---- the loop ---- */
 
-enum { BETA, STEP, OBJECTIVE, DECREMENT, CARRIED };
-enum { X, Y, MASK, PENALTY, LIMIT, SHARED };
+/* The last of each with l1 only: how many sweeps there were, and l1 of each coefficient. */
+enum { BETA, STEP, OBJECTIVE, DECREMENT, SWEEPS, CARRIED };
+enum { X, Y, MASK, PENALTY, LIMIT, LASSO, SHARED };
+
+static bool is_lasso(const fit *f)
+{
+    return f->model->recipe->train.l1 > 0;
+}
+
+static size_t carried_of(const fit *f)
+{
+    return is_lasso(f) ? CARRIED : SWEEPS;
+}
+
+static size_t shared_of(const fit *f)
+{
+    return is_lasso(f) ? SHARED : LASSO;
+}
 
 /* The curvature with penalties, of what is estimated: a unit diagonal stands for what is not. */
 static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tensor penalty, size_t n)
@@ -318,8 +360,144 @@ static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tens
 
 /* What is minimised, the step to take, and how much is to be gained by it. */
 typedef struct newton {
-    rp_tensor objective, factor, step, decrement, losses;
+    rp_tensor objective, factor, step, decrement, losses, pearson, sweeps; /* factor without l1, sweeps with it */
 } newton;
+
+/* One coordinate of a sweep: the coefficient that is best while all others stay (Friedman, Hastie and Tibshirani 2010).
+ * Parameters: its number; the step so far [1, n]; of the coordinate its row of the system [n], slope, coefficient, l1,
+ * diagonal [] and row of the unit matrix [n]. */
+static rp_function *coordinate_function(size_t n, rp_graph *outer)
+{
+    const rp_type number_of = {.dtype = RP_F64}, row_of = {.dtype = RP_F64, .rank = 1, .shape = {n}};
+    rp_graph *g = rp_graph_new(NULL);
+    rp_function *function = NULL;
+    rp_tensor step, row, slope, beta, lasso, diagonal, unit, own, rest, target, size, minus, soft, best, other, change;
+    rp_error err = {0};
+    rp_status status;
+
+    if (!g) {
+        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
+        return NULL;
+    }
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    step = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {1, n}});
+    row = rp_function_parameter(g, &row_of);
+    slope = rp_function_parameter(g, &number_of);
+    beta = rp_function_parameter(g, &number_of);
+    lasso = rp_function_parameter(g, &number_of);
+    diagonal = rp_function_parameter(g, &number_of);
+    unit = rp_function_parameter(g, &row_of);
+    unit = shaped(unit, 1, n);
+    own = rp_mul(unit, step);
+    own = all(own);
+    row = shaped(row, 1, n);
+    rest = rp_mul(row, step);
+    rest = all(rest);
+    target = rp_sub(slope, rest);
+    other = rp_add(beta, own);
+    other = rp_mul(diagonal, other);
+    target = rp_add(target, other); /* the diagonal times the best coefficient without l1 */
+    size = rp_abs(target);
+    size = rp_sub(size, lasso);
+    size = rp_relu(size);
+    minus = rp_neg(size);
+    other = rp_lt(target, number(g, 0));
+    soft = rp_where(other, minus, size);
+    best = rp_div(soft, diagonal);
+    best = rp_sub(best, beta);
+    best = rp_sub(best, own);
+    other = rp_gt(diagonal, number(g, 0)); /* a column of zeros stays */
+    best = rp_where(other, best, number(g, 0));
+    unit = rp_mul(unit, best);
+    rp_function_return(g, rp_add(step, unit));
+    change = rp_mul(best, best);
+    rp_function_return(g, rp_mul(diagonal, change));
+    status = rp_function_finish(g, &function, &err);
+    if (status != RP_OK)
+        rp_graph_fail(outer, status, "a coordinate: %s", err.text);
+    return function;
+}
+
+enum { SYSTEM, SLOPES, COEFFICIENTS, LASSOS, DIAGONAL, UNIT, COORDINATE, BOUND = COORDINATE, SWEEP };
+
+/* Body or predicate of the loop over sweeps: the step and its last change are carried. */
+static rp_function *sweep_function(size_t n, bool body, const rp_tensor *shared, rp_graph *outer)
+{
+    rp_graph *g = rp_graph_new(NULL);
+    rp_tensor step, change, s[SWEEP], out[2];
+    rp_function *function = NULL, *coordinate;
+    rp_error err = {0};
+    rp_status status;
+
+    if (!g) {
+        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
+        return NULL;
+    }
+    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
+    step = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {1, n}});
+    change = rp_function_parameter(g, &(rp_type){.dtype = RP_F64});
+    for (size_t i = 0; i < SWEEP; i++)
+        s[i] = rp_function_parameter(g, rp_tensor_type(shared[i]));
+    if (body) {
+        coordinate = coordinate_function(n, g);
+        rp_scan(g,
+                &(rp_scan_options){.function = coordinate,
+                                   .carried = &step,
+                                   .n_carried = 1,
+                                   .sliced = s,
+                                   .n_sliced = COORDINATE,
+                                   .times = n},
+                out);
+        rp_function_free(coordinate);
+        rp_function_return(g, out[0]);
+        rp_function_return(g, all(out[1]));
+    } else {
+        rp_function_return(g, rp_gt(change, s[BOUND]));
+    }
+    status = rp_function_finish(g, &function, &err);
+    if (status != RP_OK)
+        rp_graph_fail(outer, status, "a sweep: %s", err.text);
+    return function;
+}
+
+/* The step to the minimum of the quadratic model with l1, by coordinate descent. system [n, n], slope [n, 1]. */
+static void descend(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, rp_tensor system,
+                    rp_tensor slope, newton *out)
+{
+    const size_t n = f->unknowns, one[1] = {n};
+    rp_tensor s[SWEEP], carried[2], value[3];
+    rp_function *body, *predicate;
+
+    carried[0] = filled(g, 1, n, 0);
+    carried[1] = number(g, __builtin_inf());
+    s[SYSTEM] = system;
+    s[SLOPES] = rp_reshape(slope, 1, one);
+    s[COEFFICIENTS] = rp_reshape(beta, 1, one);
+    s[LASSOS] = rp_reshape(shared[LASSO], 1, one);
+    s[UNIT] = rp_iota(g, RP_I64, n);
+    s[UNIT] = rp_one_hot(s[UNIT], n, RP_F64);
+    s[DIAGONAL] = rp_mul(system, s[UNIT]);
+    s[DIAGONAL] = rp_sum(s[DIAGONAL], (int[]){1}, 1, false);
+    s[BOUND] = rp_scale(shared[LIMIT], 0.01);
+    for (size_t i = 0; i < SWEEP; i++)
+        if (!rp_tensor_ok(s[i]))
+            return;
+    body = sweep_function(n, true, s, g);
+    predicate = sweep_function(n, false, s, g);
+    rp_while(g,
+             &(rp_while_options){.body = body,
+                                 .predicate = predicate,
+                                 .carried = carried,
+                                 .n_carried = 2,
+                                 .shared = s,
+                                 .n_shared = SWEEP,
+                                 .limit = RP_EXACT_SWEEPS},
+             value);
+    rp_function_free(body);
+    rp_function_free(predicate);
+    out->sweeps = value[0];
+    out->step = value[1];
+}
 
 static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, newton *out, rp_error *err)
 {
@@ -334,18 +512,33 @@ static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_
     t = all(t);
     t = rp_scale(t, 0.5);
     out->losses = value[LOSS];
+    out->pearson = is_log_link(f) ? value[PEARSON] : rp_no_tensor();
     out->objective = f->model->loss == RP_LOSS_MSE ? rp_scale(value[LOSS], 0.5) : value[LOSS];
     out->objective = rp_add(out->objective, t);
+    if (is_lasso(f)) {
+        t = rp_abs(beta);
+        t = rp_mul(shared[LASSO], t);
+        t = all(t);
+        out->objective = rp_add(out->objective, t);
+    }
     slope = shaped(value[SLOPE], 1, f->unknowns);
     slope = rp_sub(slope, penalised);
     slope = rp_mul(slope, shared[MASK]);
     slope = shaped(slope, f->unknowns, 1);
     system = curvature(f, g, value);
     system = system_of(g, system, shared[MASK], shared[PENALTY], f->unknowns);
-    out->factor = rp_cholesky(system, 1e-11);
-    out->step = rp_triangular_solve(out->factor, slope, false, false);
-    out->step = rp_triangular_solve(out->factor, out->step, false, true);
-    t = rp_mul(slope, out->step);
+    if (is_lasso(f)) {
+        descend(f, g, shared, beta, system, slope, out);
+        if (!rp_tensor_ok(out->step))
+            return RP_OK; /* the graph tells */
+        t = rp_matmul(out->step, system);
+    } else {
+        out->factor = rp_cholesky(system, 1e-11);
+        out->step = rp_triangular_solve(out->factor, slope, false, false);
+        out->step = rp_triangular_solve(out->factor, out->step, false, true);
+        t = slope;
+    }
+    t = rp_mul(t, out->step);
     out->decrement = all(t);
     out->step = shaped(out->step, f->outputs, f->width);
     return RP_OK;
@@ -376,6 +569,8 @@ static rp_status build_body(const fit *f, rp_graph *g, const rp_tensor *carried,
     rp_function_return(g, step);
     rp_function_return(g, objective);
     rp_function_return(g, decrement);
+    if (is_lasso(f))
+        rp_function_return(g, rp_add(carried[SWEEPS], n.sweeps));
     return RP_OK;
 }
 
@@ -391,9 +586,9 @@ static rp_status loop_function(const fit *f, bool body, const rp_tensor *carried
     if (!g)
         return rp_no_memory(err);
     (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    for (size_t i = 0; i < CARRIED; i++)
+    for (size_t i = 0; i < carried_of(f); i++)
         c[i] = rp_function_parameter(g, rp_tensor_type(carried[i]));
-    for (size_t i = 0; i < SHARED; i++)
+    for (size_t i = 0; i < shared_of(f); i++)
         s[i] = rp_function_parameter(g, rp_tensor_type(shared[i]));
     if (body)
         status = build_body(f, g, c, s, err);
@@ -419,9 +614,9 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
                  &(rp_while_options){.body = body,
                                      .predicate = predicate,
                                      .carried = carried,
-                                     .n_carried = CARRIED,
+                                     .n_carried = carried_of(f),
                                      .shared = shared,
-                                     .n_shared = SHARED,
+                                     .n_shared = shared_of(f),
                                      .limit = RP_EXACT_ITERATIONS},
                  out);
     rp_function_free(body);
@@ -443,6 +638,8 @@ static rp_tensor start(const fit *f, rp_graph *g, rp_tensor y)
         rest = rp_neg(row[0]);
         rest = rp_add_scalar(rest, 1);
         row[0] = rp_div(row[0], rest);
+        row[0] = rp_log(row[0]);
+    } else if (is_log_link(f)) {
         row[0] = rp_log(row[0]);
     }
     row[0] = shaped(row[0], 1, 1);
@@ -520,25 +717,28 @@ static rp_function *gram_function(const fit *f, size_t rows, rp_graph *outer)
     return function;
 }
 
+/* Of the gamma family the expected second derivatives are the gram itself. */
 static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor mask, rp_tensor factor, rp_error *err)
 {
     const size_t w = f->width, last = f->unknowns - w;
-    rp_tensor inverse = inverse_of(g, factor, f->unknowns), across = rp_transpose(inverse, NULL), gram, nothing;
-    rp_status status;
+    rp_tensor gram, nothing, inverse, across, squares;
+    rp_status status = map_blocks(f, g, gram_function, &x, 1, NULL, 0, &gram, 1, err);
 
-    rp_graph_set(g, RP_OUTPUT_RESULT, "covariance", rp_matmul(across, inverse));
-    status = map_blocks(f, g, gram_function, &x, 1, NULL, 0, &gram, 1, err);
     if (status != RP_OK)
         return status;
     rp_graph_set(g, RP_OUTPUT_RESULT, "gram", gram);
     mask = rp_slice(mask, (size_t[]){0, last}, (size_t[]){1, f->unknowns});
     nothing = filled(g, 1, w, 0);
-    factor = system_of(g, gram, mask, nothing, w);
-    factor = rp_cholesky(factor, 1e-11);
-    inverse = inverse_of(g, factor, w);
-    inverse = rp_mul(inverse, inverse);
-    inverse = rp_sum(inverse, (int[]){0}, 1, true);
-    rp_graph_set(g, RP_OUTPUT_RESULT, "gram_inverse", inverse);
+    gram = system_of(g, gram, mask, nothing, w);
+    gram = rp_cholesky(gram, 1e-11);
+    inverse = inverse_of(g, gram, w);
+    squares = rp_mul(inverse, inverse);
+    squares = rp_sum(squares, (int[]){0}, 1, true);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "gram_inverse", squares);
+    if (f->model->loss != RP_LOSS_GAMMA)
+        inverse = inverse_of(g, factor, f->unknowns);
+    across = rp_transpose(inverse, NULL);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "covariance", rp_matmul(across, inverse));
     return RP_OK;
 }
 
@@ -551,16 +751,20 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     shared[MASK] = estimated(f, g, err);
     if (!shared[MASK].graph)
         return RP_ENOMEM;
-    shared[PENALTY] = penalties(f, g);
+    shared[PENALTY] = penalties(f, g, f->model->recipe->train.l2);
     shared[LIMIT] = limit(f, g, y);
+    if (is_lasso(f))
+        shared[LASSO] = penalties(f, g, f->model->recipe->train.l1);
     carried[BETA] = start(f, g, y);
     carried[STEP] = filled(g, f->outputs, f->width, 0);
     carried[OBJECTIVE] = number(g, __builtin_inf());
     carried[DECREMENT] = number(g, __builtin_inf());
-    for (size_t i = 0; i < CARRIED; i++)
+    if (is_lasso(f))
+        carried[SWEEPS] = rp_fill(g, RP_I64, 0, NULL, 0);
+    for (size_t i = 0; i < carried_of(f); i++)
         if (!rp_tensor_ok(carried[i]))
             return RP_OK; /* the graph tells */
-    for (size_t i = 0; i < SHARED; i++)
+    for (size_t i = 0; i < shared_of(f); i++)
         if (!rp_tensor_ok(shared[i]))
             return RP_OK;
     status = loop(f, g, carried, shared, out, err);
@@ -576,7 +780,12 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     rp_graph_set(g, RP_OUTPUT_RESULT, "iterations", out[0]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "decrement", out[1 + DECREMENT]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "limit", shared[LIMIT]);
-    rp_graph_set(g, RP_OUTPUT_RESULT, "factor", last.factor);
+    if (is_lasso(f))
+        rp_graph_set(g, RP_OUTPUT_RESULT, "sweeps", out[1 + SWEEPS]);
+    else
+        rp_graph_set(g, RP_OUTPUT_RESULT, "factor", last.factor);
+    if (last.pearson.graph)
+        rp_graph_set(g, RP_OUTPUT_RESULT, "pearson", last.pearson);
     if (f->model->recipe->train.l1 > 0 || f->model->recipe->train.l2 > 0)
         return RP_OK;
     return set_inference(f, g, x, shared[MASK], last.factor, err);

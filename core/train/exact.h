@@ -9,6 +9,7 @@
 
 enum {
     RP_EXACT_ITERATIONS = 30, /* at most */
+    RP_EXACT_SWEEPS = 10000,  /* of one iteration with l1 */
     RP_EXACT_UNKNOWNS = 4096, /* coefficients of all outputs together; a factor takes the cube of it */
     RP_EXACT_ROWS = 4096      /* of a block */
 };
@@ -20,7 +21,9 @@ enum {
  *   iterations    i64 []
  *   decrement     f64 [], of the last iteration, and
  *   limit         f64 [], under or at which it has converged
+ *   sweeps        i64 [], with l1: of all iterations together; without it
  *   factor        f64 [n, n], the last Cholesky factor of the n unknowns; an infinite diagonal: a column left out
+ *   pearson       f64 [], of the families poisson and gamma: the sum of (y - m)^2 / v, v = m and m^2
  * and without a penalty
  *   covariance    f64 [n, n], the inverse of the second derivatives of what is estimated
  *   gram          f64 [1 + features, 1 + features], the sums of products of 1 and the features over the rows

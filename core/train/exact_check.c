@@ -25,6 +25,36 @@ rp_status rp_exact_number(const rp_compiled *fit, const char *name, double *out,
     return status;
 }
 
+static rp_status check_targets(const rp_model *model, const double *y, const int64_t *row, size_t n, bool *positive,
+                               rp_error *err)
+{
+    const bool gamma = model->loss == RP_LOSS_GAMMA;
+
+    for (size_t i = 0; i < n; i++) {
+        if (gamma ? !(y[i] > 0) : !(y[i] >= 0))
+            return rp_fail(err, RP_EDATA,
+                           "train.family: %s takes targets %s 0, found %g in data row %lld (from 0); use gaussian",
+                           gamma ? "gamma" : "poisson", gamma ? "above" : "from", y[i], (long long)row[i]);
+        *positive = *positive || y[i] > 0;
+    }
+    return RP_OK;
+}
+
+rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_error *err)
+{
+    bool positive = false, unused = false;
+    rp_status status;
+
+    if (model->loss != RP_LOSS_POISSON && model->loss != RP_LOSS_GAMMA)
+        return RP_OK;
+    status = check_targets(model, data->train_value, data->train_row, data->train_rows, &positive, err);
+    if (status == RP_OK)
+        status = check_targets(model, data->valid_value, data->valid_row, data->valid_rows, &unused, err);
+    if (status == RP_OK && !positive)
+        return rp_fail(err, RP_EDATA, "train.family: poisson: all targets of the training part are 0");
+    return status;
+}
+
 bool rp_exact_feature(const rp_schema *schema, size_t i, size_t *column, const char **category)
 {
     *category = NULL;

@@ -7,6 +7,8 @@
 #include "core/run/run.h"
 #include "core/train/model.h"
 
+/* Refuses targets that the family has not: RP_EDATA names the first row. */
+rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_error *err);
 /* RP_OK where the last step's decrement is at most its limit (CONTRACT 12.8). Errors: RP_EDATA, which says where it
  * stands, and of a classification the column that tells classes apart without error, if one does. */
 rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, const rp_compiled *fit, rp_error *err);

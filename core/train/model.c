@@ -135,6 +135,8 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
                     .dtype = recipe->train.exact ? RP_F64 : RP_F32};
     if (m->loss == RP_LOSS_AUTO)
         m->loss = classes == 0 ? RP_LOSS_MSE : classes == 2 ? RP_LOSS_BCE : RP_LOSS_CROSS_ENTROPY;
+    if (recipe->train.exact && recipe->train.family != RP_FAMILY_GAUSSIAN)
+        m->loss = recipe->train.family == RP_FAMILY_POISSON ? RP_LOSS_POISSON : RP_LOSS_GAMMA;
     m->outputs = m->loss == RP_LOSS_CROSS_ENTROPY ? classes : 1;
     if (first > 0)
         status = add_image(m, &width, err);
@@ -252,6 +254,18 @@ static rp_tensor losses_of(const rp_model *m, rp_tensor logits, rp_tensor target
 
         return rp_mul(d, d);
     }
+    if (m->loss == RP_LOSS_POISSON) {
+        rp_tensor mean = rp_exp(logits), part = rp_mul(target, logits);
+
+        return rp_sub(mean, part);
+    }
+    if (m->loss == RP_LOSS_GAMMA) {
+        rp_tensor inverse = rp_neg(logits);
+
+        inverse = rp_exp(inverse);
+        inverse = rp_mul(target, inverse);
+        return rp_add(inverse, logits);
+    }
     rp_emit(logits.graph, m->loss == RP_LOSS_BCE ? RP_OP_bce_logits : RP_OP_cross_entropy, NULL,
             (rp_tensor[]){logits, target}, 2, out);
     return out[0];
@@ -279,9 +293,13 @@ rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)
 
 rp_tensor rp_model_scores(const rp_model *m, rp_tensor logits)
 {
-    rp_tensor scores = m->loss == RP_LOSS_MSE   ? logits
-                       : m->loss == RP_LOSS_BCE ? rp_sigmoid(logits)
-                                                : rp_softmax(logits);
+    rp_tensor scores = logits;
 
+    if (m->loss == RP_LOSS_BCE)
+        scores = rp_sigmoid(logits);
+    else if (m->loss == RP_LOSS_CROSS_ENTROPY)
+        scores = rp_softmax(logits);
+    else if (m->loss != RP_LOSS_MSE)
+        scores = rp_exp(logits);
     return m->dtype == RP_F32 ? scores : rp_cast(scores, RP_F32);
 }

@@ -306,7 +306,7 @@ static int put_left_out(rp_json *fit, const rp_json *table)
 /* What everybody is told of an exact fit. */
 static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
 {
-    static const char *const keys[] = {"family", "iterations", "estimated", "l1", "l2"};
+    static const char *const keys[] = {"family", "iterations", "sweeps", "estimated", "l1", "l2"};
     rp_json *table, *fit;
     rp_status status = rp_trainer_coefficients(t, &table, err);
     int failed;
@@ -316,7 +316,8 @@ static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
     fit = rp_json_object();
     failed = rp_json_object_set_new(out, "fit", fit);
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !failed; i++)
-        failed |= copy_of(fit, keys[i], table);
+        if (rp_json_object_get(table, keys[i]))
+            failed |= copy_of(fit, keys[i], table);
     if (!failed)
         failed |= put_left_out(fit, table);
     rp_json_free(table);

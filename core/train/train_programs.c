@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/train/evaluate.h"
 #include "core/train/exact.h"
+#include "core/train/exact_check.h"
 #include "core/train/parts.h"
 #include "core/train/schedule.h"
 #include "core/train/trainer.h"
@@ -175,7 +176,9 @@ static rp_status build_exact(rp_trainer *t, rp_error *err)
     t->total = 3 + (t->data->valid_rows > 0);
     if (!g)
         return rp_no_memory(err);
-    status = rp_exact_fit(&t->model, t->data->schema, t->run, g, t->data->train_rows, err);
+    status = rp_exact_targets(&t->model, t->data, err);
+    if (status == RP_OK)
+        status = rp_exact_fit(&t->model, t->data->schema, t->run, g, t->data->train_rows, err);
     if (status == RP_OK)
         status = rp_run_compile_graph(&t->full, t->run, g, err);
     else

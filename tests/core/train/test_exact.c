@@ -139,7 +139,7 @@ static void write_table(char *out, size_t size, int rows)
 static void every_level_and_number_of_threads_has_the_same_bits(void **state)
 {
     static char csv[200000];
-    static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5}\n"};
+    static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5, l1: 2}\n"};
     const char *const *levels;
     const size_t n = rp_kernel_levels(&levels);
     fitted first, f;
@@ -321,6 +321,115 @@ static void the_table_says_what_has_no_estimate(void **state)
     rp_json_free(table);
 }
 
+/* A Poisson regression on one category is the logarithm of its means; its errors 1 / sqrt of the sums. */
+static void poisson_coefficients_are_logarithms_of_means(void **state)
+{
+    rp_json *table = table_of(HEAD "train: {task: regression, family: poisson, l2: 0}\n",
+                              "a,y\n0,1\n0,0\n0,2\n0,1\n1,7\n1,5\n1,3\n");
+    const rp_json *slope = term_of(table, 0, 1);
+
+    (void)state;
+    assert_near(real_of(term_of(table, 0, 0), "estimate"), 0);
+    assert_near(real_of(term_of(table, 0, 0), "error"), 0.5);
+    assert_near(real_of(slope, "estimate"), __builtin_log(5));
+    assert_near(real_of(slope, "error"), __builtin_sqrt(0.25 + 1.0 / 15));
+    assert_near(real_of(slope, "ratio"), 5);
+    assert_near(real_of(table, "pearson"), 2 + 8 / 5.0);
+    rp_json_free(table);
+}
+
+/* A gamma regression likewise; its dispersion is Pearson's sum by degrees of freedom. */
+static void gamma_errors_follow_from_pearsons_sum(void **state)
+{
+    rp_json *table =
+        table_of(HEAD "train: {task: regression, family: gamma, l2: 0}\n", "a,y\n0,1\n0,3\n0,2\n1,10\n1,20\n1,30\n");
+    const rp_json *slope = term_of(table, 0, 1);
+
+    (void)state;
+    assert_near(real_of(slope, "estimate"), __builtin_log(10));
+    assert_near(real_of(table, "pearson"), 1);
+    assert_near(real_of(table, "dispersion"), 0.25);
+    assert_near(real_of(slope, "error"), __builtin_sqrt(0.25 * (1.0 / 3 + 1.0 / 3)));
+    rp_json_free(table);
+}
+
+static void targets_that_a_family_has_not_are_refused(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {task: regression, family: poisson}\n", "a,y\n0,1\n1,-2\n2,3\n", "", 1);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "poisson takes targets from 0, found -2 in data row 1"));
+    fit(&f, HEAD "train: {task: regression, family: gamma}\n", "a,y\n0,1\n1,0\n2,3\n", "", 1);
+    assert_int_equal(f.status, RP_EDATA);
+}
+
+/* One centred column: soft threshold of S_xy, divided by S_xx + l2. */
+static void l1_moves_coefficients_to_zero_and_tells_so(void **state)
+{
+    fitted f;
+    rp_json *table;
+
+    (void)state;
+    fit(&f, HEAD "train: {task: regression, l1: 1, l2: 3}\n", "a,y\n-1,1001\n0,1002\n1,1006\n", "", 2);
+    assert_int_equal(f.status, RP_OK);
+    assert_near(f.weight[0], (5.0 - 1) / 5);
+    assert_near(f.bias[0], 1003);
+    table = table_of(HEAD "train: {task: regression, l1: 6, l2: 0}\n", "a,y\n-1,1001\n0,1002\n1,1006\n");
+    assert_string_equal(rp_json_string_value(rp_json_object_get(term_of(table, 0, 1), "standing")), "zero");
+    assert_true(real_of(term_of(table, 0, 1), "estimate") == 0);
+    rp_json_free(table);
+}
+
+/* FNV-1a of the encodings: what any build and host must give. */
+static uint64_t digest_of(const fitted *f)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+
+    for (size_t i = 0; i < sizeof f->weight + sizeof f->bias; i++) {
+        const double x = i < sizeof f->weight ? f->weight[i / 8] : f->bias[(i - sizeof f->weight) / 8];
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof bits);
+        hash = (hash ^ (bits >> 8 * (i % 8) & 0xFF)) * 0x100000001B3u;
+    }
+    return hash;
+}
+
+static void fits_have_the_bits_of_all_builds(void **state)
+{
+    static char csv[200000], amounts[20000];
+    static const struct {
+        const char *train;
+        bool classes;
+        uint64_t digest;
+    } cases[] = {{"", true, 0xc97617d7e6ec56f9u},
+                 {"train: {l2: 0}\n", true, 0xfe7ab56a9b952f61u},
+                 {"train: {l1: 2, l2: 0.5}\n", true, 0x972d33a082c9a245u},
+                 {"train: {task: regression}\n", false, 0xa635af70e21ef4abu},
+                 {"train: {task: regression, l1: 20}\n", false, 0xb21695a51e125e71u},
+                 {"train: {task: regression, family: poisson, l2: 0}\n", false, 0x7217a6504e379c44u},
+                 {"train: {task: regression, family: gamma, l2: 0.25}\n", false, 0xb5741dfed68fc705u}};
+    size_t used = (size_t)snprintf(amounts, sizeof amounts, "a,b,y\n");
+
+    (void)state;
+    write_table(csv, sizeof csv, 5000);
+    for (int i = 0; i < 400; i++)
+        used += (size_t)snprintf(amounts + used, sizeof amounts - used, "%d,%d.5,%d\n", i % 23, i * 7 % 11,
+                                 1 + i % 23 + i * i % 19);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[512];
+        fitted f;
+
+        (void)snprintf(yaml, sizeof yaml, "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true}\n%s",
+                       cases[i].train);
+        fit(&f, yaml, cases[i].classes ? csv : amounts, "", 2);
+        if (f.status != RP_OK || digest_of(&f) != cases[i].digest)
+            fail_msg("%s%s: %016llx", cases[i].train, f.error, (unsigned long long)digest_of(&f));
+    }
+}
+
 static void keys_say_which_recipes_are_exact(void **state)
 {
     static const struct {
@@ -373,6 +482,11 @@ int main(void)
         cmocka_unit_test(errors_of_a_table_of_counts_are_those_of_woolf),
         cmocka_unit_test(errors_of_a_line_are_those_by_hand),
         cmocka_unit_test(the_table_says_what_has_no_estimate),
+        cmocka_unit_test(poisson_coefficients_are_logarithms_of_means),
+        cmocka_unit_test(gamma_errors_follow_from_pearsons_sum),
+        cmocka_unit_test(targets_that_a_family_has_not_are_refused),
+        cmocka_unit_test(l1_moves_coefficients_to_zero_and_tells_so),
+        cmocka_unit_test(fits_have_the_bits_of_all_builds),
         cmocka_unit_test(keys_say_which_recipes_are_exact),
     };
 
