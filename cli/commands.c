@@ -17,6 +17,7 @@ const rp_command rp_commands[] = {
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"sign", "vouch for a finished archive with a further key", rp_command_sign},
     {"approve", "add a person's signed decision to an archive", rp_command_approve},
+    {"finding", "add what was found wrong to an archive, or that it is settled", rp_command_finding},
     {"log", "keep a log of runs that cannot forget, and prove what it holds", rp_command_log},
     {"cert", "put a signer's certificates into an archive", rp_command_cert},
     {"timestamp", "have an authority date a signature", rp_command_timestamp},

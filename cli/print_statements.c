@@ -46,6 +46,19 @@ static void put_approval_line(rp_session *session, const rp_verified_statement *
                     one->time, a->reason);
 }
 
+static void put_finding_line(rp_session *session, const rp_verified_statement *one)
+{
+    const rp_stated_finding *f = one->finding;
+
+    if (f->closed)
+        rp_put_line(session, "closed", "finding %s (%s): by key %s (%s) at %s: %s", f->id,
+                    rp_severity_name(f->severity), one->key_id, one->key_type, one->time, f->text);
+    else
+        rp_put_verdict(session, false, "finding", "%s, %s, owner %s%s%s: by key %s (%s) at %s: %s", f->id,
+                       rp_severity_name(f->severity), f->owner, *f->due ? ", due " : "", f->due, one->key_id,
+                       one->key_type, one->time, f->text);
+}
+
 static void put_others(rp_session *session, const rp_verification *verified)
 {
     for (size_t i = 0; i < verified->others; i++)
@@ -65,6 +78,8 @@ void rp_put_signers(rp_session *session, const rp_verification *verified)
             put_verdict_line(session, one);
         else if (one->approval)
             put_approval_line(session, one);
+        else if (one->finding)
+            put_finding_line(session, one);
         else if (one->kind == RP_STATEMENT_ENDORSEMENT)
             rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
         else
@@ -110,7 +125,8 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
 
 static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
 {
-    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval", "bundle", "other"};
+    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval",
+                                        "finding",    "bundle",      "other"};
 
     rp_put_open(out, NULL, '{');
     if (one->approval) {
@@ -122,6 +138,16 @@ static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
     }
     if (one->kind == RP_STATEMENT_PROVENANCE)
         rp_put_bool(out, "conforms", one->conforms);
+    if (one->finding) {
+        rp_put_open(out, "finding", '{');
+        rp_put_text(out, "due", *one->finding->due ? one->finding->due : NULL);
+        rp_put_text(out, "id", one->finding->id);
+        rp_put_text(out, "owner", one->finding->owner);
+        rp_put_text(out, "severity", rp_severity_name(one->finding->severity));
+        rp_put_text(out, "state", one->finding->closed ? "closed" : "open");
+        rp_put_text(out, "text", one->finding->text);
+        rp_put_close(out, '}');
+    }
     rp_put_text(out, "key_id", one->key_id);
     rp_put_text(out, "key_type", one->key_type);
     rp_put_text(out, "kind", kinds[one->kind]);

@@ -78,9 +78,12 @@ bool rp_report_is_statement(const rp_member *member);
 /* What trusted keys have signed, in words. */
 void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
 void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
+/* Whether what was found is settled, and what it is. */
+void rp_report_finding_words(rp_buffer *out, const struct rp_stated_finding *finding);
 /* Rows of what was checked; the second only where there are decisions. */
 void rp_report_replay_row(rp_report_view *r);
 void rp_report_decision_row(rp_report_view *r);
+void rp_report_finding_row(rp_report_view *r);
 /* The clauses of the policy that the archive was held against, if it was. */
 void rp_report_policy(rp_report_view *r);
 

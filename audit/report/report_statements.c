@@ -63,10 +63,23 @@ void rp_report_approval_words(rp_buffer *out, const rp_approval *a)
     rp_html_name(out, a->reason);
 }
 
+void rp_report_finding_words(rp_buffer *out, const rp_stated_finding *f)
+{
+    rp_buffer_text(out, f->closed ? "Finding settled: " : "<strong>Finding open</strong>: ");
+    rp_html_name(out, f->id);
+    rp_buffer_printf(out, ", %s, owner ", rp_severity_name(f->severity));
+    rp_html_name(out, f->owner);
+    if (*f->due)
+        rp_buffer_printf(out, ", due %s", f->due);
+    rp_buffer_text(out, ": ");
+    rp_html_name(out, f->text);
+}
+
 /* Whether it speaks against the archive. */
 static bool is_against(const rp_verified_statement *one)
 {
-    return (one->verdict && !one->verdict->identical) || (one->approval && one->approval->decision == RP_REJECT);
+    return (one->finding && !one->finding->closed) || (one->verdict && !one->verdict->identical) ||
+           (one->approval && one->approval->decision == RP_REJECT);
 }
 
 /* All that speak against the archive before all others: the order of members is that of hashes, which a signer can
@@ -88,11 +101,14 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
                 rp_report_verdict_words(r->out, one->verdict);
             else if (one->approval)
                 rp_report_approval_words(r->out, one->approval);
+            else if (one->finding)
+                rp_report_finding_words(r->out, one->finding);
             put_by(r->out, one);
         }
     rp_html_note_first(r->out, shown, all,
-                       kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
-                                                     : "replays; all are listed below");
+                       kind == RP_STATEMENT_FINDING    ? "findings; all are listed below"
+                       : kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
+                                                       : "replays; all are listed below");
     return shown;
 }
 
@@ -114,6 +130,18 @@ void rp_report_decision_row(rp_report_view *r)
 
     rp_html_row_open(r->out, "Decisions");
     if (put_kind(r, RP_STATEMENT_APPROVAL) == 0) {
+        r->out->size = before; /* no row */
+        return;
+    }
+    rp_html_row_close(r->out);
+}
+
+void rp_report_finding_row(rp_report_view *r)
+{
+    size_t before = r->out->size;
+
+    rp_html_row_open(r->out, "Findings");
+    if (put_kind(r, RP_STATEMENT_FINDING) == 0) {
         r->out->size = before; /* no row */
         return;
     }

@@ -46,6 +46,7 @@ static const char *kind_of(const char *member, const char *type)
     static const char *const later[][2] = {
         {RP_VERDICT_TYPE, "A replay&#39;s verdict"},
         {RP_APPROVAL_TYPE, "A person&#39;s decision"},
+        {RP_FINDING_TYPE, "A finding"},
         {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
 
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
@@ -73,6 +74,8 @@ static void put_content(rp_report_view *r, const rp_member *member, const rp_rep
         rp_report_verdict_words(r->out, checked->verdict);
     else if (checked && checked->approval)
         rp_report_approval_words(r->out, checked->approval);
+    else if (checked && checked->finding)
+        rp_report_finding_words(r->out, checked->finding);
     else
         rp_buffer_text(r->out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
 }
@@ -306,6 +309,7 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_html_row_close(out);
     rp_report_replay_row(r);
     rp_report_decision_row(r);
+    rp_report_finding_row(r);
     rp_buffer_text(out, "</tbody>\n</table>\n");
 }
 

@@ -76,6 +76,21 @@ rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_
     return status;
 }
 
+rp_status rp_archive_add_finding(const char *path, const char *archive_id, const rp_stated_finding *finding,
+                                 const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err)
+{
+    if (!key)
+        return rp_no_handle(err, __func__, "key");
+
+    rp_json *predicate;
+    rp_status status = rp_finding_write(&predicate, finding, time(NULL), err);
+
+    if (status == RP_OK)
+        status = rp_statement_add(path, RP_STATEMENT_FINDING, archive_id, key, predicate, member, err);
+    rp_json_free(predicate);
+    return status;
+}
+
 /* The bundle is over the members of the archive that is at path now: nothing is signed unless that is the one that was
  * asked for. */
 static rp_status make_bundle(rp_added *out, rp_buffer *text, const char *path, const char *archive_id,

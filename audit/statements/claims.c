@@ -10,7 +10,8 @@
 static const char *const kinds[] = {
     [RP_STATEMENT_PROVENANCE] = "provenance", [RP_STATEMENT_ENDORSEMENT] = "endorsement",
     [RP_STATEMENT_VERDICT] = "verdict",       [RP_STATEMENT_APPROVAL] = "approval",
-    [RP_STATEMENT_BUNDLE] = "bundle",         [RP_STATEMENT_OTHER] = "other",
+    [RP_STATEMENT_FINDING] = "finding",       [RP_STATEMENT_BUNDLE] = "bundle",
+    [RP_STATEMENT_OTHER] = "other",
 };
 
 /* NULL: a statement. */

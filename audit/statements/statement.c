@@ -18,6 +18,7 @@ static const struct {
     {RP_STATEMENT_ENDORSEMENT, "endorsement", RP_ENDORSEMENT_TYPE},
     {RP_STATEMENT_VERDICT, "verdict", RP_VERDICT_TYPE},
     {RP_STATEMENT_APPROVAL, "approval", RP_APPROVAL_TYPE},
+    {RP_STATEMENT_FINDING, "finding", RP_FINDING_TYPE},
 };
 enum { LATER = sizeof later / sizeof *later };
 
@@ -108,6 +109,11 @@ static rp_status read_predicate(rp_verified_statement *out, const rp_json *predi
             return rp_no_memory(err);
         status = rp_approval_read(out->approval, predicate, where, err);
         memcpy(out->time, out->approval->time, sizeof out->time);
+    } else if (out->kind == RP_STATEMENT_FINDING) {
+        if ((out->finding = rp_calloc(1, sizeof *out->finding)) == NULL)
+            return rp_no_memory(err);
+        status = rp_finding_read(out->finding, predicate, where, err);
+        memcpy(out->time, out->finding->time, sizeof out->time);
     } else if (out->kind == RP_STATEMENT_PROVENANCE) {
         out->conforms = rp_provenance_conforms(predicate);
     } else if (out->kind == RP_STATEMENT_ENDORSEMENT) {
@@ -145,5 +151,6 @@ void rp_verified_statement_clear(rp_verified_statement *statement)
     rp_free(statement->predicate_type);
     rp_free(statement->verdict);
     rp_free(statement->approval);
+    rp_free(statement->finding);
     memset(statement, 0, sizeof *statement);
 }

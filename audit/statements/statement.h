@@ -12,6 +12,7 @@
 
 #define RP_VERDICT_TYPE "https://reprise.invalid/replay-verdict/v1"
 #define RP_APPROVAL_TYPE "https://reprise.invalid/approval/v1"
+#define RP_FINDING_TYPE "https://reprise.invalid/finding/v1"
 #define RP_ENDORSEMENT_TYPE "https://reprise.invalid/endorsement/v1"
 
 /* The type of a kind that can be added, or NULL. */
@@ -47,6 +48,8 @@ bool rp_provenance_conforms(const rp_json *predicate);
 /* Whether kernels of that name exist: ref, sse2, avx2, avx512, neon. */
 bool rp_level_known(const char *level);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);
+rp_status rp_finding_write(rp_json **out, const rp_stated_finding *finding, int64_t now, rp_error *err);
+rp_status rp_finding_read(rp_stated_finding *out, const rp_json *predicate, const char *where, rp_error *err);
 rp_status rp_approval_read(rp_approval *out, const rp_json *predicate, const char *where, rp_error *err);
 
 #endif

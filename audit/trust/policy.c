@@ -34,7 +34,7 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
     static const char *const keys[] = {"policy", "name", "groups",     "builder", "replay", "approvals", "log",
-                                       "parent", "kind", "conformant", "metrics", "recipe", "columns"};
+                                       "parent", "kind", "conformant", "metrics", "recipe", "columns",   "findings"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -128,6 +128,8 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
         return kind == RP_STATEMENT_PROVENANCE || (clause->endorsement && kind == RP_STATEMENT_ENDORSEMENT);
     case RP_CLAUSE_REPLAY:
         return kind == RP_STATEMENT_VERDICT;
+    case RP_CLAUSE_FINDINGS:
+        return kind == RP_STATEMENT_FINDING;
     case RP_CLAUSE_APPROVALS:
         return kind == RP_STATEMENT_APPROVAL;
     default:

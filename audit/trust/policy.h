@@ -26,6 +26,7 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_REPLAY,
     RP_CLAUSE_APPROVALS,
     RP_CLAUSE_LOG,
+    RP_CLAUSE_FINDINGS,
     RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
     RP_CLAUSE_RUN_KIND,
     RP_CLAUSE_CONFORMANT,
@@ -89,6 +90,7 @@ typedef struct rp_clause {
     char level[RP_POLICY_LEVELS][16]; /* replay: kernels, one of them; none: any */
     char seed[RP_REPLAY_SEED];        /* replay: a sample must be drawn by this one; "": any */
     char role[RP_ROLE];               /* approvals; "": any */
+    int tolerated;                    /* findings: the highest severity that may be open; -1: none */
     bool implied;                     /* nobody wrote it: told only where there is something to tell */
     rp_parent_rule parent;
     char run_kind[8]; /* "recipe", "api" */

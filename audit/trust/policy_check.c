@@ -146,11 +146,17 @@ static void check_log(rp_check *c, rp_buffer *text)
 /* ---- all ---- */
 
 static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
-    [RP_CLAUSE_BUILDER] = check_builder,         [RP_CLAUSE_REPLAY] = rp_check_replay,
-    [RP_CLAUSE_APPROVALS] = check_approvals,     [RP_CLAUSE_LOG] = check_log,
-    [RP_CLAUSE_PARENT] = rp_check_parent_clause, [RP_CLAUSE_CONFORMANT] = rp_check_conformant,
-    [RP_CLAUSE_RUN_KIND] = rp_check_run_kind,    [RP_CLAUSE_METRICS] = rp_check_metrics,
-    [RP_CLAUSE_RECIPE] = rp_check_recipe,        [RP_CLAUSE_COLUMNS] = rp_check_columns,
+    [RP_CLAUSE_FINDINGS] = rp_check_findings,
+    [RP_CLAUSE_BUILDER] = check_builder,
+    [RP_CLAUSE_REPLAY] = rp_check_replay,
+    [RP_CLAUSE_APPROVALS] = check_approvals,
+    [RP_CLAUSE_LOG] = check_log,
+    [RP_CLAUSE_PARENT] = rp_check_parent_clause,
+    [RP_CLAUSE_CONFORMANT] = rp_check_conformant,
+    [RP_CLAUSE_RUN_KIND] = rp_check_run_kind,
+    [RP_CLAUSE_METRICS] = rp_check_metrics,
+    [RP_CLAUSE_RECIPE] = rp_check_recipe,
+    [RP_CLAUSE_COLUMNS] = rp_check_columns,
 };
 
 static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,

@@ -25,6 +25,8 @@ typedef struct rp_check {
 
 /* The clause on replays (policy_replay.c). */
 void rp_check_replay(rp_check *c, rp_buffer *text);
+/* The clause on findings (policy_findings.c). */
+void rp_check_findings(rp_check *c, rp_buffer *text);
 /* Why verdict i "identical" does not meet the clause on replays, or NULL. */
 const char *rp_verdict_lacks(rp_check *c, size_t i);
 /* Clauses on the run itself (policy_model.c): text gets what is asked for, and c->refuted is set where it is not so. */
@@ -51,6 +53,8 @@ const char *rp_evidence_date_lacks(rp_check *c, size_t i);
 const char *rp_evidence_made_run(const rp_check *c, size_t i);
 /* Whether decision i says a time that has not come: it may not supersede what is decided until then. */
 bool rp_evidence_to_come(const rp_check *c, size_t i);
+/* Whether both were signed by one key, or one of its line of hand-overs. */
+bool rp_evidence_same_signer(const rp_check *c, size_t i, size_t j);
 /* Whether decision i no longer stands because its signer decided otherwise in decision j. */
 bool rp_evidence_replaced(const rp_check *c, size_t i, size_t j);
 

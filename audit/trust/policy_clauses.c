@@ -267,6 +267,19 @@ static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *claus
     read_count(in, node, clause);
 }
 
+static void read_findings(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"of", "open"}, *const most[] = {"none", "low", "medium", "high", "critical"};
+    char path[RP_POLICY_PATH];
+    int value = 0;
+
+    rp_policy_check_keys(in, node, clause->name, keys, 2);
+    read_signers(in, node, "of", clause);
+    join(path, clause, "open");
+    rp_node_read_choice(&in->r, node, path, &value, 0, most, 5);
+    clause->tolerated = value - 1;
+}
+
 static const struct {
     const char *key;
     bool required, several; /* several: one mapping, or a list of them */
@@ -277,6 +290,7 @@ static const struct {
     [RP_CLAUSE_REPLAY] = {"replay", false, true, false, read_replay},
     [RP_CLAUSE_APPROVALS] = {"approvals", false, true, false, read_approvals},
     [RP_CLAUSE_LOG] = {"log", false, true, false, read_log},
+    [RP_CLAUSE_FINDINGS] = {"findings", false, true, false, read_findings},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
     [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},

@@ -129,6 +129,11 @@ static const char *subject_of(const rp_check *c, size_t i)
     return c->group->kind == RP_GROUP_CERTIFIED && c->standing[i] != NULL ? c->standing[i]->subject : NULL;
 }
 
+bool rp_evidence_same_signer(const rp_check *c, size_t i, size_t j)
+{
+    return same_person(c->verified, c->verified->statement[i].key_id, NULL, c->verified->statement[j].key_id, NULL);
+}
+
 static bool signed_by(const rp_check *c, const rp_verified_statement *one, size_t i)
 {
     const rp_verification *v = c->verified;
@@ -334,7 +339,7 @@ const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one)
 
 static bool denies(const rp_verified_statement *one)
 {
-    return (one->verdict != NULL && !one->verdict->identical) ||
+    return (one->verdict != NULL && !one->verdict->identical) || (one->finding != NULL && !one->finding->closed) ||
            (one->approval != NULL && one->approval->decision == RP_REJECT);
 }
 
@@ -370,7 +375,10 @@ void rp_evidence_refuse(rp_check *c)
         if (!rp_clause_about(c->clause, one->kind) || !denies(one) || !once || taken_back(c, one))
             continue;
         c->refuted = true;
-        rp_evidence_note(c, one->key_id, c->standing[i], one->verdict != NULL ? "found that bits differ" : "rejected");
+        rp_evidence_note(c, one->key_id, c->standing[i],
+                         one->verdict != NULL   ? "found that bits differ"
+                         : one->finding != NULL ? "has a finding, and nobody can tell whether it is settled"
+                                                : "rejected");
     }
 }
 

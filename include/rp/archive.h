@@ -139,6 +139,7 @@ typedef enum rp_statement_kind {
     RP_STATEMENT_ENDORSEMENT, /* a further key vouches for the archive as it is */
     RP_STATEMENT_VERDICT,     /* what a replay found */
     RP_STATEMENT_APPROVAL,    /* what a person decided */
+    RP_STATEMENT_FINDING,     /* what somebody found wrong, or that it is settled */
     RP_STATEMENT_BUNDLE,      /* for public verifiers (FORMAT.md 5.1) */
     RP_STATEMENT_OTHER        /* of a type that this library does not know */
 } rp_statement_kind;
@@ -150,9 +151,10 @@ typedef struct rp_verified_statement {
     const char *key_type; /* NULL where the signer's key was not given */
     char *predicate_type;
     rp_statement_kind kind;
-    char time[RP_TIME_TEXT]; /* of a verdict (its end), an approval or an endorsement, by the signer's clock; else "" */
+    char time[RP_TIME_TEXT];      /* of a verdict (its end) and of what people state, by the signer's clock; else "" */
     struct rp_verdict *verdict;   /* of a verdict; else NULL (rp/statement.h) */
     struct rp_approval *approval; /* of an approval; else NULL */
+    struct rp_stated_finding *finding; /* of a finding; else NULL */
     bool conforms; /* of a provenance: it says that the kernels which made the run conform on the host that made it */
 } rp_verified_statement;
 

@@ -71,13 +71,29 @@ typedef struct rp_approval {
     char time[RP_TIME_TEXT];
 } rp_approval;
 
+typedef enum rp_severity { RP_SEVERITY_LOW, RP_SEVERITY_MEDIUM, RP_SEVERITY_HIGH, RP_SEVERITY_CRITICAL } rp_severity;
+
+/* What somebody found wrong about a model, or that it is settled. It stands until the same signer closes it. */
+typedef struct rp_stated_finding {
+    char id[RP_ROLE];    /* what it is called: 1 to 64 printable ASCII characters, no space at either end */
+    char owner[RP_ROLE]; /* who has to settle it; likewise */
+    rp_severity severity;
+    bool closed;
+    char due[RP_TIME_TEXT]; /* until when; "": no time was set */
+    char text[RP_REASON];   /* as the reason of an approval */
+    char time[RP_TIME_TEXT];
+} rp_stated_finding;
+
+/* "low", "medium", "high", "critical". */
+RP_API const char *rp_severity_name(rp_severity severity);
+
 /* "approve", "reject", "abstain". */
 RP_API const char *rp_decision_name(rp_decision decision);
 
 /* What a member of signatures/ claims: nothing of it is checked, and anyone can have written it. rp_verify checks. */
 typedef struct rp_claim {
-    /* "provenance", "endorsement", "verdict", "approval", "other", "bundle", "timestamp", "certificates", "log proof",
-     * "unreadable"; NULL: not a member of signatures/. Static */
+    /* "provenance", "endorsement", "verdict", "approval", "finding", "other", "bundle", "timestamp", "certificates",
+     * "log proof", "unreadable"; NULL: not a member of signatures/. Static */
     const char *kind;
     char key_id[RP_DIGEST_HEX]; /* that a statement names as its signer's; else "" */
 } rp_claim;
@@ -106,6 +122,9 @@ RP_API rp_status rp_archive_attest(const char *path, const char *archive_id, con
                                    const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
 RP_API rp_status rp_archive_approve(const char *path, const char *archive_id, const rp_approval *approval,
                                     const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
+/* finding->time is not read: it is now. */
+RP_API rp_status rp_archive_add_finding(const char *path, const char *archive_id, const rp_stated_finding *finding,
+                                        const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
 RP_API rp_status rp_archive_endorse(const char *path, const char *archive_id, const rp_key *key,
                                     char member[RP_MEMBER_NAME], rp_error *err);
 

@@ -266,6 +266,25 @@ policy model2.yaml 'builder: {of: developers}' 'columns: {not_used: [id, x]}'
 unmet 'columns: .*it takes in x, kind' a.reprise model2.yaml
 policy model3.yaml 'builder: {of: developers}' 'metrics: {of: rows, at_least: 13}'
 unmet 'metrics\[0\]: rows of validation at least 13: validation has 12' a.reprise model3.yaml
+# ---- findings ----
+cp a.reprise found.reprise
+note() { "$reprise" finding found.reprise --id MRM-1 --severity "$1" --text 'no out-of-time test' --owner credit \
+    --key "$2.key" --cert "$2.pem" --trust alice.pub.pem "${@:3}"; }
+policy find.yaml 'builder: {of: developers}' 'findings: {of: validators, open: low}'
+met found.reprise find.yaml
+new_statement found.reprise finding note high vera --due 2090-01-01T00:00:00Z
+unmet 'findings\[0\]: no finding by validators .*: high MRM-1 \(credit\) is open' found.reprise find.yaml
+holds "it is told" grep -q '^finding *MRM-1, high, owner credit, due 2090-01-01T00:00:00Z: by key' "$log/out"
+works '"finding":\{"due":"2090-01-01T00:00:00Z","id":"MRM-1"' "$reprise" verify found.reprise --ca firm.pem --json
+sleep 1
+new_statement found.reprise finding note high victor --close # another's
+unmet 'findings\[0\]: .*high MRM-1' found.reprise find.yaml
+gives 4 'f.html' "$reprise" report found.reprise -o f.html --policy find.yaml
+holds "the report tells it" grep -q '<strong>Finding open</strong>: .*MRM-1.*, high, owner .*credit' f.html
+new_statement found.reprise finding note high vera --close
+met found.reprise find.yaml
+fails 2 'severity: expected low, medium' "$reprise" finding found.reprise --id x --severity grave --text x --owner x \
+    --key vera.key
 # ---- policies that make no sense ----
 says() { # PATTERN CLAUSE
     policy bad.yaml "$2"

@@ -241,12 +241,63 @@ static void approvals_are_refused_for_every_flaw(void **state)
     assert_int_equal(rp_approval_write(&json, &approval, 0, &err), RP_EARG);
 }
 
+static void findings_are_refused_for_every_flaw(void **state)
+{
+    const rp_stated_finding finding = {.id = "MRM 17",
+                                       .owner = "credit",
+                                       .severity = RP_SEVERITY_HIGH,
+                                       .due = "2027-03-31T00:00:00Z",
+                                       .text = "no out-of-time test"};
+    const struct {
+        const char *path;
+        rp_json *value;
+    } flaw[] = {
+        {"due", NULL},
+        {"due", rp_json_string("2027-02-30T00:00:00Z")},
+        {"id", NULL},
+        {"id", rp_json_string(" x")},
+        {"owner", rp_json_null()},
+        {"owner", rp_json_string("\xC3\xB6")},
+        {"severity", rp_json_string("High")},
+        {"severity", rp_json_integer(2)},
+        {"state", rp_json_string("settled")},
+        {"text", rp_json_string("a\nb")},
+        {"text", rp_json_string("a\xE2\x80\x8B")},
+        {"time", rp_json_string("today")},
+        {"more", rp_json_boolean(true)},
+    };
+    rp_stated_finding back, bad;
+    rp_json *json;
+
+    (void)state;
+    assert_ok(rp_finding_write(&json, &finding, 1700000000, &err));
+    assert_ok(rp_finding_read(&back, json, "x", &err));
+    assert_string_equal(back.id, finding.id);
+    assert_string_equal(back.due, finding.due);
+    assert_int_equal(back.severity, RP_SEVERITY_HIGH);
+    assert_false(back.closed);
+    for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
+        rp_json *wrong = changed(json, flaw[i].path, flaw[i].value);
+
+        if (rp_finding_read(&back, wrong, "x", &err) != RP_ESIGN)
+            fail_msg("flaw %zu (%s) was not refused", i, flaw[i].path);
+        rp_json_free(wrong);
+    }
+    rp_json_free(json);
+    for (int i = 0; i < 4; i++) {
+        bad = finding;
+        strcpy(i == 0 ? bad.id : i == 1 ? bad.owner : i == 2 ? bad.text : bad.due, i == 3 ? "soon" : "");
+        assert_int_equal(rp_finding_write(&json, &bad, 0, &err), RP_EARG);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts_are_refused_for_every_flaw),
         cmocka_unit_test(a_difference_is_a_verdict_too),
         cmocka_unit_test(approvals_are_refused_for_every_flaw),
+        cmocka_unit_test(findings_are_refused_for_every_flaw),
     };
 
     return cmocka_run_group_tests_name("predicates", tests, NULL, NULL);

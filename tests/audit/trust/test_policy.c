@@ -108,6 +108,9 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "columns: {}\n", "not_used"},
         {BUILDER "columns: {not_used: age}\n", "a list of 1 to 256"},
         {BUILDER "columns: {not_used: [age, [a]], more: 1}\n", "unknown key"},
+        {BUILDER "findings: {open: none}\n", "of: is missing"},
+        {BUILDER "findings: {of: a, open: some}\n", "one of none, low"},
+        {BUILDER "findings: {of: a, closed: 1}\n", "unknown key"},
         {BUILDER "kind: csv\n", "recipe or api"},
         {BUILDER "kind: {recipe: true}\n", "recipe or api"},
         {BUILDER "log: {of: a, key: b}\n", "unknown key"},
@@ -535,6 +538,63 @@ static void models_are_held_to_the_policy(void **state)
     rp_json_free(facts.metrics);
 }
 
+static void find_by(char by, const char *id, rp_severity severity, bool closed, int hour)
+{
+    static rp_stated_finding finding[STATEMENTS];
+    rp_stated_finding *made = &finding[v.statements];
+    rp_verified_statement *one = state_by(by, RP_STATEMENT_FINDING);
+
+    one->finding = made;
+    *made = (rp_stated_finding){.severity = severity, .closed = closed, .owner = "credit"};
+    strcpy(made->id, id);
+    (void)snprintf(one->time, sizeof one->time, "2026-01-01T%02u:00:00Z", (unsigned)hour % 24);
+}
+
+static void findings_are_held_to_the_policy(void **state)
+{
+    static const char none[] = "findings: {of: r}\n", medium[] = "findings: {of: r, open: medium}\n";
+    rp_stated_finding lost = {.severity = RP_SEVERITY_LOW};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect(none, true, "none is open here");
+    find_by('3', "X", RP_SEVERITY_CRITICAL, false, 1); /* of no such group */
+    expect(none, true, "none is open here");
+    find_by('1', "A", RP_SEVERITY_MEDIUM, false, 1);
+    expect(none, false, "medium A (credit) is open");
+    expect(medium, true, "medium A (credit) is open");
+    expect("findings: {of: r, open: low}\n", false, "medium A");
+    find_by('2', "A", RP_SEVERITY_LOW, true, 2); /* another's does not close it */
+    expect(none, false, "medium A (credit) is open");
+    find_by('1', "B", RP_SEVERITY_LOW, true, 2); /* nor another id */
+    expect(none, false, "medium A (credit) is open");
+    find_by('1', "A", RP_SEVERITY_MEDIUM, true, 0); /* nor one from before */
+    expect(none, false, "medium A (credit) is open");
+    find_by('1', "A", RP_SEVERITY_MEDIUM, true, 1); /* in one second the open one stands */
+    expect(none, false, "medium A (credit) is open");
+    find_by('1', "A", RP_SEVERITY_MEDIUM, true, 3);
+    expect(none, true, "none is open here");
+    find_by('1', "A", RP_SEVERITY_LOW, false, 4); /* opened again, and due */
+    expect(medium, true, "low A (credit) is open");
+    strcpy(list[v.statements - 1].finding->due, "2026-01-02T00:00:00Z");
+    expect(medium, false, "low A (credit, overdue) is open");
+    strcpy(list[v.statements - 1].finding->due, "2999-01-02T00:00:00Z");
+    expect(medium, true, "low A (credit) is open");
+    find_by('1', "A", RP_SEVERITY_LOW, true, 5); /* of a time to come nothing is settled */
+    strcpy(list[v.statements - 1].time, "2999-01-01T00:00:00Z");
+    expect(none, false, "low A");
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    other[0].kind = RP_STATEMENT_FINDING; /* whose key was not given */
+    other[0].finding = &lost;
+    strcpy(other[0].key_id, key('2'));
+    v.others = 1;
+    expect(medium, false, "nobody can tell whether it is settled");
+    strcpy(other[0].key_id, key('7'));
+    expect(medium, true, "none is open here");
+}
+
 static void kinds_of_runs_are_held_to_the_policy(void **state)
 {
     (void)state;
@@ -747,6 +807,7 @@ int main(void)
         cmocka_unit_test(parents_are_replayed_too),
         cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
         cmocka_unit_test(models_are_held_to_the_policy),
+        cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),
