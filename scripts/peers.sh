@@ -10,12 +10,12 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
 
 scripts/deps.sh peers
 python=build/peers/bin/python
-if ! cat bench/peers/requirements.txt bench/peers/models.txt | cmp -s - build/peers/installed.txt; then
+if ! cat bench/peers/requirements.txt bench/peers/models.txt bench/peers/figures.txt | cmp -s - build/peers/installed.txt; then
     rm -rf build/peers
     "${PYTHON:-python3}" -m venv build/peers
     "$python" -m pip install --quiet --require-hashes -r bench/peers/requirements.txt
-    "$python" -m pip install --quiet --require-hashes -r bench/peers/models.txt
-    cat bench/peers/requirements.txt bench/peers/models.txt >build/peers/installed.txt
+    "$python" -m pip install --quiet --require-hashes -r bench/peers/models.txt -r bench/peers/figures.txt
+    cat bench/peers/requirements.txt bench/peers/models.txt bench/peers/figures.txt >build/peers/installed.txt
 fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \
@@ -25,3 +25,4 @@ printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/
     "$(git describe --always 2>/dev/null || true)"
 "$python" bench/peers/table.py build/release ${1:+"$1"}
 "$python" bench/peers/models.py build/release/cli/reprise
+"$python" bench/peers/figures.py build/release/cli/reprise
