@@ -10,12 +10,13 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
 
 scripts/deps.sh peers
 python=build/peers/bin/python
-if ! cat bench/peers/requirements.txt bench/peers/models.txt bench/peers/figures.txt | cmp -s - build/peers/installed.txt; then
+lists=(bench/peers/{requirements,models,figures}.txt)
+if ! cat "${lists[@]}" | cmp -s - build/peers/installed.txt; then
     rm -rf build/peers
     "${PYTHON:-python3}" -m venv build/peers
     "$python" -m pip install --quiet --require-hashes -r bench/peers/requirements.txt
     "$python" -m pip install --quiet --require-hashes -r bench/peers/models.txt -r bench/peers/figures.txt
-    cat bench/peers/requirements.txt bench/peers/models.txt bench/peers/figures.txt >build/peers/installed.txt
+    cat "${lists[@]}" >build/peers/installed.txt
 fi
 cmake --preset release >/dev/null
 cmake --build build/release -j "$(nproc)" \

@@ -125,3 +125,16 @@ rp_status rp_judged_figures(rp_json **out, const rp_judged *j, const size_t *par
     rp_free(p.label);
     return status;
 }
+
+rp_json *rp_judged_classes(const rp_judged *j)
+{
+    const rp_schema *schema = j->scoring->schema;
+    rp_json *list = schema->classes ? rp_json_array() : rp_json_null();
+
+    for (size_t i = 0; i < schema->classes; i++)
+        if (rp_json_array_append_new(list, rp_json_string(schema->class_name[i])) != 0) {
+            rp_json_free(list);
+            return NULL;
+        }
+    return list;
+}

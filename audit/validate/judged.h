@@ -23,6 +23,8 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
+/* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
+rp_json *rp_judged_classes(const rp_judged *judged);
 /* Figures of the rows with an outcome whose part is the one given; part NULL: of all. *out is NULL where there is none.
  */
 rp_status rp_judged_figures(rp_json **out, const rp_judged *judged, const size_t *part, size_t which,

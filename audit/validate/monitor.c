@@ -55,6 +55,7 @@ static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t
     }
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
     failed |= rp_json_object_set_new(out, "data", data);
+    failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     failed |= rp_json_object_set_new(out, "period", period ? rp_json_string(period) : rp_json_null());
     failed |= rp_json_object_set_new(out, "samples", rp_json_boolean(t->scoring != NULL));
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));

@@ -4,6 +4,7 @@
 
 #include "audit/validate/judged.h"
 #include "audit/validate/partition.h"
+#include "audit/validate/seen.h"
 #include "audit/validate/statement_text.h"
 #include "base/handle.h"
 #include "base/memory.h"
@@ -16,6 +17,7 @@
 enum { SMALL_GROUP = 30 };
 
 typedef struct validation {
+    int64_t seen; /* -1: the training rows are not at hand */
     const rp_judged *judged;
     const rp_validation_options *options;
     struct {
@@ -231,7 +233,9 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
 
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
+    failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
     failed |= rp_json_object_set_new(out, "data", data);
+    failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     failed |= rp_json_object_set_new(out, "figures", figures);
     failed |= rp_json_object_set_new(out, "options", options_json(v));
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));
@@ -280,6 +284,8 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
         return rp_no_handle(err, __func__, "archive");
     status = rp_judged_new(&j, archive, csv, size, where, job, want, &v, err);
     v.judged = j;
+    if (status == RP_OK)
+        status = rp_seen_count(&v.seen, archive, j, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = validate(&predicate, &v, csv, size, where, err);
         rp_fpenv_leave(&saved);

@@ -140,7 +140,7 @@ static void put_bands(rp_session *session, const rp_json *f)
     rp_buffer_text(out, "\n");
 }
 
-static void put_more_classes(rp_session *session, const rp_json *f)
+static void put_more_classes(rp_session *session, const rp_json *f, const rp_json *classes)
 {
     const rp_json *trivial = at(f, "trivial");
     rp_json *c;
@@ -150,15 +150,17 @@ static void put_more_classes(rp_session *session, const rp_json *f)
     put(session, "accuracy", four(f, "accuracy").text, "", four(trivial, "accuracy").text);
     put(session, "log loss", four(f, "log_loss").text, "", four(trivial, "log_loss").text);
     put(session, "macro AUC", four(f, "macro_auc").text, "", "0.5");
-    rp_buffer_printf(&session->out, "\n  %-8s %8s %9s %9s %8s %8s   %s\n", "class", "rows", "predicted", "precision",
+    rp_buffer_printf(&session->out, "\n  %-12s %7s %9s %9s %7s %7s  %s\n", "class", "rows", "predicted", "precision",
                      "recall", "AUC", "95 %");
     rp_json_array_foreach (at(f, "by_class"), i, c) {
-        char text[ROW];
+        const char *name = rp_json_string_value(rp_json_array_get(classes, i));
+        char text[ROW], quoted[NAME];
 
         interval(text, c, "auc_low", "auc_high");
-        rp_buffer_printf(&session->out, "  %-8zu %8lld %9lld %9s %8s %8s   %s\n", i, count_at(c, "rows"),
-                         count_at(c, "predicted"), four(c, "precision").text, four(c, "recall").text,
-                         four(c, "auc").text, text);
+        rp_buffer_printf(&session->out, "  %-12.12s %7lld %9lld %9s %7s %7s  %s\n",
+                         rp_printable(quoted, sizeof quoted, name ? name : "", name ? strlen(name) : 0),
+                         count_at(c, "rows"), count_at(c, "predicted"), four(c, "precision").text,
+                         four(c, "recall").text, four(c, "auc").text, text);
     }
 }
 
@@ -181,7 +183,7 @@ static void put_quantity(rp_session *session, const rp_json *f)
         put(session, i < RP_COUNT(shares) ? shares[i] : "", real(q, 4).text, "", "");
 }
 
-static void put_figures(rp_session *session, const rp_json *f)
+static void put_figures(rp_session *session, const rp_json *f, const rp_json *classes)
 {
     if (at(f, "discrimination")) {
         put_two_classes(session, f);
@@ -189,7 +191,7 @@ static void put_figures(rp_session *session, const rp_json *f)
         if (at(at(f, "calibration"), "bands"))
             put_bands(session, f);
     } else if (at(f, "by_class")) {
-        put_more_classes(session, f);
+        put_more_classes(session, f, classes);
     } else {
         put_quantity(session, f);
     }
@@ -302,6 +304,9 @@ static void put_data(rp_session *session, const rp_json *predicate)
 
     rp_put_line(session, "rows", "%lld, of which %lld without an outcome", count_at(data, "rows"),
                 count_at(data, "without_outcome"));
+    if (count_at(data, "seen"))
+        rp_put_line(session, "seen", "%lld are in every feature what a training row is: they flatter",
+                    count_at(data, "seen"));
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");
 }
 
@@ -313,7 +318,7 @@ void rp_put_validation(rp_session *session, const rp_json *predicate)
 
     put_data(session, predicate);
     rp_buffer_text(&session->out, "\n");
-    put_figures(session, figures);
+    put_figures(session, figures, at(predicate, "classes"));
     put_slices(session, at(predicate, "slices"), figures);
     rp_json_array_foreach (at(predicate, "groups"), i, cut) {
         rp_json *one = rp_json_pack("[O]", cut);
@@ -397,6 +402,6 @@ void rp_put_monitoring(rp_session *session, const rp_json *predicate)
         rp_buffer_text(&session->out, "  KS and Wasserstein need the training rows, which the archive does not hold\n");
     if (rp_json_is_object(at(predicate, "figures"))) {
         rp_buffer_text(&session->out, "\noutcomes\n");
-        put_figures(session, at(predicate, "figures"));
+        put_figures(session, at(predicate, "figures"), at(predicate, "classes"));
     }
 }

@@ -42,6 +42,12 @@ assert f["rows"] == 1000 and 0.5 < float(d["auc_low"]) < float(d["auc"]) < float
 assert abs(float(d["gini"]) - (2 * float(d["auc"]) - 1)) < 1e-12 and len(f["calibration"]["bands"]) == 10' ||
     fail "--json"
 
+# rows of the training part are counted; the validation part has none of them but by chance
+"$reprise" inspect a.reprise --member outputs/predictions.csv | cut -d, -f1 | tail -n +2 >held
+awk 'NR == FNR { held[$1 + 2]; next } FNR == 1 || FNR in held' held "$source/examples/loans.csv" >held.csv
+"$reprise" validate a.reprise --csv held.csv --json | grep -q '"seen":0,' || fail "rows of the validation part are seen"
+"$reprise" validate a.reprise --csv "$source/examples/loans.csv" --json | grep -q '"seen":4000,' || fail "seen rows"
+
 # made again; what is another archive, other rows, another figure is told apart
 expect 0 "every byte the same" "${validate[@]}" --check one.json
 sed 's/"positives":\([0-9]*\)/"positives":9/' one.json >wrong.json
