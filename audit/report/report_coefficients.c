@@ -14,18 +14,35 @@ static void put_cell(rp_report_view *r, const rp_json *term, const char *key)
     rp_buffer_text(r->out, "</td>");
 }
 
-static void put_name(rp_report_view *r, const rp_json *term)
+static void put_edge(rp_report_view *r, const rp_json *edge, const char *otherwise)
+{
+    if (rp_json_is_string(edge))
+        rp_html_real(r->out, edge);
+    else
+        rp_buffer_text(r->out, otherwise);
+}
+
+static void put_part(rp_report_view *r, const rp_json *term)
 {
     const rp_json *column = rp_json_object_get(term, "column"), *category = rp_json_object_get(term, "category");
+    const rp_json *bin = rp_json_object_get(term, "bin");
 
-    if (!column) {
-        rp_buffer_text(r->out, "intercept");
-        return;
-    }
     if (rp_json_is_string(column))
         rp_html_name(r->out, rp_json_string_value(column));
     else
         rp_buffer_printf(r->out, "%lld", (long long)rp_json_integer_value(column));
+    if (bin) {
+        rp_buffer_text(r->out, " from ");
+        put_edge(r, rp_json_array_get(bin, 0), "the least");
+        rp_buffer_text(r->out, " to below ");
+        put_edge(r, rp_json_array_get(bin, 1), "any");
+    }
+    if (rp_json_object_get(term, "indicator"))
+        rp_buffer_text(r->out, " is missing");
+    if (rp_json_object_get(term, "woe"))
+        rp_buffer_text(r->out, ", weight of evidence");
+    if (rp_json_object_get(term, "other"))
+        rp_buffer_text(r->out, " is rare");
     if (!category)
         return;
     rp_buffer_text(r->out, " = ");
@@ -33,6 +50,21 @@ static void put_name(rp_report_view *r, const rp_json *term)
         rp_html_name(r->out, rp_json_string_value(category));
     else
         rp_buffer_text(r->out, "missing");
+}
+
+static void put_name(rp_report_view *r, const rp_json *term)
+{
+    const rp_json *times = rp_json_object_get(term, "times");
+
+    if (!rp_json_object_get(term, "column")) {
+        rp_buffer_text(r->out, "intercept");
+        return;
+    }
+    put_part(r, term);
+    if (times) {
+        rp_buffer_text(r->out, " times ");
+        put_part(r, times);
+    }
 }
 
 static void put_term(rp_report_view *r, const rp_json *term, bool tests)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/data/schema.h"
+#include "core/data/treat/feature.h"
 #include "core/recipe/recipe_names.h"
 #include "core/stats/distributions.h"
 #include "core/train/eigenvalues.h"
@@ -61,20 +61,19 @@ static bool penalised(const table *c)
 static rp_status take_units(table *c, rp_error *err)
 {
     const rp_schema *schema = c->t->data->schema;
-    size_t j = 0;
 
     c->shift = rp_calloc(c->width, sizeof *c->shift);
     c->scale = rp_calloc(c->width, sizeof *c->scale);
     if (!c->shift || !c->scale)
         return rp_no_memory(err);
-    for (size_t i = 0; i < schema->n_columns; i++) {
-        const rp_schema_column *column = &schema->columns[i];
-        const bool scaled = column->kind == RP_COL_NUMERIC && column->standardize;
+    for (size_t i = 0; i < schema->features; i++) {
+        bool product;
+        rp_feature second, f = rp_feature_of(schema, i, &product, &second);
+        const rp_schema_column *column = &schema->columns[f.column];
+        const bool scaled = !product && f.part == RP_FEATURE_NUMBER && column->standardize;
 
-        for (size_t k = 0; column->kind != RP_COL_IGNORE && k < column->width; k++, j++) {
-            c->shift[j] = scaled ? column->mean : 0;
-            c->scale[j] = scaled ? column->divisor : 1;
-        }
+        c->shift[i] = scaled ? column->mean : 0;
+        c->scale[i] = scaled ? column->divisor : 1;
     }
     return RP_OK;
 }
@@ -119,14 +118,14 @@ static rp_status take_standings(table *c, rp_error *err)
     for (size_t k = 0; k < c->outputs; k++) {
         unsigned char *how = &c->how[k * c->width];
         const bool first = c->outputs > 1 && k == 0;
-        size_t at = 1;
 
         how[0] = first ? REFERENCE : ESTIMATED;
-        for (size_t i = 0; i < schema->n_columns; i++) {
-            const rp_schema_column *column = &schema->columns[i];
+        for (size_t i = 0; i < schema->features; i++) {
+            bool product;
+            rp_feature second;
+            const rp_feature f = rp_feature_of(schema, i, &product, &second);
 
-            for (size_t j = 0; column->kind != RP_COL_IGNORE && j < column->width; j++, at++)
-                how[at] = !penalty && (first || (j == 0 && column->kind == RP_COL_CATEGORICAL)) ? REFERENCE : ESTIMATED;
+            how[1 + i] = !penalty && (first || f.reference) ? REFERENCE : ESTIMATED;
         }
     }
     for (size_t i = 0; i < c->unknowns; i++) {
@@ -213,18 +212,9 @@ static int put_tests(rp_json *term, const table *c, size_t output, size_t featur
 
 static int put_name(rp_json *term, const table *c, size_t feature)
 {
-    const rp_schema *schema = c->t->data->schema;
-    const char *category;
-    size_t column;
-    bool one;
-    int failed;
-
     if (feature == 0)
         return rp_json_object_set_new(term, "intercept", rp_json_boolean(true));
-    one = rp_exact_feature(schema, feature - 1, &column, &category);
-    failed = schema->columns[column].name ? put_word(term, "column", schema->columns[column].name)
-                                          : rp_json_object_set_new(term, "column", rp_json_integer((int64_t)column));
-    return one ? failed | put_word(term, "category", category) : failed;
+    return rp_feature_put(term, c->t->data->schema, feature - 1);
 }
 
 static rp_json *term_json(const table *c, size_t output, size_t feature)

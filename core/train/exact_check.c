@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "core/data/schema.h"
+#include "core/data/treat/feature.h"
 
 #include <string.h>
 
@@ -55,44 +55,6 @@ rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_err
     return status;
 }
 
-bool rp_exact_feature(const rp_schema *schema, size_t i, size_t *column, const char **category)
-{
-    *category = NULL;
-    for (*column = 0; *column < schema->n_columns; (*column)++) {
-        const rp_schema_column *c = &schema->columns[*column];
-
-        if (c->kind == RP_COL_IGNORE)
-            continue;
-        if (i < c->width) {
-            if (c->kind == RP_COL_CATEGORICAL && i < c->categories)
-                *category = c->category[i];
-            return c->kind == RP_COL_CATEGORICAL;
-        }
-        i -= c->width;
-    }
-    return false;
-}
-
-/* "column \"a\" with \"x\"" */
-static const char *feature_text(char *out, size_t size, const rp_schema *schema, size_t i)
-{
-    char name[64], text[64];
-    const char *category;
-    size_t column;
-    const bool one = rp_exact_feature(schema, i, &column, &category);
-    const char *of = schema->columns[column].name;
-    size_t used;
-
-    used = of ? (size_t)snprintf(out, size, "column \"%s\"", rp_printable(name, sizeof name, of, strlen(of)))
-              : (size_t)snprintf(out, size, "column %zu", column);
-    if (one && category)
-        (void)snprintf(out + used, size - used, " being \"%s\"",
-                       rp_printable(text, sizeof text, category, strlen(category)));
-    else if (one)
-        (void)snprintf(out + used, size - used, " being missing");
-    return out;
-}
-
 /* The least and greatest value of a feature in a class. */
 typedef struct range {
     double low, high;
@@ -130,7 +92,7 @@ static rp_status not_converged(const rp_dataset *data, double iterations, rp_err
                     "the exact fit did not converge in %.0f iterations: %s alone tells class \"%s\" from the "
                     "rest, so its estimate is infinite; set train.l2 above 0, or the column to ignore under "
                     "data.columns",
-                    iterations, feature_text(text, sizeof text, data->schema, i),
+                    iterations, rp_feature_text(text, sizeof text, data->schema, i),
                     rp_printable(class, sizeof class, data->schema->class_name[k],
                                  strlen(data->schema->class_name[k])));
     return rp_fail(

@@ -14,8 +14,5 @@ rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_err
 rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, const rp_compiled *fit, rp_error *err);
 /* A result of rank 0. Errors: those of reading. */
 rp_status rp_exact_number(const rp_compiled *fit, const char *name, double *out, rp_error *err);
-/* Of feature number i (0: the first) its schema column, and its category (NULL: the missing value's; of a numeric
- * column *category is NULL and the return false). */
-bool rp_exact_feature(const rp_schema *schema, size_t i, size_t *column, const char **category);
 
 #endif

@@ -279,6 +279,7 @@ static int copy_of(rp_json *to, const char *key, const rp_json *from)
 /* The terms that were left out, without their numbers. */
 static int put_left_out(rp_json *fit, const rp_json *table)
 {
+    static const char *const keys[] = {"column", "category", "other", "bin", "indicator", "woe", "times"};
     const rp_json *outputs = rp_json_object_get(table, "outputs");
     rp_json *list = rp_json_array();
     int failed = rp_json_object_set_new(fit, "left_out", list);
@@ -294,10 +295,9 @@ static int put_left_out(rp_json *fit, const rp_json *table)
                 continue;
             name = rp_json_object();
             failed |= rp_json_array_append_new(list, name);
-            if (!failed && rp_json_object_get(term, "column"))
-                failed |= copy_of(name, "column", term);
-            if (!failed && rp_json_object_get(term, "category"))
-                failed |= copy_of(name, "category", term);
+            for (size_t i = 0; i < sizeof keys / sizeof *keys && !failed; i++)
+                if (rp_json_object_get(term, keys[i]))
+                    failed |= copy_of(name, keys[i], term);
         }
     }
     return failed;

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "core/data/dataset.h"
+#include "core/data/treat/feature.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -241,6 +241,38 @@ static void evidence_wants_two_classes(void **state)
     rp_recipe_free(recipe);
 }
 
+static void features_are_told_by_column_and_part(void **state)
+{
+    static const char *const texts[] = {"column \"a\" in bin 0",
+                                        "column \"a\" in bin 1",
+                                        "column \"a\" being missing",
+                                        "column \"a\" lacking",
+                                        "column \"c\" being \"u\"",
+                                        "column \"c\" being rare",
+                                        "column \"d\"",
+                                        "column \"e\" as evidence",
+                                        "column \"d\" times column \"c\" being \"u\"",
+                                        "column \"d\" times column \"c\" being rare"};
+    static const char csv[] = "a,c,d,e,y\n1,u,1,p,no\n3,u,2,q,yes\n,u,4,p,no\n4,v,7,q,yes\n";
+    rp_recipe *recipe = parse("columns: {a: {bins: [2], indicator: true}, c: {rare: 0.5}, e: {woe: true}},"
+                              " interactions: [[d, c]]",
+                              "");
+    rp_dataset *d = prepare(recipe, csv);
+
+    (void)state;
+    assert_int_equal(d->schema->features, COUNT(texts));
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        char text[256];
+        bool product;
+        rp_feature second, f = rp_feature_of(d->schema, i, &product, &second);
+
+        assert_string_equal(rp_feature_text(text, sizeof text, d->schema, i), texts[i]);
+        assert_true(f.reference == (i == 0 || i == 4) && product == (i >= 8));
+    }
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
+}
+
 /* A schema of an archive is untrusted. */
 static void a_damaged_treatment_is_refused(void **state)
 {
@@ -286,6 +318,7 @@ int main(void)
         cmocka_unit_test(interactions_are_products_behind_the_columns),
         cmocka_unit_test(keys_that_do_not_fit_the_column_are_refused),
         cmocka_unit_test(evidence_wants_two_classes),
+        cmocka_unit_test(features_are_told_by_column_and_part),
         cmocka_unit_test(a_damaged_treatment_is_refused),
     };
 
