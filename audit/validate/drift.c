@@ -279,7 +279,7 @@ static rp_status drift_of_column(rp_json *out, const rp_reference_column *r, con
         if (numeric)
             failed |= put_samples(out, r, &s);
         else
-            failed |= rp_json_object_set(out, "new_values", examples);
+            failed |= rp_json_object_set(out, "new_values", c->other ? rp_json_null() : examples);
     }
     clear(&s);
     rp_json_free(examples);

@@ -141,7 +141,7 @@ def drifted(frame, target, metrics, reference, regression):
     trained = frame.drop(frame.index[rows])
     for column, frozen in zip(said["columns"], reference["columns"]):
         expected, found = list(frozen["counts"]), list(column["counts"])
-        expected += ([] if column["kind"] == "numeric" else [0]) + [frozen["missing"]]
+        expected += [frozen["missing"]]
         used = [i for i in range(len(expected)) if expected[i] + found[i]]
         a, b = np.array(expected)[used], np.array(found)[used]
         test = st.chi2_contingency(np.stack([a, b]), correction=False)

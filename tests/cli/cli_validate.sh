@@ -113,6 +113,14 @@ c = {c["name"]: c for c in s["columns"]}
 assert c["purpose"]["new_values"] == ["boat"] and c["purpose"]["counts"][-2] == 250 and c["income"]["above"] > 0
 assert all(x["ks"] is not None for x in s["columns"] if x["kind"] == "numeric")' || fail "the statement of period 2"
 
+# pooled categories are no drift, and no new values
+sed 's/loan_id: ignore/loan_id: ignore\n    purpose: {rare: 0.2}/' "$source/examples/loans.yaml" >rare.yaml
+"$reprise" run rare.yaml -o rare.reprise >/dev/null 2>&1
+"$reprise" monitor rare.reprise --csv loans.csv --json | python3 -c '
+import json, sys
+c = [c for c in json.load(sys.stdin)["statement"]["predicate"]["columns"] if c["name"] == "purpose"][0]
+assert c["new_values"] is None and float(c["psi"]) < 0.01 and c["counts"][-2] > 500, c' || fail "pooled categories"
+
 # an archive whose data were left out: bins are compared, samples are not; the folder gives them back
 "$reprise" run "$source/examples/loans.yaml" -o w.reprise --withhold kept >/dev/null 2>&1
 expect 2 "--withheld" "$reprise" monitor w.reprise --csv later.csv

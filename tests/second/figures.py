@@ -196,7 +196,8 @@ def reference(table, columns, scores):
         if column["kind"] == "numeric":
             one = numbers([float(t) for t in there])
         elif column["kind"] == "categorical":
-            one = {"counts": [there.count(k) for k in column["categories"] if k is not None]}
+            counts = [there.count(k) for k in column["categories"] if k is not None]
+            one = {"counts": counts + [len(there) - sum(counts)]}
         else:
             continue
         said.append(one | {"column": c, "missing": len(cells) - len(there)})

@@ -129,7 +129,8 @@ static rp_status learn(rp_json **out, const rp_cells *cells, const rp_schema_col
         numeric ? learn_numbers(cells, source, row, rows, l) : learn_categories(cells, column, source, row, rows, l);
 
     *out = numeric ? rp_reference_numbers(l->value, n) : rp_json_object();
-    if (!*out || (!numeric && rp_json_object_set_new(*out, "counts", counts_json(l->count, column->categories)) != 0) ||
+    if (!*out ||
+        (!numeric && rp_json_object_set_new(*out, "counts", counts_json(l->count, column->categories + 1)) != 0) ||
         rp_json_object_set_new(*out, "missing", rp_json_integer((int64_t)(rows - n))) != 0)
         return rp_no_memory(cells->err);
     return RP_OK;
@@ -294,7 +295,7 @@ rp_status rp_reference_read(rp_reference_column *out, const rp_json *json, const
         if (status == RP_OK)
             status = read_counts(out, rp_json_object_get(json, "counts"), out->edges + 1, 1, where, err);
     } else {
-        status = read_counts(out, rp_json_object_get(json, "counts"), schema->columns[i].categories, 2, where, err);
+        status = read_counts(out, rp_json_object_get(json, "counts"), schema->columns[i].categories + 1, 1, where, err);
     }
     if (status == RP_OK)
         out->count[out->bins - 1] = (uint64_t)rp_json_integer_value(missing);
