@@ -47,7 +47,7 @@ static void load_columns(const rp_buffer *csv, const rp_recipe *recipe, rp_pool 
     store = rp_calloc(table->cols, sizeof *store);
     for (size_t i = 0; store != NULL && i < table->cols; i++)
         store[i] = RP_STORE_AUTO;
-    if (store == NULL || rp_table_load(table, store, recipe, &(rp_table_options){pool, 0}, &err) != RP_OK)
+    if (store == NULL || rp_table_load(table, store, recipe, &(rp_table_options){.pool = pool}, &err) != RP_OK)
         stop(&err);
     printf("columns %.3f s, %zu rows of %zu\n", now() - begin, table->rows, table->cols);
     rp_free(store);
@@ -77,7 +77,8 @@ int main(int argc, char **argv)
         stop(&err);
     printf("file    %.3f s, %.1f MiB\n", now() - begin, (double)csv.size / (1 << 20));
     begin = now();
-    if (rp_dataset_prepare(&dataset, recipe, csv.data, csv.size, path, &(rp_table_options){pool, 0}, &err) != RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, csv.data, csv.size, path, &(rp_table_options){.pool = pool}, &err) !=
+        RP_OK)
         stop(&err);
     printf("prepare %.3f s, %zu features\n", now() - begin, dataset->schema->features);
     printf("memory  %.1f MiB at most, %.2f of the file\n", peak_mib(), peak_mib() * (1 << 20) / (double)csv.size);

@@ -52,7 +52,7 @@ static rp_status put_refusal(description *d, rp_error *err)
 
     if (d->by_recipe)
         status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where,
-                                    &(rp_table_options){NULL, 0}, &refusal);
+                                    &(rp_table_options){.pool = NULL}, &refusal);
     rp_dataset_free(dataset);
     if (status == RP_ENOMEM)
         return rp_no_memory(err);

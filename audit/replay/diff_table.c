@@ -103,7 +103,7 @@ static bool next_row(comparison *c, int k)
 {
     rp_csv *csv = &c->side[k]->rows;
 
-    if (csv->at == csv->end || c->unreadable)
+    if (c->unreadable || !rp_csv_more(csv))
         return false;
     c->unreadable = rp_csv_row(csv) != RP_OK || csv->cells != c->side[k]->table->cols;
     c->rows[k]++;
@@ -128,7 +128,7 @@ static void compare_row(comparison *c)
 static void compare_rows(comparison *c)
 {
     for (;;) {
-        size_t begin = c->side[0]->rows.at;
+        size_t begin = rp_csv_more(&c->side[0]->rows) ? c->side[0]->rows.at : 0;
         bool a = next_row(c, 0), b = next_row(c, 1);
 
         if (!a && !b)

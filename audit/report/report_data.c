@@ -76,16 +76,19 @@ static rp_status load_table(rp_report_view *r, rp_error *err)
     rp_table *table = r->data.table;
     rp_column_kind *kind = rp_calloc(schema->n_columns, sizeof *kind);
     rp_store *store = rp_calloc(schema->n_columns, sizeof *store);
-    rp_status status = kind && store ? RP_OK : rp_no_memory(err);
+    const rp_cells cells = {.recipe = r->recipe, .table = table, .where = RP_TABLE_MEMBER, .err = err};
+    rp_filter *filter = NULL;
+    rp_status status = kind && store ? rp_filter_resolve(&filter, &cells, target_column(schema)) : rp_no_memory(err);
 
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         kind[i] = schema->columns[i].kind;
     if (status == RP_OK) {
         rp_columns_store(r->recipe, kind, schema->n_columns, target_column(schema), store);
-        status = rp_table_load(table, store, r->recipe, &(rp_table_options){NULL, 0}, err);
+        status = rp_table_load(table, store, r->recipe, &(rp_table_options){.filter = filter}, err);
     }
     rp_free(kind);
     rp_free(store);
+    rp_filter_free(filter);
     return status;
 }
 

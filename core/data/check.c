@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/data/dress.h"
+#include "core/data/text/dress.h"
 #include "core/data/schema.h"
 
 /* Text, or a number that is not finite, where numbers are. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 /* A column on the way. */
 typedef struct sink {
@@ -25,6 +26,7 @@ typedef struct sink {
 struct rp_chunk_reader {
     const rp_table *table;
     const rp_recipe *recipe;
+    const rp_filter *filter;
     size_t missing_length[64];
     sink *sink; /* [cols] */
     size_t capacity;
@@ -37,8 +39,8 @@ struct rp_chunk_reader {
 
 /* ---- memory ---- */
 
-rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, const rp_recipe *recipe, uint64_t seed,
-                              rp_error *err)
+rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, const rp_recipe *recipe,
+                              const rp_filter *filter, uint64_t seed, rp_error *err)
 {
     rp_chunk_reader *r = rp_calloc(1, sizeof *r);
     rp_status status;
@@ -48,6 +50,7 @@ rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, cons
         return rp_no_memory(err);
     r->table = table;
     r->recipe = recipe;
+    r->filter = filter;
     for (size_t i = 0; i < recipe->data.n_missing; i++)
         r->missing_length[i] = strlen(recipe->data.missing[i]);
     r->sink = rp_calloc(table->cols, sizeof *r->sink);
@@ -253,28 +256,107 @@ static void take_cell(rp_chunk_reader *r, sink *s, size_t row, const rp_text *ce
     }
 }
 
-static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
+/* ---- rows ---- */
+
+static bool compare(const rp_row_rule *c, double number)
+{
+    switch (c->is) {
+    case RP_IS_EQUAL:
+        return number == c->number;
+    case RP_IS_OTHER:
+        return number != c->number;
+    case RP_IS_LESS:
+        return number < c->number;
+    case RP_IS_AT_MOST:
+        return number <= c->number;
+    case RP_IS_MORE:
+        return number > c->number;
+    default:
+        return number >= c->number;
+    }
+}
+
+/* A missing cell meets no condition. Text that should be ordered is an error: nobody can say what was meant. */
+static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const rp_text *cell, bool *holds)
+{
+    size_t length = rp_text_copy(r->unescaped, cell);
+    rp_dress dress;
+    double number;
+    char quoted[64];
+    int places;
+
+    *holds = !is_missing(r, r->unescaped, length);
+    if (!*holds || c->is == RP_IS_PRESENT)
+        return RP_OK;
+    if (c->numeric &&
+        rp_cell_classify(&r->recipe->data.reading, r->unescaped, length, &number, &places, &dress) == RP_CELL_NUMBER) {
+        *holds = compare(c, number);
+        return RP_OK;
+    }
+    if (c->is != RP_IS_EQUAL && c->is != RP_IS_OTHER)
+        return rp_fail(r->csv.err, RP_EDATA, "%s:%zu: key data.where: expected a number to compare, found \"%s\"",
+                       r->csv.where, rp_csv_line(&r->csv, r->csv.at - 1),
+                       rp_printable(quoted, sizeof quoted, r->unescaped, length));
+    *holds = (strcmp(r->unescaped, c->value) == 0) == (c->is == RP_IS_EQUAL);
+    return RP_OK;
+}
+
+/* Whether the row that was read is kept. */
+static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
+{
+    const rp_filter *f = r->filter;
+    rp_status status = RP_OK;
+
+    *keep_it = true;
+    for (size_t i = 0; i < f->n && *keep_it && status == RP_OK; i++)
+        status = check_condition(r, &f->where[i], &r->csv.cell[f->col[i]], keep_it);
+    chunk->dropped[0] += !*keep_it;
+    if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
+        return status;
+    *keep_it = !is_missing(r, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target]));
+    chunk->dropped[1] += !*keep_it;
+    return RP_OK;
+}
+
+static rp_status read_row(rp_chunk_reader *r, size_t bad)
 {
     rp_csv *csv = &r->csv;
-    const size_t cols = r->table->cols, bad = rp_csv_bad_text(csv, chunk->begin, chunk->end);
+    size_t begin = csv->at;
+    rp_status status = rp_csv_row(csv);
 
-    while (csv->at < csv->end) {
-        size_t begin = csv->at;
-        rp_status status = rp_csv_row(csv);
+    if (status != RP_OK)
+        return status;
+    if (bad < csv->at)
+        return rp_csv_fail_text(csv, bad);
+    if (csv->cells != r->table->cols)
+        return rp_fail(csv->err, RP_EDATA,
+                       "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes",
+                       csv->where, rp_csv_line(csv, begin), r->table->cols, csv->cells);
+    return RP_OK;
+}
 
+static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
+{
+    const size_t bad = rp_csv_bad_text(&r->csv, chunk->begin, chunk->end);
+
+    while (rp_csv_more(&r->csv)) {
+        rp_status status = read_row(r, bad);
+        bool keep_it = true;
+
+        if (status == RP_OK && r->filter != NULL)
+            status = check_row(r, chunk, &keep_it);
         if (status != RP_OK)
             return status;
-        if (bad < csv->at)
-            return rp_csv_fail_text(csv, bad);
-        if (csv->cells != cols)
-            return rp_fail(csv->err, RP_EDATA,
-                           "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes",
-                           csv->where, rp_csv_line(csv, begin), cols, csv->cells);
-        for (size_t col = 0; col < cols; col++)
-            take_cell(r, &r->sink[col], chunk->rows, &csv->cell[col]);
-        chunk->rows++;
+        if (keep_it) {
+            if (chunk->number != NULL)
+                chunk->number[chunk->rows] = (uint32_t)chunk->numbers;
+            for (size_t col = 0; col < r->table->cols; col++)
+                take_cell(r, &r->sink[col], chunk->rows, &r->csv.cell[col]);
+            chunk->rows++;
+        }
+        chunk->numbers++;
     }
-    return r->memory ? rp_no_memory(csv->err) : RP_OK;
+    return r->memory ? rp_no_memory(r->csv.err) : RP_OK;
 }
 
 /* ---- keeping ---- */
@@ -381,6 +463,10 @@ void rp_chunk_read(rp_chunk_reader *r, rp_chunk *chunk)
     chunk->lines = rp_csv_count(r->csv.in + chunk->begin, chunk->end - chunk->begin, '\n');
     begin(r, chunk);
     chunk->status = make_room(r, chunk->lines + 1) ? RP_OK : rp_no_memory(&r->error);
+    if (r->filter != NULL && chunk->status == RP_OK) {
+        chunk->number = rp_reallocarray(NULL, chunk->lines + 1, sizeof *chunk->number);
+        chunk->status = chunk->number != NULL ? RP_OK : rp_no_memory(&r->error);
+    }
     if (chunk->status == RP_OK)
         chunk->status = read_rows(r, chunk);
     if (chunk->status == RP_OK)
@@ -400,6 +486,7 @@ void rp_chunk_free(rp_chunk *chunk, size_t cols)
     }
     rp_free(chunk->harvest);
     rp_free(chunk->stretch);
+    rp_free(chunk->number);
     rp_free(chunk->error);
     *chunk = (rp_chunk){.begin = chunk->begin};
 }

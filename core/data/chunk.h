@@ -37,6 +37,9 @@ typedef struct rp_harvest {
 typedef struct rp_chunk {
     size_t begin, end; /* in the source */
     size_t first_row, rows;
+    size_t first_number, numbers; /* the same of all rows, kept or not */
+    size_t dropped[2];
+    uint32_t *number; /* [rows]: of each row among the chunk's; NULL: all are kept */
     size_t first_line, lines;
     rp_stretch *stretch; /* [cols], and behind it the cells */
     rp_harvest *harvest; /* [cols], until it is taken */
@@ -47,8 +50,8 @@ typedef struct rp_chunk {
 /* What a thread needs to read chunks, one after another. */
 typedef struct rp_chunk_reader rp_chunk_reader;
 
-rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, const rp_recipe *recipe, uint64_t seed,
-                              rp_error *err);
+rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, const rp_recipe *recipe,
+                              const rp_filter *filter, uint64_t seed, rp_error *err);
 void rp_chunk_reader_free(rp_chunk_reader *reader);
 /* Reads the chunk's rows; what goes wrong is in the chunk. */
 void rp_chunk_read(rp_chunk_reader *reader, rp_chunk *chunk);

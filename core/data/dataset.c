@@ -40,6 +40,8 @@ static rp_status allocate(preparation *prep)
 static rp_status load(preparation *prep, const void *csv, size_t size)
 {
     const rp_recipe *recipe = prep->cells.recipe;
+    rp_table_options options = prep->options;
+    rp_filter *filter = NULL;
     rp_store *store = NULL;
     rp_status status = rp_table_open(&prep->table, csv, size, recipe, prep->cells.where, prep->cells.err);
 
@@ -52,14 +54,20 @@ static rp_status load(preparation *prep, const void *csv, size_t size)
     if (status == RP_OK)
         status = rp_treatments_find(prep->treatment, &prep->cells);
     if (status == RP_OK)
+        status = rp_filter_resolve(&filter, &prep->cells, prep->target_col);
+    if (status == RP_OK)
         store = rp_calloc(prep->table->cols, sizeof *store);
     if (status == RP_OK && store == NULL)
         status = rp_no_memory(prep->cells.err);
     if (status == RP_OK) {
         rp_columns_store(recipe, prep->kind, prep->table->cols, prep->target_col, store);
-        status = rp_table_load(prep->table, store, recipe, &prep->options, prep->cells.err);
+        options.filter = filter;
+        status = rp_table_load(prep->table, store, recipe, &options, prep->cells.err);
     }
     rp_free(store);
+    rp_filter_free(filter);
+    if (status == RP_OK)
+        status = rp_filter_tell(&prep->cells);
     return status == RP_OK ? rp_columns_settle(&prep->cells, prep->kind) : status;
 }
 
@@ -201,6 +209,17 @@ static rp_status profile(const preparation *prep, rp_dataset *out)
     return status == RP_OK ? rp_profile_add_warnings(out->profile, &out->warnings, prep->cells.err) : status;
 }
 
+/* Rows are told by their numbers in the file. */
+static void number_rows(const rp_table *table, rp_dataset *out)
+{
+    if (table->dropped[0] + table->dropped[1] == 0)
+        return;
+    for (size_t i = 0; i < out->train_rows; i++)
+        out->train_row[i] = (int64_t)rp_table_number(table, (size_t)out->train_row[i]);
+    for (size_t i = 0; i < out->valid_rows; i++)
+        out->valid_row[i] = (int64_t)rp_table_number(table, (size_t)out->valid_row[i]);
+}
+
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
     rp_status status = load(prep, csv, size);
@@ -220,7 +239,11 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
                                       out->train_rows);
     if (status == RP_OK)
         status = rp_weights_read(&prep->cells, &prep->target, out);
-    return status == RP_OK ? encode(prep, out) : status; /* the table's cells are gone then */
+    if (status == RP_OK)
+        status = encode(prep, out); /* the table's cells are gone then */
+    if (status == RP_OK)
+        number_rows(prep->table, out);
+    return status;
 }
 
 rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,

@@ -34,7 +34,7 @@ typedef struct rp_dataset {
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
     float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike */
-    int64_t *train_row, *valid_row;     /* row index in the table of each row; ascending */
+    int64_t *train_row, *valid_row;     /* number of each row in the file, from 0; ascending */
     rp_warnings warnings;               /* what was read in one way where another was likely */
     rp_json *reference;                 /* what the training rows were like: core/data/later/reference.h */
 } rp_dataset;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/data/dress.h"
+#include "core/data/text/dress.h"
 #include "core/data/schema.h"
 
 enum { WARNED_CELL = 256 };

@@ -70,7 +70,7 @@ static rp_status load(rp_rows *r, const rp_cells *cells)
         if (schema->columns[i].kind != RP_COL_IGNORE)
             store[r->source[i]] = store_of[schema->columns[i].kind];
     if (status == RP_OK)
-        status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){NULL, 0}, cells->err);
+        status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){.pool = NULL}, cells->err);
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
     rp_free(store);

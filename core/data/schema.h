@@ -50,6 +50,11 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
 rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
 /* The table's column that key of the recipe means. Errors: RP_EARG. */
 rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
+/* The recipe's filter of rows on an open table; NULL where it has none. Errors: RP_EARG. */
+rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t target);
+void rp_filter_free(rp_filter *filter); /* NULL is fine */
+/* Warns of the rows that were left out. */
+rp_status rp_filter_tell(const rp_cells *cells);
 /* The kind that the recipe gives each column of an open table, the target's being ignore. kind [cols]. */
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target);
 /* What is to be kept of each column. store [cols]. */

@@ -181,6 +181,10 @@ static rp_json *write_split(fitter *fit)
     put(fit, split, "rows", rp_json_integer((int64_t)fit->cells->table->rows));
     put(fit, split, "train_rows", rp_json_integer((int64_t)fit->train_rows));
     put(fit, split, "valid_rows", rp_json_integer((int64_t)(fit->cells->table->rows - fit->train_rows)));
+    if (recipe->data.reading.n_where > 0)
+        put(fit, split, "left_out", rp_json_integer((int64_t)fit->cells->table->dropped[0]));
+    if (recipe->data.reading.drop_missing_target)
+        put(fit, split, "missing_target", rp_json_integer((int64_t)fit->cells->table->dropped[1]));
     if (recipe->data.train_on_all)
         return split;
     put(fit, split, "folds", rp_json_integer(recipe->data.folds));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/chunk.h"
+#include "core/data/text/encoding.h"
 #include "determinism/fpenv.h"
 
 enum { CHUNK = 1 << 20, CHUNK_LEAST = 1 << 16, CHUNKS_AT_A_TIME = 16 };
@@ -61,10 +62,11 @@ static rp_status take_names(rp_table *table, rp_error *err)
 
 static rp_status read_first_row(rp_table *table, bool header, rp_error *err)
 {
+    bool any = rp_csv_more(&table->csv);
     size_t begin = table->csv.at, bad;
     rp_status status;
 
-    if (table->csv.at == table->csv.end)
+    if (!any)
         return rp_fail(err, RP_EDATA, "%s: the file is empty; expected rows of cells", table->where);
     status = rp_csv_row(&table->csv);
     bad = status == RP_OK ? rp_csv_bad_text(&table->csv, begin, table->csv.at) : 0;
@@ -81,7 +83,7 @@ static rp_status read_first_row(rp_table *table, bool header, rp_error *err)
         return RP_OK;
     }
     status = take_names(table, err);
-    if (status == RP_OK && table->csv.at == table->csv.end)
+    if (status == RP_OK && !rp_csv_more(&table->csv))
         return rp_fail(err, RP_EDATA, "%s: only a header line, expected rows below it", table->where);
     return status;
 }
@@ -96,7 +98,14 @@ rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp
     if (table == NULL)
         return rp_no_memory(err);
     table->where = where;
-    status = rp_csv_open(&table->csv, bytes, size, recipe, where, err);
+    status = RP_OK;
+    if (recipe->data.reading.encoding != RP_ENC_UTF8) {
+        status = rp_text_decode(&table->decoded, bytes, size, recipe->data.reading.encoding, where, err);
+        bytes = table->decoded.size > 0 ? (const void *)table->decoded.data : "";
+        size = table->decoded.size;
+    }
+    if (status == RP_OK)
+        status = rp_csv_open(&table->csv, bytes, size, recipe, where, err);
     if (status == RP_OK)
         status = read_first_row(table, recipe->data.header, err);
     table->csv.err = NULL;
@@ -122,6 +131,7 @@ void rp_table_free(rp_table *table)
     for (size_t col = 0; table->column != NULL && col < table->cols; col++)
         free_column(&table->column[col]);
     rp_csv_close(&table->csv);
+    rp_buffer_free(&table->decoded);
     rp_strings_free(&table->arena);
     rp_free(table->chunk);
     rp_free(table->column);
@@ -182,6 +192,8 @@ static rp_status merge(rp_table *table, rp_chunk *chunk, rp_error *err)
     }
     chunk->first_row = table->rows;
     table->rows += chunk->rows;
+    table->dropped[0] += chunk->dropped[0];
+    table->dropped[1] += chunk->dropped[1];
     if (table->rows > cells_max / table->cols)
         return rp_fail(err, RP_EDATA, "%s: more than 2^31 cells", table->where);
     for (size_t col = 0; col < table->cols; col++) {
@@ -271,8 +283,10 @@ static rp_status read_all(rp_table *table, loading *l, rp_pool *pool, rp_error *
         atomic_store(&l->taken, 0);
         rp_pool_run(pool, n, 1, read_chunks, l);
         for (size_t k = i; k < i + n && status == RP_OK; k++) {
-            if (k > 0)
+            if (k > 0) {
                 table->chunk[k].first_line = table->chunk[k - 1].first_line + table->chunk[k - 1].lines;
+                table->chunk[k].first_number = table->chunk[k - 1].first_number + table->chunk[k - 1].numbers;
+            }
             status = merge(table, &table->chunk[k], err);
         }
     }
@@ -315,10 +329,14 @@ static rp_status read_mixed(rp_table *table, const rp_recipe *recipe, size_t col
     column->code = rp_reallocarray(NULL, table->rows, sizeof *column->code);
     if (status == RP_OK && (text == NULL || column->code == NULL))
         status = rp_no_memory(err);
-    for (size_t row = 0; row < table->rows && status == RP_OK; row++) {
+    for (size_t row = 0, at = 0; row < table->rows && status == RP_OK; at++) {
+        (void)rp_csv_more(&csv);
         status = rp_csv_row(&csv);
+        if (at < rp_table_number(table, row))
+            continue;
         if (status == RP_OK && !take_code(column, recipe, text, rp_text_copy(text, &csv.cell[col]), row))
             status = rp_no_memory(err);
+        row++;
     }
     rp_csv_close(&csv);
     rp_free(text);
@@ -346,7 +364,7 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     }
     status = cut(table, target, err);
     for (size_t i = 0; i < l.readers && status == RP_OK; i++)
-        status = rp_chunk_reader_new(&l.reader[i], table, recipe, seed, err);
+        status = rp_chunk_reader_new(&l.reader[i], table, recipe, options->filter, seed, err);
     if (status == RP_OK)
         status = read_all(table, &l, options->pool, err);
     for (size_t i = 0; i < l.readers; i++)
@@ -354,6 +372,11 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     for (size_t col = 0; col < table->cols && status == RP_OK; col++)
         if (is_mixed(&table->column[col]))
             status = read_mixed(table, recipe, col, err);
+    if (status == RP_OK && table->rows == 0)
+        status = rp_fail(err, RP_EDATA,
+                         "%s: expected rows, found none that is kept: data.where leaves out %zu, data.missing_target: "
+                         "drop %zu",
+                         table->where, table->dropped[0], table->dropped[1]);
     rp_fpenv_leave(&saved);
     return status;
 }
@@ -373,7 +396,7 @@ rp_status rp_table_read(rp_table **out, const void *bytes, size_t size, const rp
     if (store == NULL && all == NULL)
         status = rp_no_memory(err);
     else
-        status = rp_table_load(*out, store != NULL ? store : all, recipe, &(rp_table_options){NULL, 0}, err);
+        status = rp_table_load(*out, store != NULL ? store : all, recipe, &(rp_table_options){.pool = NULL}, err);
     rp_free(all);
     if (status == RP_OK)
         return RP_OK;
@@ -399,6 +422,14 @@ static size_t find_chunk(const rp_table *table, size_t row)
     return low;
 }
 
+size_t rp_table_number(const rp_table *table, size_t row)
+{
+    const rp_chunk *chunk = &table->chunk[find_chunk(table, row)];
+    size_t at = row - chunk->first_row;
+
+    return chunk->first_number + (chunk->number != NULL ? chunk->number[at] : at);
+}
+
 /* The next stretch of a column: n of its rows, from `from` on. */
 typedef struct walk {
     const rp_table *table;
@@ -415,7 +446,7 @@ static bool next(walk *w)
     w->left -= w->n;
     if (w->left == 0)
         return false;
-    if (w->row >= chunk->first_row + chunk->rows)
+    while (w->row >= chunk->first_row + chunk->rows) /* of some nothing is kept */
         chunk = &w->table->chunk[++w->at];
     w->stretch = &chunk->stretch[w->col];
     w->from = w->row - chunk->first_row;
@@ -523,7 +554,8 @@ static size_t read_again(const rp_table *table, size_t row, rp_csv *csv)
 
     if (rp_csv_part(csv, &table->csv, chunk->begin, chunk->end, NULL) != RP_OK)
         return SIZE_MAX;
-    for (size_t i = chunk->first_row; i <= row; i++) {
+    for (size_t i = chunk->first_number, number = rp_table_number(table, row); i <= number; i++) {
+        (void)rp_csv_more(csv);
         begin = csv->at;
         if (rp_csv_row(csv) != RP_OK)
             return SIZE_MAX;

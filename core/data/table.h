@@ -4,10 +4,11 @@
 #ifndef CORE_DATA_TABLE_H
 #define CORE_DATA_TABLE_H
 
+#include "base/buffer.h"
 #include "base/pool.h"
-#include "core/data/csv.h"
+#include "core/data/text/csv.h"
 #include "core/data/dictionary.h"
-#include "core/data/number.h"
+#include "core/data/text/number.h"
 
 /* What is kept of a column. */
 typedef enum rp_store {
@@ -53,6 +54,8 @@ typedef struct rp_table {
     struct rp_chunk *chunk; /* core/data/chunk.h */
     size_t chunks;
     rp_csv csv;        /* the source, from the first data row on */
+    rp_buffer decoded; /* the source, where it is not UTF-8 */
+    size_t dropped[2]; /* rows that the filter left out: by a condition; for a missing target */
     rp_strings arena;  /* of the names */
     const char *where; /* names the source in errors */
 } rp_table;
@@ -62,9 +65,18 @@ typedef struct rp_table {
  * row. Limits: 2^31 cells, 4,096 columns, 65,535 bytes a cell. Errors: RP_EDATA with line and cell, RP_ENOMEM. */
 rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                         rp_error *err);
+/* Which rows are kept (CONTRACT 9.1). */
+typedef struct rp_filter {
+    const rp_row_rule *where; /* the recipe's */
+    size_t *col;              /* [n]: the table's column of each */
+    size_t n;
+    size_t target; /* its missing cells drop the row; SIZE_MAX: they do not */
+} rp_filter;
+
 typedef struct rp_table_options {
-    rp_pool *pool; /* NULL: the calling thread alone */
-    size_t chunk;  /* about so many bytes at a time; 0: as suits the table */
+    rp_pool *pool;           /* NULL: the calling thread alone */
+    size_t chunk;            /* about so many bytes at a time; 0: as suits the table */
+    const rp_filter *filter; /* NULL: all rows are kept */
 } rp_table_options;
 /* Reads the rows, once; store [cols]. Memory: at most half of the text and 13 bytes a cell of the shortest ones, beside
  * texts, each distinct one once. Errors: as above. */
@@ -87,11 +99,14 @@ void rp_table_codes_of(const rp_table *table, size_t col, const int64_t *row, si
 /* The memory of rows below row is no longer needed: what can be freed of it is. */
 void rp_table_release(rp_table *table, size_t row);
 
+/* The number of a row among all of the source's, from 0: rows that are left out count. */
+size_t rp_table_number(const rp_table *table, size_t row);
+
 /* For messages: read in the source again. */
 size_t rp_table_line(const rp_table *table, size_t row);
 /* The cell's text into out, cut to size - 1 bytes. Returns out. */
 char *rp_table_text(const rp_table *table, size_t row, size_t col, char *out, size_t size);
-/* A reader of all rows from the first on; closed by the caller. Errors: RP_ENOMEM. */
+/* A reader of all rows of the source, those left out too; closed by the caller. Errors: RP_ENOMEM. */
 rp_status rp_table_rows(rp_csv *out, const rp_table *table, rp_error *err);
 
 #endif

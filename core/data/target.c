@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "core/data/dress.h"
+#include "core/data/text/dress.h"
 #include "core/data/schema.h"
 #include "determinism/decimal.h"
 

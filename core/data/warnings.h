@@ -15,9 +15,7 @@ typedef enum rp_warning_kind {
     RP_WARN_UNIT,          /* texts like 12 kg */
     RP_WARN_MISSING_WORD,  /* a word such as None taken for a missing value in a column of texts */
     RP_WARN_BARE,          /* a number without the prefix or suffix that the column's others have */
-    RP_WARN_SPACES,        /* two texts that differ only in spaces around them */
-    RP_WARN_UNIQUE_TEXT,   /* nearly every row has a text of its own */
-    RP_WARN_ROW_NUMBER,    /* a column that counts the rows */
+    RP_WARN_DROPPED,       /* rows that the recipe leaves out */
     RP_WARNINGS            /* how many kinds there are */
 } rp_warning_kind;
 

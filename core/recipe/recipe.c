@@ -404,6 +404,11 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.reading.thousands);
     free_texts(&recipe->data.reading.prefix);
     free_texts(&recipe->data.reading.suffix);
+    for (size_t i = 0; i < recipe->data.reading.n_where; i++) {
+        rp_free(recipe->data.reading.where[i].column.name);
+        rp_free(recipe->data.reading.where[i].value);
+    }
+    rp_free(recipe->data.reading.where);
     rp_free(recipe->data.csv);
     rp_free(recipe->parent.archive);
     rp_free(recipe->name);

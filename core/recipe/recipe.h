@@ -72,6 +72,26 @@ typedef struct rp_column_rule {
     rp_treatment treatment;
 } rp_column_rule;
 
+typedef enum rp_encoding { RP_ENC_UTF8, RP_ENC_LATIN1, RP_ENC_WINDOWS1252, RP_ENC_UTF16 } rp_encoding;
+typedef enum rp_relation {
+    RP_IS_EQUAL,
+    RP_IS_OTHER,
+    RP_IS_LESS,
+    RP_IS_AT_MOST,
+    RP_IS_MORE,
+    RP_IS_AT_LEAST,
+    RP_IS_PRESENT
+} rp_relation;
+
+/* A row is kept where each condition holds. */
+typedef struct rp_row_rule {
+    rp_column_ref column;
+    rp_relation is;
+    char *value;  /* NULL with present */
+    bool numeric; /* derived: value is a number */
+    double number;
+} rp_row_rule;
+
 typedef struct rp_texts {
     char **text;
     size_t count;
@@ -80,12 +100,18 @@ typedef struct rp_texts {
 /* How the cells of a table are written. Keys of data: that stand in the JSON only where they differ from the default.
  */
 typedef struct rp_reading {
-    bool strip;      /* strip: [false] spaces around a cell are no part of it */
-    char decimal;    /* decimal: ["."] "." or "," */
-    char *thousands; /* thousands: [null] what divides groups of three digits */
-    rp_texts prefix; /* prefix: [[]] what may stand before a number, as "$" */
-    rp_texts suffix; /* suffix: [[]] what may stand behind one, as "%" */
-    bool dressed;    /* whether any of the four above is not the default */
+    bool strip;               /* strip: [false] spaces around a cell are no part of it */
+    char decimal;             /* decimal: ["."] "." or "," */
+    char *thousands;          /* thousands: [null] what divides groups of three digits */
+    rp_texts prefix;          /* prefix: [[]] what may stand before a number, as "$" */
+    rp_texts suffix;          /* suffix: [[]] what may stand behind one, as "%" */
+    bool dressed;             /* derived: whether decimal, thousands, prefix or suffix is not the default */
+    rp_encoding encoding;     /* encoding: [utf-8] utf-8|latin-1|windows-1252|utf-16 */
+    char comment;             /* comment: [null] what begins a line that is passed over; 0: nothing */
+    int64_t skip_lines;       /* skip_lines: [0] lines before the table */
+    bool drop_missing_target; /* missing_target: [error] error|drop */
+    rp_row_rule *where;       /* where: [[]] list of {column, is, value}; rows that break one are left out */
+    size_t n_where;
 } rp_reading;
 
 typedef struct rp_class_weight {
@@ -127,7 +153,7 @@ typedef struct rp_recipe {
         size_t n_columns;
         rp_column_pair *interaction; /*   interactions: [absent] pairs of columns whose features are multiplied */
         size_t n_interactions;
-        rp_reading reading; /*   decimal, thousands, strip, prefix, suffix */
+        rp_reading reading; /*   decimal, thousands, strip, prefix, suffix, encoding, comment, ... */
         char **missing;     /*   missing: [19 words of pandas and "?"] cell texts that mean "no value" */
         size_t n_missing;
         bool missing_first[256];             /* derived: what they begin with; [0] for the empty one */

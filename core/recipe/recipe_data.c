@@ -108,6 +108,9 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
             rp_node_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
+    for (size_t i = 0; i < out->data.reading.n_where; i++)
+        if (out->data.reading.where[i].column.name != NULL)
+            rp_node_refuse(reader, NULL, "data.where", "expected indices from 0, as header is false, found a name");
 }
 
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
@@ -131,6 +134,11 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "strip",
                                        "prefix",
                                        "suffix",
+                                       "encoding",
+                                       "comment",
+                                       "skip_lines",
+                                       "missing_target",
+                                       "where",
                                        "standardize_target",
                                        "interactions",
                                        "weight"};

@@ -13,6 +13,8 @@ extern const char *const rp_schedule_names[3];
 extern const char *const rp_column_kind_names[4];
 extern const char *const rp_missing_rule_names[4];        /* numeric columns take the first three */
 extern const char *const rp_missing_categorical_names[2]; /* error, category */
+extern const char *const rp_encoding_names[4];
+extern const char *const rp_relation_names[7]; /* =, !=, <, <=, >, >=, present */
 extern const char *const rp_task_names[2];
 extern const char *const rp_solver_names[2]; /* exact, gradient */
 extern const char *const rp_family_names[3];

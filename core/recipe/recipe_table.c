@@ -4,11 +4,13 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/recipe/recipe_names.h"
 #include "core/recipe/recipe_read.h"
+#include "determinism/decimal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { MISSING_LIMIT = 64, AFFIX_LIMIT = 16, AFFIX_BYTES = 16 };
+enum { MISSING_LIMIT = 64, AFFIX_LIMIT = 16, AFFIX_BYTES = 16, CONDITIONS_LIMIT = 64 };
 
 /* What pandas.read_csv takes for a missing value, and "?". */
 static const char *const missing_words[] = {"",     "#N/A",   "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "-NaN",
@@ -136,9 +138,75 @@ static void read_affixes(rp_node_reader *reader, const rp_node *data, const char
         reader->status = rp_no_memory(reader->err);
 }
 
+static void read_comment(rp_node_reader *reader, const rp_node *data, const rp_recipe *recipe, rp_reading *out)
+{
+    const rp_node *node = rp_node_at(reader, data, "data.comment");
+
+    if (node == NULL || rp_node_is_null(node))
+        return;
+    if (node->kind == RP_NODE_SCALAR && strlen(node->text) == 1 && strchr("#%;!*/", node->text[0]) != NULL &&
+        node->text[0] != recipe->data.delimiter)
+        out->comment = node->text[0];
+    else
+        rp_node_wrong(reader, node, "data.comment", "one of # % ; ! * / that is not the delimiter", "quote it");
+}
+
+/* {column, is, value}; present has no value, and order is that of numbers. */
+static void read_condition(rp_node_reader *reader, const rp_node *node, rp_row_rule *out)
+{
+    static const char *const keys[] = {"column", "is", "value"};
+    const rp_node *column = node->kind == RP_NODE_MAPPING ? rp_node_find(node, "column") : NULL;
+    int is = RP_IS_EQUAL;
+
+    if (column == NULL) {
+        rp_node_refuse(reader, node, "data.where", "expected a list of {column, is, value}");
+        return;
+    }
+    rp_recipe_check_keys(reader, node, "data.where", keys, COUNT(keys));
+    rp_recipe_read_column(reader, column, "data.where.column", &out->column);
+    rp_node_read_choice(reader, node, "data.where.is", &is, RP_IS_EQUAL, rp_relation_names, 7);
+    out->is = (rp_relation)is;
+    if (!rp_node_applies(reader, node, "data.where.value", is != RP_IS_PRESENT, "to a comparison"))
+        return;
+    rp_node_read_text(reader, node, "data.where.value", &out->value, NULL, RP_RECIPE_TEXT);
+    if (reader->status == RP_OK && out->value == NULL) {
+        rp_node_refuse(reader, node, "data.where.value", "required: what the cell is compared with");
+        return;
+    }
+    out->numeric = out->value != NULL && rp_parse_f64(&out->number, out->value, strlen(out->value)) &&
+                   out->number - out->number == 0;
+    if (reader->status == RP_OK && is >= RP_IS_LESS && !out->numeric)
+        rp_node_refuse(reader, node, "data.where.value",
+                       "expected a number, as \"%s\" compares numbers, found \"%.60s\"", rp_relation_names[is],
+                       out->value);
+}
+
+static void read_where(rp_node_reader *reader, const rp_node *data, rp_reading *out)
+{
+    const rp_node *node = rp_node_at(reader, data, "data.where");
+
+    if (node == NULL || (node->kind == RP_NODE_LIST && node->count == 0))
+        return;
+    if (node->kind != RP_NODE_LIST || node->count > CONDITIONS_LIMIT) {
+        rp_node_wrong(reader, node, "data.where", "a list of at most 64 {column, is, value}", NULL);
+        return;
+    }
+    out->where = rp_calloc(node->count, sizeof *out->where);
+    if (out->where == NULL) {
+        reader->status = rp_no_memory(reader->err);
+        return;
+    }
+    for (size_t i = 0; i < node->count && reader->status == RP_OK; i++) {
+        out->n_where = i + 1;
+        read_condition(reader, &node->child[i], &out->where[i]);
+    }
+}
+
 void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
+    static const char *const targets[] = {"error", "drop"};
     rp_reading *reading = &out->data.reading;
+    int choice = 0;
 
     read_delimiter(reader, data, out);
     read_decimal(reader, data, reading);
@@ -149,4 +217,11 @@ void rp_recipe_read_table(rp_node_reader *reader, const rp_node *data, rp_recipe
     reading->dressed =
         reading->decimal != '.' || reading->thousands != NULL || reading->prefix.count > 0 || reading->suffix.count > 0;
     read_missing(reader, data, out);
+    rp_node_read_choice(reader, data, "data.encoding", &choice, 0, rp_encoding_names, 4);
+    reading->encoding = (rp_encoding)choice;
+    read_comment(reader, data, out, reading);
+    rp_node_read_int(reader, data, "data.skip_lines", &reading->skip_lines, 0, 0, 1000000);
+    rp_node_read_choice(reader, data, "data.missing_target", &choice, 0, targets, 2);
+    reading->drop_missing_target = choice == 1;
+    read_where(reader, data, reading);
 }

@@ -12,6 +12,8 @@ const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "
 const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_decay_names[2] = {"weights", "all"};
+const char *const rp_encoding_names[4] = {"utf-8", "latin-1", "windows-1252", "utf-16"};
+const char *const rp_relation_names[7] = {"=", "!=", "<", "<=", ">", ">=", "present"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_solver_names[2] = {"exact", "gradient"};
 const char *const rp_family_names[3] = {"gaussian", "poisson", "gamma"};
@@ -137,10 +139,38 @@ static rp_json *texts_json(char *const *text, size_t count, bool *failed)
     return list;
 }
 
+static rp_json *where_json(const rp_reading *r, bool *failed)
+{
+    rp_json *list = rp_json_array();
+
+    for (size_t i = 0; i < r->n_where; i++) {
+        writer w = {rp_json_object(), failed};
+
+        put(w, "column", ref_json(&r->where[i].column));
+        put(w, "is", rp_json_string(rp_relation_names[r->where[i].is]));
+        if (r->where[i].value != NULL)
+            put(w, "value", rp_json_string(r->where[i].value));
+        if (rp_json_array_append_new(list, w.object) != 0)
+            *failed = true;
+    }
+    return list;
+}
+
 /* Only what differs from the default, so that recipes from before these keys keep their bytes. */
 static void write_reading(writer w, const rp_reading *r)
 {
-    const char decimal[2] = {r->decimal, '\0'};
+    const char decimal[2] = {r->decimal, '\0'}, comment[2] = {r->comment, '\0'};
+
+    if (r->encoding != RP_ENC_UTF8)
+        put(w, "encoding", rp_json_string(rp_encoding_names[r->encoding]));
+    if (r->comment != 0)
+        put(w, "comment", rp_json_string(comment));
+    if (r->skip_lines != 0)
+        put(w, "skip_lines", rp_json_integer(r->skip_lines));
+    if (r->drop_missing_target)
+        put(w, "missing_target", rp_json_string("drop"));
+    if (r->n_where > 0)
+        put(w, "where", where_json(r, w.failed));
 
     if (r->decimal != '.')
         put(w, "decimal", rp_json_string(decimal));

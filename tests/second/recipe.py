@@ -31,7 +31,8 @@ class Table:
         need(data["standardize"] and data["stratify"], "a recipe of another kind")
         need(data["missing_numeric"] != "error" and data["missing_categorical"] == "category", "missing cells")
         self.missing_numeric = data["missing_numeric"]
-        need(not {"decimal", "thousands", "strip", "prefix", "suffix"} & set(data), "cells in another dress")
+        need(not {"decimal", "thousands", "strip", "prefix", "suffix", "encoding", "comment", "skip_lines", "where",
+                  "missing_target"} & set(data), "a table written otherwise")
         lines = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=data["delimiter"]))
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
         self.rules = {data["weight"]: {"kind": "ignore"}} if "weight" in data else {}

@@ -343,7 +343,7 @@ rp_status rp_profile_load(rp_table *table, const rp_recipe *recipe, size_t targe
         return rp_no_memory(err);
     for (size_t col = 0; col < table->cols; col++)
         store[col] = col == target && !recipe->train.regression ? RP_STORE_TEXTS : RP_STORE_AUTO;
-    status = rp_table_load(table, store, recipe, &(rp_table_options){NULL, 0}, err);
+    status = rp_table_load(table, store, recipe, &(rp_table_options){.pool = NULL}, err);
     rp_free(store);
     return status;
 }

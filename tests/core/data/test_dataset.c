@@ -37,7 +37,8 @@ static rp_dataset *prepare(const char *yaml, const char *csv)
     rp_dataset *dataset = NULL;
     rp_error err = {0};
 
-    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) != RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) !=
+        RP_OK)
         fail_msg("%s", err.text);
     rp_recipe_free(recipe);
     return dataset;
@@ -59,6 +60,15 @@ static void assert_schema(const rp_dataset *dataset, const char *expected)
     char *text = canonical(dataset->schema->json);
 
     assert_string_equal(text, expected);
+    rp_free(text);
+}
+
+static void assert_schema_has(const rp_dataset *dataset, const char *part)
+{
+    char *text = canonical(dataset->schema->json);
+
+    if (strstr(text, part) == NULL)
+        fail_msg("expected %s in %s", part, text);
     rp_free(text);
 }
 
@@ -524,6 +534,16 @@ static const mistake mistakes[] = {
     {"decimal: ','", "a,y\n1.5,0\n\"2,5\",1\n", RP_EDATA, {"d.csv:2", "\"1.5\"", "plain number"}},
     {"thousands: ','", "a,y\n\"1,5\",0\n2,1\n", RP_EDATA, {"d.csv:2", "\"1,5\"", "decimal"}},
     {"prefix: [$, EUR]", "a,y\n$1,0\nEUR 2,1\n", RP_EDATA, {"d.csv:3", "\"EUR 2\"", "\"$\"", "two units"}},
+    {"encoding: latin-1", "a,y\nx\x80,0\ny,1\n", RP_EDATA, {"d.csv:2", "0x80", "windows-1252"}},
+    {"encoding: windows-1252", "a,y\nx,0\ny\x81,1\n", RP_EDATA, {"d.csv:3", "0x81"}},
+    {"encoding: utf-16", "a,y", RP_EDATA, {"d.csv", "odd number of bytes"}},
+    {"encoding: utf-16", "\xFE\xFF\xDC\x01", RP_EDATA, {"d.csv:1", "half a character"}},
+    {"", "a,y\nx\xE9,0\n", RP_EDATA, {"d.csv:2", "0xe9", "data.encoding: latin-1"}},
+    {"skip_lines: 3", "a,y\n1,0\n", RP_EDATA, {"d.csv", "data.skip_lines", "found 2"}},
+    {"comment: '#'", "# a\n#", RP_EDATA, {"d.csv", "empty"}},
+    {"where: [{column: b, value: 1}]", "a,y\n1,0\n2,1\n", RP_EARG, {"data.where", "\"b\""}},
+    {"where: [{column: a, value: 9}]", "a,y\n1,0\n2,1\n", RP_EDATA, {"d.csv", "leaves out 2"}},
+    {"where: [{column: a, is: '<', value: 9}]", "a,y\n1,0\nx,1\n", RP_EDATA, {"d.csv:3", "data.where", "\"x\""}},
     {"standardize: false", "a,y\n1e39,0\n2,1\n", RP_EDATA, {"d.csv:2", "column \"a\"", "binary32"}},
 };
 
@@ -557,6 +577,99 @@ static void numbers_are_read_in_the_dress_that_the_recipe_names(void **state)
     assert_numbers("prefix: $", "a,y\n$12.00,0\n-$3,1\n$-4,0\n$ 5,1\n", (float[]){12, -3, -4, 5}, 4);
     assert_numbers("prefix: [U, US], suffix: '%'", "a,y\nUS3.1%,0\nUS4 %,1\n", (float[]){3.1f, 4}, 2);
     assert_numbers("strip: true", " a ,y\n 1.5 ,0\n\t2\xC2\xA0,1\n NA,0\n\" 4 \",1\n", (float[]){1.5f, 2, 2.5f, 4}, 4);
+}
+
+/* As what stands in the rows' numbers, with another file's rows on top. */
+static void rows_are_left_out_by_rules_and_keep_their_numbers(void **state)
+{
+    static const char csv[] = "a,k,y\n1,x,no\n2,,yes\n3,x,\n4,z,yes\n,x,no\n6,x,yes\n7,x,no\n";
+    static const struct {
+        const char *keys;
+        int64_t row[7];
+        size_t rows, where, target;
+    } example[] = {
+        {"missing_target: drop", {0, 1, 3, 4, 5, 6}, 6, 0, 1},
+        {"missing_target: drop, where: [{column: a, is: '>', value: 1}]", {1, 3, 5, 6}, 4, 2, 1},
+        {"where: [{column: y, is: present}]", {0, 1, 3, 4, 5, 6}, 6, 1, 0},
+        {"where: [{column: k, value: x}, {column: y, is: present}, {column: a, is: '<=', value: 6.0}]",
+         {0, 5},
+         2,
+         5,
+         0},
+        {"where: [{column: 1, is: '!=', value: x}]", {3}, 1, 6, 0},
+        {"where: [{column: a, is: '=', value: 4.0}]", {3}, 1, 6, 0},
+        {"where: [{column: a, is: '!=', value: 4.0}, {column: a, is: '<', value: 7}, {column: y, is: present}]",
+         {0, 1, 5},
+         3,
+         4,
+         0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(example); i++) {
+        char yaml[300];
+        rp_recipe *recipe;
+        rp_dataset *d = NULL;
+        rp_error err = {0};
+        rp_status status;
+
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true, %s}\n", example[i].keys);
+        recipe = parse(yaml);
+        status = rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.chunk = 5}, &err);
+        rp_recipe_free(recipe);
+        if (example[i].rows < 2) { /* one class is left: what is told counts the rows */
+            assert_int_equal(status, RP_EDATA);
+            continue;
+        }
+        if (status != RP_OK)
+            fail_msg("%s: %s", example[i].keys, err.text);
+        assert_int_equal(d->train_rows, example[i].rows);
+        assert_memory_equal(d->train_row, example[i].row, example[i].rows * sizeof(int64_t));
+        assert_int_equal(d->warnings.count, (example[i].where > 0) + (example[i].target > 0));
+        for (size_t k = 0; k < d->warnings.count; k++) {
+            assert_true(d->warnings.item[k].kind == RP_WARN_DROPPED);
+            assert_int_equal(d->warnings.item[k].count,
+                             k == 0 && example[i].where > 0 ? example[i].where : example[i].target);
+        }
+        rp_dataset_free(d);
+    }
+}
+
+static void comments_and_lines_in_front_are_passed_over(void **state)
+{
+    assert_numbers("skip_lines: 2", "made by\n\"hand\na,y\n1,0\n2,1\n", (float[]){1, 2}, 2);
+    assert_numbers("comment: '#'", "# it's \"quoted\na,y\n#\n1,0\n# 3,4\n2,1\n#end", (float[]){1, 2}, 2);
+    (void)state;
+}
+
+static void other_encodings_are_read_as_their_characters(void **state)
+{
+    static const char *const latin[] = {"encoding: latin-1", "encoding: windows-1252"};
+    static const char wide[] = "\xFF\xFE\"\0\xE9\0\x3D\xD8\x00\xDE\"\0,\0y\0\n\0"
+                               "1\0,\0"
+                               "0\0\n\0"
+                               "2\0,\0"
+                               "1\0";
+    rp_recipe *recipe = parse(HEAD "data: {csv: a, target: y, train_on_all: true, encoding: utf-16}\n");
+    rp_dataset *d = NULL;
+    rp_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(latin); i++) {
+        char yaml[200];
+
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true, %s}\n", latin[i]);
+        d = prepare(yaml, "\xE9t\xE9,y\n1,\xA3\n2,\xFF\n");
+        assert_schema_has(d, "\"name\":\"\xC3\xA9t\xC3\xA9\"");
+        assert_schema_has(d, "[\"\xC2\xA3\",\"\xC3\xBF\"]");
+        rp_dataset_free(d);
+    }
+    if (rp_dataset_prepare(&d, recipe, wide, sizeof wide - 1, "d.csv", &(rp_table_options){.pool = NULL}, &err) !=
+        RP_OK)
+        fail_msg("%s", err.text);
+    assert_schema_has(d, "\"name\":\"\xC3\xA9\xF0\x9F\x98\x80\"");
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
 }
 
 static void assert_warning(const char *keys, const char *csv, rp_warning_kind kind, size_t line, size_t count,
@@ -609,8 +722,8 @@ static void each_mistake_gets_one_clear_error(void **state)
         snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true%s%s}\n",
                  m->data[0] != '\0' ? ", " : "", m->data);
         recipe = parse(yaml);
-        status =
-            rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv", &(rp_table_options){NULL, 0}, &err);
+        status = rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv",
+                                    &(rp_table_options){.pool = NULL}, &err);
         if (status != m->status)
             fail_msg("mistake %zu: expected %s, found %s (%s)", i, rp_status_name(m->status), rp_status_name(status),
                      err.text);
@@ -639,7 +752,7 @@ static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)
         rp_dataset *dataset = NULL;
         rp_error err = {0};
 
-        if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) !=
+        if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) !=
             RP_EARG)
             fail_msg("recipe %zu: expected RP_EARG, found %s", i, err.text);
         if (strstr(err.text, fragments[i]) == NULL)
@@ -664,7 +777,7 @@ static bool load_example(const char *name, rp_dataset **out)
     present = rp_file_exists(path);
     if (present) {
         assert_int_equal(rp_file_read(path, 1 << 24, &csv, &err), RP_OK);
-        if (rp_dataset_prepare(out, recipe, csv.data, csv.size, path, &(rp_table_options){NULL, 0}, &err) != RP_OK)
+        if (rp_dataset_prepare(out, recipe, csv.data, csv.size, path, &(rp_table_options){.pool = NULL}, &err) != RP_OK)
             fail_msg("%s", err.text);
     }
     rp_buffer_free(&yaml);
@@ -768,8 +881,8 @@ static void every_failed_allocation_is_reported(void **state)
         rp_error err = {0};
 
         left = n;
-        status =
-            rp_dataset_prepare(&dataset, recipe, mixed, strlen(mixed), "d.csv", &(rp_table_options){NULL, 0}, &err);
+        status = rp_dataset_prepare(&dataset, recipe, mixed, strlen(mixed), "d.csv", &(rp_table_options){.pool = NULL},
+                                    &err);
         if (status != RP_OK && (status != RP_ENOMEM || dataset != NULL))
             fail_msg("allocation %zu: %s", n, err.text);
     }
@@ -800,6 +913,9 @@ int main(void)
         cmocka_unit_test(a_damaged_schema_is_refused),
         cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
         cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),
+        cmocka_unit_test(rows_are_left_out_by_rules_and_keep_their_numbers),
+        cmocka_unit_test(comments_and_lines_in_front_are_passed_over),
+        cmocka_unit_test(other_encodings_are_read_as_their_characters),
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(a_recipe_that_does_not_fit_the_rows_is_refused),
         cmocka_unit_test(the_loans_are_prepared),

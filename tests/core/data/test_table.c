@@ -340,7 +340,8 @@ static void columns_are_the_same_however_rows_are_cut(void **state)
 
             assert_int_equal(rp_pool_new(&pool, threads, NULL, &err), RP_OK);
             assert_int_equal(rp_table_open(&table, csv, size, &recipe, "t.csv", &err), RP_OK);
-            if (rp_table_load(table, store, &recipe, &(rp_table_options){pool, chunk[i]}, &err) != RP_OK)
+            if (rp_table_load(table, store, &recipe, &(rp_table_options){.pool = pool, .chunk = chunk[i]}, &err) !=
+                RP_OK)
                 fail_msg("%s", err.text);
             assert_columns(table);
             for (const char *c = csv; c < csv + size; c++)
@@ -378,7 +379,9 @@ static void the_first_error_is_told_however_rows_are_cut(void **state)
 
             assert_int_equal(rp_pool_new(&pool, threads, NULL, &err), RP_OK);
             assert_int_equal(rp_table_open(&table, csv, size, &plain, "t.csv", &err), RP_OK);
-            assert_int_equal(rp_table_load(table, store, &plain, &(rp_table_options){pool, chunk[i]}, &err), RP_EDATA);
+            assert_int_equal(
+                rp_table_load(table, store, &plain, &(rp_table_options){.pool = pool, .chunk = chunk[i]}, &err),
+                RP_EDATA);
             if (expected[0] == '\0')
                 strcpy(expected, err.text);
             assert_string_equal(err.text, expected);

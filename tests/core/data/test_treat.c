@@ -36,7 +36,8 @@ static rp_dataset *prepare(const rp_recipe *recipe, const char *csv)
     rp_dataset *dataset = NULL;
     rp_error err = {0};
 
-    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) != RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) !=
+        RP_OK)
         fail_msg("%s", err.text);
     return dataset;
 }
@@ -220,7 +221,7 @@ static void keys_that_do_not_fit_the_column_are_refused(void **state)
         rp_dataset *d = NULL;
         rp_error err = {0};
 
-        if (rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){NULL, 0}, &err) == RP_OK)
+        if (rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) == RP_OK)
             fail_msg("%s: not refused", wrong[i][0]);
         if (strstr(err.text, wrong[i][1]) == NULL)
             fail_msg("%s: expected \"%s\" in \"%s\"", wrong[i][0], wrong[i][1], err.text);
@@ -235,8 +236,9 @@ static void evidence_wants_two_classes(void **state)
     rp_error err = {0};
 
     (void)state;
-    assert_int_equal(rp_dataset_prepare(&d, recipe, "a,y\n1,1\n2,2\n", 12, "d.csv", &(rp_table_options){NULL, 0}, &err),
-                     RP_EARG);
+    assert_int_equal(
+        rp_dataset_prepare(&d, recipe, "a,y\n1,1\n2,2\n", 12, "d.csv", &(rp_table_options){.pool = NULL}, &err),
+        RP_EARG);
     assert_non_null(strstr(err.text, "woe expects a target of two classes"));
     rp_recipe_free(recipe);
 }

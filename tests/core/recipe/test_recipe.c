@@ -81,7 +81,9 @@ static const char full[] =
     "data: {csv: x/y.csv, header: true, delimiter: ';', target: 3, positive: 2, columns: {b: categorical, 0: ignore,"
     " \"7\": numeric, 12: auto}, missing: ['', 'null', -1], missing_numeric: error, missing_categorical: error,"
     " decimal: ',', thousands: ., strip: true, prefix: [$, EUR], suffix: '%',"
-    " standardize: false, folds: 7, fold: 6, stratify: false, weight: w}\n"
+    " encoding: latin-1, comment: '#', skip_lines: 2, missing_target: drop, where: [{column: 3, is: '>=', value: 1.5},"
+    " {column: k, value: a}, {column: k, is: present}], standardize: false, folds: 7, fold: 6, stratify: false,"
+    " weight: w}\n"
     "model: {hidden: [64, 32], activation: gelu, dropout: 0.25, layer_norm: true}\n"
     "train: {epochs: 3, batch: 48, drop_last: true, shards: 4, accumulate: 3, shuffle: false, loss: cross_entropy,"
     " task: classification, clip_norm: 1.5, class_weights: {b: 0.5, 2: 4},"
@@ -113,6 +115,12 @@ static void every_key_reaches_the_struct(void **state)
     assert_true(r->data.missing_numeric == RP_MISSING_ERROR && r->data.missing_categorical == RP_MISSING_ERROR);
     assert_true(r->data.reading.decimal == ',' && r->data.reading.strip && r->data.reading.dressed);
     assert_string_equal(r->data.reading.thousands, ".");
+    assert_true(r->data.reading.encoding == RP_ENC_LATIN1 && r->data.reading.comment == '#');
+    assert_true(r->data.reading.skip_lines == 2 && r->data.reading.drop_missing_target);
+    assert_int_equal(r->data.reading.n_where, 3);
+    assert_true(r->data.reading.where[0].is == RP_IS_AT_LEAST && r->data.reading.where[0].number == 1.5);
+    assert_true(r->data.reading.where[1].is == RP_IS_EQUAL && !r->data.reading.where[1].numeric);
+    assert_true(r->data.reading.where[2].is == RP_IS_PRESENT && r->data.reading.where[2].value == NULL);
     assert_int_equal(r->data.reading.prefix.count, 2);
     assert_string_equal(r->data.reading.prefix.text[1], "EUR");
     assert_string_equal(r->data.reading.suffix.text[0], "%");
@@ -316,6 +324,16 @@ static const mistake mistakes[] = {
     {LEAST "  prefix: [a1]\n", {"data.prefix", "without digits", "\"a1\""}},
     {LEAST "  suffix: [' %']\n", {"data.suffix", "spaces around"}},
     {LEAST "  suffix: ['%', '%']\n", {"data.suffix", "twice"}},
+    {LEAST "  encoding: utf8\n", {"data.encoding", "did you mean \"utf-8\""}},
+    {LEAST "  comment: a\n", {"data.comment", "one of #", "\"a\""}},
+    {LEAST "  skip_lines: -1\n", {"data.skip_lines", "0"}},
+    {LEAST "  missing_target: keep\n", {"data.missing_target", "error, drop"}},
+    {LEAST "  where: {a: 1}\n", {"data.where", "list of at most 64"}},
+    {LEAST "  where: [{is: '='}]\n", {"data.where", "{column, is, value}"}},
+    {LEAST "  where: [{column: a}]\n", {"data.where.value", "required"}},
+    {LEAST "  where: [{column: a, is: '<', value: b}]\n", {"data.where.value", "a number", "\"b\""}},
+    {LEAST "  where: [{column: a, is: present, value: b}]\n", {"data.where.value", "applies"}},
+    {LEAST "  where: [{column: a, is: like, value: b}]\n", {"data.where.is", "present"}},
     {LEAST "  suffix: {a: b}\n", {"data.suffix", "a list of at most 16", "a mapping"}},
     {"reprise: 1\nreprise: 1\n", {"r.yaml:2", "\"reprise\"", "twice", "line 1"}},
     {"reprise: &a 1\n", {"anchor"}},

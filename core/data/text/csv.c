@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RFC 4180, strictly: a cell is quoted whole or has no quote, rows end with LF or CRLF. Cells point into the source, so
  * that reading copies nothing. */
-#include "core/data/csv.h"
+#include "core/data/text/csv.h"
 
 #include <string.h>
 
@@ -25,6 +25,21 @@ size_t rp_text_copy(char *out, const rp_text *text)
     return n;
 }
 
+/* The byte behind the next line feed. */
+static size_t line_behind(const rp_csv *csv, size_t at)
+{
+    const unsigned char *end = memchr(csv->in + at, '\n', csv->end - at);
+
+    return end != NULL ? (size_t)(end - csv->in) + 1 : csv->end;
+}
+
+bool rp_csv_more(rp_csv *csv)
+{
+    while (csv->comment != 0 && csv->at < csv->end && csv->in[csv->at] == (unsigned char)csv->comment)
+        csv->at = line_behind(csv, csv->at);
+    return csv->at < csv->end;
+}
+
 rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                       rp_error *err)
 {
@@ -35,9 +50,16 @@ rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_reci
                     .where = where,
                     .err = err,
                     .strip = recipe->data.reading.strip,
-                    .delimiter = recipe->data.delimiter};
+                    .delimiter = recipe->data.delimiter,
+                    .comment = recipe->data.reading.comment};
     if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0)
         csv->at = sizeof mark;
+    for (int64_t i = 0; i < recipe->data.reading.skip_lines; i++) {
+        if (csv->at == csv->end)
+            return rp_fail(err, RP_EDATA, "%s: expected more than the %lld lines of data.skip_lines, found %lld", where,
+                           (long long)recipe->data.reading.skip_lines, (long long)i);
+        csv->at = line_behind(csv, csv->at);
+    }
     csv->stop[(unsigned char)csv->delimiter] = true;
     csv->stop['\n'] = csv->stop['\r'] = csv->stop['"'] = csv->stop['\0'] = true;
     csv->cell = rp_reallocarray(NULL, RP_COLUMNS_MAX + 1, sizeof *csv->cell);
@@ -104,8 +126,11 @@ size_t rp_csv_bad_text(const rp_csv *csv, size_t begin, size_t end)
 
 rp_status rp_csv_fail_text(const rp_csv *csv, size_t at)
 {
-    return rp_fail(csv->err, RP_EDATA, "%s:%zu: expected UTF-8, found byte 0x%02x; convert the file, e.g. with iconv",
-                   csv->where, rp_csv_line(csv, at), csv->in[at]);
+    return rp_fail(
+        csv->err, RP_EDATA,
+        "%s:%zu: expected UTF-8, found byte 0x%02x; set data.encoding: %s, or convert the file, e.g. with iconv",
+        csv->where, rp_csv_line(csv, at), csv->in[at],
+        at == 0 && csv->in[0] >= 0xFE ? "utf-16" : "latin-1 or windows-1252");
 }
 
 /* ---- a row ---- */
@@ -277,6 +302,14 @@ static size_t next_row(const rp_csv *csv, size_t at, bool odd)
     return csv->end;
 }
 
+/* Comments may hold any quotes: from a row's beginning at `from`, the first row that begins at or behind `at`. */
+static size_t next_row_from(const rp_csv *csv, size_t from, size_t at)
+{
+    while (from < at)
+        from = csv->in[from] == (unsigned char)csv->comment ? line_behind(csv, from) : next_row(csv, from, false);
+    return from;
+}
+
 size_t rp_csv_cut(const rp_csv *csv, size_t target, size_t *cut, size_t most)
 {
     size_t n = 0, at = csv->at, counted = csv->at, quotes = 0;
@@ -287,7 +320,10 @@ size_t rp_csv_cut(const rp_csv *csv, size_t target, size_t *cut, size_t most)
 
         quotes += rp_csv_count(csv->in + counted, to - counted, '"');
         counted = to;
-        at = to < csv->end ? next_row(csv, to, quotes % 2 == 1) : to;
+        if (csv->comment != 0)
+            at = next_row_from(csv, at, to);
+        else
+            at = to < csv->end ? next_row(csv, to, quotes % 2 == 1) : to;
         cut[++n] = at;
         quotes += rp_csv_count(csv->in + counted, at - counted, '"');
         counted = at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Numbers as a table writes them: under the recipe's decimal, thousands, prefix and suffix (CONTRACT 9.2). Private to
  * core. */
-#ifndef CORE_DATA_NUMBER_H
-#define CORE_DATA_NUMBER_H
+#ifndef CORE_DATA_TEXT_NUMBER_H
+#define CORE_DATA_TEXT_NUMBER_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows and cells of CSV bytes (RFC 4180, CONTRACT 9.1), one row after another and nothing held. Private to core. */
-#ifndef CORE_DATA_CSV_H
-#define CORE_DATA_CSV_H
+#ifndef CORE_DATA_TEXT_CSV_H
+#define CORE_DATA_TEXT_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,17 +29,20 @@ typedef struct rp_csv {
     rp_text *cell; /* of the row that was read: as many as a row may have, and one */
     size_t cells;
     bool strip;
-    char delimiter;
-    bool stop[256]; /* what ends a stretch of a cell */
+    char delimiter, comment; /* comment 0: none */
+    bool stop[256];          /* what ends a stretch of a cell */
 } rp_csv;
 
-/* bytes are borrowed. A byte order mark is skipped. Errors: RP_ENOMEM. */
+/* bytes are UTF-8 and borrowed. A byte order mark and the recipe's lines are skipped. Errors: RP_EDATA (not so many
+ * lines), RP_ENOMEM. */
 rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                       rp_error *err);
 /* Another reader of the same bytes, from begin to end, with cells of its own and err for its errors. */
 rp_status rp_csv_part(rp_csv *part, const rp_csv *of, size_t begin, size_t end, rp_error *err);
 void rp_csv_close(rp_csv *csv);
-/* The next row's cells; csv->at < csv->end. Errors: RP_EDATA with line and cell. */
+/* Goes over lines of comment. Whether there is another row. */
+bool rp_csv_more(rp_csv *csv);
+/* The next row's cells, where there is one. Errors: RP_EDATA with line and cell. */
 rp_status rp_csv_row(rp_csv *csv);
 /* The first byte from begin to end that is not UTF-8, or end: rows are not asked for it. */
 size_t rp_csv_bad_text(const rp_csv *csv, size_t begin, size_t end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a text is by itself. A cell's number without its dress: prefix, suffix and separators are taken off, and what is
  * left is read as any decimal (CONTRACT 9.2, 9a.1). Groups of digits are checked, so that 1,5 is never 15. */
-#include "core/data/number.h"
+#include "core/data/text/number.h"
 
 #include <string.h>
 

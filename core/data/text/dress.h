@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a text that is no number under the recipe's rules seems to be, so that an error or a warning can name the key
  * that settles it. Nothing here decides a value. Private to core. */
-#ifndef CORE_DATA_DRESS_H
-#define CORE_DATA_DRESS_H
+#ifndef CORE_DATA_TEXT_DRESS_H
+#define CORE_DATA_TEXT_DRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Guesses at texts: a number with spaces, a currency, a percent sign, a decimal comma or grouped digits, or a date.
  * They serve messages only. */
-#include "core/data/dress.h"
+#include "core/data/text/dress.h"
 
 #include <stdio.h>
 #include <string.h>

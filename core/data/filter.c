@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which columns a recipe's conditions mean, and what is told of the rows that they leave out. */
+#include "base/memory.h"
+#include "core/data/schema.h"
+
+rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t target)
+{
+    const rp_reading *r = &cells->recipe->data.reading;
+    rp_filter *f;
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    if (r->n_where == 0 && !r->drop_missing_target)
+        return RP_OK;
+    f = rp_calloc(1, sizeof *f);
+    if (f == NULL)
+        return rp_no_memory(cells->err);
+    *f = (rp_filter){.where = r->where, .n = r->n_where, .target = r->drop_missing_target ? target : SIZE_MAX};
+    f->col = rp_reallocarray(NULL, f->n, sizeof *f->col);
+    if (f->col == NULL)
+        status = rp_no_memory(cells->err);
+    for (size_t i = 0; i < f->n && status == RP_OK; i++)
+        status = rp_column_find(cells, &r->where[i].column, "data.where", &f->col[i]);
+    if (status != RP_OK)
+        rp_filter_free(f);
+    else
+        *out = f;
+    return status;
+}
+
+void rp_filter_free(rp_filter *filter)
+{
+    if (filter == NULL)
+        return;
+    rp_free(filter->col);
+    rp_free(filter);
+}
+
+static rp_status tell(const rp_cells *cells, size_t count, const char *key)
+{
+    const rp_warning warning = {.kind = RP_WARN_DROPPED, .column = (size_t)RP_NO_COLUMN, .count = count};
+    size_t all = cells->table->rows + cells->table->dropped[0] + cells->table->dropped[1];
+
+    if (count == 0 || cells->warnings == NULL)
+        return RP_OK;
+    return rp_warnings_add(cells->warnings, &warning, cells->err, "%zu of %zu rows are left out by %s", count, all,
+                           key);
+}
+
+rp_status rp_filter_tell(const rp_cells *cells)
+{
+    rp_status status = tell(cells, cells->table->dropped[0], "data.where");
+
+    return status == RP_OK ? tell(cells, cells->table->dropped[1], "data.missing_target: drop") : status;
+}
