@@ -33,6 +33,8 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_METRICS, /* these and the next are held against rp_run_facts */
     RP_CLAUSE_RECIPE,
     RP_CLAUSE_COLUMNS,
+    RP_CLAUSE_CARD,
+    RP_CLAUSE_VALID,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 

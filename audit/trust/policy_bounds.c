@@ -3,7 +3,9 @@
  * not met. */
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
+#include "audit/sign/utc_time.h"
 #include "audit/trust/facts.h"
 #include "audit/trust/policy_check.h"
 #include "determinism/decimal.h"
@@ -169,4 +171,46 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
         rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
     if (taken == 0 && !c->refuted)
         rp_buffer_text(&c->found, "it takes in no column");
+}
+
+/* ---- the card ---- */
+
+static const char *on_card(const rp_check *c, const char *key)
+{
+    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
+
+    return rp_json_string_value(rp_json_object_get(rp_json_object_get(recipe, "card"), key));
+}
+
+void rp_check_card(rp_check *c, rp_buffer *text)
+{
+    rp_buffer_text(text, "its recipe's card says ");
+    put_words(c, text);
+    for (size_t i = 0; i < c->clause->words; i++) {
+        if (on_card(c, c->clause->word[i]))
+            continue;
+        rp_buffer_printf(&c->found, "%s%s", c->found.size ? ", " : "it does not say ", c->clause->word[i]);
+        c->refuted = true;
+    }
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "it does");
+}
+
+/* The whole day counts. */
+void rp_check_valid(rp_check *c, rp_buffer *text)
+{
+    const char *until = on_card(c, "valid_until");
+    char moment[RP_MOMENT_TEXT] = "";
+    int64_t last = 0;
+
+    rp_buffer_text(text, "valid, by its recipe's card");
+    if (until != NULL && strlen(until) == 10) {
+        memcpy(moment, until, 10);
+        memcpy(moment + 10, "T23:59:59Z", 11);
+    }
+    c->refuted = !rp_moment_parse(&last, moment) || last < (int64_t)time(NULL);
+    if (until == NULL)
+        rp_buffer_text(&c->found, "it does not say valid_until");
+    else
+        rp_buffer_printf(&c->found, "until %.40s", until);
 }

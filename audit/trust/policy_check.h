@@ -34,6 +34,8 @@ void rp_check_parent_clause(rp_check *c, rp_buffer *text);
 void rp_check_run_kind(rp_check *c, rp_buffer *text);
 void rp_check_metrics(rp_check *c, rp_buffer *text);
 void rp_check_recipe(rp_check *c, rp_buffer *text);
+void rp_check_card(rp_check *c, rp_buffer *text);
+void rp_check_valid(rp_check *c, rp_buffer *text);
 void rp_check_columns(rp_check *c, rp_buffer *text);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
 

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "core/recipe/recipe_names.h"
+#include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_read.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -296,7 +297,7 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record", "parent"};
+    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record", "parent", "card"};
     const rp_node *train;
     int64_t seed;
 
@@ -315,6 +316,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     read_train(reader, top, train, out);
     read_record(reader, top, out);
     read_parent(reader, top, out);
+    rp_recipe_read_card(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)
@@ -410,6 +412,8 @@ void rp_recipe_free(rp_recipe *recipe)
     }
     rp_free(recipe->data.reading.where);
     rp_free(recipe->data.csv);
+    for (size_t i = 0; i < RP_CARD_KEYS; i++)
+        rp_free(recipe->card[i]);
     rp_free(recipe->parent.archive);
     rp_free(recipe->name);
     rp_json_free(recipe->json);

@@ -119,6 +119,9 @@ typedef struct rp_class_weight {
     double weight;
 } rp_class_weight;
 
+enum { RP_CARD_KEYS = 14, RP_CARD_DAYS = 12 }; /* from RP_CARD_DAYS on the texts are days */
+extern const char *const rp_card_names[RP_CARD_KEYS];
+
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
 
 /* A convolution layer. Pairs are {height, width}; the YAML takes one integer for both. */
@@ -223,13 +226,15 @@ typedef struct rp_recipe {
         int64_t checkpoint_every; /*   checkpoint_every: [0] the archive keeps all states after every so many steps
                                         (audit/FORMAT.md 11); 0: none */
     } record;
-    struct {                /* parent: absent from the JSON when the run starts from fresh weights */
-        char *archive;      /*   archive: path of the parent's archive relative to the recipe file (required); in the
-                                        JSON its archive id. NULL: there is no parent */
-        int64_t checkpoint; /*   weights: [final] final, or the steps of one of its checkpoints; final is 0 here */
-        bool retrain;       /*   mode: [continue] continue: its parameters, its moments, its count of updates;
-                                        retrain: its parameters alone */
-        int64_t updates;    /*   JSON only, with continue: updates that made the starting states */
+    char *card[RP_CARD_KEYS]; /* card: mapping of rp_card_names to texts, all optional; absent from the JSON without
+                                 any. Nothing is computed from it. NULL: not given */
+    struct {                  /* parent: absent from the JSON when the run starts from fresh weights */
+        char *archive;        /*   archive: path of the parent's archive relative to the recipe file (required); in the
+                                          JSON its archive id. NULL: there is no parent */
+        int64_t checkpoint;   /*   weights: [final] final, or the steps of one of its checkpoints; final is 0 here */
+        bool retrain;         /*   mode: [continue] continue: its parameters, its moments, its count of updates;
+                                          retrain: its parameters alone */
+        int64_t updates;      /*   JSON only, with continue: updates that made the starting states */
     } parent;
     rp_json *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A recipe as resolved JSON: every default written out, reals as strings of their shortest decimal, keys that do not
  * apply absent. These are the bytes an archive's identity rests on. */
+#include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
 
@@ -387,6 +388,7 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     write_train(top, recipe);
     write_record(top, recipe);
     write_parent(top, recipe);
+    failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0;
     if (failed || top.object == NULL) {
         rp_json_free(top.object);
         return NULL;

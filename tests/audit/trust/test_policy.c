@@ -111,6 +111,8 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "findings: {open: none}\n", "of: is missing"},
         {BUILDER "findings: {of: a, open: some}\n", "one of none, low"},
         {BUILDER "findings: {of: a, closed: 1}\n", "unknown key"},
+        {BUILDER "card: owner\n", "a list of 1 to 256"},
+        {BUILDER "valid: 2027-12-31\n", "expected true"},
         {BUILDER "kind: csv\n", "recipe or api"},
         {BUILDER "kind: {recipe: true}\n", "recipe or api"},
         {BUILDER "log: {of: a, key: b}\n", "unknown key"},
@@ -595,6 +597,30 @@ static void findings_are_held_to_the_policy(void **state)
     expect(medium, true, "none is open here");
 }
 
+static void cards_are_held_to_the_policy(void **state)
+{
+    rp_run_facts facts = {parsed("{\"card\":{\"owner\":\"credit\",\"valid_until\":\"2999-12-31\"}}"), NULL, NULL},
+                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL},
+                 none = {parsed("{\"name\":\"\"}"), NULL, NULL};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("card: [owner]\n", false, "does not say owner");
+    v.facts = &facts;
+    expect("card: [owner, valid_until]\n", true, "it does");
+    expect("card: [owner, purpose, tier]\n", false, "it does not say purpose, tier");
+    expect("valid: true\n", true, "until 2999-12-31");
+    v.facts = &old;
+    expect("valid: true\n", false, "until 2020-12-31");
+    v.facts = &none;
+    expect("valid: true\n", false, "does not say valid_until");
+    v.facts = NULL;
+    rp_json_free(facts.recipe);
+    rp_json_free(old.recipe);
+    rp_json_free(none.recipe);
+}
+
 static void kinds_of_runs_are_held_to_the_policy(void **state)
 {
     (void)state;
@@ -808,6 +834,7 @@ int main(void)
         cmocka_unit_test(a_provenance_says_whether_its_kernels_conform),
         cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(findings_are_held_to_the_policy),
+        cmocka_unit_test(cards_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),

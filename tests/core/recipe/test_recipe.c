@@ -348,6 +348,48 @@ static const mistake mistakes[] = {
     {"a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: {a: 1}}}}}}}}}}}}}}}}}\n", {"nesting"}},
 };
 
+#define CARDED "reprise: 1\ndata: {csv: a.csv, target: t}\ncard:\n"
+
+static void cards_are_read_and_resolved(void **state)
+{
+    static const struct {
+        const char *card, *says;
+    } flaw[] = {
+        {"  {}\n", "card: says nothing"},
+        {"  - owner\n", "card: expected a mapping"},
+        {"  ownr: x\n", "did you mean \"owner\""},
+        {"  valid_until: soon\n", "card.valid_until: expected a day"},
+        {"  valid_until: 2027-02-29\n", "card.valid_until: expected a day"},
+        {"  keep_until: 2027-13-01\n", "card.keep_until: expected a day"},
+        {"  owner: [a]\n", "card.owner"},
+        {"  owner: \"a\\u200Bb\"\n", "card.owner: has characters that cannot be seen"},
+        {"  limits: \"a\\tb\"\n", "card.limits: has characters that cannot be seen"},
+    };
+    rp_recipe *recipe, *again, *without;
+    rp_error err;
+
+    (void)state;
+    recipe = parse(CARDED "  owner: credit\n  valid_until: 2028-02-29\n  limits: |\n    a\n    b\n");
+    assert_string_equal(rp_json_string_value(rp_json_object_get(rp_json_object_get(recipe->json, "card"), "owner")),
+                        "credit");
+    assert_int_equal(rp_json_object_size(rp_json_object_get(recipe->json, "card")), 3);
+    assert_int_equal(rp_recipe_from_json(&again, recipe->json, "run/recipe.json", &err), RP_OK);
+    assert_true(rp_json_equal(again->json, recipe->json));
+    rp_recipe_free(again);
+    rp_recipe_free(recipe);
+    without = parse("reprise: 1\ndata: {csv: a.csv, target: t}\n");
+    assert_null(rp_json_object_get(without->json, "card")); /* and so its bytes are what they were */
+    rp_recipe_free(without);
+    for (size_t i = 0; i < sizeof flaw / sizeof *flaw; i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof text, CARDED "%s", flaw[i].card);
+        if (rp_recipe_from_yaml(&recipe, text, strlen(text), "r.yaml", &err) != RP_EARG ||
+            !strstr(err.text, flaw[i].says))
+            fail_msg("flaw %zu: %s", i, err.text);
+    }
+}
+
 static void each_mistake_gets_one_clear_error(void **state)
 {
     (void)state;
@@ -477,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_written_out),
         cmocka_unit_test(every_key_reaches_the_struct),
+        cmocka_unit_test(cards_are_read_and_resolved),
         cmocka_unit_test(convolution_layers_reach_the_struct),
         cmocka_unit_test(an_algorithm_is_chosen_for_layers_that_fit),
         cmocka_unit_test(resolved_json_gives_the_same_recipe_back),
