@@ -6,6 +6,8 @@
 
 #include "audit/archive/archive_private.h"
 #include "base/memory.h"
+#include "core/stats/distributions.h"
+#include "determinism/decimal.h"
 
 void rp_judged_free(rp_judged *j)
 {
@@ -14,6 +16,7 @@ void rp_judged_free(rp_judged *j)
     rp_written_free(j->texts);
     rp_scoring_free(j->scoring);
     rp_json_free(j->reference);
+    rp_json_free(j->metrics);
     rp_free(j->yardstick);
     rp_free(j->label);
     rp_free(j->value);
@@ -30,6 +33,8 @@ static rp_status read_reference(rp_judged *j, const rp_archive *archive, rp_erro
                        RP_REFERENCE_MEMBER ": is not in this archive: it was withheld (give --withheld DIR), or the "
                                            "run is older than that member; run its recipe again");
     status = rp_archive_read_json(archive, RP_REFERENCE_MEMBER, &j->reference, err);
+    if (status == RP_OK && rp_archive_find(archive, RP_METRICS_MEMBER))
+        status = rp_archive_read_json(archive, RP_METRICS_MEMBER, &j->metrics, err);
     if (status == RP_OK)
         status = rp_yardstick_read(&j->yardstick, j->reference, j->scoring->schema->classes, err);
     return status == RP_EFORMAT ? rp_fail_at(err, RP_EFORMAT, RP_REFERENCE_MEMBER) : status;
@@ -137,4 +142,32 @@ rp_json *rp_judged_classes(const rp_judged *j)
             return NULL;
         }
     return list;
+}
+
+static bool real_at(const rp_json *discrimination, const char *key, double *out)
+{
+    const char *text = rp_json_string_value(rp_json_object_get(discrimination, key));
+
+    return text && rp_parse_f64(out, text, strlen(text)) && *out - *out == 0;
+}
+
+rp_json *rp_judged_development(const rp_judged *j, const rp_json *figures)
+{
+    const rp_json *part = rp_json_object_get(j->metrics, "validation"), *now, *then;
+    double auc, error, was, was_error;
+    rp_json *out;
+
+    part = part ? part : rp_json_object_get(j->metrics, "training");
+    then = rp_json_object_get(rp_json_object_get(part, "figures"), "discrimination");
+    now = rp_json_object_get(figures, "discrimination");
+    if (!real_at(then, "auc", &was) || !real_at(then, "auc_error", &was_error) || !real_at(now, "auc", &auc) ||
+        !real_at(now, "auc_error", &error) || error == 0)
+        return rp_json_null();
+    out = rp_json_object();
+    if ((rp_put_figure(out, "auc", was) | rp_put_figure(out, "auc_error", was_error) |
+         rp_put_figure(out, "statistic", (was - auc) / error) |
+         rp_put_figure(out, "p", rp_normal_upper((was - auc) / error))) == 0)
+        return out;
+    rp_json_free(out);
+    return NULL;
 }

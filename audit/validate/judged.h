@@ -11,6 +11,7 @@ typedef struct rp_judged {
     rp_scoring *scoring;
     rp_written *texts;  /* outcomes, and columns that were wanted */
     rp_json *reference; /* outputs/reference.json */
+    rp_json *metrics;   /* outputs/metrics.json; NULL where there is none */
     rp_yardstick *yardstick;
     int64_t *label; /* [rows] of classes, else NULL */
     float *value;   /* [rows] of a regression, else NULL */
@@ -23,6 +24,9 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
+/* These figures' area beside that of the run's own validation part: {"auc", "auc_error", "p", "statistic"}, null where
+ * one of the two has none (CONTRACT 14.8); NULL when memory runs out. */
+rp_json *rp_judged_development(const rp_judged *judged, const rp_json *figures);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);
 /* Figures of the rows with an outcome whose part is the one given; part NULL: of all. *out is NULL where there is none.

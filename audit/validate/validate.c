@@ -236,6 +236,7 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
+    failed |= rp_json_object_set_new(out, "development", rp_judged_development(j, figures));
     failed |= rp_json_object_set_new(out, "figures", figures);
     failed |= rp_json_object_set_new(out, "options", options_json(v));
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));

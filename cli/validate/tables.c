@@ -70,11 +70,21 @@ static void end_line(rp_buffer *out)
 
 static void put(rp_session *session, const char *name, const char *value, const char *range, const char *trivial)
 {
-    rp_buffer_printf(&session->out, "  %-20s %10s   %-20s %s", name, value, range, trivial);
+    rp_buffer_printf(&session->out, "  %-21s %9s   %-20s %s", name, value, range, trivial);
     end_line(&session->out);
 }
 
-static void put_two_classes(rp_session *session, const rp_json *f)
+static void put_development(rp_session *session, const rp_json *development)
+{
+    char text[ROW];
+
+    if (!rp_json_is_object(development))
+        return;
+    (void)snprintf(text, sizeof text, "fall since, p %s", four(development, "p").text);
+    put(session, "AUC of the run's part", four(development, "auc").text, text, "");
+}
+
+static void put_two_classes(rp_session *session, const rp_json *f, const rp_json *development)
 {
     const rp_json *d = at(f, "discrimination"), *c = at(f, "calibration"), *trivial = at(f, "trivial");
     const rp_json *hl = at(c, "hosmer_lemeshow"), *z = at(c, "spiegelhalter");
@@ -83,6 +93,7 @@ static void put_two_classes(rp_session *session, const rp_json *f)
     put(session, "", "value", "95 %", "trivial model");
     interval(text, d, "auc_low", "auc_high");
     put(session, "AUC", four(d, "auc").text, text, "0.5");
+    put_development(session, development);
     put(session, "Gini", four(d, "gini").text, "", "0");
     (void)snprintf(text, sizeof text, "at score %s", four(d, "ks_score").text);
     put(session, "KS", four(d, "ks").text, text, "0");
@@ -183,10 +194,12 @@ static void put_quantity(rp_session *session, const rp_json *f)
         put(session, i < RP_COUNT(shares) ? shares[i] : "", real(q, 4).text, "", "");
 }
 
-static void put_figures(rp_session *session, const rp_json *f, const rp_json *classes)
+static void put_figures(rp_session *session, const rp_json *predicate)
 {
+    const rp_json *f = at(predicate, "figures"), *classes = at(predicate, "classes");
+
     if (at(f, "discrimination")) {
-        put_two_classes(session, f);
+        put_two_classes(session, f, at(predicate, "development"));
         put_thresholds(session, f);
         if (at(at(f, "calibration"), "bands"))
             put_bands(session, f);
@@ -318,7 +331,7 @@ void rp_put_validation(rp_session *session, const rp_json *predicate)
 
     put_data(session, predicate);
     rp_buffer_text(&session->out, "\n");
-    put_figures(session, figures, at(predicate, "classes"));
+    put_figures(session, predicate);
     put_slices(session, at(predicate, "slices"), figures);
     rp_json_array_foreach (at(predicate, "groups"), i, cut) {
         rp_json *one = rp_json_pack("[O]", cut);
@@ -402,6 +415,6 @@ void rp_put_monitoring(rp_session *session, const rp_json *predicate)
         rp_buffer_text(&session->out, "  KS and Wasserstein need the training rows, which the archive does not hold\n");
     if (rp_json_is_object(at(predicate, "figures"))) {
         rp_buffer_text(&session->out, "\noutcomes\n");
-        put_figures(session, at(predicate, "figures"), at(predicate, "classes"));
+        put_figures(session, predicate);
     }
 }

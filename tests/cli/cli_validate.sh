@@ -110,6 +110,8 @@ s = json.load(open("second.json"))["predicate"]
 assert s["number"] == 2 and s["previous"]["sha256"] == hashlib.sha256(open("first.json", "rb").read()).hexdigest()
 assert s["data"]["sha256"] == hashlib.sha256(open("later.csv", "rb").read()).hexdigest()
 c = {c["name"]: c for c in s["columns"]}
+d, now = s["development"], s["figures"]["discrimination"]
+assert abs((float(d["auc"]) - float(now["auc"])) / float(now["auc_error"]) - float(d["statistic"])) < 1e-9
 assert c["purpose"]["new_values"] == ["boat"] and c["purpose"]["counts"][-2] == 250 and c["income"]["above"] > 0
 assert all(x["ks"] is not None for x in s["columns"] if x["kind"] == "numeric")' || fail "the statement of period 2"
 
