@@ -220,6 +220,14 @@ static void thresholds_count_from_themselves_up(void **state)
     }
     assert_true(rp_youden(r) == at);
     rp_ranking_free(r);
+    for (int i = 0; i < ROWS; i++) { /* by turns: 0.25, 0.5 and 0.75 are as good as each other */
+        score[i] = (i % 4) / 4.0;
+        positive[i] = i % 4 == 1 || i % 4 == 3;
+    }
+    positive[0] = false;
+    r = ranked();
+    assert_true(rp_youden(r) == 0.25);
+    rp_ranking_free(r);
 }
 
 static void one_outcome_and_no_rows_have_no_areas(void **state)
@@ -340,6 +348,9 @@ static void groups_are_held_against_the_highest_rate(void **state)
     assert_true(g[1].ratio == 1 && g[1].p == 1 && g[1].ratio_low != g[1].ratio_low && g[2].ratio == 0 &&
                 g[2].ratio_low != g[2].ratio_low);
     assert_true(g[2].true_positive_rate != g[2].true_positive_rate);
+    rp_compare_groups(&s, (rp_group[]){{.rows = 10, .selected = 2}, {.rows = 20, .selected = 4}}, 2, 0);
+    assert_int_equal(s.reference, 0); /* the first of equal rates */
+    rp_compare_groups(&s, g, 3, 1);
     near(s.difference, 0.45);
     near(s.opportunity, 0.1);
     near(s.odds, 0.3); /* false positives: 20 of 120, 15 of 50, 0 of 10 */
