@@ -138,7 +138,7 @@ static void report(void)
     size_t length;
 
     must(rp_archive_open(&archive, path, &err), "opening");
-    must(rp_report(archive, NULL, &text, &length, &err), "a report");
+    must(rp_report(archive, NULL, NULL, &text, &length, &err), "a report");
     rp_text_free(text);
     rp_archive_close(archive);
 }

@@ -5,7 +5,7 @@
 #include "cli/print.h"
 
 typedef struct request {
-    const char *archive, *out, *withheld, *policy;
+    const char *archive, *out, *withheld, *policy, *parent;
     rp_text_list trust;
     bool force;
 } request;
@@ -17,14 +17,16 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
+        RP_OPTION_PARENT(&r->parent),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
          &r->policy, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
     const rp_usage usage = {
         "report ARCHIVE -o REPORT.html [--trust PUB.pem ...] [options]",
-        "Writes one HTML page on data, model, training, metrics, environment and digests, and on what of it was "
-        "checked.\n"
+        "Writes one HTML page: what model for what use, how good, stable and fair, verified, replayed and "
+        "decided by whom;\n"
+        "then figures, plots, data, model, training, statements and digests.\n"
         "It needs no network and no scripts, and prints on A4. The same archive, keys and policy give the same bytes.\n"
         "Where the policy is not met the page is written, says so first, and the exit code is 4.",
         "  reprise report loans.reprise -o loans.html --trust me.pub.pem",
@@ -60,6 +62,23 @@ static void put_result(rp_session *session, const request *r, const rp_archive *
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
 }
 
+/* The report's bytes; the parent is only told of when it is the one. */
+static rp_status make(const request *r, const rp_archive *archive, const rp_verification *verified, char **html,
+                      size_t *length, rp_error *err)
+{
+    rp_archive *parent = NULL;
+    rp_report_options options = {0};
+    rp_status status = r->parent ? rp_archive_open_confirmed(&parent, r->parent, err) : RP_OK;
+
+    if (status == RP_OK && parent)
+        status = rp_check_parent(archive, parent, err);
+    options.parent = parent;
+    if (status == RP_OK)
+        status = rp_report(archive, verified, &options, html, length, err);
+    rp_archive_close(parent);
+    return status;
+}
+
 static rp_status report(rp_session *session, const request *r, rp_error *err)
 {
     rp_archive *archive = NULL;
@@ -76,7 +95,7 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
-        status = rp_report(archive, verified, &html, &length, err);
+        status = make(r, archive, verified, &html, &length, err);
     if (status == RP_OK)
         status = rp_file_save(r->out, html, length, r->force, 0644, err);
     if (status == RP_OK)

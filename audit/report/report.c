@@ -68,14 +68,26 @@ static rp_status read_model(rp_report_view *r, rp_error *err)
     return settle(status, &r->problem.model, err);
 }
 
-static rp_status read_outputs(rp_report_view *r, const char *member, rp_json **out, rp_error *problem, rp_error *err)
+/* archive NULL: there is nothing to read. */
+static rp_status read_json(const rp_archive *archive, const char *member, rp_json **out, rp_error *problem,
+                           rp_error *err)
 {
-    rp_status status;
-
-    if (!rp_archive_find(r->archive, member))
+    if (!archive || !rp_archive_find(archive, member))
         return RP_OK;
-    status = rp_archive_read_json(r->archive, member, out, problem);
-    return settle(status, problem, err);
+    return settle(rp_archive_read_json(archive, member, out, problem), problem, err);
+}
+
+/* What metrics are held against; without them the page says less and nothing wrong. */
+static rp_status read_beside(rp_report_view *r, rp_error *err)
+{
+    rp_error problem = {0};
+    rp_status status = read_json(r->archive, RP_REFERENCE_MEMBER, &r->reference, &problem, err);
+
+    if (status == RP_OK)
+        status = read_json(r->parent, RP_METRICS_MEMBER, &r->parent_metrics, &problem, err);
+    if (status == RP_OK)
+        status = settle(rp_report_read_scores(r, &r->problem.scores), &r->problem.scores, err);
+    return status;
 }
 
 static double loss_of(const rp_record *record)
@@ -136,9 +148,11 @@ static rp_status read_all(rp_report_view *r, rp_error *err)
     if (status == RP_OK)
         status = read_model(r, err);
     if (status == RP_OK)
-        status = read_outputs(r, RP_METRICS_MEMBER, &r->metrics, &r->problem.metrics, err);
+        status = read_json(r->archive, RP_METRICS_MEMBER, &r->metrics, &r->problem.metrics, err);
     if (status == RP_OK)
-        status = read_outputs(r, RP_COEFFICIENTS_MEMBER, &r->coefficients, &r->problem.coefficients, err);
+        status = read_json(r->archive, RP_COEFFICIENTS_MEMBER, &r->coefficients, &r->problem.coefficients, err);
+    if (status == RP_OK)
+        status = read_beside(r, err);
     if (status == RP_OK)
         status = read_journal(r, err);
     if (status == RP_OK)
@@ -151,21 +165,21 @@ static rp_status write_all(rp_report_view *r, rp_error *err)
     rp_status status;
 
     rp_report_head(r);
-    status = rp_report_verdict(r, err);
-    if (status == RP_OK) {
-        rp_report_data_section(r);
-        status = rp_report_model_section(r, err);
-    }
+    rp_report_verdict(r);
+    rp_report_metrics_section(r);
+    rp_report_data_section(r);
+    status = rp_report_model_section(r, err);
     if (status == RP_OK) {
         rp_report_training_section(r);
-        rp_report_metrics_section(r);
         rp_report_coefficients_section(r);
-        status = rp_report_environment(r, err);
+        status = rp_report_statements(r, err);
     }
+    if (status == RP_OK)
+        status = rp_report_environment(r, err);
     if (status != RP_OK)
         return status;
-    rp_report_digests(r);
     rp_report_how_to_verify(r);
+    rp_report_digests(r);
     rp_report_columns_appendix(r);
     rp_report_foot(r);
     rp_buffer_u8(r->out, 0);
@@ -180,13 +194,16 @@ static void clear(rp_report_view *r)
     rp_free(r->model);
     rp_json_free(r->metrics);
     rp_json_free(r->coefficients);
+    rp_json_free(r->reference);
+    rp_json_free(r->parent_metrics);
+    rp_report_scores_clear(&r->scores);
     rp_free(r->loss);
     rp_free(r->program);
     rp_free(r);
 }
 
-rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
-                    rp_error *err)
+rp_status rp_report(const rp_archive *archive, const rp_verification *verified, const rp_report_options *options,
+                    char **out, size_t *length, rp_error *err)
 {
     if (!archive) {
         *out = NULL;
@@ -210,6 +227,7 @@ rp_status rp_report(const rp_archive *archive, const rp_verification *verified, 
     r->archive = archive;
     r->verified = verified;
     r->out = &html;
+    r->parent = options ? options->parent : NULL;
     status = read_all(r, err);
     if (status == RP_OK)
         status = write_all(r, err);

@@ -23,6 +23,24 @@ typedef struct rp_report_data {
     size_t folds, fold;      /* fold: the one that validates; folds when none does */
 } rp_report_data;
 
+/* Single rows of outputs/predictions.csv: those of the validation part, else of the training part. */
+typedef struct rp_report_scores {
+    size_t rows;
+    double *score;  /* two classes: of the positive one; more: of the predicted one; a regression: the prediction */
+    double *truth;  /* of a regression */
+    bool *positive; /* two classes: is of the positive one; more: was predicted right */
+} rp_report_scores;
+
+enum { RP_REPORT_BINS = 32 };
+
+/* Scores in the bands that were frozen at training. */
+typedef struct rp_report_drift {
+    size_t edges;
+    double edge[RP_REPORT_BINS - 1];
+    uint64_t expected[RP_REPORT_BINS], found[RP_REPORT_BINS]; /* [edges + 1] */
+    double psi;
+} rp_report_drift;
+
 /* What was read of the archive before a word is written. A part that is absent or makes no sense is NULL, and problem
  * says why (RP_OK: nothing is wrong, it is absent): a damaged member must not hide the others. */
 typedef struct rp_report_view {
@@ -33,13 +51,17 @@ typedef struct rp_report_view {
     rp_schema *schema;
     rp_model *model;
     rp_json *metrics, *coefficients;
+    rp_json *reference;       /* outputs/reference.json */
+    const rp_archive *parent; /* given and checked, or NULL */
+    rp_json *parent_metrics;
+    rp_report_scores scores;
     rp_report_data data;
     double *loss;      /* [steps]; NaN where a step has none */
     uint32_t *program; /* [steps] */
     size_t steps;
     size_t training_steps; /* steps 1 .. training_steps train; 0 where there is no recipe */
     struct {
-        rp_error recipe, schema, model, metrics, coefficients, data, journal;
+        rp_error recipe, schema, model, metrics, coefficients, data, journal, scores;
     } problem;
 } rp_report_view;
 
@@ -49,18 +71,49 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err);
 rp_status rp_report_read_profile(rp_report_view *r, rp_error *err);
 void rp_report_data_clear(rp_report_data *data);
 
+rp_status rp_report_read_scores(rp_report_view *r, rp_error *err);
+void rp_report_scores_clear(rp_report_scores *scores);
+/* Between the training and the validation rows; false: there are no bands, one part only, or several scores a row. */
+bool rp_report_score_drift(const rp_report_view *r, rp_report_drift *out);
+
+/* ---- what is asked first ---- */
+
+typedef enum rp_report_question {
+    RP_ASK_MODEL,
+    RP_ASK_USE,
+    RP_ASK_GOOD,
+    RP_ASK_TRIVIAL,
+    RP_ASK_PARENT,
+    RP_ASK_STABLE,
+    RP_ASK_FAIR,
+    RP_ASK_REPLAYED,
+    RP_ASK_DECIDED
+} rp_report_question;
+
+/* A sentence or two of HTML, without a full stop. */
+void rp_report_answer(rp_report_view *r, rp_report_question question);
+void rp_report_questions(rp_report_view *r); /* rows of the first page's table */
+void rp_report_unknown(rp_report_view *r);   /* what the archive does not say, before what it says */
+/* validation, or training where nothing was kept to validate. */
+const rp_json *rp_report_main_part(const rp_json *metrics);
+const char *rp_report_card(const rp_report_view *r, const char *key); /* a text of the recipe's card, or NULL */
+void rp_report_target_name(rp_report_view *r);
+
 /* The sections, in order. Those that read members as they go return what ended the report. */
 void rp_report_head(rp_report_view *r);
-rp_status rp_report_verdict(rp_report_view *r, rp_error *err);
+void rp_report_verdict(rp_report_view *r);
 void rp_report_data_section(rp_report_view *r);
 void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);
 void rp_report_metrics_section(rp_report_view *r);
-void rp_report_coefficients_section(rp_report_view *r); /* of an exact fit; else nothing */
+void rp_report_coefficients_section(rp_report_view *r);                              /* of an exact fit; else nothing */
+void rp_report_figures(rp_report_view *r, const rp_json *figures, const char *rows); /* within it */
+void rp_report_plots(rp_report_view *r, const rp_json *figures);                     /* within it */
+rp_status rp_report_statements(rp_report_view *r, rp_error *err);                    /* and the policy */
 rp_status rp_report_environment(rp_report_view *r, rp_error *err);
-void rp_report_digests(rp_report_view *r);
 void rp_report_how_to_verify(rp_report_view *r);
+void rp_report_digests(rp_report_view *r);
 void rp_report_columns_appendix(rp_report_view *r);
 void rp_report_foot(rp_report_view *r);
 
@@ -80,6 +133,8 @@ void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
 void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
 /* Whether what was found is settled, and what it is. */
 void rp_report_finding_words(rp_buffer *out, const struct rp_stated_finding *finding);
+/* What trusted keys have signed against the archive, before anything else. */
+void rp_report_objections(rp_report_view *r);
 /* Rows of what was checked; the second only where there are decisions. */
 void rp_report_replay_row(rp_report_view *r);
 void rp_report_decision_row(rp_report_view *r);
@@ -122,21 +177,34 @@ void rp_html_problem(rp_buffer *out, const char *what, const rp_error *problem);
 /* ---- SVG ---- */
 
 typedef struct rp_chart_line {
-    const double *x, *y; /* ascending x; points that are not finite are left out */
+    const double *x, *y; /* ascending x, unless scatter; points that are not finite are left out */
     size_t n;
-    const char *style; /* CSS class of the line */
-    const char *label; /* for the legend */
+    const char *style; /* CSS class of the line: differs in shade and in dashes, for print in grey */
+    const char *label; /* for the legend; NULL: not in it */
     bool dots;
+    bool scatter;             /* dots alone, of at most 500 points: every k-th */
+    const double *low, *high; /* [n], an interval a point; or NULL */
 } rp_chart_line;
+
+/* A histogram, beside the chart's others in each bin. */
+typedef struct rp_chart_bars {
+    const double *edge;   /* [n + 1] ascending, finite */
+    const double *height; /* [n] at least 0 */
+    size_t n;
+    const char *style, *label;
+} rp_chart_bars;
 
 typedef struct rp_chart {
     const char *id, *title, *x_label, *y_label; /* literals */
     const rp_chart_line *line;
     size_t lines;
-    int height; /* of 720 wide */
+    const rp_chart_bars *bar;
+    size_t bars;
+    bool whole_x;        /* ticks are integers */
+    bool unit_x, unit_y; /* from 0 to 1 */
 } rp_chart;
 
-/* A chart with round ticks; desc is the text for those who cannot see it, in HTML. */
+/* A chart with round ticks; desc is the text for those who cannot see it, in HTML, and its caption. */
 void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc);
 /* A bar of part / whole, beside the number that says the same. */
 void rp_svg_bar(rp_buffer *out, uint64_t part, uint64_t whole);

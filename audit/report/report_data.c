@@ -181,6 +181,11 @@ static void put_bins(rp_buffer *out, const rp_schema_column *column)
         rp_buffer_text(out, "; <em>missing</em>");
 }
 
+void rp_report_target_name(rp_report_view *r)
+{
+    put_column_name(r->out, r->schema, target_column(r->schema));
+}
+
 static void put_values(rp_buffer *out, const rp_schema_column *column)
 {
     put_treatment(out, column);

@@ -139,7 +139,7 @@ void rp_report_digests(rp_report_view *r)
     rp_buffer *out = r->out;
     size_t n = rp_archive_member_count(r->archive);
 
-    rp_html_section(out, "digests", "Digests");
+    rp_html_section(out, "digests", "Appendix: digests");
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     rp_html_row_open(out, "Archive id");
     rp_buffer_printf(

@@ -199,6 +199,8 @@ static void put_confusion(rp_report_view *r, const rp_json *training, const rp_j
     const rp_json *main_part = validation ? validation : training;
     const char *title = validation ? "Validation rows" : "Training rows";
 
+    if (!rp_json_object_get(r->metrics, "classes") && !rp_json_object_get(main_part, "confusion"))
+        return;
     rp_html_section(r->out, "confusion", "Confusion matrix");
     if (!confusion_of(r, main_part, &c)) {
         rp_buffer_text(r->out, "<p>None was recorded: only classifications have one.</p>\n");
@@ -232,5 +234,7 @@ void rp_report_metrics_section(rp_report_view *r)
         return;
     }
     put_metrics(r, training, validation);
+    rp_report_figures(r, rp_json_object_get(validation ? validation : training, "figures"),
+                      validation ? "Validation rows" : "Training rows");
     put_confusion(r, training, validation);
 }

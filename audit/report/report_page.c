@@ -40,7 +40,10 @@ static const char text_style[] =
     ".verdict strong{font-size:1.1rem;font-weight:600}\n.verdict p{margin:.25rem 0 0}\n"
     ".good{border-left-color:var(--green)}.good strong{color:var(--green)}\n"
     ".open{border-left-color:var(--amber)}.open strong{color:var(--amber)}\n"
-    "dl{display:grid;grid-template-columns:repeat(4,1fr);gap:.9rem;margin:1.2rem 0 0}\n"
+    ".bad{border-left-color:var(--red)}.bad strong{color:var(--red)}"
+    "\n.verdict ul{margin:.3rem 0 0;padding-left:1.2rem}\n"
+    ".verdict.note{padding:.5rem 1.1rem}\n"
+    "dl{display:grid;grid-template-columns:repeat(4,1fr);gap:.9rem;margin:1.2rem 0 1.4rem}\n"
     "dl div{border-top:2px solid var(--rule);padding-top:.4rem}\n"
     "dt{font-size:.8rem;color:var(--soft)}\ndd{margin:0;font-size:1.25rem;font-weight:600;overflow-wrap:anywhere}\n"
     "dd small{display:block;font-size:.78rem;font-weight:400;color:var(--soft)}\n"
@@ -71,7 +74,16 @@ static const char table_style[] =
     "table.matrix th{white-space:nowrap;max-width:11rem;overflow:hidden;text-overflow:ellipsis}\n"
     "table.matrix td{white-space:nowrap}table.matrix td.hit{font-weight:600}\ntable.matrix tbody th{text-align:left;"
     "padding-left:0}\n"
-    ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(18rem,1fr));gap:0 2rem}\n"
+    "table.facts td strong{font-weight:600}\n"
+    "table.members td,table.members th{padding-top:.08rem;padding-bottom:.08rem;border-bottom:0}\n"
+    "@media (max-width:40rem){body{padding:1.2rem .9rem 3rem}"
+    "table:not(.facts){display:block;overflow-x:auto;width:100%}"
+    "table.facts,table.facts tbody,table.facts tr,table.facts th,table.facts td{display:block;width:auto;"
+    "padding-right:0}"
+    "table.facts th{border-bottom:0;padding-bottom:0;font-size:.82rem}table.facts td{padding-top:0}"
+    "table.statements .hash,table.members .hash{white-space:normal}th,td{padding-right:.7rem}.n{padding-right:.8rem}"
+    "tbody th{min-width:5.5rem}}\n"
+    ".pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(18rem,1fr));gap:0 2rem}\n"
     ".q1{background:rgba(var(--heat),.10)}.q2{background:rgba(var(--heat),.20)}.q3{background:rgba(var(--heat),.30)}"
     ".q4{background:rgba(var(--heat),.40)}\n";
 
@@ -81,16 +93,27 @@ static const char chart_style[] =
     ".chart .end{text-anchor:end}.chart .label{fill:var(--ink)}\n"
     ".chart line{stroke-width:1}.chart .grid{stroke:var(--rule)}.chart .axis{stroke:var(--soft)}\n"
     ".chart .raw{stroke:var(--pale);stroke-width:1}.chart .mean{stroke:var(--blue);stroke-width:2}\n"
-    ".chart polyline{fill:none;stroke-linejoin:round}.chart circle.mean{fill:var(--blue);stroke:none}\n";
+    ".chart .rest{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}.chart "
+    ".alt{stroke:var(--soft);stroke-width:1.2;stroke-dasharray:7 3}\n"
+    ".chart polyline{fill:none;stroke-linejoin:round}.chart circle.mean{fill:var(--blue);stroke:none}\n"
+    ".chart rect.dark{fill:var(--blue)}.chart rect.light{fill:var(--faint);stroke:var(--soft);stroke-width:.8}"
+    ".chart rect.mean{fill:var(--blue);stroke:none}\n"
+    "figcaption{color:var(--soft);font-size:.82rem;margin:.1rem 0 .8rem}"
+    "figcaption strong{color:var(--ink);font-weight:600}\n";
 
 static const char print_style[] =
-    "@page{size:A4;margin:18mm 16mm 18mm}\n"
+    "@page{size:A4;margin:16mm 16mm 18mm;@bottom-right{content:'Page ' counter(page) ' of ' counter(pages);font:7.5pt "
+    "Arial,'Liberation Sans',sans-serif;color:#333}}\n"
     "@media print{body{padding:0;max-width:none;font-size:9.5pt;line-height:1.4}h1{font-size:18pt}h2{font-size:12.5pt;"
     "margin-top:1.8rem}tr,figure,.verdict,pre,dl,table:not(.columns):not(.members)"
     "{break-inside:avoid}h2,h3,caption,.lead{break-after:avoid}tbody tr:first-child{break-before:avoid}thead{display:"
     "table-header-group}tfoot{display:table-row-group}.wide{overflow:visible}table.matrix td{background:none}"
     "table.matrix td.hit{outline:1px solid #000;outline-offset:-2px}svg.bar .rest{stroke:#aaa;stroke-width:.5}"
-    "p{orphans:3;widows:3}pre{background:none}}\n";
+    "p{orphans:3;widows:3}pre{background:none}.pair{grid-template-columns:1fr 1fr}.wide table{font-size:7.5pt}"
+    ".wide td,.wide th{padding-right:.5rem}.wide .n{padding-right:.6rem}"
+    "table.members td,table.members th{font-size:6.5pt;"
+    "line-height:1.2;padding-top:0;padding-bottom:0}.chart rect.dark{fill:#222}.chart rect.light{fill:#fff;stroke:#000}"
+    "#digests{font-size:7.5pt}}\n";
 
 static const char *run_name(const rp_report_view *r)
 {
@@ -117,6 +140,10 @@ void rp_report_head(rp_report_view *r)
     rp_buffer_text(out, table_style);
     rp_buffer_text(out, chart_style);
     rp_buffer_text(out, print_style);
+    rp_buffer_printf(out,
+                     "@page{@bottom-left{content:'Archive %s';font:7pt 'DejaVu Sans Mono','Liberation Mono',monospace;"
+                     "color:#333}}\n",
+                     rp_archive_id(r->archive));
     rp_buffer_text(out, "</style>\n</head>\n<body>\n<main>\n<section aria-label=\"Title\">\n"
                         "<p class=\"kind\">Model training report</p>\n<h1>");
     rp_html_name(out, run_name(r) ? run_name(r) : untitled(r));

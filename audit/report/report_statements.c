@@ -82,6 +82,31 @@ static bool is_against(const rp_verified_statement *one)
            (one->approval && one->approval->decision == RP_REJECT);
 }
 
+void rp_report_objections(rp_report_view *r)
+{
+    enum { SHOWN_MAX = 8 };
+    size_t shown = 0, all = 0;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        if (!is_against(one) || all++ >= SHOWN_MAX)
+            continue;
+        if (shown++ == 0)
+            rp_buffer_text(r->out, "<div class=\"verdict bad\"><strong>Trusted keys have spoken against this archive."
+                                   "</strong>\n");
+        rp_buffer_text(r->out, "<p>");
+        if (one->verdict)
+            rp_report_verdict_words(r->out, one->verdict);
+        else
+            rp_report_approval_words(r->out, one->approval);
+        put_by(r->out, one);
+        rp_buffer_text(r->out, "</p>\n");
+    }
+    rp_html_note_first(r->out, shown, all, "of them; all are listed below");
+    rp_buffer_text(r->out, shown ? "</div>\n" : "");
+}
+
 /* All that speak against the archive before all others: the order of members is that of hashes, which a signer can
  * choose. */
 static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)

@@ -5,7 +5,9 @@
 
 #include "audit/report/report.h"
 
-enum { WIDTH = 720, LEFT = 64, RIGHT = 14, TOP = 34, BOTTOM = 46, POINTS_MAX = 1200 };
+enum { WIDTH = 360, HEIGHT = 260, TOP = 44, BOTTOM = 46, POINTS_MAX = 1200, SCATTER_MAX = 500 };
+/* Of a digit in a label of 12 px, generously: labels are measured before anything is placed, so that none is cut. */
+static const double digit_width = 6.8;
 
 typedef struct axis {
     double low, high, step;
@@ -72,27 +74,62 @@ static double place(const axis *a, double v)
     return a->from + (v - a->low) / (a->high - a->low) * (a->to - a->from);
 }
 
+static void take(double *low, double *high, bool any, double v)
+{
+    *low = any && *low < v ? *low : v;
+    *high = any && *high > v ? *high : v;
+}
+
+static void fit_lines(const rp_chart *chart, axis *x, axis *y, bool *any)
+{
+    for (size_t k = 0; k < chart->lines; k++) {
+        const rp_chart_line *line = &chart->line[k];
+
+        for (size_t i = 0; i < line->n; i++) {
+            if (!drawable(line->x[i]) || !drawable(line->y[i]))
+                continue;
+            take(&x->low, &x->high, *any, line->x[i]);
+            take(&y->low, &y->high, *any, line->y[i]);
+            *any = true;
+            if (line->low && drawable(line->low[i]) && drawable(line->high[i])) {
+                take(&y->low, &y->high, true, line->low[i]);
+                take(&y->low, &y->high, true, line->high[i]);
+            }
+        }
+    }
+}
+
+static void fit_bars(const rp_chart *chart, axis *x, axis *y, bool *any)
+{
+    for (size_t k = 0; k < chart->bars; k++)
+        for (size_t i = 0; i < chart->bar[k].n; i++) {
+            take(&x->low, &x->high, *any, chart->bar[k].edge[i]);
+            take(&x->low, &x->high, true, chart->bar[k].edge[i + 1]);
+            take(&y->low, &y->high, *any, 0);
+            take(&y->low, &y->high, true, chart->bar[k].height[i]);
+            *any = true;
+        }
+}
+
 static void fit_axes(const rp_chart *chart, axis *x, axis *y)
 {
     bool any = false;
 
-    for (size_t k = 0; k < chart->lines; k++) {
-        for (size_t i = 0; i < chart->line[k].n; i++) {
-            double u = chart->line[k].x[i], v = chart->line[k].y[i];
-
-            if (!drawable(u) || !drawable(v))
-                continue;
-            x->low = any && x->low < u ? x->low : u;
-            x->high = any && x->high > u ? x->high : u;
-            y->low = any && y->low < v ? y->low : v;
-            y->high = any && y->high > v ? y->high : v;
-            any = true;
-        }
+    fit_bars(chart, x, y, &any);
+    fit_lines(chart, x, y, &any);
+    if (chart->unit_x) {
+        x->low = 0;
+        x->high = 1;
     }
-    fit_axis(x, 8, true);
+    if (chart->unit_y) {
+        y->low = 0;
+        y->high = 1;
+    }
+    fit_axis(x, chart->whole_x ? 4 : 5, chart->whole_x);
     fit_axis(y, 5, false);
 }
 
+/* All its digits count: a label that is rounded or cut is another number. */
 static void put_tick_label(rp_buffer *out, const axis *a, double v)
 {
     double size = v < 0 ? -v : v;
@@ -103,12 +140,43 @@ static void put_tick_label(rp_buffer *out, const axis *a, double v)
     }
     if (v < 0)
         rp_buffer_text(out, "\xE2\x88\x92");
-    if (a->decimals > 5 || size >= 1e9)
+    if (a->decimals > 9 || (a->decimals > 5 && size < 100 * a->step) || size >= 1e9)
         rp_html_number(out, size);
     else if (a->decimals == 0)
         rp_html_count(out, (uint64_t)(size + 0.5));
     else
         rp_html_fixed(out, size, a->decimals);
+}
+
+static double text_width(const unsigned char *text, size_t size)
+{
+    size_t characters = 0;
+
+    for (size_t i = 0; i < size; i++)
+        characters += (text[i] & 0xC0) != 0x80;
+    return digit_width * (double)characters;
+}
+
+static double tick(const axis *a, int i)
+{
+    return -floor_to(-a->low, a->step) + i * a->step;
+}
+
+/* Of the axis's widest label. */
+static double widest_label(const axis *a)
+{
+    double widest = 0;
+
+    for (int i = 0; i <= 12 && tick(a, i) <= a->high + a->step * 1e-6; i++) {
+        rp_buffer label = {0};
+        double width;
+
+        put_tick_label(&label, a, tick(a, i));
+        width = text_width(label.data, label.size);
+        widest = width > widest ? width : widest;
+        rp_buffer_free(&label);
+    }
+    return widest;
 }
 
 static void put_text(rp_buffer *out, double x, double y, const char *attributes)
@@ -136,42 +204,71 @@ static void put_rule(rp_buffer *out, const char *style, double x1, double y1, do
 
 static void put_axes(rp_buffer *out, const rp_chart *chart, const axis *x, const axis *y)
 {
-    for (int i = 0; i <= 12 && y->low + i * y->step <= y->high + y->step / 2; i++) {
-        double at = place(y, y->low + i * y->step);
+    for (int i = 0; i <= 12 && tick(y, i) <= y->high + y->step / 2; i++) {
+        double at = place(y, tick(y, i));
 
         put_rule(out, i ? "grid" : "axis", x->from, at, x->to, at);
         put_text(out, x->from - 8, at + 4, " class=\"end\"");
-        put_tick_label(out, y, y->low + i * y->step);
+        put_tick_label(out, y, tick(y, i));
         rp_buffer_text(out, "</text>\n");
     }
-    for (int i = 0; i <= 12; i++) {
-        double v = -floor_to(-x->low, x->step) + i * x->step, at = place(x, v);
+    for (int i = 0; i <= 12 && tick(x, i) <= x->high + x->step * 1e-6; i++) {
+        double at = place(x, tick(x, i));
 
-        if (v > x->high + x->step * 1e-6)
-            break;
         put_rule(out, "axis", at, y->from, at, y->from + 5);
         put_text(out, at, y->from + 19, " class=\"middle\"");
-        put_tick_label(out, x, v);
+        put_tick_label(out, x, tick(x, i));
         rp_buffer_text(out, "</text>\n");
     }
-    put_text(out, (x->from + x->to) / 2, chart->height - 8, " class=\"middle label\"");
+    put_text(out, (x->from + x->to) / 2, HEIGHT - 8, " class=\"middle label\"");
     rp_buffer_printf(out, "%s</text>\n", chart->x_label);
-    put_text(out, 0, 14, " class=\"label\"");
+    put_text(out, 0, 13, " class=\"label\"");
     rp_buffer_printf(out, "%s</text>\n", chart->y_label);
 }
 
+/* Below the axis's name, from the left; lines first. */
 static void put_legend(rp_buffer *out, const rp_chart *chart)
 {
-    double at = WIDTH - RIGHT;
+    size_t named = 0;
+    double at = 0;
 
-    for (size_t k = chart->lines; chart->lines > 1 && k-- > 0;) {
-        at -= 6.4 * (double)strlen(chart->line[k].label);
-        put_text(out, at, 14, "");
-        rp_buffer_printf(out, "%s</text>\n", chart->line[k].label);
-        at -= 30;
-        put_rule(out, chart->line[k].style, at, 10, at + 24, 10);
-        at -= 16;
+    for (size_t k = 0; k < chart->lines + chart->bars; k++)
+        named += (k < chart->lines ? chart->line[k].label : chart->bar[k - chart->lines].label) != NULL;
+    for (size_t k = 0; named > 1 && k < chart->lines + chart->bars; k++) {
+        bool line = k < chart->lines;
+        const char *style = line ? chart->line[k].style : chart->bar[k - chart->lines].style;
+        const char *label = line ? chart->line[k].label : chart->bar[k - chart->lines].label;
+
+        if (!label)
+            continue;
+        if (line && !chart->line[k].scatter) {
+            put_rule(out, style, at, 27, at + 20, 27);
+        } else {
+            rp_buffer_printf(out, "<rect class=\"%s\" x=\"", style);
+            rp_html_fixed(out, at + 4, 1);
+            rp_buffer_text(out, "\" y=\"22\" width=\"12\" height=\"10\"/>\n");
+        }
+        put_text(out, at + 25, 31, "");
+        rp_buffer_printf(out, "%s</text>\n", label);
+        at += 25 + 6.3 * (double)strlen(label) + 14;
     }
+}
+
+static void put_bar(rp_buffer *out, const rp_chart_bars *bars, size_t i, size_t series, size_t all, const axis *x,
+                    const axis *y)
+{
+    double left = place(x, bars->edge[i]), width = (place(x, bars->edge[i + 1]) - left) / (double)all;
+    double top = place(y, bars->height[i]), foot = place(y, 0);
+    const double at[] = {left + width * (double)series + 0.3, top, width > 1 ? width - 0.6 : 0.4, foot - top};
+    static const char *const name[] = {"x", "y", "width", "height"};
+
+    rp_buffer_printf(out, "<rect class=\"%s\"", bars->style);
+    for (int k = 0; k < 4; k++) {
+        rp_buffer_printf(out, " %s=\"", name[k]);
+        rp_html_fixed(out, at[k] < 0 ? 0 : at[k], 1);
+        rp_buffer_u8(out, '"');
+    }
+    rp_buffer_text(out, "/>\n");
 }
 
 static void put_point(rp_buffer *out, const axis *x, const axis *y, double u, double v)
@@ -181,8 +278,22 @@ static void put_point(rp_buffer *out, const axis *x, const axis *y, double u, do
     rp_html_fixed(out, place(y, v), 1);
 }
 
+static void put_dot(rp_buffer *out, const rp_chart_line *line, size_t i, const axis *x, const axis *y)
+{
+    if (!drawable(line->x[i]) || !drawable(line->y[i]))
+        return;
+    if (line->low && drawable(line->low[i]) && drawable(line->high[i]))
+        put_rule(out, line->style, place(x, line->x[i]), place(y, line->low[i]), place(x, line->x[i]),
+                 place(y, line->high[i]));
+    rp_buffer_printf(out, "<circle class=\"%s\" r=\"%s\" cx=\"", line->style, line->scatter ? "1.8" : "2.6");
+    rp_html_fixed(out, place(x, line->x[i]), 1);
+    rp_buffer_text(out, "\" cy=\"");
+    rp_html_fixed(out, place(y, line->y[i]), 1);
+    rp_buffer_text(out, "\"/>\n");
+}
+
 /* More points than the drawing can show become the lowest and the highest of each bucket. */
-static void put_line(rp_buffer *out, const rp_chart_line *line, const axis *x, const axis *y)
+static void put_path(rp_buffer *out, const rp_chart_line *line, const axis *x, const axis *y)
 {
     size_t bucket = line->n > POINTS_MAX ? (line->n + POINTS_MAX / 2 - 1) / (POINTS_MAX / 2) : 1;
     size_t drawn = 0;
@@ -207,37 +318,44 @@ static void put_line(rp_buffer *out, const rp_chart_line *line, const axis *x, c
         }
     }
     rp_buffer_text(out, "\"/>\n");
-    for (size_t i = 0; line->dots && line->n <= 60 && i < line->n; i++) {
-        if (!drawable(line->y[i]))
-            continue;
-        rp_buffer_printf(out, "<circle class=\"%s\" r=\"2.6\" cx=\"", line->style);
-        rp_html_fixed(out, place(x, line->x[i]), 1);
-        rp_buffer_text(out, "\" cy=\"");
-        rp_html_fixed(out, place(y, line->y[i]), 1);
-        rp_buffer_text(out, "\"/>\n");
-    }
+}
+
+static void put_line(rp_buffer *out, const rp_chart_line *line, const axis *x, const axis *y)
+{
+    size_t every = line->n > SCATTER_MAX ? (line->n + SCATTER_MAX - 1) / SCATTER_MAX : 1;
+
+    if (!line->scatter)
+        put_path(out, line, x, y);
+    for (size_t i = 0; (line->scatter || (line->dots && line->n <= 60)) && i < line->n; i += every)
+        put_dot(out, line, i, x, y);
 }
 
 void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc)
 {
     axis x = {0}, y = {0};
 
-    x.from = LEFT;
-    x.to = WIDTH - RIGHT;
-    y.from = chart->height - BOTTOM;
-    y.to = TOP;
     fit_axes(chart, &x, &y);
+    x.from = widest_label(&y) + 12;
+    x.to = WIDTH - 4 - widest_label(&x) / 2;
+    y.from = HEIGHT - BOTTOM;
+    y.to = TOP;
     rp_buffer_printf(out,
                      "<figure><svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n"
                      "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">",
-                     WIDTH, chart->height, chart->id, chart->id, chart->id, chart->title, chart->id);
+                     WIDTH, HEIGHT, chart->id, chart->id, chart->id, chart->title, chart->id);
     rp_buffer_append(out, desc->data, desc->size);
     rp_buffer_text(out, "</desc>\n");
     put_axes(out, chart, &x, &y);
+    for (size_t k = 0; k < chart->bars; k++)
+        for (size_t i = 0; i < chart->bar[k].n; i++)
+            put_bar(out, &chart->bar[k], i, k, chart->bars, &x, &y);
     for (size_t k = 0; k < chart->lines; k++)
         put_line(out, &chart->line[k], &x, &y);
     put_legend(out, chart);
-    rp_buffer_text(out, "</svg></figure>\n");
+    rp_buffer_printf(out, "</svg><figcaption><strong>%s.</strong> ", chart->title);
+    rp_buffer_append(out, desc->data, desc->size);
+    rp_buffer_text(out, "</figcaption></figure>\n");
+    out->failed |= desc->failed;
 }
 
 void rp_svg_bar(rp_buffer *out, uint64_t part, uint64_t whole)

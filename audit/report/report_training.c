@@ -152,10 +152,15 @@ static void release(curve *c)
 static void draw_loss(rp_report_view *r, const curve *c, bool epochs, size_t group)
 {
     rp_chart_line line[] = {
-        {c->x, c->y, c->n, "raw", "each step", false},
-        {c->mean_x, c->mean_y, c->means, "mean", epochs ? "mean of an epoch" : "mean of steps", true},
+        {.x = c->x, .y = c->y, .n = c->n, .style = "raw", .label = "each step"},
+        {.x = c->mean_x,
+         .y = c->mean_y,
+         .n = c->means,
+         .style = "mean",
+         .label = epochs ? "mean of an epoch" : "mean of steps",
+         .dots = true},
     };
-    rp_chart chart = {"loss", "Loss by step", "step", "loss", line, group > 1 ? 2 : 1, 300};
+    rp_chart chart = {"loss", "Loss by step", "step", "loss", line, group > 1 ? 2 : 1, .whole_x = true};
     rp_buffer desc = {0};
 
     if (group <= 1)
@@ -167,21 +172,16 @@ static void draw_loss(rp_report_view *r, const curve *c, bool epochs, size_t gro
     rp_html_number(&desc, c->first);
     rp_buffer_text(&desc, " to ");
     rp_html_number(&desc, c->last);
-    rp_buffer_text(&desc, ".");
+    rp_buffer_text(&desc, r->recipe && r->recipe->model.dropout > 0 ? ", with dropout on; as the journal records it."
+                                                                    : ", as the journal records it.");
     rp_svg_chart(r->out, &chart, &desc);
-    rp_buffer_text(r->out, "<p class=\"note\">Loss of each step as the journal records it");
-    rp_buffer_text(r->out, r->recipe && r->recipe->model.dropout > 0 ? ", with dropout on. " : ". ");
-    if (!desc.failed)
-        rp_buffer_append(r->out, desc.data, desc.size);
-    rp_buffer_text(r->out, "</p>\n");
-    r->out->failed |= desc.failed;
     rp_buffer_free(&desc);
 }
 
 static void draw_rate(rp_report_view *r, curve *c)
 {
-    const rp_chart_line line = {c->x, c->rate, c->n, "mean", "learning rate", false};
-    const rp_chart chart = {"rate", "Learning rate by step", "step", "learning rate", &line, 1, 190};
+    const rp_chart_line line = {.x = c->x, .y = c->rate, .n = c->n, .style = "mean"};
+    const rp_chart chart = {"rate", "Learning rate by step", "step", "learning rate", &line, 1, .whole_x = true};
     rp_buffer desc = {0};
 
     for (size_t i = 0; i < c->n; i++)
@@ -190,10 +190,8 @@ static void draw_rate(rp_report_view *r, curve *c)
     rp_html_number(&desc, c->rate[0]);
     rp_buffer_text(&desc, " in the first step to ");
     rp_html_number(&desc, c->rate[c->n - 1]);
-    rp_buffer_text(&desc, " in the last.");
+    rp_buffer_text(&desc, " in the last, as the recipe&#39;s schedule gives it.");
     rp_svg_chart(r->out, &chart, &desc);
-    rp_buffer_text(r->out, "<p class=\"note\">Learning rate as the recipe&#39;s schedule gives it.</p>\n");
-    r->out->failed |= desc.failed;
     rp_buffer_free(&desc);
 }
 
@@ -225,18 +223,20 @@ static void put_curves(rp_report_view *r)
         seen += finite(c.y[i]);
     }
     take_means(&c, group);
+    rp_buffer_text(r->out, "<div class=\"pair\">\n");
     if (seen)
         draw_loss(r, &c, r->training_steps && n % (uint64_t)r->recipe->train.epochs == 0, group);
     else
         rp_buffer_text(r->out, "<p>No step of the journal has a loss.</p>\n");
+    if (r->training_steps)
+        draw_rate(r, &c);
+    rp_buffer_text(r->out, "</div>\n");
     if (seen && seen < n) {
         rp_buffer_text(r->out, "<p class=\"note\">");
         rp_html_count(r->out, n - seen);
         rp_buffer_text(r->out, n - seen == 1 ? " step has" : " steps have");
         rp_buffer_text(r->out, " no finite loss.</p>\n");
     }
-    if (r->training_steps)
-        draw_rate(r, &c);
     release(&c);
 }
 

@@ -159,13 +159,15 @@ static rp_status put_signature_member(rp_report_view *r, const rp_member *member
     return status;
 }
 
-static rp_status put_statements(rp_report_view *r, rp_error *err)
+rp_status rp_report_statements(rp_report_view *r, rp_error *err)
 {
     enum { COUNTED_MAX = 1024, OTHERS_MAX = 64 };
     const size_t n = rp_archive_member_count(r->archive);
     size_t shown[2] = {0, 0}, all[2] = {0, 0}; /* those that count, the others */
     rp_status status = RP_OK;
 
+    rp_html_section(r->out, "statements", "Policy and signed statements");
+    rp_report_policy(r);
     rp_buffer_text(r->out, "<h3>Signed statements</h3>\n");
     for (int others = 0; others < 2; others++)
         for (size_t i = 0; i < n && status == RP_OK; i++) {
@@ -296,8 +298,8 @@ static void put_checks(rp_report_view *r, size_t statements)
 
     for (size_t i = 0; i < n; i++)
         bytes += rp_archive_member(r->archive, i)->size;
-    rp_buffer_text(out,
-                   "<table class=\"facts\">\n<caption>What was checked when this report was made</caption>\n<tbody>\n");
+    rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
+    rp_report_questions(r);
     put_signer(r, statements);
     rp_html_row_open(out, "Hashes");
     rp_buffer_text(out, "Every member hashed: ");
@@ -379,15 +381,15 @@ static void put_glance(rp_report_view *r)
     rp_buffer_text(out, "</small></dd></div>\n</dl>\n");
 }
 
-rp_status rp_report_verdict(rp_report_view *r, rp_error *err)
+void rp_report_verdict(rp_report_view *r)
 {
     size_t statements = count_statements(r);
 
     rp_html_section(r->out, "verdict", "Verdict");
+    rp_report_objections(r);
     put_verdict(r, statements);
     put_caveats(r);
-    put_checks(r, statements);
+    rp_report_unknown(r);
     put_glance(r);
-    rp_report_policy(r);
-    return put_statements(r, err);
+    put_checks(r, statements);
 }

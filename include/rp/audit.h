@@ -197,13 +197,17 @@ RP_API size_t rp_archive_program_count(const rp_archive *archive);
 RP_API rp_status rp_program_list(rp_program_listing **out, const rp_archive *archive, size_t number, rp_error *err);
 RP_API void rp_program_listing_free(rp_program_listing *listing); /* NULL is fine */
 
+typedef struct rp_report_options {
+    const rp_archive *parent; /* the run that this one started from, held against it by rp_check_parent; or NULL */
+} rp_report_options;
+
 /* A report on an archive for people: one HTML file without scripts, which loads nothing. It tells what was recorded and
  * what of it was checked, and repeats nothing of the run. verified   of this archive by rp_verify; NULL: the report
- * says that signatures were not checked out        NUL-terminated, *length bytes before that, a function of archive,
- * verified and the library's version; freed with rp_text_free A member that makes no sense is named in its place in the
- * report. Errors: RP_ENOMEM, RP_EIO, RP_EHASH. */
-RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *verified, char **out, size_t *length,
-                           rp_error *err);
+ * says that signatures were not checked. options may be NULL. out: NUL-terminated, *length bytes before that, a
+ * function of archive, verified, options and the library's version; freed with rp_text_free. A member that makes no
+ * sense is named in its place in the report. Errors: RP_ENOMEM, RP_EIO, RP_EHASH. */
+RP_API rp_status rp_report(const rp_archive *archive, const rp_verification *verified, const rp_report_options *options,
+                           char **out, size_t *length, rp_error *err);
 
 /* ---- this host ---- */
 

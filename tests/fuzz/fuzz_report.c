@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rp_archive_writer_append(writer, &bytes, NULL) != RP_OK ||
         rp_archive_open_memory(&archive, bytes.data, bytes.size, "input", NULL) != RP_OK)
         abort();
-    if (rp_report(archive, NULL, &html, &length, NULL) != RP_OK)
+    if (rp_report(archive, NULL, NULL, &html, &length, NULL) != RP_OK)
         abort();
     check(html, length);
     rp_text_free(html);

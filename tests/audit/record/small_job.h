@@ -267,7 +267,7 @@ static rp_status job_report(rp_error *err)
     rp_status status = rp_archive_open(&archive, job_signed, err);
 
     if (status == RP_OK)
-        status = rp_report(archive, NULL, &text, &length, err);
+        status = rp_report(archive, NULL, NULL, &text, &length, err);
     rp_text_free(text);
     rp_archive_close(archive);
     return status;

@@ -337,7 +337,7 @@ static void reports_are_the_same(void **state)
         char *text;
         size_t length;
 
-        OK(rp_report(archive, NULL, &text, &length, &err));
+        OK(rp_report(archive, NULL, NULL, &text, &length, &err));
         OK(rp_file_save(path_of("report", devices[i]), text, length, true, 0644, &err));
         rp_text_free(text);
         rp_archive_close(archive);

@@ -139,7 +139,7 @@ static void reports(const rp_archive *child, const char *parent)
     size_t length;
     const char *at;
 
-    OK(rp_report(child, NULL, &html, &length, &err));
+    OK(rp_report(child, NULL, NULL, &html, &length, &err));
     at = strstr(html, "Started from archive");
     assert_non_null(at);
     assert_non_null(strstr(at, parent));

@@ -111,7 +111,7 @@ static void sets_of_many_states_are_recorded_and_replayed_in_parts(void **state)
      */
     replays(archive, NULL, rp_archive_member_count(archive), 3);
     replays(archive, &(rp_replay_choice){.mode = RP_REPLAY_RANGE, .first = 2, .last = 4, .parallel = 2}, 2, 3);
-    OK(rp_report(archive, NULL, &text, &length, &err));
+    OK(rp_report(archive, NULL, NULL, &text, &length, &err));
     assert_non_null(strstr(text, "All 4101"));
     rp_text_free(text);
     rp_archive_close(archive);

@@ -76,7 +76,7 @@ static char *report(const rp_buffer *bytes, const rp_key *key)
         assert_ok(rp_verify_memory(bytes->data, bytes->size, "test", &key, 1, NULL, &verified, &archive, &err));
     else
         assert_ok(rp_archive_open_memory(&archive, bytes->data, bytes->size, "test", &err));
-    assert_ok(rp_report(archive, verified, &html, &length, &err));
+    assert_ok(rp_report(archive, verified, NULL, &html, &length, &err));
     assert_int_equal(strlen(html), length);
     if (unbalanced(html))
         fail_msg("not well formed at: %.80s", unbalanced(html));
@@ -99,8 +99,8 @@ static void assert_has_not(const char *html, const char *text)
 
 static void assert_sections(const char *html)
 {
-    static const char *const id[] = {"verdict", "data",        "model",   "training",
-                                     "metrics", "environment", "digests", "verify"};
+    static const char *const id[] = {"verdict",    "metrics",     "data",   "model",  "training",
+                                     "statements", "environment", "verify", "digests"};
     const char *at = html;
 
     for (size_t i = 0; i < sizeof id / sizeof *id; i++) {
@@ -163,7 +163,7 @@ static void a_recipe_s_report_has_its_numbers(void **state)
     assert_has(html, "<td class=\"n\">0.5409</td>");
     assert_has(html, "mean 52,548; deviation 20,206");
     assert_has(html, "mortgage</bdi>, <bdi>own</bdi>, <bdi>rent</bdi>, <em>missing</em>");
-    assert_has(html, "b95b1ffe1c3cde529dbc377aefd17d21e39a4b1af6fb82e61001bab8c4179118");
+    assert_has(html, "9572bed2a54e86a7cb65527e2a97afd43a174aa994fe61ba0a1a6ac0f6f9e23c");
     rp_text_free(html);
     rp_buffer_free(&bytes);
 }
@@ -389,7 +389,7 @@ static char *report_by_policy(const rp_buffer *bytes, const rp_key *key, const c
     assert_ok(rp_policy_from_text(&policy, text, strlen(text), "p", NULL, &err));
     options.policy = policy;
     assert_ok(rp_verify_memory(bytes->data, bytes->size, "test", &key, 1, &options, &verified, &archive, &err));
-    assert_ok(rp_report(archive, verified, &html, &length, &err));
+    assert_ok(rp_report(archive, verified, NULL, &html, &length, &err));
     rp_policy_free(policy);
     if (unbalanced(html))
         fail_msg("not well formed at: %.80s", unbalanced(html));
@@ -469,6 +469,9 @@ static void a_rejection_is_told_among_many_statements(void **state)
     assert_ok(rp_file_read(path, 1 << 24, &bytes, &err));
     unlink(path);
     html = report(&bytes, key);
+    row = strstr(html, "Trusted keys have spoken against this archive");
+    assert_non_null(row);
+    assert_true(row < strstr(html, "Verified: signed by a trusted key"));
     row =
         strstr(html, "<th scope=\"row\">Decisions</th><td><strong>Rejected</strong> as <bdi>risk</bdi>: <bdi>leaks the "
                      "target</bdi>");

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit/report/report.h"
 #include "rp/rp.h"
 
 static rp_error err;
 
-/* The report of an archive that holds only these metrics. */
-static char *report(const char *metrics)
+/* The report of an archive that holds only these metrics, and predictions unless NULL. */
+static char *report_scored(const char *metrics, const char *predictions)
 {
     rp_archive_writer *writer;
     rp_archive *archive;
@@ -23,15 +24,22 @@ static char *report(const char *metrics)
     assert_ok(rp_archive_writer_new(&writer, NULL, &err));
     assert_ok(rp_archive_writer_add(writer, "outputs/metrics.json", metrics, strlen(metrics), &err));
     assert_ok(rp_archive_writer_add(writer, "run/recipe.json", "{}", 2, &err));
+    if (predictions)
+        assert_ok(rp_archive_writer_add(writer, "outputs/predictions.csv", predictions, strlen(predictions), &err));
     assert_ok(rp_archive_writer_finish(writer, RP_RUN_RECIPE, run, &err));
     assert_ok(rp_archive_writer_append(writer, &bytes, &err));
     assert_ok(rp_archive_open_memory(&archive, bytes.data, bytes.size, "metrics", &err));
-    assert_ok(rp_report(archive, NULL, &html, &length, &err));
+    assert_ok(rp_report(archive, NULL, NULL, &html, &length, &err));
     rp_archive_close(archive);
     rp_archive_writer_free(writer);
     rp_buffer_free(&bytes);
     rp_json_free(run);
     return html;
+}
+
+static char *report(const char *metrics)
+{
+    return report_scored(metrics, NULL);
 }
 
 static void expect(const char *metrics, const char *has, const char *has_not)
@@ -165,6 +173,85 @@ static void both_parts_have_their_matrices(void **state)
     expect("{\"training\":{},\"validation\":{\"mae\":\"0.125\"}}", "0.1250", "Accuracy");
 }
 
+#define TWO \
+    "{\"classes\":[\"no\",\"a,b\"],\"training\":{\"accuracy\":\"0.5\",\"figures\":{\"discrimination\":{\"auc\":" \
+    "\"0.75\",\"auc_high\":\"0.875\",\"auc_low\":\"0.5\"},\"trivial\":{\"accuracy\":\"0.5\"}},\"rows\":4}}"
+
+static void expect_scored(const char *metrics, const char *predictions, const char *has, const char *has_not)
+{
+    char *html = report_scored(metrics, predictions);
+
+    if (has && !strstr(html, has))
+        fail_msg("%.60s: the report does not have: %s", metrics, has);
+    if (has_not && strstr(html, has_not))
+        fail_msg("%.60s: the report has: %s", metrics, has_not);
+    rp_text_free(html);
+}
+
+/* Four rows, one pair of them in the wrong order: the curve goes (0,0) (0,1/2) (1/2,1/2) (1/2,1) (1,1). */
+static void plots_have_the_points_of_the_scores(void **state)
+{
+    static const char scored[] = "row,truth,predicted,\"p_a,b\"\n0,no,no,0.25\n1,\"a,b\",no,0.5\n2,no,\"a,b\",0.75\n"
+                                 "3,\"a,b\",\"a,b\",1\n";
+    static const char curve[] =
+        "<polyline class=\"mean\" points=\"32.4,214.0 32.4,129.0 189.1,129.0 189.1,44.0 345.8,44.0\"/>";
+
+    (void)state;
+    expect_scored(TWO, scored, curve, "The scores cannot be shown");
+    expect_scored(TWO, scored, "Area 0.7500, 95\xC2\xA0%: 0.5000 to 0.8750", NULL);
+    expect_scored(TWO, scored, "No better than a model without inputs", NULL);
+    expect_scored("{\"training\":{\"figures\":{},\"r2\":\"0.5\"}}", "row,truth,predicted\n0,1,2\n1,2,2.5\n",
+                  "predicted-t", "The scores cannot be shown");
+    expect_scored(TWO, NULL, "There are no plots", "roc-t");
+}
+
+static void scores_that_make_no_sense_are_not_drawn(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "row,truth\n",
+        "row,truth,predicted,p_b",
+        "row,truth,predicted,p_b\n0,no,no\n",
+        "row,truth,predicted,p_b\n0,no,no,0.5,1\n",
+        "row,truth,predicted,p_b\n0,no,maybe,0.5\n",
+        "row,truth,predicted,p_b\n0,no,no,nan\n",
+        "row,truth,predicted,p_b\n0,no,no,\n",
+        "row,truth,predicted,p_b\n0,\"no\"x,no,1\n",
+        "row,truth,predicted,p_b\n0,\"no,no,1\n",
+        "row,truth,predicted,p_a,p_b,p_c\n0,no,no,1,0,0\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect_scored(TWO, bad[i], "The scores cannot be shown", "roc-t");
+}
+
+/* A label is measured before it is placed: with all its digits it begins right of the drawing's edge. */
+static void labels_of_large_losses_are_not_cut(void **state)
+{
+    static const double x[] = {1, 2}, y[] = {123456789012.0, 523456789012.0}, near[] = {1.0000012, 1.0000519};
+    const rp_chart_line line = {.x = x, .y = y, .n = 2, .style = "mean"},
+                        close = {.x = x, .y = near, .n = 2, .style = "mean"};
+    rp_chart chart = {.id = "c", .title = "t", .x_label = "x", .y_label = "y", .line = &line, .lines = 1};
+    rp_buffer out = {0}, desc = {0};
+    const char *label;
+
+    (void)state;
+    rp_svg_chart(&out, &chart, &desc);
+    rp_buffer_u8(&out, 0);
+    label = strstr((char *)out.data, ">600,000,000,000</text>");
+    assert_non_null(label);
+    while (strncmp(label, "<text x=\"", 9) != 0)
+        label--;
+    assert_true(atof(label + 9) > 6.8 * (double)strlen("600,000,000,000"));
+    out.size = 0;
+    chart.line = &close;
+    rp_svg_chart(&out, &chart, &desc);
+    rp_buffer_u8(&out, 0);
+    assert_non_null(strstr((char *)out.data, ">1.00002</text>"));
+    rp_buffer_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +260,9 @@ int main(void)
         cmocka_unit_test(cells_are_shaded_by_their_share_of_the_row),
         cmocka_unit_test(what_is_no_matrix_of_counts_is_not_shown),
         cmocka_unit_test(both_parts_have_their_matrices),
+        cmocka_unit_test(plots_have_the_points_of_the_scores),
+        cmocka_unit_test(scores_that_make_no_sense_are_not_drawn),
+        cmocka_unit_test(labels_of_large_losses_are_not_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
