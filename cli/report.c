@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise report: an archive as one HTML page for people who decide. */
+#include <string.h>
+
 #include "base/file.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 
 typedef struct request {
-    const char *archive, *out, *withheld, *policy, *parent;
+    const char *archive, *out, *withheld, *policy, *parent, *dossier;
     rp_text_list trust;
     bool force;
 } request;
@@ -20,6 +22,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_PARENT(&r->parent),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
          &r->policy, false},
+        {0, "dossier", RP_OPTION_TEXT, "TEXT", "tell the evidence in the order of annex-iv, art31 or sr26-2",
+         &r->dossier, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };
     const rp_usage usage = {
@@ -62,14 +66,29 @@ static void put_result(rp_session *session, const request *r, const rp_archive *
         rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
 }
 
+static rp_status choose_dossier(rp_dossier *out, const char *name, rp_error *err)
+{
+    static const char *const names[] = {"", "annex-iv", "art31", "sr26-2"};
+
+    *out = RP_DOSSIER_NONE;
+    for (size_t i = 1; name && i < RP_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            *out = (rp_dossier)i;
+    return name && *out == RP_DOSSIER_NONE
+               ? rp_fail(err, RP_EARG, "report: --dossier %s: expected annex-iv, art31 or sr26-2", name)
+               : RP_OK;
+}
+
 /* The report's bytes; the parent is only told of when it is the one. */
 static rp_status make(const request *r, const rp_archive *archive, const rp_verification *verified, char **html,
                       size_t *length, rp_error *err)
 {
     rp_archive *parent = NULL;
     rp_report_options options = {0};
-    rp_status status = r->parent ? rp_archive_open_confirmed(&parent, r->parent, err) : RP_OK;
+    rp_status status = choose_dossier(&options.dossier, r->dossier, err);
 
+    if (status == RP_OK && r->parent)
+        status = rp_archive_open_confirmed(&parent, r->parent, err);
     if (status == RP_OK && parent)
         status = rp_check_parent(archive, parent, err);
     options.parent = parent;

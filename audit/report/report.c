@@ -166,6 +166,8 @@ static rp_status write_all(rp_report_view *r, rp_error *err)
 
     rp_report_head(r);
     rp_report_verdict(r);
+    if (r->dossier != RP_DOSSIER_NONE)
+        rp_report_dossier(r);
     rp_report_metrics_section(r);
     rp_report_data_section(r);
     status = rp_report_model_section(r, err);
@@ -217,6 +219,10 @@ rp_status rp_report(const rp_archive *archive, const rp_verification *verified, 
 
     *out = NULL;
     *length = 0;
+    if (status == RP_OK && options && (unsigned)options->dossier > RP_DOSSIER_SR26_2) {
+        rp_fpenv_leave(&saved);
+        return rp_fail(err, RP_EARG, "rp_report: dossier %d: there is none", (int)options->dossier);
+    }
     if (status != RP_OK)
         return status;
     r = rp_calloc(1, sizeof *r);
@@ -228,6 +234,7 @@ rp_status rp_report(const rp_archive *archive, const rp_verification *verified, 
     r->verified = verified;
     r->out = &html;
     r->parent = options ? options->parent : NULL;
+    r->dossier = options ? options->dossier : RP_DOSSIER_NONE;
     status = read_all(r, err);
     if (status == RP_OK)
         status = write_all(r, err);

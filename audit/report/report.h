@@ -51,7 +51,8 @@ typedef struct rp_report_view {
     rp_schema *schema;
     rp_model *model;
     rp_json *metrics, *coefficients;
-    rp_json *reference;       /* outputs/reference.json */
+    rp_json *reference; /* outputs/reference.json */
+    rp_dossier dossier;
     const rp_archive *parent; /* given and checked, or NULL */
     rp_json *parent_metrics;
     rp_report_scores scores;
@@ -102,6 +103,7 @@ void rp_report_target_name(rp_report_view *r);
 /* The sections, in order. Those that read members as they go return what ended the report. */
 void rp_report_head(rp_report_view *r);
 void rp_report_verdict(rp_report_view *r);
+void rp_report_dossier(rp_report_view *r); /* where one was asked for */
 void rp_report_data_section(rp_report_view *r);
 void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);

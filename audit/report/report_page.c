@@ -41,7 +41,7 @@ static const char text_style[] =
     ".good{border-left-color:var(--green)}.good strong{color:var(--green)}\n"
     ".open{border-left-color:var(--amber)}.open strong{color:var(--amber)}\n"
     ".bad{border-left-color:var(--red)}.bad strong{color:var(--red)}"
-    "\n.verdict ul{margin:.3rem 0 0;padding-left:1.2rem}\n"
+    "\nul.evidence{margin:0;padding-left:1.1rem}.verdict ul{margin:.3rem 0 0;padding-left:1.2rem}\n"
     ".verdict.note{padding:.5rem 1.1rem}\n"
     "dl{display:grid;grid-template-columns:repeat(4,1fr);gap:.9rem;margin:1.2rem 0 1.4rem}\n"
     "dl div{border-top:2px solid var(--rule);padding-top:.4rem}\n"

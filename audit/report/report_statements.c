@@ -98,8 +98,10 @@ void rp_report_objections(rp_report_view *r)
         rp_buffer_text(r->out, "<p>");
         if (one->verdict)
             rp_report_verdict_words(r->out, one->verdict);
-        else
+        else if (one->approval)
             rp_report_approval_words(r->out, one->approval);
+        else if (one->finding)
+            rp_report_finding_words(r->out, one->finding);
         put_by(r->out, one);
         rp_buffer_text(r->out, "</p>\n");
     }

@@ -197,7 +197,11 @@ RP_API size_t rp_archive_program_count(const rp_archive *archive);
 RP_API rp_status rp_program_list(rp_program_listing **out, const rp_archive *archive, size_t number, rp_error *err);
 RP_API void rp_program_listing_free(rp_program_listing *listing); /* NULL is fine */
 
+/* A text in whose order a report tells the evidence (docs/report.md). */
+typedef enum rp_dossier { RP_DOSSIER_NONE, RP_DOSSIER_ANNEX_IV, RP_DOSSIER_ART31, RP_DOSSIER_SR26_2 } rp_dossier;
+
 typedef struct rp_report_options {
+    rp_dossier dossier;       /* behind the first page; the other sections follow */
     const rp_archive *parent; /* the run that this one started from, held against it by rp_check_parent; or NULL */
 } rp_report_options;
 
