@@ -14,6 +14,7 @@ const rp_command rp_commands[] = {
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
     {"monitor", "say how far new rows are from the training rows", rp_command_monitor},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
+    {"inventory", "list archives and a log as a register", rp_command_inventory},
     {"golden", "record archives as goldens, and check that nothing drifts", rp_command_golden},
     {"sign", "vouch for a finished archive with a further key", rp_command_sign},
     {"approve", "add a person's signed decision to an archive", rp_command_approve},
