@@ -46,7 +46,7 @@ typedef struct row {
 } row;
 
 typedef struct request {
-    const char *log;
+    const char *log, *log_key;
     rp_text_list trust;
     bool csv;
     char **path;
@@ -385,7 +385,12 @@ static void put_missing(rp_session *session, const register_of *reg)
 
 static rp_status open_log(register_of *reg, rp_error *err)
 {
-    rp_status status = reg->r->log ? rp_log_open(&reg->log, reg->r->log, NULL, 0, err) : RP_OK;
+    rp_key *key = NULL;
+    rp_status status = reg->r->log_key ? rp_key_load_public(&key, reg->r->log_key, err) : RP_OK;
+
+    if (status == RP_OK && reg->r->log)
+        status = rp_log_open(&reg->log, reg->r->log, (const rp_key *const *)&key, key ? 1 : 0, err);
+    rp_key_free(key);
 
     if (!reg->log)
         return status;
@@ -418,9 +423,8 @@ static rp_status list(rp_session *session, const request *r, rp_error *err)
     }
     if (status == RP_OK && reg.wrong) {
         session->exit = 4;
-        rp_buffer_printf(&session->remark,
-                         "reprise: inventory: %zu of %zu archives cannot be listed; their rows say why", reg.wrong,
-                         r->paths);
+        rp_buffer_printf(&session->remark, "inventory: %zu of %zu archives cannot be listed; their rows say why",
+                         reg.wrong, r->paths);
     }
     rp_free(reg.listed);
     rp_log_close(reg.log);
@@ -434,13 +438,15 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     const rp_option options[] = {
         {0, "log", RP_OPTION_TEXT, "LOG", "the folder of a log of runs: also list what it has and was not given",
          &r->log, false},
+        {0, "log-key", RP_OPTION_TEXT, "PUB.pem", "the log must be signed by this key", &r->log_key, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify signatures with this public key (repeatable)", &r->trust,
          false},
         {0, "csv", RP_OPTION_FLAG, NULL, "a table for spreadsheets", &r->csv, false},
     };
     const rp_usage usage = {
-        "inventory PATH... [--trust PUB.pem ...] [--log LOG] [--csv]",
-        "Lists archives, and the *.reprise of folders, as a register: id, name, what the recipe's card says, main metric,\n"
+        "inventory PATH... [--trust PUB.pem ...] [--log LOG [--log-key PUB.pem]] [--csv]",
+        "Lists archives, and the *.reprise of folders, as a register: id, name, what the recipe's card says, main "
+        "metric,\n"
         "verified, replayed, decision, open findings, parent. Without --trust statements count for nothing.\n"
         "An archive that cannot be read is a row with its error, and the exit code is 4.",
         "  reprise inventory archives/ --trust me.pub.pem --csv > register.csv",
