@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static void put_answer(rp_report_view *r, rp_report_question question)
-{
-    rp_report_answer(r, question);
-}
-
 static void put_card(rp_report_view *r)
 {
     const rp_json *card = r->recipe ? rp_json_object_get(r->recipe->json, "card") : NULL;
@@ -168,32 +163,39 @@ typedef struct source {
     const char *member;
     void (*put)(rp_report_view *);
     rp_report_question question; /* where put is NULL */
+    const char *label;           /* before its answer */
 } source;
 
 static const source sources[] = {
-    [RP_SHOWS_MODEL] = {RP_RECIPE_MEMBER, NULL, RP_ASK_MODEL},
-    [RP_SHOWS_USE] = {RP_RECIPE_MEMBER, NULL, RP_ASK_USE},
-    [RP_SHOWS_CARD] = {RP_RECIPE_MEMBER, put_card, 0},
-    [RP_SHOWS_DATA] = {RP_TABLE_MEMBER, put_data, 0},
-    [RP_SHOWS_QUALITY] = {RP_TABLE_MEMBER, put_quality, 0},
-    [RP_SHOWS_SPLIT] = {RP_METRICS_MEMBER, put_split, 0},
-    [RP_SHOWS_SETTINGS] = {RP_RECIPE_MEMBER, put_settings, 0},
-    [RP_SHOWS_PROGRAMS] = {RP_PROGRAMS, put_programs, 0},
-    [RP_SHOWS_JOURNAL] = {RP_JOURNAL_MEMBER, put_journal, 0},
-    [RP_SHOWS_GOOD] = {RP_METRICS_MEMBER, NULL, RP_ASK_GOOD},
-    [RP_SHOWS_TRIVIAL] = {RP_METRICS_MEMBER, NULL, RP_ASK_TRIVIAL},
-    [RP_SHOWS_CALIBRATION] = {RP_METRICS_MEMBER, put_calibration, 0},
-    [RP_SHOWS_COEFFICIENTS] = {RP_COEFFICIENTS_MEMBER, put_coefficients, 0},
-    [RP_SHOWS_STABLE] = {RP_METRICS_MEMBER, NULL, RP_ASK_STABLE},
-    [RP_SHOWS_FAIR] = {RP_METRICS_MEMBER, NULL, RP_ASK_FAIR},
-    [RP_SHOWS_PARENT] = {"manifest.json", NULL, RP_ASK_PARENT},
-    [RP_SHOWS_REFERENCE] = {RP_REFERENCE_MEMBER, put_reference, 0},
-    [RP_SHOWS_SIGNED] = {RP_SIGNATURES, put_signed, 0},
-    [RP_SHOWS_REPLAYED] = {RP_SIGNATURES, NULL, RP_ASK_REPLAYED},
-    [RP_SHOWS_DECIDED] = {RP_SIGNATURES, NULL, RP_ASK_DECIDED},
-    [RP_SHOWS_ENVIRONMENT] = {RP_RUN_STATEMENT, put_environment, 0},
-    [RP_SHOWS_ID] = {"manifest.json", put_id, 0},
+    [RP_SHOWS_MODEL] = {RP_RECIPE_MEMBER, NULL, RP_ASK_MODEL, "Model"},
+    [RP_SHOWS_USE] = {RP_RECIPE_MEMBER, NULL, RP_ASK_USE, "Use"},
+    [RP_SHOWS_CARD] = {RP_RECIPE_MEMBER, put_card, 0, NULL},
+    [RP_SHOWS_DATA] = {RP_TABLE_MEMBER, put_data, 0, NULL},
+    [RP_SHOWS_QUALITY] = {RP_TABLE_MEMBER, put_quality, 0, NULL},
+    [RP_SHOWS_SPLIT] = {RP_METRICS_MEMBER, put_split, 0, NULL},
+    [RP_SHOWS_SETTINGS] = {RP_RECIPE_MEMBER, put_settings, 0, NULL},
+    [RP_SHOWS_PROGRAMS] = {RP_PROGRAMS, put_programs, 0, NULL},
+    [RP_SHOWS_JOURNAL] = {RP_JOURNAL_MEMBER, put_journal, 0, NULL},
+    [RP_SHOWS_GOOD] = {RP_METRICS_MEMBER, NULL, RP_ASK_GOOD, "Performance"},
+    [RP_SHOWS_TRIVIAL] = {RP_METRICS_MEMBER, NULL, RP_ASK_TRIVIAL, "Against the trivial model"},
+    [RP_SHOWS_CALIBRATION] = {RP_METRICS_MEMBER, put_calibration, 0, NULL},
+    [RP_SHOWS_COEFFICIENTS] = {RP_COEFFICIENTS_MEMBER, put_coefficients, 0, NULL},
+    [RP_SHOWS_STABLE] = {RP_METRICS_MEMBER, NULL, RP_ASK_STABLE, "Stability"},
+    [RP_SHOWS_FAIR] = {RP_METRICS_MEMBER, NULL, RP_ASK_FAIR, "Groups"},
+    [RP_SHOWS_PARENT] = {"manifest.json", NULL, RP_ASK_PARENT, "Parent"},
+    [RP_SHOWS_REFERENCE] = {RP_REFERENCE_MEMBER, put_reference, 0, NULL},
+    [RP_SHOWS_SIGNED] = {RP_SIGNATURES, put_signed, 0, NULL},
+    [RP_SHOWS_REPLAYED] = {RP_SIGNATURES, NULL, RP_ASK_REPLAYED, "Replayed"},
+    [RP_SHOWS_DECIDED] = {RP_SIGNATURES, NULL, RP_ASK_DECIDED, "Decided"},
+    [RP_SHOWS_ENVIRONMENT] = {RP_RUN_STATEMENT, put_environment, 0, NULL},
+    [RP_SHOWS_ID] = {"manifest.json", put_id, 0, NULL},
 };
+
+static void put_answer(rp_report_view *r, const source *s)
+{
+    rp_buffer_printf(r->out, "%s: ", s->label);
+    rp_report_answer(r, s->question);
+}
 
 static void put_evidence(rp_report_view *r, rp_evidence shows)
 {
@@ -203,7 +205,7 @@ static void put_evidence(rp_report_view *r, rp_evidence shows)
     if (s->put)
         s->put(r);
     else
-        put_answer(r, s->question);
+        put_answer(r, s);
     rp_buffer_printf(r->out, " <span class=\"soft\">[%s]</span></li>\n", s->member);
 }
 
