@@ -100,7 +100,8 @@ holds "no colours and no bar away from a terminal" test -z "$(grep -c $'\033' "$
 
 # ---- verify ----
 works "^verified +a.reprise" "$reprise" verify a.reprise --trust me.pub.pem
-works '"statements":\[\{"key_id":' "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
+works '"statements":\[\{"conforms":true,"key_id":' \
+    "$reprise" verify a.reprise --trust other.pub.pem --trust me.pub.pem --json
 works '^unsigned +accepted' "$reprise" verify b.reprise --allow-unsigned
 api=$source_dir/golden/branch.reprise
 holds "verify prints what each statement states" sh -c "'$reprise' verify a.reprise --trust me.pub.pem |
@@ -120,7 +121,7 @@ for threads in 1 2 3 7; do
 done
 works '"identical":true,"kind":"recipe","level":"ref"' "$reprise" replay alone/a.reprise --isa ref --json
 works '^signed +by key .*: slsa.dev/provenance/v1$' "$reprise" replay a.reprise --trust me.pub.pem
-works '^kind +C API run: initial state, data and feeds are taken from the archive as given$' "$reprise" replay "$api"
+works '^kind +C API run: initial state, data and feeds are as given, and what is computed, ' "$reprise" replay "$api"
 works '"kind":"api",' "$reprise" replay "$api" --json
 fails 4 'key' "$reprise" replay a.reprise --trust other.pub.pem
 mv data.away data.csv
