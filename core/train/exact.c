@@ -333,6 +333,11 @@ static bool is_lasso(const fit *f)
     return f->model->recipe->train.l1 > 0;
 }
 
+static bool is_penalised(const fit *f)
+{
+    return f->model->recipe->train.l1 > 0 || f->model->recipe->train.l2 > 0;
+}
+
 static size_t carried_of(const fit *f)
 {
     return is_lasso(f) ? CARRIED : SWEEPS;
@@ -617,7 +622,7 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
                                      .n_carried = carried_of(f),
                                      .shared = shared,
                                      .n_shared = shared_of(f),
-                                     .limit = RP_EXACT_ITERATIONS},
+                                     .limit = is_penalised(f) ? RP_EXACT_PENALISED : RP_EXACT_ITERATIONS},
                  out);
     rp_function_free(body);
     rp_function_free(predicate);
@@ -786,7 +791,7 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
         rp_graph_set(g, RP_OUTPUT_RESULT, "factor", last.factor);
     if (last.pearson.graph)
         rp_graph_set(g, RP_OUTPUT_RESULT, "pearson", last.pearson);
-    if (f->model->recipe->train.l1 > 0 || f->model->recipe->train.l2 > 0)
+    if (is_penalised(f))
         return RP_OK;
     return set_inference(f, g, x, shared[MASK], last.factor, err);
 }

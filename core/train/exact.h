@@ -8,7 +8,9 @@
 #include "core/train/model.h"
 
 enum {
-    RP_EXACT_ITERATIONS = 30, /* at most */
+    RP_EXACT_ITERATIONS = 30, /* at most; where estimates are infinite each gains about one unit, and must not pass for
+                                 convergence */
+    RP_EXACT_PENALISED = 100, /* the same with a penalty, which has a minimum */
     RP_EXACT_SWEEPS = 10000,  /* of one iteration with l1 */
     RP_EXACT_UNKNOWNS = 4096, /* coefficients of all outputs together; a factor takes the cube of it */
     RP_EXACT_ROWS = 4096      /* of a block */

@@ -80,9 +80,34 @@ static bool separates(const rp_dataset *data, size_t feature, int64_t label)
            (in.low != in.high || out.low != out.high || in.low != out.low);
 }
 
-static rp_status not_converged(const rp_dataset *data, double iterations, rp_error *err)
+/* Whether the feature is only 0 or 1, and all targets where it is 1 are 0: of a Poisson regression the estimate is
+ * -infinity. */
+static bool is_empty_category(const rp_dataset *data, size_t feature)
+{
+    const size_t width = data->schema->features;
+    size_t rows = 0;
+
+    for (size_t row = 0; row < data->train_rows; row++) {
+        const double x = data->train_wide[row * width + feature];
+
+        if (x != 0 && (x != 1 || data->train_value[row] > 0))
+            return false;
+        rows += x == 1;
+    }
+    return rows > 0;
+}
+
+static rp_status not_converged(const rp_model *model, const rp_dataset *data, double iterations, rp_error *err)
 {
     char text[192], class[64];
+
+    for (size_t i = 0; model->loss == RP_LOSS_POISSON && i < data->schema->features; i++)
+        if (is_empty_category(data, i))
+            return rp_fail(
+                err, RP_EDATA,
+                "the exact fit did not converge in %.0f iterations: all targets of %s are 0, so its estimate is "
+                "infinite; set train.l2 above 0, or the column to ignore under data.columns",
+                iterations, rp_feature_text(text, sizeof text, data->schema, i));
 
     for (size_t i = 0; data->train_label && i < data->schema->features; i++)
         for (size_t k = 0; k < data->schema->classes; k++)
@@ -110,12 +135,11 @@ rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, cons
     double decrement = 0, limit = 0, iterations = 0;
     rp_status status = rp_exact_number(fit, "decrement", &decrement, err);
 
-    (void)model;
     if (status == RP_OK)
         status = rp_exact_number(fit, "limit", &limit, err);
     if (status == RP_OK)
         status = rp_exact_number(fit, "iterations", &iterations, err);
     if (status != RP_OK || decrement <= limit)
         return status;
-    return not_converged(data, iterations, err);
+    return not_converged(model, data, iterations, err);
 }

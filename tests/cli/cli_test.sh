@@ -31,6 +31,7 @@ works '^warning +there is one column only.*";"' "$reprise" data semicolons.csv
 printf 'reprise: 1\ndata: {csv: semicolons.csv, target: y}\n' >semicolons.yaml
 works '^refused +a run of this recipe ends with: .*data.delimiter' "$reprise" data semicolons.yaml
 printf 'reprise: 1\ndata: {csv: semicolons.csv, target: y, delimiter: ";", folds: 2}\n' >semicolons.yaml
+echo 'train: {solver: gradient}' >>semicolons.yaml
 works '^note +the 2 training rows are fewer than train.batch' "$reprise" run semicolons.yaml -o few.reprise
 works '^identical' "$reprise" replay few.reprise
 works '^written' "$reprise" report few.reprise -o few.html

@@ -210,8 +210,13 @@ static void a_column_that_tells_classes_apart_is_named(void **state)
     fit(&f, HEAD "train: {l2: 0}\n", "c,y\nu,n\nu,y\nu,n\nv,y\nv,y\nw,n\nw,y\n", "", 2);
     assert_int_equal(f.status, RP_EDATA); /* of v all are y */
     assert_non_null(strstr(f.error, "column \"c\" being \"v\""));
-    fit(&f, HEAD, "a,b,y\n1,3,n\n2,1,n\n3,2,y\n4,3,y\n", "", 2); /* a penalty has a minimum */
+    fit(&f, HEAD, "a,b,y\n1,3,n\n2,1,n\n3,2,y\n4,3,y\n", "", 2); /* a penalty has a minimum, */
     assert_int_equal(f.status, RP_OK);
+    fit(&f, HEAD "train: {l2: 1e-9}\n", "a,b,y\n1,3,n\n2,1,n\n3,2,y\n4,3,y\n", "", 2); /* a small one too */
+    assert_int_equal(f.status, RP_OK);
+    fit(&f, HEAD "train: {task: regression, family: poisson, l2: 0}\n", "c,y\nu,1\nu,2\nv,0\nv,0\nw,3\nw,1\n", "", 2);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "all targets of column \"c\" being \"v\" are 0"));
 }
 
 /* The second of two equal columns is left out: it stays 0, and the first has all of it. */
