@@ -22,7 +22,7 @@ typedef struct recipe_source {
     struct {
         const rp_program *program;
         rp_price price;
-    } priced[5]; /* the trainer's programs, once asked for */
+    } priced[6]; /* the trainer's programs, once asked for */
     size_t n_priced;
 } recipe_source;
 
@@ -121,6 +121,16 @@ static rp_status add_start(const recipe_source *s, rp_archive_writer *writer, rp
 
 /* ---- from an archive ---- */
 
+/* How many steps a run with early stopping has, its states tell; until they are there the archive's word is taken. */
+static rp_status expect_training(const recipe_source *s, const rp_archive *archive, rp_error *err)
+{
+    const rp_json *steps = rp_json_object_get(rp_archive_manifest(archive)->run, "training_steps");
+    const int64_t n = rp_json_integer_value(steps);
+    rp_status status = rp_trainer_expect_training(s->trainer, n > 0 ? (uint64_t)n : 0, err);
+
+    return status == RP_OK ? RP_OK : rp_fail_at(err, RP_EFORMAT, RP_MANIFEST_NAME ": run");
+}
+
 static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const rp_run_options *options, rp_error *err)
 {
     rp_json *json = NULL;
@@ -138,6 +148,8 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
     s->csv_size = s->csv.size;
     if (status == RP_OK)
         status = make_trainer(s, RP_TABLE_MEMBER, options, err);
+    if (status == RP_OK)
+        status = expect_training(s, archive, err);
     return status == RP_OK && s->recipe->parent.archive ? start_from_archive(s, archive, err) : status;
 }
 
@@ -239,7 +251,7 @@ rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_er
 
     values.set = set;
     if (status == RP_OK) {
-        status = rp_trainer_restore(s->trainer, rp_trainer_training_steps(s->trainer) + 1, &from, err);
+        status = rp_trainer_restore(s->trainer, rp_trainer_evaluates_from(s->trainer), &from, err);
         status = status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
     }
     rp_tensor_set_free(set);
@@ -416,6 +428,9 @@ static rp_status add_members(const void *source, rp_archive_writer *writer, rp_j
         status = add_outputs(s, writer, err);
     if (status == RP_OK && rp_json_object_set_new(run, "training_steps",
                                                   rp_json_integer((int64_t)rp_trainer_training_steps(s->trainer))) != 0)
+        status = rp_no_memory(err);
+    if (status == RP_OK && s->recipe->train.patience > 0 &&
+        rp_json_object_set_new(run, "epochs", rp_json_integer((int64_t)rp_trainer_epochs(s->trainer))) != 0)
         status = rp_no_memory(err);
     return status == RP_OK && s->recipe->parent.archive ? add_start(s, writer, run, err) : status;
 }

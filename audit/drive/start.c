@@ -127,6 +127,11 @@ static rp_status check_count(const rp_start *s, rp_error *err)
     size_t others = 0;
 
     for (size_t i = 0; i < rp_tensor_set_count(s->set); i++)
+        if (!s->retrain && strncmp(rp_tensor_set_at(s->set, i)->name, "optim.best.", 11) == 0)
+            return rp_fail(err, RP_EDATA,
+                           "the parent kept the weights of its best epoch, and its moments are of a later "
+                           "one: it can be started from, but not continued: parent.mode: retrain");
+    for (size_t i = 0; i < rp_tensor_set_count(s->set); i++)
         others += !s->retrain || !rp_is_moment(rp_tensor_set_at(s->set, i)->name);
     return others == s->n_taken ? RP_OK
                                 : rp_fail(err, RP_EDATA, "%zu states to start from, but this recipe's model has %zu",

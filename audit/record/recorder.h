@@ -18,6 +18,8 @@ rp_status rp_recorder_attach(rp_recorder **out, rp_run *run, bool keep_feeds, rp
  * after total steps. Before the first step; 0: none. Errors: RP_EARG: more than an archive should hold. */
 rp_status rp_recorder_checkpoints_into(rp_recorder *recorder, uint64_t period, uint64_t total,
                                        rp_archive_writer *writer, rp_error *err);
+/* The run turns out to have so many steps, fewer than was said: before one of them that is no checkpoint. */
+void rp_recorder_ends(rp_recorder *recorder, uint64_t total);
 /* Goes on with a run that was restored: the records of the steps so far, and the programs as the archive has them, in
  * their order. For the journal of a part of a run, records may be none. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_recorder_add_program(rp_recorder *recorder, const void *text, size_t size, rp_error *err);

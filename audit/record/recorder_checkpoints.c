@@ -54,6 +54,11 @@ rp_status rp_recorder_checkpoints_into(rp_recorder *r, uint64_t period, uint64_t
     return RP_OK;
 }
 
+void rp_recorder_ends(rp_recorder *r, uint64_t total)
+{
+    r->total = total;
+}
+
 rp_status rp_recorder_set_checkpoint_period(rp_recorder *r, uint64_t period, rp_error *err)
 {
     rp_status status;

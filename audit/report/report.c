@@ -121,6 +121,14 @@ static rp_status take_records(rp_report_view *r, rp_windowed *journal)
     return RP_OK;
 }
 
+/* The recipe's, or as many as early stopping left of them. */
+static size_t epochs_of(const rp_report_view *r)
+{
+    const int64_t made = rp_json_integer_value(rp_json_object_get(rp_archive_manifest(r->archive)->run, "epochs"));
+
+    return made > 0 && made < r->recipe->train.epochs ? (size_t)made : (size_t)r->recipe->train.epochs;
+}
+
 static rp_status read_journal(rp_report_view *r, rp_error *err)
 {
     rp_windowed *journal;
@@ -136,6 +144,8 @@ static rp_status read_journal(rp_report_view *r, rp_error *err)
     rp_windowed_free(journal);
     if (status == RP_OK && r->recipe && training > 0 && (uint64_t)training < r->steps)
         r->training_steps = (size_t)training;
+    if (r->training_steps)
+        r->epochs = epochs_of(r);
     return settle(status, &r->problem.journal, err);
 }
 

@@ -61,6 +61,7 @@ typedef struct rp_report_view {
     uint32_t *program; /* [steps] */
     size_t steps;
     size_t training_steps; /* steps 1 .. training_steps train; 0 where there is no recipe */
+    size_t epochs;         /* of them */
     struct {
         rp_error recipe, schema, model, metrics, coefficients, data, journal, scores;
     } problem;

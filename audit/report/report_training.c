@@ -64,7 +64,7 @@ static void put_settings(rp_report_view *r)
     rp_buffer_text(out, "<table class=\"facts\">\n<tbody>\n");
     rp_html_row_open(out, "Steps");
     rp_html_count(out, r->training_steps);
-    rp_buffer_printf(out, " in %lld epochs, batches of %lld rows%s", (long long)recipe->train.epochs,
+    rp_buffer_printf(out, " in %lld epochs, batches of %lld rows%s", (long long)r->epochs,
                      (long long)recipe->train.batch, recipe->train.shuffle ? ", shuffled" : "");
     rp_html_row_close(out);
     rp_html_row_open(out, "Seed");
@@ -181,11 +181,13 @@ static void draw_loss(rp_report_view *r, const curve *c, bool epochs, size_t gro
 static void draw_rate(rp_report_view *r, curve *c)
 {
     const rp_chart_line line = {.x = c->x, .y = c->rate, .n = c->n, .style = "mean"};
+    const int64_t longest =
+        r->epochs ? (int64_t)(c->n / r->epochs) * r->recipe->train.epochs : (int64_t)c->n; /* without early stopping */
     const rp_chart chart = {"rate", "Learning rate by step", "step", "learning rate", &line, 1, .whole_x = true};
     rp_buffer desc = {0};
 
     for (size_t i = 0; i < c->n; i++)
-        c->rate[i] = rp_learning_rate(r->recipe, (int64_t)i + 1, (int64_t)c->n);
+        c->rate[i] = rp_learning_rate(r->recipe, (int64_t)i + 1, longest);
     rp_buffer_text(&desc, "From ");
     rp_html_number(&desc, c->rate[0]);
     rp_buffer_text(&desc, " in the first step to ");
@@ -197,7 +199,7 @@ static void draw_rate(rp_report_view *r, curve *c)
 
 static size_t group_size(const rp_report_view *r, size_t n)
 {
-    int64_t epochs = r->training_steps ? r->recipe->train.epochs : 0;
+    int64_t epochs = r->training_steps ? (int64_t)r->epochs : 0;
 
     if (epochs > 0 && n % (uint64_t)epochs == 0)
         return n / (size_t)epochs;
@@ -225,7 +227,7 @@ static void put_curves(rp_report_view *r)
     take_means(&c, group);
     rp_buffer_text(r->out, "<div class=\"pair\">\n");
     if (seen)
-        draw_loss(r, &c, r->training_steps && n % (uint64_t)r->recipe->train.epochs == 0, group);
+        draw_loss(r, &c, r->training_steps && r->epochs && n % r->epochs == 0, group);
     else
         rp_buffer_text(r->out, "<p>No step of the journal has a loss.</p>\n");
     if (r->training_steps)

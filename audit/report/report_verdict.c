@@ -375,7 +375,7 @@ static void put_glance(rp_report_view *r)
     if (r->training_steps && r->recipe->train.exact)
         rp_buffer_text(out, "an exact fit");
     else if (r->training_steps)
-        rp_buffer_printf(out, "%lld epochs", (long long)r->recipe->train.epochs);
+        rp_buffer_printf(out, "%zu epochs", r->epochs);
     else
         rp_buffer_text(out, "in the journal");
     rp_buffer_text(out, "</small></dd></div>\n</dl>\n");

@@ -109,8 +109,8 @@ static void read_loss(rp_node_reader *reader, const rp_node *train, rp_recipe *o
 }
 
 /* What only training by gradients has. */
-static const char *const gradient_keys[] = {"epochs",  "batch", "drop_last", "shards",    "accumulate",
-                                            "shuffle", "loss",  "clip_norm", "optimizer", "schedule"};
+static const char *const gradient_keys[] = {"epochs",  "patience", "batch",     "drop_last", "shards",  "accumulate",
+                                            "shuffle", "loss",     "clip_norm", "optimizer", "schedule"};
 
 /* A model without layers is fitted exactly unless something is said that only training by gradients has. */
 static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
@@ -164,9 +164,9 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
 
 static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
-    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",       "accumulate", "shuffle",
-                                       "loss",   "task",  "clip_norm", "optimizer",    "schedule",   "solver",
-                                       "family", "l1",    "l2",        "class_weights"};
+    static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",        "accumulate", "shuffle",
+                                       "loss",   "task",  "clip_norm", "optimizer",     "schedule",   "solver",
+                                       "family", "l1",    "l2",        "class_weights", "patience"};
     int64_t parts;
 
     if (train == NULL)
@@ -181,6 +181,9 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     (void)rp_node_applies(reader, train, "train.l1", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l2", false, "with train.solver: exact");
     rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
+    if (rp_node_applies(reader, train, "train.patience", !out->data.train_on_all, "with a validation part") &&
+        rp_node_at(reader, train, "train.patience") != NULL)
+        rp_node_read_int(reader, train, "train.patience", &out->train.patience, 1, 1, out->train.epochs);
     rp_node_read_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
     rp_node_read_bool(reader, train, "train.drop_last", &out->train.drop_last, false);
     rp_node_read_int(reader, train, "train.shards", &out->train.shards, 1, 1, 4096);

@@ -186,6 +186,8 @@ typedef struct rp_recipe {
         rp_family family;   /*   family: [gaussian] gaussian|poisson|gamma, exact regressions */
         double l1, l2;      /*   l1: [0] l2: [1] exact only: the penalty l1 |w| + l2/2 w^2 beside the sum of losses */
         int64_t epochs;     /*   epochs: [10] */
+        int64_t patience;   /*   patience: [absent] 1 .. epochs: training ends after so many epochs without a smaller
+                                        validation loss, and the weights of the smallest are kept; 0: absent */
         int64_t batch;      /*   batch: [32] rows a step */
         bool drop_last;     /*   drop_last: [false] drop a last, smaller batch */
         int64_t shards;     /*   shards: [1] each batch is cut in so many shards; batch % shards must be 0 */

@@ -334,6 +334,8 @@ static void write_train(writer top, const rp_recipe *recipe)
         return;
     }
     put(w, "epochs", rp_json_integer(recipe->train.epochs));
+    if (recipe->train.patience > 0)
+        put(w, "patience", rp_json_integer(recipe->train.patience));
     put(w, "batch", rp_json_integer(recipe->train.batch));
     put(w, "drop_last", rp_json_boolean(recipe->train.drop_last));
     put(w, "shards", rp_json_integer(recipe->train.shards));

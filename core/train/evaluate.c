@@ -100,50 +100,70 @@ static rp_status map_blocks(const rp_model *m, rp_graph *g, const operands *o, s
     return RP_OK;
 }
 
-static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, operands *o, const rp_part *part,
-                           rp_error *err)
+static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight,
+                           const rp_part *part, rp_tensor *loss, rp_tensor *scores, rp_error *err)
 {
+    operands o = {.n_sliced = 2};
     rp_tensor value[VALUES];
     rp_status status;
 
-    o->sliced[0] = rp_graph_data(g, run, part->x);
-    o->sliced[1] = rp_graph_data(g, run, part->y);
-    o->n_sliced = 2;
+    o.sliced[0] = rp_graph_data(g, run, part->x);
+    o.sliced[1] = rp_graph_data(g, run, part->y);
     if (m->weighted)
-        o->sliced[o->n_sliced++] = rp_graph_data(g, run, part->w);
-    for (size_t i = 0; i < m->n_parameters; i++) /* their types are asked for */
-        if (!rp_tensor_ok(o->weight[i]))
+        o.sliced[o.n_sliced++] = rp_graph_data(g, run, part->w);
+    for (size_t i = 0; i < m->n_parameters; i++) { /* their types are asked for */
+        o.weight[i] = weight[i];
+        if (!rp_tensor_ok(weight[i]))
             return RP_OK;
-    for (size_t i = 0; i < o->n_sliced; i++)
-        if (!rp_tensor_ok(o->sliced[i]))
+    }
+    for (size_t i = 0; i < o.n_sliced; i++)
+        if (!rp_tensor_ok(o.sliced[i]))
             return RP_OK;
-    status = map_blocks(m, g, o, part->rows, value, err);
+    status = map_blocks(m, g, &o, part->rows, value, err);
     if (status != RP_OK)
         return status;
-    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_model_loss(value[LOSSES], part->rows));
-    rp_graph_set(g, RP_OUTPUT_RESULT, "scores", value[SCORES]);
+    *loss = rp_model_loss(value[LOSSES], part->rows);
+    if (scores)
+        *scores = value[SCORES];
     return RP_OK;
 }
 
-static void whole(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight, const rp_part *part)
+static void whole(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight, const rp_part *part,
+                  rp_tensor *loss, rp_tensor *scores)
 {
     rp_tensor logits = rp_model_forward(m, weight, rp_graph_data(g, run, part->x), rp_no_tensor(), 0);
     rp_tensor y = rp_graph_data(g, run, part->y);
     rp_tensor w = m->weighted ? rp_graph_data(g, run, part->w) : rp_no_tensor();
     rp_tensor losses = rp_model_row_losses(m, logits, y, w);
 
-    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_model_loss(losses, part->rows));
-    rp_graph_set(g, RP_OUTPUT_RESULT, "scores", rp_model_scores(m, logits));
+    *loss = rp_model_loss(losses, part->rows);
+    if (scores)
+        *scores = rp_model_scores(m, logits);
+}
+
+rp_status rp_evaluate_part(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight,
+                           const rp_part *part, rp_tensor *loss, rp_tensor *scores, rp_error *err)
+{
+    *loss = rp_no_tensor();
+    if (scores)
+        *scores = rp_no_tensor();
+    if (part->rows > RP_BLOCK_ROWS)
+        return by_blocks(m, run, g, weight, part, loss, scores, err);
+    whole(m, run, g, weight, part, loss, scores);
+    return RP_OK;
 }
 
 rp_status rp_evaluation(const rp_model *m, const rp_run *run, rp_graph *g, const rp_part *part, rp_error *err)
 {
-    operands o;
+    rp_tensor weight[RP_MAX_PARAMETERS], loss, scores;
+    rp_status status;
 
-    rp_model_weights(m, run, g, o.weight);
-    if (part->rows > RP_BLOCK_ROWS)
-        return by_blocks(m, run, g, &o, part, err);
-    whole(m, run, g, o.weight, part);
+    rp_model_weights(m, run, g, weight);
+    status = rp_evaluate_part(m, run, g, weight, part, &loss, &scores, err);
+    if (status != RP_OK)
+        return status;
+    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", loss);
+    rp_graph_set(g, RP_OUTPUT_RESULT, "scores", scores);
     return RP_OK;
 }
 

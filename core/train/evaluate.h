@@ -15,6 +15,11 @@ typedef struct rp_part {
     size_t rows;           /* at least 1 */
 } rp_part;
 
+/* Appends the evaluation of a part under these weights: its loss and, where scores is not NULL, [rows, outputs].
+ * Errors: RP_ENOMEM; others are the graph's. */
+rp_status rp_evaluate_part(const rp_model *model, const rp_run *run, rp_graph *graph, const rp_tensor *weight,
+                           const rp_part *part, rp_tensor *loss, rp_tensor *scores, rp_error *err);
+
 /* Appends the evaluation of a part under the run's weights, with the results "loss" and "scores" [rows, outputs].
  * Errors: RP_ENOMEM; others are the graph's. */
 rp_status rp_evaluation(const rp_model *model, const rp_run *run, rp_graph *graph, const rp_part *part, rp_error *err);

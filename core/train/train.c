@@ -14,6 +14,7 @@ void rp_trainer_free(rp_trainer *t)
     rp_compiled_free(t->init);
     rp_compiled_free(t->full);
     rp_compiled_free(t->last);
+    rp_compiled_free(t->keep);
     rp_compiled_free(t->eval_train);
     rp_compiled_free(t->eval_valid);
     rp_run_free(t->run);
@@ -31,7 +32,7 @@ static rp_status check_room(const rp_trainer *t, rp_error *err)
     size_t bytes = rows * (t->model.features * real + sizeof(int64_t));
 
     for (size_t i = 0; i < t->model.n_parameters; i++) {
-        size_t size = real * (size_t)(1 + rp_trainer_moments(t));
+        size_t size = real * (size_t)(1 + rp_trainer_moments(t) + rp_trainer_keeps_best(t));
 
         for (int d = 0; d < t->model.parameter[i].rank; d++)
             size *= t->model.parameter[i].shape[d];
@@ -57,7 +58,7 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
             status =
                 rp_run_add_state(t->run, rp_trainer_moment_name(t, i, k, name), RP_F32, p->rank, p->shape, NULL, err);
         }
-    return status;
+    return status == RP_OK && rp_trainer_keeps_best(t) ? rp_trainer_add_best(t, err) : status;
 }
 
 /* Host memory of a part: features, targets or labels, weights or NULL. */
@@ -177,6 +178,8 @@ rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_ru
 
     if (status == RP_OK)
         (*out)->start = from->start;
+    (*out)->training = from->training;
+    (*out)->expected = from->expected;
     return status;
 }
 
@@ -197,7 +200,17 @@ const rp_model *rp_trainer_model(const rp_trainer *t)
 
 uint64_t rp_trainer_total(const rp_trainer *t)
 {
-    return t->total;
+    return rp_trainer_evaluates_from(t) + 1 + (t->data->valid_rows > 0);
+}
+
+uint64_t rp_trainer_evaluates_from(const rp_trainer *t)
+{
+    return 1 + t->training + rp_trainer_keeps_best(t);
+}
+
+uint64_t rp_trainer_epochs(const rp_trainer *t)
+{
+    return t->training / (uint64_t)t->per_epoch;
 }
 
 uint64_t rp_trainer_training_steps(const rp_trainer *t)
@@ -207,7 +220,7 @@ uint64_t rp_trainer_training_steps(const rp_trainer *t)
 
 bool rp_trainer_done(const rp_trainer *t)
 {
-    return rp_run_steps(t->run) == t->total;
+    return rp_run_steps(t->run) == rp_trainer_total(t);
 }
 
 float rp_trainer_loss(const rp_trainer *t)

@@ -33,9 +33,15 @@ void rp_trainer_free(rp_trainer *trainer);
 rp_run *rp_trainer_run(const rp_trainer *trainer); /* to observe; data are train_x, train_y, valid_x, valid_y */
 const rp_dataset *rp_trainer_dataset(const rp_trainer *trainer);
 const rp_model *rp_trainer_model(const rp_trainer *trainer);
-/* Steps in all, and training steps among them. */
+/* Of an archive's run, before step 0: how many training steps it says it has. Early stopping is held against it, so
+ * that all who read the archive agree on the number of steps. Errors: RP_EFORMAT. */
+rp_status rp_trainer_expect_training(rp_trainer *trainer, uint64_t steps, rp_error *err);
+/* Steps in all, and training steps among them: with early stopping the most that there can be, until it ends. */
 uint64_t rp_trainer_total(const rp_trainer *trainer);
 uint64_t rp_trainer_training_steps(const rp_trainer *trainer);
+/* Epochs of these training steps; the number of the first step that evaluates. */
+uint64_t rp_trainer_epochs(const rp_trainer *trainer);
+uint64_t rp_trainer_evaluates_from(const rp_trainer *trainer);
 /* The next step. Errors: those of the run and its observers; RP_EDATA when the loss is no longer finite. */
 rp_status rp_trainer_step(rp_trainer *trainer, rp_error *err);
 /* Goes on as after `step` steps (at most the total): every state of the run is given. Whatever else a

@@ -46,25 +46,31 @@ static void build_start(const rp_trainer *t, rp_graph *g)
 {
     size_t n, count = rp_trainer_start_count(t);
     const rp_device_tensor *state = rp_run_states(t->run, &n);
+    rp_tensor first[RP_MAX_PARAMETERS];
 
     for (size_t i = 0; i < count; i++) {
         rp_tensor value = rp_graph_input(g, RP_INPUT_FEED, state[i].name, &state[i].type, NULL);
 
         (void)rp_graph_state(g, t->run, state[i].name);
         rp_graph_set(g, RP_OUTPUT_STATE, state[i].name, value);
+        if (i < t->model.n_parameters)
+            first[i] = value;
     }
+    if (rp_trainer_keeps_best(t))
+        rp_trainer_begin_best(t, g, first);
 }
 
 static rp_status build_init(rp_trainer *t, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor rng;
+    rp_tensor rng, first[RP_MAX_PARAMETERS];
 
     if (!g)
         return rp_no_memory(err);
     if (t->recipe->parent.archive) {
         build_start(t, g);
-        return rp_run_compile_start(&t->init, t->run, g, err);
+        return rp_trainer_keeps_best(t) ? rp_run_compile_graph(&t->init, t->run, g, err)
+                                        : rp_run_compile_start(&t->init, t->run, g, err);
     }
     rng = t->recipe->train.exact ? rp_no_tensor() : feed(g, "rng", RP_I64, 1, 2);
     for (size_t i = 0; i < t->model.n_parameters; i++) {
@@ -74,7 +80,10 @@ static rp_status build_init(rp_trainer *t, rp_error *err)
 
         (void)rp_graph_state(g, t->run, p->name);
         rp_graph_set(g, RP_OUTPUT_STATE, p->name, value);
+        first[i] = value;
     }
+    if (rp_trainer_keeps_best(t))
+        rp_trainer_begin_best(t, g, first);
     return rp_run_compile_graph(&t->init, t->run, g, err);
 }
 
@@ -84,7 +93,8 @@ static double decay_of(const rp_trainer *t, const rp_parameter *p)
     return p->rank > 1 || t->recipe->train.optimizer.decay_all ? t->recipe->train.optimizer.weight_decay : 0;
 }
 
-static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
+/* weight: what they were, and then what they become. */
+static void build_update(const rp_trainer *t, rp_graph *g, rp_tensor *weight, rp_tensor *grad, rp_tensor lr)
 {
     const rp_recipe *r = t->recipe;
     bool adam = r->train.optimizer.kind == RP_OPT_ADAM || r->train.optimizer.kind == RP_OPT_ADAMW;
@@ -113,12 +123,14 @@ static void build_update(const rp_trainer *t, rp_graph *g, const rp_tensor *weig
             p = rp_sgd(weight[i], &moment[0], grad[i], lr, r->train.optimizer.momentum, r->train.optimizer.nesterov,
                        decay);
         rp_graph_set(g, RP_OUTPUT_STATE, t->model.parameter[i].name, p);
+        weight[i] = p;
         for (int k = 0; k < rp_trainer_moments(t); k++)
             rp_graph_set(g, RP_OUTPUT_STATE, name[k], moment[k]);
     }
 }
 
-static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_error *err)
+/* ends: the epoch's last step, which watches the validation part where the best weights are kept. */
+static rp_status build_train(rp_trainer *t, size_t count, bool ends, rp_compiled **out, rp_error *err)
 {
     rp_graph *g = rp_graph_new(NULL);
     rp_tensor weight[RP_MAX_PARAMETERS], total[RP_MAX_PARAMETERS + 1], lr, rows, rng = rp_no_tensor();
@@ -132,13 +144,16 @@ static rp_status build_train(rp_trainer *t, size_t count, rp_compiled **out, rp_
     lr = feed(g, "lr", RP_F32, 0, 0);
     rows = feed(g, "rows", RP_I64, 1, count);
     status = rp_parts_gradients(&t->model, t->run, g, weight, rows, rng, count, total, err);
-    if (status != RP_OK) {
-        rp_graph_free(g);
-        return status;
+    if (status == RP_OK) {
+        rp_graph_set(g, RP_OUTPUT_RESULT, "loss", total[t->model.n_parameters]);
+        build_update(t, g, weight, total, lr);
     }
-    rp_graph_set(g, RP_OUTPUT_RESULT, "loss", total[t->model.n_parameters]);
-    build_update(t, g, weight, total, lr);
-    return rp_run_compile_graph(out, t->run, g, err);
+    if (status == RP_OK && ends && rp_trainer_keeps_best(t))
+        status = rp_trainer_watch(t, g, weight, err);
+    if (status == RP_OK)
+        return rp_run_compile_graph(out, t->run, g, err);
+    rp_graph_free(g);
+    return status;
 }
 
 static rp_status build_eval(rp_trainer *t, const rp_part *part, rp_compiled **out, rp_error *err)
@@ -172,8 +187,7 @@ static rp_status build_exact(rp_trainer *t, rp_error *err)
     rp_status status;
 
     t->per_epoch = 1;
-    t->training = 1;
-    t->total = 3 + (t->data->valid_rows > 0);
+    t->training = t->longest = 1;
     if (!g)
         return rp_no_memory(err);
     status = rp_exact_targets(&t->model, t->data, err);
@@ -196,12 +210,13 @@ rp_status rp_trainer_build(rp_trainer *t, rp_error *err)
     if (t->recipe->train.exact)
         return status == RP_OK ? build_exact(t, err) : status;
     t->per_epoch = rp_steps_per_epoch(t->recipe, n);
-    t->training = (uint64_t)(t->per_epoch * t->recipe->train.epochs);
-    t->total = 1 + t->training + 1 + (d->valid_rows ? 1 : 0);
+    t->training = t->longest = (uint64_t)(t->per_epoch * t->recipe->train.epochs);
     t->last_rows = t->recipe->train.drop_last || n % batch == 0 ? batch : n % batch;
     if (status == RP_OK)
-        status = build_train(t, (size_t)batch, &t->full, err);
-    if (status == RP_OK && t->last_rows != batch)
-        status = build_train(t, (size_t)t->last_rows, &t->last, err);
+        status = build_train(t, (size_t)batch, false, &t->full, err);
+    if (status == RP_OK && (t->last_rows != batch || rp_trainer_keeps_best(t)))
+        status = build_train(t, (size_t)t->last_rows, true, &t->last, err);
+    if (status == RP_OK && rp_trainer_keeps_best(t))
+        status = rp_trainer_build_keep(t, err);
     return status == RP_OK ? build_evals(t, err) : status;
 }

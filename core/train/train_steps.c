@@ -58,11 +58,13 @@ static rp_status set_feeds(rp_trainer *t, const rp_compiled *c, int64_t s, rp_er
     if (status == RP_OK)
         status = set_rng(t, c, (uint64_t)s, err);
     if (status == RP_OK)
-        status = set_scalar(c, "lr", rp_learning_rate(r, s, (int64_t)t->training), err);
+        status = set_scalar(c, "lr", rp_learning_rate(r, s, (int64_t)t->longest), err);
     if (status == RP_OK)
         status = set_scalar(c, "c1", rp_bias_correction(r->train.optimizer.beta1, updates), err);
     if (status == RP_OK)
         status = set_scalar(c, "c2", rp_bias_correction(r->train.optimizer.beta2, updates), err);
+    if (status == RP_OK)
+        status = set_feed(c, "epoch", &(int64_t){s / t->per_epoch}, err);
     return status;
 }
 
@@ -74,16 +76,19 @@ static rp_status get_loss(const rp_compiled *c, float *out, rp_error *err)
     return rp_device_tensor_read(&loss, out, err);
 }
 
-/* Step 0 initialises, the last one or two evaluate; an epoch may end with a short batch. */
+/* Step 0 initialises, the last one or two evaluate; an epoch may end with a short batch, or watch. */
 static rp_compiled *compiled_of(const rp_trainer *t, uint64_t step)
 {
-    const bool short_batch = t->last && (int64_t)step % t->per_epoch == 0 && t->last_rows != t->batch;
+    const bool ends_epoch = t->last && (int64_t)step % t->per_epoch == 0;
+    const uint64_t evaluates = rp_trainer_evaluates_from(t);
 
     if (step == 0)
         return t->init;
     if (step <= t->training)
-        return short_batch ? t->last : t->full;
-    return step == t->training + 1 ? t->eval_train : t->eval_valid;
+        return ends_epoch ? t->last : t->full;
+    if (step < evaluates)
+        return t->keep;
+    return step == evaluates ? t->eval_train : t->eval_valid;
 }
 
 const rp_program *rp_trainer_program(const rp_trainer *t, uint64_t step)
@@ -109,7 +114,7 @@ static rp_status train_step(rp_trainer *t, int64_t s, rp_error *err)
                        "training step %lld of %llu: the loss is no longer finite: lower train.optimizer.lr, or set "
                        "train.clip_norm",
                        (long long)s, (unsigned long long)t->training);
-    return RP_OK;
+    return s % t->per_epoch == 0 ? rp_trainer_ends(t, (uint64_t)s, err) : RP_OK;
 }
 
 rp_status rp_trainer_start_from(rp_trainer *t, const rp_start_source *from, rp_error *err)
@@ -150,7 +155,7 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     rp_fpenv saved;
     rp_status status;
 
-    if (step >= t->total)
+    if (step >= rp_trainer_total(t))
         return rp_fail(err, RP_EARG, "the training is complete");
     status = rp_fpenv_enter(&saved, NULL, err);
     if (status != RP_OK)
@@ -166,16 +171,28 @@ rp_status rp_trainer_step(rp_trainer *t, rp_error *err)
     return status;
 }
 
+/* States of the end of the training are those of its evaluations too; an exact fit is made again, since its results are
+ * told with the metrics. */
+static rp_status restore_states(rp_trainer *t, uint64_t step, const rp_value_source *from, rp_error *err)
+{
+    const uint64_t trained = t->recipe->train.exact ? 1 : rp_trainer_evaluates_from(t);
+
+    return rp_run_restore(t->run, step < trained ? step : trained, from, err);
+}
+
 rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source *from, rp_error *err)
 {
-    /* an exact fit is made again, since its results are told with the metrics */
-    const uint64_t trained = t->recipe->train.exact ? 1 : t->training + 1;
+    const uint64_t known = t->training;
     rp_status status;
 
-    if (step > t->total)
+    if (step > rp_trainer_total(t))
         return rp_fail(err, RP_EARG, "step %llu of a training of %llu", (unsigned long long)step,
-                       (unsigned long long)t->total);
-    status = rp_run_restore(t->run, step < trained ? step : trained, from, err);
+                       (unsigned long long)rp_trainer_total(t));
+    status = restore_states(t, step, from, err);
+    if (status == RP_OK && !t->expected && step > 0)
+        status = rp_trainer_ends(t, step - 1, err);
+    if (status == RP_OK && t->training != known) /* it has ended before these states */
+        status = restore_states(t, step, from, err);
     t->loss = rp_from_bits_f32(0x7FC00000u);
     rp_run_set_quiet(t->run, true);
     while (status == RP_OK && rp_run_steps(t->run) < step)

@@ -7,7 +7,7 @@ import math
 
 import treat
 from elementary import cospi64, powi
-from ieee import f32
+from ieee import f32, total
 from philox import permutation
 from op_types import need
 
@@ -108,11 +108,17 @@ class Table:
 class Steps:
     """What step s is fed (12.2, 12.5)."""
 
-    def __init__(self, recipe, rows):
+    def __init__(self, recipe, rows, training):
+        """training: how many steps the archive says, which ends() checks."""
         self.recipe, self.train, self.rows = recipe, recipe["train"], rows
         batch = self.train["batch"]
         self.each = rows // batch if self.train["drop_last"] else -(-rows // batch)
-        self.training = self.each * self.train["epochs"]
+        self.longest = self.each * self.train["epochs"]
+        self.training = training if "patience" in self.train else self.longest
+
+    def ends(self, best):
+        """Whether training ends where the archive says, best the last best epoch (12.10)."""
+        return self.training == self.each * min(self.train["epochs"], best + self.train["patience"])
 
     def rate(self, s):
         lr, schedule = float(self.train["optimizer"]["lr"]), self.train["schedule"]
@@ -122,7 +128,7 @@ class Steps:
             return lr * (s / warm)
         if schedule["kind"] == "cosine":
             least = float(schedule["min_lr"])
-            return least + (0.5 * (lr - least)) * (1.0 + cospi64(k / (self.training - warm)))
+            return least + (0.5 * (lr - least)) * (1.0 + cospi64(k / (self.longest - warm)))
         if schedule["kind"] == "step":
             return lr * powi(float(schedule["gamma"]), k // schedule["step_every"], "f64")
         return lr
@@ -140,6 +146,7 @@ class Steps:
         if s > self.training:
             return {}
         found = {"rng": [self.recipe["seed"], s], "lr": [f32(self.rate(s))], "rows": self.batch(s)}
+        found["epoch"] = [s // self.each]
         for name, beta in (("c1", "beta1"), ("c2", "beta2")):
             if beta in self.train["optimizer"]:
                 found[name] = [f32(1.0 - powi(float(self.train["optimizer"][beta]), s, "f64"))]

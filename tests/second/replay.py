@@ -69,14 +69,15 @@ def replay(path):
     for name, said in json.loads(found["data/prepared.json"]).items():
         if archive.tensor_digest(*table.parts[name]).hex() != said["digest"]:
             wrong.append("data/prepared.json: %s" % name)
-    steps = recipe.Steps(plan, len(table.train))
+    run = json.loads(found["manifest.json"])["run"]
+    steps = recipe.Steps(plan, len(table.train), run["training_steps"])
     names = sorted(n for n in found if n.startswith("run/programs/"))
     programs = [program.read(found[n].decode()) for n in names]
     states, parts = all_states(programs), []
     records = archive.records(found["run/journal.bin"])
     for s, (number, *expected) in enumerate(records):
         fed, results = step(programs[number], steps.feeds(s), table.parts, states)
-        if s > steps.training:
+        if "scores" in results:
             parts.append(results["scores"][2])
         kind, loss = archive.loss_record(results)
         made = [kind, archive.list_digest(fed), archive.list_digest(results), archive.list_digest(states), loss]
@@ -87,6 +88,8 @@ def replay(path):
         for name, data in archive.tensors(found[member]).items() if member else ():
             if stored(states[name][2], states[name][0]) != data:
                 wrong.append("%s: %s" % (member, name))
+    if "patience" in plan["train"] and not steps.ends(states["optim.best.epoch"][2][0]):
+        wrong.append("training_steps: not the end that patience gives")
     check_figures(found, table, parts, wrong)
     return len(records), wrong
 
