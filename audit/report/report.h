@@ -11,7 +11,7 @@
 #include "core/train/model.h"
 #include "rp/audit.h"
 
-/* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and folds. */
+/* What is known of the archive's CSV: read again, as schema and metrics do not count missing values and parts. */
 typedef struct rp_report_data {
     rp_buffer csv; /* what the table points into */
     rp_table *table;
@@ -19,8 +19,7 @@ typedef struct rp_report_data {
     uint64_t *missing;       /* [cols] */
     size_t classes;          /* 0 for a regression */
     const char **class_name; /* inside table */
-    uint64_t *count;         /* [folds][classes or 1]: rows; folds is 1 with train_on_all */
-    size_t folds, fold;      /* fold: the one that validates; folds when none does */
+    uint64_t *count;         /* [parts][classes or 1]: rows, in the order of rp_row_part */
 } rp_report_data;
 
 /* Single rows of outputs/predictions.csv: those of the validation part, else of the training part. */

@@ -8,7 +8,7 @@
 #include "core/data/schema.h"
 #include "determinism/decimal.h"
 
-enum { COLUMNS_INLINE = 30, COLUMNS_MAX = 1000, CLASSES_MAX = 50, FOLDS_MAX = 20 };
+enum { COLUMNS_INLINE = 30, COLUMNS_MAX = 1000, CLASSES_MAX = 50, PARTS = RP_TESTS + 1 };
 static const size_t csv_limit = (size_t)4 << 30;
 
 static size_t target_column(const rp_schema *schema)
@@ -32,16 +32,13 @@ static rp_status count_missing(rp_report_view *r, rp_error *err)
     return RP_OK;
 }
 
-/* Rows by fold and class. */
-static rp_status count_groups(rp_report_view *r, const rp_target *target, const int64_t *fold, rp_error *err)
+/* Rows by part and class. */
+static rp_status count_groups(rp_report_view *r, const rp_target *target, const unsigned char *part, rp_error *err)
 {
     rp_report_data *d = &r->data;
-    bool all = r->recipe->data.train_on_all;
     size_t groups = target->classes ? target->classes : 1;
 
-    d->folds = all ? 1 : (size_t)r->recipe->data.folds;
-    d->fold = all ? 1 : (size_t)r->recipe->data.fold;
-    d->count = rp_calloc(d->folds, groups * sizeof *d->count);
+    d->count = rp_calloc(PARTS, groups * sizeof *d->count);
     d->class_name = rp_reallocarray(NULL, groups, sizeof *d->class_name);
     if (!d->count || !d->class_name)
         return rp_no_memory(err);
@@ -49,7 +46,7 @@ static rp_status count_groups(rp_report_view *r, const rp_target *target, const 
     for (size_t k = 0; k < target->classes; k++)
         d->class_name[k] = target->class_name[k];
     for (size_t row = 0; row < d->table->rows; row++)
-        d->count[(all ? 0 : (size_t)fold[row]) * groups + (target->label ? (size_t)target->label[row] : 0)]++;
+        d->count[part[row] * groups + (target->label ? (size_t)target->label[row] : 0)]++;
     return RP_OK;
 }
 
@@ -57,15 +54,15 @@ static rp_status count_classes(rp_report_view *r, rp_error *err)
 {
     rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = RP_TABLE_MEMBER, .err = err};
     rp_target target = {0};
-    int64_t *fold = rp_calloc(r->data.table->rows, sizeof *fold);
-    rp_status status = fold ? rp_target_read(&cells, target_column(r->schema), &target) : rp_no_memory(err);
+    unsigned char *part = rp_calloc(r->data.table->rows, 1);
+    rp_status status = part ? rp_target_read(&cells, target_column(r->schema), &target) : rp_no_memory(err);
 
-    if (status == RP_OK && !r->recipe->data.train_on_all)
-        status = rp_split_folds(&cells, &target, fold);
     if (status == RP_OK)
-        status = count_groups(r, &target, fold, err);
+        status = rp_split_rows(&cells, &target, part);
+    if (status == RP_OK)
+        status = count_groups(r, &target, part, err);
     rp_target_clear(&target);
-    rp_free(fold);
+    rp_free(part);
     return status;
 }
 
@@ -84,8 +81,10 @@ static rp_status load_table(rp_report_view *r, rp_error *err)
         kind[i] = schema->columns[i].kind;
     if (status == RP_OK) {
         rp_columns_store(r->recipe, kind, schema->n_columns, target_column(schema), store);
-        status = rp_table_load(table, store, r->recipe, &(rp_table_options){.filter = filter}, err);
+        status = rp_columns_store_roles(&cells, store);
     }
+    if (status == RP_OK)
+        status = rp_table_load(table, store, r->recipe, &(rp_table_options){.filter = filter}, err);
     rp_free(kind);
     rp_free(store);
     rp_filter_free(filter);
@@ -239,28 +238,20 @@ static void put_columns(rp_report_view *r)
     rp_html_note_first(out, COLUMNS_MAX, schema->n_columns, "columns");
 }
 
-static uint64_t part_count(const rp_report_data *d, size_t k, bool validation)
+static uint64_t part_rows(const rp_report_data *d, rp_row_part part)
 {
     size_t groups = d->classes ? d->classes : 1;
     uint64_t n = 0;
 
-    for (size_t f = 0; f < d->folds; f++)
-        n += (f == d->fold) == validation ? d->count[f * groups + k] : 0;
-    return n;
-}
-
-static uint64_t part_rows(const rp_report_data *d, bool validation)
-{
-    uint64_t n = 0;
-
-    for (size_t k = 0; k < (d->classes ? d->classes : 1); k++)
-        n += part_count(d, k, validation);
+    for (size_t k = 0; k < groups; k++)
+        n += d->count[part * groups + k];
     return n;
 }
 
 static void put_class_cells(rp_report_view *r, size_t k, bool validation)
 {
-    uint64_t n = part_count(&r->data, k, validation), all = part_rows(&r->data, validation);
+    const rp_row_part part = validation ? RP_VALIDATES : RP_TRAINS;
+    uint64_t n = r->data.count[part * r->data.classes + k], all = part_rows(&r->data, part);
 
     rp_buffer_text(r->out, "<td class=\"n\">");
     rp_html_count(r->out, n);
@@ -278,7 +269,7 @@ static void put_classes(rp_report_view *r)
 {
     rp_buffer *out = r->out;
     const rp_report_data *d = &r->data;
-    bool validation = d->fold < d->folds;
+    bool validation = part_rows(d, RP_VALIDATES) > 0;
 
     if (!d->classes)
         return;
@@ -301,41 +292,40 @@ static void put_classes(rp_report_view *r)
     rp_html_note_first(out, CLASSES_MAX, d->classes, "classes");
 }
 
-static void put_folds(rp_report_view *r)
+static void put_parts(rp_report_view *r)
 {
+    static const char *const names[PARTS] = {"training", "validation", "test"};
     rp_buffer *out = r->out;
     const rp_report_data *d = &r->data;
     size_t groups = d->classes ? d->classes : 1, shown = d->classes == 2 ? 2 : 0;
 
-    if (d->folds < 2)
+    if (part_rows(d, RP_TRAINS) == d->table->rows)
         return;
-    rp_buffer_text(out, "<h3>Folds</h3>\n");
+    rp_buffer_text(out, "<h3>Parts</h3>\n");
     rp_html_table_begin(out, "slim", NULL);
-    rp_html_heads(out, "Fold|Used for|#Rows");
+    rp_html_heads(out, "Part|#Rows");
     for (size_t k = 0; k < shown; k++) {
         rp_buffer_text(out, "<th scope=\"col\" class=\"n\">Share of ");
         rp_html_name(out, d->class_name[k]);
         rp_buffer_text(out, "</th>");
     }
     rp_buffer_text(out, "</tr></thead>\n<tbody>\n");
-    for (size_t f = 0; f < d->folds && f < FOLDS_MAX; f++) {
-        uint64_t rows = 0;
+    for (size_t p = 0; p < PARTS; p++) {
+        const uint64_t rows = part_rows(d, (rp_row_part)p);
 
-        for (size_t k = 0; k < groups; k++)
-            rows += d->count[f * groups + k];
-        rp_buffer_printf(out, "<tr><th scope=\"row\">%zu</th><td>%s</td><td class=\"n\">", f,
-                         f == d->fold ? "validation" : "training");
+        if (rows == 0)
+            continue;
+        rp_buffer_printf(out, "<tr><th scope=\"row\">%s</th><td class=\"n\">", names[p]);
         rp_html_count(out, rows);
         rp_buffer_text(out, "</td>");
         for (size_t k = 0; k < shown; k++) {
             rp_buffer_text(out, "<td class=\"n\">");
-            rp_html_share(out, d->count[f * groups + k], rows);
+            rp_html_share(out, d->count[p * groups + k], rows);
             rp_buffer_text(out, "</td>");
         }
         rp_buffer_text(out, "</tr>\n");
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
-    rp_html_note_first(out, FOLDS_MAX, d->folds, "folds");
 }
 
 static void put_column_kinds(rp_report_view *r)
@@ -385,18 +375,33 @@ static void put_missing(rp_report_view *r)
 static void put_split(rp_report_view *r)
 {
     const rp_report_data *d = &r->data;
+    const rp_recipe *recipe = r->recipe;
     rp_buffer *out = r->out;
 
     rp_html_row_open(out, "Split");
-    rp_html_count(out, part_rows(d, false));
+    rp_html_count(out, part_rows(d, RP_TRAINS));
     rp_buffer_text(out, " rows to train");
-    if (d->fold < d->folds) {
+    if (part_rows(d, RP_VALIDATES) > 0) {
         rp_buffer_text(out, ", ");
-        rp_html_count(out, part_rows(d, true));
-        rp_buffer_printf(out, " to validate: fold %zu of 0 to %zu%s", d->fold, d->folds - 1,
-                         d->classes && r->recipe->data.stratify ? ", each with the classes' shares" : "");
+        rp_html_count(out, part_rows(d, RP_VALIDATES));
+        rp_buffer_text(out, " to validate: ");
+        if (recipe->data.split.given)
+            rp_buffer_text(out, "as a column says");
+        else if (recipe->data.time.given)
+            rp_buffer_printf(out, "the latest of %lld blocks of time", (long long)recipe->data.folds);
+        else
+            rp_buffer_printf(out, "fold %lld of 0 to %lld%s", (long long)recipe->data.fold,
+                             (long long)recipe->data.folds - 1,
+                             recipe->data.group.given              ? ", groups of rows kept together"
+                             : d->classes && recipe->data.stratify ? ", each with the classes' shares"
+                                                                   : "");
     } else {
         rp_buffer_text(out, "; no validation part");
+    }
+    if (part_rows(d, RP_TESTS) > 0) {
+        rp_buffer_text(out, "; ");
+        rp_html_count(out, part_rows(d, RP_TESTS));
+        rp_buffer_text(out, " to test, which no step has read");
     }
     rp_html_row_close(out);
 }
@@ -490,7 +495,7 @@ void rp_report_data_section(rp_report_view *r)
     put_facts(r);
     if (r->data.table) {
         put_classes(r);
-        put_folds(r);
+        put_parts(r);
         rp_report_table(r);
     }
     rp_buffer_text(r->out, "<h3>Columns</h3>\n");

@@ -86,22 +86,35 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
 /* A column that the recipe gives another part is no feature unless it is declared. */
 static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t target, const unsigned char *ruled)
 {
-    const rp_column_ref *weight = &cells->recipe->data.weight;
-    size_t col = 0;
-    rp_status status = weight->given ? rp_column_find(cells, weight, "data.weight", &col) : RP_OK;
+    const struct {
+        const rp_column_ref *column;
+        const char *key;
+        rp_column_kind never;
+    } role[] = {{&cells->recipe->data.weight, "data.weight", RP_COL_CATEGORICAL},
+                {&cells->recipe->data.time, "data.time", RP_COL_CATEGORICAL},
+                {&cells->recipe->data.group, "data.group", RP_COL_NUMERIC},
+                {&cells->recipe->data.split, "data.split", RP_COL_NUMERIC}};
 
-    if (status != RP_OK || !weight->given)
-        return status;
-    if (col == target)
-        return rp_fail(cells->err, RP_EARG, "%s: key data.weight: this column is the target; name another",
-                       cells->where);
-    if (kind[col] == RP_COL_CATEGORICAL)
-        return rp_fail(cells->err, RP_EARG,
-                       "%s: key data.weight: data.columns declares this column categorical; weights "
-                       "are numbers",
-                       cells->where);
-    if (!ruled[col])
-        kind[col] = RP_COL_IGNORE;
+    for (size_t i = 0; i < sizeof role / sizeof *role; i++) {
+        size_t col = 0;
+        rp_status status;
+
+        if (!role[i].column->given)
+            continue;
+        status = rp_column_find(cells, role[i].column, role[i].key, &col);
+        if (status != RP_OK)
+            return status;
+        if (col == target)
+            return rp_fail(cells->err, RP_EARG, "%s: key %s: this column is the target; name another", cells->where,
+                           role[i].key);
+        if (ruled[col] && (kind[col] == role[i].never || kind[col] == RP_COL_AUTO))
+            return rp_fail(cells->err, RP_EARG,
+                           "%s: key %s: data.columns declares this column %s; leave it out there, or declare it %s",
+                           cells->where, role[i].key, kind[col] == RP_COL_AUTO ? "auto" : "otherwise",
+                           role[i].never == RP_COL_NUMERIC ? "categorical" : "numeric");
+        if (!ruled[col])
+            kind[col] = RP_COL_IGNORE;
+    }
     return RP_OK;
 }
 
@@ -136,6 +149,22 @@ void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_
         store[col] = of[kind[col]];
     if (target < cols)
         store[target] = recipe->train.regression ? RP_STORE_TARGET : RP_STORE_TEXTS;
+}
+
+rp_status rp_columns_store_roles(const rp_cells *cells, rp_store *store)
+{
+    const rp_column_ref *role[] = {&cells->recipe->data.group, &cells->recipe->data.split};
+    size_t col;
+    rp_status status = RP_OK;
+
+    for (size_t i = 0; i < sizeof role / sizeof *role && status == RP_OK; i++) {
+        if (!role[i]->given)
+            continue;
+        status = rp_column_find(cells, role[i], "data.group", &col);
+        if (status == RP_OK)
+            store[col] = RP_STORE_TEXTS;
+    }
+    return status;
 }
 
 /* Numbers and text in one undeclared column are a typing error as often as a code list: the user must say which. */

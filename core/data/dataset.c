@@ -17,7 +17,7 @@ typedef struct preparation {
     rp_column_kind *kind;           /* [cols] */
     const rp_treatment **treatment; /* [cols]; of columns that have none, NULL */
     size_t *source;                 /* [cols]: the identity, schema columns being table columns here */
-    int64_t *fold;                  /* [rows] */
+    unsigned char *part;            /* [rows] */
     size_t target_col;
     rp_target target;
 } preparation;
@@ -61,9 +61,11 @@ static rp_status load(preparation *prep, const void *csv, size_t size)
         status = rp_no_memory(prep->cells.err);
     if (status == RP_OK) {
         rp_columns_store(recipe, prep->kind, prep->table->cols, prep->target_col, store);
+        status = rp_columns_store_roles(&prep->cells, store);
         options.filter = filter;
-        status = rp_table_load(prep->table, store, recipe, &options, prep->cells.err);
     }
+    if (status == RP_OK)
+        status = rp_table_load(prep->table, store, recipe, &options, prep->cells.err);
     rp_free(store);
     rp_filter_free(filter);
     if (status == RP_OK)
@@ -77,36 +79,32 @@ static void release(preparation *prep)
     rp_free(prep->kind);
     rp_free(prep->treatment);
     rp_free(prep->source);
-    rp_free(prep->fold);
+    rp_free(prep->part);
     rp_table_free(prep->table);
 }
 
-/* With train_on_all every row trains. */
 static rp_status split_rows(preparation *prep, rp_dataset *out)
 {
-    const rp_recipe *recipe = prep->cells.recipe;
     size_t rows = prep->table->rows;
-    bool all = recipe->data.train_on_all;
     rp_status status;
 
-    prep->fold = rp_calloc(rows, sizeof *prep->fold);
-    if (prep->fold == NULL)
-        return rp_no_memory(prep->cells.err);
-    status = all ? RP_OK : rp_split_folds(&prep->cells, &prep->target, prep->fold);
-
-    if (status != RP_OK)
-        return status;
+    prep->part = rp_calloc(rows, 1);
     out->train_row = rp_calloc(rows, sizeof *out->train_row);
     out->valid_row = rp_calloc(rows, sizeof *out->valid_row);
-    if (out->train_row == NULL || out->valid_row == NULL)
+    if (prep->part == NULL || out->train_row == NULL || out->valid_row == NULL)
         return rp_no_memory(prep->cells.err);
-    for (size_t row = 0; row < rows; row++) {
-        if (all || prep->fold[row] != recipe->data.fold)
+    status = rp_split_rows(&prep->cells, &prep->target, prep->part);
+    for (size_t row = 0; row < rows && status == RP_OK; row++) {
+        if (prep->part[row] == RP_TRAINS)
             out->train_row[out->train_rows++] = (int64_t)row;
-        else
+        else if (prep->part[row] == RP_VALIDATES)
             out->valid_row[out->valid_rows++] = (int64_t)row;
     }
-    return RP_OK;
+    if (status == RP_OK && out->train_rows == 0)
+        status = rp_fail(prep->cells.err, RP_EDATA, "%s: no row is left to train on", prep->cells.where);
+    if (status == RP_OK && out->valid_rows == 0 && prep->cells.recipe->train.patience > 0)
+        status = rp_fail(prep->cells.err, RP_EDATA, "%s: key train.patience: no row validates", prep->cells.where);
+    return status;
 }
 
 static rp_status check_training_classes(const preparation *prep, const rp_dataset *out)
@@ -128,7 +126,7 @@ static rp_status fit(preparation *prep, rp_dataset *out)
 {
     rp_json *json = NULL;
     rp_status status = rp_schema_fit(&json, &prep->cells, prep->kind, prep->target_col, &prep->target, out->train_row,
-                                     out->train_rows);
+                                     out->train_rows, out->valid_rows);
 
     if (status != RP_OK)
         return status;

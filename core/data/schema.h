@@ -59,6 +59,8 @@ rp_status rp_filter_tell(const rp_cells *cells);
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target);
 /* What is to be kept of each column. store [cols]. */
 void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_t cols, size_t target, rp_store *store);
+/* The columns that rows are divided by, which are compared as texts. Errors: RP_EARG. */
+rp_status rp_columns_store_roles(const rp_cells *cells, rp_store *store);
 /* Of a table that is loaded: the kind of each column without auto (CONTRACT 9.2). No numeric or categorical cell breaks
  * a rule. */
 rp_status rp_columns_settle(const rp_cells *cells, rp_column_kind *kind);
@@ -78,8 +80,13 @@ typedef struct rp_target {
 rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out);
 void rp_target_clear(rp_target *target);
 
-/* CONTRACT 9.4: fold number of each of the table's rows. fold [rows]. */
-rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold);
+/* CONTRACT 9.4: which part each of the table's rows is in. part [rows]. Errors: RP_EARG, RP_EDATA. */
+typedef enum rp_row_part { RP_TRAINS, RP_VALIDATES, RP_TESTS } rp_row_part;
+rp_status rp_split_rows(const rp_cells *cells, const rp_target *target, unsigned char *part);
+/* By groups, by time, or as a column says (core/data/split_columns.c). */
+rp_status rp_split_groups(const rp_cells *cells, unsigned char *part);
+rp_status rp_split_time(const rp_cells *cells, unsigned char *part);
+rp_status rp_split_column(const rp_cells *cells, unsigned char *part);
 
 /* CONTRACT 9.10: what each row of the parts counts; nothing when the recipe has no weights. Errors: RP_EDATA (a weight
  * that is missing, negative or no number; a part without any), RP_EARG (no such class). */
@@ -87,7 +94,7 @@ rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dat
 
 /* CONTRACT 9.5: learns from the training rows and writes the schema. */
 rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
-                        const rp_target *target, const int64_t *train_row, size_t train_rows);
+                        const rp_target *target, const int64_t *train_row, size_t train_rows, size_t valid_rows);
 
 /* Where a row's features go: binary32, or binary64 for what is fitted exactly. */
 typedef struct rp_features {

@@ -55,7 +55,8 @@ static rp_status check_group(const rp_cells *cells, const rp_target *target, boo
             : "use fewer folds or stratify: false");
 }
 
-rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t *fold)
+/* Of each class, or of all rows, the first of the permutation are tested; the others are dealt. */
+static rp_status deal(const rp_cells *cells, const rp_target *target, unsigned char *part)
 {
     const rp_recipe *recipe = cells->recipe;
     size_t rows = cells->table->rows, dealt = 0;
@@ -67,16 +68,34 @@ rp_status rp_split_folds(const rp_cells *cells, const rp_target *target, int64_t
 
     for (size_t group = 0; group < groups && status == RP_OK; group++) {
         size_t n = collect_group(member, stratify ? target->label : NULL, rows, (int64_t)group);
+        size_t tested = (size_t)(recipe->data.test * (double)n);
 
-        status = check_group(cells, target, stratify, group, n);
+        status = check_group(cells, target, stratify, group, n - tested);
         if (status != RP_OK)
             break;
         rp_permutation(order, n, recipe->seed, group, split_stream);
-        for (size_t j = 0; j < n; j++)
-            fold[member[order[j]]] = (int64_t)((dealt + j) % (size_t)recipe->data.folds);
-        dealt += n;
+        for (size_t j = 0; j < tested; j++)
+            part[member[order[j]]] = RP_TESTS;
+        for (size_t j = tested; j < n; j++)
+            if ((int64_t)((dealt + j - tested) % (size_t)recipe->data.folds) == recipe->data.fold)
+                part[member[order[j]]] = RP_VALIDATES;
+        dealt += n - tested;
     }
     rp_free(member);
     rp_free(order);
     return status;
+}
+
+rp_status rp_split_rows(const rp_cells *cells, const rp_target *target, unsigned char *part)
+{
+    const rp_recipe *recipe = cells->recipe;
+
+    memset(part, RP_TRAINS, cells->table->rows);
+    if (recipe->data.train_on_all)
+        return RP_OK;
+    if (recipe->data.split.given)
+        return rp_split_column(cells, part);
+    if (recipe->data.time.given)
+        return rp_split_time(cells, part);
+    return recipe->data.group.given ? rp_split_groups(cells, part) : deal(cells, target, part);
 }

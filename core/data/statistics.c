@@ -172,7 +172,7 @@ static rp_json *write_classes(fitter *fit, const rp_target *target)
     return list;
 }
 
-static rp_json *write_split(fitter *fit)
+static rp_json *write_split(fitter *fit, size_t valid_rows)
 {
     const rp_recipe *recipe = fit->cells->recipe;
     rp_json *split = rp_json_object();
@@ -180,16 +180,21 @@ static rp_json *write_split(fitter *fit)
     put(fit, split, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
     put(fit, split, "rows", rp_json_integer((int64_t)fit->cells->table->rows));
     put(fit, split, "train_rows", rp_json_integer((int64_t)fit->train_rows));
-    put(fit, split, "valid_rows", rp_json_integer((int64_t)(fit->cells->table->rows - fit->train_rows)));
+    put(fit, split, "valid_rows", rp_json_integer((int64_t)valid_rows));
+    if (fit->cells->table->rows > fit->train_rows + valid_rows)
+        put(fit, split, "test_rows",
+            rp_json_integer((int64_t)(fit->cells->table->rows - fit->train_rows - valid_rows)));
     if (recipe->data.reading.n_where > 0)
         put(fit, split, "left_out", rp_json_integer((int64_t)fit->cells->table->dropped[0]));
     if (recipe->data.reading.drop_missing_target)
         put(fit, split, "missing_target", rp_json_integer((int64_t)fit->cells->table->dropped[1]));
-    if (recipe->data.train_on_all)
+    if (recipe->data.train_on_all || recipe->data.split.given)
         return split;
     put(fit, split, "folds", rp_json_integer(recipe->data.folds));
+    if (recipe->data.time.given)
+        return split;
     put(fit, split, "fold", rp_json_integer(recipe->data.fold));
-    if (!recipe->train.regression)
+    if (!recipe->train.regression && !recipe->data.group.given)
         put(fit, split, "stratify", rp_json_boolean(recipe->data.stratify));
     return split;
 }
@@ -204,7 +209,7 @@ static rp_status fit_columns(fitter *fit, const rp_column_kind *kind, size_t tar
 }
 
 rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_kind *kind, size_t target_col,
-                        const rp_target *target, const int64_t *train_row, size_t train_rows)
+                        const rp_target *target, const int64_t *train_row, size_t train_rows, size_t valid_rows)
 {
     fitter fit = {.cells = cells, .target = target, .train_row = train_row, .train_rows = train_rows};
     rp_json *schema = rp_json_object(), *columns;
@@ -218,7 +223,7 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
     fit.met = rp_reallocarray(NULL, words, sizeof *fit.met);
     fit.code = rp_reallocarray(NULL, train_rows, sizeof *fit.code);
     put(&fit, schema, "classes", write_classes(&fit, target));
-    put(&fit, schema, "split", write_split(&fit));
+    put(&fit, schema, "split", write_split(&fit, valid_rows));
     put(&fit, schema, "columns", rp_json_array());
     columns = rp_json_object_get(schema, "columns");
     if (fit.value == NULL || fit.text == NULL || fit.met == NULL || fit.code == NULL || columns == NULL)

@@ -402,6 +402,9 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.missing);
     rp_free(recipe->data.target.name);
     rp_free(recipe->data.weight.name);
+    rp_free(recipe->data.group.name);
+    rp_free(recipe->data.time.name);
+    rp_free(recipe->data.split.name);
     rp_free(recipe->data.positive);
     for (size_t i = 0; i < recipe->train.n_class_weights; i++)
         rp_free(recipe->train.class_weight[i].name);

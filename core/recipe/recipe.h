@@ -167,6 +167,10 @@ typedef struct rp_recipe {
         bool standardize;        /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
         int64_t folds, fold;     /*   folds: [5] >= 2, fold: [0] which one validates; or: */
         bool stratify;           /*   stratify: [true] folds keep class shares (classification only) */
+        rp_column_ref group;     /*   group: [absent] rows of one text of this column stay in one part; or */
+        rp_column_ref time;      /*   time: [absent] the last of `folds` blocks of time validates; fold is absent; or */
+        rp_column_ref split;     /*   split: [absent] a column of train, validation, test; instead of folds and test */
+        double test;             /*   test: [0] share of the rows, to 0.9, that no step sees */
         bool train_on_all;       /*   train_on_all: [false] no validation part; folds and fold must be absent */
     } data;
     struct {              /* model: */

@@ -79,18 +79,47 @@ static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *o
             rp_node_refuse(reader, node, "data.columns", "a column is listed twice; keep one");
 }
 
+/* A column that may be left out. */
+static void read_optional(rp_node_reader *reader, const rp_node *data, const char *path, rp_column_ref *out)
+{
+    if (rp_node_at(reader, data, path) == NULL)
+        return;
+    rp_recipe_read_column(reader, rp_node_at(reader, data, path), path, out);
+    out->given = true;
+}
+
 static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
-    bool regression = out->train.regression;
+    static const rp_range share = {0, 0.9, true, false, "a share above 0, at most 0.9"};
+    bool folds, classes = !out->train.regression;
 
     rp_node_read_bool(reader, data, "data.train_on_all", &out->data.train_on_all, false);
-    if (rp_node_applies(reader, data, "data.folds", !out->data.train_on_all, "without train_on_all"))
+    if (rp_node_applies(reader, data, "data.split", !out->data.train_on_all, "without train_on_all"))
+        read_optional(reader, data, "data.split", &out->data.split);
+    folds = !out->data.train_on_all && !out->data.split.given;
+    if (rp_node_applies(reader, data, "data.time", folds, "without train_on_all and split"))
+        read_optional(reader, data, "data.time", &out->data.time);
+    if (rp_node_applies(reader, data, "data.group", folds && !out->data.time.given,
+                        "without train_on_all, split and time"))
+        read_optional(reader, data, "data.group", &out->data.group);
+    if (rp_node_applies(reader, data, "data.folds", folds, "without train_on_all and split"))
         rp_node_read_int(reader, data, "data.folds", &out->data.folds, 5, 2, 1000);
-    if (rp_node_applies(reader, data, "data.fold", !out->data.train_on_all, "without train_on_all"))
+    if (rp_node_applies(reader, data, "data.fold", folds && !out->data.time.given,
+                        "without train_on_all, split and time"))
         rp_node_read_int(reader, data, "data.fold", &out->data.fold, 0, 0, out->data.folds - 1);
-    if (rp_node_applies(reader, data, "data.stratify", !out->data.train_on_all && !regression,
-                        "to a classification with folds"))
+    if (rp_node_applies(reader, data, "data.stratify",
+                        folds && classes && !out->data.time.given && !out->data.group.given,
+                        "to a classification with folds, without group and time"))
         rp_node_read_bool(reader, data, "data.stratify", &out->data.stratify, true);
+    if (rp_node_applies(reader, data, "data.test", folds, "without train_on_all and split") &&
+        rp_node_at(reader, data, "data.test") != NULL)
+        rp_recipe_real(reader, data, "data.test", &out->data.test, 0, &share);
+}
+
+static void check_name(rp_node_reader *reader, const rp_column_ref *column, const char *path)
+{
+    if (column->name != NULL)
+        rp_node_refuse(reader, NULL, path, "expected an index from 0, as header is false, found a name");
 }
 
 static void check_names(rp_node_reader *reader, rp_recipe *out)
@@ -103,8 +132,10 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
         if (out->data.interaction[i].column[0].name != NULL || out->data.interaction[i].column[1].name != NULL)
             rp_node_refuse(reader, NULL, "data.interactions",
                            "expected indices from 0, as header is false, found a name");
-    if (out->data.weight.name != NULL)
-        rp_node_refuse(reader, NULL, "data.weight", "expected an index from 0, as header is false, found a name");
+    check_name(reader, &out->data.weight, "data.weight");
+    check_name(reader, &out->data.group, "data.group");
+    check_name(reader, &out->data.time, "data.time");
+    check_name(reader, &out->data.split, "data.split");
     for (size_t i = 0; i < out->data.n_columns; i++)
         if (out->data.columns[i].column.name != NULL)
             rp_node_refuse(reader, NULL, "data.columns", "expected indices from 0, as header is false, found a name");
@@ -141,7 +172,11 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "where",
                                        "standardize_target",
                                        "interactions",
-                                       "weight"};
+                                       "weight",
+                                       "group",
+                                       "time",
+                                       "split",
+                                       "test"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 
@@ -158,10 +193,7 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
         rp_node_refuse(reader, data, "data.target", "required: the column to predict, by name or index from 0");
     else
         rp_recipe_read_column(reader, target, "data.target", &out->data.target);
-    if (rp_node_at(reader, data, "data.weight") != NULL) {
-        rp_recipe_read_column(reader, rp_node_at(reader, data, "data.weight"), "data.weight", &out->data.weight);
-        out->data.weight.given = true;
-    }
+    read_optional(reader, data, "data.weight", &out->data.weight);
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);

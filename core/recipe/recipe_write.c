@@ -185,6 +185,27 @@ static void write_reading(writer w, const rp_reading *r)
         put(w, "suffix", texts_json(r->suffix.text, r->suffix.count, w.failed));
 }
 
+/* The keys of group, time, split and test only where they are given. */
+static void write_split(writer w, const rp_recipe *recipe)
+{
+    if (recipe->data.split.given) {
+        put(w, "split", ref_json(&recipe->data.split));
+        return;
+    }
+    if (recipe->data.test > 0)
+        put_real(w, "test", recipe->data.test);
+    put(w, "folds", rp_json_integer(recipe->data.folds));
+    if (recipe->data.time.given) {
+        put(w, "time", ref_json(&recipe->data.time));
+        return;
+    }
+    put(w, "fold", rp_json_integer(recipe->data.fold));
+    if (recipe->data.group.given)
+        put(w, "group", ref_json(&recipe->data.group));
+    else if (!recipe->train.regression)
+        put(w, "stratify", rp_json_boolean(recipe->data.stratify));
+}
+
 static void write_data(writer top, const rp_recipe *recipe)
 {
     writer w = section(top, "data");
@@ -211,10 +232,7 @@ static void write_data(writer top, const rp_recipe *recipe)
     put(w, "train_on_all", rp_json_boolean(recipe->data.train_on_all));
     if (recipe->data.train_on_all)
         return;
-    put(w, "folds", rp_json_integer(recipe->data.folds));
-    put(w, "fold", rp_json_integer(recipe->data.fold));
-    if (!recipe->train.regression)
-        put(w, "stratify", rp_json_boolean(recipe->data.stratify));
+    write_split(w, recipe);
 }
 
 static rp_json *integers_json(const int64_t *value, size_t count, bool *failed)

@@ -33,6 +33,7 @@ class Table:
         self.missing_numeric = data["missing_numeric"]
         need(not {"decimal", "thousands", "strip", "prefix", "suffix", "encoding", "comment", "skip_lines", "where",
                   "missing_target"} & set(data), "a table written otherwise")
+        need(not {"split", "time", "group", "test"} & set(data), "a split of another kind")
         lines = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=data["delimiter"]))
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
         self.rules = {data["weight"]: {"kind": "ignore"}} if "weight" in data else {}

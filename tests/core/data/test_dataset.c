@@ -438,6 +438,115 @@ static void weights_of_rows_have_mean_1_and_are_no_features(void **state)
     assert_weights(WEIGHED "train: {solver: gradient, class_weights: {\"yes\": 3}}\n", csv, both, 5);
 }
 
+/* ---- splits by columns ---- */
+
+/* "tttvvx": the part of each row of the table, x: tested. */
+static void assert_parts(const char *data, const char *csv, const char *expected)
+{
+    char yaml[256], found[64];
+    rp_dataset *d;
+
+    snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, %s}\n", data);
+    d = prepare(yaml, csv);
+    assert_true(strlen(expected) < sizeof found);
+    memset(found, 'x', strlen(expected));
+    found[strlen(expected)] = 0;
+    for (size_t i = 0; i < d->train_rows; i++)
+        found[d->train_row[i]] = 't';
+    for (size_t i = 0; i < d->valid_rows; i++)
+        found[d->valid_row[i]] = 'v';
+    if (strcmp(found, expected) != 0)
+        fail_msg("%s: expected %s, found %s", data, expected, found);
+    for (size_t i = 0; i < d->train_rows; i++) /* the only feature is the row's number */
+        assert_true(d->train_x[i] == (float)d->train_row[i]);
+    for (size_t i = 0; i < d->valid_rows; i++)
+        assert_true(d->valid_x[i] == (float)d->valid_row[i]);
+    rp_dataset_free(d);
+}
+
+static void a_column_can_name_the_parts(void **state)
+{
+    (void)state;
+    assert_parts("split: s, standardize: false",
+                 "a,s,y\n0,train,0\n1,test,1\n2,validation,1\n3,train,1\n4,valid,0\n5,test,0\n", "txvtvx");
+    assert_parts("split: 1, standardize: false", "a,s,y\n0,train,0\n1,train,1\n", "tt");
+}
+
+/* Equal times stay together, in the later part; the file's order does not matter. */
+static void the_latest_rows_validate_and_those_behind_are_tested(void **state)
+{
+    static const char numbers[] = "a,t,y\n0,7,0\n1,3,1\n2,1,1\n3,10,1\n4,2,0\n5,9,0\n6,9,1\n7,4,0\n8,5,1\n9,6,0\n";
+    static const char dates[] = "a,t,y\n0,2024-02-01,0\n1,2023-12-31,1\n2,2024-01-05 10:00,1\n3,2024-01-05 09:59,0\n";
+
+    (void)state;
+    /* in order of time: rows 2 4 1 7 8 9 0 5 6 3 */
+    assert_parts("time: t, standardize: false", numbers, "tttvtvvttt");
+    assert_parts("time: t, standardize: false, folds: 4", numbers, "tttvtvvttt");
+    assert_parts("time: t, standardize: false, folds: 4, test: 0.25", numbers, "vttxtxxttt");
+    assert_parts("time: t, standardize: false, folds: 2", dates, "vtvt");
+}
+
+static void groups_stay_together(void **state)
+{
+    static const char *const names[] = {"u", "v", "w", "z"};
+    char csv[1024] = "a,g,y\n";
+
+    (void)state;
+    for (int i = 0; i < 60; i++) /* groups of 1, 2, 3 .. rows, scattered */
+        sprintf(csv + strlen(csv), "%d,%s%d,%d\n", i, names[i % 4], i * 7 % 3, i % 2);
+    for (int fold = 0; fold < 3; fold++)
+        for (int test = 0; test < 2; test++) {
+            char yaml[256];
+            int part[12] = {0};
+            rp_dataset *d;
+
+            snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, group: g, folds: 3, fold: %d%s}\n", fold,
+                     test ? ", test: 0.3" : "");
+            d = prepare(yaml, csv);
+            for (size_t i = 0; i < d->train_rows; i++)
+                part[d->train_row[i] % 4 * 3 + d->train_row[i] * 7 % 3] |= 1;
+            for (size_t i = 0; i < d->valid_rows; i++)
+                part[d->valid_row[i] % 4 * 3 + d->valid_row[i] * 7 % 3] |= 2;
+            for (size_t i = 0; i < 12; i++)
+                assert_true(part[i] != 3);
+            assert_in_range(60 - d->train_rows - d->valid_rows, test ? 18 : 0, test ? 23 : 0);
+            assert_in_range(d->valid_rows, 10, 25);
+            rp_dataset_free(d);
+        }
+}
+
+/* What is tested is in no fold, and the folds of the others are as even as without it. */
+static void tested_rows_are_in_no_fold(void **state)
+{
+    char csv[1024] = "a,y\n";
+    bool seen[50] = {false};
+    size_t tested = 0;
+
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        sprintf(csv + strlen(csv), "%d,%d\n", i, i % 5 == 0);
+    for (int fold = 0; fold < 4; fold++) {
+        char yaml[256], *text;
+        rp_dataset *d;
+
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, folds: 4, fold: %d, test: 0.25}\n", fold);
+        d = prepare(yaml, csv);
+        assert_int_equal(d->train_rows + d->valid_rows, 50 - 12); /* 2 of 10 and 10 of 40 */
+        assert_in_range(d->valid_rows, 9, 10);
+        for (size_t i = 0; i < d->valid_rows; i++) {
+            assert_false(seen[d->valid_row[i]]);
+            seen[d->valid_row[i]] = true;
+        }
+        text = canonical(d->schema->json);
+        assert_non_null(strstr(text, "\"test_rows\":12"));
+        rp_free(text);
+        rp_dataset_free(d);
+    }
+    for (size_t i = 0; i < 50; i++)
+        tested += !seen[i];
+    assert_int_equal(tested, 12);
+}
+
 static void a_damaged_schema_is_refused(void **state)
 {
     static const char *const damaged[] = {
@@ -708,19 +817,28 @@ static void what_may_be_meant_otherwise_is_a_warning(void **state)
     assert_warning(", suffix: '%'", "a,y\n3%,0\n4,1\n5%,1\n", RP_WARN_BARE, 3, 1, "4");
 }
 
-static void each_mistake_gets_one_clear_error(void **state)
+static const mistake split_mistakes[] = {
+    {"split: s", "a,s,y\n1,train,0\n2,Test,1\n", RP_EDATA, {"d.csv:3", "data.split", "\"Test\"", "validation or test"}},
+    {"split: s", "a,s,y\n1,train,0\n2,,1\n", RP_EDATA, {"d.csv:3", "data.split", "a value"}},
+    {"split: s", "a,s,y\n1,test,0\n2,test,1\n", RP_EDATA, {"train on"}},
+    {"time: t", "a,t,y\n1,31.12.2023,0\n2,01.01.2024,1\n", RP_EDATA, {"d.csv:2", "data.time", "2024-03-31"}},
+    {"time: t", "a,t,y\n1,2,0\n2,2,1\n", RP_EDATA, {"data.time", "different times"}},
+    {"group: g", "a,g,y\n1,2,0\n2,2,1\n", RP_EARG, {"data.folds", "groups"}},
+    {"group: g, columns: {g: numeric}", "a,g,y\n1,2,0\n2,2,1\n", RP_EARG, {"data.group", "categorical"}},
+};
+
+static void assert_mistakes(const char *keys, const mistake *list, size_t count)
 {
-    (void)state;
-    for (size_t i = 0; i < COUNT(mistakes); i++) {
-        const mistake *m = &mistakes[i];
+    for (size_t i = 0; i < count; i++) {
+        const mistake *m = &list[i];
         char yaml[256];
         rp_recipe *recipe;
         rp_dataset *dataset = (rp_dataset *)&dataset;
         rp_error err = {0};
         rp_status status;
 
-        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y, train_on_all: true%s%s}\n",
-                 m->data[0] != '\0' ? ", " : "", m->data);
+        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y%s%s%s}\n", keys, m->data[0] != '\0' ? ", " : "",
+                 m->data);
         recipe = parse(yaml);
         status = rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv",
                                     &(rp_table_options){.pool = NULL}, &err);
@@ -733,6 +851,13 @@ static void each_mistake_gets_one_clear_error(void **state)
                 fail_msg("mistake %zu: expected \"%s\" in \"%s\"", i, m->fragments[k], err.text);
         rp_recipe_free(recipe);
     }
+}
+
+static void each_mistake_gets_one_clear_error(void **state)
+{
+    (void)state;
+    assert_mistakes(", train_on_all: true", mistakes, COUNT(mistakes));
+    assert_mistakes("", split_mistakes, COUNT(split_mistakes));
 }
 
 static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)
@@ -910,6 +1035,10 @@ int main(void)
         cmocka_unit_test(new_rows_may_lack_the_target_and_reorder_named_columns),
         cmocka_unit_test(rows_without_header_may_lack_the_target),
         cmocka_unit_test(weights_of_rows_have_mean_1_and_are_no_features),
+        cmocka_unit_test(a_column_can_name_the_parts),
+        cmocka_unit_test(the_latest_rows_validate_and_those_behind_are_tested),
+        cmocka_unit_test(groups_stay_together),
+        cmocka_unit_test(tested_rows_are_in_no_fold),
         cmocka_unit_test(a_damaged_schema_is_refused),
         cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
         cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),
