@@ -50,11 +50,14 @@ for name in small image branch; do
     [ "$(stat -c %s $name.pdf)" -gt 20000 ] || bad "$name.pdf is blank"
     if command -v pdftotext >/dev/null; then
         pdftotext -layout $name.pdf $name.txt
-        for heading in Verdict Data Model Training Metrics Environment Digests 'How to verify'; do
+        for heading in Verdict Data Model Training Metrics Environment 'Appendix: digests' 'How to verify'; do
             grep -q "^[[:space:]]*$heading" $name.txt || bad "$name.pdf: no $heading"
         done
         id=$(tar -xOf "$source/golden/$name.reprise" manifest.json | sha256sum | head -c 64)
         tr -d ' \n' <$name.txt | grep -q "$id" || bad "$name.pdf: the archive id is cut"
+        pages=$(pdfinfo $name.pdf | sed -n 's/^Pages: *//p')
+        [ "$(grep -c "Archive $id.*Page [0-9]* of $pages" $name.txt)" = "$pages" ] ||
+            bad "$name.pdf: a page without its number or the archive id"
         pdfinfo $name.pdf | grep -q 'Page size:.*A4' || bad "$name.pdf is not A4"
     fi
     # what the page asked for: the browser's own log of requests names the file alone
