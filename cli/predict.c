@@ -3,27 +3,76 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "cli/limits.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "rp/predict.h"
 
 typedef struct request {
-    const char *archive, *csv, *out, *level, *device, *withheld;
-    rp_text_list trust;
+    const char *archive, *csv, *out, *level, *device, *withheld, *production, *tolerance;
+    rp_text_list trust, ids;
     rp_limits limits;
     unsigned threads;
-    bool force;
+    bool force, flags;
+    bool to_stdout;                    /* the CSV is the result */
+    char *id_text[RP_TEXT_LIST_MAX];   /* the items of ids, cut at commas */
+    const char *id[RP_ID_COLUMNS_MAX]; /* into them */
+    size_t n_id;
 } request;
 
 static const size_t csv_limit = (size_t)4 << 30;
+
+static rp_status check(const rp_session *session, request *r, rp_error *err)
+{
+    r->to_stdout = r->out && strcmp(r->out, "-") == 0;
+    if (!r->out && !r->production)
+        return rp_fail(err, RP_EARG, "predict: --out FILE is missing; see reprise predict --help");
+    if (r->tolerance && !r->production)
+        return rp_fail(err, RP_EARG, "predict: --tolerance says how --compare compares, which is not given");
+    if (r->to_stdout && session->json)
+        return rp_fail(err, RP_EARG, "predict: --json and -o - both want stdout: name a file for the CSV");
+    if (r->to_stdout && r->production)
+        return rp_fail(err, RP_EARG, "predict: --compare and -o - both want stdout: name a file for the CSV");
+    return rp_device_option("predict", r->device, err);
+}
+
+static rp_status split_ids(request *r, rp_error *err)
+{
+    for (size_t i = 0; i < r->ids.count; i++) {
+        r->id_text[i] = rp_strdup(r->ids.item[i]);
+        if (!r->id_text[i])
+            return rp_no_memory(err);
+        for (char *next = r->id_text[i]; next;) {
+            char *comma = strchr(next, ',');
+
+            if (r->n_id == RP_ID_COLUMNS_MAX)
+                return rp_fail(err, RP_EARG, "predict: --id: expected at most %d columns", RP_ID_COLUMNS_MAX);
+            r->id[r->n_id++] = next;
+            if (comma)
+                *comma++ = '\0';
+            next = comma;
+        }
+    }
+    return RP_OK;
+}
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
         {0, "csv", RP_OPTION_TEXT, "FILE", "the rows to score, with the columns of the training data", &r->csv, true},
-        {'o', "out", RP_OPTION_TEXT, "FILE", "the CSV of predictions to write", &r->out, true},
+        {'o', "out", RP_OPTION_TEXT, "FILE", "the CSV of predictions to write; - for stdout", &r->out, false},
+        {0, "id", RP_OPTION_LIST, "COL,...", "columns of the rows to write beside the predictions", &r->ids, false},
+        {0, "flags", RP_OPTION_FLAG, NULL, "add a column of warnings: what training had nothing like", &r->flags,
+         false},
+        {0, "compare", RP_OPTION_TEXT, "CSV",
+         "say whether these predictions are the model's, and where they first "
+         "differ",
+         &r->production, false},
+        {0, "tolerance", RP_OPTION_TEXT, "D", "numbers that far apart are the same to --compare (default: 0)",
+         &r->tolerance, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
         RP_OPTION_WITHHELD(&r->withheld),
@@ -33,30 +82,186 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_DEVICE(&r->device),
     };
     const rp_usage usage = {
-        "predict ARCHIVE --csv NEW.csv -o PRED.csv [--trust PUB.pem] [options]",
+        "predict ARCHIVE --csv NEW.csv [-o PRED.csv] [--id COL,...] [--compare PRODUCTION.csv] [options]",
         "Prepares the rows as the archive's run prepared its data and writes one line of predictions a row.\n"
         "The target column may be missing.",
-        "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv",
+        "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv --id account --flags\n"
+        "  reprise predict loans.reprise --csv new-loans.csv --compare production.csv --id account",
         names,
         1,
         options,
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    return status == RP_OK ? rp_device_option("predict", r->device, err) : status;
+    if (status != RP_OK || session->helped)
+        return status;
+    status = check(session, r, err);
+    return status == RP_OK ? split_ids(r, err) : status;
 }
 
-/* Lines of text less the header: no cell of a prediction holds a line break but a class name in the header might. */
-static size_t count_rows(const char *text, size_t length)
-{
-    size_t rows = 0;
-    bool quoted = false;
+/* ---- results ---- */
 
-    for (size_t i = 0; i < length; i++) {
-        quoted ^= text[i] == '"';
-        rows += text[i] == '\n' && !quoted;
+static void put_differences_json(rp_buffer *out, const request *r, const rp_prediction_diff *d)
+{
+    rp_put_open(out, "comparison", '{');
+    rp_put_text(out, "with", r->production);
+    rp_put_text(out, "tolerance", r->tolerance ? r->tolerance : "0");
+    rp_put_bool(out, "same", !d->any);
+    rp_put_integer(out, "rows", d->rows);
+    rp_put_integer(out, "rows_found", d->rows_found);
+    rp_put_integer(out, "columns", d->columns);
+    rp_put_integer(out, "cells", d->cells);
+    rp_put_integer(out, "cells_differing", d->differing);
+    rp_put_integer(out, "rows_differing", d->rows_differing);
+    if (d->first_is_a_cell) {
+        rp_put_open(out, "first", '{');
+        rp_put_integer(out, "row", d->row);
+        rp_put_integer(out, "line", d->line);
+        rp_put_text(out, "column", d->column);
+        rp_put_text(out, "expected", d->expected);
+        rp_put_text(out, "found", d->found);
+        rp_put_close(out, '}');
     }
-    return rows ? rows - 1 : 0;
+    if (d->largest[0]) {
+        rp_put_open(out, "largest", '{');
+        rp_put_text(out, "distance", d->largest);
+        rp_put_integer(out, "row", d->largest_row);
+        rp_put_text(out, "column", d->largest_column);
+        rp_put_close(out, '}');
+    }
+    rp_put_close(out, '}');
+}
+
+static void put_differences(rp_session *session, const request *r, const rp_prediction_diff *d)
+{
+    rp_put_verdict(session, !d->any, d->any ? "different" : "the model",
+                   "%s: %llu of %llu rows, %llu columns, %llu of %llu cells differ", r->production,
+                   (unsigned long long)d->rows_found, (unsigned long long)d->rows, (unsigned long long)d->columns,
+                   (unsigned long long)d->differing, (unsigned long long)d->cells);
+    if (d->rows != d->rows_found)
+        rp_put_line(session, "rows", "expected %llu, found %llu", (unsigned long long)d->rows,
+                    (unsigned long long)d->rows_found);
+    if (d->first_is_a_cell)
+        rp_put_line(session, "first", "row %llu (%s:%llu), column %s: expected %s, found %s",
+                    (unsigned long long)d->row, r->production, (unsigned long long)d->line, d->column, d->expected,
+                    d->found);
+    if (d->largest[0])
+        rp_put_line(session, "largest", "%s apart, row %llu, column %s", d->largest, (unsigned long long)d->largest_row,
+                    d->largest_column);
+}
+
+static void put_warnings_json(rp_buffer *out, const rp_prediction *p)
+{
+    if (!p->checked) {
+        rp_put_text(out, "warnings", NULL);
+        return;
+    }
+    rp_put_open(out, "warnings", '{');
+    rp_put_integer(out, "rows", p->flagged_rows);
+    rp_put_integer(out, "unseen", p->unseen);
+    rp_put_integer(out, "outside", p->outside);
+    rp_put_integer(out, "missing", p->missing);
+    rp_put_close(out, '}');
+}
+
+static void remark_warnings(rp_buffer *out, const rp_prediction *p)
+{
+    rp_buffer_printf(out,
+                     "%llu of %llu rows have cells that training had nothing like: %llu unseen categories, %llu "
+                     "numbers out of range, %llu missing",
+                     (unsigned long long)p->flagged_rows, (unsigned long long)p->rows, (unsigned long long)p->unseen,
+                     (unsigned long long)p->outside, (unsigned long long)p->missing);
+}
+
+static rp_status put_result(rp_session *session, const request *r, const rp_archive *archive, bool verified,
+                            const rp_prediction *p, const rp_prediction_diff *d, rp_error *err)
+{
+    rp_buffer warnings = {0};
+    rp_status status;
+
+    if (session->json) {
+        rp_put_open(&session->out, NULL, '{');
+        rp_put_text(&session->out, "archive_id", rp_archive_id(archive));
+        rp_put_text(&session->out, "path", r->out);
+        rp_put_integer(&session->out, "rows", p->rows);
+        put_warnings_json(&session->out, p);
+        if (r->production)
+            put_differences_json(&session->out, r, d);
+        rp_put_bool(&session->out, "verified", verified);
+        rp_put_close(&session->out, '}');
+        return RP_OK;
+    }
+    remark_warnings(&warnings, p);
+    rp_buffer_u8(&warnings, '\0');
+    status = rp_buffer_status(&warnings, err);
+    if (status == RP_OK) {
+        rp_put_line(session, "model", "%s", rp_archive_id(archive));
+        if (r->out)
+            rp_put_line(session, "written", "%s: %llu rows", r->out, (unsigned long long)p->rows);
+        if (p->flagged_rows)
+            rp_put_line(session, "warnings", "%s", (const char *)warnings.data);
+        if (r->production)
+            put_differences(session, r, d);
+    }
+    rp_buffer_free(&warnings);
+    return status;
+}
+
+/* ---- work ---- */
+
+static rp_status deliver(rp_session *session, const request *r, const rp_prediction *p, rp_error *err)
+{
+    if (!r->to_stdout)
+        return r->out ? rp_file_save(r->out, p->text, p->length, r->force, 0644, err) : RP_OK;
+    rp_buffer_append(&session->out, p->text, p->length);
+    if (p->flagged_rows) {
+        remark_warnings(&session->remark, p);
+        rp_buffer_u8(&session->remark, '\0');
+        session->remark.size--;
+    }
+    return rp_buffer_status(&session->out, err);
+}
+
+static rp_status compare(const request *r, const rp_prediction *p, rp_prediction_diff *out, rp_error *err)
+{
+    rp_buffer theirs = {0};
+    rp_status status = rp_file_read(r->production, csv_limit, &theirs, err);
+
+    if (status == RP_OK)
+        status = rp_predictions_compare(p->text, p->length, theirs.data, theirs.size, r->production, r->id, r->n_id,
+                                        r->tolerance, out, err);
+    rp_buffer_free(&theirs);
+    return status;
+}
+
+static rp_status predict(rp_session *session, const request *r, const rp_archive *archive,
+                         const rp_verification *verified, const rp_job_options *job, rp_error *err)
+{
+    const rp_predict_options options = {.id = r->id, .n_id = r->n_id, .flags = r->flags};
+    rp_prediction_diff difference = {.any = false};
+    rp_prediction *p = NULL;
+    rp_buffer csv = {0};
+    rp_status status = rp_file_read(r->csv, csv_limit, &csv, err);
+
+    if (status == RP_OK)
+        status = rp_predict_rows(archive, csv.data, csv.size, r->csv, &options, job, &p, err);
+    rp_buffer_free(&csv);
+    if (status == RP_OK && r->production)
+        status = compare(r, p, &difference, err);
+    if (status == RP_OK)
+        status = deliver(session, r, p, err);
+    if (status == RP_OK && !r->to_stdout)
+        status = put_result(session, r, archive, verified != NULL, p, &difference, err);
+    if (status == RP_OK && !session->json && !r->to_stdout) {
+        if (verified)
+            rp_put_signers(session, verified);
+        else
+            rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
+    }
+    if (status == RP_OK && difference.any)
+        session->exit = rp_exit_code(RP_EBITS);
+    rp_prediction_free(p);
+    return status;
 }
 
 static rp_status score(rp_session *session, const request *r, rp_error *err)
@@ -64,42 +269,18 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     rp_job_options options = {.threads = r->threads, .level = r->level, .device = r->device};
     rp_archive *archive = NULL;
     rp_verification *verified = NULL;
-    rp_buffer csv = {0};
-    char *text = NULL;
-    size_t length = 0;
     rp_status status = rp_limits_resolve(&r->limits, "predict", &options, err);
 
     if (status != RP_OK)
         return status;
-    if (!r->force && rp_file_exists(r->out))
+    if (r->out && !r->to_stdout && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
     status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
-        status = rp_file_read(r->csv, csv_limit, &csv, err);
-    if (status == RP_OK)
-        status = rp_predict(archive, csv.data, csv.size, r->csv, &options, &text, &length, err);
-    if (status == RP_OK)
-        status = rp_file_save(r->out, text, length, r->force, 0644, err);
-    if (status == RP_OK && session->json) {
-        rp_put_open(&session->out, NULL, '{');
-        rp_put_text(&session->out, "archive_id", rp_archive_id(archive));
-        rp_put_text(&session->out, "path", r->out);
-        rp_put_integer(&session->out, "rows", count_rows(text, length));
-        rp_put_bool(&session->out, "verified", verified != NULL);
-        rp_put_close(&session->out, '}');
-    } else if (status == RP_OK) {
-        rp_put_line(session, "model", "%s", rp_archive_id(archive));
-        rp_put_line(session, "written", "%s: %zu rows", r->out, count_rows(text, length));
-        if (verified)
-            rp_put_signers(session, verified);
-        else
-            rp_put_line(session, "signature", "not checked: give --trust PUB.pem");
-    }
-    rp_text_free(text);
-    rp_buffer_free(&csv);
+        status = predict(session, r, archive, verified, &options, err);
     rp_verification_free(verified);
     rp_archive_close(archive);
     return status;
@@ -110,5 +291,9 @@ rp_status rp_command_predict(rp_session *session, int argc, char **argv, rp_erro
     request r = {0};
     rp_status status = parse(session, argc, argv, &r, err);
 
-    return status == RP_OK && !session->helped ? score(session, &r, err) : status;
+    if (status == RP_OK && !session->helped)
+        status = score(session, &r, err);
+    for (size_t i = 0; i < r.ids.count; i++)
+        rp_free(r.id_text[i]);
+    return status;
 }

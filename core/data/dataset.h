@@ -64,6 +64,7 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
                        const char *where, rp_error *err);
 void rp_rows_free(rp_rows *rows); /* NULL is fine */
 size_t rp_rows_count(const rp_rows *rows);
+const rp_table *rp_rows_table(const rp_rows *rows); /* with the columns that the model does not know */
 /* Rows first .. first + count - 1 to x [count, features], binary32, or binary64 where the recipe fits exactly; an
  * unknown category is all zeros. Errors: RP_EDATA as rp_dataset_prepare has them. */
 rp_status rp_rows_encode(const rp_rows *rows, size_t first, size_t count, void *x, rp_error *err);

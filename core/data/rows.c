@@ -147,6 +147,11 @@ size_t rp_rows_count(const rp_rows *r)
     return r->table->rows;
 }
 
+const rp_table *rp_rows_table(const rp_rows *r)
+{
+    return r->table;
+}
+
 rp_status rp_rows_encode(const rp_rows *r, size_t first, size_t count, void *x, rp_error *err)
 {
     const size_t width = r->schema->features;

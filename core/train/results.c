@@ -371,7 +371,7 @@ static void put_prefixed(rp_buffer *out, const char *prefix, const char *text)
         rp_buffer_u8(out, '"');
 }
 
-static void put_cell(rp_buffer *out, const char *text)
+void rp_predictions_cell(rp_buffer *out, const char *text)
 {
     put_prefixed(out, "", text);
 }
@@ -381,43 +381,69 @@ static void put_number(rp_buffer *out, float value)
     char text[RP_DECIMAL_SIZE];
 
     (void)rp_print_f32(text, value);
-    put_cell(out, text);
+    rp_predictions_cell(out, text);
 }
 
-static void put_header(rp_buffer *out, const rp_model *model, const rp_schema *schema, bool truth)
+static rp_status put_beside(const rp_predictions_beside *beside, rp_buffer *out, int64_t row, bool at_end,
+                            rp_error *err)
 {
-    rp_buffer_text(out, truth ? "row,truth,predicted" : "row,predicted");
+    return beside ? beside->put(beside->self, out, row, at_end, err) : RP_OK;
+}
+
+static void put_names(rp_buffer *out, const rp_model *model, const rp_schema *schema, bool truth)
+{
+    rp_buffer_text(out, truth ? ",truth,predicted" : ",predicted");
     for (size_t i = 0; i < schema->classes; i++) {
         if (model->loss == RP_LOSS_BCE && i == 0)
             continue;
         put_prefixed(out, "p_", schema->class_name[i]);
     }
-    rp_buffer_u8(out, '\n');
+}
+
+typedef struct prediction {
+    const float *score;
+    const int64_t *truth; /* NULL: not known */
+    const float *target;
+} prediction;
+
+static void put_prediction(rp_buffer *out, const rp_model *model, const rp_schema *schema, const prediction *p)
+{
+    if (schema->classes == 0) {
+        if (p->target)
+            put_number(out, *p->target);
+        put_number(out, p->score[0]);
+        return;
+    }
+    if (p->truth)
+        rp_predictions_cell(out, schema->class_name[*p->truth]);
+    rp_predictions_cell(out, schema->class_name[decide(model, p->score)]);
+    for (size_t k = 0; k < model->outputs; k++)
+        put_number(out, p->score[k]);
 }
 
 rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
                                size_t rows, const int64_t *row, const int64_t *truth, const float *target,
-                               rp_error *err)
+                               const rp_predictions_beside *beside, rp_error *err)
 {
-    put_header(out, model, schema, truth || target);
-    for (size_t i = 0; i < rows; i++) {
-        const float *score = scores + i * model->outputs;
+    rp_status status;
+
+    rp_buffer_text(out, "row");
+    status = put_beside(beside, out, RP_HEADER, false, err);
+    put_names(out, model, schema, truth || target);
+    if (status == RP_OK)
+        status = put_beside(beside, out, RP_HEADER, true, err);
+    rp_buffer_u8(out, '\n');
+    for (size_t i = 0; i < rows && status == RP_OK; i++) {
+        const prediction p = {scores + i * model->outputs, truth ? &truth[i] : NULL, target ? &target[i] : NULL};
 
         rp_buffer_printf(out, "%lld", (long long)(row ? row[i] : (int64_t)i));
-        if (schema->classes == 0) {
-            if (target)
-                put_number(out, target[i]);
-            put_number(out, score[0]);
-        } else {
-            if (truth)
-                put_cell(out, schema->class_name[truth[i]]);
-            put_cell(out, schema->class_name[decide(model, score)]);
-            for (size_t k = 0; k < model->outputs; k++)
-                put_number(out, score[k]);
-        }
+        status = put_beside(beside, out, (int64_t)i, false, err);
+        put_prediction(out, model, schema, &p);
+        if (status == RP_OK)
+            status = put_beside(beside, out, (int64_t)i, true, err);
         rp_buffer_u8(out, '\n');
     }
-    return rp_buffer_status(out, err);
+    return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
 rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *err)
@@ -435,7 +461,7 @@ rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *
                              d->schema->classes ? NULL
                              : validation       ? d->valid_target
                                                 : d->train_target,
-                             err);
+                             NULL, err);
     rp_free(score);
     return status;
 }

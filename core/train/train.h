@@ -63,10 +63,20 @@ rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_erro
  * (of the training part when there is no other). */
 rp_status rp_trainer_metrics(const rp_trainer *trainer, const rp_json *reference, rp_json **out, rp_error *err);
 rp_status rp_trainer_predictions(const rp_trainer *trainer, rp_buffer *out, rp_error *err);
+/* Further cells of each line of predictions, each begun by rp_predictions_cell: behind the row's number, and at the
+ * end. row RP_HEADER: of the header. */
+enum { RP_HEADER = -1 };
+typedef struct rp_predictions_beside {
+    rp_status (*put)(void *self, rp_buffer *out, int64_t row, bool at_end, rp_error *err);
+    void *self;
+} rp_predictions_beside;
+/* A comma and the text, quoted where it must be. */
+void rp_predictions_cell(rp_buffer *out, const char *text);
 /* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
- * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0. */
+ * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0;
+ * beside may be NULL. */
 rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
                                size_t rows, const int64_t *row, const int64_t *truth, const float *target,
-                               rp_error *err);
+                               const rp_predictions_beside *beside, rp_error *err);
 
 #endif

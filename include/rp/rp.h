@@ -12,6 +12,7 @@
 #include "rp/log.h"
 #include "rp/memory.h"
 #include "rp/policy.h"
+#include "rp/predict.h"
 #include "rp/program.h"
 #include "rp/run.h"
 #include "rp/statement.h"

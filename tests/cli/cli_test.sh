@@ -236,6 +236,32 @@ fails 4 'key' "$reprise" predict a.reprise --csv new.csv -o pred.csv --trust oth
 awk -F, 'NR > 1 { $2 = "much" } { print $1 "," $2 "," $3 }' new.csv >words.csv
 fails 1 'expected a number, found "much"; correct the cell: the column was numeric in training' \
     "$reprise" predict a.reprise --csv words.csv -o pred.csv
+printf 'id,x,kind\nA-1,5.0,a\n"B,2",500,zz\nC3,,b\n' >odd.csv
+attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --flags
+holds "ids, and what training had nothing like, stand beside predictions" \
+    grep -Eqx '1,"B,2",(yes|no),0\.[0-9]+,outside:x;unseen:kind' "$log/out"
+holds "a missing cell where training had none is told" grep -Eqx '2,C3,.*,missing:x' "$log/out"
+holds "nothing is told of a row like those of training" grep -Eqx '0,A-1,.*,' "$log/out"
+holds "stderr counts them" grep -q '^reprise: 2 of 3 rows have cells that training had nothing like: 1' "$log/err"
+cp "$log/out" odd.out
+attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --flags --isa ref --threads 3
+holds "with the same bytes at every level" cmp odd.out "$log/out"
+works '"warnings":\{"rows":2,"unseen":1,"outside":1,"missing":1\}' "$reprise" predict a.reprise --csv odd.csv \
+    -o odd.pred --id id --json
+fails 2 'has no column nobody for an id' "$reprise" predict a.reprise --csv odd.csv -o no.csv --id nobody
+gives 2 'both want stdout' "$reprise" predict a.reprise --csv odd.csv -o - --json
+works '^the model +odd.pred: 3 of 3 rows, 2 columns, 0 of 6 cells differ' \
+    "$reprise" predict a.reprise --csv odd.csv --compare odd.pred --id id
+(head -1 odd.pred && tail -n +2 odd.pred | sort -r) >turned.csv
+works '^the model ' "$reprise" predict a.reprise --csv odd.csv --compare turned.csv --id id
+fails 1 'turned.csv:2: expected row 0' "$reprise" predict a.reprise --csv odd.csv --compare turned.csv
+awk -F, -v OFS=, '/^2,/ { $NF = "0.9999" } { print }' odd.pred >changed.csv
+gives 3 '^first +row 2 \(changed.csv:4\), column p_yes: expected 0\.[0-9]+, found 0.9999$' \
+    "$reprise" predict a.reprise --csv odd.csv --compare changed.csv
+gives 0 '^the model ' "$reprise" predict a.reprise --csv odd.csv --compare changed.csv --tolerance 1
+head -3 odd.pred >short.csv
+gives 3 '^rows +expected 3, found 2' "$reprise" predict a.reprise --csv odd.csv --compare short.csv
+rm -f odd.* turned.csv changed.csv short.csv
 fails 4 'nobody has signed' "$reprise" predict b.reprise --csv new.csv -o pred.csv --trust me.pub.pem
 
 # ---- golden ----

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether somebody's predictions are the model's: two tables of them cell by cell, numbers by their value. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "core/data/text/csv.h"
+#include "determinism/decimal.h"
+#include "determinism/fpenv.h"
+#include "rp/predict.h"
+
+/* A CSV with a header: every cell's text. */
+typedef struct sheet {
+    const char *where;
+    size_t cols, rows;
+    rp_buffer text;          /* of the cells, each with a NUL, the header's first */
+    rp_buffer offset, begin; /* uint64_t each: of the cells in text; of the rows in the source */
+    const void *source;
+} sheet;
+
+static const char *cell(const sheet *s, size_t line, size_t col) /* line 0: the header */
+{
+    uint64_t at;
+
+    memcpy(&at, s->offset.data + (line * s->cols + col) * sizeof at, sizeof at);
+    return (const char *)s->text.data + at;
+}
+
+static size_t line_of(const sheet *s, size_t row)
+{
+    uint64_t at;
+
+    memcpy(&at, s->begin.data + (row + 1) * sizeof at, sizeof at);
+    return 1 + rp_csv_count(s->source, (size_t)at, '\n');
+}
+
+static void close_sheet(sheet *s)
+{
+    rp_buffer_free(&s->text);
+    rp_buffer_free(&s->offset);
+    rp_buffer_free(&s->begin);
+}
+
+static rp_status take_row(sheet *s, rp_csv *csv, char *text, rp_error *err)
+{
+    uint64_t at = csv->at;
+    rp_status status = rp_csv_row(csv);
+
+    if (status != RP_OK)
+        return status;
+    if (s->cols != 0 && csv->cells != s->cols)
+        return rp_fail(err, RP_EDATA, "%s:%zu: expected %zu cells as in the header, found %zu", s->where,
+                       rp_csv_line(csv, (size_t)at), s->cols, csv->cells);
+    s->cols = csv->cells;
+    rp_buffer_append(&s->begin, &at, sizeof at);
+    for (size_t i = 0; i < csv->cells; i++) {
+        at = s->text.size;
+        rp_buffer_append(&s->offset, &at, sizeof at);
+        rp_buffer_append(&s->text, text, rp_text_copy(text, &csv->cell[i]) + 1);
+    }
+    s->rows++;
+    return s->text.failed || s->offset.failed || s->begin.failed ? rp_no_memory(err) : RP_OK;
+}
+
+static rp_status open_sheet(sheet *s, const void *bytes, size_t size, const char *where, rp_error *err)
+{
+    const rp_recipe commas = {.data = {.delimiter = ','}};
+    char *text = rp_malloc(RP_CELL_MAX + 1);
+    rp_csv csv = {.in = NULL};
+    rp_status status = text ? rp_csv_open(&csv, bytes, size, &commas, where, err) : rp_no_memory(err);
+
+    *s = (sheet){.where = where, .source = bytes};
+    if (status == RP_OK && rp_csv_bad_text(&csv, csv.at, csv.end) != csv.end)
+        status = rp_csv_fail_text(&csv, rp_csv_bad_text(&csv, csv.at, csv.end));
+    while (status == RP_OK && csv.at < csv.end)
+        status = take_row(s, &csv, text, err);
+    if (status == RP_OK && s->rows == 0)
+        status = rp_fail(err, RP_EDATA, "%s: expected a header line with the names of columns, found nothing", where);
+    s->rows -= s->rows > 0;
+    rp_csv_close(&csv);
+    rp_free(text);
+    return status;
+}
+
+static bool find(const sheet *s, const char *name, size_t *out)
+{
+    for (size_t i = 0; i < s->cols; i++)
+        if (strcmp(cell(s, 0, i), name) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static bool find_after(const sheet *s, const char *name, size_t first)
+{
+    for (size_t i = first; i < s->cols; i++)
+        if (strcmp(cell(s, 0, i), name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- which of their rows is which of ours ---- */
+
+typedef struct keyed {
+    const char *key;
+    size_t row;
+} keyed;
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const keyed *)a)->key, ((const keyed *)b)->key);
+}
+
+/* The ids of a row as one text that no other ids have: each with its length before it. */
+static void put_key(rp_buffer *out, const sheet *s, size_t row, const size_t *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *text = cell(s, row + 1, id[i]);
+
+        rp_buffer_printf(out, "%zu:", strlen(text));
+        rp_buffer_text(out, text);
+    }
+    rp_buffer_u8(out, '\0');
+}
+
+/* list [rows] in the order of keys, which lie in text. */
+static rp_status sort_keys(keyed **list, rp_buffer *text, const sheet *s, const size_t *id, size_t n, rp_error *err)
+{
+    size_t at = 0;
+
+    *list = rp_reallocarray(NULL, s->rows + 1, sizeof **list);
+    for (size_t row = 0; row < s->rows; row++)
+        put_key(text, s, row, id, n);
+    if (!*list || text->failed)
+        return rp_no_memory(err);
+    for (size_t row = 0; row < s->rows; row++) {
+        (*list)[row] = (keyed){(const char *)text->data + at, row};
+        at += strlen((*list)[row].key) + 1;
+    }
+    if (s->rows)
+        qsort(*list, s->rows, sizeof **list, compare_keys);
+    for (size_t i = 1; i < s->rows; i++)
+        if (compare_keys(&(*list)[i - 1], &(*list)[i]) == 0) {
+            size_t a = (*list)[i - 1].row, b = (*list)[i].row;
+
+            return rp_fail(err, RP_EDATA,
+                           "%s: lines %zu and %zu have the same ids; name columns that tell the rows apart", s->where,
+                           line_of(s, a < b ? a : b), line_of(s, a < b ? b : a));
+        }
+    return RP_OK;
+}
+
+static rp_status find_ids(const sheet *s, const char *const *id, size_t n, size_t *out, rp_error *err)
+{
+    char quoted[RP_QUOTED_TEXT];
+
+    for (size_t i = 0; i < n; i++)
+        if (!find(s, id[i], &out[i]))
+            return rp_fail(err, RP_EDATA, "%s:1: expected a column %s to match rows by, found none", s->where,
+                           rp_printable(quoted, sizeof quoted, id[i], strlen(id[i])));
+    return RP_OK;
+}
+
+/* partner [ours->rows]: their row, or SIZE_MAX. */
+static rp_status match_by_id(size_t *partner, const sheet *ours, const sheet *theirs, const char *const *id, size_t n,
+                             rp_error *err)
+{
+    size_t own[RP_ID_COLUMNS_MAX], other[RP_ID_COLUMNS_MAX];
+    keyed *mine = NULL, *list = NULL;
+    rp_buffer my_text = {0}, text = {0};
+    rp_status status = find_ids(ours, id, n, own, err);
+
+    if (status == RP_OK)
+        status = find_ids(theirs, id, n, other, err);
+    if (status == RP_OK)
+        status = sort_keys(&mine, &my_text, ours, own, n, err);
+    if (status == RP_OK)
+        status = sort_keys(&list, &text, theirs, other, n, err);
+    for (size_t i = 0; i < ours->rows && status == RP_OK; i++) {
+        const keyed *found = theirs->rows ? bsearch(&mine[i], list, theirs->rows, sizeof *list, compare_keys) : NULL;
+
+        partner[mine[i].row] = found ? found->row : SIZE_MAX;
+    }
+    rp_free(mine);
+    rp_free(list);
+    rp_buffer_free(&my_text);
+    rp_buffer_free(&text);
+    return status;
+}
+
+static rp_status match_by_order(size_t *partner, const sheet *ours, const sheet *theirs, rp_error *err)
+{
+    size_t col;
+    bool numbered = find(theirs, "row", &col);
+
+    for (size_t i = 0; i < theirs->rows && numbered; i++) {
+        const char *text = cell(theirs, i + 1, col);
+        int64_t number;
+
+        if (!rp_parse_i64(&number, text, strlen(text)) || number != (int64_t)i)
+            return rp_fail(err, RP_EDATA,
+                           "%s:%zu: expected row %zu, as rows are matched by their order; give --id with columns "
+                           "that both tables have",
+                           theirs->where, line_of(theirs, i), i);
+    }
+    for (size_t i = 0; i < ours->rows; i++)
+        partner[i] = i < theirs->rows ? i : SIZE_MAX;
+    return RP_OK;
+}
+
+/* ---- cells ---- */
+
+typedef struct comparison {
+    const sheet *ours, *theirs;
+    size_t column[2][RP_COLUMNS_MAX]; /* of ours, of theirs */
+    bool number[RP_COLUMNS_MAX];
+    size_t columns;
+    double tolerance, largest; /* largest: -1 before there is any */
+    rp_prediction_diff *out;
+} comparison;
+
+/* Ours are: row, ids, predicted, probabilities of a classification; then warnings and reasons. */
+static rp_status choose_columns(comparison *c, rp_error *err)
+{
+    size_t first = 0, probabilities = 0;
+    char quoted[RP_QUOTED_TEXT];
+
+    (void)find(c->ours, "predicted", &first);
+    for (size_t i = first + 1; i < c->ours->cols; i++)
+        probabilities += strncmp(cell(c->ours, 0, i), "p_", 2) == 0;
+    for (size_t i = first; i < c->ours->cols; i++) {
+        const char *name = cell(c->ours, 0, i);
+        const bool probability = i > first && strncmp(name, "p_", 2) == 0;
+        size_t theirs;
+
+        if ((i > first && !probability) || !find(c->theirs, name, &theirs))
+            continue;
+        if (find_after(c->theirs, name, theirs + 1))
+            return rp_fail(err, RP_EDATA, "%s:1: two columns %s: which one is to be compared?", c->theirs->where,
+                           rp_printable(quoted, sizeof quoted, name, strlen(name)));
+        c->column[0][c->columns] = i;
+        c->column[1][c->columns] = theirs;
+        c->number[c->columns++] = probability || probabilities == 0;
+    }
+    if (c->columns)
+        return RP_OK;
+    return rp_fail(err, RP_EDATA,
+                   "%s:1: no column to compare; expected names as predictions have them: predicted, or p_ and a class",
+                   c->theirs->where);
+}
+
+static void quote(char out[RP_QUOTED_TEXT], const char *text)
+{
+    (void)rp_printable(out, RP_QUOTED_TEXT, text, strlen(text));
+}
+
+static bool same_number(comparison *c, size_t k, size_t row, const char *own, const char *other)
+{
+    double value, distance;
+    float ours, rounded;
+
+    if (!rp_parse_f32(&ours, own, strlen(own)) || !rp_parse_f64(&value, other, strlen(other)) ||
+        !rp_parse_f32(&rounded, other, strlen(other)))
+        return strcmp(own, other) == 0;
+    distance = rounded == ours ? 0 : value < (double)ours ? (double)ours - value : value - (double)ours;
+    if (distance > c->largest && distance > 0) {
+        c->largest = distance;
+        c->out->largest_row = row;
+        quote(c->out->largest_column, cell(c->ours, 0, c->column[0][k]));
+    }
+    return c->tolerance > 0 ? distance <= c->tolerance : rounded == ours;
+}
+
+static void differ(comparison *c, size_t row, size_t k, const char *own, const char *other, size_t line)
+{
+    rp_prediction_diff *d = c->out;
+
+    if (!d->first_is_a_cell) {
+        d->first_is_a_cell = d->any = true;
+        d->row = row;
+        d->line = line;
+        quote(d->column, cell(c->ours, 0, c->column[0][k]));
+        quote(d->expected, own);
+        quote(d->found, other);
+    }
+    d->differing++;
+}
+
+static void compare_row(comparison *c, size_t row, size_t partner)
+{
+    const uint64_t before = c->out->differing;
+
+    for (size_t k = 0; k < c->columns; k++) {
+        const char *own = cell(c->ours, row + 1, c->column[0][k]);
+        const char *other = cell(c->theirs, partner + 1, c->column[1][k]);
+
+        c->out->cells++;
+        if (!(c->number[k] ? same_number(c, k, row, own, other) : strcmp(own, other) == 0))
+            differ(c, row, k, own, other, line_of(c->theirs, partner));
+    }
+    c->out->rows_differing += c->out->differing > before;
+}
+
+static rp_status compare(comparison *c, const char *const *id, size_t n_id, rp_error *err)
+{
+    size_t *partner = rp_reallocarray(NULL, c->ours->rows + 1, sizeof *partner);
+    rp_status status = partner ? choose_columns(c, err) : rp_no_memory(err);
+    char largest[RP_DECIMAL_SIZE];
+
+    if (status == RP_OK)
+        status = n_id ? match_by_id(partner, c->ours, c->theirs, id, n_id, err)
+                      : match_by_order(partner, c->ours, c->theirs, err);
+    for (size_t i = 0; i < c->ours->rows && status == RP_OK; i++)
+        if (partner[i] != SIZE_MAX) {
+            compare_row(c, i, partner[i]);
+            c->out->rows_found++;
+        }
+    rp_free(partner);
+    if (status != RP_OK)
+        return status;
+    c->out->rows = c->ours->rows;
+    c->out->columns = c->columns;
+    if (n_id == 0)
+        c->out->rows_found = c->theirs->rows;
+    c->out->any = c->out->any || c->out->rows != c->out->rows_found;
+    if (c->largest >= 0) {
+        (void)rp_print_f64(largest, c->largest);
+        quote(c->out->largest, largest);
+    }
+    return RP_OK;
+}
+
+rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size, const char *where,
+                                 const char *const *id, size_t n_id, const char *tolerance, rp_prediction_diff *out,
+                                 rp_error *err)
+{
+    sheet own = {.where = NULL}, other = {.where = NULL};
+    comparison *c = rp_calloc(1, sizeof *c);
+    rp_fpenv saved;
+    rp_status status = c ? rp_fpenv_enter(&saved, NULL, err) : rp_no_memory(err);
+
+    *out = (rp_prediction_diff){.rows = 0};
+    if (status != RP_OK) {
+        rp_free(c);
+        return status;
+    }
+    *c = (comparison){.ours = &own, .theirs = &other, .largest = -1, .out = out};
+    if (tolerance && (!rp_parse_f64(&c->tolerance, tolerance, strlen(tolerance)) ||
+                      !(c->tolerance >= 0 && c->tolerance - c->tolerance == 0)))
+        status =
+            rp_fail(err, RP_EARG, "predict: the tolerance: expected a decimal of at least 0, found %.40s", tolerance);
+    if (status == RP_OK && n_id > RP_ID_COLUMNS_MAX)
+        status = rp_fail(err, RP_EARG, "predict: expected at most %d id columns, found %zu", RP_ID_COLUMNS_MAX, n_id);
+    if (status == RP_OK)
+        status = open_sheet(&own, ours, length, "predictions", err);
+    if (status == RP_OK)
+        status = open_sheet(&other, theirs, size, where, err);
+    if (status == RP_OK)
+        status = compare(c, id, n_id, err);
+    close_sheet(&own);
+    close_sheet(&other);
+    rp_free(c);
+    rp_fpenv_leave(&saved);
+    return status;
+}

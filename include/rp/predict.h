@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scores of new rows with what belongs beside them: the ids that rows came with, what in a row training had not seen.
+ * And whether somebody else's predictions are the model's. docs/predict.md has examples. */
+#ifndef RP_PREDICT_H
+#define RP_PREDICT_H
+
+#include <stdbool.h>
+
+#include "rp/audit.h"
+
+enum { RP_ID_COLUMNS_MAX = 16 };
+
+typedef struct rp_predict_options {
+    /* Columns of the CSV that stand behind the row's number, as they are: by name, or by index from 0 where the table
+     * has no header. At most RP_ID_COLUMNS_MAX; they need not be features. */
+    const char *const *id;
+    size_t n_id;
+    bool flags; /* a last column "warnings": unseen:COLUMN, outside:COLUMN, missing:COLUMN, with ";" between them */
+} rp_predict_options;
+
+/* Cells of features that training had nothing like. */
+typedef struct rp_prediction {
+    char *text; /* CSV */
+    size_t length;
+    uint64_t rows;
+    bool checked;          /* the archive says what the training rows were like; else the counts are 0 */
+    uint64_t unseen;       /* categories that no training row had */
+    uint64_t outside;      /* numbers below or above all of training's */
+    uint64_t missing;      /* missing cells of columns that missed none in training */
+    uint64_t flagged_rows; /* rows with any of them */
+} rp_prediction;
+
+/* rp_predict with options, which may be NULL. Errors: those of rp_predict; RP_EARG for an id that is no column, or
+ * that has the name of a column of predictions; with flags RP_EUNSUPPORTED where the archive holds no reference. */
+RP_API rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t size, const char *where,
+                                 const rp_predict_options *options, const rp_job_options *job, rp_prediction **out,
+                                 rp_error *err);
+RP_API void rp_prediction_free(rp_prediction *prediction); /* NULL is fine */
+
+enum { RP_QUOTED_TEXT = 96 };
+
+/* The first difference in the order of rows, and in a row of columns; how many there are. */
+typedef struct rp_prediction_diff {
+    uint64_t rows, rows_found; /* of ours and of theirs; they may differ */
+    uint64_t columns;          /* that both have and that were compared */
+    uint64_t cells, differing, rows_differing;
+    bool any;             /* some cell, or the number of rows, differs */
+    bool first_is_a_cell; /* then: */
+    uint64_t row, line;   /* ours, from 0; theirs, in their file */
+    char column[RP_QUOTED_TEXT], expected[RP_QUOTED_TEXT], found[RP_QUOTED_TEXT]; /* as errors quote text */
+    char largest_column[RP_QUOTED_TEXT],
+        largest[RP_QUOTED_TEXT]; /* of numbers that are not the same: the largest |theirs - ours|; "" for none */
+    uint64_t largest_row;
+} rp_prediction_diff;
+
+/* Compares theirs, a CSV with a header, with a text of rp_predict_rows: predicted classes and probabilities, or values,
+ * in the columns of the same names; other columns are passed over. Rows belong together by the columns `id`, which both
+ * must have, or else by their order; a column "row" of theirs must then count from 0. Numbers are the same when theirs,
+ * rounded to binary32, is ours; with a tolerance above 0 (a decimal; NULL: 0) when |theirs - ours| in binary64 is no
+ * more than it. Rows that ours has not are passed over with ids. Errors: RP_EDATA with the line: no CSV, no column to
+ * compare, an id twice; RP_EARG for the tolerance. */
+RP_API rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size,
+                                        const char *where, const char *const *id, size_t n_id, const char *tolerance,
+                                        rp_prediction_diff *out, rp_error *err);
+
+#endif
