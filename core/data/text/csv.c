@@ -205,7 +205,7 @@ static rp_status read_quoted(rp_csv *csv, size_t at, rp_text *out)
     size_t doubled = 0;
 
     *out = (rp_text){.at = (const char *)csv->in + at};
-    for (;; at++) {
+    for (;;) {
         const unsigned char *quote = memchr(csv->in + at, '"', csv->end - at);
         const size_t stop = quote != NULL ? (size_t)(quote - csv->in) : csv->end;
         const unsigned char *nul = memchr(csv->in + at, '\0', stop - at);
@@ -218,7 +218,7 @@ static rp_status read_quoted(rp_csv *csv, size_t at, rp_text *out)
         if (at + 1 == csv->end || csv->in[at + 1] != '"')
             break;
         doubled++;
-        at++;
+        at += 2;
     }
     out->length = (size_t)((const char *)csv->in + at - out->at);
     out->escaped = doubled > 0;
