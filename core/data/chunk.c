@@ -422,6 +422,7 @@ static rp_status keep(rp_chunk_reader *r, rp_chunk *chunk)
     const size_t cols = r->table->cols, rows = chunk->rows;
     size_t bytes = cols * sizeof *chunk->stretch;
     unsigned char *form = rp_malloc(cols), *at;
+    bool made;
 
     if (form == NULL)
         return rp_no_memory(&r->error);
@@ -431,14 +432,15 @@ static rp_status keep(rp_chunk_reader *r, rp_chunk *chunk)
     }
     chunk->stretch = rp_calloc(1, bytes);
     chunk->harvest = rp_calloc(cols, sizeof *chunk->harvest);
-    at = (unsigned char *)chunk->stretch + cols * sizeof *chunk->stretch;
-    for (size_t col = 0; col < cols && chunk->stretch != NULL && chunk->harvest != NULL; col++) {
+    made = chunk->stretch != NULL && chunk->harvest != NULL;
+    at = made ? (unsigned char *)chunk->stretch + cols * sizeof *chunk->stretch : NULL;
+    for (size_t col = 0; col < cols && made; col++) {
         chunk->stretch[col].form = form[col];
         at = keep_column(r, &r->sink[col], &chunk->stretch[col], rows, at);
         hand_over(&r->sink[col], &chunk->harvest[col]);
     }
     rp_free(form);
-    return chunk->stretch != NULL && chunk->harvest != NULL ? RP_OK : rp_no_memory(&r->error);
+    return made ? RP_OK : rp_no_memory(&r->error);
 }
 
 /* ---- a chunk ---- */
