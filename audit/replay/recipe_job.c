@@ -59,7 +59,8 @@ static rp_status all_steps(work *w, rp_error *err)
     for (uint64_t i = rp_run_steps(rp_driver_run(w->driver)); i < total && status == RP_OK; i++) {
         status = rp_driver_step(w->driver, err);
         total = rp_driver_total(w->driver); /* early stopping makes it smaller */
-        rp_recorder_ends(w->recorder, total);
+        if (w->recorder)                    /* a run may go unrecorded */
+            rp_recorder_ends(w->recorder, total);
         if (status == RP_OK && i == 0 && w->writer)
             status = rp_driver_add_init(w->driver, w->writer, err);
         if (status == RP_OK && w->options && w->options->progress &&
