@@ -294,7 +294,7 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
     if (!rp_json_is_object(fit))
         return;
     for (size_t i = 0; i < n && i < 5; i++) {
-        const rp_json *column = rp_json_object_get(rp_json_array_get(left, i), "column");
+        const rp_json *term = rp_json_array_get(left, i), *column = rp_json_object_get(term, "column");
         const char *name = rp_json_string_value(column);
         char text[64];
 
@@ -303,6 +303,8 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
             rp_buffer_text(&line, rp_printable(text, sizeof text, name, strlen(name)));
         else
             rp_buffer_printf(&line, column ? "column %lld" : "intercept", (long long)rp_json_integer_value(column));
+        if (rp_json_object_get(term, "indicator"))
+            rp_buffer_text(&line, " is missing");
     }
     if (n > 5)
         rp_buffer_printf(&line, " and %zu more", n - 5);

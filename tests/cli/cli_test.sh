@@ -140,6 +140,12 @@ works '^verified' "$reprise" verify forged.reprise --allow-unsigned
 fails 3 'forged.reprise: outputs/metrics.json: .*recomputed' "$reprise" replay forged.reprise
 gives 3 '^\{"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
 
+# ---- a term of an exact fit that is left out is named, not its column alone ----
+printf 'a,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,6\n' >left.csv
+printf '%s\n' 'reprise: 1' 'data: {csv: left.csv, target: y, train_on_all: true, columns: {a: {indicator: true}}}' \
+    'train: {task: regression, l2: 0}' >left.yaml
+works '^fit .*; left out: a is missing, a sum' "$reprise" run left.yaml -o left.reprise
+
 # ---- inputs left out ----
 works '^left out ' "$reprise" run small.yaml -o private.reprise --key me.pem --withhold home
 holds "the salt is private" test "$(stat -c %a home/salt)" = 600
