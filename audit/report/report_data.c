@@ -406,6 +406,22 @@ static void put_split(rp_report_view *r)
     rp_html_row_close(out);
 }
 
+/* Rows that were in the file and are in no figure. */
+static void put_left_out(rp_report_view *r)
+{
+    static const char *const why[] = {" of the file's rows by the recipe's data.where",
+                                      " of the file's rows for want of a target"};
+
+    for (size_t k = 0; k < 2; k++) {
+        if (r->data.table->dropped[k] == 0)
+            continue;
+        rp_html_row_open(r->out, "Left out");
+        rp_html_count(r->out, r->data.table->dropped[k]);
+        rp_buffer_text(r->out, why[k]);
+        rp_html_row_close(r->out);
+    }
+}
+
 static void put_facts(rp_report_view *r)
 {
     const rp_member *csv = rp_archive_find(r->archive, RP_TABLE_MEMBER);
@@ -419,8 +435,10 @@ static void put_facts(rp_report_view *r)
         rp_buffer_text(out, " bytes");
         rp_html_row_close(out);
     }
-    if (r->data.table)
+    if (r->data.table) {
         rp_html_row_count(out, "Rows", r->data.table->rows);
+        put_left_out(r);
+    }
     put_column_kinds(r);
     rp_html_row_open(out, "Target");
     put_column_name(out, r->schema, target_column(r->schema));

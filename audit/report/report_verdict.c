@@ -354,7 +354,13 @@ static void put_glance(rp_report_view *r)
     if (r->data.table) {
         open_figure(out, "Rows");
         rp_html_count(out, r->data.table->rows);
-        rp_buffer_printf(out, "<small>%zu columns</small></dd></div>\n", r->data.table->cols);
+        rp_buffer_printf(out, "<small>%zu columns", r->data.table->cols);
+        if (r->data.table->dropped[0] + r->data.table->dropped[1] > 0) {
+            rp_buffer_text(out, "; ");
+            rp_html_count(out, r->data.table->dropped[0] + r->data.table->dropped[1]);
+            rp_buffer_text(out, " rows left out");
+        }
+        rp_buffer_text(out, "</small></dd></div>\n");
     }
     for (size_t i = 0; r->model && i < r->model->n_parameters; i++) {
         uint64_t size = 1;

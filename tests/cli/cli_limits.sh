@@ -17,6 +17,14 @@ works '^training +accuracy ' "$reprise" inspect classes.reprise
 works '^written' "$reprise" report classes.reprise -o classes.html --trust me.pub.pem
 holds "the report shows the metrics" bash -c '! grep -q "metrics cannot be shown" classes.html'
 
+# ---- rows that the recipe leaves out are in no figure, and the report says how many ----
+{ echo x,z,y; for i in $(seq 60); do echo "$((i % 7)),$((i % 3)),$((i % 2))"; done; } >left.csv
+printf 'reprise: 1\ndata: {csv: left.csv, target: y, where: [{column: z, is: "!=", value: 0}]}\n' >left.yaml
+works 'left out' "$reprise" run left.yaml -o left.reprise
+works '^written' "$reprise" report left.reprise -o left.html
+holds "the first page tells rows left out" grep -q '; 20 rows left out</small>' left.html
+holds "and by which key" grep -q "20 of the file's rows by the recipe's data.where" left.html
+
 # ---- more members than a manifest parsed at once has room for ----
 mkdir g
 printf '%s\n' x,y 1,a 2,b 3,a 4,b >g/few.csv
