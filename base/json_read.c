@@ -676,7 +676,7 @@ static const unsigned char *pass_string(const unsigned char *at, const unsigned 
         at += coded ? 6 : *at == '\\' ? 2 : 1;
     }
     ++*bytes;
-    return at + 1;
+    return at < end ? at + 1 : end;
 }
 
 static bool is_scalar(unsigned char c)

@@ -46,12 +46,15 @@ static void put_approval_line(rp_session *session, const rp_verified_statement *
                     one->time, a->reason);
 }
 
-static void put_finding_line(rp_session *session, const rp_verified_statement *one)
+static void put_finding_line(rp_session *session, const rp_verified_statement *one, bool settled)
 {
     const rp_stated_finding *f = one->finding;
 
     if (f->closed)
         rp_put_line(session, "closed", "finding %s (%s): by key %s (%s) at %s: %s", f->id,
+                    rp_severity_name(f->severity), one->key_id, one->key_type, one->time, f->text);
+    else if (settled)
+        rp_put_line(session, "settled", "finding %s (%s), since: by key %s (%s) at %s: %s", f->id,
                     rp_severity_name(f->severity), one->key_id, one->key_type, one->time, f->text);
     else
         rp_put_verdict(session, false, "finding", "%s, %s, owner %s%s%s: by key %s (%s) at %s: %s", f->id,
@@ -79,7 +82,7 @@ void rp_put_signers(rp_session *session, const rp_verification *verified)
         else if (one->approval)
             put_approval_line(session, one);
         else if (one->finding)
-            put_finding_line(session, one);
+            put_finding_line(session, one, rp_finding_settled(verified, i));
         else if (one->kind == RP_STATEMENT_ENDORSEMENT)
             rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
         else

@@ -274,14 +274,14 @@ static bool same_number(comparison *c, size_t k, size_t row, const char *own, co
     return c->tolerance > 0 ? distance <= c->tolerance : rounded == ours;
 }
 
-static void differ(comparison *c, size_t row, size_t k, const char *own, const char *other, size_t line)
+static void differ(comparison *c, size_t row, size_t k, const char *own, const char *other, size_t partner)
 {
     rp_prediction_diff *d = c->out;
 
     if (!d->first_is_a_cell) {
         d->first_is_a_cell = d->any = true;
         d->row = row;
-        d->line = line;
+        d->line = line_of(c->theirs, partner); /* counted in the file: once */
         quote(d->column, cell(c->ours, 0, c->column[0][k]));
         quote(d->expected, own);
         quote(d->found, other);
@@ -299,7 +299,7 @@ static void compare_row(comparison *c, size_t row, size_t partner)
 
         c->out->cells++;
         if (!(c->number[k] ? same_number(c, k, row, own, other) : strcmp(own, other) == 0))
-            differ(c, row, k, own, other, line_of(c->theirs, partner));
+            differ(c, row, k, own, other, partner);
     }
     c->out->rows_differing += c->out->differing > before;
 }

@@ -79,7 +79,11 @@ static rp_status put_ids(beside *b, rp_buffer *out, int64_t row, rp_error *err)
     if (b->n_id == 0)
         return RP_OK;
     b->reader.err = err;
-    status = row == RP_HEADER ? RP_OK : rp_csv_row(&b->reader);
+    status = RP_OK;
+    if (row != RP_HEADER) {
+        (void)rp_csv_more(&b->reader); /* over comments, to the next row */
+        status = rp_csv_row(&b->reader);
+    }
     for (size_t i = 0; i < b->n_id && status == RP_OK; i++) {
         if (row != RP_HEADER)
             (void)rp_text_copy(b->text, &b->reader.cell[b->id[i]]);

@@ -76,9 +76,11 @@ void rp_report_finding_words(rp_buffer *out, const rp_stated_finding *f)
 }
 
 /* Whether it speaks against the archive. */
-static bool is_against(const rp_verified_statement *one)
+static bool is_against(const rp_verification *v, size_t i)
 {
-    return (one->finding && !one->finding->closed) || (one->verdict && !one->verdict->identical) ||
+    const rp_verified_statement *one = &v->statement[i];
+
+    return (one->finding && !rp_finding_settled(v, i)) || (one->verdict && !one->verdict->identical) ||
            (one->approval && one->approval->decision == RP_REJECT);
 }
 
@@ -90,7 +92,7 @@ void rp_report_objections(rp_report_view *r)
     for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
         const rp_verified_statement *one = &r->verified->statement[i];
 
-        if (!is_against(one) || all++ >= SHOWN_MAX)
+        if (!is_against(r->verified, i) || all++ >= SHOWN_MAX)
             continue;
         if (shown++ == 0)
             rp_buffer_text(r->out, "<div class=\"verdict bad\"><strong>Trusted keys have spoken against this archive."
@@ -120,7 +122,7 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
         for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
             const rp_verified_statement *one = &r->verified->statement[i];
 
-            if (one->kind != kind || is_against(one) == (fine != 0) || all++ >= ROWS_MAX)
+            if (one->kind != kind || is_against(r->verified, i) == (fine != 0) || all++ >= ROWS_MAX)
                 continue;
             if (shown++)
                 rp_buffer_text(r->out, "<br/>");
@@ -130,6 +132,8 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
                 rp_report_approval_words(r->out, one->approval);
             else if (one->finding)
                 rp_report_finding_words(r->out, one->finding);
+            if (one->finding && !one->finding->closed && fine != 0)
+                rp_buffer_text(r->out, " (settled since)");
             put_by(r->out, one);
         }
     rp_html_note_first(r->out, shown, all,

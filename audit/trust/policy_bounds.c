@@ -44,9 +44,13 @@ static const rp_json *figure(const rp_check *c, const char *part)
 
 static void put_found(rp_check *c, const char *part, const rp_json *value)
 {
+    const char *text = rp_json_string_value(value);
+
     rp_buffer_printf(&c->found, "%s%s has ", c->found.size ? ", " : "", part);
     if (value == NULL || rp_json_is_object(value))
         rp_buffer_text(&c->found, "no such figure");
+    else if (rp_json_is_array(value) || (text != NULL && strlen(text) > 40)) /* of any length */
+        rp_buffer_text(&c->found, "no number there");
     else
         rp_fact_text(value, &c->found);
 }

@@ -25,6 +25,18 @@ static bool settled(const rp_check *c, size_t i)
     return c->verified->statement[i].finding->closed;
 }
 
+bool rp_finding_settled(const rp_verification *v, size_t i)
+{
+    const rp_check c = {.verified = v}; /* of every group */
+
+    if (v == NULL || i >= v->statements || v->statement[i].finding == NULL)
+        return false;
+    for (size_t k = 0; k < v->statements; k++)
+        if (k != i && v->statement[k].finding && follows(&c, k, i))
+            return true;
+    return v->statement[i].finding->closed;
+}
+
 static bool overdue(const rp_stated_finding *finding)
 {
     int64_t due;

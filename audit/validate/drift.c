@@ -135,8 +135,12 @@ static rp_status drift_of_score(rp_json *list, const rp_json *reference, const r
         if (s.found[s.n_found] - s.found[s.n_found] != 0)
             status = rp_fail(err, RP_EDATA, "score of row %zu: expected a finite number, found none", s.n_found);
     }
-    for (; status == RP_OK && s.n_trained < trained; s.n_trained++)
+    for (; status == RP_OK && s.n_trained < trained; s.n_trained++) {
         s.trained[s.n_trained] = (double)t->scoring->scores[(size_t)t->dataset->train_row[s.n_trained] * outputs + k];
+        if (s.trained[s.n_trained] - s.trained[s.n_trained] != 0)
+            status =
+                rp_fail(err, RP_EDATA, "score of training row %zu: expected a finite number, found none", s.n_trained);
+    }
     if (status == RP_OK &&
         (put_bins(out, &r, &s) != 0 || put_samples(out, &r, &s) != 0 || rp_json_array_append(list, out) != 0))
         status = rp_no_memory(err);

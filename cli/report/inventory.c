@@ -186,22 +186,6 @@ static void take_metrics(row *out, const rp_json *metrics)
     }
 }
 
-/* A finding that the same key, or another that is trusted, has settled under its id since is not open. */
-static bool is_open(const rp_verification *v, size_t i)
-{
-    const rp_stated_finding *one = v->statement[i].finding;
-
-    if (!one || one->closed)
-        return false;
-    for (size_t k = 0; k < v->statements; k++) {
-        const rp_stated_finding *other = v->statement[k].finding;
-
-        if (other && other->closed && strcmp(other->id, one->id) == 0 && strcmp(other->time, one->time) >= 0)
-            return false;
-    }
-    return true;
-}
-
 static void take_statements(row *out, const rp_verification *v)
 {
     bool vouched = false, replayed = false, differs = false, rejected = false, approved = false, partly = false;
@@ -228,7 +212,7 @@ static void take_statements(row *out, const rp_verification *v)
             rejected |= one->approval->decision == RP_REJECT;
             approved |= one->approval->decision == RP_APPROVE;
         }
-        open += is_open(v, i);
+        open += one->finding && !rp_finding_settled(v, i);
     }
     (void)snprintf(number, sizeof number, "%zu", open);
     set(out, VERIFIED, vouched ? "yes" : "hashes only");

@@ -248,6 +248,8 @@ static int put_outputs(rp_json *out, const table *c)
         rp_json *output = rp_json_object(), *terms = rp_json_array();
 
         failed |= rp_json_array_append_new(rp_json_object_get(out, "outputs"), output);
+        if (failed)
+            rp_json_free(terms);
         failed = failed || rp_json_object_set_new(output, "terms", terms);
         if (!failed && schema->classes)
             failed |= put_word(output, "class", schema->class_name[c->outputs == 1 ? 1 : k]);

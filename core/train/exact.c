@@ -429,7 +429,7 @@ enum { SYSTEM, SLOPES, COEFFICIENTS, LASSOS, DIAGONAL, UNIT, COORDINATE, BOUND =
 static rp_function *sweep_function(size_t n, bool body, const rp_tensor *shared, rp_graph *outer)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_tensor step, change, s[SWEEP], out[2];
+    rp_tensor step, change, s[SWEEP], out[2] = {rp_no_tensor(), rp_no_tensor()};
     rp_function *function = NULL, *coordinate;
     rp_error err = {0};
     rp_status status;
@@ -552,7 +552,7 @@ static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_
 /* A step that does not lower the objective is halved until it does. */
 static rp_status build_body(const fit *f, rp_graph *g, const rp_tensor *carried, const rp_tensor *shared, rp_error *err)
 {
-    newton n;
+    newton n = {0};
     rp_status status = iterate(f, g, shared, carried[BETA], &n, err);
     rp_tensor slack, bound, lower, half, ahead, back, beta, step, objective, decrement;
 
@@ -750,7 +750,7 @@ static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor
 static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x, rp_tensor y, rp_error *err)
 {
     rp_tensor carried[CARRIED], shared[SHARED] = {x, y}, out[1 + CARRIED], t;
-    newton last;
+    newton last = {0};
     rp_status status;
 
     shared[MASK] = estimated(f, g, err);

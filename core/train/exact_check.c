@@ -139,7 +139,7 @@ rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, cons
         status = rp_exact_number(fit, "limit", &limit, err);
     if (status == RP_OK)
         status = rp_exact_number(fit, "iterations", &iterations, err);
-    if (status != RP_OK || decrement <= limit)
+    if (status != RP_OK || (decrement <= limit && limit - limit == 0)) /* an infinite limit says nothing */
         return status;
     return not_converged(model, data, iterations, err);
 }

@@ -235,5 +235,8 @@ RP_API rp_status rp_verify_memory(const void *bytes, size_t size, const char *wh
                                   size_t n_trusted, const rp_verify_options *options, rp_verification **result,
                                   rp_archive **archive, rp_error *err);
 RP_API void rp_verification_free(rp_verification *result);
+/* Whether the finding of statement i is settled: closed, or followed by a later word of the same signer, or of the
+ * signer's later key, under its id (FORMAT 5.8). False where the statement is no finding. */
+RP_API bool rp_finding_settled(const rp_verification *result, size_t i);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What of a column or a target deserves a word (CONTRACT 9.9): constants, ids, leaks, tasks that look like the other.
  * The rules are coarse on purpose: a finding stops nothing, and says what it saw. */
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -47,6 +46,12 @@ static bool is_monotone(const rp_column_view *view, size_t rows)
     return up || down;
 }
 
+/* In ASCII, whatever the locale. */
+static bool is_letter_or_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* "id", or ending in it behind what is no letter or before a capital: "row_id", "customerId". */
 static bool is_named_id(const char *name)
 {
@@ -55,7 +60,7 @@ static bool is_named_id(const char *name)
 
     if (end == NULL || (end[0] != 'i' && end[0] != 'I') || (end[1] != 'd' && end[1] != 'D'))
         return false;
-    return n == 2 || !isalnum((unsigned char)end[-1]) || (end[0] == 'I' && islower((unsigned char)end[-1]));
+    return n == 2 || !is_letter_or_digit(end[-1]) || (end[0] == 'I' && end[-1] >= 'a' && end[-1] <= 'z');
 }
 
 static bool is_identifier(const rp_beside *b)

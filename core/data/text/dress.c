@@ -141,7 +141,7 @@ static bool take_digits(span *s, rp_dress_seen *seen)
         }
         snprintf(sign, sizeof sign, "%.*s", (int)width, s->at);
         if (n != 3 || first == 0 || first > 3) { /* no group: a point, if it is the only one */
-            if (groups > 0 || first + n == 0)
+            if (groups > 0 || first + n == 0 || (sign[0] != '.' && sign[0] != ','))
                 return false;
             seen->comma_decimal |= sign[0] == ',';
             s->at += 1 + n;
