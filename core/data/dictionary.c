@@ -20,7 +20,7 @@ char *rp_strings_copy(rp_strings *arena, const char *text, size_t length)
     char *out;
 
     if (block == NULL || block->size - block->used < length + 1) {
-        size_t size = length + 1 > BLOCK / 4 ? length + 1 : block == NULL ? 256 : BLOCK;
+        size_t size = length + 1 > BLOCK / 4 ? length + 1 : block == NULL && length < 256 ? 256 : BLOCK;
 
         block = rp_malloc(sizeof *block + size);
         if (block == NULL)
