@@ -148,6 +148,27 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
 
 /* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
  */
+/* Columns that choose or weigh rows shape the model too. */
+static void note_rules_on_rows(rp_check *c)
+{
+    const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
+    const rp_json *data = rp_json_object_get(recipe, "data"), *where = rp_json_object_get(data, "where");
+    const size_t rules = rp_json_array_size(where);
+
+    for (size_t i = 0; i <= rules; i++) {
+        const rp_json *name =
+            i < rules ? rp_json_object_get(rp_json_array_get(where, i), "column") : rp_json_object_get(data, "weight");
+
+        for (size_t k = 0; k < c->clause->words && rp_json_is_string(name); k++) {
+            if (strcmp(rp_json_string_value(name), c->clause->word[k]) != 0)
+                continue;
+            c->refuted = true;
+            rp_buffer_printf(&c->found, "%srows are %s by %s", c->found.size ? "; " : "",
+                             i < rules ? "chosen" : "weighed", c->clause->word[k]);
+        }
+    }
+}
+
 void rp_check_columns(rp_check *c, rp_buffer *text)
 {
     enum { SHOWN = 40 };
@@ -175,6 +196,7 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
         rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
     if (taken == 0 && !c->refuted)
         rp_buffer_text(&c->found, "it takes in no column");
+    note_rules_on_rows(c);
 }
 
 /* ---- the card ---- */

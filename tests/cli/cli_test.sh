@@ -254,6 +254,13 @@ attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --flags --isa re
 holds "with the same bytes at every level" cmp odd.out "$log/out"
 works '"warnings":\{"rows":2,"unseen":1,"outside":1,"missing":1\}' "$reprise" predict a.reprise --csv odd.csv \
     -o odd.pred --id id --json
+awk 'BEGIN { print "id,x,y"; for (i = 0; i < 40; i++) print "n" i "," i % 7 "," (i % 7 > 2 ? "p" : "q") }' >remarks.csv
+printf 'reprise: 1\ndata: {csv: remarks.csv, target: y, comment: "#", columns: {id: ignore}}\n' >remarks.yaml
+works '^archive' "$reprise" run remarks.yaml -o remarks.reprise
+printf 'id,x\nA,1\n# a word between\nB,2\n#\nC,3\n' >said.csv
+attempt "$reprise" predict remarks.reprise --csv said.csv -o - --id id
+holds "ids keep step with their rows behind comments" \
+    test "$(cut -d, -f1,2 "$log/out" | tr '\n' ' ')" = "row,id 0,A 1,B 2,C "
 fails 2 'has no column nobody for an id' "$reprise" predict a.reprise --csv odd.csv -o no.csv --id nobody
 gives 2 'both want stdout' "$reprise" predict a.reprise --csv odd.csv -o - --json
 works '^the model +odd.pred: 3 of 3 rows, 2 columns, 0 of 6 cells differ' \

@@ -177,6 +177,25 @@ enum { COLUMNS = 9, ROWS = 3000 };
 
 /* One cell: small and large integers, decimals, binary64 that fits no integer, words, quoted words with line ends,
  * numbers and texts, a regression's target, and a column of missing cells. */
+/* In a header of one name, the first text that the table keeps. */
+static void names_of_any_length_are_kept(void **state)
+{
+    static char text[RP_CELL_MAX + 8];
+
+    (void)state;
+    for (size_t n = 1; n <= RP_CELL_MAX; n = n * 5 / 4 + 1) {
+        rp_table *table;
+        rp_error err;
+
+        memset(text, 'x', n);
+        memcpy(text + n, "\n1\n", 4);
+        if (parse(&table, text, n + 3, ',', true, &err) != RP_OK)
+            fail_msg("%zu bytes: %s", n, err.text);
+        assert_int_equal(strlen(table->names[0]), n);
+        rp_table_free(table);
+    }
+}
+
 static void write_cell(char *out, size_t size, int col, int row)
 {
     unsigned u = rp_random_u32(7, (uint64_t)col, 1, (uint64_t)row);
@@ -398,6 +417,7 @@ int main(void)
         cmocka_unit_test(cells_are_read_as_rfc_4180_writes_them),
         cmocka_unit_test(each_mistake_gets_one_clear_error),
         cmocka_unit_test(limits_on_columns_and_cells_are_kept),
+        cmocka_unit_test(names_of_any_length_are_kept),
         cmocka_unit_test(columns_are_the_same_however_rows_are_cut),
         cmocka_unit_test(the_first_error_is_told_however_rows_are_cut),
     };
