@@ -16,10 +16,12 @@ memcheck() {
 }
 reprise=$build/cli/reprise
 memcheck "$reprise" keygen "$work/key"
-memcheck "$reprise" run "$source/golden/small.yaml" -o "$work/a.reprise" --key "$work/key.pem" --threads 2
+# Under Valgrind's emulation the conformance vectors of binary64 products do not hold; memory alone is asked here.
+memcheck "$reprise" run "$source/golden/small.yaml" -o "$work/a.reprise" --key "$work/key.pem" --threads 2 \
+    --allow-nonconforming
 memcheck "$reprise" verify "$work/a.reprise" --trust "$work/key.pub.pem"
-memcheck "$reprise" replay "$work/a.reprise" --threads 3 --isa ref
-memcheck "$reprise" replay "$source/golden/branch.reprise"
+memcheck "$reprise" replay "$work/a.reprise" --threads 3 --isa ref --allow-nonconforming
+memcheck "$reprise" replay "$source/golden/branch.reprise" --allow-nonconforming
 memcheck "$reprise" predict "$work/a.reprise" --csv "$source/golden/small.csv" -o "$work/predicted.csv"
 memcheck "$reprise" inspect "$work/a.reprise"
 sed 's/lr: 0.01/lr: 0.02/' "$source/golden/small.yaml" >"$work/b.yaml"

@@ -210,7 +210,7 @@ rp_status rp_view_read(rp_column_view *view, const rp_cells *cells, size_t col)
         status = view->work != NULL ? RP_OK : rp_no_memory(cells->err);
     }
     by_text = table->column[col].texts && !view->numeric;
-    for (size_t row = 0; row < table->rows; row++)
+    for (size_t row = 0; row < table->rows && status == RP_OK; row++)
         if (by_text ? view->group[row] == (uint32_t)RP_NO_CODE : view->value[row] != view->value[row])
             view->group[row] = (uint32_t)view->distinct;
     view->groups = view->distinct + (view->missing > 0);
