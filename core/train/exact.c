@@ -1,236 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds the program of an exact fit (CONTRACT 12.8). Rows are taken in blocks, whose sums a map's tree adds; the
+ * Builds the program of an exact fit (CONTRACT 12.8): what is estimated, the loop, its beginning and its end. The
  * unknowns are the rows of a matrix [outputs, 1 + features], one output after another, intercepts first. */
 #include "core/train/exact.h"
 
 #include "base/memory.h"
 #include "core/data/schema.h"
-#include "core/program/function.h"
-#include "core/program/graph.h"
-
-/* What the parts of the builder share. */
-typedef struct fit {
-    const rp_model *model;
-    const rp_schema *schema;
-    size_t rows, width, outputs, unknowns; /* width: 1 + features; unknowns: outputs * width */
-    rp_type x, y;
-} fit;
-
-/* What a pass over the rows gives: the sum of losses; the sum of residuals times features [outputs, width]; the matrix
- * of second derivatives, in two parts where there are several outputs; of the families with a log link Pearson's sum.
- */
-enum { LOSS, SLOPE, CURVE, CROSS, PEARSON = CROSS, PASSED };
-
-static bool is_log_link(const fit *f)
-{
-    return f->model->loss == RP_LOSS_POISSON || f->model->loss == RP_LOSS_GAMMA;
-}
-
-static size_t passed(const fit *f)
-{
-    return f->outputs > 1 || is_log_link(f) ? PASSED : CROSS;
-}
-
-static rp_tensor number(rp_graph *g, double value)
-{
-    return rp_fill(g, RP_F64, 0, NULL, value);
-}
-
-static rp_tensor filled(rp_graph *g, size_t rows, size_t cols, double value)
-{
-    return rp_fill(g, RP_F64, 2, (size_t[]){rows, cols}, value);
-}
-
-static rp_tensor shaped(rp_tensor x, size_t rows, size_t cols)
-{
-    return rp_reshape(x, 2, (size_t[]){rows, cols});
-}
-
-static rp_tensor all(rp_tensor x)
-{
-    return rp_sum(x, NULL, 0, false);
-}
-
-/* 1 for each row, then its features. */
-static rp_tensor with_one(rp_graph *g, rp_tensor x, size_t rows)
-{
-    rp_tensor part[2] = {filled(g, rows, 1, 1), x};
-
-    return rp_concat(part, 2, 1);
-}
-
-/* One output: residual y - mean and weight of a row. */
-static void one_output(const fit *f, rp_tensor z, rp_tensor y, rp_tensor *residual, rp_tensor *weight)
-{
-    rp_tensor mean, rest;
-
-    if (f->model->loss == RP_LOSS_MSE) {
-        *residual = rp_sub(y, z);
-        *weight = rp_no_tensor();
-        return;
-    }
-    if (f->model->loss == RP_LOSS_POISSON) {
-        *weight = rp_exp(z);
-        *residual = rp_sub(y, *weight);
-        return;
-    }
-    if (f->model->loss == RP_LOSS_GAMMA) {
-        rest = rp_neg(z);
-        rest = rp_exp(rest);
-        *weight = rp_mul(y, rest);
-        *residual = rp_add_scalar(*weight, -1);
-        return;
-    }
-    mean = rp_sigmoid(z);
-    rest = rp_neg(z);
-    rest = rp_sigmoid(rest);
-    *residual = rp_sub(y, mean);
-    *weight = rp_mul(mean, rest);
-}
-
-/* x [rows, width], the intercept's column with it. */
-static void pass_one(const fit *f, rp_tensor x, rp_tensor z, rp_tensor y, rp_tensor *value)
-{
-    rp_tensor residual, weight, across, weighted = x;
-
-    one_output(f, z, y, &residual, &weight);
-    if (weight.graph)
-        weighted = rp_mul(x, weight);
-    across = rp_transpose(residual, NULL);
-    value[SLOPE] = rp_matmul(across, x);
-    across = rp_transpose(x, NULL);
-    value[CURVE] = rp_matmul(across, weighted);
-    if (!is_log_link(f))
-        return;
-    residual = rp_mul(residual, residual);
-    if (f->model->loss == RP_LOSS_POISSON)
-        residual = rp_div(residual, weight);
-    value[PEARSON] = all(residual);
-}
-
-/* Of several outputs with probabilities p: second derivatives are the sums of p_a x x' in the blocks of the diagonal
- * (CURVE, [width, outputs, width]) less those of (p_a x)(p_b x)' everywhere (CROSS). */
-static void pass_several(const fit *f, rp_graph *g, rp_tensor x, rp_tensor z, rp_tensor y, size_t rows,
-                         rp_tensor *value)
-{
-    const size_t k = f->outputs, w = f->width;
-    rp_tensor mean = rp_softmax(z), one = rp_one_hot(y, k, RP_F64), residual = rp_sub(one, mean), across, p, scaled;
-
-    (void)g;
-    across = rp_transpose(residual, NULL);
-    value[SLOPE] = rp_matmul(across, x);
-    p = rp_reshape(mean, 3, (size_t[]){rows, k, 1});
-    scaled = rp_reshape(x, 3, (size_t[]){rows, 1, w});
-    scaled = rp_mul(p, scaled);
-    scaled = shaped(scaled, rows, k * w);
-    across = rp_transpose(x, NULL);
-    value[CURVE] = rp_matmul(across, scaled);
-    across = rp_transpose(scaled, NULL);
-    value[CROSS] = rp_matmul(across, scaled);
-}
-
-/* The function of a block: its number, rows of x and y; the coefficients. NULL: the outer graph has failed. */
-static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
-{
-    rp_graph *g = rp_graph_new(NULL);
-    rp_type type = f->x;
-    rp_tensor x, y, beta, z, across, value[PASSED];
-    rp_function *function = NULL;
-    rp_error err = {0};
-    rp_status status;
-
-    if (!g) {
-        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
-        return NULL;
-    }
-    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    type.shape[0] = rows;
-    x = rp_function_parameter(g, &type);
-    type = f->y;
-    type.shape[0] = rows;
-    y = rp_function_parameter(g, &type);
-    beta = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {f->outputs, f->width}});
-    x = with_one(g, x, rows);
-    across = rp_transpose(beta, NULL);
-    z = rp_matmul(x, across);
-    across = rp_model_row_losses(f->model, z, y, rp_no_tensor());
-    value[LOSS] = all(across);
-    if (f->outputs == 1)
-        pass_one(f, x, z, y, value);
-    else
-        pass_several(f, g, x, z, y, rows, value);
-    for (size_t i = 0; i < passed(f); i++)
-        rp_function_return(g, value[i]);
-    status = rp_function_finish(g, &function, &err);
-    if (status != RP_OK)
-        rp_graph_fail(outer, status, "blocks of %zu rows: %s", rows, err.text);
-    return function;
-}
-
-/* The function of a block of so many rows. */
-typedef rp_function *make_block(const fit *f, size_t rows, rp_graph *outer);
-
-/* A map over the blocks, whose outputs are added. */
-static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const rp_tensor *sliced, size_t n_sliced,
-                            const rp_tensor *shared, size_t n_shared, rp_tensor *value, size_t n_value, rp_error *err)
-{
-    const size_t rest = f->rows % RP_EXACT_ROWS, blocks = f->rows / RP_EXACT_ROWS + (rest > 0);
-    const rp_combine combine[PASSED] = {RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE, RP_COMBINE_TREE};
-    uint64_t *cuts = rp_reallocarray(NULL, blocks + 1, sizeof *cuts);
-    rp_function *function[2] = {NULL, NULL};
-    size_t n = 0;
-
-    if (!cuts)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < blocks; i++)
-        cuts[i] = i * RP_EXACT_ROWS;
-    cuts[blocks] = f->rows;
-    if (rest)
-        function[n++] = make(f, rest, g);
-    if (blocks > (rest > 0))
-        function[n++] = make(f, RP_EXACT_ROWS, g);
-    rp_map(g,
-           &(rp_map_options){.function = (const rp_function *const[]){function[0], function[1]},
-                             .n_function = n,
-                             .sliced = sliced,
-                             .n_sliced = n_sliced,
-                             .shared = shared,
-                             .n_shared = n_shared,
-                             .cuts = cuts,
-                             .n_cuts = blocks + 1,
-                             .combine = combine,
-                             .n_combine = n_value},
-           value);
-    rp_function_free(function[0]);
-    rp_function_free(function[1]);
-    rp_free(cuts);
-    return RP_OK;
-}
-
-/* A pass over all rows under beta. */
-static rp_status pass(const fit *f, rp_graph *g, const rp_tensor *rows, rp_tensor beta, rp_tensor *value, rp_error *err)
-{
-    return map_blocks(f, g, block_function, rows, 2, &beta, 1, value, passed(f), err);
-}
-
-/* [unknowns, unknowns] of what a pass gave. */
-static rp_tensor curvature(const fit *f, rp_graph *g, const rp_tensor *value)
-{
-    const size_t k = f->outputs, w = f->width;
-    rp_tensor own, eye;
-
-    if (k == 1)
-        return value[CURVE];
-    own = rp_reshape(value[CURVE], 3, (size_t[]){w, k, w});
-    own = rp_transpose(own, (int[]){1, 0, 2});
-    own = rp_reshape(own, 4, (size_t[]){k, w, 1, w});
-    eye = rp_iota(g, RP_I64, k);
-    eye = rp_one_hot(eye, k, RP_F64);
-    eye = rp_reshape(eye, 4, (size_t[]){k, 1, k, 1});
-    own = rp_mul(own, eye);
-    own = shaped(own, f->unknowns, f->unknowns);
-    return rp_sub(own, value[CROSS]);
-}
+#include "core/train/exact_build.h"
 
 /* ---- what is estimated: 1, and 0 for what stays 0 ---- */
 
@@ -324,9 +99,8 @@ static rp_tensor penalties(const fit *f, rp_graph *g, double strength)
 
 /* ---- the loop ---- */
 
-/* The last of each with l1 only: how many sweeps there were, and l1 of each coefficient. */
+/* The last with l1 only: how many sweeps there were. */
 enum { BETA, STEP, OBJECTIVE, DECREMENT, SWEEPS, CARRIED };
-enum { X, Y, MASK, PENALTY, LIMIT, LASSO, SHARED };
 
 static bool is_lasso(const fit *f)
 {
@@ -363,151 +137,10 @@ static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tens
     return rp_add(curve, diagonal);
 }
 
-/* What is minimised, the step to take, and how much is to be gained by it. */
-typedef struct newton {
-    rp_tensor objective, factor, step, decrement, losses, pearson, sweeps; /* factor without l1, sweeps with it */
-} newton;
-
-/* One coordinate of a sweep: the coefficient that is best while all others stay (Friedman, Hastie and Tibshirani 2010).
- * Parameters: its number; the step so far [1, n]; of the coordinate its row of the system [n], slope, coefficient, l1,
- * diagonal [] and row of the unit matrix [n]. */
-static rp_function *coordinate_function(size_t n, rp_graph *outer)
-{
-    const rp_type number_of = {.dtype = RP_F64}, row_of = {.dtype = RP_F64, .rank = 1, .shape = {n}};
-    rp_graph *g = rp_graph_new(NULL);
-    rp_function *function = NULL;
-    rp_tensor step, row, slope, beta, lasso, diagonal, unit, own, rest, target, size, minus, soft, best, other, change;
-    rp_error err = {0};
-    rp_status status;
-
-    if (!g) {
-        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
-        return NULL;
-    }
-    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    step = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {1, n}});
-    row = rp_function_parameter(g, &row_of);
-    slope = rp_function_parameter(g, &number_of);
-    beta = rp_function_parameter(g, &number_of);
-    lasso = rp_function_parameter(g, &number_of);
-    diagonal = rp_function_parameter(g, &number_of);
-    unit = rp_function_parameter(g, &row_of);
-    unit = shaped(unit, 1, n);
-    own = rp_mul(unit, step);
-    own = all(own);
-    row = shaped(row, 1, n);
-    rest = rp_mul(row, step);
-    rest = all(rest);
-    target = rp_sub(slope, rest);
-    other = rp_add(beta, own);
-    other = rp_mul(diagonal, other);
-    target = rp_add(target, other); /* the diagonal times the best coefficient without l1 */
-    size = rp_abs(target);
-    size = rp_sub(size, lasso);
-    size = rp_relu(size);
-    minus = rp_neg(size);
-    other = rp_lt(target, number(g, 0));
-    soft = rp_where(other, minus, size);
-    best = rp_div(soft, diagonal);
-    best = rp_sub(best, beta);
-    best = rp_sub(best, own);
-    other = rp_gt(diagonal, number(g, 0)); /* a column of zeros stays */
-    best = rp_where(other, best, number(g, 0));
-    unit = rp_mul(unit, best);
-    rp_function_return(g, rp_add(step, unit));
-    change = rp_mul(best, best);
-    rp_function_return(g, rp_mul(diagonal, change));
-    status = rp_function_finish(g, &function, &err);
-    if (status != RP_OK)
-        rp_graph_fail(outer, status, "a coordinate: %s", err.text);
-    return function;
-}
-
-enum { SYSTEM, SLOPES, COEFFICIENTS, LASSOS, DIAGONAL, UNIT, COORDINATE, BOUND = COORDINATE, SWEEP };
-
-/* Body or predicate of the loop over sweeps: the step and its last change are carried. */
-static rp_function *sweep_function(size_t n, bool body, const rp_tensor *shared, rp_graph *outer)
-{
-    rp_graph *g = rp_graph_new(NULL);
-    rp_tensor step, change, s[SWEEP], out[2] = {rp_no_tensor(), rp_no_tensor()};
-    rp_function *function = NULL, *coordinate;
-    rp_error err = {0};
-    rp_status status;
-
-    if (!g) {
-        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
-        return NULL;
-    }
-    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    step = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {1, n}});
-    change = rp_function_parameter(g, &(rp_type){.dtype = RP_F64});
-    for (size_t i = 0; i < SWEEP; i++)
-        s[i] = rp_function_parameter(g, rp_tensor_type(shared[i]));
-    if (body) {
-        coordinate = coordinate_function(n, g);
-        rp_scan(g,
-                &(rp_scan_options){.function = coordinate,
-                                   .carried = &step,
-                                   .n_carried = 1,
-                                   .sliced = s,
-                                   .n_sliced = COORDINATE,
-                                   .times = n},
-                out);
-        rp_function_free(coordinate);
-        rp_function_return(g, out[0]);
-        rp_function_return(g, all(out[1]));
-    } else {
-        rp_function_return(g, rp_gt(change, s[BOUND]));
-    }
-    status = rp_function_finish(g, &function, &err);
-    if (status != RP_OK)
-        rp_graph_fail(outer, status, "a sweep: %s", err.text);
-    return function;
-}
-
-/* The step to the minimum of the quadratic model with l1, by coordinate descent. system [n, n], slope [n, 1]. */
-static void descend(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, rp_tensor system,
-                    rp_tensor slope, newton *out)
-{
-    const size_t n = f->unknowns, one[1] = {n};
-    rp_tensor s[SWEEP], carried[2], value[3];
-    rp_function *body, *predicate;
-
-    carried[0] = filled(g, 1, n, 0);
-    carried[1] = number(g, __builtin_inf());
-    s[SYSTEM] = system;
-    s[SLOPES] = rp_reshape(slope, 1, one);
-    s[COEFFICIENTS] = rp_reshape(beta, 1, one);
-    s[LASSOS] = rp_reshape(shared[LASSO], 1, one);
-    s[UNIT] = rp_iota(g, RP_I64, n);
-    s[UNIT] = rp_one_hot(s[UNIT], n, RP_F64);
-    s[DIAGONAL] = rp_mul(system, s[UNIT]);
-    s[DIAGONAL] = rp_sum(s[DIAGONAL], (int[]){1}, 1, false);
-    s[BOUND] = rp_scale(shared[LIMIT], 0.01);
-    for (size_t i = 0; i < SWEEP; i++)
-        if (!rp_tensor_ok(s[i]))
-            return;
-    body = sweep_function(n, true, s, g);
-    predicate = sweep_function(n, false, s, g);
-    rp_while(g,
-             &(rp_while_options){.body = body,
-                                 .predicate = predicate,
-                                 .carried = carried,
-                                 .n_carried = 2,
-                                 .shared = s,
-                                 .n_shared = SWEEP,
-                                 .limit = RP_EXACT_SWEEPS},
-             value);
-    rp_function_free(body);
-    rp_function_free(predicate);
-    out->sweeps = value[0];
-    out->step = value[1];
-}
-
 static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, newton *out, rp_error *err)
 {
     rp_tensor value[PASSED], penalised, slope, system, t;
-    rp_status status = pass(f, g, &shared[X], beta, value, err);
+    rp_status status = rp_exact_pass(f, g, &shared[X], beta, value, err);
 
     if (status != RP_OK)
         return status;
@@ -530,10 +163,10 @@ static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_
     slope = rp_sub(slope, penalised);
     slope = rp_mul(slope, shared[MASK]);
     slope = shaped(slope, f->unknowns, 1);
-    system = curvature(f, g, value);
+    system = rp_exact_curvature(f, g, value);
     system = system_of(g, system, shared[MASK], shared[PENALTY], f->unknowns);
     if (is_lasso(f)) {
-        descend(f, g, shared, beta, system, slope, out);
+        rp_exact_descend(f, g, shared, beta, system, slope, out);
         if (!rp_tensor_ok(out->step))
             return RP_OK; /* the graph tells */
         t = rp_matmul(out->step, system);
@@ -696,38 +329,12 @@ static rp_tensor inverse_of(rp_graph *g, rp_tensor factor, size_t n)
     return rp_triangular_solve(factor, eye, false, false);
 }
 
-/* The function of a block: its number and rows of x, to the sums of products of features and 1. */
-static rp_function *gram_function(const fit *f, size_t rows, rp_graph *outer)
-{
-    rp_graph *g = rp_graph_new(NULL);
-    rp_type type = f->x;
-    rp_function *function = NULL;
-    rp_tensor x, across;
-    rp_error err = {0};
-    rp_status status;
-
-    if (!g) {
-        rp_graph_fail(outer, RP_ENOMEM, "out of memory");
-        return NULL;
-    }
-    (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    type.shape[0] = rows;
-    x = rp_function_parameter(g, &type);
-    x = with_one(g, x, rows);
-    across = rp_transpose(x, NULL);
-    rp_function_return(g, rp_matmul(across, x));
-    status = rp_function_finish(g, &function, &err);
-    if (status != RP_OK)
-        rp_graph_fail(outer, status, "blocks of %zu rows: %s", rows, err.text);
-    return function;
-}
-
 /* Of the gamma family the expected second derivatives are the gram itself. */
 static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor mask, rp_tensor factor, rp_error *err)
 {
     const size_t w = f->width, last = f->unknowns - w;
     rp_tensor gram, nothing, inverse, across, squares;
-    rp_status status = map_blocks(f, g, gram_function, &x, 1, NULL, 0, &gram, 1, err);
+    rp_status status = rp_exact_gram(f, g, x, &gram, err);
 
     if (status != RP_OK)
         return status;
