@@ -7,24 +7,6 @@
 
 enum { EXAMPLE_BYTES = 64 };
 
-/* All that goes wrong while JSON is built is memory. */
-typedef struct builder {
-    rp_json *object;
-    bool failed;
-} builder;
-
-static void put(builder *b, const char *key, rp_json *value)
-{
-    if (rp_json_object_set_new(b->object, key, value) != 0)
-        b->failed = true;
-}
-
-static void append(builder *b, rp_json *array, rp_json *value)
-{
-    if (rp_json_array_append_new(array, value) != 0)
-        b->failed = true;
-}
-
 /* A cell, cut at a character where it is long. */
 rp_json *rp_cell_json(const char *text)
 {

@@ -44,4 +44,22 @@ typedef struct rp_beside {
 rp_status rp_find_in_column(const rp_beside *beside);
 rp_status rp_find_in_target(const rp_beside *beside); /* view is the target */
 
+/* All that goes wrong while JSON is built is memory, which is asked for at the end. */
+typedef struct builder {
+    rp_json *object;
+    bool failed;
+} builder;
+
+static inline void put(builder *b, const char *key, rp_json *value)
+{
+    if (rp_json_object_set_new(b->object, key, value) != 0)
+        b->failed = true;
+}
+
+static inline void append(builder *b, rp_json *array, rp_json *value)
+{
+    if (rp_json_array_append_new(array, value) != 0)
+        b->failed = true;
+}
+
 #endif

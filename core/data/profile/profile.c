@@ -12,24 +12,6 @@
 #include "core/stats/ranking.h"
 #include "determinism/decimal.h"
 
-/* All that goes wrong while JSON is built is memory. */
-typedef struct builder {
-    rp_json *object;
-    bool failed;
-} builder;
-
-static void put(builder *b, const char *key, rp_json *value)
-{
-    if (rp_json_object_set_new(b->object, key, value) != 0)
-        b->failed = true;
-}
-
-static void append(builder *b, rp_json *array, rp_json *value)
-{
-    if (rp_json_array_append_new(array, value) != 0)
-        b->failed = true;
-}
-
 static rp_json *real(double x)
 {
     char text[RP_DECIMAL_SIZE];
