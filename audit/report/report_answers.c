@@ -78,7 +78,7 @@ static void answer_model(rp_report_view *r)
 
 static void answer_use(rp_report_view *r)
 {
-    static const char *const keys[] = {"purpose", "intended_use", "intended", "use"};
+    static const char *const keys[] = {"purpose", "intended_use"};
     bool any = false;
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -142,6 +142,9 @@ static void answer_good(rp_report_view *r)
     else if (rp_parent_id(r->archive))
         rp_buffer_text(out, " rows kept out of this run; <strong>the run that it started from may have been trained on "
                             "them</strong>");
+    else if (r->recipe && r->recipe->train.patience > 0)
+        rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose the epoch whose weights it "
+                            "has</strong>: figures of such rows flatter");
     else
         rp_buffer_text(out, " rows that it was not trained on");
 }

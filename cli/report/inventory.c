@@ -147,18 +147,18 @@ static void take_recipe(row *out, const rp_json *recipe)
 {
     static const struct {
         rp_column column;
-        const char *key[4];
+        const char *key[2];
     } card[] = {{OWNER, {"owner"}},
                 {TIER, {"tier"}},
                 {VERSION, {"version"}},
-                {USE, {"purpose", "intended_use", "intended", "use"}},
+                {USE, {"purpose", "intended_use"}},
                 {VALID_UNTIL, {"valid_until"}}};
     const rp_json *from = rp_json_object_get(recipe, "card");
 
     set(out, NAME, text_at(recipe, "name"));
     set(out, TASK, text_at(rp_json_object_get(recipe, "train"), "task"));
     for (size_t i = 0; i < RP_COUNT(card); i++)
-        for (size_t k = 0; k < 4 && card[i].key[k]; k++)
+        for (size_t k = 0; k < RP_COUNT(card[i].key) && card[i].key[k]; k++)
             if (!out->cell[card[i].column])
                 set(out, card[i].column, text_at(from, card[i].key[k]));
 }
