@@ -121,7 +121,9 @@ uint64_t rp_spool_size(const rp_spool *spool)
 static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, size_t size, rp_error *err)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)(offset + done));
+        /* piece by piece: one call of hundreds of megabytes costs a file system many times what its pieces do */
+        const size_t part = size - done < COPY ? size - done : COPY;
+        ssize_t n = pwrite(fd, bytes + done, part, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

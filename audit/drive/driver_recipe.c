@@ -11,6 +11,11 @@
 #include "core/data/profile/profile.h"
 #include "core/train/coefficients.h"
 
+/* What was made of the last evaluations, once asked for. */
+typedef struct judged {
+    rp_json *reference, *metrics;
+} judged;
+
 typedef struct recipe_source {
     bool lent; /* recipe, table and start are another source's */
     rp_recipe *recipe;
@@ -24,7 +29,17 @@ typedef struct recipe_source {
         rp_price price;
     } priced[6]; /* the trainer's programs, once asked for */
     size_t n_priced;
+    judged *judged;
 } recipe_source;
+
+static void forget(recipe_source *s)
+{
+    if (s->judged) {
+        rp_json_free(s->judged->reference);
+        rp_json_free(s->judged->metrics);
+        *s->judged = (judged){.metrics = NULL};
+    }
+}
 
 static void free_source(void *source)
 {
@@ -33,6 +48,8 @@ static void free_source(void *source)
     if (!s)
         return;
     rp_trainer_free(s->trainer);
+    forget(s);
+    rp_free(s->judged);
     if (!s->lent) {
         rp_start_free(s->start);
         rp_recipe_free(s->recipe);
@@ -46,6 +63,9 @@ static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
     if (rp_json_object_set_new(rp_json_object_get(s->recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) !=
         0)
+        return rp_no_memory(err);
+    s->judged = rp_calloc(1, sizeof *s->judged);
+    if (!s->judged)
         return rp_no_memory(err);
     return rp_trainer_new(&s->trainer, s->recipe, s->csv_bytes, s->csv_size, where, options, err);
 }
@@ -179,7 +199,8 @@ static rp_status clone_source(void **out, const void *from, const rp_run_options
     s->lent = true;
     s->trainer = NULL;
     s->n_priced = 0;
-    status = rp_trainer_clone(&s->trainer, lender->trainer, options, err);
+    s->judged = rp_calloc(1, sizeof *s->judged);
+    status = s->judged ? rp_trainer_clone(&s->trainer, lender->trainer, options, err) : rp_no_memory(err);
     if (status != RP_OK)
         free_source(s);
     else
@@ -201,6 +222,7 @@ static uint64_t total(const void *source)
 
 static rp_status step(void *source, rp_error *err)
 {
+    forget(source);
     return rp_trainer_step(((recipe_source *)source)->trainer, err);
 }
 
@@ -238,6 +260,7 @@ static void periods(const void *source, uint64_t *state, uint64_t *checkpoint)
 
 static rp_status restore(void *source, uint64_t to, const rp_value_source *from, rp_error *err)
 {
+    forget(source);
     return rp_trainer_restore(((recipe_source *)source)->trainer, to, from, err);
 }
 
@@ -250,6 +273,7 @@ rp_status rp_driver_restore_final(rp_driver *d, const rp_archive *archive, rp_er
     rp_status status = rp_tensor_set_open(&set, archive, RP_FINAL_MEMBER, err);
 
     values.set = set;
+    forget(rp_driver_recipe_source(d));
     if (status == RP_OK) {
         status = rp_trainer_restore(s->trainer, rp_trainer_evaluates_from(s->trainer), &from, err);
         status = status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_FINAL_MEMBER) : status;
@@ -375,43 +399,42 @@ rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
     return status;
 }
 
-static rp_status reference_and_metrics(const recipe_source *s, rp_json **reference, rp_json **out, rp_error *err)
+/* Both, kept until the run goes on. */
+static rp_status judge(const recipe_source *s, rp_error *err)
 {
-    rp_status status = rp_trainer_reference(s->trainer, reference, err);
+    judged *j = s->judged;
+    rp_status status = j->reference ? RP_OK : rp_trainer_reference(s->trainer, &j->reference, err);
 
-    *out = NULL;
-    return status == RP_OK ? rp_trainer_metrics(s->trainer, *reference, out, err) : status;
+    return status == RP_OK && !j->metrics ? rp_trainer_metrics(s->trainer, j->reference, &j->metrics, err) : status;
 }
 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 {
-    rp_json *reference;
-    rp_status status = reference_and_metrics(source, &reference, out, err);
+    const recipe_source *s = source;
+    rp_status status = judge(s, err);
 
-    rp_json_free(reference);
+    *out = status == RP_OK ? rp_json_share(s->judged->metrics) : NULL;
     return status;
 }
 
 static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, rp_error *err)
 {
     rp_buffer predictions = {0};
-    rp_json *json, *reference, *coefficients = NULL;
-    rp_status status = reference_and_metrics(s, &reference, &json, err);
+    rp_json *coefficients = NULL;
+    rp_status status = judge(s, err);
 
     if (status == RP_OK)
         status = rp_trainer_coefficients(s->trainer, &coefficients, err);
     if (status == RP_OK && coefficients)
         status = add_json(writer, RP_COEFFICIENTS_MEMBER, coefficients, err);
     if (status == RP_OK)
-        status = add_json(writer, RP_METRICS_MEMBER, json, err);
+        status = add_json(writer, RP_METRICS_MEMBER, s->judged->metrics, err);
     if (status == RP_OK)
         status = rp_trainer_predictions(s->trainer, &predictions, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
     if (status == RP_OK)
-        status = add_json(writer, RP_REFERENCE_MEMBER, reference, err);
-    rp_json_free(json);
-    rp_json_free(reference);
+        status = add_json(writer, RP_REFERENCE_MEMBER, s->judged->reference, err);
     rp_json_free(coefficients);
     rp_buffer_free(&predictions);
     return status;

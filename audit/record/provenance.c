@@ -82,7 +82,7 @@ static rp_status describe_levels(rp_json **out, const char *conformance, bool *h
     for (size_t i = 0; i < count && n < RP_CONFORMANCE_LEVELS; i++)
         if (all || (conformance && strcmp(conformance, name[i]) == 0))
             result[n++].level = name[i];
-    status = n ? rp_conformance_run_many(result, n, all ? rp_processors(8) : 1, err) : RP_OK;
+    status = n ? rp_conformance_run_many(result, n, rp_processors(8), err) : RP_OK;
     if (status != RP_OK)
         return status;
     *out = rp_json_object();

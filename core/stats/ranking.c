@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranking: one sort, then rows of equal scores are counted together. */
+ * Ranking: positives and negatives are sorted apart, then equal scores of both are counted together. */
 #include "core/stats/ranking.h"
 
 #include <stdlib.h>
@@ -9,18 +9,6 @@
 #include "determinism/bits.h"
 
 enum { BY_DIGITS = 4096 }; /* from so many numbers on sorting by digits is the faster */
-
-typedef struct scored {
-    double score;
-    bool positive;
-} scored;
-
-static int compare_scored(const void *a, const void *b)
-{
-    const double x = ((const scored *)a)->score, y = ((const scored *)b)->score;
-
-    return (x > y) - (x < y);
-}
 
 static int compare_f64(const void *a, const void *b)
 {
@@ -37,28 +25,45 @@ static uint64_t order_of(double x)
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
+enum { BITS = 11, DIGITS = 1 << BITS, PASSES = (64 + BITS - 1) / BITS };
+
+static size_t digit(double x, int pass)
+{
+    return order_of(x) >> pass * BITS & (DIGITS - 1);
+}
+
+static void count_digits(uint32_t count[PASSES][DIGITS], const double *x, size_t n)
+{
+    memset(count, 0, sizeof(uint32_t[PASSES][DIGITS]));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bits = order_of(x[i]);
+
+        for (int pass = 0; pass < PASSES; pass++)
+            count[pass][bits >> pass * BITS & (DIGITS - 1)]++;
+    }
+}
+
 /* Stable, by eleven bits at a time; passes over bits that all numbers have in common are left out. Returns where the
  * numbers lie, x or scratch. */
 static double *sort_by_digits(double *x, double *scratch, size_t n)
 {
-    enum { BITS = 11, DIGITS = 1 << BITS };
+    uint32_t place[PASSES][DIGITS];
 
-    for (int shift = 0; shift < 64; shift += BITS) {
-        size_t place[DIGITS] = {0}, next = 0;
+    count_digits(place, x, n);
+    for (int pass = 0; pass < PASSES; pass++) {
         double *swap = x;
+        uint32_t next = 0;
 
-        for (size_t i = 0; i < n; i++)
-            place[order_of(x[i]) >> shift & (DIGITS - 1)]++;
-        if (place[order_of(x[0]) >> shift & (DIGITS - 1)] == n)
+        if (place[pass][digit(x[0], pass)] == n)
             continue;
         for (size_t i = 0; i < DIGITS; i++) {
-            const size_t count = place[i];
+            const uint32_t count = place[pass][i];
 
-            place[i] = next;
+            place[pass][i] = next;
             next += count;
         }
         for (size_t i = 0; i < n; i++)
-            scratch[place[order_of(x[i]) >> shift & (DIGITS - 1)]++] = x[i];
+            scratch[place[pass][digit(x[i], pass)]++] = x[i];
         x = scratch;
         scratch = swap;
     }
@@ -67,7 +72,7 @@ static double *sort_by_digits(double *x, double *scratch, size_t n)
 
 void rp_sort_f64(double *x, size_t n)
 {
-    double *scratch = n >= BY_DIGITS ? rp_reallocarray(NULL, n, sizeof *scratch) : NULL, *sorted;
+    double *scratch = n >= BY_DIGITS && n <= UINT32_MAX ? rp_reallocarray(NULL, n, sizeof *scratch) : NULL, *sorted;
 
     if (!scratch) { /* few, or no memory to be fast */
         if (n)
@@ -90,49 +95,69 @@ double rp_sorted_quantile(const double *sorted, size_t n, double q)
     return sorted[low] + (h - (double)(int64_t)low) * (sorted[low + 1] - sorted[low]);
 }
 
-/* +0 stands for both zeros, so that which of them came first has no influence. */
-static rp_status take_rows(scored *row, const double *score, const bool *positive, size_t rows, rp_error *err)
+/* Scores of the positives and of the others, each in order. */
+typedef struct sides {
+    double *positive, *negative;
+    size_t positives, negatives;
+} sides;
+
+/* +0 stands for both zeros, so that which of them came first has no influence. sorted [rows]. */
+static rp_status take_rows(sides *s, double *sorted, const double *score, const bool *positive, size_t rows,
+                           rp_error *err)
 {
+    size_t first = 0, second;
+
     for (size_t i = 0; i < rows; i++) {
         if (score[i] - score[i] != 0)
             return rp_fail(err, RP_EDATA, "score of row %zu: expected a finite number, found none", i);
-        row[i] = (scored){score[i] + 0.0, positive[i]};
+        first += positive[i];
     }
-    qsort(row, rows, sizeof *row, compare_scored);
+    *s = (sides){sorted, sorted + first, first, rows - first};
+    second = first;
+    first = 0;
+    for (size_t i = 0; i < rows; i++)
+        sorted[positive[i] ? first++ : second++] = score[i] + 0.0;
+    rp_sort_f64(s->positive, s->positives);
+    rp_sort_f64(s->negative, s->negatives);
     return RP_OK;
 }
 
-static void count_ties(rp_ranking *r, const scored *row, size_t rows)
+static void count_ties(rp_ranking *r, const sides *s)
 {
-    for (size_t i = 0; i < rows; i++) {
-        if (r->n == 0 || r->tied[r->n - 1].score != row[i].score)
-            r->tied[r->n++] = (rp_tied){.score = row[i].score};
-        r->tied[r->n - 1].positives += row[i].positive;
-        r->tied[r->n - 1].negatives += !row[i].positive;
-        r->positives += row[i].positive;
-        r->negatives += !row[i].positive;
+    for (size_t i = 0, j = 0; i < s->positives || j < s->negatives;) {
+        rp_tied *tied = &r->tied[r->n++];
+        const bool other = i == s->positives || (j < s->negatives && s->negative[j] < s->positive[i]);
+
+        *tied = (rp_tied){.score = other ? s->negative[j] : s->positive[i]};
+        for (; i < s->positives && s->positive[i] == tied->score; i++)
+            tied->positives++;
+        for (; j < s->negatives && s->negative[j] == tied->score; j++)
+            tied->negatives++;
     }
+    r->positives = s->positives;
+    r->negatives = s->negatives;
 }
 
 rp_status rp_ranking_new(rp_ranking **out, const double *score, const bool *positive, size_t rows, rp_error *err)
 {
     rp_ranking *r;
-    scored *row;
+    double *sorted;
+    sides s = {NULL, NULL, 0, 0};
     rp_status status;
 
     *out = NULL;
     if (rows > (size_t)1 << 31)
         return rp_fail(err, RP_EDATA, "figures of %zu rows: expected at most 2^31", rows);
     r = rp_calloc(1, sizeof *r);
-    row = rp_reallocarray(NULL, rows + 1, sizeof *row);
+    sorted = rp_reallocarray(NULL, rows + 1, sizeof *sorted);
     if (r) {
         r->tied = rp_reallocarray(NULL, rows + 1, sizeof *r->tied);
         r->work = rp_reallocarray(NULL, rows + 1, sizeof *r->work);
     }
-    status = r && row && r->tied && r->work ? take_rows(row, score, positive, rows, err) : rp_no_memory(err);
+    status = r && sorted && r->tied && r->work ? take_rows(&s, sorted, score, positive, rows, err) : rp_no_memory(err);
     if (status == RP_OK)
-        count_ties(r, row, rows);
-    rp_free(row);
+        count_ties(r, &s);
+    rp_free(sorted);
     if (status != RP_OK)
         rp_ranking_free(r);
     else

@@ -2,49 +2,29 @@
  * Metrics of CONTRACT 10: integer counts, then one binary64 division. */
 #include "core/train/metrics.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "base/memory.h"
+#include "core/stats/ranking.h"
 #include "determinism/bits.h"
 
-typedef struct scored {
-    float score;
-    bool positive;
-} scored;
-
-static int compare_scores(const void *a, const void *b)
+/* Twice the Mann-Whitney statistic of scores that ascend: a pair counts 2 when the positive is above, 1 when tied. */
+static uint64_t count_pairs(const double *positive, size_t positives, const double *negative, size_t negatives)
 {
-    float x = ((const scored *)a)->score, y = ((const scored *)b)->score;
+    uint64_t twice = 0;
 
-    return (x > y) - (x < y);
-}
-
-/* Twice the Mann-Whitney statistic: a pair counts 2 when the positive is above, 1 when tied. Groups of equal scores
- * are taken whole, so the order the sort leaves inside a group has no influence. */
-static uint64_t count_pairs(const scored *sorted, size_t n)
-{
-    uint64_t twice = 0, negatives_below = 0;
-
-    for (size_t i = 0; i < n;) {
-        uint64_t positives = 0, negatives = 0;
-        size_t j = i;
-
-        for (; j < n && compare_scores(&sorted[i], &sorted[j]) == 0; j++) {
-            positives += sorted[j].positive;
-            negatives += !sorted[j].positive;
-        }
-        twice += positives * (2 * negatives_below + negatives);
-        negatives_below += negatives;
-        i = j;
+    for (size_t i = 0, below = 0, not_above = 0; i < positives; i++) {
+        while (below < negatives && negative[below] < positive[i])
+            below++;
+        while (not_above < negatives && negative[not_above] <= positive[i])
+            not_above++;
+        twice += below + not_above;
     }
     return twice;
 }
 
 rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive, size_t n, rp_error *err)
 {
-    scored *sorted;
-    uint64_t positives = 0;
+    double *sorted;
+    size_t positives = 0;
 
     /* the largest count, 2 * (n/2)^2, must be below 2^63 */
     if (n > (size_t)1 << 31)
@@ -59,13 +39,15 @@ rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive
         *out = rp_from_bits_f64(0x7FF8000000000000u);
         return RP_OK;
     }
-    sorted = rp_reallocarray(NULL, n, sizeof *sorted);
+    sorted = rp_reallocarray(NULL, n, sizeof *sorted); /* the positives, then the others */
     if (sorted == NULL)
         return rp_no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (scored){score[i], positive[i] != 0};
-    qsort(sorted, n, sizeof *sorted, compare_scores);
-    *out = (double)(int64_t)count_pairs(sorted, n) / (double)(int64_t)(2 * positives * (n - positives));
+    for (size_t i = 0, first = 0, second = positives; i < n; i++)
+        sorted[positive[i] != 0 ? first++ : second++] = (double)score[i];
+    rp_sort_f64(sorted, positives);
+    rp_sort_f64(sorted + positives, n - positives);
+    *out = (double)(int64_t)count_pairs(sorted, positives, sorted + positives, n - positives) /
+           (double)(int64_t)(2 * (uint64_t)positives * (n - positives));
     rp_free(sorted);
     return RP_OK;
 }
