@@ -57,7 +57,7 @@ static bool each_row(void *self, const rp_bench_row *row)
 {
     request *r = self;
 
-    const rp_progress progress = {row->index + 1, row->count, INFINITY};
+    const rp_progress progress = {.step = row->index + 1, .steps = row->count, .loss = INFINITY};
 
     (r->session->json ? put_json_row : put_row)(r, row);
     return rp_meter_update(&r->meter, &progress);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who signed what about an archive, for people and for programs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/print.h"
@@ -10,6 +11,16 @@ static const char *parent_words(const rp_verdict *v)
     return *v->parent == '\0' ? "" : v->parent_checked ? "; its parent replayed too" : "; its parent was not replayed";
 }
 
+/* Of a run that tried something before it. */
+static const char *trials_words(char out[64], const rp_replay_scope *scope)
+{
+    *out = '\0';
+    if (scope->trials_total)
+        (void)snprintf(out, 64, "; %llu of its %llu trials", (unsigned long long)scope->trials,
+                       (unsigned long long)scope->trials_total);
+    return out;
+}
+
 /* What a verdict is about, and what it found. */
 static void put_verdict_line(rp_session *session, const rp_verified_statement *one)
 {
@@ -17,20 +28,22 @@ static void put_verdict_line(rp_session *session, const rp_verified_statement *o
     const rp_replay_scope *scope = &v->scope;
     unsigned long long steps = scope->steps, total = scope->steps_total, segments = scope->segments,
                        all = scope->segments_total;
+    char trials[64];
 
     if (!v->identical)
         rp_put_verdict(session, false, "differs", "replayed by key %s (%s) at %s: %s", one->key_id, one->key_type,
                        one->time, v->difference);
     else if (scope->mode == RP_REPLAY_FULL)
-        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s%s", one->key_id,
-                    one->key_type, one->time, total, v->level, v->conforms ? "" : ", which do not conform there",
-                    parent_words(v));
+        rp_put_line(session, "replayed", "by key %s (%s) at %s: identical, all %llu steps, kernels %s%s%s%s",
+                    one->key_id, one->key_type, one->time, total, v->level,
+                    v->conforms ? "" : ", which do not conform there", parent_words(v), trials_words(trials, scope));
     else
-        rp_put_line(session, "replayed",
-                    "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s%s",
-                    one->key_id, one->key_type, one->time, segments, all, steps, total,
-                    scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed,
-                    v->level, v->conforms ? "" : ", which do not conform there", parent_words(v));
+        rp_put_line(
+            session, "replayed",
+            "by key %s (%s) at %s: identical, %llu of %llu segments (%llu of %llu steps) %s%s, kernels %s%s%s%s",
+            one->key_id, one->key_type, one->time, segments, all, steps, total,
+            scope->mode == RP_REPLAY_SAMPLE ? "drawn by seed " : "chosen by the replayer", scope->seed, v->level,
+            v->conforms ? "" : ", which do not conform there", parent_words(v), trials_words(trials, scope));
 }
 
 static void put_approval_line(rp_session *session, const rp_verified_statement *one)
@@ -123,6 +136,10 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
     rp_put_integer(out, "segments_total", scope->segments_total);
     rp_put_integer(out, "steps", scope->steps);
     rp_put_integer(out, "steps_total", scope->steps_total);
+    if (scope->trials_total) {
+        rp_put_integer(out, "trials", scope->trials);
+        rp_put_integer(out, "trials_total", scope->trials_total);
+    }
     rp_put_close(out, '}');
 }
 

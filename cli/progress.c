@@ -125,18 +125,26 @@ static size_t columns(void)
 
 static void draw(rp_meter *meter, const rp_progress *p, double now)
 {
-    char tail[128], loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT];
+    char tail[192], trial[64] = "", loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT];
+    const double part = (double)p->step / (double)p->steps;
+    const double done = p->trials ? ((double)(p->trial - 1) + part) / (double)p->trials : part;
     size_t width = columns(), used, bar, filled;
     rp_buffer line = {0};
 
-    (void)snprintf(tail, sizeof tail, "  %llu/%llu%s%s  ETA %s s", (unsigned long long)p->step,
+    if (p->trials)
+        (void)snprintf(trial, sizeof trial, "  trial %llu/%llu", (unsigned long long)p->trial,
+                       (unsigned long long)p->trials);
+    if (meter->trying && !p->trials) /* the run itself begins */
+        meter->start = now;
+    meter->trying = p->trials > 0;
+    (void)snprintf(tail, sizeof tail, "%s  %llu/%llu%s%s  ETA %s s", trial, (unsigned long long)p->step,
                    (unsigned long long)p->steps, p->loss < INFINITY ? "  loss " : "",
                    p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "",
-                   rp_fixed(eta, (now - meter->start) * (double)(p->steps - p->step) / (double)p->step, 0));
+                   rp_fixed(eta, (now - meter->start) * (1 - done) / done, 0));
     used = strlen(meter->label) + strlen(tail) + 5;
     bar = width > used + 4 ? width - used : 4;
     bar = bar < 40 ? bar : 40;
-    filled = (size_t)((double)bar * (double)p->step / (double)p->steps);
+    filled = (size_t)((double)bar * done);
     rp_buffer_u8(&line, '\r');
     rp_put_plain_line(&line, meter->label); /* the name of a golden is that of a file */
     rp_buffer_printf(&line, "  [%s", meter->colour ? "\033[32m" : "");

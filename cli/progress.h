@@ -11,7 +11,8 @@ typedef struct rp_meter {
     const char *label;
     bool shown; /* stderr is a terminal that can rewrite a line */
     bool colour;
-    bool drawn; /* something stands on the line */
+    bool drawn;  /* something stands on the line */
+    bool trying; /* what was told last was a trial */
     double start, last;
 } rp_meter;
 

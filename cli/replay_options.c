@@ -153,6 +153,12 @@ rp_status rp_choice_put_lines(rp_session *session, const rp_job *job, rp_error *
     size_t *list = NULL;
     rp_status status = RP_OK;
 
+    if (scope->trials)
+        rp_put_line(session, "trials", "%llu of %llu made again, and as recorded", (unsigned long long)scope->trials,
+                    (unsigned long long)scope->trials_total);
+    else if (scope->trials_total)
+        rp_put_line(session, "trials", "none of %llu made again: what they came to is the archive's word",
+                    (unsigned long long)scope->trials_total);
     if (scope->mode == RP_REPLAY_FULL)
         return RP_OK;
     if (scope->mode == RP_REPLAY_SAMPLE)
@@ -211,6 +217,10 @@ rp_status rp_choice_put_json(rp_session *session, const rp_job *job, rp_error *e
     rp_put_integer(out, "segments_total", scope->segments_total);
     rp_put_integer(out, "steps", scope->steps);
     rp_put_integer(out, "steps_total", scope->steps_total);
+    if (scope->trials_total) {
+        rp_put_integer(out, "trials", scope->trials);
+        rp_put_integer(out, "trials_total", scope->trials_total);
+    }
     rp_put_close(out, '}');
     rp_free(list);
     return RP_OK;

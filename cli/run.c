@@ -112,6 +112,7 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_integer(out, "steps", job->steps);
     rp_put_json(out, "table", table);
     rp_put_integer(out, "threads", job->threads);
+    rp_put_integer(out, "trials", job->trials);
     rp_put_close(out, '}');
 }
 
@@ -126,6 +127,9 @@ static void put_lines(rp_session *session, const request *r, const rp_job *job, 
     rp_put_findings(session, table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
+    if (job->trials)
+        rp_put_line(session, "trials", "%llu before the run, all in outputs/trials.json",
+                    (unsigned long long)job->trials);
     rp_put_line(session, "memory", "%s for weights, table and steps", rp_memory_text(memory, job->memory));
     if (r->no_record)
         rp_put_line(session, "time", "%s s, nothing recorded", rp_fixed(seconds, job->seconds, 2));

@@ -40,6 +40,8 @@ static const rp_member_kind kinds[] = {
     {RP_METRICS_MEMBER,     RP_RANK_OUTPUT,     RECIPE, 0,      false, ANY,                MIB(64)},
     {RP_PREDICTIONS_MEMBER, RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MEMORY},
     {RP_REFERENCE_MEMBER,   RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MIB(64)},
+    {RP_TRIALS_MEMBER,      RP_RANK_OUTPUT,     RECIPE, 0,      false, ANY,                MIB(64)},
+    {RP_OUT_OF_FOLD_MEMBER, RP_RANK_OUTPUT,     RECIPE, 0,      true,  ANY,                MEMORY},
     {RP_OUTPUTS,            RP_RANK_OUTPUT,     ALL,    0,      false, ANY,                MEMORY},
     {RP_OMS_BUNDLE,         RP_RANK_SIGNATURE,  ALL,    0,      false, RP_ENVELOPE_LIMIT,  RP_ENVELOPE_LIMIT},
     {RP_SIGNATURES,         RP_RANK_SIGNATURE,  ALL,    0,      false, RP_STATEMENT_LIMIT, RP_STATEMENT_LIMIT},

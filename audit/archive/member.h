@@ -24,6 +24,8 @@
 #define RP_PREDICTIONS_MEMBER "outputs/predictions.csv"
 #define RP_COEFFICIENTS_MEMBER "outputs/coefficients.json"
 #define RP_REFERENCE_MEMBER "outputs/reference.json"
+#define RP_TRIALS_MEMBER "outputs/trials.json"
+#define RP_OUT_OF_FOLD_MEMBER "outputs/out_of_fold.csv"
 /* folders: what a name in them begins with */
 #define RP_PROGRAMS "run/programs/"
 #define RP_DATA "data/"

@@ -6,7 +6,7 @@
 
 #include "audit/drive/start.h"
 #include "audit/record/states.h"
-#include "core/train/train.h"
+#include "core/trials/trials.h"
 #include "rp/audit.h"
 
 typedef struct rp_driver rp_driver;
@@ -30,6 +30,9 @@ const rp_recipe *rp_driver_recipe(const rp_driver *driver); /* NULL for a run of
  * Errors: RP_EDATA names what does not fit the recipe's model. */
 rp_status rp_driver_start_from(rp_driver *driver, const char *archive_id, uint64_t updates, rp_start *start,
                                rp_error *err);
+/* Of a recipe that tries something: what became of its trials, whose contents are taken. A driver of an archive that
+ * is given none has the archive's word for them (outputs/trials.json), and no scores out of fold. */
+void rp_driver_take_trials(rp_driver *driver, rp_trials *trials);
 uint64_t rp_driver_total(const rp_driver *driver);
 rp_status rp_driver_step(rp_driver *driver, rp_error *err);
 /* What a step's program costs, known before it runs, and the member that decides it. Errors: RP_EARG, RP_EFORMAT. */

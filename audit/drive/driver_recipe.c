@@ -24,6 +24,7 @@ typedef struct recipe_source {
     size_t csv_size;
     rp_trainer *trainer;
     rp_start *start; /* with a parent: the states to start from */
+    rp_trials tried; /* json NULL: nothing was */
     struct {
         const rp_program *program;
         rp_price price;
@@ -54,6 +55,7 @@ static void free_source(void *source)
         rp_start_free(s->start);
         rp_recipe_free(s->recipe);
         rp_buffer_free(&s->csv);
+        rp_trials_clear(&s->tried);
     }
     rp_free(s);
 }
@@ -94,6 +96,17 @@ const rp_recipe *rp_driver_recipe(const rp_driver *d)
     const recipe_source *s = rp_driver_recipe_source(d);
 
     return s ? s->recipe : NULL;
+}
+
+void rp_driver_take_trials(rp_driver *d, rp_trials *trials)
+{
+    recipe_source *s = rp_driver_recipe_source(d);
+
+    if (!s || !trials->json)
+        return;
+    rp_trials_clear(&s->tried);
+    s->tried = *trials;
+    *trials = (rp_trials){.json = NULL};
 }
 
 /* ---- starting from a parent ---- */
@@ -159,6 +172,8 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
     if (status == RP_OK)
         status = rp_recipe_from_json(&s->recipe, json, RP_RECIPE_MEMBER, err);
     rp_json_free(json);
+    if (status == RP_OK && rp_recipe_tries(s->recipe))
+        status = rp_archive_read_json(archive, RP_TRIALS_MEMBER, &s->tried.json, err);
     if (status == RP_OK && strcmp(s->recipe->data.csv, RP_TABLE_MEMBER) != 0)
         status =
             rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found another path");
@@ -298,10 +313,9 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
         const char *member;
         size_t memory;
     } limits[] = {
-        {RP_RECIPE_MEMBER, RP_JSON_MEMORY},
-        {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
-        {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY},
-        {RP_REFERENCE_MEMBER, RP_JSON_MEMORY},
+        {RP_RECIPE_MEMBER, RP_JSON_MEMORY},          {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
+        {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY}, {RP_REFERENCE_MEMBER, RP_JSON_MEMORY},
+        {RP_TRIALS_MEMBER, RP_JSON_MEMORY},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -399,13 +413,26 @@ rp_status rp_driver_table(const rp_driver *d, char **out, rp_error *err)
     return status;
 }
 
+static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *err)
+{
+    rp_json *summary;
+    rp_status status = rp_trials_summary(&summary, s->tried.json, err);
+
+    if (status == RP_OK && rp_json_object_set_new(metrics, "trials", summary) != 0)
+        status = rp_no_memory(err);
+    return status;
+}
+
 /* Both, kept until the run goes on. */
 static rp_status judge(const recipe_source *s, rp_error *err)
 {
     judged *j = s->judged;
     rp_status status = j->reference ? RP_OK : rp_trainer_reference(s->trainer, &j->reference, err);
 
-    return status == RP_OK && !j->metrics ? rp_trainer_metrics(s->trainer, j->reference, &j->metrics, err) : status;
+    if (status != RP_OK || j->metrics)
+        return status;
+    status = rp_trainer_metrics(s->trainer, j->reference, &j->metrics, err);
+    return status == RP_OK && s->tried.json ? put_trials(j->metrics, s, err) : status;
 }
 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
@@ -435,6 +462,11 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
         status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
     if (status == RP_OK)
         status = add_json(writer, RP_REFERENCE_MEMBER, s->judged->reference, err);
+    if (status == RP_OK && s->tried.json)
+        status = add_json(writer, RP_TRIALS_MEMBER, s->tried.json, err);
+    if (status == RP_OK && s->tried.out_of_fold.size)
+        status = rp_archive_writer_add(writer, RP_OUT_OF_FOLD_MEMBER, s->tried.out_of_fold.data,
+                                       s->tried.out_of_fold.size, err);
     rp_json_free(coefficients);
     rp_buffer_free(&predictions);
     return status;
@@ -454,6 +486,9 @@ static rp_status add_members(const void *source, rp_archive_writer *writer, rp_j
         status = rp_no_memory(err);
     if (status == RP_OK && s->recipe->train.patience > 0 &&
         rp_json_object_set_new(run, "epochs", rp_json_integer((int64_t)rp_trainer_epochs(s->trainer))) != 0)
+        status = rp_no_memory(err);
+    if (status == RP_OK && rp_recipe_tries(s->recipe) &&
+        rp_json_object_set_new(run, "trials", rp_json_integer((int64_t)rp_trials_count(s->recipe))) != 0)
         status = rp_no_memory(err);
     return status == RP_OK && s->recipe->parent.archive ? add_start(s, writer, run, err) : status;
 }

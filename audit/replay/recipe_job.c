@@ -9,6 +9,7 @@
 #include "audit/record/save.h"
 #include "audit/record/recorder.h"
 #include "audit/drive/saver.h"
+#include "audit/drive/trials.h"
 #include "base/memory.h"
 
 enum { RECIPE_LIMIT = 1 << 20 };
@@ -28,6 +29,7 @@ typedef struct work {
     rp_driver *driver;
     rp_recorder *recorder;
     rp_archive_writer *writer;
+    uint64_t trials;
     double start, computed; /* when it began; when the last step ended */
     rp_saver saver;
 } work;
@@ -64,7 +66,8 @@ static rp_status all_steps(work *w, rp_error *err)
         if (status == RP_OK && i == 0 && w->writer)
             status = rp_driver_add_init(w->driver, w->writer, err);
         if (status == RP_OK && w->options && w->options->progress &&
-            !w->options->progress(w->options->self, &(rp_progress){i + 1, total, rp_driver_loss(w->driver)}))
+            !w->options->progress(w->options->self,
+                                  &(rp_progress){.step = i + 1, .steps = total, .loss = rp_driver_loss(w->driver)}))
             status = rp_saver_interrupted(&w->saver, w->driver, w->recorder, w->writer, err);
         if (status == RP_OK)
             rp_saver_tick(&w->saver, w->driver, w->recorder, w->writer);
@@ -84,6 +87,7 @@ static rp_status report(const work *w, rp_job **out, rp_error *err)
     (*out)->steps = rp_run_steps(rp_driver_run(w->driver));
     (*out)->seconds = rp_compose_seconds() - w->start;
     (*out)->recording_seconds = w->recorder ? (double)rp_recorder_nanoseconds(w->recorder) * 1e-9 : 0;
+    (*out)->trials = w->trials;
     (*out)->resumed_at = w->saver.resumed_at;
     (*out)->resumes = w->saver.resumes;
     (*out)->saved_points = w->saver.points;
@@ -249,17 +253,38 @@ typedef struct table {
     char *path;
 } table;
 
+/* Trials come before the run has memory of its own; a search's choice is the run's recipe. */
+static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const recipe_job *job, const table *t, rp_error *err)
+{
+    const rp_trials_table rows = {t->csv.data, t->csv.size, t->path};
+    rp_status status = rp_trials_make(tried, *recipe, &rows, job->options, err);
+
+    if (status == RP_OK && tried->chosen) {
+        rp_recipe_free(*recipe);
+        *recipe = tried->chosen;
+        tried->chosen = NULL;
+    }
+    return status;
+}
+
 static rp_status prepare(work *w, const recipe_job *job, table *t, rp_error *err)
 {
     const rp_run_options options = rp_job_run_options(job->options);
+    rp_trials tried = {.json = NULL};
     rp_recipe *recipe = NULL;
     rp_status status = rp_recipe_load(job->recipe, &recipe, &t->csv, &t->path, err);
 
+    if (status == RP_OK)
+        status = try_first(&tried, &recipe, job, t, err);
     if (status != RP_OK) {
         rp_recipe_free(recipe);
         return status;
     }
+    w->trials = rp_trials_count(recipe);
     status = rp_driver_from_recipe(&w->driver, recipe, t->csv.data, t->csv.size, t->path, &options, err);
+    if (status == RP_OK)
+        rp_driver_take_trials(w->driver, &tried);
+    rp_trials_clear(&tried);
     return status == RP_OK ? start_from_parent(w, job, &options, err) : status;
 }
 

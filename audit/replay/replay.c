@@ -8,6 +8,7 @@
 
 #include "audit/record/job_options.h"
 #include "audit/drive/run_archive.h"
+#include "audit/drive/trials.h"
 #include "audit/archive/journal.h"
 #include "audit/archive/periods.h"
 #include "audit/record/recorder.h"
@@ -71,6 +72,29 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
     return status;
 }
 
+static uint64_t trials_of(const rp_driver *driver)
+{
+    const rp_recipe *recipe = rp_driver_recipe(driver);
+
+    return recipe ? rp_trials_count(recipe) : 0;
+}
+
+/* So many of the trials; drawn NULL: all of them, and then the driver takes what they came to. */
+static rp_status repeat_trials(rp_driver *driver, const rp_archive *archive, const size_t *drawn, uint64_t count,
+                               const rp_job_options *options, rp_error *err)
+{
+    rp_trials tried;
+    rp_status status;
+
+    if (count == 0)
+        return RP_OK;
+    status = rp_trials_repeat(&tried, archive, drawn, (size_t)count, options, err);
+    if (status == RP_OK)
+        rp_driver_take_trials(driver, &tried);
+    rp_trials_clear(&tried);
+    return status;
+}
+
 /* The segments of a run lie between its checkpoints. */
 static rp_replay_scope full_scope(const rp_driver *driver, const rp_archive *archive)
 {
@@ -79,6 +103,7 @@ static rp_replay_scope full_scope(const rp_driver *driver, const rp_archive *arc
         .mode = RP_REPLAY_FULL, .last = steps ? steps - 1 : 0, .steps = steps, .steps_total = steps};
 
     scope.segments = scope.segments_total = rp_archive_checkpoints(archive) + 1;
+    scope.trials = scope.trials_total = trials_of(driver);
     return scope;
 }
 
@@ -122,7 +147,8 @@ static rp_status all_steps(work *w, rp_error *err)
         if (status == RP_OK && i == 0)
             status = rp_driver_add_init(w->driver, w->writer, err);
         if (status == RP_OK && w->options && w->options->progress &&
-            !w->options->progress(w->options->self, &(rp_progress){i + 1, total, rp_driver_loss(w->driver)}))
+            !w->options->progress(w->options->self,
+                                  &(rp_progress){.step = i + 1, .steps = total, .loss = rp_driver_loss(w->driver)}))
             status = rp_fail(err, RP_ECANCELED, "interrupted at step %llu of %llu", (unsigned long long)i + 1,
                              (unsigned long long)total);
     }
@@ -141,8 +167,10 @@ static rp_status replay_all(const rp_archive *archive, const rp_job_options *opt
     if (status == RP_OK) {
         scope = full_scope(w.driver, archive);
         begin(options, archive, w.driver, &scope);
-        status = all_steps(&w, err);
+        status = repeat_trials(w.driver, archive, NULL, scope.trials, options, err);
     }
+    if (status == RP_OK)
+        status = all_steps(&w, err);
     if (status == RP_OK)
         status = rp_replay_final_state(w.driver, w.recorder, archive, err);
     if (status == RP_OK)
@@ -254,6 +282,25 @@ static rp_status choose(rp_part *part, const rp_replay_choice *choice, rp_replay
     return RP_OK;
 }
 
+/* Of a sample the same share of the trials is drawn by the same seed; of all steps, in whatever pieces, all are made;
+ * of a range none. */
+static rp_status part_of_trials(rp_driver *driver, const rp_part *part, const rp_replay_scope *scope, rp_error *err)
+{
+    size_t *drawn = NULL;
+    rp_status status = RP_OK;
+
+    if (scope->mode == RP_REPLAY_SAMPLE && scope->trials > 0) {
+        drawn = rp_reallocarray(NULL, (size_t)scope->trials, sizeof *drawn);
+        status = drawn ? rp_sample_draw(drawn, (size_t)scope->trials, (size_t)scope->trials_total, scope->seed,
+                                        rp_archive_id(part->archive), err)
+                       : rp_no_memory(err);
+    }
+    if (status == RP_OK)
+        status = repeat_trials(driver, part->archive, drawn, scope->trials, part->options, err);
+    rp_free(drawn);
+    return status;
+}
+
 /* What the driver makes whichever steps were replayed: preparation, metrics and predictions among it. */
 static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *compared, rp_error *err)
 {
@@ -323,11 +370,18 @@ static rp_status replay_part(const rp_archive *archive, const rp_job_options *op
     if (status == RP_OK)
         status = choose(&part, options->choice, &scope, err);
     if (status == RP_OK) {
+        scope.trials_total = trials_of(driver);
+        if (options->choice->mode == RP_REPLAY_FULL)
+            scope.trials = scope.trials_total;
+        else if (scope.mode == RP_REPLAY_SAMPLE)
+            scope.trials = rp_sample_count((size_t)scope.trials_total, options->choice->share);
         begin(options, archive, driver, &scope);
         status = check_journal(archive, rp_driver_total(driver), err);
     }
     if (status == RP_OK)
         status = afford(&part, driver, err);
+    if (status == RP_OK)
+        status = part_of_trials(driver, &part, &scope, err);
     if (status == RP_OK)
         status = rp_part_replay(&part, driver, &nanoseconds, err);
     if (status == RP_OK)

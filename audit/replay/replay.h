@@ -3,6 +3,7 @@
 #ifndef AUDIT_REPLAY_REPLAY_H
 #define AUDIT_REPLAY_REPLAY_H
 
+#include "audit/drive/budget.h"
 #include "audit/drive/driver.h"
 #include "audit/record/recorder.h"
 
@@ -14,22 +15,6 @@ rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, cons
                                 rp_error *err);
 /* Opens the parent at path and gives the driver of a recipe with a parent the states to start from. */
 rp_status rp_start_from_parent(rp_driver *driver, const char *path, const rp_run_options *options, rp_error *err);
-/* What the steps so far take. */
-typedef struct rp_budget {
-    uint64_t work;
-    unsigned sides; /* programs that are in memory side by side; 0 and 1: one */
-} rp_budget;
-/* Adds a program that is executed so many times; what names it in errors. Errors: RP_EUNSUPPORTED beyond what the
- * options, which may be NULL, allow. */
-rp_status rp_budget_add(rp_budget *budget, const rp_price *price, uint64_t times, const rp_job_options *options,
-                        const char *what, rp_error *err);
-/* Adds the steps first .. end - 1 of the driver; nothing is executed. Errors: RP_EUNSUPPORTED beyond what the options
- * allow; RP_EFORMAT. */
-rp_status rp_replay_afford(rp_budget *budget, rp_driver *driver, uint64_t first, uint64_t end,
-                           const rp_job_options *options, rp_error *err);
-/* The same of every step that a replay of all of the archive can come to. */
-rp_status rp_replay_afford_all(rp_driver *driver, const rp_archive *archive, const rp_job_options *options,
-                               rp_error *err);
 /* With rolling digests the last records leave most of the last state open; the manifest has its digest, which the
  * recorder's run must have. */
 rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *recorder, const rp_archive *archive,

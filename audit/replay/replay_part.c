@@ -161,7 +161,8 @@ static bool tell(worker *w)
     (void)pthread_mutex_lock(&s->lock);
     s->done++;
     if (!s->canceled && options && options->progress &&
-        !options->progress(options->self, &(rp_progress){s->done, s->part->steps, rp_driver_loss(w->driver)}))
+        !options->progress(options->self,
+                           &(rp_progress){.step = s->done, .steps = s->part->steps, .loss = rp_driver_loss(w->driver)}))
         s->canceled = true;
     go_on = !s->canceled;
     (void)pthread_mutex_unlock(&s->lock);

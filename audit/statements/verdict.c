@@ -12,7 +12,7 @@
 #define RP_VERSION "unknown"
 #endif
 
-enum { LIBRARIES = 16, THREADS_MAX = 1 << 20 };
+enum { LIBRARIES = 16, THREADS_MAX = 1 << 20, TRIALS_MAX = 1000 };
 static const uint64_t steps_max = ((uint64_t)1 << 53) - 1;
 static const char *const kinds[] = {"recipe", "api"};
 static const char *const modes[] = {"full", "range", "sample"};
@@ -28,11 +28,18 @@ const char *rp_decision_name(rp_decision decision)
 static rp_json *write_scope(const rp_replay_scope *scope)
 {
     rp_json *seed = scope->seed[0] ? rp_json_string(scope->seed) : rp_json_null();
+    rp_json *out = rp_json_pack("{s:I, s:I, s:s, s:o, s:I, s:I, s:I, s:I}", "first", (int64_t)scope->first, "last",
+                                (int64_t)scope->last, "mode", modes[scope->mode], "seed", seed, "segments",
+                                (int64_t)scope->segments, "segments_total", (int64_t)scope->segments_total, "steps",
+                                (int64_t)scope->steps, "steps_total", (int64_t)scope->steps_total);
 
-    return rp_json_pack("{s:I, s:I, s:s, s:o, s:I, s:I, s:I, s:I}", "first", (int64_t)scope->first, "last",
-                        (int64_t)scope->last, "mode", modes[scope->mode], "seed", seed, "segments",
-                        (int64_t)scope->segments, "segments_total", (int64_t)scope->segments_total, "steps",
-                        (int64_t)scope->steps, "steps_total", (int64_t)scope->steps_total);
+    if (scope->trials_total == 0)
+        return out;
+    if (rp_json_object_set_new(out, "trials", rp_json_integer((int64_t)scope->trials)) == 0 &&
+        rp_json_object_set_new(out, "trials_total", rp_json_integer((int64_t)scope->trials_total)) == 0)
+        return out;
+    rp_json_free(out);
+    return NULL;
 }
 
 /* Host texts come from the system and from compilers, which end some with a space: what does not fit is made to. */
@@ -163,6 +170,17 @@ rp_status rp_verdict_write(rp_json **out, const rp_replay_outcome *outcome, cons
     return RP_OK;
 }
 
+/* Of a run whose recipe tries something. */
+static void read_trials(rp_fields *f, rp_replay_scope *scope)
+{
+    if (rp_json_object_get(f->object, "trials_total") == NULL)
+        return;
+    rp_fields_count(f, "trials_total", &scope->trials_total, 1, TRIALS_MAX);
+    rp_fields_count(f, "trials", &scope->trials, 0, scope->trials_total);
+    if (scope->mode == RP_REPLAY_FULL && scope->trials != scope->trials_total)
+        rp_fields_refuse(f, "trials", "all of them in a full replay");
+}
+
 static void read_scope(rp_fields *parent, rp_replay_scope *scope)
 {
     rp_fields f = rp_fields_object(parent, "scope");
@@ -177,6 +195,7 @@ static void read_scope(rp_fields *parent, rp_replay_scope *scope)
     rp_fields_choice(&f, "mode", &mode, modes, sizeof modes / sizeof *modes);
     rp_fields_text_or_null(&f, "seed", scope->seed, sizeof scope->seed);
     scope->mode = (rp_replay_mode)mode;
+    read_trials(&f, scope);
     if (scope->steps > scope->last - scope->first + 1)
         rp_fields_refuse(&f, "steps", "no more than lie between first and last");
     if (mode == RP_REPLAY_FULL && (scope->steps != scope->steps_total || scope->segments != scope->segments_total))

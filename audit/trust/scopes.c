@@ -16,6 +16,7 @@ typedef struct extent {
     const rp_archive *archive;
     uint64_t steps, segments, period; /* period: steps of a segment but the last */
     uint64_t members;                 /* that a full replay compares */
+    uint64_t trials;
 } extent;
 
 static uint64_t begin_of(const extent *run, uint64_t segment)
@@ -38,6 +39,7 @@ static rp_status measure(extent *out, bool *described, const rp_archive *archive
     if (status != RP_OK || !*described)
         return status;
     out->archive = archive;
+    out->trials = (uint64_t)rp_json_integer_value(rp_json_object_get(rp_archive_manifest(archive)->run, "trials"));
     out->steps = (uint64_t)rp_json_integer_value(steps);
     out->segments = rp_archive_checkpoints(archive) + 1;
     out->period = out->period ? out->period : out->steps;
@@ -142,6 +144,9 @@ static rp_status check(const extent *run, const rp_verified_statement *one, rp_e
     if (said->steps_total != run->steps)
         return rp_fail(err, RP_ESIGN, "%s: is about a run of %llu steps, this one has %llu", one->member,
                        (unsigned long long)said->steps_total, (unsigned long long)run->steps);
+    if (said->trials_total != run->trials)
+        return rp_fail(err, RP_ESIGN, "%s: is about a run with %llu trials, this one has %llu", one->member,
+                       (unsigned long long)said->trials_total, (unsigned long long)run->trials);
     status = check_run(run, one, err);
     if (status == RP_OK)
         status = check_part(run, one, err);

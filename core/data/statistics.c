@@ -193,7 +193,8 @@ static rp_json *write_split(fitter *fit, size_t valid_rows)
     put(fit, split, "folds", rp_json_integer(recipe->data.folds));
     if (recipe->data.time.given)
         return split;
-    put(fit, split, "fold", rp_json_integer(recipe->data.fold));
+    put(fit, split, "fold",
+        recipe->data.fold == RP_ALL_FOLDS ? rp_json_string("all") : rp_json_integer(recipe->data.fold));
     if (!recipe->train.regression && !recipe->data.group.given)
         put(fit, split, "stratify", rp_json_boolean(recipe->data.stratify));
     return split;

@@ -11,6 +11,7 @@
 #include "core/recipe/recipe_names.h"
 #include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_read.h"
+#include "core/recipe/recipe_trials.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -181,7 +182,8 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     (void)rp_node_applies(reader, train, "train.l1", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l2", false, "with train.solver: exact");
     rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
-    if (rp_node_applies(reader, train, "train.patience", !out->data.train_on_all, "with a validation part") &&
+    if (rp_node_applies(reader, train, "train.patience", !out->data.train_on_all && out->data.fold != RP_ALL_FOLDS,
+                        "with a validation part") &&
         rp_node_at(reader, train, "train.patience") != NULL)
         rp_node_read_int(reader, train, "train.patience", &out->train.patience, 1, 1, out->train.epochs);
     rp_node_read_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
@@ -300,7 +302,8 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name", "seed", "data", "model", "train", "record", "parent", "card"};
+    static const char *const keys[] = {"reprise", "name",   "seed", "data",   "model",      "train",
+                                       "record",  "parent", "card", "search", "challengers"};
     const rp_node *train;
     int64_t seed;
 
@@ -320,6 +323,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     read_record(reader, top, out);
     read_parent(reader, top, out);
     rp_recipe_read_card(reader, top, out);
+    rp_recipe_read_trials(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)
@@ -420,6 +424,7 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.csv);
     for (size_t i = 0; i < RP_CARD_KEYS; i++)
         rp_free(recipe->card[i]);
+    rp_recipe_free_trials(recipe);
     rp_free(recipe->parent.archive);
     rp_free(recipe->name);
     rp_json_free(recipe->json);

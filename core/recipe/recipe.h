@@ -124,6 +124,34 @@ extern const char *const rp_card_names[RP_CARD_KEYS];
 
 enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
 
+enum { RP_ALL_FOLDS = -1, RP_TRIALS_MAX = 1000, RP_SEARCH_KEYS = 14, RP_SEARCH_VALUES = 256, RP_SEEDS_MAX = 100 };
+typedef enum rp_search_type {
+    RP_SEARCH_REAL,
+    RP_SEARCH_INT,
+    RP_SEARCH_TEXT,
+    RP_SEARCH_BOOL,
+    RP_SEARCH_WIDTHS
+} rp_search_type;
+
+/* A key that a search may choose: its name in search.over, and where it stands in the resolved recipe. */
+typedef struct rp_search_key {
+    const char *name, *section, *inner; /* section.inner.name, inner NULL: section.name */
+    rp_search_type type;
+} rp_search_key;
+extern const rp_search_key rp_search_keys[RP_SEARCH_KEYS]; /* ascending by name */
+
+/* What one key is tried with: a list of values as the resolved recipe writes them, or an interval to draw from. */
+typedef struct rp_search_axis {
+    const rp_search_key *key;
+    rp_json *value;   /* a list of at least one; NULL: an interval */
+    double low, high; /* of a type INT both are integers */
+    bool log;         /* drawn evenly in its logarithm */
+} rp_search_axis;
+
+/* The figures of the validation part that trials are judged by, and whether more is better. */
+typedef enum rp_judge { RP_BY_LOSS, RP_BY_ACCURACY, RP_BY_AUC, RP_BY_MSE, RP_BY_MAE, RP_BY_R2, RP_JUDGES } rp_judge;
+extern const char *const rp_judge_names[RP_JUDGES];
+
 /* A convolution layer. Pairs are {height, width}; the YAML takes one integer for both. */
 typedef struct rp_conv_layer {
     int64_t filters;     /* filters: output channels (required) */
@@ -165,7 +193,8 @@ typedef struct rp_recipe {
         bool standardize_target; /*   standardize_target: [true] the target of a regression too, for the training
                                         alone: scores and metrics are given back in its units */
         bool standardize;        /*   standardize: [true] numeric columns to mean 0, deviation 1 of the training part */
-        int64_t folds, fold;     /*   folds: [5] >= 2, fold: [0] which one validates; or: */
+        int64_t folds, fold;     /*   folds: [5] >= 2, fold: [0] which one validates, or all: RP_ALL_FOLDS, each in a
+                                        trial, and the run itself has no validation part; or: */
         bool stratify;           /*   stratify: [true] folds keep class shares (classification only) */
         rp_column_ref group;     /*   group: [absent] rows of one text of this column stay in one part; or */
         rp_column_ref time;      /*   time: [absent] the last of `folds` blocks of time validates; fold is absent; or */
@@ -232,6 +261,18 @@ typedef struct rp_recipe {
         int64_t checkpoint_every; /*   checkpoint_every: [0] the archive keeps all states after every so many steps
                                         (audit/FORMAT.md 11); 0: none */
     } record;
+    struct {                  /* search: absent from the JSON when nothing is searched */
+        rp_search_axis *over; /*   over: mapping of names of rp_search_keys to a list of values, or with random to
+                                    {low, high, log}; ascending by name */
+        size_t n_over;
+        bool random;    /*   kind: [grid] grid|random */
+        int64_t trials; /*   trials: random only: how many are drawn, 1 .. 1,000 */
+        rp_judge by;    /*   by: [loss] loss|accuracy|auc|mse|mae|r2 */
+    } search;
+    struct {           /* challengers: absent from the JSON without any */
+        bool linear;   /*   linear: [false] the exact logistic or linear regression on the same rows */
+        int64_t seeds; /*   seeds: [0] so many other seeds of the same recipe, 2 .. 100 */
+    } challengers;
     char *card[RP_CARD_KEYS]; /* card: mapping of rp_card_names to texts, all optional; absent from the JSON without
                                  any. Nothing is computed from it. NULL: not given */
     struct {                  /* parent: absent from the JSON when the run starts from fresh weights */
@@ -249,6 +290,13 @@ typedef struct rp_recipe {
 static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
     return recipe->data.weight.given || recipe->train.balanced || recipe->train.n_class_weights > 0;
+}
+
+/* Whether anything is tried before the run (core/trials/trials.h). */
+static inline bool rp_recipe_tries(const rp_recipe *recipe)
+{
+    return recipe->data.fold == RP_ALL_FOLDS || recipe->search.n_over > 0 || recipe->challengers.linear ||
+           recipe->challengers.seeds > 0;
 }
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.

@@ -88,6 +88,20 @@ static void read_optional(rp_node_reader *reader, const rp_node *data, const cha
     out->given = true;
 }
 
+/* A number, or "all". */
+static void read_fold(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
+{
+    const rp_node *node = rp_node_at(reader, data, "data.fold");
+    int64_t fold;
+
+    if (node != NULL && node->kind == RP_NODE_SCALAR && strcmp(node->text, "all") == 0)
+        out->data.fold = RP_ALL_FOLDS;
+    else if (node != NULL && !rp_node_int(node, &fold))
+        rp_node_wrong(reader, node, "data.fold", "the number of a fold, from 0, or all", NULL);
+    else
+        rp_node_read_int(reader, data, "data.fold", &out->data.fold, 0, 0, out->data.folds - 1);
+}
+
 static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
 {
     static const rp_range share = {0, 0.9, true, false, "a share above 0, at most 0.9"};
@@ -106,7 +120,7 @@ static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *o
         rp_node_read_int(reader, data, "data.folds", &out->data.folds, 5, 2, 1000);
     if (rp_node_applies(reader, data, "data.fold", folds && !out->data.time.given,
                         "without train_on_all, split and time"))
-        rp_node_read_int(reader, data, "data.fold", &out->data.fold, 0, 0, out->data.folds - 1);
+        read_fold(reader, data, out);
     if (rp_node_applies(reader, data, "data.stratify",
                         folds && classes && !out->data.time.given && !out->data.group.given,
                         "to a classification with folds, without group and time"))

@@ -2,6 +2,7 @@
  * A recipe as resolved JSON: every default written out, reals as strings of their shortest decimal, keys that do not
  * apply absent. These are the bytes an archive's identity rests on. */
 #include "core/recipe/recipe_card.h"
+#include "core/recipe/recipe_trials.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
 
@@ -199,7 +200,7 @@ static void write_split(writer w, const rp_recipe *recipe)
         put(w, "time", ref_json(&recipe->data.time));
         return;
     }
-    put(w, "fold", rp_json_integer(recipe->data.fold));
+    put(w, "fold", recipe->data.fold == RP_ALL_FOLDS ? rp_json_string("all") : rp_json_integer(recipe->data.fold));
     if (recipe->data.group.given)
         put(w, "group", ref_json(&recipe->data.group));
     else if (!recipe->train.regression)
@@ -408,7 +409,8 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     write_train(top, recipe);
     write_record(top, recipe);
     write_parent(top, recipe);
-    failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0;
+    failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0 ||
+             rp_recipe_write_trials(top.object, recipe) != 0;
     if (failed || top.object == NULL) {
         rp_json_free(top.object);
         return NULL;

@@ -240,29 +240,51 @@ static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *
     return status;
 }
 
-static rp_status part(rp_json *out, const char *key, const rp_trainer *t, const rp_yardstick *yardstick,
-                      bool validation, rp_error *err)
+/* Loss and rows, and what a model of this task is asked first. */
+static rp_status basic(rp_json *out, const rp_trainer *t, bool validation, const float *score, float loss,
+                       rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
-    size_t rows = validation ? d->valid_rows : d->train_rows;
-    const int64_t *label = validation ? d->valid_label : d->train_label;
-    const float *target = validation ? d->valid_target : d->train_target;
+    const size_t rows = validation ? d->valid_rows : d->train_rows;
+
+    if (!out || put_real(out, "loss", (double)loss) ||
+        rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)rows)))
+        return rp_no_memory(err);
+    if (d->schema->classes)
+        return classification(out, rp_trainer_model(t), score, validation ? d->valid_label : d->train_label, rows,
+                              d->schema->classes, err);
+    return regression(out, score, validation ? d->valid_target : d->train_target, rows, err);
+}
+
+rp_status rp_trainer_brief(const rp_trainer *t, rp_json **out, rp_error *err)
+{
     rp_json *json = rp_json_object();
     float loss, *score;
-    rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
+    rp_status status = rp_trainer_scores(t, true, &loss, &score, err);
 
+    *out = NULL;
+    if (status == RP_OK)
+        status = basic(json, t, true, score, loss, err);
+    rp_free(score);
     if (status != RP_OK) {
         rp_json_free(json);
         return status;
     }
-    if (!json || put_real(json, "loss", (double)loss) ||
-        rp_json_object_set_new(json, "rows", rp_json_integer((int64_t)rows)))
-        status = rp_no_memory(err);
-    else if (d->schema->classes)
-        status = classification(json, rp_trainer_model(t), score, label, rows, d->schema->classes, err);
-    else
-        status = regression(json, score, target, rows, err);
-    if (status == RP_OK && validation == (d->valid_rows > 0))
+    (void)rp_json_object_del(json, "confusion");
+    *out = json;
+    return RP_OK;
+}
+
+static rp_status part(rp_json *out, const char *key, const rp_trainer *t, const rp_yardstick *yardstick,
+                      bool validation, rp_error *err)
+{
+    rp_json *json = rp_json_object();
+    float loss, *score;
+    rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
+
+    if (status == RP_OK)
+        status = basic(json, t, validation, score, loss, err);
+    if (status == RP_OK && validation == (rp_trainer_dataset(t)->valid_rows > 0))
         status = figures(json, t, yardstick, score, validation, err);
     rp_free(score);
     if (status == RP_OK && rp_json_object_set(out, key, json) != 0)

@@ -104,7 +104,9 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
 /* Where a trainer's data come from: a table, or another trainer that has prepared it. */
 typedef struct origin {
     const rp_recipe *recipe;
-    rp_dataset *lent; /* NULL: the table */
+    rp_dataset *lent;         /* NULL: the table */
+    const rp_recipe *prepare; /* NULL: recipe */
+    rp_dataset **kept;        /* the caller's from then on; may be NULL */
     const void *csv;
     size_t size;
     const char *where;
@@ -116,8 +118,11 @@ static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
 
     t->data = t->lent = from->lent;
     if (!from->lent)
-        status = rp_dataset_prepare(&t->data, t->recipe, from->csv, from->size, from->where,
-                                    &(rp_table_options){.pool = rp_device_pool(rp_run_device(t->run))}, err);
+        status =
+            rp_dataset_prepare(&t->data, from->prepare ? from->prepare : t->recipe, from->csv, from->size, from->where,
+                               &(rp_table_options){.pool = rp_device_pool(rp_run_device(t->run))}, err);
+    if (status == RP_OK && from->kept)
+        t->lent = *from->kept = t->data;
     if (status == RP_OK)
         status = rp_model_init(&t->model, t->recipe, t->data->schema->features, t->data->schema->classes, err);
     if (status != RP_OK)
@@ -169,7 +174,15 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
 rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                          const rp_run_options *options, rp_error *err)
 {
-    return new_trainer(out, &(origin){recipe, NULL, csv, size, where}, options, err);
+    return new_trainer(out, &(origin){.recipe = recipe, .csv = csv, .size = size, .where = where}, options, err);
+}
+
+rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_trial_rows *rows,
+                         const rp_run_options *options, rp_error *err)
+{
+    const origin from = {recipe, *rows->data, rows->prepare, rows->data, rows->csv, rows->size, rows->where};
+
+    return new_trainer(out, &from, options, err);
 }
 
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)

@@ -15,6 +15,19 @@ rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *
 /* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and
  * must outlive it. Runs of the two may go on in two threads. */
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);
+/* Rows for several trainers, one after the other: *data is NULL, or what an earlier one had prepared of the table by
+ * the recipe `prepare`. */
+typedef struct rp_trial_rows {
+    const rp_recipe *prepare;
+    const void *csv;
+    size_t size;
+    const char *where;
+    rp_dataset **data;
+} rp_trial_rows;
+/* A trainer of a recipe whose rows these are: prepared now if they were not, and the caller's to free behind it, also
+ * on failure. */
+rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_trial_rows *rows,
+                         const rp_run_options *options, rp_error *err);
 /* Of a recipe with a parent: who hands over, when step 0 is made, the states that it takes instead of drawing weights:
  * every parameter and, unless the recipe retrains, every moment, piece by piece through rp_trainer_put. self is
  * borrowed until the trainer is freed. */
@@ -56,6 +69,9 @@ float rp_trainer_loss(const rp_trainer *trainer);
 /* After the evaluations: scores [rows, outputs], of a regression in the target's units, to be freed, and loss of the
  * validation or the training part. */
 rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, float **scores, rp_error *err);
+/* After the evaluations: rows, loss, and accuracy and area, or errors and R2, of the validation part alone, as
+ * outputs/metrics.json has them; new reference. */
+rp_status rp_trainer_brief(const rp_trainer *trainer, rp_json **out, rp_error *err);
 /* When done: outputs/reference.json (canonical JSON; new reference), what the training rows and their scores were like,
  * which later rows, and the metrics, are held against. */
 rp_status rp_trainer_reference(const rp_trainer *trainer, rp_json **out, rp_error *err);

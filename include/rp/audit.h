@@ -51,6 +51,8 @@ RP_API void rp_recorder_free(rp_recorder *recorder); /* before the run is freed;
 typedef struct rp_progress {
     uint64_t step, steps; /* done, in all */
     float loss;           /* of the last training step */
+    /* Of what is tried before the run: step and steps are this trial's, from 1. 0: it is the run itself. */
+    uint64_t trial, trials;
 } rp_progress;
 
 /* What a replay is to repeat. */
@@ -100,6 +102,7 @@ typedef struct rp_job {
     unsigned threads;
     uint64_t memory;       /* bytes of the device that states, data and compiled programs held */
     size_t members;        /* replay: members reproduced and compared */
+    uint64_t trials;       /* run: what was tried before it, and is in the archive with its result */
     rp_replay_scope scope; /* replay: what was repeated */
     uint64_t resumed_at;   /* run: the step it went on after; 0: from the start */
     uint64_t resumes;      /* run: how often it was resumed, in all */

@@ -23,8 +23,9 @@ typedef struct rp_replay_scope {
     uint64_t first, last;        /* no step outside was repeated; full: 0 and steps_total - 1 */
     uint64_t steps, steps_total; /* repeated; records of the journal */
     uint64_t segments,
-        segments_total;        /* repeated; of the run: from the start or a checkpoint to the next one or the end */
-    char seed[RP_REPLAY_SEED]; /* sample: as the auditor named it; else "" */
+        segments_total;            /* repeated; of the run: from the start or a checkpoint to the next one or the end */
+    char seed[RP_REPLAY_SEED];     /* sample: as the auditor named it; else "" */
+    uint64_t trials, trials_total; /* made again; that the recipe has beside the run's own steps */
 } rp_replay_scope;
 
 /* How a replay was begun: known before the first step, so that one that ends in a difference can be told of too. */

@@ -18,7 +18,7 @@ import sys
 MOST = 32
 LAYERS = ["base", "determinism", "kernels", "core", "audit"]
 ORDER = {
-    "core": ["program", "run", "recipe", "stats", "data", "train"],
+    "core": ["program", "run", "recipe", "stats", "data", "train", "trials"],
     "audit": ["digest", "sign", "log", "archive", "statements", "trust", "record", "drive", "replay", "validate", "explain", "report"],
 }
 VERIFIES = ORDER["audit"][:6]  # rooms that link without kernels and core

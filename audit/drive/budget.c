@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a replay, a comparison or predictions would cost, added up before anything is computed: an archive of a few
  * kilobytes may hold a loop of centuries. The prices are those of audit/FORMAT.md 9. */
+#include "audit/drive/budget.h"
+
 #include <stdio.h>
 
 #include "audit/archive/archive.h"
 #include "audit/archive/journal.h"
-#include "audit/replay/replay.h"
 
 static const uint64_t usual_work = (uint64_t)1 << 56; /* a day at 10^12 a second */
 

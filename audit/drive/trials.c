@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Trials of a run and of a replay: digests, progress, cost, and the comparison trial by trial. */
+#include "audit/drive/trials.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/drive/budget.h"
+#include "audit/record/job_options.h"
+#include "audit/record/recorder.h"
+#include "base/memory.h"
+
+/* Who looks on at the trials. */
+typedef struct onlooker {
+    const rp_job_options *options; /* or NULL */
+    const rp_json *recorded;       /* outputs/trials.json of the archive; NULL: a run */
+    const size_t *drawn;           /* NULL: all */
+    size_t n_drawn;
+    rp_budget budget;
+} onlooker;
+
+static bool wanted(void *self, uint64_t number)
+{
+    const onlooker *on = self;
+
+    for (size_t i = 0; i < on->n_drawn; i++)
+        if (on->drawn[i] == number)
+            return true;
+    return on->drawn == NULL;
+}
+
+static const char *name_of(char out[160], const rp_trial *trial)
+{
+    rp_buffer set = {0};
+    int at = snprintf(out, 160, "trial %llu (%s", (unsigned long long)trial->number, trial->kind);
+
+    if (rp_json_object_size(trial->set) && rp_json_write(trial->set, &set, NULL) == RP_OK)
+        at += snprintf(out + at, 160 - (size_t)at, " %.*s", set.size < 90 ? (int)set.size : 90, (const char *)set.data);
+    if (trial->fold >= 0)
+        at += snprintf(out + at, 160 - (size_t)at, ", fold %lld", (long long)trial->fold);
+    (void)snprintf(out + at, 160 - (size_t)at, ")");
+    rp_buffer_free(&set);
+    return out;
+}
+
+/* What it costs is asked before its first step, where an archive says what to compute. */
+static rp_status begin(void *self, const rp_trial *trial, const rp_trainer *t, rp_error *err)
+{
+    onlooker *on = self;
+    const uint64_t total = rp_trainer_total(t);
+    const rp_program *last = NULL;
+    rp_price price = {0};
+    char what[200], name[160];
+    rp_status status = RP_OK;
+
+    for (uint64_t step = 0; on->recorded && step < total && status == RP_OK; step++) {
+        const rp_program *program = rp_trainer_program(t, step);
+
+        if (program != last)
+            price = rp_program_price(last = program);
+        if (step < 2 || step + 3 > total) /* the others are named like the second */
+            (void)snprintf(what, sizeof what, "%s: step %llu", name_of(name, trial), (unsigned long long)step);
+        status = rp_budget_add(&on->budget, &price, 1, on->options, what, err);
+    }
+    return status;
+}
+
+static rp_status step(void *self, const rp_trial *trial, const rp_trainer *t, rp_error *err)
+{
+    const onlooker *on = self;
+    const rp_job_options *options = on->options;
+    const rp_progress now = {.step = rp_run_steps(rp_trainer_run(t)),
+                             .steps = rp_trainer_total(t),
+                             .loss = rp_trainer_loss(t),
+                             .trial = trial->number + 1,
+                             .trials = trial->of};
+
+    if (options && options->progress && !options->progress(options->self, &now))
+        return rp_fail(err, RP_ECANCELED, "interrupted in trial %llu of %llu", (unsigned long long)now.trial,
+                       (unsigned long long)now.trials);
+    return RP_OK;
+}
+
+/* Names the first thing that differs. */
+static rp_status differ(const rp_trial *trial, const rp_json *recorded, const rp_json *made, rp_error *err)
+{
+    static const char *const keys[] = {"fold", "failed", "steps", "figures", "states"};
+    char name[160];
+
+    (void)name_of(name, trial);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const rp_json *r = rp_json_object_get(recorded, keys[i]), *m = rp_json_object_get(made, keys[i]);
+        rp_buffer text[2] = {{0}, {0}};
+        rp_status status;
+
+        if ((!r && !m) || rp_json_equal(r, m))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            if (!(k ? m : r) || rp_json_write(k ? m : r, &text[k], NULL) != RP_OK)
+                rp_buffer_text(&text[k], "nothing");
+        }
+        status = rp_fail(err, RP_EBITS, RP_TRIALS_MEMBER ": %s: %s: recorded %.*s, recomputed %.*s", name, keys[i],
+                         text[0].size < 200 ? (int)text[0].size : 200, (const char *)text[0].data,
+                         text[1].size < 200 ? (int)text[1].size : 200, (const char *)text[1].data);
+        rp_buffer_free(&text[0]);
+        rp_buffer_free(&text[1]);
+        return status;
+    }
+    return rp_fail(err, RP_EBITS, RP_TRIALS_MEMBER ": %s: has keys that the replay does not make", name);
+}
+
+static rp_status compare(const onlooker *on, const rp_trial *trial, const rp_json *made, rp_error *err)
+{
+    const rp_json *variants = rp_json_object_get(on->recorded, "variants");
+    const rp_json *variant = rp_json_array_get(variants, trial->variant);
+    const rp_json *result = rp_json_array_get(rp_json_object_get(variant, "trials"), trial->place);
+    const char *kind = rp_json_string_value(rp_json_object_get(variant, "kind"));
+    char name[160];
+
+    if (!kind || strcmp(kind, trial->kind) != 0 || !rp_json_equal(rp_json_object_get(variant, "set"), trial->set))
+        return rp_fail(err, RP_EBITS, RP_TRIALS_MEMBER ": variant %zu is another one than the recipe's %s",
+                       trial->variant, name_of(name, trial));
+    return result && rp_json_equal(result, made) ? RP_OK : differ(trial, result, made, err);
+}
+
+static rp_status end(void *self, const rp_trial *trial, const rp_trainer *t, rp_json *result, rp_error *err)
+{
+    onlooker *on = self;
+    size_t n;
+    const rp_run *run = rp_trainer_run(t);
+    const rp_device_tensor *states = rp_run_states(run, &n);
+    char hex[RP_DIGEST_HEX];
+    rp_digest digest;
+    rp_status status = RP_OK;
+
+    if (!rp_json_object_get(result, "failed")) {
+        status = rp_device_tensors_digest(&digest, states, n, rp_device_pool(rp_run_device(run)), err);
+        if (status != RP_OK)
+            return status;
+        rp_digest_hex(hex, &digest);
+        if (rp_json_object_set_new(result, "states", rp_json_string(hex)) != 0)
+            return rp_no_memory(err);
+    }
+    return on->recorded ? compare(on, trial, result, err) : RP_OK;
+}
+
+static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_trials_table *table, onlooker *on,
+                      rp_error *err)
+{
+    const rp_run_options options = rp_job_run_options(on->options);
+    const rp_trials_watch watch = {wanted, begin, step, end, on};
+
+    *out = (rp_trials){.json = NULL};
+    return rp_recipe_tries(recipe)
+               ? rp_trials_run(out, recipe, table->csv, table->size, table->where, &options, &watch, err)
+               : RP_OK;
+}
+
+rp_status rp_trials_make(rp_trials *out, const rp_recipe *recipe, const rp_trials_table *table,
+                         const rp_job_options *options, rp_error *err)
+{
+    onlooker on = {.options = options};
+
+    return make(out, recipe, table, &on, err);
+}
+
+/* ---- again ---- */
+
+static rp_status read_recipe(rp_recipe **out, const rp_archive *archive, rp_error *err)
+{
+    rp_json *json = NULL;
+    rp_status status = rp_archive_read_json(archive, RP_RECIPE_MEMBER, &json, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_recipe_from_json(out, json, RP_RECIPE_MEMBER, err);
+    rp_json_free(json);
+    return status;
+}
+
+/* The search must choose what the recipe has. */
+static rp_status check_choice(const rp_trials *made, const rp_recipe *recipe, rp_error *err)
+{
+    if (!made->chosen || rp_json_equal(made->chosen->json, recipe->json))
+        return RP_OK;
+    return rp_fail(err, RP_EBITS,
+                   RP_RECIPE_MEMBER
+                   ": its settings are not those that its search chooses: variant %lld of " RP_TRIALS_MEMBER,
+                   (long long)rp_json_integer_value(rp_json_object_get(made->json, "chosen")));
+}
+
+rp_status rp_trials_repeat(rp_trials *out, const rp_archive *archive, const size_t *drawn, size_t count,
+                           const rp_job_options *options, rp_error *err)
+{
+    rp_recipe *recipe = NULL;
+    rp_json *recorded = NULL;
+    rp_buffer csv = {0};
+    onlooker on = {.options = options, .drawn = drawn, .n_drawn = drawn ? count : 0};
+    rp_status status = read_recipe(&recipe, archive, err);
+
+    *out = (rp_trials){.json = NULL};
+    if (status == RP_OK && rp_recipe_tries(recipe)) {
+        status = rp_archive_read_json(archive, RP_TRIALS_MEMBER, &recorded, err);
+        if (status == RP_OK)
+            status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
+        on.recorded = recorded;
+        if (status == RP_OK)
+            status = make(out, recipe, &(rp_trials_table){csv.data, csv.size, RP_TABLE_MEMBER}, &on, err);
+        if (status == RP_OK)
+            status = check_choice(out, recipe, err);
+    }
+    rp_buffer_free(&csv);
+    rp_json_free(recorded);
+    rp_recipe_free(recipe);
+    if (status != RP_OK)
+        rp_trials_clear(out);
+    return status;
+}
