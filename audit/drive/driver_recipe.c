@@ -10,6 +10,7 @@
 #include "base/node.h"
 #include "core/data/profile/profile.h"
 #include "core/train/coefficients.h"
+#include "core/train/slices/run_slices.h"
 
 /* What was made of the last evaluations, once asked for. */
 typedef struct judged {
@@ -62,6 +63,9 @@ static void free_source(void *source)
 
 static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_options *options, rp_error *err)
 {
+    const rp_slice_table table = {s->csv_bytes, s->csv_size, where};
+    rp_status status;
+
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
     if (rp_json_object_set_new(rp_json_object_get(s->recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) !=
         0)
@@ -69,7 +73,8 @@ static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_
     s->judged = rp_calloc(1, sizeof *s->judged);
     if (!s->judged)
         return rp_no_memory(err);
-    return rp_trainer_new(&s->trainer, s->recipe, s->csv_bytes, s->csv_size, where, options, err);
+    status = rp_trainer_new(&s->trainer, s->recipe, s->csv_bytes, s->csv_size, where, options, err);
+    return status == RP_OK ? rp_run_slices_check(s->recipe, rp_trainer_dataset(s->trainer), &table, err) : status;
 }
 
 rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
@@ -426,13 +431,22 @@ static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *
 /* Both, kept until the run goes on. */
 static rp_status judge(const recipe_source *s, rp_error *err)
 {
+    const rp_slice_table table = {s->csv_bytes, s->csv_size, RP_TABLE_MEMBER};
     judged *j = s->judged;
     rp_status status = j->reference ? RP_OK : rp_trainer_reference(s->trainer, &j->reference, err);
 
     if (status != RP_OK || j->metrics)
         return status;
     status = rp_trainer_metrics(s->trainer, j->reference, &j->metrics, err);
-    return status == RP_OK && s->tried.json ? put_trials(j->metrics, s, err) : status;
+    if (status == RP_OK)
+        status = rp_run_slices_put(j->metrics, s->trainer, j->reference, &table, err);
+    if (status == RP_OK && s->tried.json)
+        status = put_trials(j->metrics, s, err);
+    if (status != RP_OK) { /* half of it is none */
+        rp_json_free(j->metrics);
+        j->metrics = NULL;
+    }
+    return status;
 }
 
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)

@@ -12,6 +12,7 @@
 #include "audit/log/log_note.h"
 #include "audit/trust/facts.h"
 #include "audit/trust/policy_standing.h"
+#include "audit/trust/figures/reference_counts.h"
 #include "audit/trust/scopes.h"
 #include "audit/statements/statement.h"
 #include "audit/trust/timestamp.h"
@@ -265,6 +266,8 @@ static rp_status verify(rp_archive *archive, const rp_key *const *trusted, size_
         status = rp_archive_compare(archive, err);
     if (status == RP_OK)
         status = rp_scopes_check(archive, result, err);
+    if (status == RP_OK)
+        status = rp_reference_check(archive, err);
     if (status == RP_OK)
         status = check_bundle(archive, &view, result, err);
     if (status == RP_OK && !by_policy)

@@ -116,6 +116,25 @@ static int put_samples(rp_json *out, const rp_reference_column *r, samples *s)
            rp_json_object_set_new(out, "above", rp_json_integer(above));
 }
 
+/* Where the training rows are at hand, nobody's word is taken for what they hold: edges, counts and range are made
+ * again. sorted: the rows' numbers, which rp_reference_numbers sorts. */
+static rp_status check_numbers(const rp_json *said, double *trained, size_t n, const char *place, size_t at,
+                               rp_error *err)
+{
+    static const char *const keys[] = {"counts", "edges", "maximum", "minimum"};
+    rp_json *made = rp_reference_numbers(trained, n);
+    rp_status status = made ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && status == RP_OK; i++)
+        if (!rp_json_equal(rp_json_object_get(said, keys[i]), rp_json_object_get(made, keys[i])))
+            status = rp_fail(err, RP_EFORMAT,
+                             RP_REFERENCE_MEMBER ": %s[%zu].%s: the archive's own training rows have others: it was "
+                                                 "forged; replay the archive",
+                             place, at, keys[i]);
+    rp_json_free(made);
+    return status;
+}
+
 /* ---- scores ---- */
 
 static rp_status drift_of_score(rp_json *list, const rp_json *reference, const rp_judged *j, const rp_training *t,
@@ -141,6 +160,8 @@ static rp_status drift_of_score(rp_json *list, const rp_json *reference, const r
             status =
                 rp_fail(err, RP_EDATA, "score of training row %zu: expected a finite number, found none", s.n_trained);
     }
+    if (status == RP_OK && t->scoring)
+        status = check_numbers(reference, s.trained, s.n_trained, "scores", k, err);
     if (status == RP_OK &&
         (put_bins(out, &r, &s) != 0 || put_samples(out, &r, &s) != 0 || rp_json_array_append(list, out) != 0))
         status = rp_no_memory(err);
@@ -244,26 +265,56 @@ static rp_status read_found(samples *s, const rp_judged *j, const rp_reference_c
     return status;
 }
 
-static rp_status read_trained(samples *s, const rp_training *t, size_t column, rp_error *err)
+/* Of categories the training rows' counts are made again, and held against the reference's. */
+static rp_status check_texts(const rp_reference_column *r, const cells *c, const rp_training *t, size_t at,
+                             rp_error *err)
 {
+    uint64_t *count = rp_calloc(r->bins + 1, sizeof *count);
+    rp_status status = count ? RP_OK : rp_no_memory(err);
+
+    for (size_t i = 0; i < t->dataset->train_rows && status == RP_OK; i++) {
+        const size_t row = (size_t)t->dataset->train_row[i];
+
+        count[c->text[row] ? c->category[row] : r->bins - 1]++;
+    }
+    if (status == RP_OK && memcmp(count, r->count, r->bins * sizeof *count) != 0)
+        status = rp_fail(err, RP_EFORMAT,
+                         RP_REFERENCE_MEMBER ": columns[%zu].counts: the archive's own training rows have others: it "
+                                             "was forged; replay the archive",
+                         at);
+    rp_free(count);
+    return status;
+}
+
+static rp_status check_trained(samples *s, const rp_training *t, const rp_reference_column *r, const rp_json *said,
+                               bool numeric, size_t at, rp_error *err)
+{
+    const size_t column = r->column;
     cells c;
     rp_status status;
 
     if (!t->scoring)
         return RP_OK;
     status = read_cells(&c, t->scoring, column, err);
-    for (size_t i = 0; i < t->dataset->train_rows && status == RP_OK; i++) {
+    if (status == RP_OK && !numeric)
+        status = check_texts(r, &c, t, at, err);
+    for (size_t i = 0; i < t->dataset->train_rows && numeric && status == RP_OK; i++) {
         const double number = c.number[t->dataset->train_row[i]];
 
         if (number == number)
             s->trained[s->n_trained++] = number;
     }
     clear_cells(&c);
-    return status;
+    if (status == RP_OK && numeric && r->count[r->bins - 1] != t->dataset->train_rows - s->n_trained)
+        status = rp_fail(err, RP_EFORMAT,
+                         RP_REFERENCE_MEMBER ": columns[%zu].missing: the archive's own training rows have %zu: it was "
+                                             "forged; replay the archive",
+                         at, t->dataset->train_rows - s->n_trained);
+    return status == RP_OK && numeric ? check_numbers(said, s->trained, s->n_trained, "columns", at, err) : status;
 }
 
-static rp_status drift_of_column(rp_json *out, const rp_reference_column *r, const rp_judged *j, const rp_training *t,
-                                 rp_error *err)
+static rp_status drift_of_column(rp_json *out, const rp_reference_column *r, size_t at, const rp_judged *j,
+                                 const rp_training *t, rp_error *err)
 {
     const rp_schema_column *c = &j->scoring->schema->columns[r->column];
     const bool numeric = c->kind == RP_COL_NUMERIC;
@@ -276,8 +327,9 @@ static rp_status drift_of_column(rp_json *out, const rp_reference_column *r, con
     failed |= rp_json_object_set_new(out, "kind", rp_json_string(numeric ? "numeric" : "categorical"));
     if (status == RP_OK)
         status = read_found(&s, j, r, numeric, examples, err);
-    if (status == RP_OK && numeric)
-        status = read_trained(&s, t, r->column, err);
+    if (status == RP_OK)
+        status = check_trained(&s, t, r, rp_json_array_get(rp_json_object_get(j->reference, "columns"), at), numeric,
+                               at, err);
     if (status == RP_OK) {
         failed |= put_bins(out, r, &s);
         if (numeric)
@@ -303,7 +355,7 @@ rp_status rp_drift_of_columns(rp_json **out, const rp_judged *j, const rp_traini
         status = rp_reference_read(&r, rp_json_array_get(columns, i), j->scoring->schema,
                                    RP_REFERENCE_MEMBER ": columns", err);
         if (status == RP_OK)
-            status = drift_of_column(one, &r, j, t, err);
+            status = drift_of_column(one, &r, i, j, t, err);
         if (status == RP_OK && rp_json_array_append(list, one) != 0)
             status = rp_no_memory(err);
         rp_json_free(one);

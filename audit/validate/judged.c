@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/archive/archive_private.h"
+#include "audit/trust/figures/reference_counts.h"
 #include "base/memory.h"
 #include "core/stats/distributions.h"
 #include "determinism/decimal.h"
@@ -21,6 +22,7 @@ void rp_judged_free(rp_judged *j)
     rp_free(j->label);
     rp_free(j->value);
     rp_free(j->known);
+    rp_free(j->row);
     rp_free(j);
 }
 
@@ -33,6 +35,8 @@ static rp_status read_reference(rp_judged *j, const rp_archive *archive, rp_erro
                        RP_REFERENCE_MEMBER ": is not in this archive: it was withheld (give --withheld DIR), or the "
                                            "run is older than that member; run its recipe again");
     status = rp_archive_read_json(archive, RP_REFERENCE_MEMBER, &j->reference, err);
+    if (status == RP_OK)
+        status = rp_reference_adds_up(j->reference, err);
     if (status == RP_OK && rp_archive_find(archive, RP_METRICS_MEMBER))
         status = rp_archive_read_json(archive, RP_METRICS_MEMBER, &j->metrics, err);
     if (status == RP_OK)
@@ -83,52 +87,63 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
     return status;
 }
 
-typedef struct picked {
-    float *score, *target;
-    int64_t *label;
-    size_t rows;
-} picked;
-
-static rp_status pick(picked *p, const rp_judged *j, const size_t *part, size_t which, rp_error *err)
+/* Rows are ascending, so that each moves to the front. */
+static void keep(rp_judged *j, size_t rows)
 {
     const size_t outputs = j->scoring->model.outputs;
 
-    for (size_t i = 0; i < j->rows; i++)
-        p->rows += j->known[i] && (!part || part[i] == which);
-    p->score = rp_reallocarray(NULL, p->rows * outputs + 1, sizeof *p->score);
-    p->target = rp_reallocarray(NULL, p->rows + 1, sizeof *p->target);
-    p->label = rp_reallocarray(NULL, p->rows + 1, sizeof *p->label);
-    if (!p->score || !p->target || !p->label)
-        return rp_no_memory(err);
-    for (size_t i = 0, n = 0; i < j->rows; i++) {
-        if (!j->known[i] || (part && part[i] != which))
-            continue;
-        memcpy(p->score + n * outputs, j->scoring->scores + i * outputs, outputs * sizeof *p->score);
-        p->label[n] = j->label ? j->label[i] : 0;
-        p->target[n++] = j->value ? j->value[i] : 0;
+    j->outcomes = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const size_t from = (size_t)j->row[i];
+
+        memmove(j->scoring->scores + i * outputs, j->scoring->scores + from * outputs, outputs * sizeof(float));
+        if (j->label)
+            j->label[i] = j->label[from];
+        if (j->value)
+            j->value[i] = j->value[from];
+        j->known[i] = j->known[from];
+        j->outcomes += j->known[i];
     }
-    return RP_OK;
+    j->rows = rows;
 }
 
-rp_status rp_judged_figures(rp_json **out, const rp_judged *j, const size_t *part, size_t which,
-                            const rp_figure_options *options, rp_error *err)
+rp_status rp_judged_keep_test(rp_judged *j, const void *csv, size_t size, rp_error *err)
 {
-    picked p = {.rows = 0};
-    rp_status status = pick(&p, j, part, which, err);
-    const rp_scored_rows rows = {.rows = p.rows,
-                                 .classes = j->scoring->schema->classes,
-                                 .outputs = j->scoring->model.outputs,
-                                 .score = p.score,
-                                 .label = p.label,
-                                 .target = p.target};
+    rp_dataset *split = NULL;
+    rp_status status = rp_dataset_prepare(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
+                                          &(rp_table_options){.pool = NULL}, err);
 
-    *out = NULL;
-    if (status == RP_OK && p.rows)
-        status = rp_figures(out, &rows, j->yardstick, options, err);
-    rp_free(p.score);
-    rp_free(p.target);
-    rp_free(p.label);
+    if (status == RP_OK && split->test_rows == 0)
+        status = rp_fail(err, RP_EARG,
+                         "part test: the run's recipe keeps no rows for it (data.test, data.split): give other rows "
+                         "with --csv");
+    if (status == RP_OK) {
+        j->row = split->test_row;
+        split->test_row = NULL;
+        keep(j, split->test_rows);
+    }
+    rp_dataset_free(split);
     return status;
+}
+
+rp_slice_rows rp_judged_rows(const rp_judged *j)
+{
+    return (rp_slice_rows){.schema = j->scoring->schema,
+                           .yardstick = j->yardstick,
+                           .row = j->row,
+                           .rows = j->rows,
+                           .outputs = j->scoring->model.outputs,
+                           .score = j->scoring->scores,
+                           .label = j->label,
+                           .value = j->value,
+                           .known = j->known};
+}
+
+rp_status rp_judged_figures(rp_json **out, const rp_judged *j, double threshold, rp_error *err)
+{
+    const rp_slice_rows rows = rp_judged_rows(j);
+
+    return rp_slice_figures(out, &rows, NULL, 0, &(rp_figure_options){.threshold = threshold}, err);
 }
 
 rp_json *rp_judged_classes(const rp_judged *j)

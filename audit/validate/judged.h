@@ -5,7 +5,7 @@
 
 #include "audit/replay/scoring.h"
 #include "core/data/later/written.h"
-#include "core/train/figures.h"
+#include "core/train/slices/slices.h"
 
 typedef struct rp_judged {
     rp_scoring *scoring;
@@ -16,6 +16,7 @@ typedef struct rp_judged {
     int64_t *label; /* [rows] of classes, else NULL */
     float *value;   /* [rows] of a regression, else NULL */
     bool *known;    /* [rows] */
+    int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
     size_t rows, outcomes;
 } rp_judged;
 
@@ -24,14 +25,16 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
+/* Of the archive's own table: the rows of its test part alone. Errors: RP_EARG: it has none. */
+rp_status rp_judged_keep_test(rp_judged *judged, const void *csv, size_t size, rp_error *err);
+/* The rows as slices take them. */
+rp_slice_rows rp_judged_rows(const rp_judged *judged);
 /* These figures' area beside that of the run's own validation part: {"auc", "auc_error", "p", "statistic"}, null where
  * one of the two has none (CONTRACT 14.8); NULL when memory runs out. */
 rp_json *rp_judged_development(const rp_judged *judged, const rp_json *figures);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);
-/* Figures of the rows with an outcome whose part is the one given; part NULL: of all. *out is NULL where there is none.
- */
-rp_status rp_judged_figures(rp_json **out, const rp_judged *judged, const size_t *part, size_t which,
-                            const rp_figure_options *options, rp_error *err);
+/* Figures of all rows with an outcome; *out is NULL where there is none. threshold: one more; NaN: none. */
+rp_status rp_judged_figures(rp_json **out, const rp_judged *judged, double threshold, rp_error *err);
 
 #endif

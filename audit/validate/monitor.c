@@ -70,7 +70,7 @@ static rp_status compare(rp_json *out, const rp_judged *j, const rp_training *t,
     if (status == RP_OK)
         status = rp_drift_of_columns(&columns, j, t, err);
     if (status == RP_OK)
-        status = rp_judged_figures(&figures, j, NULL, 0, &(rp_figure_options){.threshold = 0.0 / 0.0}, err);
+        status = rp_judged_figures(&figures, j, 0.0 / 0.0, err);
     if (status == RP_OK &&
         (rp_json_object_set_new(out, "development", rp_judged_development(j, figures)) != 0 ||
          rp_json_object_set(out, "scores", scores) != 0 || rp_json_object_set(out, "columns", columns) != 0 ||

@@ -69,7 +69,7 @@ static rp_status count(int64_t *out, const rp_judged *j, const rp_rows *table, c
 {
     const size_t n = rp_rows_count(table), m = trained->train_rows;
     uint64_t *all = rp_reallocarray(NULL, n + 1, sizeof *all), *own = rp_reallocarray(NULL, m + 1, sizeof *own);
-    uint64_t *found = rp_reallocarray(NULL, j->rows + 1, sizeof *found);
+    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(j->scoring->rows) + 1, sizeof *found);
     rp_status status = all && own && found ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK)
@@ -82,7 +82,7 @@ static rp_status count(int64_t *out, const rp_judged *j, const rp_rows *table, c
         qsort(own, m, sizeof *own, compare);
         *out = 0;
         for (size_t i = 0; i < j->rows; i++)
-            *out += bsearch(&found[i], own, m, sizeof *own, compare) != NULL;
+            *out += bsearch(&found[j->row ? (size_t)j->row[i] : i], own, m, sizeof *own, compare) != NULL;
     }
     rp_free(all);
     rp_free(own);

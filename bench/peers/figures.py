@@ -180,6 +180,11 @@ def grouped(frame, target, metrics, group):
         if part["selection"]["false_positive_rate"] is not None:
             same("fairlearn", "false positive rate", part["selection"]["false_positive_rate"], by["fpr"])
     s = cut["summary"]
+    small = {"?" if part["value"] is None else part["value"] for part in cut["parts"] if part["selection"]["small"]}
+    large = ~np.isin(np.array([str(v) for v in of["sensitive_features"]]), list(small))
+    y, p, of = y[large], p[large], dict(sensitive_features=of["sensitive_features"][large])
+    if len(set(of["sensitive_features"])) < 2:
+        return
     same("fairlearn", "difference of rates", s["difference"], fair.demographic_parity_difference(y, p, **of))
     same("fairlearn", "ratio of rates", s["ratio"], fair.demographic_parity_ratio(y, p, **of))
     if known.all():

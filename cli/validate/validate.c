@@ -13,7 +13,7 @@
 
 typedef struct request {
     const char *archive, *csv, *out, *key, *passphrase, *check, *previous, *period, *favourable, *threshold;
-    const char *level, *device, *withheld;
+    const char *level, *device, *withheld, *part;
     rp_text_list trust, by, groups;
     rp_limits limits;
     unsigned threads;
@@ -42,9 +42,12 @@ static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 
 
 static rp_status look(const request *r, const char *command, rp_error *err)
 {
-    if (r->check && (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period))
+    if (r->check &&
+        (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period || r->part))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
                        command);
+    if (!r->monitor && !r->check && !r->csv == !r->part)
+        return rp_fail(err, RP_EARG, "%s: expected either --csv FILE or --part test: whose rows?", command);
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", command);
     if (r->key && !r->out)
@@ -59,7 +62,8 @@ static rp_status parse_validate(rp_session *session, int argc, char **argv, requ
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
-        {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r->csv, true},
+        {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r->csv, false},
+        {0, "part", RP_OPTION_TEXT, "test", "instead: the archive's own rows that no step has seen", &r->part, false},
         {0, "by", RP_OPTION_LIST, "COLUMN[:K]", "figures by slice: values, or K parts of numbers", &r->by, false},
         {0, "groups", RP_OPTION_LIST, "COLUMN[:K]", "the same with rates of selection; need be no feature", &r->groups,
          false},
@@ -69,7 +73,7 @@ static rp_status parse_validate(rp_session *session, int argc, char **argv, requ
         COMMON_OPTIONS(r),
     };
     const rp_usage usage = {
-        "validate ARCHIVE --csv ROWS.csv [-o STATEMENT.json] [options]",
+        "validate ARCHIVE --csv ROWS.csv|--part test [-o STATEMENT.json] [options]",
         "Says what the archive's model is worth on rows with outcomes: discrimination with "
         "intervals,\ncalibration, confusion, residuals, beside the trivial model; by slice and by "
         "group.\nThe statement is bound to archive and rows, and --check makes it again to the byte.",
@@ -139,7 +143,7 @@ static rp_status load(inputs *in, const request *r, rp_error *err)
         status = rp_trust_load(&in->trust, &r->trust, err);
     if (status == RP_OK && r->key)
         status = rp_signing_key_load(&in->key, r->key, r->passphrase, err);
-    if (status == RP_OK)
+    if (status == RP_OK && r->csv)
         status = rp_file_read(r->csv, csv_limit, &in->csv, err);
     if (status == RP_OK && r->previous)
         status = rp_file_read(r->previous, statement_limit, &in->previous, err);
@@ -156,7 +160,9 @@ static rp_status make(const request *r, const inputs *in, const rp_job_options *
                                            .groups = r->groups.item,
                                            .n_groups = r->groups.count,
                                            .favourable = r->favourable,
-                                           .threshold = r->threshold};
+                                           .threshold = r->threshold,
+                                           .part = r->part};
+    const void *csv = r->csv ? in->csv.data : NULL;
 
     if (r->check) {
         rp_status status =
@@ -164,14 +170,14 @@ static rp_status make(const request *r, const inputs *in, const rp_job_options *
                                in->trust.count, statement, length, err);
 
         return status == RP_OK
-                   ? rp_validation_check(in->archive, in->csv.data, in->csv.size, r->csv, *statement, *length,
+                   ? rp_validation_check(in->archive, csv, in->csv.size, r->csv, *statement, *length,
                                          r->previous ? in->previous.data : NULL, in->previous.size, job, err)
                    : status;
     }
     if (r->monitor)
-        return rp_monitor(in->archive, in->csv.data, in->csv.size, r->csv, r->period,
-                          r->previous ? in->previous.data : NULL, in->previous.size, job, statement, length, err);
-    return rp_validate(in->archive, in->csv.data, in->csv.size, r->csv, &options, job, statement, length, err);
+        return rp_monitor(in->archive, csv, in->csv.size, r->csv, r->period, r->previous ? in->previous.data : NULL,
+                          in->previous.size, job, statement, length, err);
+    return rp_validate(in->archive, csv, in->csv.size, r->csv, &options, job, statement, length, err);
 }
 
 static rp_status save(const request *r, const inputs *in, const char *statement, size_t length, rp_error *err)

@@ -91,7 +91,8 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
     prep->part = rp_calloc(rows, 1);
     out->train_row = rp_calloc(rows, sizeof *out->train_row);
     out->valid_row = rp_calloc(rows, sizeof *out->valid_row);
-    if (prep->part == NULL || out->train_row == NULL || out->valid_row == NULL)
+    out->test_row = rp_calloc(rows, sizeof *out->test_row);
+    if (prep->part == NULL || out->train_row == NULL || out->valid_row == NULL || out->test_row == NULL)
         return rp_no_memory(prep->cells.err);
     status = rp_split_rows(&prep->cells, &prep->target, prep->part);
     for (size_t row = 0; row < rows && status == RP_OK; row++) {
@@ -99,6 +100,8 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
             out->train_row[out->train_rows++] = (int64_t)row;
         else if (prep->part[row] == RP_VALIDATES)
             out->valid_row[out->valid_rows++] = (int64_t)row;
+        else
+            out->test_row[out->test_rows++] = (int64_t)row;
     }
     if (status == RP_OK && out->train_rows == 0)
         status = rp_fail(prep->cells.err, RP_EDATA, "%s: no row is left to train on", prep->cells.where);
@@ -216,6 +219,8 @@ static void number_rows(const rp_table *table, rp_dataset *out)
         out->train_row[i] = (int64_t)rp_table_number(table, (size_t)out->train_row[i]);
     for (size_t i = 0; i < out->valid_rows; i++)
         out->valid_row[i] = (int64_t)rp_table_number(table, (size_t)out->valid_row[i]);
+    for (size_t i = 0; i < out->test_rows; i++)
+        out->test_row[i] = (int64_t)rp_table_number(table, (size_t)out->test_row[i]);
 }
 
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
@@ -290,5 +295,6 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_free(dataset->valid_weight);
     rp_free(dataset->train_row);
     rp_free(dataset->valid_row);
+    rp_free(dataset->test_row);
     rp_free(dataset);
 }

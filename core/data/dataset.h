@@ -35,8 +35,10 @@ typedef struct rp_dataset {
     float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
     float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike */
     int64_t *train_row, *valid_row;     /* number of each row in the file, from 0; ascending */
-    rp_warnings warnings;               /* what was read in one way where another was likely */
-    rp_json *reference;                 /* what the training rows were like: core/data/later/reference.h */
+    int64_t *test_row;                  /* [test_rows] likewise, of those that no step sees */
+    size_t test_rows;
+    rp_warnings warnings; /* what was read in one way where another was likely */
+    rp_json *reference;   /* what the training rows were like: core/data/later/reference.h */
 } rp_dataset;
 
 /* Errors: RP_EDATA with line, column, found and expected: ragged, text in a numeric column, NaN or infinity, a target

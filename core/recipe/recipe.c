@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "core/recipe/recipe_names.h"
 #include "core/recipe/recipe_card.h"
+#include "core/recipe/recipe_validation.h"
 #include "core/recipe/recipe_read.h"
 #include "core/recipe/recipe_trials.h"
 
@@ -302,8 +303,8 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name",   "seed", "data",   "model",      "train",
-                                       "record",  "parent", "card", "search", "challengers"};
+    static const char *const keys[] = {"reprise", "name",   "seed", "data",   "model",       "train",
+                                       "record",  "parent", "card", "search", "challengers", "validation"};
     const rp_node *train;
     int64_t seed;
 
@@ -324,6 +325,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     read_parent(reader, top, out);
     rp_recipe_read_card(reader, top, out);
     rp_recipe_read_trials(reader, top, out);
+    rp_recipe_read_validation(reader, top, out);
 }
 
 static rp_status resolve(rp_recipe **out, rp_node_reader *reader, const rp_node *top)
@@ -422,6 +424,9 @@ void rp_recipe_free(rp_recipe *recipe)
     }
     rp_free(recipe->data.reading.where);
     rp_free(recipe->data.csv);
+    free_texts(&recipe->validation.by);
+    free_texts(&recipe->validation.groups);
+    rp_free(recipe->validation.favourable);
     for (size_t i = 0; i < RP_CARD_KEYS; i++)
         rp_free(recipe->card[i]);
     rp_recipe_free_trials(recipe);

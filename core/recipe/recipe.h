@@ -122,7 +122,7 @@ typedef struct rp_class_weight {
 enum { RP_CARD_KEYS = 14, RP_CARD_DAYS = 12 }; /* from RP_CARD_DAYS on the texts are days */
 extern const char *const rp_card_names[RP_CARD_KEYS];
 
-enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16 };
+enum { RP_MAX_HIDDEN = 16, RP_MAX_CONV = 16, RP_SLICES_MAX = 16 };
 
 enum { RP_ALL_FOLDS = -1, RP_TRIALS_MAX = 1000, RP_SEARCH_KEYS = 14, RP_SEARCH_VALUES = 256, RP_SEEDS_MAX = 100 };
 typedef enum rp_search_type {
@@ -273,6 +273,13 @@ typedef struct rp_recipe {
         bool linear;   /*   linear: [false] the exact logistic or linear regression on the same rows */
         int64_t seeds; /*   seeds: [0] so many other seeds of the same recipe, 2 .. 100 */
     } challengers;
+    struct {                 /* validation: by what the run's own figures are cut; absent from the JSON unless given */
+        bool given;          /*   derived */
+        rp_texts by, groups; /*   by: [[]] groups: [[]] columns, COLUMN or COLUMN:K, which need not be features */
+        char *favourable;    /*   favourable: [null] the class that it is good to get; null: the last */
+        bool has_threshold;  /*   derived */
+        double threshold;    /*   threshold: [null] 0 .. 1: of selection, and of one more confusion matrix */
+    } validation;
     char *card[RP_CARD_KEYS]; /* card: mapping of rp_card_names to texts, all optional; absent from the JSON without
                                  any. Nothing is computed from it. NULL: not given */
     struct {                  /* parent: absent from the JSON when the run starts from fresh weights */

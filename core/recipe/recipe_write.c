@@ -3,6 +3,7 @@
  * apply absent. These are the bytes an archive's identity rests on. */
 #include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_trials.h"
+#include "core/recipe/recipe_validation.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
 
@@ -396,6 +397,18 @@ static void write_parent(writer top, const rp_recipe *recipe)
     put(w, "weights", recipe->parent.checkpoint ? rp_json_integer(recipe->parent.checkpoint) : rp_json_string("final"));
 }
 
+static void write_validation(writer top, const rp_recipe *recipe)
+{
+    char text[RP_DECIMAL_SIZE];
+
+    if (!recipe->validation.given)
+        return;
+    (void)rp_print_f64(text, recipe->validation.threshold);
+    if (rp_recipe_write_validation(top.object, recipe,
+                                   recipe->validation.has_threshold ? rp_json_string(text) : rp_json_null()) != 0)
+        *top.failed = true;
+}
+
 rp_json *rp_recipe_write(const rp_recipe *recipe)
 {
     bool failed = false;
@@ -409,6 +422,7 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     write_train(top, recipe);
     write_record(top, recipe);
     write_parent(top, recipe);
+    write_validation(top, recipe);
     failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0 ||
              rp_recipe_write_trials(top.object, recipe) != 0;
     if (failed || top.object == NULL) {

@@ -7,6 +7,8 @@
 #include "determinism/bits.h"
 #include "determinism/math.h"
 
+#include <stdbool.h>
+
 static double real(uint64_t count)
 {
     return (double)(int64_t)count;
@@ -37,7 +39,12 @@ static void against(rp_group *g, const rp_group *reference)
     g->ratio_high = g->ratio * rp_exp_f64(z * error);
 }
 
-/* The largest less the least of the groups that have one. */
+static bool is_small(const rp_group *g)
+{
+    return g->rows < RP_GROUP_SMALL;
+}
+
+/* The largest less the least of the groups that have one and are not small. */
 static double range(const rp_group *group, size_t n, double (*of)(const rp_group *))
 {
     double least = 0, most = rp_from_bits_f64(0x7FF8000000000000u);
@@ -45,7 +52,7 @@ static double range(const rp_group *group, size_t n, double (*of)(const rp_group
     for (size_t i = 0; i < n; i++) {
         const double x = of(&group[i]);
 
-        if (x != x)
+        if (x != x || is_small(&group[i]))
             continue;
         if (most != most)
             least = most = x;
@@ -70,29 +77,52 @@ static double false_rate_of(const rp_group *g)
     return g->false_positive_rate;
 }
 
-void rp_compare_groups(rp_group_summary *out, rp_group *group, size_t n, int outcomes)
+static void fill(rp_group *g, int outcomes)
 {
-    double least, false_odds;
+    g->rate = ratio(g->selected, g->rows);
+    rp_jeffreys(g->selected, g->rows, &g->rate_low, &g->rate_high);
+    g->true_positive_rate = ratio(g->favourable_selected, outcomes ? g->favourable : 0);
+    g->false_positive_rate = ratio(g->selected - g->favourable_selected, outcomes ? g->rows - g->favourable : 0);
+}
 
-    *out = (rp_group_summary){.reference = 0};
-    for (size_t i = 0; i < n; i++) {
-        rp_group *g = &group[i];
+/* Of twelve rows a rate says little, and the highest of many such rates is high by chance. */
+static size_t highest(const rp_group *group, size_t n, size_t large)
+{
+    size_t best = n;
 
-        g->rate = ratio(g->selected, g->rows);
-        rp_jeffreys(g->selected, g->rows, &g->rate_low, &g->rate_high);
-        g->true_positive_rate = ratio(g->favourable_selected, outcomes ? g->favourable : 0);
-        g->false_positive_rate = ratio(g->selected - g->favourable_selected, outcomes ? g->rows - g->favourable : 0);
-        if (g->rate > group[out->reference].rate)
-            out->reference = i;
-    }
-    least = group[0].rate;
-    for (size_t i = 0; i < n; i++) {
-        against(&group[i], &group[out->reference]);
-        least = group[i].rate < least ? group[i].rate : least;
-    }
+    for (size_t i = 0; i < n; i++)
+        if ((large == 0 || !is_small(&group[i])) && (best == n || group[i].rate > group[best].rate))
+            best = i;
+    return best;
+}
+
+/* Of two groups or more that are not small. */
+static void summarise(rp_group_summary *out, const rp_group *group, size_t n)
+{
+    const rp_group *reference = &group[out->reference];
+    double least = reference->rate, false_odds;
+
+    for (size_t i = 0; i < n; i++)
+        least = !is_small(&group[i]) && group[i].rate < least ? group[i].rate : least;
     out->difference = range(group, n, rate_of);
-    out->ratio = group[out->reference].selected ? least / group[out->reference].rate : group[0].ratio;
+    out->ratio = reference->selected > 0 ? least / reference->rate : reference->ratio;
     out->opportunity = range(group, n, true_rate_of);
     false_odds = range(group, n, false_rate_of);
     out->odds = out->opportunity > false_odds || false_odds != false_odds ? out->opportunity : false_odds;
+}
+
+void rp_compare_groups(rp_group_summary *out, rp_group *group, size_t n, int outcomes)
+{
+    const double none = rp_from_bits_f64(0x7FF8000000000000u);
+    size_t large = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        fill(&group[i], outcomes);
+        large += !is_small(&group[i]);
+    }
+    *out = (rp_group_summary){highest(group, n, large), none, none, none, none};
+    for (size_t i = 0; i < n; i++)
+        against(&group[i], &group[out->reference]);
+    if (large >= 2)
+        summarise(out, group, n);
 }

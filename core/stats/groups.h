@@ -16,9 +16,12 @@ typedef struct rp_group {
     double true_positive_rate, false_positive_rate;
 } rp_group;
 
+/* Below so many rows a group is small: its own figures are taken, the summary is not of it, and it is no reference. */
+enum { RP_GROUP_SMALL = 30 };
+
 typedef struct rp_group_summary {
-    size_t reference;         /* the first group of the highest rate */
-    double ratio, difference; /* of the lowest rate to the highest */
+    size_t reference;         /* the first group of the highest rate among those that are not small, if there is one */
+    double ratio, difference; /* of the lowest rate to the highest; not defined with less than two that are not small */
     double opportunity, odds; /* largest differences of the true positive rates; of those and the false ones */
 } rp_group_summary;
 

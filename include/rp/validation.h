@@ -17,12 +17,14 @@ typedef struct rp_validation_options {
     size_t n_by, n_groups;
     const char *favourable; /* the class that it is good to get; NULL: the positive one, the last of more */
     const char *threshold;  /* of the positive class's score, a decimal; NULL: 0.5 */
+    const char *part;       /* "test": the rows of the archive's own table that no step of the run has seen, csv is NULL
+                               then; NULL: the rows given */
 } rp_validation_options;
 
 /* Scores the rows of a CSV that has the target's column and takes the figures of those whose outcome is there: all of
- * them, by slice and by group. options may be NULL. *statement: NUL-terminated, freed with rp_text_free. Errors:
- * RP_EARG (no such column or class, too many slices), RP_EDATA (a class unknown in training, no row with an outcome),
- * those of rp_predict. */
+ * them, by slice and by group. csv: borrowed, or NULL with options->part. options may be NULL. *statement:
+ * NUL-terminated, freed with rp_text_free. Errors: RP_EARG (no such column or class, too many slices), RP_EDATA (a
+ * class unknown in training, no row with an outcome), those of rp_predict. */
 RP_API rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, const char *where,
                              const rp_validation_options *options, const rp_job_options *job, char **statement,
                              size_t *length, rp_error *err);
@@ -40,8 +42,9 @@ RP_API rp_status rp_validation_sign(const char *statement, size_t length, const 
 RP_API rp_status rp_validation_open(const void *text, size_t size, const char *where, const rp_key *const *trusted,
                                     size_t n_trusted, char **statement, size_t *length, rp_error *err);
 /* Makes a statement (not signed: rp_validation_open) again from the archive, the rows that it names, and what it says
- * was asked for, and compares every byte. previous: of monitoring, the statement before, if it names one; else NULL.
- * Errors: RP_EBITS with the first key that differs, RP_EHASH where archive or rows are others. */
+ * was asked for, and compares every byte. csv: NULL where the statement is about a part of the archive's own. previous:
+ * of monitoring, the statement before, if it names one; else NULL. Errors: RP_EBITS with the first key that differs,
+ * RP_EHASH where archive or rows are others. */
 RP_API rp_status rp_validation_check(const rp_archive *archive, const void *csv, size_t size, const char *where,
                                      const char *statement, size_t length, const void *previous, size_t previous_size,
                                      const rp_job_options *job, rp_error *err);

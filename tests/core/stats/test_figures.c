@@ -334,7 +334,7 @@ static void groups_are_held_against_the_highest_rate(void **state)
 {
     rp_group g[] = {{.rows = 200, .selected = 60, .favourable = 80, .favourable_selected = 40},
                     {.rows = 100, .selected = 45, .favourable = 50, .favourable_selected = 30},
-                    {.rows = 10, .selected = 0, .favourable = 0, .favourable_selected = 0}};
+                    {.rows = 40, .selected = 0, .favourable = 0, .favourable_selected = 0}};
     rp_group_summary s;
     double error;
 
@@ -348,13 +348,36 @@ static void groups_are_held_against_the_highest_rate(void **state)
     assert_true(g[1].ratio == 1 && g[1].p == 1 && g[1].ratio_low != g[1].ratio_low && g[2].ratio == 0 &&
                 g[2].ratio_low != g[2].ratio_low);
     assert_true(g[2].true_positive_rate != g[2].true_positive_rate);
-    rp_compare_groups(&s, (rp_group[]){{.rows = 10, .selected = 2}, {.rows = 20, .selected = 4}}, 2, 0);
-    assert_int_equal(s.reference, 0); /* the first of equal rates */
+    rp_compare_groups(&s, (rp_group[]){{.rows = 30, .selected = 6}, {.rows = 60, .selected = 12}}, 2, 0);
+    assert_true(s.reference == 0 && s.ratio == 1); /* the first of equal rates */
     rp_compare_groups(&s, g, 3, 1);
     near(s.difference, 0.45);
     near(s.opportunity, 0.1);
-    near(s.odds, 0.3); /* false positives: 20 of 120, 15 of 50, 0 of 10 */
+    near(s.odds, 0.3); /* false positives: 20 of 120, 15 of 50, 0 of 40 */
     assert_true(s.ratio == 0);
+}
+
+/* Twelve rows of which all were selected are no standard for others, and five of which none was no headline. */
+static void small_groups_are_told_and_decide_nothing(void **state)
+{
+    rp_group g[] = {{.rows = 12, .selected = 12, .favourable = 6, .favourable_selected = 6},
+                    {.rows = 100, .selected = 50, .favourable = 50, .favourable_selected = 30},
+                    {.rows = 100, .selected = 40, .favourable = 50, .favourable_selected = 28},
+                    {.rows = 29, .selected = 0, .favourable = 10, .favourable_selected = 0}};
+    rp_group_summary s;
+
+    (void)state;
+    rp_compare_groups(&s, g, 4, 1);
+    assert_int_equal(s.reference, 1);
+    near(s.ratio, 0.8);
+    near(s.difference, 0.1);
+    near(s.opportunity, 0.04);
+    near(g[0].ratio, 2);
+    assert_true(g[3].ratio == 0);
+    rp_compare_groups(&s, (rp_group[]){g[0], g[1]}, 2, 1); /* one is left: nothing to compare */
+    assert_true(s.reference == 1 && s.ratio != s.ratio && s.difference != s.difference && s.odds != s.odds);
+    rp_compare_groups(&s, (rp_group[]){g[3], g[0]}, 2, 1);
+    assert_true(s.reference == 1 && s.ratio != s.ratio);
 }
 
 static void errors_stand_beside_those_of_one_value(void **state)
@@ -386,6 +409,7 @@ int main(void)
         cmocka_unit_test(drift_is_that_of_the_samples),
         cmocka_unit_test(kolmogorov_has_its_tabulated_values),
         cmocka_unit_test(groups_are_held_against_the_highest_rate),
+        cmocka_unit_test(small_groups_are_told_and_decide_nothing),
         cmocka_unit_test(errors_stand_beside_those_of_one_value),
     };
     rp_fpenv saved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Partitions: by values as they are written, or by quantiles of numbers. */
-#include "audit/validate/partition.h"
+#include "core/train/slices/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,8 +121,16 @@ static rp_status cut(rp_partition *p, cutting *c, size_t parts, rp_error *err)
     return parts ? cut_numbers(p, c, parts, err) : cut_texts(p, c, err);
 }
 
+/* All cells, of which those of the rows that are cut move to the front: rows are ascending. */
+static void take_cells(const rp_written *texts, size_t col, const int64_t *row, size_t rows, const char **cell)
+{
+    rp_written_column(texts, col, cell);
+    for (size_t i = 0; row && i < rows; i++)
+        cell[i] = cell[row[i]];
+}
+
 rp_status rp_partition_make(rp_partition *p, const rp_written *texts, const char *by, size_t col, size_t parts,
-                            rp_error *err)
+                            const int64_t *row, size_t rows, rp_error *err)
 {
     const size_t n = rp_written_rows(texts);
     cutting c = {.texts = texts,
@@ -131,14 +139,14 @@ rp_status rp_partition_make(rp_partition *p, const rp_written *texts, const char
                  .sorted_cell = rp_reallocarray(NULL, n + 1, sizeof *c.sorted_cell),
                  .value = rp_reallocarray(NULL, n + 1, sizeof *c.value),
                  .sorted = rp_reallocarray(NULL, n + 1, sizeof *c.sorted),
-                 .rows = n};
+                 .rows = row ? rows : n};
     rp_status status = RP_OK;
 
     *p = (rp_partition){.part = rp_reallocarray(NULL, n + 1, sizeof *p->part)};
     if (!p->part || !c.cell || !c.sorted_cell || !c.value || !c.sorted)
         status = rp_no_memory(err);
     if (status == RP_OK) {
-        rp_written_column(texts, col, c.cell);
+        take_cells(texts, col, row, rows, c.cell);
         status = cut(p, &c, parts, err);
     }
     rp_free(c.cell);

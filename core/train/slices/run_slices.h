@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The validation: section of a recipe at work (audit/FORMAT.md 9.2). */
+#ifndef CORE_TRAIN_SLICES_RUN_SLICES_H
+#define CORE_TRAIN_SLICES_RUN_SLICES_H
+
+#include "core/train/slices/slices.h"
+#include "core/train/train.h"
+
+/* A table's bytes and its name in errors; borrowed. */
+typedef struct rp_slice_table {
+    const void *bytes;
+    size_t size;
+    const char *where;
+} rp_slice_table;
+
+/* Before anything is trained: whether all that the section names is there. Errors: RP_EARG. */
+rp_status rp_run_slices_check(const rp_recipe *recipe, const rp_dataset *data, const rp_slice_table *table,
+                              rp_error *err);
+/* Puts slices, groups and the threshold's figures into the part that is judged, and the gap between both; nothing
+ * without the section. */
+rp_status rp_run_slices_put(rp_json *metrics, const rp_trainer *trainer, const rp_json *reference,
+                            const rp_slice_table *table, rp_error *err);
+
+#endif
