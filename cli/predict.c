@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/limits.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
@@ -14,8 +15,9 @@ typedef struct request {
     const char *archive, *csv, *out, *level, *device, *withheld, *production, *tolerance;
     rp_text_list trust, ids;
     rp_limits limits;
+    const char *reasons, *reference, *cutoff, *favourable, *steps;
     unsigned threads;
-    bool force, flags;
+    bool force, flags, contributions;
     bool to_stdout;                    /* the CSV is the result */
     char *id_text[RP_TEXT_LIST_MAX];   /* the items of ids, cut at commas */
     const char *id[RP_ID_COLUMNS_MAX]; /* into them */
@@ -36,6 +38,41 @@ static rp_status check(const rp_session *session, request *r, rp_error *err)
     if (r->to_stdout && r->production)
         return rp_fail(err, RP_EARG, "predict: --compare and -o - both want stdout: name a file for the CSV");
     return rp_device_option("predict", r->device, err);
+}
+
+/* A whole number from 1 to most; *out stays when there is no text. */
+static rp_status read_count(size_t *out, const char *text, const char *option, size_t most, rp_error *err)
+{
+    int64_t value = 0;
+
+    if (!text)
+        return RP_OK;
+    if (!rp_parse_i64(&value, text, strlen(text)) || value < 1 || (uint64_t)value > most)
+        return rp_fail(err, RP_EARG, "predict: %s: expected a whole number from 1 to %zu, found %.40s", option, most,
+                       text);
+    *out = (size_t)value;
+    return RP_OK;
+}
+
+static rp_status read_explanation(rp_predict_options *o, const request *r, rp_error *err)
+{
+    rp_status status = read_count(&o->reasons, r->reasons, "--reasons", RP_REASONS_MAX, err);
+
+    if (status == RP_OK)
+        status = read_count(&o->steps, r->steps, "--steps", RP_STEPS_MAX, err);
+    if (status != RP_OK)
+        return status;
+    if (r->reference && strcmp(r->reference, "all") != 0 && strcmp(r->reference, "cutoff") != 0)
+        return rp_fail(err, RP_EARG, "predict: --reference: expected all or cutoff, found %.40s", r->reference);
+    if ((r->reference || r->cutoff || r->favourable || r->steps) && !r->reasons && !r->contributions)
+        return rp_fail(err, RP_EARG,
+                       "predict: --reference, --cutoff, --favourable and --steps say what reasons are: "
+                       "give --reasons N or --contributions too");
+    o->contributions = r->contributions;
+    o->cutoff_reference = r->reference && strcmp(r->reference, "cutoff") == 0;
+    o->cutoff = r->cutoff;
+    o->favourable = r->favourable;
+    return RP_OK;
 }
 
 static rp_status split_ids(request *r, rp_error *err)
@@ -67,6 +104,16 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "id", RP_OPTION_LIST, "COL,...", "columns of the rows to write beside the predictions", &r->ids, false},
         {0, "flags", RP_OPTION_FLAG, NULL, "add a column of warnings: what training had nothing like", &r->flags,
          false},
+        {0, "reasons", RP_OPTION_TEXT, "N", "add the N columns that speak most against what is favourable", &r->reasons,
+         false},
+        {0, "contributions", RP_OPTION_FLAG, NULL, "add what every column contributes", &r->contributions, false},
+        {0, "reference", RP_OPTION_TEXT, "R",
+         "reasons are relative to all training rows (all), or to those at and just above the cut-off (cutoff)",
+         &r->reference, false},
+        {0, "cutoff", RP_OPTION_TEXT, "P", "that cut-off (default: 0.5 of a class's score)", &r->cutoff, false},
+        {0, "favourable", RP_OPTION_TEXT, "CLASS",
+         "what it is good to get (default: the positive class); of a regression high or low", &r->favourable, false},
+        {0, "steps", RP_OPTION_TEXT, "N", "of a network's integrated gradients (default: 64)", &r->steps, false},
         {0, "compare", RP_OPTION_TEXT, "CSV",
          "say whether these predictions are the model's, and where they first "
          "differ",
@@ -86,6 +133,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Prepares the rows as the archive's run prepared its data and writes one line of predictions a row.\n"
         "The target column may be missing.",
         "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv --id account --flags\n"
+        "  reprise predict loans.reprise --csv new-loans.csv -o reasons.csv --reasons 4 --reference cutoff\n"
         "  reprise predict loans.reprise --csv new-loans.csv --compare production.csv --id account",
         names,
         1,
@@ -164,6 +212,32 @@ static void put_warnings_json(rp_buffer *out, const rp_prediction *p)
     rp_put_close(out, '}');
 }
 
+static void put_reasons_json(rp_buffer *out, const rp_prediction *p, const rp_predict_options *o)
+{
+    if (!p->method) {
+        rp_put_text(out, "reasons", NULL);
+        return;
+    }
+    rp_put_open(out, "reasons", '{');
+    rp_put_text(out, "method", p->method);
+    rp_put_text(out, "favourable", p->favourable);
+    rp_put_text(out, "reference", o->cutoff_reference ? "cutoff" : "all");
+    rp_put_integer(out, "reference_rows", p->reference_rows);
+    rp_put_text(out, "reference_margin", p->reference_margin);
+    rp_put_text(out, "reference_to", p->reference_to[0] ? p->reference_to : NULL);
+    rp_put_integer(out, "steps", p->steps);
+    rp_put_text(out, "largest_gap", p->largest_gap);
+    rp_put_close(out, '}');
+}
+
+static void remark_reasons(rp_buffer *out, const rp_prediction *p, const rp_predict_options *o)
+{
+    rp_buffer_printf(out, "%s against \"%s\", relative to %llu training rows%s%s; largest gap %s", p->method,
+                     p->favourable, (unsigned long long)p->reference_rows,
+                     o->cutoff_reference ? " from the cut-off to a score of " : "",
+                     o->cutoff_reference ? p->reference_to : "", p->largest_gap);
+}
+
 static void remark_warnings(rp_buffer *out, const rp_prediction *p)
 {
     rp_buffer_printf(out,
@@ -174,9 +248,10 @@ static void remark_warnings(rp_buffer *out, const rp_prediction *p)
 }
 
 static rp_status put_result(rp_session *session, const request *r, const rp_archive *archive, bool verified,
-                            const rp_prediction *p, const rp_prediction_diff *d, rp_error *err)
+                            const rp_prediction *p, const rp_predict_options *o, const rp_prediction_diff *d,
+                            rp_error *err)
 {
-    rp_buffer warnings = {0};
+    rp_buffer warnings = {0}, reasons = {0};
     rp_status status;
 
     if (session->json) {
@@ -185,6 +260,7 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
         rp_put_text(&session->out, "path", r->out);
         rp_put_integer(&session->out, "rows", p->rows);
         put_warnings_json(&session->out, p);
+        put_reasons_json(&session->out, p, o);
         if (r->production)
             put_differences_json(&session->out, r, d);
         rp_put_bool(&session->out, "verified", verified);
@@ -193,17 +269,25 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
     }
     remark_warnings(&warnings, p);
     rp_buffer_u8(&warnings, '\0');
+    if (p->method)
+        remark_reasons(&reasons, p, o);
+    rp_buffer_u8(&reasons, '\0');
     status = rp_buffer_status(&warnings, err);
+    if (status == RP_OK)
+        status = rp_buffer_status(&reasons, err);
     if (status == RP_OK) {
         rp_put_line(session, "model", "%s", rp_archive_id(archive));
         if (r->out)
             rp_put_line(session, "written", "%s: %llu rows", r->out, (unsigned long long)p->rows);
         if (p->flagged_rows)
             rp_put_line(session, "warnings", "%s", (const char *)warnings.data);
+        if (p->method)
+            rp_put_line(session, "reasons", "%s", (const char *)reasons.data);
         if (r->production)
             put_differences(session, r, d);
     }
     rp_buffer_free(&warnings);
+    rp_buffer_free(&reasons);
     return status;
 }
 
@@ -237,11 +321,14 @@ static rp_status compare(const request *r, const rp_prediction *p, rp_prediction
 static rp_status predict(rp_session *session, const request *r, const rp_archive *archive,
                          const rp_verification *verified, const rp_job_options *job, rp_error *err)
 {
-    const rp_predict_options options = {.id = r->id, .n_id = r->n_id, .flags = r->flags};
+    rp_predict_options options = {.id = r->id, .n_id = r->n_id, .flags = r->flags};
     rp_prediction_diff difference = {.any = false};
     rp_prediction *p = NULL;
     rp_buffer csv = {0};
-    rp_status status = rp_file_read(r->csv, csv_limit, &csv, err);
+    rp_status status = read_explanation(&options, r, err);
+
+    if (status == RP_OK)
+        status = rp_file_read(r->csv, csv_limit, &csv, err);
 
     if (status == RP_OK)
         status = rp_predict_rows(archive, csv.data, csv.size, r->csv, &options, job, &p, err);
@@ -251,7 +338,7 @@ static rp_status predict(rp_session *session, const request *r, const rp_archive
     if (status == RP_OK)
         status = deliver(session, r, p, err);
     if (status == RP_OK && !r->to_stdout)
-        status = put_result(session, r, archive, verified != NULL, p, &difference, err);
+        status = put_result(session, r, archive, verified != NULL, p, &options, &difference, err);
     if (status == RP_OK && !session->json && !r->to_stdout) {
         if (verified)
             rp_put_signers(session, verified);

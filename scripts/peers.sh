@@ -28,4 +28,5 @@ printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/
 "$python" bench/peers/models.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
+"$python" bench/peers/reasons.py build/release/cli/reprise
 "$python" bench/peers/tables.py build/release ${1:+"$1"}

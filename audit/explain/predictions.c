@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predictions with ids before them and warnings behind them. */
+ * Predictions with ids before them, warnings and reasons behind them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/explain/flags.h"
+#include "audit/explain/reasons.h"
 #include "base/handle.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -16,10 +17,19 @@ typedef struct beside {
     rp_csv reader;                      /* of the rows, from the next one on */
     char *text;                         /* [RP_CELL_MAX + 1] */
     const rp_flags *flags;              /* NULL: not wanted */
+    rp_reasons *reasons;                /* likewise */
+    rp_prediction *out;
 } beside;
+
+static bool explains(const rp_predict_options *options)
+{
+    return options->reasons > 0 || options->contributions;
+}
 
 static bool is_ours(const rp_scoring *s, const char *name, const rp_predict_options *options)
 {
+    if (explains(options) && rp_reasons_named(options, name))
+        return true;
     if (strcmp(name, "row") == 0 || strcmp(name, "predicted") == 0 || (options->flags && strcmp(name, "warnings") == 0))
         return true;
     for (size_t i = 0; i < s->schema->classes; i++)
@@ -96,16 +106,11 @@ static rp_status put_ids(beside *b, rp_buffer *out, int64_t row, rp_error *err)
     return status;
 }
 
-static rp_status put(void *self, rp_buffer *out, int64_t row, bool at_end, rp_error *err)
+static rp_status put_flags(const beside *b, rp_buffer *out, int64_t row, rp_error *err)
 {
-    beside *b = self;
     rp_buffer flags = {0};
     rp_status status;
 
-    if (!at_end)
-        return put_ids(b, out, row, err);
-    if (!b->flags)
-        return RP_OK;
     if (row == RP_HEADER) {
         rp_predictions_cell(out, "warnings");
         return RP_OK;
@@ -116,6 +121,22 @@ static rp_status put(void *self, rp_buffer *out, int64_t row, bool at_end, rp_er
     if (status == RP_OK)
         rp_predictions_cell(out, (const char *)flags.data);
     rp_buffer_free(&flags);
+    return status;
+}
+
+static rp_status put(void *self, rp_buffer *out, int64_t row, bool at_end, rp_error *err)
+{
+    beside *b = self;
+    rp_status status = RP_OK;
+
+    if (!at_end)
+        return put_ids(b, out, row, err);
+    if (b->flags)
+        status = put_flags(b, out, row, err);
+    if (status == RP_OK && b->reasons && row == RP_HEADER)
+        rp_reasons_header(b->reasons, out);
+    else if (status == RP_OK && b->reasons)
+        status = rp_reasons_put(b->reasons, (size_t)row, out, b->out, err);
     return status;
 }
 
@@ -143,17 +164,20 @@ static rp_status write_rows(beside *b, const rp_scoring *s, rp_prediction *out, 
 }
 
 static rp_status predict(rp_prediction *out, const rp_archive *archive, const rp_scoring *s, const char *where,
-                         const rp_predict_options *options, rp_error *err)
+                         const rp_predict_options *options, const rp_job_options *job, rp_error *err)
 {
-    beside b = {.table = rp_rows_table(s->rows)};
+    beside b = {.table = rp_rows_table(s->rows), .out = out};
     rp_flags flags = {.cell = NULL};
     rp_status status = find_ids(&b, s, options, where, err);
 
     if (status == RP_OK)
         status = rp_flags_find(&flags, archive, s, options->flags, out, err);
     b.flags = options->flags ? &flags : NULL;
+    if (status == RP_OK && explains(options))
+        status = rp_reasons_new(&b.reasons, archive, s, options, job, out, err);
     if (status == RP_OK)
         status = write_rows(&b, s, out, err);
+    rp_reasons_free(b.reasons);
     rp_flags_clear(&flags);
     return status;
 }
@@ -173,7 +197,7 @@ rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t siz
     p = rp_calloc(1, sizeof *p);
     status = p ? rp_scoring_new(&s, archive, csv, size, where, job, err) : rp_no_memory(err);
     if (status == RP_OK)
-        status = predict(p, archive, s, where, options ? options : &none, err);
+        status = predict(p, archive, s, where, options ? options : &none, job, err);
     rp_scoring_free(s);
     if (status != RP_OK)
         rp_prediction_free(p);

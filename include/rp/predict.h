@@ -8,7 +8,7 @@
 
 #include "rp/audit.h"
 
-enum { RP_ID_COLUMNS_MAX = 16 };
+enum { RP_ID_COLUMNS_MAX = 16, RP_REASONS_MAX = 64, RP_STEPS_MAX = 4096 };
 
 typedef struct rp_predict_options {
     /* Columns of the CSV that stand behind the row's number, as they are: by name, or by index from 0 where the table
@@ -16,6 +16,13 @@ typedef struct rp_predict_options {
     const char *const *id;
     size_t n_id;
     bool flags; /* a last column "warnings": unseen:COLUMN, outside:COLUMN, missing:COLUMN, with ";" between them */
+    /* Reasons (CONTRACT 14.9): what columns add to the margin of what is favourable, beside reference rows. */
+    size_t reasons;         /* columns reason_1, contribution_1, ..: the most adverse; then margin and gap; 0: none */
+    bool contributions;     /* a column c_NAME for each feature column, and margin and gap */
+    bool cutoff_reference;  /* relative to the training rows at and just above the cut-off; else to all of them */
+    const char *cutoff;     /* with that: a decimal; NULL: 0.5 of a classification */
+    const char *favourable; /* a class, NULL: the last; of a regression "high" (NULL) or "low" */
+    size_t steps;           /* of a network's integrated gradients; 0: 64 */
 } rp_predict_options;
 
 /* Cells of features that training had nothing like. */
@@ -28,10 +35,19 @@ typedef struct rp_prediction {
     uint64_t outside;      /* numbers below or above all of training's */
     uint64_t missing;      /* missing cells of columns that missed none in training */
     uint64_t flagged_rows; /* rows with any of them */
+    /* With reasons or contributions; else NULL, 0 and empty. */
+    const char *method;        /* "shapley" of linear models, "integrated gradients" of networks */
+    uint64_t reference_rows;   /* training rows that the reasons are relative to */
+    uint64_t steps;            /* of integrated gradients */
+    char favourable[64];       /* the class, high or low */
+    char reference_margin[32]; /* decimals: the margin of the reference */
+    char reference_to[32];     /* of a cut-off: the score farthest from it among the reference rows */
+    char largest_gap[32];      /* the largest difference between a margin and what its columns add up to */
 } rp_prediction;
 
 /* rp_predict with options, which may be NULL. Errors: those of rp_predict; RP_EARG for an id that is no column, or
- * that has the name of a column of predictions; with flags RP_EUNSUPPORTED where the archive holds no reference. */
+ * that has the name of a column of predictions; with flags RP_EUNSUPPORTED where the archive holds no reference, with
+ * reasons where it does not hold the training rows. */
 RP_API rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t size, const char *where,
                                  const rp_predict_options *options, const rp_job_options *job, rp_prediction **out,
                                  rp_error *err);

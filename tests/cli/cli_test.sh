@@ -261,6 +261,16 @@ printf 'id,x\nA,1\n# a word between\nB,2\n#\nC,3\n' >said.csv
 attempt "$reprise" predict remarks.reprise --csv said.csv -o - --id id
 holds "ids keep step with their rows behind comments" \
     test "$(cut -d, -f1,2 "$log/out" | tr '\n' ' ')" = "row,id 0,A 1,B 2,C "
+attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --reasons 2 --reference cutoff --cutoff 0.3
+holds "reasons have names and contributions" grep -Eqx \
+    'row,id,predicted,p_yes,reason_1,contribution_1,reason_2,contribution_2,margin,gap' "$log/out"
+cp "$log/out" odd.out
+attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --reasons 2 --reference cutoff --cutoff 0.3 --isa ref
+holds "with the same bytes at every level" cmp odd.out "$log/out"
+works '"method":"(shapley|integrated gradients)","favourable":"yes","reference":"all","reference_rows":[0-9]+' \
+    "$reprise" predict a.reprise --csv odd.csv -o odd.reasons --id id --contributions --json
+fails 2 'expected a whole number from 1 to 64' "$reprise" predict a.reprise --csv odd.csv -o no.csv --reasons 0
+fails 2 'say what reasons are' "$reprise" predict a.reprise --csv odd.csv -o no.csv --cutoff 0.3
 fails 2 'has no column nobody for an id' "$reprise" predict a.reprise --csv odd.csv -o no.csv --id nobody
 gives 2 'both want stdout' "$reprise" predict a.reprise --csv odd.csv -o - --json
 works '^the model +odd.pred: 3 of 3 rows, 2 columns, 0 of 6 cells differ' \
