@@ -43,12 +43,12 @@ static bool find_column(const rp_table *table, const char *name, size_t *out)
     if (!table->names) {
         int64_t index;
 
-        if (!rp_parse_i64(&index, name, strlen(name)) || index < 0 || (uint64_t)index >= table->cols)
+        if (!rp_parse_i64(&index, name, strlen(name)) || index < 0 || (uint64_t)index >= table->own_cols)
             return false;
         *out = (size_t)index;
         return true;
     }
-    for (size_t i = 0; i < table->cols; i++)
+    for (size_t i = 0; i < table->own_cols; i++)
         if (strcmp(table->names[i], name) == 0) {
             *out = i;
             return true;

@@ -71,6 +71,8 @@ static rp_status describe(description *d, const char *path, rp_buffer *out, rp_e
     cells.recipe = d->recipe;
     cells.table = d->table;
     cells.where = d->where;
+    if (status == RP_OK && d->by_recipe)
+        (void)rp_dates_declare(&cells, d->table); /* what is wrong there preparation says */
     if (status == RP_OK && d->by_recipe && rp_column_find(&cells, &d->recipe->data.target, "data.target", &target))
         target = SIZE_MAX; /* preparation says the same: it becomes "error" */
     if (status == RP_OK)

@@ -102,6 +102,11 @@ rp_status rp_report_read_data(rp_report_view *r, rp_error *err)
     status = rp_archive_read_member(r->archive, member, csv_limit, csv, err);
     if (status == RP_OK)
         status = rp_table_open(&r->data.table, csv->data, csv->size, r->recipe, member, err);
+    if (status == RP_OK) {
+        const rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = member, .err = err};
+
+        status = rp_dates_declare(&cells, r->data.table);
+    }
     if (status == RP_OK && r->data.table->cols != r->schema->n_columns)
         status = rp_fail(err, RP_EFORMAT, "%s: %zu columns, but data/schema.json has %zu", member, r->data.table->cols,
                          r->schema->n_columns);
@@ -133,6 +138,8 @@ static const char *kind_name(const rp_schema_column *column)
 {
     if (column->target)
         return "target";
+    if (column->date)
+        return "date";
     return column->kind == RP_COL_NUMERIC ? "numeric" : column->kind == RP_COL_CATEGORICAL ? "categorical" : "ignored";
 }
 
@@ -330,18 +337,22 @@ static void put_parts(rp_report_view *r)
 
 static void put_column_kinds(rp_report_view *r)
 {
-    size_t numeric = 0, categorical = 0, ignored = 0;
+    size_t numeric = 0, categorical = 0, dates = 0, ignored = 0;
 
     for (size_t i = 0; i < r->schema->n_columns; i++) {
         const rp_schema_column *column = &r->schema->columns[i];
 
         numeric += column->kind == RP_COL_NUMERIC;
         categorical += column->kind == RP_COL_CATEGORICAL;
-        ignored += column->kind == RP_COL_IGNORE && !column->target;
+        dates += column->date;
+        ignored += column->kind == RP_COL_IGNORE && !column->target && !column->date;
     }
     rp_html_row_open(r->out, "Columns");
     rp_html_count(r->out, r->schema->n_columns);
-    rp_buffer_printf(r->out, ": %zu numeric, %zu categorical, %zu ignored, 1 target; ", numeric, categorical, ignored);
+    rp_buffer_printf(r->out, ": %zu numeric, %zu categorical, ", numeric, categorical);
+    if (dates)
+        rp_buffer_printf(r->out, "%zu %s, ", dates, dates == 1 ? "date" : "dates");
+    rp_buffer_printf(r->out, "%zu ignored, 1 target; ", ignored);
     rp_html_count(r->out, r->schema->features);
     rp_buffer_text(r->out, " features after encoding");
     rp_html_row_close(r->out);

@@ -26,6 +26,20 @@ static rp_status fail_number(const rp_cells *cells, size_t row, size_t col, bool
                                    : " or list it under data.missing");
 }
 
+static rp_status fail_date(const rp_cells *cells, size_t row, size_t col)
+{
+    const rp_column *column = &cells->table->column[col];
+    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
+
+    return rp_fail(cells->err, RP_EDATA,
+                   "%s:%zu: %s: expected a date that there is, of format %s, found \"%s\"; correct the cell%s",
+                   cells->where, rp_table_line(cells->table, row),
+                   rp_column_label(label, sizeof label, cells->table, column->source), column->date->format,
+                   rp_cell_quoted(quoted, sizeof quoted, cells->table, row, col),
+                   cells->recorded ? ": so the column was written in training"
+                                   : ", list it under data.missing, or set data.columns.format");
+}
+
 static rp_status fail_missing(const rp_cells *cells, size_t row, size_t col, bool numeric)
 {
     char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
@@ -51,6 +65,10 @@ rp_status rp_column_check(const rp_cells *cells, size_t col, rp_column_kind kind
     if (own != NULL && own->missing != RP_MISSING_DEFAULT)
         rule = own->missing;
     if (kind == RP_COL_IGNORE)
+        return RP_OK;
+    if (cells->table->column[col].date != NULL && odd->count > 0)
+        return fail_date(cells, odd->first, col);
+    if (kind == RP_COL_DATE)
         return RP_OK;
     if (numeric && text->count > 0)
         row = text->first;

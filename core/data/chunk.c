@@ -3,7 +3,9 @@
  * column. When the rows are done the columns are packed into one piece of memory. */
 #include "core/data/chunk.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,7 +14,8 @@
 /* A column on the way. */
 typedef struct sink {
     rp_store store;
-    bool known; /* in this chunk it is known whether the column is texts or numbers */
+    const rp_column *date; /* of dates: the column; else NULL */
+    bool known;            /* in this chunk it is known whether the column is texts or numbers */
     bool texts;
     int places;     /* the most of any number; -1: not known */
     double *value;  /* [capacity] */
@@ -63,6 +66,7 @@ rp_status rp_chunk_reader_new(rp_chunk_reader **out, const rp_table *table, cons
     for (size_t col = 0; col < table->cols; col++) {
         r->sink[col].store = table->column[col].store;
         r->sink[col].words.seed = seed;
+        r->sink[col].date = table->column[col].date != NULL ? &table->column[col] : NULL;
     }
     *out = r;
     return RP_OK;
@@ -207,6 +211,31 @@ static void take_missing(sink *s, size_t row, const char *text, size_t length)
         s->value[row] = (double)NAN;
 }
 
+static int64_t date_value(const rp_column *column, const rp_moment *moment)
+{
+    return column->part == RP_DATE_PARTS ? rp_date_seconds(moment)
+                                         : rp_date_part_of(column->date, column->part, moment);
+}
+
+/* A date, or a part of one: the number that it is, or the text of that number. */
+static void take_date(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length)
+{
+    rp_moment moment;
+    const bool good = rp_date_read(s->date->date->format, s->date->date->pivot, text, length, &moment);
+    const int64_t value = good ? date_value(s->date, &moment) : 0;
+    char digits[24];
+
+    count(s, !good ? RP_SORT_NOT_FINITE : s->texts ? RP_SORT_TEXT : RP_SORT_NUMBER, row);
+    if (!s->known)
+        settle(s, row, false);
+    if (!s->texts)
+        s->value[row] = good ? (double)value : (double)NAN;
+    else if (good)
+        take_text(r, s, row, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value), true);
+    else
+        s->code[row] = (uint32_t)RP_NO_CODE;
+}
+
 static void take_number(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length, bool own)
 {
     const rp_reading *rules = &r->recipe->data.reading;
@@ -248,6 +277,9 @@ static void take_cell(rp_chunk_reader *r, sink *s, size_t row, const rp_text *ce
     }
     if (is_missing(r, text, length)) {
         take_missing(s, row, text, length);
+    } else if (s->date != NULL) {
+        if (s->store != RP_STORE_NONE)
+            take_date(r, s, row, text, length);
     } else if (s->store == RP_STORE_TEXTS) {
         count(s, RP_SORT_TEXT, row);
         take_text(r, s, row, text, length, cell->escaped);
@@ -258,28 +290,44 @@ static void take_cell(rp_chunk_reader *r, sink *s, size_t row, const rp_text *ce
 
 /* ---- rows ---- */
 
-static bool compare(const rp_row_rule *c, double number)
+static bool compare(rp_relation is, double number, double other)
 {
-    switch (c->is) {
+    switch (is) {
     case RP_IS_EQUAL:
-        return number == c->number;
+        return number == other;
     case RP_IS_OTHER:
-        return number != c->number;
+        return number != other;
     case RP_IS_LESS:
-        return number < c->number;
+        return number < other;
     case RP_IS_AT_MOST:
-        return number <= c->number;
+        return number <= other;
     case RP_IS_MORE:
-        return number > c->number;
+        return number > other;
     default:
-        return number >= c->number;
+        return number >= other;
     }
 }
 
-/* A missing cell meets no condition. Text that should be ordered is an error: nobody can say what was meant. */
-static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const rp_text *cell, bool *holds)
+/* Of dates, and of their parts; what they are compared with is of their sort (core/data/filter.c). */
+static rp_status check_date(rp_chunk_reader *r, const rp_row_rule *c, const rp_column *column, size_t length,
+                            bool *holds)
 {
-    size_t length = rp_text_copy(r->unescaped, cell);
+    rp_moment moment;
+    char quoted[64];
+
+    if (!rp_date_read(column->date->format, column->date->pivot, r->unescaped, length, &moment))
+        return rp_fail(r->csv.err, RP_EDATA, "%s:%zu: key data.where: expected a date of format %s, found \"%s\"",
+                       r->csv.where, rp_csv_line(&r->csv, r->csv.at - 1), column->date->format,
+                       rp_printable(quoted, sizeof quoted, r->unescaped, length));
+    *holds = compare(c->is, (double)date_value(column, &moment),
+                     column->part == RP_DATE_PARTS ? (double)c->seconds : c->number);
+    return RP_OK;
+}
+
+/* A missing cell meets no condition. Text that should be ordered is an error: nobody can say what was meant. */
+static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const rp_column *column, bool *holds)
+{
+    size_t length = rp_text_copy(r->unescaped, &r->csv.cell[column->source]);
     rp_dress dress;
     double number;
     char quoted[64];
@@ -288,15 +336,18 @@ static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const
     *holds = !is_missing(r, r->unescaped, length);
     if (!*holds || c->is == RP_IS_PRESENT)
         return RP_OK;
+    if (column->date != NULL)
+        return check_date(r, c, column, length, holds);
     if (c->numeric &&
         rp_cell_classify(&r->recipe->data.reading, r->unescaped, length, &number, &places, &dress) == RP_CELL_NUMBER) {
-        *holds = compare(c, number);
+        *holds = compare(c->is, number, c->number);
         return RP_OK;
     }
     if (c->is != RP_IS_EQUAL && c->is != RP_IS_OTHER)
-        return rp_fail(r->csv.err, RP_EDATA, "%s:%zu: key data.where: expected a number to compare, found \"%s\"",
+        return rp_fail(r->csv.err, RP_EDATA, "%s:%zu: key data.where: expected a number to compare, found \"%s\"%s",
                        r->csv.where, rp_csv_line(&r->csv, r->csv.at - 1),
-                       rp_printable(quoted, sizeof quoted, r->unescaped, length));
+                       rp_printable(quoted, sizeof quoted, r->unescaped, length),
+                       c->dated ? "; dates are compared in a column with data.columns: {..: {kind: date}}" : "");
     *holds = (strcmp(r->unescaped, c->value) == 0) == (c->is == RP_IS_EQUAL);
     return RP_OK;
 }
@@ -309,7 +360,7 @@ static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
 
     *keep_it = true;
     for (size_t i = 0; i < f->n && *keep_it && status == RP_OK; i++)
-        status = check_condition(r, &f->where[i], &r->csv.cell[f->col[i]], keep_it);
+        status = check_condition(r, &f->where[i], &r->table->column[f->col[i]], keep_it);
     chunk->dropped[0] += !*keep_it;
     if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
         return status;
@@ -328,10 +379,10 @@ static rp_status read_row(rp_chunk_reader *r, size_t bad)
         return status;
     if (bad < csv->at)
         return rp_csv_fail_text(csv, bad);
-    if (csv->cells != r->table->cols)
+    if (csv->cells != r->table->own_cols)
         return rp_fail(csv->err, RP_EDATA,
                        "%s:%zu: expected %zu cells as in the first line, found %zu; check delimiters and quotes",
-                       csv->where, rp_csv_line(csv, begin), r->table->cols, csv->cells);
+                       csv->where, rp_csv_line(csv, begin), r->table->own_cols, csv->cells);
     return RP_OK;
 }
 
@@ -350,8 +401,10 @@ static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
         if (keep_it) {
             if (chunk->number != NULL)
                 chunk->number[chunk->rows] = (uint32_t)chunk->numbers;
-            for (size_t col = 0; col < r->table->cols; col++)
+            for (size_t col = 0; col < r->table->own_cols; col++)
                 take_cell(r, &r->sink[col], chunk->rows, &r->csv.cell[col]);
+            for (size_t col = r->table->own_cols; col < r->table->cols; col++)
+                take_cell(r, &r->sink[col], chunk->rows, &r->csv.cell[r->table->column[col].source]);
             chunk->rows++;
         }
         chunk->numbers++;

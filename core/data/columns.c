@@ -77,8 +77,12 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
         if (ruled[col])
             return rp_fail(cells->err, RP_EARG, "%s: key data.columns: %s is listed by name and by index; keep one",
                            cells->where, label);
+        if (col >= cells->table->own_cols && rule->kind == RP_COL_DATE)
+            return rp_fail(cells->err, RP_EARG, "%s: key data.columns: %s is the part of a date, not one", cells->where,
+                           label);
         ruled[col] = 1;
-        kind[col] = rule->kind;
+        if (rule->kind != RP_COL_AUTO || col < cells->table->own_cols)
+            kind[col] = rule->kind;
     }
     return RP_OK;
 }
@@ -107,6 +111,11 @@ static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t t
         if (col == target)
             return rp_fail(cells->err, RP_EARG, "%s: key %s: this column is the target; name another", cells->where,
                            role[i].key);
+        if (kind[col] == RP_COL_DATE && role[i].column != &cells->recipe->data.time)
+            return rp_fail(cells->err, RP_EARG,
+                           "%s: key %s: data.columns declares this column a date; name one of its parts, or leave "
+                           "the declaration out",
+                           cells->where, role[i].key);
         if (ruled[col] && (kind[col] == role[i].never || kind[col] == RP_COL_AUTO))
             return rp_fail(cells->err, RP_EARG,
                            "%s: key %s: data.columns declares this column %s; leave it out there, or declare it %s",
@@ -127,7 +136,9 @@ rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t
     if (ruled == NULL)
         return rp_no_memory(cells->err);
     for (size_t col = 0; col < cols; col++)
-        kind[col] = RP_COL_AUTO;
+        kind[col] = col < cells->table->own_cols ? RP_COL_AUTO : RP_COL_NUMERIC;
+    if (status == RP_OK && *target >= cells->table->own_cols)
+        status = rp_fail(cells->err, RP_EARG, "%s: key data.target: the part of a date is no target", cells->where);
     if (status == RP_OK)
         status = apply_rules(cells, kind, *target, ruled);
     if (status == RP_OK)
@@ -143,7 +154,8 @@ void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_
     static const rp_store of[] = {[RP_COL_AUTO] = RP_STORE_AUTO,
                                   [RP_COL_NUMERIC] = RP_STORE_NUMBERS,
                                   [RP_COL_CATEGORICAL] = RP_STORE_TEXTS,
-                                  [RP_COL_IGNORE] = RP_STORE_AUTO}; /* its profile is told */
+                                  [RP_COL_IGNORE] = RP_STORE_AUTO, /* its profile is told */
+                                  [RP_COL_DATE] = RP_STORE_NUMBERS};
 
     for (size_t col = 0; col < cols; col++)
         store[col] = of[kind[col]];

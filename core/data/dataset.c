@@ -47,6 +47,8 @@ static rp_status load(preparation *prep, const void *csv, size_t size)
 
     prep->cells.table = prep->table;
     if (status == RP_OK)
+        status = rp_dates_declare(&prep->cells, prep->table);
+    if (status == RP_OK)
         status = allocate(prep);
     if (status == RP_OK)
         status = rp_columns_declare(&prep->cells, prep->kind, &prep->target_col);

@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which columns a recipe's conditions mean, and what is told of the rows that they leave out. */
+#include <string.h>
+
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/data/schema.h"
+
+/* Dates are compared with a date, and their parts with a number. */
+static rp_status check_value(const rp_cells *cells, const rp_row_rule *rule, const rp_column *column)
+{
+    const bool whole = column->part == RP_DATE_PARTS;
+    char quoted[64];
+
+    if (column->date == NULL || rule->is == RP_IS_PRESENT || (whole ? rule->dated : rule->numeric))
+        return RP_OK;
+    return rp_fail(cells->err, RP_EARG, "%s: key data.where.value: expected %s, found \"%s\"", cells->where,
+                   whole ? "a date as 2024-03-31, as the column holds dates" : "a number, as a part of a date is one",
+                   rp_printable(quoted, sizeof quoted, rule->value, strlen(rule->value)));
+}
 
 rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t target)
 {
@@ -19,8 +35,11 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     f->col = rp_reallocarray(NULL, f->n, sizeof *f->col);
     if (f->col == NULL)
         status = rp_no_memory(cells->err);
-    for (size_t i = 0; i < f->n && status == RP_OK; i++)
+    for (size_t i = 0; i < f->n && status == RP_OK; i++) {
         status = rp_column_find(cells, &r->where[i].column, "data.where", &f->col[i]);
+        if (status == RP_OK)
+            status = check_value(cells, &r->where[i], &cells->table->column[f->col[i]]);
+    }
     if (status != RP_OK)
         rp_filter_free(f);
     else

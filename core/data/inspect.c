@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "core/data/text/dress.h"
 #include "core/data/schema.h"
 
@@ -108,12 +109,77 @@ static rp_status warn_texts(const rp_cells *cells, size_t col, const texts_seen 
                            : status;
 }
 
+/* Whether all of the column's texts are dates of the format. */
+static bool all_dates(const rp_column *column, const char *format)
+{
+    rp_moment moment;
+
+    for (size_t i = 0; i < column->words.count; i++)
+        if (!rp_date_read(format, 69, column->words.word[i].at, column->words.word[i].length, &moment))
+            return false;
+    return column->words.count > 0;
+}
+
+/* The key that reads the column, with the format, where all its texts have one of the common ones. */
+static char *advise_date(char *out, size_t size, const rp_cells *cells, size_t col)
+{
+    static const char *const formats[] = {"%m/%d/%Y",
+                                          "%d/%m/%Y",
+                                          "%d.%m.%Y",
+                                          "%d-%m-%Y",
+                                          "%m-%d-%Y",
+                                          "%Y/%m/%d",
+                                          "%Y.%m.%d",
+                                          "%m/%d/%y",
+                                          "%d/%m/%y",
+                                          "%d.%m.%y",
+                                          "%b %d %Y",
+                                          "%b %d, %Y",
+                                          "%B %d, %Y",
+                                          "%B %d %Y",
+                                          "%d %b %Y",
+                                          "%d %B %Y",
+                                          "%d-%b-%Y",
+                                          "%d-%b-%y",
+                                          "%b %Y",
+                                          "%b-%Y",
+                                          "%Y-%m",
+                                          "%Y/%m",
+                                          "%m/%Y",
+                                          "%m/%d/%Y %H:%M",
+                                          "%d/%m/%Y %H:%M",
+                                          "%m/%d/%Y %H:%M:%S",
+                                          "%d/%m/%Y %H:%M:%S",
+                                          "%Y/%m/%d %H:%M:%S",
+                                          "%Y/%m/%d %H:%M",
+                                          "%d.%m.%Y %H:%M",
+                                          "%d.%m.%Y %H:%M:%S"};
+    const rp_table *table = cells->table;
+    const char *found[2] = {NULL, NULL}, *shown = "..";
+    char name[64], format[120] = "";
+    const bool iso = all_dates(&table->column[col], "iso");
+
+    if (table->names != NULL)
+        shown = rp_printable(name, sizeof name, table->names[col], strlen(table->names[col]));
+    for (size_t i = 0; !iso && i < sizeof formats / sizeof *formats && found[1] == NULL; i++)
+        if (all_dates(&table->column[col], formats[i]))
+            found[found[0] != NULL] = formats[i];
+    if (!iso)
+        snprintf(format, sizeof format, ", format: \"%s\"%s%s%s", found[0] != NULL ? found[0] : "..",
+                 found[1] != NULL ? " or \"" : "", found[1] != NULL ? found[1] : "", found[1] != NULL ? "\"" : "");
+    snprintf(out, size,
+             "data.columns: {\"%s\": {kind: date%s}} reads it, {..: ignore} leaves it out, {..: categorical} takes it "
+             "as text",
+             shown, format);
+    return out;
+}
+
 rp_status rp_inspect_texts(const rp_cells *cells, size_t col)
 {
     const rp_column *column = &cells->table->column[col];
     const rp_word *word = column->words.word;
     texts_seen seen = {0};
-    char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 160];
+    char keys[RP_DRESS_KEYS], advice[RP_DRESS_KEYS + 200];
 
     for (size_t i = 0; i < column->words.count; i++)
         see_text(cells, word[i].at, word[i].first, word[i].count, &seen);
@@ -124,7 +190,7 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col)
     }
     if (2 * seen.date.count >= seen.all && seen.date.count > 0)
         return fail(cells, col, &seen.date, "a date, which would be a category of its own",
-                    "data.columns: {..: ignore} leaves it out, {..: categorical} takes it as text");
+                    advise_date(advice, sizeof advice, cells, col));
     if (seen.spaced.count > 0)
         return fail(cells, col, &seen.spaced, "a word for a missing value with spaces around it",
                     "data.strip: true takes spaces off, data.columns: {..: categorical} keeps it as text");

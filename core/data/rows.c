@@ -35,23 +35,33 @@ static rp_status find_source(const rp_schema *schema, const rp_cells *cells, siz
                    cells->where, rp_printable(quoted, sizeof quoted, name, strlen(name)));
 }
 
+/* A date without parts that are features is not wanted. */
+static bool is_read_date(const rp_schema *schema, size_t i)
+{
+    for (size_t k = 0; k < schema->n_columns; k++)
+        if (schema->columns[k].derived && schema->columns[k].source == i && schema->columns[k].kind != RP_COL_IGNORE)
+            return true;
+    return false;
+}
+
 static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, size_t *source)
 {
     size_t cols = cells->table->cols, col = 0;
+    const size_t own = rp_schema_own(schema);
     bool named = cells->table->names != NULL;
     rp_status status = RP_OK;
 
     if (named != (schema->columns[0].name != NULL))
         return rp_fail(cells->err, RP_EFORMAT, "the schema and the recipe disagree about a header line");
-    if (!named && cols != schema->n_columns && cols + 1 != schema->n_columns)
+    if (!named && cols != own && cols + 1 != own)
         return rp_fail(cells->err, RP_EDATA,
                        "%s:1: expected %zu cells as in training (or one less, without the target), "
                        "found %zu",
-                       cells->where, schema->n_columns, cols);
-    for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++) {
+                       cells->where, own, cols);
+    for (size_t i = 0; i < own && status == RP_OK; i++) {
         if (!named)
-            source[i] = schema->columns[i].target && cols < schema->n_columns ? 0 : col++;
-        else if (schema->columns[i].kind != RP_COL_IGNORE)
+            source[i] = schema->columns[i].target && cols < own ? 0 : col++;
+        else if (schema->columns[i].kind != RP_COL_IGNORE || is_read_date(schema, i))
             status = find_source(schema, cells, i, source);
     }
     return status;
@@ -80,17 +90,15 @@ static rp_status load(rp_rows *r, const rp_cells *cells)
 /* The recipe's columns are those of training, by name or by place. */
 static void map_treatments(rp_rows *r)
 {
-    const rp_recipe *recipe = r->recipe;
+    for (size_t i = 0; i < r->schema->n_columns; i++) {
+        const rp_schema_column *column = &r->schema->columns[i];
+        const rp_column_rule *rule = rp_schema_rule(r->recipe, r->schema, i);
 
-    for (size_t k = 0; k < recipe->data.n_columns; k++)
-        for (size_t i = 0; recipe->data.columns[k].treated && i < r->schema->n_columns; i++) {
-            const rp_column_ref *ref = &recipe->data.columns[k].column;
-            const char *name = r->schema->columns[i].name;
-
-            if (r->schema->columns[i].kind != RP_COL_IGNORE &&
-                (ref->name == NULL ? ref->index == (int64_t)i : name != NULL && strcmp(ref->name, name) == 0))
-                r->treatment[r->source[i]] = &recipe->data.columns[k].treatment;
-        }
+        if (rule == NULL && column->derived)
+            rule = rp_schema_rule(r->recipe, r->schema, column->source);
+        if (column->kind != RP_COL_IGNORE && rule != NULL && rule->treated)
+            r->treatment[r->source[i]] = &rule->treatment;
+    }
 }
 
 static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size)
@@ -101,10 +109,13 @@ static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t 
         return status;
     cells->table = r->table;
     r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
+    status = r->source != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
+    if (status == RP_OK)
+        status = rp_dates_follow(r->schema, cells, r->table, r->source);
     r->treatment = rp_calloc(r->table->cols, sizeof(const rp_treatment *));
     cells->treatment = r->treatment;
-    status =
-        r->source != NULL && r->treatment != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
+    if (status == RP_OK && r->treatment == NULL)
+        status = rp_no_memory(cells->err);
     if (status == RP_OK) {
         map_treatments(r);
         status = load(r, cells);

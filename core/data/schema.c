@@ -82,20 +82,53 @@ static rp_status read_column(const schema_source *in, const rp_json *json, size_
         return fail_column(in, i, "expected a string as kind");
     out->kind = RP_COL_IGNORE;
     out->target = strcmp(kind, "target") == 0;
+    out->date = strcmp(kind, "date") == 0;
     if (out->target && rp_json_object_get(json, "mean") != NULL)
         return read_numeric(in, json, i, out);
-    if (out->target || strcmp(kind, "ignore") == 0)
+    if (out->target || out->date || strcmp(kind, "ignore") == 0)
         return RP_OK;
     if (strcmp(kind, "numeric") == 0)
         out->kind = RP_COL_NUMERIC;
     else if (strcmp(kind, "categorical") == 0)
         out->kind = RP_COL_CATEGORICAL;
     else
-        return fail_column(in, i, "expected kind numeric, categorical, ignore or target");
+        return fail_column(in, i, "expected kind numeric, categorical, date, ignore or target");
     status = out->kind == RP_COL_NUMERIC ? read_numeric(in, json, i, out) : read_categories(in, json, i, out);
     if (status == RP_OK)
         status = rp_treatment_read(out, json, &wrong, in->err);
     return status == RP_OK && wrong != NULL ? fail_column(in, i, wrong) : status;
+}
+
+/* "part": [column, "year"]: behind the columns of the table, of a date among those. */
+static rp_status read_part(const schema_source *in, const rp_json *json, size_t i, rp_schema *out)
+{
+    const rp_json *pair = rp_json_object_get(json, "part"), *at = rp_json_array_get(pair, 0);
+    const char *name = rp_json_string_value(rp_json_array_get(pair, 1));
+    rp_schema_column *column = &out->columns[i];
+    int part = 0;
+
+    if (pair == NULL)
+        return i > 0 && out->columns[i - 1].derived ? fail_column(in, i, "expected part, as of the column before")
+                                                    : RP_OK;
+    while (name != NULL && part < RP_DATE_PARTS && strcmp(name, rp_date_part_names[part]) != 0)
+        part++;
+    if (rp_json_array_size(pair) != 2 || name == NULL || part == RP_DATE_PARTS || !rp_json_is_integer(at) ||
+        rp_json_integer_value(at) < 0 || rp_json_integer_value(at) >= (int64_t)i ||
+        !out->columns[rp_json_integer_value(at)].date || column->date || column->target)
+        return fail_column(in, i, "expected as part the number of a column of dates and what of it");
+    column->derived = true;
+    column->part = (rp_date_part)part;
+    column->source = (size_t)rp_json_integer_value(at);
+    return RP_OK;
+}
+
+size_t rp_schema_own(const rp_schema *schema)
+{
+    size_t n = schema->n_columns;
+
+    while (n > 0 && schema->columns[n - 1].derived)
+        n--;
+    return n;
 }
 
 static rp_status read_columns(const schema_source *in, const rp_json *list, rp_schema *out)
@@ -112,6 +145,8 @@ static rp_status read_columns(const schema_source *in, const rp_json *list, rp_s
         rp_schema_column *column = &out->columns[i];
         rp_status status = read_column(in, rp_json_array_get(list, i), i, column);
 
+        if (status == RP_OK)
+            status = read_part(in, rp_json_array_get(list, i), i, out);
         if (status != RP_OK)
             return status;
         if ((column->name == NULL) != (out->columns[0].name == NULL))

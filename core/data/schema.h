@@ -8,8 +8,12 @@
 #include "core/data/dataset.h"
 
 typedef struct rp_schema_column {
-    rp_column_kind kind;  /* never auto */
-    bool target;          /* kind is then RP_COL_IGNORE */
+    rp_column_kind kind; /* never auto */
+    bool target;         /* kind is then RP_COL_IGNORE */
+    bool date;           /* a date itself, with no features: kind is then RP_COL_IGNORE */
+    bool derived;        /* the part of the date in column `source` of the schema */
+    rp_date_part part;
+    size_t source;
     const char *name;     /* NULL without a header; this and the categories live in the schema's json */
     double mean, divisor; /* numeric: encoded as (x - mean) / divisor, or as x when not standardize */
     bool standardize;
@@ -50,6 +54,18 @@ rp_status rp_inspect_texts(const rp_cells *cells, size_t col);
 rp_status rp_inspect_numbers(const rp_cells *cells, size_t col);
 /* The table's column that key of the recipe means. Errors: RP_EARG. */
 rp_status rp_column_find(const rp_cells *cells, const rp_column_ref *ref, const char *key, size_t *out);
+/* The dates that the recipe declares, on an open table: their parts are columns then. Errors: RP_EARG, RP_EDATA. */
+rp_status rp_dates_declare(const rp_cells *cells, rp_table *table);
+/* Those of a schema, on an open table of new rows, whose column of the schema's column i is source[i]: the places of
+ * the parts are added to source. Errors: RP_EFORMAT (the recipe has no such date), RP_EDATA. */
+rp_status rp_dates_follow(const rp_schema *schema, const rp_cells *cells, rp_table *table, size_t *source);
+/* What the recipe says of each column: of a part of a date without a rule of its own, what it says of the date; NULL:
+ * nothing. treatment [the table's columns]. Errors: RP_EARG. */
+rp_status rp_treatments_find(const rp_treatment **treatment, const rp_cells *cells);
+/* What the recipe says of column i of the schema; NULL: nothing. */
+const rp_column_rule *rp_schema_rule(const rp_recipe *recipe, const rp_schema *schema, size_t i);
+/* Columns of the schema that a table holds: the parts of dates stand behind them. */
+size_t rp_schema_own(const rp_schema *schema);
 /* The recipe's filter of rows on an open table; NULL where it has none. Errors: RP_EARG. */
 rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t target);
 void rp_filter_free(rp_filter *filter); /* NULL is fine */

@@ -148,11 +148,14 @@ static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool t
         return rp_no_memory(fit->cells->err);
     put(fit, out, "name", table->names != NULL ? rp_json_string(table->names[col]) : rp_json_null());
     put(fit, out, "kind", rp_json_string(target ? "target" : rp_column_kind_names[kind]));
+    if (table->column[col].date != NULL && table->column[col].part < RP_DATE_PARTS)
+        put(fit, out, "part",
+            rp_json_pack("[I, s]", (int64_t)table->column[col].source, rp_date_part_names[table->column[col].part]));
     if (target)
         return fit->cells->recipe->data.standardize_target ? fit_target(fit, out) : RP_OK;
     if (treatment == NULL && kind == RP_COL_NUMERIC && fit->cells->recipe->data.missing_numeric == RP_MISSING_MEDIAN)
         treatment = &plain;
-    if (treatment != NULL && kind != RP_COL_IGNORE)
+    if (treatment != NULL && kind != RP_COL_IGNORE && kind != RP_COL_DATE)
         return rp_treat_fit(out, &(rp_learning){fit->cells, fit->target, fit->train_row, fit->train_rows, fit->value},
                             col, kind, treatment);
     if (kind == RP_COL_NUMERIC)

@@ -75,9 +75,12 @@ static rp_status read_first_row(rp_table *table, bool header, rp_error *err)
     if (status != RP_OK)
         return status;
     table->cols = table->csv.cells;
+    table->own_cols = table->cols;
     table->column = rp_calloc(table->cols, sizeof *table->column);
     if (table->column == NULL)
         return rp_no_memory(err);
+    for (size_t col = 0; col < table->cols; col++)
+        table->column[col].source = col;
     if (!header) {
         table->csv.at = begin;
         return RP_OK;
@@ -114,6 +117,45 @@ rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp
     else
         *out = table;
     return status;
+}
+
+static const char *part_name(rp_table *table, const char *name, rp_date_part part)
+{
+    const size_t length = strlen(name) + strlen(rp_date_part_names[part]) + 2;
+    char *text = rp_malloc(length);
+    const char *kept = NULL;
+
+    if (text != NULL) {
+        (void)snprintf(text, length, "%s.%s", name, rp_date_part_names[part]);
+        kept = rp_strings_copy(&table->arena, text, length - 1);
+    }
+    rp_free(text);
+    return kept;
+}
+
+rp_status rp_table_derive(rp_table *table, size_t col, const rp_date_rule *rule, rp_error *err)
+{
+    const size_t cols = table->cols + rule->n_parts;
+    rp_column *column = rp_reallocarray(table->column, cols, sizeof *column);
+    const char **names = NULL;
+
+    if (column == NULL)
+        return rp_no_memory(err);
+    table->column = column;
+    column[col].date = rule;
+    column[col].part = RP_DATE_PARTS;
+    if (cols > RP_COLUMNS_MAX)
+        return rp_fail(err, RP_EDATA, "%s: more than %d columns with the parts of dates", table->where, RP_COLUMNS_MAX);
+    if (table->names != NULL && (names = rp_reallocarray(table->names, cols, sizeof *names)) == NULL)
+        return rp_no_memory(err);
+    table->names = names;
+    for (size_t i = 0; i < rule->n_parts; i++) {
+        column[table->cols + i] = (rp_column){.date = rule, .part = rule->part[i], .source = col};
+        if (names != NULL && (names[table->cols + i] = part_name(table, names[col], rule->part[i])) == NULL)
+            return rp_no_memory(err);
+    }
+    table->cols = cols;
+    return names != NULL ? check_names(table, err) : RP_OK;
 }
 
 static void free_column(rp_column *column)
@@ -358,7 +400,9 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     if (options->chunk == 0)
         target = target < CHUNK_LEAST ? CHUNK_LEAST : target > CHUNK ? CHUNK : target;
     for (size_t col = 0; col < table->cols; col++) {
-        table->column[col].store = store[col];
+        const bool date = table->column[col].date != NULL && store[col] == RP_STORE_AUTO;
+
+        table->column[col].store = date ? RP_STORE_NUMBERS : store[col];
         table->column[col].texts = store[col] == RP_STORE_TEXTS;
         table->column[col].words.seed = seed;
     }
@@ -582,7 +626,7 @@ char *rp_table_text(const rp_table *table, size_t row, size_t col, char *out, si
     rp_csv csv;
 
     if (read_again(table, row, &csv) != SIZE_MAX && text != NULL)
-        length = rp_text_copy(text, &csv.cell[col]);
+        length = rp_text_copy(text, &csv.cell[table->column[col].source]);
     length = length < size ? length : size - 1;
     memcpy(out, text != NULL ? text : "", length);
     out[length] = '\0';

@@ -28,7 +28,7 @@ typedef struct rp_tally {
 typedef enum rp_sort {
     RP_SORT_MISSING,
     RP_SORT_NUMBER,
-    RP_SORT_NOT_FINITE,
+    RP_SORT_NOT_FINITE, /* in a column of dates: a cell that is none */
     RP_SORT_TEXT,
     RP_SORT_ZEROS,     /* numbers that begin with zeros, 00012 */
     RP_SORT_DRESSED,   /* numbers with a prefix or a suffix */
@@ -40,7 +40,11 @@ typedef enum rp_sort {
 
 typedef struct rp_column {
     rp_store store;
-    bool texts; /* dictionary and codes are there; else numbers, or nothing but missing cells */
+    const rp_date_rule *date; /* its cells are dates: numbers are seconds from 1970-01-01, or the part of those in the
+                                 column source; NULL: they are not */
+    rp_date_part part;        /* RP_DATE_PARTS: the date itself */
+    size_t source;            /* where the cells stand in the source's rows */
+    bool texts;               /* dictionary and codes are there; else numbers, or nothing but missing cells */
     rp_tally sort[RP_SORTS];
     rp_dress dress;      /* of the first dressed number */
     rp_dictionary words; /* in the order of the rows; each with its cells and its first row */
@@ -49,6 +53,7 @@ typedef struct rp_column {
 
 typedef struct rp_table {
     size_t rows, cols;
+    size_t own_cols;        /* of the source; behind them stand the parts of dates */
     const char **names;     /* cols of them; NULL when there is no header */
     rp_column *column;      /* cols */
     struct rp_chunk *chunk; /* core/data/chunk.h */
@@ -65,6 +70,9 @@ typedef struct rp_table {
  * row. Limits: 2^31 cells, 4,096 columns, 65,535 bytes a cell. Errors: RP_EDATA with line and cell, RP_ENOMEM. */
 rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp_recipe *recipe, const char *where,
                         rp_error *err);
+/* The column's cells are dates, and behind the table's columns come n_parts more, NAME.part: before the rows are
+ * loaded. rule is borrowed. Errors: RP_EDATA (such a name is there, too many columns), RP_ENOMEM. */
+rp_status rp_table_derive(rp_table *table, size_t col, const rp_date_rule *rule, rp_error *err);
 /* Which rows are kept (CONTRACT 9.1). */
 typedef struct rp_filter {
     const rp_row_rule *where; /* the recipe's */

@@ -397,6 +397,7 @@ void rp_recipe_free(rp_recipe *recipe)
     for (size_t i = 0; i < recipe->data.n_columns; i++) {
         rp_free(recipe->data.columns[i].column.name);
         rp_free(recipe->data.columns[i].treatment.edge);
+        rp_free(recipe->data.columns[i].date.format);
     }
     for (size_t i = 0; i < recipe->data.n_interactions; i++)
         for (int k = 0; k < 2; k++)

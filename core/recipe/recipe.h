@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "core/recipe/date.h"
 #include "rp/error.h"
 
 typedef enum rp_activation { RP_ACT_RELU, RP_ACT_GELU, RP_ACT_TANH, RP_ACT_SIGMOID } rp_activation;
@@ -24,7 +25,14 @@ typedef enum rp_loss {
 typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_RMSPROP } rp_optimizer_kind;
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
 typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_POISSON, RP_FAMILY_GAMMA } rp_family;
-typedef enum rp_column_kind { RP_COL_AUTO, RP_COL_NUMERIC, RP_COL_CATEGORICAL, RP_COL_IGNORE } rp_column_kind;
+typedef enum rp_column_kind {
+    RP_COL_AUTO,
+    RP_COL_NUMERIC,
+    RP_COL_CATEGORICAL,
+    RP_COL_IGNORE,
+    RP_COL_DATE
+} rp_column_kind;
+enum { RP_COLUMN_KINDS = 5 };
 /* The last two: a number of the recipe's own, and what data.missing_numeric and missing_categorical say. */
 typedef enum rp_missing_rule {
     RP_MISSING_ERROR,
@@ -68,8 +76,9 @@ typedef struct rp_column_pair {
 typedef struct rp_column_rule {
     rp_column_ref column;
     rp_column_kind kind;
-    bool treated; /* the treatment does something */
-    rp_treatment treatment;
+    bool treated;           /* the treatment does something */
+    rp_treatment treatment; /* of a date: of each of its parts that no rule of its own names */
+    rp_date_rule date;      /* of a date; format is NULL else */
 } rp_column_rule;
 
 typedef enum rp_encoding { RP_ENC_UTF8, RP_ENC_LATIN1, RP_ENC_WINDOWS1252, RP_ENC_UTF16 } rp_encoding;
@@ -90,6 +99,8 @@ typedef struct rp_row_rule {
     char *value;  /* NULL with present */
     bool numeric; /* derived: value is a number */
     double number;
+    bool dated; /* derived: value is a date as 2024-03-31 */
+    int64_t seconds;
 } rp_row_rule;
 
 typedef struct rp_texts {

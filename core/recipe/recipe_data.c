@@ -24,7 +24,8 @@ static int compare_rules(const void *a, const void *b)
  * the keys, as JSON keys cannot tell 3 from "3". */
 static void read_rule(rp_node_reader *reader, const rp_node *entry, rp_column_rule *out)
 {
-    static const char *const keys[] = {"kind", "missing", "indicator", "cap", "log", "bins", "woe", "rare", "column"};
+    static const char *const keys[] = {"kind", "missing", "indicator", "cap",   "log",   "bins",  "woe",
+                                       "rare", "format",  "parts",     "since", "pivot", "column"};
     rp_node key = {.kind = RP_NODE_SCALAR, .plain = entry->key_plain, .line = entry->line, .text = entry->key};
     rp_node named = *entry, pair = {.kind = RP_NODE_MAPPING, .child = &named, .count = 1};
     const rp_node *column = &key;
@@ -41,12 +42,14 @@ static void read_rule(rp_node_reader *reader, const rp_node *entry, rp_column_ru
     }
     if (entry->kind == RP_NODE_MAPPING) {
         rp_recipe_check_keys(reader, entry, "data.columns", keys, COUNT(keys) - !reader->json);
-        rp_node_read_choice(reader, entry, "data.columns.kind", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
+        rp_node_read_choice(reader, entry, "data.columns.kind", &kind, RP_COL_AUTO, rp_column_kind_names,
+                            RP_COLUMN_KINDS);
     } else {
-        rp_node_read_choice(reader, &pair, "data.columns", &kind, RP_COL_AUTO, rp_column_kind_names, 4);
+        rp_node_read_choice(reader, &pair, "data.columns", &kind, RP_COL_AUTO, rp_column_kind_names, RP_COLUMN_KINDS);
     }
     rp_recipe_read_column(reader, column, "data.columns", &out->column);
     out->kind = (rp_column_kind)kind;
+    rp_recipe_read_date(reader, entry, out);
     if (entry->kind == RP_NODE_MAPPING && reader->status == RP_OK)
         rp_recipe_read_treatment(reader, entry, out);
 }
@@ -60,7 +63,8 @@ static void read_rules(rp_node_reader *reader, const rp_node *data, rp_recipe *o
         return;
     if (node->kind != kind) {
         rp_node_wrong(reader, node, "data.columns",
-                      "a mapping from column to auto, numeric, categorical or ignore, or to a mapping of keys", NULL);
+                      "a mapping from column to auto, numeric, categorical, date or ignore, or to a mapping of keys",
+                      NULL);
         return;
     }
     out->data.columns = rp_calloc(node->count, sizeof *out->data.columns);

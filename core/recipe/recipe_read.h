@@ -26,6 +26,8 @@ void rp_recipe_real(rp_node_reader *reader, const rp_node *mapping, const char *
 void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
 /* A column by its name or index. */
 void rp_recipe_read_column(rp_node_reader *reader, const rp_node *node, const char *path, rp_column_ref *out);
+/* The keys of a date, out->kind being known; rule is no mapping where it has none. */
+void rp_recipe_read_date(rp_node_reader *reader, const rp_node *rule, rp_column_rule *out);
 /* The keys of a column beside its kind, and data.interactions. */
 void rp_recipe_read_treatment(rp_node_reader *reader, const rp_node *rule, rp_column_rule *out);
 void rp_recipe_read_interactions(rp_node_reader *reader, const rp_node *data, rp_recipe *out);

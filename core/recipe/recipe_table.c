@@ -156,6 +156,7 @@ static void read_condition(rp_node_reader *reader, const rp_node *node, rp_row_r
 {
     static const char *const keys[] = {"column", "is", "value"};
     const rp_node *column = node->kind == RP_NODE_MAPPING ? rp_node_find(node, "column") : NULL;
+    rp_moment moment;
     int is = RP_IS_EQUAL;
 
     if (column == NULL) {
@@ -175,10 +176,14 @@ static void read_condition(rp_node_reader *reader, const rp_node *node, rp_row_r
     }
     out->numeric = out->value != NULL && rp_parse_f64(&out->number, out->value, strlen(out->value)) &&
                    out->number - out->number == 0;
-    if (reader->status == RP_OK && is >= RP_IS_LESS && !out->numeric)
+    if (out->value != NULL && rp_date_read_iso(out->value, &moment)) {
+        out->dated = true;
+        out->seconds = rp_date_seconds(&moment);
+    }
+    if (reader->status == RP_OK && is >= RP_IS_LESS && !out->numeric && !out->dated)
         rp_node_refuse(reader, node, "data.where.value",
-                       "expected a number, as \"%s\" compares numbers, found \"%.60s\"", rp_relation_names[is],
-                       out->value);
+                       "expected a number, or a date as 2024-03-31, as \"%s\" compares those, found \"%.60s\"",
+                       rp_relation_names[is], out->value);
 }
 
 static void read_where(rp_node_reader *reader, const rp_node *data, rp_reading *out)

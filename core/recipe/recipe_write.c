@@ -11,7 +11,7 @@ const char *const rp_activation_names[4] = {"relu", "gelu", "tanh", "sigmoid"};
 const char *const rp_loss_names[6] = {"auto", "bce", "cross_entropy", "mse", "poisson", "gamma"};
 const char *const rp_optimizer_names[4] = {"sgd", "adam", "adamw", "rmsprop"};
 const char *const rp_schedule_names[3] = {"constant", "step", "cosine"};
-const char *const rp_column_kind_names[4] = {"auto", "numeric", "categorical", "ignore"};
+const char *const rp_column_kind_names[RP_COLUMN_KINDS] = {"auto", "numeric", "categorical", "ignore", "date"};
 const char *const rp_missing_rule_names[4] = {"error", "mean", "median", "category"};
 const char *const rp_missing_categorical_names[2] = {"error", "category"};
 const char *const rp_decay_names[2] = {"weights", "all"};
@@ -98,6 +98,23 @@ static void write_treatment(writer w, const rp_treatment *t)
         put_real(w, "rare", t->rare);
 }
 
+static void write_date(writer w, const rp_date_rule *date)
+{
+    char since[RP_MOMENT_SIZE];
+    rp_json *parts = date->format != NULL ? rp_json_array() : NULL;
+
+    if (date->format == NULL)
+        return;
+    put(w, "format", rp_json_string(date->format));
+    if (rp_date_format_short(date->format))
+        put(w, "pivot", rp_json_integer(date->pivot));
+    for (size_t i = 0; i < date->n_parts; i++)
+        if (rp_json_array_append_new(parts, rp_json_string(rp_date_part_names[date->part[i]])) != 0)
+            *w.failed = true;
+    put(w, "parts", parts);
+    put(w, "since", rp_json_string(rp_date_print(since, date->since * 86400)));
+}
+
 static rp_json *rules_json(const rp_recipe *recipe, bool *failed)
 {
     rp_json *list = rp_json_array();
@@ -108,6 +125,7 @@ static rp_json *rules_json(const rp_recipe *recipe, bool *failed)
 
         put(w, "column", ref_json(&rule->column));
         put(w, "kind", rp_json_string(rp_column_kind_names[rule->kind]));
+        write_date(w, &rule->date);
         write_treatment(w, &rule->treatment);
         if (rp_json_array_append_new(list, w.object) != 0)
             *failed = true;

@@ -28,6 +28,9 @@ static const char *const yaml[] = {
     ("{reprise: 1, data: {csv: a, target: 1, header: false, train_on_all: true, comment: '#', skip_lines: 1,"
      " missing_target: drop, where: [{column: 0, is: '!=', value: 3}, {column: 1, is: present}]}, train: {batch: 1}}"),
     "{reprise: 1, data: {csv: a, target: 0, header: false, train_on_all: true, encoding: utf-16}, train: {batch: 1}}",
+    ("{reprise: 1, data: {csv: a, target: 1, header: false, train_on_all: true, columns: {0: {kind: date,"
+     " parts: [days, weekday, seconds], missing: median}, 4: categorical, 2: {kind: date, format: '%d.%b %y'}},"
+     " where: [{column: 2, is: '<', value: 2060-01-01}]}, train: {batch: 1}}"),
 };
 
 static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, const void *csv, size_t size)

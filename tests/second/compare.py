@@ -190,9 +190,9 @@ def check_archive(reprise, path):
 
 
 def recorded(reprise, source, folder):
-    """The golden archive, and one of 64 shards, one that ends early and one of treated columns, run here."""
+    """The golden archive, and one of 64 shards, one that ends early, one of treated columns and one of dates, run here."""
     yield os.path.join(source, "golden", "small.reprise")
-    for name in ("shards", "stopping", "treated"):
+    for name in ("shards", "stopping", "treated", "dates"):
         made = os.path.join(folder, name + ".reprise")
         recipe = os.path.join(source, "golden", "bits", name + ".yaml")
         subprocess.run([reprise, "run", recipe, "-o", made], stdout=subprocess.DEVNULL, check=True)

@@ -5,6 +5,7 @@ import csv
 import io
 import math
 
+import dates
 import treat
 from elementary import cospi64, powi
 from ieee import f32, total
@@ -45,6 +46,7 @@ class Table:
             classes.sort(key=lambda c: c == data["positive"])
         self.labels = [classes.index(row[target]) for row in self.rows]
         self.split(recipe["seed"], data["folds"], data["fold"])
+        self.derive(data["columns"])
         columns = [self.encoder(c) if c != target else None for c in range(len(self.names))]
         pairs = [[self.names.index(name) for name in pair] for pair in data.get("interactions", [])]
 
@@ -59,6 +61,23 @@ class Table:
             self.parts[part + "_x"] = ("f32", (len(rows), len(x[0])), [v for row in x for v in row])
             self.parts[part + "_y"] = ("f32", (len(rows), 1), [float(self.labels[r]) for r in rows])
         self.weigh(data.get("weight"), recipe["train"].get("class_weights"), classes)
+
+    def derive(self, rules):
+        """The parts of dates as columns behind the table's (9.2a), None for a missing cell."""
+        for rule in rules:
+            if rule["kind"] != "date":
+                continue
+            at = self.names.index(rule["column"])
+            since = dates.days(*map(int, rule["since"].split("-")))
+            for part in rule["parts"]:
+                self.names.append("%s.%s" % (rule["column"], part))
+                own = self.rules.get(self.names[-1])
+                inherited = {"kind": "numeric", **{k: v for k, v in rule.items() if k not in dates.KEYS}}
+                self.rules[self.names[-1]] = {**own, "kind": own["kind"].replace("auto", "numeric")} if own else inherited
+                for row in self.rows:
+                    cell = row[at]
+                    found = None if cell in self.missing else dates.part(part, since, dates.read(rule, cell))
+                    row.append("" if found is None else str(found))
 
     def weigh(self, column, given, classes):
         """train_w and valid_w (9.10)."""
@@ -93,7 +112,7 @@ class Table:
             numbers = [number(t) is not None for t in cells if t not in self.missing]
             need(all(numbers) or not any(numbers), "text and numbers in a column")
             kind = "numeric" if numbers and all(numbers) else "categorical"
-        if kind == "ignore":
+        if kind in ("ignore", "date"):
             return None
         labels = [self.labels[r] for r in self.train]
         if kind == "numeric":

@@ -37,7 +37,7 @@ static size_t find_target(const rp_written *t)
             continue;
         if (t->table->names && t->schema->columns[i].name)
             return find_name(t, t->schema->columns[i].name);
-        return t->table->cols == t->schema->n_columns ? i : t->table->cols;
+        return t->table->cols == rp_schema_own(t->schema) ? i : t->table->cols;
     }
     return t->table->cols;
 }

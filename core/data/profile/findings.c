@@ -170,6 +170,8 @@ static rp_status find_shape(const rp_beside *b)
         return add(b, "empty", false, SIZE_MAX, SIZE_MAX);
     if (v->groups == 1)
         return add(b, "constant", false, 0, SIZE_MAX);
+    if (b->kind == RP_COL_DATE || b->cells->table->column[v->col].date != NULL)
+        return RP_OK; /* days that all differ are no ids */
     if (b->kind == RP_COL_NUMERIC && is_identifier(b))
         return add(b, "identifier", false, 0, SIZE_MAX);
     if (b->kind != RP_COL_NUMERIC && present >= FEW_ROWS && 10 * v->distinct > 9 * present)
@@ -185,7 +187,7 @@ rp_status rp_find_in_column(const rp_beside *b)
 
     if (status == RP_OK && 2 * b->view->missing > b->cells->table->rows && b->view->distinct > 0)
         status = add(b, "many_missing", true, SIZE_MAX, b->view->missing);
-    return status == RP_OK ? find_leak(b) : status;
+    return status == RP_OK && b->kind != RP_COL_DATE ? find_leak(b) : status;
 }
 
 /* ---- the target ---- */

@@ -25,6 +25,16 @@ static rp_column_kind infer(const rp_column_view *v)
     return v->numeric ? RP_COL_NUMERIC : v->numbers > 0 ? RP_COL_AUTO : RP_COL_CATEGORICAL;
 }
 
+static bool is_date(const rp_table *table, size_t col)
+{
+    return table->column[col].date != NULL && table->column[col].part == RP_DATE_PARTS;
+}
+
+static bool is_part(const rp_table *table, size_t col)
+{
+    return table->column[col].date != NULL && table->column[col].part < RP_DATE_PARTS;
+}
+
 static bool is_declared(const rp_cells *cells, size_t col)
 {
     const rp_recipe *recipe = cells->recipe;
@@ -44,20 +54,25 @@ static const char *why(const rp_cells *cells, const rp_column_view *v, bool targ
 {
     if (target)
         return "data.target";
-    if (is_declared(cells, v->col))
+    if (is_declared(cells, v->col) || is_part(cells->table, v->col))
         return "data.columns";
     if (v->distinct == 0)
         return "no values";
     return v->numeric ? "numbers" : v->numbers > 0 ? "text and numbers" : "text";
 }
 
-static void put_numbers(builder *b, const rp_column_view *v)
+/* Of a date the second that the quantile lies in. */
+static void put_numbers(builder *b, const rp_column_view *v, bool whole_date)
 {
     rp_json *list = rp_json_array();
 
     put(b, "quantiles", list);
-    for (size_t i = 0; i < RP_QUANTILES && !b->failed; i++)
-        append(b, list, real(rp_sorted_quantile(v->sorted, v->numbers, rp_quantile_at[i])));
+    for (size_t i = 0; i < RP_QUANTILES && !b->failed; i++) {
+        const double x = rp_sorted_quantile(v->sorted, v->numbers, rp_quantile_at[i]);
+        char date[RP_MOMENT_SIZE];
+
+        append(b, list, whole_date ? rp_json_string(rp_date_print(date, (int64_t)x)) : real(x));
+    }
 }
 
 /* The first cells that differ, in the order of the file. */
@@ -77,7 +92,11 @@ static void put_examples(builder *b, const rp_column_view *v, const rp_table *ta
         if (known)
             continue;
         shown[n++] = v->group[row];
-        append(b, list, rp_cell_json(rp_table_text(table, row, v->col, text, sizeof text)));
+        if (is_part(table, v->col)) /* the cell is the date's */
+            rp_print_f64(text, v->value[row]);
+        else
+            rp_table_text(table, row, v->col, text, sizeof text);
+        append(b, list, rp_cell_json(text));
     }
 }
 
@@ -93,7 +112,7 @@ static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_co
     put(&b, "missing", rp_json_integer((int64_t)v->missing));
     put(&b, "distinct", rp_json_integer((int64_t)v->distinct));
     if (v->numeric)
-        put_numbers(&b, v);
+        put_numbers(&b, v, is_date(table, v->col));
     put_examples(&b, v, table);
     append(&b, columns, b.object);
     return b.failed ? rp_no_memory(cells->err) : RP_OK;
@@ -125,7 +144,7 @@ static rp_column_kind kind_of(const profiler *p, const rp_column_view *v)
                  : p->cells->table->names != NULL && strcmp(p->cells->table->names[v->col], rule->column.name) == 0))
             return rule->kind;
     }
-    return infer(v);
+    return is_part(p->cells->table, v->col) ? RP_COL_NUMERIC : infer(v);
 }
 
 /* Where no run is being prepared, nothing has been refused yet: what would be is one finding a column. */
@@ -159,7 +178,8 @@ static rp_status profile_column(const profiler *p, size_t col, const rp_column_v
     status = put_column(rp_json_object_get(part, "columns"), p->cells, v, beside.kind, target);
     if (status == RP_OK && target)
         return rp_find_in_target(&beside);
-    if (status == RP_OK && p->kind == NULL && p->use[col] && !is_declared(p->cells, col))
+    if (status == RP_OK && p->kind == NULL && p->use[col] && !is_declared(p->cells, col) &&
+        p->cells->table->column[col].date == NULL)
         status = find_refusal(p, v, part);
     return status == RP_OK && p->use[col] ? rp_find_in_column(&beside) : status;
 }

@@ -212,21 +212,6 @@ rp_status rp_interactions_read(rp_schema *out, const rp_json *list, const char *
 
 /* ---- which column has which ---- */
 
-rp_status rp_treatments_find(const rp_treatment **treatment, const rp_cells *cells)
-{
-    for (size_t i = 0; i < cells->recipe->data.n_columns; i++) {
-        const rp_column_rule *rule = &cells->recipe->data.columns[i];
-        size_t col = 0;
-        rp_status status = rule->treated ? rp_column_find(cells, &rule->column, "data.columns", &col) : RP_OK;
-
-        if (status != RP_OK)
-            return status;
-        if (rule->treated)
-            treatment[col] = &rule->treatment;
-    }
-    return RP_OK;
-}
-
 rp_status rp_interactions_fit(rp_json *schema, const rp_cells *cells, const rp_column_kind *kind, size_t target)
 {
     const rp_recipe *recipe = cells->recipe;

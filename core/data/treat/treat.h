@@ -22,8 +22,6 @@ void rp_moments(double *value, size_t n, double *mean, double *deviation);
  * or target does not have; RP_EDATA, RP_ENOMEM. */
 rp_status rp_treat_fit(rp_json *out, const rp_learning *from, size_t col, rp_column_kind kind, const rp_treatment *t);
 
-/* treatment[cols]: each table column's own, or NULL: of columns that the recipe has keys for. Errors: RP_EARG. */
-rp_status rp_treatments_find(const rp_treatment **treatment, const rp_cells *cells);
 /* The recipe's interactions as pairs of table columns, into the schema. Errors: RP_EARG, RP_ENOMEM. */
 rp_status rp_interactions_fit(rp_json *schema, const rp_cells *cells, const rp_column_kind *kind, size_t target);
 
