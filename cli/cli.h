@@ -9,11 +9,14 @@
 #include "base/buffer.h"
 #include "rp/rp.h"
 
+typedef struct rp_usage_reader rp_usage_reader; /* options.h */
+
 typedef struct rp_session {
-    bool json;   /* results as one JSON object */
-    bool colour; /* stdout is a terminal and NO_COLOR is not set */
-    bool helped; /* out holds the help that was asked for: nothing else is to be done */
-    int exit;    /* exit code of a result that is not an error: 3 where two archives differ */
+    bool json;               /* results as one JSON object */
+    bool colour;             /* stdout is a terminal and NO_COLOR is not set */
+    bool helped;             /* out holds the help that was asked for: nothing else is to be done */
+    rp_usage_reader *reader; /* NULL, or what wants the command's table and nothing else */
+    int exit;                /* exit code of a result that is not an error: 3 where two archives differ */
     rp_buffer out;
     rp_buffer remark; /* one line for stderr beside the results, e.g. which golden differs; may be empty */
 } rp_session;
@@ -24,7 +27,7 @@ typedef rp_status rp_command_main(rp_session *session, int argc, char **argv, rp
 rp_command_main rp_command_run, rp_command_data, rp_command_verify, rp_command_replay, rp_command_diff,
     rp_command_inspect, rp_command_predict, rp_command_report, rp_command_inventory, rp_command_golden,
     rp_command_keygen, rp_command_doctor, rp_command_bench, rp_command_log, rp_command_sign, rp_command_approve,
-    rp_command_finding, rp_command_timestamp, rp_command_cert, rp_command_validate, rp_command_monitor;
+    rp_command_help, rp_command_finding, rp_command_timestamp, rp_command_cert, rp_command_validate, rp_command_monitor;
 
 enum { RP_COMMANDS_MAX = 32 };
 
@@ -37,5 +40,10 @@ typedef struct rp_command {
 extern const rp_command rp_commands[];
 extern const size_t rp_commands_count;
 extern const char rp_command_name[], rp_program_about[], rp_program_examples[];
+/* Whether the program has manual pages: those of reprise are reprise-verify's too, and reprise-verify.1 is one of them.
+ */
+extern const bool rp_program_manual;
+/* Errors: RP_EARG, with the nearest name there is. */
+rp_status rp_command_find(const rp_command **out, const char *name, rp_error *err);
 
 #endif

@@ -25,11 +25,13 @@ const rp_command rp_commands[] = {
     {"keygen", "make a signing key pair", rp_command_keygen},
     {"doctor", "check this host: versions, CPU, floating point, kernels", rp_command_doctor},
     {"bench", "time the kernels beside the limits of this host", rp_command_bench},
+    {"help", "say how a command is called; manual pages and completion", rp_command_help},
 };
 const size_t rp_commands_count = RP_COUNT(rp_commands);
 _Static_assert(RP_COUNT(rp_commands) <= RP_COMMANDS_MAX, "room for every name");
 
 const char rp_command_name[] = "reprise";
+const bool rp_program_manual = true;
 const char rp_program_about[] = "Reprise trains models so that anyone can replay the run and get the same bits.\n\n"
                                 "usage: reprise COMMAND [options]     reprise help COMMAND     reprise --version\n\n";
 const char rp_program_examples[] =

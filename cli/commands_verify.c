@@ -9,10 +9,12 @@
 const rp_command rp_commands[] = {
     {"verify", "check an archive's signature and every hash", rp_command_verify},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
+    {"help", "say how a command is called; manual pages and completion", rp_command_help},
 };
 const size_t rp_commands_count = RP_COUNT(rp_commands);
 
 const char rp_command_name[] = "reprise-verify";
+const bool rp_program_manual = false;
 const char rp_program_about[] =
     "Checks archives of Reprise, and computes nothing: the same answers as reprise gives.\n\n"
     "usage: reprise-verify COMMAND [options]     reprise-verify help COMMAND     "

@@ -32,33 +32,22 @@ static void reserve_descriptors(void)
     }
 }
 
-static const rp_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < rp_commands_count; i++)
-        if (strcmp(rp_commands[i].name, name) == 0)
-            return &rp_commands[i];
-    return NULL;
-}
-
-static rp_status unknown_command(const char *name, rp_error *err)
+rp_status rp_command_find(const rp_command **out, const char *name, rp_error *err)
 {
     const char *names[RP_COMMANDS_MAX], *near;
     char word[80];
 
-    for (size_t i = 0; i < rp_commands_count; i++)
+    for (size_t i = 0; i < rp_commands_count; i++) {
+        *out = &rp_commands[i];
         names[i] = rp_commands[i].name;
+        if (strcmp(names[i], name) == 0)
+            return RP_OK;
+    }
+    *out = NULL;
     rp_printable(word, sizeof word, name, strlen(name));
     near = rp_nearest(word, names, rp_commands_count);
     return rp_fail(err, RP_EARG, "unknown command %s%s%s%s; see reprise help", word, near ? ": did you mean " : "",
                    near ? near : "", near ? "?" : "");
-}
-
-static void overview(rp_buffer *out)
-{
-    rp_buffer_text(out, rp_program_about);
-    for (size_t i = 0; i < rp_commands_count; i++)
-        rp_buffer_printf(out, "  %-10s%s\n", rp_commands[i].name, rp_commands[i].summary);
-    rp_buffer_text(out, rp_program_examples);
 }
 
 static void version(rp_session *session)
@@ -73,28 +62,12 @@ static void version(rp_session *session)
     rp_put_close(&session->out, '}');
 }
 
-static rp_status help(rp_session *session, int argc, char **argv, rp_error *err)
-{
-    static char wanted[] = "--help";
-    char *help_argv[] = {NULL, wanted, NULL};
-    const rp_command *found;
-
-    if (argc < 2) {
-        overview(&session->out);
-        return RP_OK;
-    }
-    if (argc > 2)
-        return rp_fail(err, RP_EARG, "help: expected one command, found more; see reprise help");
-    found = find_command(argv[1]);
-    if (!found)
-        return unknown_command(argv[1], err);
-    help_argv[0] = argv[1];
-    return found->main(session, 2, help_argv, err);
-}
-
 static rp_status dispatch(rp_session *session, int argc, char **argv, rp_error *err)
 {
-    const rp_command *found;
+    static char help_name[] = "help";
+    char *help_argv[] = {help_name, NULL};
+    const rp_command *found = NULL;
+    rp_status status;
 
     if (argc < 2)
         return rp_fail(err, RP_EARG, "no command given; see reprise help");
@@ -102,14 +75,10 @@ static rp_status dispatch(rp_session *session, int argc, char **argv, rp_error *
         version(session);
         return RP_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        overview(&session->out);
-        return RP_OK;
-    }
-    if (strcmp(argv[1], "help") == 0)
-        return help(session, argc - 1, argv + 1, err);
-    found = find_command(argv[1]);
-    return found ? found->main(session, argc - 1, argv + 1, err) : unknown_command(argv[1], err);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return rp_command_help(session, 1, help_argv, err);
+    status = rp_command_find(&found, argv[1], err);
+    return status == RP_OK ? found->main(session, argc - 1, argv + 1, err) : status;
 }
 
 /* One line, whatever the text holds. */

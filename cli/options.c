@@ -8,10 +8,11 @@
 
 enum { THREADS_MAX = 1024, OPTIONS_MAX = 32, QUOTED = 80 };
 
-static const rp_option common[] = {
+const rp_option rp_options_common[] = {
     {0, "json", RP_OPTION_FLAG, NULL, "results (and errors) as one JSON object on stdout", NULL, false},
     {'h', "help", RP_OPTION_FLAG, NULL, "show this help", NULL, false},
 };
+const size_t rp_options_common_count = RP_COUNT(rp_options_common);
 
 /* One pass over argv. */
 typedef struct parser {
@@ -39,8 +40,8 @@ static rp_status unknown(const parser *p, const char *name, size_t length)
     rp_printable(word, sizeof word, name, length);
     for (size_t i = 0; i < p->usage->options; i++)
         known[n++] = p->usage->option[i].name;
-    for (size_t i = 0; i < RP_COUNT(common); i++)
-        known[n++] = common[i].name;
+    for (size_t i = 0; i < RP_COUNT(rp_options_common); i++)
+        known[n++] = rp_options_common[i].name;
     near = length > 1 ? rp_nearest(word, known, n) : NULL;
     if (near) {
         strcpy(hint, ": did you mean --");
@@ -94,8 +95,8 @@ static rp_status take(parser *p, const char *name, size_t length, char letter, c
 {
     const rp_usage *u = p->usage;
 
-    for (size_t i = 0; i < u->options + RP_COUNT(common); i++) {
-        const rp_option *option = i < u->options ? &u->option[i] : &common[i - u->options];
+    for (size_t i = 0; i < u->options + RP_COUNT(rp_options_common); i++) {
+        const rp_option *option = i < u->options ? &u->option[i] : &rp_options_common[i - u->options];
         bool hit = letter ? option->letter == letter
                           : strlen(option->name) == length && memcmp(option->name, name, length) == 0;
 
@@ -156,8 +157,8 @@ static void help(rp_buffer *out, const rp_usage *u)
     rp_buffer_printf(out, "usage: reprise %s\n\n%s\n\noptions:\n", u->synopsis, u->about);
     for (size_t i = 0; i < u->options; i++)
         help_row(out, &u->option[i]);
-    for (size_t i = 0; i < RP_COUNT(common); i++)
-        help_row(out, &common[i]);
+    for (size_t i = 0; i < RP_COUNT(rp_options_common); i++)
+        help_row(out, &rp_options_common[i]);
     rp_buffer_printf(out, "\nexample:\n%s\n", u->example);
 }
 
@@ -180,6 +181,11 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
     bool only_operands = false;
     rp_status status = RP_OK;
 
+    if (session->reader) {
+        session->reader->read(session->reader, usage);
+        session->helped = true;
+        return RP_OK;
+    }
     for (; p.at < argc && status == RP_OK && !p.help; p.at++) {
         if (!only_operands && strcmp(argv[p.at], "--") == 0)
             only_operands = true;
@@ -195,4 +201,13 @@ rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc,
     }
     session->json = p.json;
     return check_complete(&p);
+}
+
+void rp_options_actions(rp_session *session, const char *const *names, size_t count)
+{
+    if (!session->reader)
+        return;
+    session->reader->actions = count < RP_ACTIONS_MAX ? count : RP_ACTIONS_MAX;
+    for (size_t i = 0; i < session->reader->actions; i++)
+        session->reader->action[i] = names[i];
 }

@@ -45,6 +45,21 @@ typedef struct rp_usage {
 rp_status rp_options_parse(rp_session *session, const rp_usage *usage, int argc, char **argv, const char **operand,
                            rp_error *err);
 
+enum { RP_ACTIONS_MAX = 16 };
+
+/* Takes a command's table instead of letting the command go on: manual pages and completion are made that way. The
+ * parser hands the table over and says that the command helped. */
+struct rp_usage_reader {
+    void (*read)(rp_usage_reader *reader, const rp_usage *usage);
+    const char *action[RP_ACTIONS_MAX]; /* names of the command's actions, each with a table of its own */
+    size_t actions;
+};
+/* Before rp_options_parse of a command whose first word chooses an action: which there are. names must be static. */
+void rp_options_actions(rp_session *session, const char *const *names, size_t count);
+/* What every command takes: --json and --help. */
+extern const rp_option rp_options_common[];
+extern const size_t rp_options_common_count;
+
 /* The three options of everything that computes. */
 #define RP_OPTION_THREADS(where) \
     { \

@@ -31,7 +31,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "Checks that the archive was signed by a trusted key and that not a bit of it has changed since.\n"
         "It does not compute anything again: that is `reprise replay`. With --policy also that the archive carries the "
         "replays\n"
-        "and approvals that the policy asks for; every clause that is not met is told, and the exit code is 4.",
+        "and approvals that the policy asks for; every clause that is not met is told, and the exit code is 4.\n"
+        "reprise-verify is a program with this command, inspect and help, which computes nothing and needs little.",
         "  reprise verify loans.reprise --trust me.pub.pem\n"
         "  reprise verify loans.reprise --policy production.yaml",
         names,

@@ -22,7 +22,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTION_PARENT(&r->parent),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
          &r->policy, false},
-        {0, "dossier", RP_OPTION_TEXT, "TEXT", "tell the evidence in the order of annex-iv, art31 or sr26-2",
+        {0, "dossier", RP_OPTION_TEXT, "ORDER", "tell the evidence in the order of annex-iv, art31 or sr26-2",
          &r->dossier, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &r->force, false},
     };

@@ -144,8 +144,11 @@ static rp_status overview(rp_session *session, int argc, char **argv, rp_error *
         1,
         NULL,
         0};
-    const char *operand = NULL;
+    const char *operand = NULL, *actions_there[RP_COUNT(actions)];
 
+    for (size_t i = 0; i < RP_COUNT(actions); i++)
+        actions_there[i] = actions[i].name + LOG;
+    rp_options_actions(session, actions_there, RP_COUNT(actions));
     return rp_options_parse(session, &usage, argc, argv, &operand, err);
 }
 

@@ -126,7 +126,7 @@ static rp_status attach_action(rp_session *session, int argc, char **argv, rp_er
 
 rp_status rp_command_timestamp(rp_session *session, int argc, char **argv, rp_error *err)
 {
-    static const char *const names[] = {"ACTION"};
+    static const char *const names[] = {"ACTION"}, *const actions[] = {"request", "attach"};
     static char asks[] = "timestamp request", attaches[] = "timestamp attach";
     const rp_usage usage = {
         "timestamp ACTION [operands] [options]        reprise timestamp ACTION --help",
@@ -151,6 +151,7 @@ rp_status rp_command_timestamp(rp_session *session, int argc, char **argv, rp_er
         argv[1] = attaches;
         return attach_action(session, argc - 1, argv + 1, err);
     }
+    rp_options_actions(session, actions, RP_COUNT(actions));
     status = rp_options_parse(session, &usage, argc, argv, &operand, err);
     if (status != RP_OK || session->helped)
         return status;

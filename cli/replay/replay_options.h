@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which part of a run reprise replay repeats: its options, and what can be said afterwards. */
-#ifndef CLI_REPLAY_OPTIONS_H
-#define CLI_REPLAY_OPTIONS_H
+#ifndef CLI_REPLAY_REPLAY_OPTIONS_H
+#define CLI_REPLAY_REPLAY_OPTIONS_H
 
 #include "cli/options.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * --steps, --sample, --seed and --parallel of reprise replay. */
-#include "cli/replay_options.h"
+#include "cli/replay/replay_options.h"
 
 #include <stdio.h>
 #include <string.h>

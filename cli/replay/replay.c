@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "cli/signing/attest.h"
 #include "cli/limits.h"
-#include "cli/replay_options.h"
+#include "cli/replay/replay_options.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The variables of the environment. tests/cli/manual/manual.py holds every getenv of the sources against this list. */
+#include "cli/manual/environment.h"
+
+const rp_variable rp_environment[] = {
+    {"RP_ISA", "the level of kernels where --isa is not given; never changes a bit"},
+    {"PKCS11_MODULE_PATH", "the module through which keys of a token are reached (docs/keys.md)"},
+    {"TMPDIR", "where members are kept while an archive is written, and scratch files of golden check"},
+    {"NO_COLOR", "when it is set and not empty, nothing is coloured"},
+    {"TERM", "\"dumb\", or nothing: neither colours nor a progress bar"},
+};
+const size_t rp_environment_count = sizeof rp_environment / sizeof *rp_environment;
