@@ -259,8 +259,8 @@ static void put_part(rp_buffer *out, const char *key, const rp_json *part)
         if (text && is_number(text)) {
             put_key(out, name);
             rp_buffer_text(out, text);
-        } else if (text) {
-            rp_put_json(out, name, NULL); /* NaN or an infinity, which JSON lacks */
+        } else if (text && (strcmp(text, "nan") == 0 || strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0)) {
+            rp_put_json(out, name, NULL); /* which JSON lacks */
         } else {
             rp_put_json(out, name, value);
         }
@@ -320,23 +320,60 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
     rp_buffer_free(&line);
 }
 
+static const char *const metric_names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
+                                              {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
+
+/* What the variant came to that is the run's recipe: its mean over the folds, and the choice. */
+static void put_trial_lines(rp_session *session, const rp_json *trials)
+{
+    const rp_json *chosen = rp_json_object_get(trials, "chosen"), *variants = rp_json_object_get(trials, "variants");
+    const rp_json *folds = rp_json_object_get(trials, "folds");
+    const int64_t at = rp_json_integer_value(chosen);
+    const rp_json *variant = rp_json_array_get(variants, at > 0 ? (size_t)at : 0);
+    rp_buffer line = {0};
+
+    for (size_t i = 0; folds && i < sizeof metric_names / sizeof *metric_names; i++) {
+        const char *mean =
+            rp_json_string_value(rp_json_object_get(rp_json_object_get(variant, "mean"), metric_names[i][0]));
+        const char *deviation =
+            rp_json_string_value(rp_json_object_get(rp_json_object_get(variant, "deviation"), metric_names[i][0]));
+        char m[RP_NUMBER_TEXT], d[RP_NUMBER_TEXT];
+
+        if (mean && deviation)
+            rp_buffer_printf(&line, "%s%s %s +- %s", line.size ? ", " : "", metric_names[i][1], rp_rounded(m, mean, 4),
+                             rp_rounded(d, deviation, 4));
+    }
+    rp_buffer_u8(&line, 0);
+    if (line.size > 1)
+        rp_put_line(session, "folds", "%s (mean and deviation of %lld)", (char *)line.data,
+                    (long long)rp_json_integer_value(folds));
+    line.size = 0;
+    if (chosen && rp_json_write(rp_json_object_get(variant, "set"), &line, NULL) == RP_OK)
+        rp_put_line(session, "chosen", "variant %lld of %zu by %s: %.*s", (long long)at, rp_json_array_size(variants),
+                    rp_json_is_string(rp_json_object_get(trials, "by"))
+                        ? rp_json_string_value(rp_json_object_get(trials, "by"))
+                        : "?",
+                    line.size < 200 ? (int)line.size : 200, (const char *)line.data);
+    rp_buffer_free(&line);
+}
+
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics)
 {
     static const char *const parts[] = {"training", "validation"};
-    static const char *const names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
-                                           {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
 
+    put_trial_lines(session, rp_json_object_get(metrics, "trials"));
     put_fit_line(session, rp_json_object_get(metrics, "fit"));
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         const rp_json *part = rp_json_object_get(metrics, parts[p]), *rows = rp_json_object_get(part, "rows");
         rp_buffer line = {0};
 
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            const char *text = rp_json_string_value(rp_json_object_get(part, names[i][0]));
+        for (size_t i = 0; i < sizeof metric_names / sizeof *metric_names; i++) {
+            const char *text = rp_json_string_value(rp_json_object_get(part, metric_names[i][0]));
             char number[RP_NUMBER_TEXT];
 
             if (text)
-                rp_buffer_printf(&line, "%s%s %s", line.size ? ", " : "", names[i][1], rp_rounded(number, text, 4));
+                rp_buffer_printf(&line, "%s%s %s", line.size ? ", " : "", metric_names[i][1],
+                                 rp_rounded(number, text, 4));
         }
         rp_buffer_u8(&line, 0);
         if (line.size > 1)

@@ -182,6 +182,7 @@ static rp_status write_all(rp_report_view *r, rp_error *err)
     rp_report_data_section(r);
     status = rp_report_model_section(r, err);
     if (status == RP_OK) {
+        rp_report_trials_section(r);
         rp_report_training_section(r);
         rp_report_coefficients_section(r);
         status = rp_report_statements(r, err);

@@ -109,6 +109,7 @@ void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);
 void rp_report_metrics_section(rp_report_view *r);
+void rp_report_trials_section(rp_report_view *r);                                    /* where anything was tried */
 void rp_report_coefficients_section(rp_report_view *r);                              /* of an exact fit; else nothing */
 void rp_report_figures(rp_report_view *r, const rp_json *figures, const char *rows); /* within it */
 void rp_report_plots(rp_report_view *r, const rp_json *figures);                     /* within it */

@@ -35,7 +35,7 @@ static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
     static const char *const keys[] = {"policy",  "name",     "groups", "builder",    "replay",  "approvals",
                                        "log",     "parent",   "kind",   "conformant", "metrics", "recipe",
-                                       "columns", "findings", "card",   "valid"};
+                                       "columns", "findings", "card",   "valid",      "trials"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 

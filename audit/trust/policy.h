@@ -35,6 +35,7 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_COLUMNS,
     RP_CLAUSE_CARD,
     RP_CLAUSE_VALID,
+    RP_CLAUSE_TRIALS,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 
@@ -47,7 +48,8 @@ typedef enum rp_parent_rule { RP_PARENT_CHECKED, RP_PARENT_NONE, RP_PARENT_ANY }
 /* What a clause asks of a value: a figure of a part's metrics, or a key of the recipe, by its dotted name. */
 typedef struct rp_model_bound {
     char path[128];
-    bool training; /* of metrics: the training part, else the validation part */
+    bool training; /* of metrics: the training part, else the validation part, or with */
+    bool folds;    /* the mean over all folds of data.fold: all */
     bool has_low, has_high, has_gap, absent;
     double low, high, gap;
 } rp_model_bound;
@@ -95,9 +97,11 @@ typedef struct rp_clause {
     int tolerated;                    /* findings: the highest severity that may be open; -1: none */
     bool implied;                     /* nobody wrote it: told only where there is something to tell */
     rp_parent_rule parent;
-    char run_kind[8]; /* "recipe", "api" */
-    rp_model_bound bound;
-    char **word; /* values of which the key has one; columns */
+    char run_kind[8];     /* "recipe", "api" */
+    rp_model_bound bound; /* of trials: how many */
+    bool linear;          /* trials: the linear challenger is among them, */
+    uint64_t seeds;       /* and so many other seeds */
+    char **word;          /* values of which the key has one; columns */
     size_t words;
 } rp_clause;
 

@@ -36,10 +36,22 @@ static bool within(const rp_model_bound *bound, double value)
     return value == value && (!bound->has_low || value >= bound->low) && (!bound->has_high || value <= bound->high);
 }
 
+/* Of the variant that is the run's recipe: the chosen one of a search. */
+static const rp_json *mean_over_folds(const rp_json *metrics)
+{
+    const rp_json *trials = rp_json_object_get(metrics, "trials"), *folds = rp_json_object_get(trials, "folds");
+    const int64_t chosen = rp_json_integer_value(rp_json_object_get(trials, "chosen"));
+    const rp_json *variant = rp_json_array_get(rp_json_object_get(trials, "variants"), chosen > 0 ? (size_t)chosen : 0);
+
+    return folds ? rp_json_object_get(variant, "mean") : NULL;
+}
+
 static const rp_json *figure(const rp_check *c, const char *part)
 {
-    return c->verified->facts ? rp_fact_at(rp_json_object_get(c->verified->facts->metrics, part), c->clause->bound.path)
-                              : NULL;
+    const rp_json *metrics = c->verified->facts ? c->verified->facts->metrics : NULL;
+
+    return rp_fact_at(strcmp(part, "folds") ? rp_json_object_get(metrics, part) : mean_over_folds(metrics),
+                      c->clause->bound.path);
 }
 
 static void put_found(rp_check *c, const char *part, const rp_json *value)
@@ -69,7 +81,7 @@ static void check_gap(rp_check *c)
 void rp_check_metrics(rp_check *c, rp_buffer *text)
 {
     const rp_model_bound *bound = &c->clause->bound;
-    const char *part = bound->training ? "training" : "validation";
+    const char *part = bound->training ? "training" : bound->folds ? "folds" : "validation";
     double value;
 
     rp_buffer_text(text, bound->path);
@@ -239,4 +251,40 @@ void rp_check_valid(rp_check *c, rp_buffer *text)
         rp_buffer_text(&c->found, "it does not say valid_until");
     else
         rp_buffer_printf(&c->found, "until %.40s", until);
+}
+
+static uint64_t count_kind(const rp_json *variants, const char *kind)
+{
+    uint64_t found = 0;
+
+    for (size_t i = 0; i < rp_json_array_size(variants); i++) {
+        const char *one = rp_json_string_value(rp_json_object_get(rp_json_array_get(variants, i), "kind"));
+
+        found += one != NULL && strcmp(one, kind) == 0;
+    }
+    return found;
+}
+
+/* What was tried outside of the run no archive shows; that of this one's trials none is missing, a replay does. */
+void rp_check_trials(rp_check *c, rp_buffer *text)
+{
+    const rp_clause *clause = c->clause;
+    const rp_json *metrics = c->verified->facts ? c->verified->facts->metrics : NULL;
+    const rp_json *trials = rp_json_object_get(metrics, "trials"), *variants = rp_json_object_get(trials, "variants");
+    const double number = trials ? (double)rp_json_integer_value(rp_json_object_get(trials, "number")) : 0;
+    const uint64_t seeds = count_kind(variants, "seed"), linear = count_kind(variants, "linear");
+
+    rp_buffer_text(text, "trials before the run");
+    put_bounds(text, &clause->bound);
+    if (clause->seeds)
+        rp_buffer_printf(text, ", %llu other seeds among them", (unsigned long long)clause->seeds);
+    if (clause->linear)
+        rp_buffer_text(text, ", the linear challenger among them");
+    c->refuted =
+        metrics == NULL || !within(&clause->bound, number) || seeds < clause->seeds || (clause->linear && linear == 0);
+    if (metrics == NULL)
+        rp_buffer_text(&c->found, "no metrics that can be read");
+    else
+        rp_buffer_printf(&c->found, "it records %.0f trials, %llu of them other seeds, %s linear challenger", number,
+                         (unsigned long long)seeds, linear ? "one a" : "none a");
 }

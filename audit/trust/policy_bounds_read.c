@@ -53,7 +53,8 @@ static void read_name(rp_policy_reader *in, const rp_node *mapping, const char *
 void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const keys[] = {"of", "part", "at_least", "at_most", "gap"}, *const parts[] = {"validation",
-                                                                                                      "training"};
+                                                                                                      "training",
+                                                                                                      "folds"};
     rp_model_bound *bound = &clause->bound;
     char path[RP_POLICY_PATH];
     int part = 0;
@@ -62,13 +63,16 @@ void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause
     read_name(in, node, "of", "the name of a figure in outputs/metrics.json, such as accuracy", clause, bound->path,
               sizeof bound->path);
     join(path, clause, "part");
-    rp_node_read_choice(&in->r, node, path, &part, 0, parts, 2);
+    rp_node_read_choice(&in->r, node, path, &part, 0, parts, 3);
     bound->training = part == 1;
+    bound->folds = part == 2;
     bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
     bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
     bound->has_gap = read_number(in, node, "gap", clause, &bound->gap);
     if (in->r.status == RP_OK && !bound->has_low && !bound->has_high && !bound->has_gap)
         rp_node_refuse(&in->r, node, clause->name, "demands nothing: give at_least, at_most or gap");
+    if (in->r.status == RP_OK && bound->has_gap && bound->folds)
+        rp_node_refuse(&in->r, node, clause->name, "gap is that of training and validation; leave out part: folds");
     if (in->r.status == RP_OK && bound->has_gap && !(bound->gap >= 0))
         rp_node_refuse(&in->r, node, clause->name, "gap: a difference is 0 or more");
 }
@@ -165,4 +169,30 @@ void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause
 void rp_policy_read_card(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     read_words(in, node, "keys", false, clause);
+}
+
+/* "recorded", or a mapping. */
+void rp_policy_read_trials(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"at_least", "at_most", "seeds", "linear"};
+    rp_model_bound *bound = &clause->bound;
+    int64_t seeds = 0;
+
+    if (node->kind == RP_NODE_SCALAR && strcmp(node->text, "recorded") == 0) {
+        bound->has_low = true;
+        bound->low = 1;
+        return;
+    }
+    if (node->kind != RP_NODE_MAPPING) {
+        rp_node_wrong(&in->r, node, clause->name, "recorded, or a mapping of at_least, at_most, seeds, linear", NULL);
+        return;
+    }
+    rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
+    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
+    rp_node_read_int(&in->r, node, "trials.seeds", &seeds, 0, 0, 100);
+    rp_node_read_bool(&in->r, node, "trials.linear", &clause->linear, false);
+    clause->seeds = (uint64_t)seeds;
+    if (in->r.status == RP_OK && !bound->has_low && !bound->has_high && seeds == 0 && !clause->linear)
+        rp_node_refuse(&in->r, node, clause->name, "demands nothing: give at_least, at_most, seeds or linear: true");
 }

@@ -159,6 +159,7 @@ static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
     [RP_CLAUSE_COLUMNS] = rp_check_columns,
     [RP_CLAUSE_CARD] = rp_check_card,
     [RP_CLAUSE_VALID] = rp_check_valid,
+    [RP_CLAUSE_TRIALS] = rp_check_trials,
 };
 
 static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, const rp_verification *verified,

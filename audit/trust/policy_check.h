@@ -36,6 +36,7 @@ void rp_check_metrics(rp_check *c, rp_buffer *text);
 void rp_check_recipe(rp_check *c, rp_buffer *text);
 void rp_check_card(rp_check *c, rp_buffer *text);
 void rp_check_valid(rp_check *c, rp_buffer *text);
+void rp_check_trials(rp_check *c, rp_buffer *text);
 void rp_check_columns(rp_check *c, rp_buffer *text);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
 

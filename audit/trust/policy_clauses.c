@@ -297,6 +297,7 @@ static const struct {
     [RP_CLAUSE_RECIPE] = {"recipe", false, true, false, rp_policy_read_recipe},
     [RP_CLAUSE_CARD] = {"card", false, false, true, rp_policy_read_card},
     [RP_CLAUSE_VALID] = {"valid", false, false, true, rp_policy_read_conformant},
+    [RP_CLAUSE_TRIALS] = {"trials", false, false, true, rp_policy_read_trials},
     [RP_CLAUSE_COLUMNS] = {"columns", false, false, false, rp_policy_read_columns},
     [RP_CLAUSE_RUN_KIND] = {"kind", false, false, true, rp_policy_read_run_kind},
 };

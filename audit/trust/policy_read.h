@@ -33,6 +33,7 @@ void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_claus
 void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_columns(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_trials(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_card(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_conformant(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 

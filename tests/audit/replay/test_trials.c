@@ -321,6 +321,30 @@ static void a_part_says_which_trials_it_made(void **state)
     assert_int_equal(caught, 12);
 }
 
+static void the_report_tells_every_variant(void **state)
+{
+    rp_archive *archive = open_archive("search.reprise");
+    char *html = NULL;
+    const char *section;
+    size_t length, rows = 0;
+
+    (void)state;
+    assert_int_equal(rp_report(archive, NULL, NULL, &html, &length, NULL), RP_OK);
+    section = strstr(html, "<h2 id=\"trials-h\">");
+    assert_non_null(section);
+    for (size_t i = 0; i < 12; i++) {
+        char row[40];
+
+        (void)snprintf(row, sizeof row, "<tr><th scope=\"row\">%zu</th>", i);
+        rows += strstr(section, row) != NULL;
+    }
+    assert_int_equal(rows, 12);
+    assert_non_null(strstr(section, "searched, chosen"));
+    assert_non_null(strstr(section, "Spread over seeds"));
+    rp_text_free(html);
+    rp_archive_close(archive);
+}
+
 static void drawn_settings_are_in_their_intervals(void **state)
 {
     rp_json *trials;
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_forged_trial_is_named),
         cmocka_unit_test(another_choice_is_refused),
         cmocka_unit_test(a_part_says_which_trials_it_made),
+        cmocka_unit_test(the_report_tells_every_variant),
         cmocka_unit_test(drawn_settings_are_in_their_intervals),
         cmocka_unit_test(a_trial_that_diverges_is_told_and_never_chosen),
         cmocka_unit_test(folds_of_a_search_judge_by_their_mean),

@@ -543,6 +543,35 @@ static void models_are_held_to_the_policy(void **state)
     rp_json_free(facts.metrics);
 }
 
+static void trials_are_held_to_the_policy(void **state)
+{
+    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}")},
+                 some = {NULL, NULL,
+                         parsed("{\"trials\":{\"chosen\":1,\"folds\":2,\"number\":8,\"variants\":["
+                                "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.6\"}},"
+                                "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.8\"}},{\"kind\":\"linear\"},"
+                                "{\"kind\":\"seed\"}]}}")};
+
+    (void)state;
+    begin();
+    state_by('0', RP_STATEMENT_PROVENANCE);
+    expect("trials: recorded\n", false, "no metrics");
+    v.facts = &none;
+    expect("trials: recorded\n", false, "it records 0 trials");
+    expect("trials: {at_most: 8}\n", true, "it records 0 trials");
+    v.facts = &some;
+    expect("trials: recorded\n", true, "it records 8 trials");
+    expect("trials: {at_most: 8}\n", true, "at most 8");
+    expect("trials: {at_most: 7}\n", false, "it records 8 trials");
+    expect("trials: {seeds: 1, linear: true}\n", true, "1 of them other seeds, one a linear challenger");
+    expect("trials: {seeds: 2}\n", false, "1 of them other seeds");
+    expect("metrics: {of: auc, part: folds, at_least: 0.7}\n", true, "folds has 0.8");
+    expect("metrics: {of: auc, part: folds, at_least: 0.81}\n", false, "folds has 0.8");
+    v.facts = NULL;
+    rp_json_free(none.metrics);
+    rp_json_free(some.metrics);
+}
+
 static void find_by(char by, const char *id, rp_severity severity, bool closed, int hour)
 {
     static rp_stated_finding finding[STATEMENTS];
@@ -838,6 +867,7 @@ int main(void)
         cmocka_unit_test(models_are_held_to_the_policy),
         cmocka_unit_test(findings_are_held_to_the_policy),
         cmocka_unit_test(cards_are_held_to_the_policy),
+        cmocka_unit_test(trials_are_held_to_the_policy),
         cmocka_unit_test(kinds_of_runs_are_held_to_the_policy),
         cmocka_unit_test(approvals_are_held_to_the_policy),
         cmocka_unit_test(of_very_many_statements_the_first_are_told),
