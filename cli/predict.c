@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/limits.h"
 #include "cli/signing/key_files.h"
+#include "cli/data/input.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "rp/predict.h"
@@ -328,10 +329,10 @@ static rp_status predict(rp_session *session, const request *r, const rp_archive
     rp_status status = read_explanation(&options, r, err);
 
     if (status == RP_OK)
-        status = rp_file_read(r->csv, csv_limit, &csv, err);
+        status = rp_input_read(r->csv, csv_limit, &csv, err);
 
     if (status == RP_OK)
-        status = rp_predict_rows(archive, csv.data, csv.size, r->csv, &options, job, &p, err);
+        status = rp_predict_rows(archive, csv.data, csv.size, rp_input_name(r->csv), &options, job, &p, err);
     rp_buffer_free(&csv);
     if (status == RP_OK && r->production)
         status = compare(r, p, &difference, err);

@@ -2,6 +2,7 @@
  * reprise run: trains by a recipe, writes and signs the archive, and sums up. */
 #include "base/json.h"
 #include "cli/signing/key_files.h"
+#include "cli/data/input.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/data/table.h"
@@ -187,6 +188,7 @@ rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *e
                               .progress = rp_meter_update,
                               .outlook = rp_meter_outlook,
                               .table = show_table,
+                              .read_table = rp_input_table,
                               .self = &meter,
                               .withhold = r.withhold,
                               .save_every = r.save_seconds,

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "core/data/profile/profile.h"
 
-static const size_t csv_limit = (size_t)4 << 30;
 static const char plain[] = "reprise: 1\ndata: {csv: a, target: 0}\n";
 
 typedef struct description {
@@ -28,18 +27,18 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static rp_status load(description *d, const char *path, rp_error *err)
+static rp_status load(description *d, const char *path, const rp_job_options *options, rp_error *err)
 {
     rp_status status;
 
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
     if (d->by_recipe)
-        return rp_recipe_load(path, &d->recipe, &d->csv, &d->where, err);
+        return rp_recipe_load(path, options, &d->recipe, &d->csv, &d->where, err);
     status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
     d->where = rp_strdup(path);
     if (status == RP_OK && !d->where)
         status = rp_no_memory(err);
-    return status == RP_OK ? rp_file_read(path, csv_limit, &d->csv, err) : status;
+    return status == RP_OK ? rp_table_load_file(options, path, &d->csv, err) : status;
 }
 
 /* Why a run would be refused: the words of the first error that preparation meets. */
@@ -60,11 +59,12 @@ static rp_status put_refusal(description *d, rp_error *err)
     return rp_json_object_set_new(d->profile, "error", words) ? rp_no_memory(err) : RP_OK;
 }
 
-static rp_status describe(description *d, const char *path, rp_buffer *out, rp_error *err)
+static rp_status describe(description *d, const char *path, const rp_job_options *options, rp_buffer *out,
+                          rp_error *err)
 {
     rp_cells cells = {.err = err};
     size_t target = SIZE_MAX;
-    rp_status status = load(d, path, err);
+    rp_status status = load(d, path, options, err);
 
     if (status == RP_OK)
         status = rp_table_open(&d->table, d->csv.data, d->csv.size, d->recipe, d->where, err);
@@ -87,11 +87,11 @@ static rp_status describe(description *d, const char *path, rp_buffer *out, rp_e
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
 
-rp_status rp_describe_data(const char *path, char **json, rp_error *err)
+rp_status rp_describe_data(const char *path, const rp_job_options *options, char **json, rp_error *err)
 {
     description d = {.recipe = NULL};
     rp_buffer out = {0};
-    rp_status status = describe(&d, path, &out, err);
+    rp_status status = describe(&d, path, options, &out, err);
 
     *json = NULL;
     if (status == RP_OK)

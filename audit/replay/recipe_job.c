@@ -110,7 +110,22 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
-rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, rp_buffer *csv, char **csv_path, rp_error *err)
+rp_status rp_table_load_file(const rp_job_options *options, const char *path, rp_buffer *out, rp_error *err)
+{
+    void *bytes = NULL;
+    rp_status status;
+
+    if (!options || !options->read_table)
+        return rp_file_read(path, csv_limit, out, err);
+    rp_buffer_free(out);
+    status = options->read_table(path, csv_limit, &bytes, &out->size, err);
+    out->data = bytes;
+    out->capacity = out->size;
+    return status;
+}
+
+rp_status rp_recipe_load(const char *recipe_path, const rp_job_options *options, rp_recipe **recipe, rp_buffer *csv,
+                         char **csv_path, rp_error *err)
 {
     rp_buffer yaml = {0};
     rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
@@ -120,10 +135,12 @@ rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, rp_buffer 
     rp_buffer_free(&yaml);
     if (status != RP_OK)
         return status;
-    *csv_path = rp_path_beside(recipe_path, (*recipe)->data.csv); /* relative to the recipe's folder */
+    *csv_path = strcmp((*recipe)->data.csv, "-") == 0
+                    ? rp_strdup("-")
+                    : rp_path_beside(recipe_path, (*recipe)->data.csv); /* relative to the recipe's folder */
     if (!*csv_path)
         return rp_no_memory(err);
-    return rp_file_read(*csv_path, csv_limit, csv, err);
+    return rp_table_load_file(options, *csv_path, csv, err);
 }
 
 static rp_status withhold(work *w, const char *folder, rp_error *err)
@@ -272,7 +289,7 @@ static rp_status prepare(work *w, const recipe_job *job, table *t, rp_error *err
     const rp_run_options options = rp_job_run_options(job->options);
     rp_trials tried = {.json = NULL};
     rp_recipe *recipe = NULL;
-    rp_status status = rp_recipe_load(job->recipe, &recipe, &t->csv, &t->path, err);
+    rp_status status = rp_recipe_load(job->recipe, job->options, &recipe, &t->csv, &t->path, err);
 
     if (status == RP_OK)
         status = try_first(&tried, &recipe, job, t, err);

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/data/input.h"
 #include "cli/data/table.h"
 
 static void put_lines(rp_session *session, const char *path, const rp_json *table)
@@ -23,7 +24,8 @@ static rp_status describe(rp_session *session, const char *path, rp_error *err)
 {
     char *text = NULL;
     rp_json *table = NULL;
-    rp_status status = rp_describe_data(path, &text, err);
+    const rp_job_options options = {.read_table = rp_input_table};
+    rp_status status = rp_describe_data(path, &options, &text, err);
 
     if (status == RP_OK)
         status = rp_json_parse_within(&table, text, strlen(text), RP_JSON_METRICS_MEMORY, true, "data", err);
@@ -41,9 +43,10 @@ rp_status rp_command_data(rp_session *session, int argc, char **argv, rp_error *
     static const char *const names[] = {"RECIPE.yaml|TABLE.csv"};
     const char *path = NULL;
     const rp_usage usage = {
-        "data RECIPE.yaml|TABLE.csv",
+        "data RECIPE.yaml|TABLE.csv|-",
         "Shows what a table holds and how it would be read: a line a column, then what deserves a word before a model\n"
-        "learns from it. Of a recipe also whether a run would be refused, and why. Nothing is trained or written.",
+        "learns from it. Of a recipe also whether a run would be refused, and why. Nothing is trained or written. -\n"
+        "is a table on standard input; gzip and zstd are unpacked.",
         "  reprise data examples/loans.yaml",
         names,
         1,

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/limits.h"
+#include "cli/data/input.h"
 #include "cli/progress.h"
 #include "cli/signing/key_files.h"
 #include "cli/validate/tables.h"
@@ -144,7 +145,7 @@ static rp_status load(inputs *in, const request *r, rp_error *err)
     if (status == RP_OK && r->key)
         status = rp_signing_key_load(&in->key, r->key, r->passphrase, err);
     if (status == RP_OK && r->csv)
-        status = rp_file_read(r->csv, csv_limit, &in->csv, err);
+        status = rp_input_read(r->csv, csv_limit, &in->csv, err);
     if (status == RP_OK && r->previous)
         status = rp_file_read(r->previous, statement_limit, &in->previous, err);
     if (status == RP_OK && r->check)
@@ -170,14 +171,14 @@ static rp_status make(const request *r, const inputs *in, const rp_job_options *
                                in->trust.count, statement, length, err);
 
         return status == RP_OK
-                   ? rp_validation_check(in->archive, csv, in->csv.size, r->csv, *statement, *length,
+                   ? rp_validation_check(in->archive, csv, in->csv.size, rp_input_name(r->csv), *statement, *length,
                                          r->previous ? in->previous.data : NULL, in->previous.size, job, err)
                    : status;
     }
     if (r->monitor)
-        return rp_monitor(in->archive, csv, in->csv.size, r->csv, r->period, r->previous ? in->previous.data : NULL,
-                          in->previous.size, job, statement, length, err);
-    return rp_validate(in->archive, csv, in->csv.size, r->csv, &options, job, statement, length, err);
+        return rp_monitor(in->archive, csv, in->csv.size, rp_input_name(r->csv), r->period,
+                          r->previous ? in->previous.data : NULL, in->previous.size, job, statement, length, err);
+    return rp_validate(in->archive, csv, in->csv.size, rp_input_name(r->csv), &options, job, statement, length, err);
 }
 
 static rp_status save(const request *r, const inputs *in, const char *statement, size_t length, rp_error *err)

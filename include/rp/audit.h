@@ -90,6 +90,10 @@ typedef struct rp_job_options {
     const char *other_level, *other_device; /* rp_compare, rp_diff: how B is computed; NULL: as A */
     /* rp_train_recipe: called before the first step with what the table holds, as table of rp_job. May be NULL. */
     void (*table)(void *self, const char *json);
+    /* rp_train_recipe, rp_describe_data: reads a table in the place of a plain file: its bytes, at most limit of them,
+     * by the allocator of rp/memory.h, which are freed for it. data.csv and path "-" reach it as they are. May be NULL.
+     */
+    rp_status (*read_table)(const char *path, size_t limit, void **bytes, size_t *size, rp_error *err);
 } rp_job_options;
 
 typedef struct rp_job {
@@ -121,8 +125,9 @@ RP_API rp_status rp_train_recipe(const char *recipe_path, const char *path, cons
  * missing and distinct cells, minimum, quantiles and maximum, examples), findings (code, level, words, and where:
  * column, line, count) and rows; docs/data.md says what each means. path is a recipe (.yaml, .yml or .json), or any
  * other file: a CSV with a header line. Of a recipe "error" says why a run would be refused, else null. Freed with
- * rp_text_free. Errors: RP_EIO; RP_EARG for a recipe, RP_EDATA for a file that is no table at all; RP_ENOMEM. */
-RP_API rp_status rp_describe_data(const char *path, char **json, rp_error *err);
+ * rp_text_free. Of options, which may be NULL, only read_table counts. Errors: RP_EIO; RP_EARG for a recipe, RP_EDATA
+ * for a file that is no table at all; RP_ENOMEM. */
+RP_API rp_status rp_describe_data(const char *path, const rp_job_options *options, char **json, rp_error *err);
 /* Computes the run again from the open archive alone, all of it or the part of options->choice. All of it: every
  * journal record and every member of the manifest is compared. A part: from each checkpoint that begins a chosen
  * segment, whose states must be those of the journal's record before it, every record of the segment and the states
