@@ -75,6 +75,19 @@ static void put_finding_line(rp_session *session, const rp_verified_statement *o
                        one->key_type, one->time, f->text);
 }
 
+static void put_figures_line(rp_session *session, const rp_verified_statement *one)
+{
+    const rp_stated_figures *f = one->figures;
+
+    if (f->number)
+        rp_put_line(session, "monitored", "%llu rows%s%s, number %llu: by key %s (%s) at %s",
+                    (unsigned long long)f->rows, *f->period ? ", " : "", f->period, (unsigned long long)f->number,
+                    one->key_id, one->key_type, one->time);
+    else
+        rp_put_line(session, "validated", "%llu rows%s: by key %s (%s) at %s", (unsigned long long)f->rows,
+                    f->test ? " of the test part" : "", one->key_id, one->key_type, one->time);
+}
+
 static void put_others(rp_session *session, const rp_verification *verified)
 {
     for (size_t i = 0; i < verified->others; i++)
@@ -96,6 +109,8 @@ void rp_put_signers(rp_session *session, const rp_verification *verified)
             put_approval_line(session, one);
         else if (one->finding)
             put_finding_line(session, one, rp_finding_settled(verified, i));
+        else if (one->figures)
+            put_figures_line(session, one);
         else if (one->kind == RP_STATEMENT_ENDORSEMENT)
             rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
         else
@@ -145,8 +160,8 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
 
 static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
 {
-    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval",
-                                        "finding",    "bundle",      "other"};
+    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval", "finding",
+                                        "validation", "monitoring",  "bundle",  "other"};
 
     rp_put_open(out, NULL, '{');
     if (one->approval) {
@@ -166,6 +181,15 @@ static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
         rp_put_text(out, "severity", rp_severity_name(one->finding->severity));
         rp_put_text(out, "state", one->finding->closed ? "closed" : "open");
         rp_put_text(out, "text", one->finding->text);
+        rp_put_close(out, '}');
+    }
+    if (one->figures) {
+        rp_put_open(out, "figures", '{');
+        rp_put_text(out, "data", one->figures->data);
+        rp_put_integer(out, "number", one->figures->number);
+        rp_put_text(out, "period", *one->figures->period ? one->figures->period : NULL);
+        rp_put_integer(out, "rows", one->figures->rows);
+        rp_put_bool(out, "test", one->figures->test);
         rp_put_close(out, '}');
     }
     rp_put_text(out, "key_id", one->key_id);

@@ -11,6 +11,7 @@ static const char *const kinds[] = {
     [RP_STATEMENT_PROVENANCE] = "provenance", [RP_STATEMENT_ENDORSEMENT] = "endorsement",
     [RP_STATEMENT_VERDICT] = "verdict",       [RP_STATEMENT_APPROVAL] = "approval",
     [RP_STATEMENT_FINDING] = "finding",       [RP_STATEMENT_BUNDLE] = "bundle",
+    [RP_STATEMENT_VALIDATION] = "validation", [RP_STATEMENT_MONITORING] = "monitoring",
     [RP_STATEMENT_OTHER] = "other",
 };
 

@@ -19,6 +19,8 @@ static const struct {
     {RP_STATEMENT_VERDICT, "verdict", RP_VERDICT_TYPE},
     {RP_STATEMENT_APPROVAL, "approval", RP_APPROVAL_TYPE},
     {RP_STATEMENT_FINDING, "finding", RP_FINDING_TYPE},
+    {RP_STATEMENT_VALIDATION, "validation", RP_VALIDATION_TYPE},
+    {RP_STATEMENT_MONITORING, "monitoring", RP_MONITORING_TYPE},
 };
 enum { LATER = sizeof later / sizeof *later };
 
@@ -94,7 +96,7 @@ rp_statement_kind rp_statement_kind_of(const char *type)
     return RP_STATEMENT_OTHER;
 }
 
-static rp_status read_predicate(rp_verified_statement *out, const rp_json *predicate, const char *where, rp_error *err)
+static rp_status read_predicate(rp_verified_statement *out, rp_json *predicate, const char *where, rp_error *err)
 {
     rp_fields f;
     rp_status status = RP_OK;
@@ -114,6 +116,11 @@ static rp_status read_predicate(rp_verified_statement *out, const rp_json *predi
             return rp_no_memory(err);
         status = rp_finding_read(out->finding, predicate, where, err);
         memcpy(out->time, out->finding->time, sizeof out->time);
+    } else if (out->kind == RP_STATEMENT_VALIDATION || out->kind == RP_STATEMENT_MONITORING) {
+        if ((out->figures = rp_calloc(1, sizeof *out->figures)) == NULL)
+            return rp_no_memory(err);
+        status = rp_figures_read(out->figures, predicate, out->kind, where, err);
+        memcpy(out->time, out->figures->time, sizeof out->time);
     } else if (out->kind == RP_STATEMENT_PROVENANCE) {
         out->conforms = rp_provenance_conforms(predicate);
     } else if (out->kind == RP_STATEMENT_ENDORSEMENT) {
@@ -152,5 +159,6 @@ void rp_verified_statement_clear(rp_verified_statement *statement)
     rp_free(statement->verdict);
     rp_free(statement->approval);
     rp_free(statement->finding);
+    rp_figures_clear(statement->figures);
     memset(statement, 0, sizeof *statement);
 }

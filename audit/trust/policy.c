@@ -33,9 +33,9 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
-    static const char *const keys[] = {"policy",  "name",     "groups", "builder",    "replay",  "approvals",
-                                       "log",     "parent",   "kind",   "conformant", "metrics", "recipe",
-                                       "columns", "findings", "card",   "valid",      "trials"};
+    static const char *const keys[] = {"policy", "name",  "groups",     "builder", "replay", "approvals", "log",
+                                       "parent", "kind",  "conformant", "metrics", "recipe", "columns",   "findings",
+                                       "card",   "valid", "validation", "drift",   "slices", "selection", "trials"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -133,6 +133,13 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
         return kind == RP_STATEMENT_FINDING;
     case RP_CLAUSE_APPROVALS:
         return kind == RP_STATEMENT_APPROVAL;
+    case RP_CLAUSE_VALIDATION:
+        return kind == RP_STATEMENT_VALIDATION;
+    case RP_CLAUSE_DRIFT:
+        return kind == RP_STATEMENT_MONITORING;
+    case RP_CLAUSE_SLICES:
+    case RP_CLAUSE_SELECTION:
+        return clause->figures.stated && kind == RP_STATEMENT_VALIDATION;
     default:
         return false;
     }
@@ -140,7 +147,7 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
 
 bool rp_clause_signed(const rp_clause *clause)
 {
-    return clause->kind < RP_CLAUSE_PARENT;
+    return clause->kind < RP_CLAUSE_PARENT || clause->figures.stated;
 }
 
 bool rp_policy_asks_facts(const rp_policy *policy)

@@ -27,6 +27,8 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_APPROVALS,
     RP_CLAUSE_LOG,
     RP_CLAUSE_FINDINGS,
+    RP_CLAUSE_VALIDATION, /* a statement of figures */
+    RP_CLAUSE_DRIFT,
     RP_CLAUSE_PARENT, /* from here on what is asked of the run itself, and of no signer */
     RP_CLAUSE_RUN_KIND,
     RP_CLAUSE_CONFORMANT,
@@ -36,6 +38,8 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_CARD,
     RP_CLAUSE_VALID,
     RP_CLAUSE_TRIALS,
+    RP_CLAUSE_SLICES, /* of the run, or where the clause says by whom, of statements */
+    RP_CLAUSE_SELECTION,
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 
@@ -53,6 +57,18 @@ typedef struct rp_model_bound {
     bool has_low, has_high, has_gap, absent;
     double low, high, gap;
 } rp_model_bound;
+
+/* What a clause asks of figures by slice and group, and of statements that hold figures. */
+typedef struct rp_figure_rule {
+    bool stated;              /* slices, selection: of statements by the group, not of the run */
+    bool test, others;        /* validation: of the test part alone; of other rows alone */
+    uint64_t rows, few, days; /* at least so many rows; below few a part is passed over; days 0: of any age */
+    double seen;              /* validation: at most this share of the rows may be training rows */
+    char column[256], favourable[256];
+    double threshold;
+    bool has_psi, has_csi, has_ratio, has_difference;
+    double psi, csi, ratio, difference;
+} rp_figure_rule;
 
 typedef enum rp_group_kind {
     RP_GROUP_KEYS,       /* these keys */
@@ -101,7 +117,8 @@ typedef struct rp_clause {
     rp_model_bound bound; /* of trials: how many */
     bool linear;          /* trials: the linear challenger is among them, */
     uint64_t seeds;       /* and so many other seeds */
-    char **word;          /* values of which the key has one; columns */
+    rp_figure_rule figures;
+    char **word; /* values of which the key has one; columns */
     size_t words;
 } rp_clause;
 

@@ -20,8 +20,8 @@ static const rp_node *find(const rp_policy_reader *in, const rp_node *mapping, c
     return in->r.status == RP_OK ? rp_node_find(mapping, key) : NULL;
 }
 
-static bool read_number(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
-                        double *out)
+bool rp_policy_read_number(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                           double *out)
 {
     const rp_node *node = find(in, mapping, key);
     char path[RP_POLICY_PATH];
@@ -33,8 +33,8 @@ static bool read_number(rp_policy_reader *in, const rp_node *mapping, const char
     return node != NULL;
 }
 
-static void read_name(rp_policy_reader *in, const rp_node *mapping, const char *key, const char *expected,
-                      const rp_clause *clause, char *out, size_t size)
+void rp_policy_read_name(rp_policy_reader *in, const rp_node *mapping, const char *key, const char *expected,
+                         const rp_clause *clause, char *out, size_t size)
 {
     const rp_node *node = find(in, mapping, key);
     char path[RP_POLICY_PATH];
@@ -60,15 +60,15 @@ void rp_policy_read_metrics(rp_policy_reader *in, const rp_node *node, rp_clause
     int part = 0;
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
-    read_name(in, node, "of", "the name of a figure in outputs/metrics.json, such as accuracy", clause, bound->path,
-              sizeof bound->path);
+    rp_policy_read_name(in, node, "of", "the name of a figure in outputs/metrics.json, such as accuracy", clause,
+                        bound->path, sizeof bound->path);
     join(path, clause, "part");
     rp_node_read_choice(&in->r, node, path, &part, 0, parts, 3);
     bound->training = part == 1;
     bound->folds = part == 2;
-    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
-    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
-    bound->has_gap = read_number(in, node, "gap", clause, &bound->gap);
+    bound->has_low = rp_policy_read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = rp_policy_read_number(in, node, "at_most", clause, &bound->high);
+    bound->has_gap = rp_policy_read_number(in, node, "gap", clause, &bound->gap);
     if (in->r.status == RP_OK && !bound->has_low && !bound->has_high && !bound->has_gap)
         rp_node_refuse(&in->r, node, clause->name, "demands nothing: give at_least, at_most or gap");
     if (in->r.status == RP_OK && bound->has_gap && bound->folds)
@@ -139,10 +139,10 @@ void rp_policy_read_recipe(rp_policy_reader *in, const rp_node *node, rp_clause 
     int demands;
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
-    read_name(in, node, "key", "a key of the resolved recipe, such as train.epochs", clause, bound->path,
-              sizeof bound->path);
-    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
-    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
+    rp_policy_read_name(in, node, "key", "a key of the resolved recipe, such as train.epochs", clause, bound->path,
+                        sizeof bound->path);
+    bound->has_low = rp_policy_read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = rp_policy_read_number(in, node, "at_most", clause, &bound->high);
     join(path, clause, "absent");
     rp_node_read_bool(&in->r, node, path, &bound->absent, false);
     demands = (bound->has_low || bound->has_high) + (equals != NULL) + (one_of != NULL) + bound->absent;
@@ -188,8 +188,8 @@ void rp_policy_read_trials(rp_policy_reader *in, const rp_node *node, rp_clause 
         return;
     }
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
-    bound->has_low = read_number(in, node, "at_least", clause, &bound->low);
-    bound->has_high = read_number(in, node, "at_most", clause, &bound->high);
+    bound->has_low = rp_policy_read_number(in, node, "at_least", clause, &bound->low);
+    bound->has_high = rp_policy_read_number(in, node, "at_most", clause, &bound->high);
     rp_node_read_int(&in->r, node, "trials.seeds", &seeds, 0, 0, 100);
     rp_node_read_bool(&in->r, node, "trials.linear", &clause->linear, false);
     clause->seeds = (uint64_t)seeds;

@@ -158,6 +158,10 @@ static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
     [RP_CLAUSE_RECIPE] = rp_check_recipe,
     [RP_CLAUSE_COLUMNS] = rp_check_columns,
     [RP_CLAUSE_CARD] = rp_check_card,
+    [RP_CLAUSE_VALIDATION] = rp_check_validation,
+    [RP_CLAUSE_DRIFT] = rp_check_drift,
+    [RP_CLAUSE_SLICES] = rp_check_slices,
+    [RP_CLAUSE_SELECTION] = rp_check_selection,
     [RP_CLAUSE_VALID] = rp_check_valid,
     [RP_CLAUSE_TRIALS] = rp_check_trials,
 };

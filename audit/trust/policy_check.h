@@ -39,6 +39,11 @@ void rp_check_valid(rp_check *c, rp_buffer *text);
 void rp_check_trials(rp_check *c, rp_buffer *text);
 void rp_check_columns(rp_check *c, rp_buffer *text);
 void rp_check_conformant(rp_check *c, rp_buffer *text);
+/* Clauses on figures (audit/trust/figures/). */
+void rp_check_validation(rp_check *c, rp_buffer *text);
+void rp_check_drift(rp_check *c, rp_buffer *text);
+void rp_check_slices(rp_check *c, rp_buffer *text);
+void rp_check_selection(rp_check *c, rp_buffer *text);
 
 /* Close in any case. Errors: RP_ENOMEM. */
 rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "audit/sign/signed_json.h"
-#include "audit/sign/utc_time.h"
 #include "audit/statements/statement.h"
 
 /* ---- what the sections share ---- */
@@ -21,103 +20,9 @@ static void join(char out[RP_POLICY_PATH], const rp_clause *clause, const char *
     (void)snprintf(out, RP_POLICY_PATH, "%s.%s", clause->name, key);
 }
 
-/* The group named at key, and that its kind makes sense there. */
-static void read_group_name(rp_policy_reader *in, const rp_node *mapping, const char *key,
-                            bool (*fits)(rp_group_kind kind), const char *expected, const rp_clause *clause,
-                            size_t *out)
-{
-    const rp_node *node = find(in, mapping, key);
-    char path[RP_POLICY_PATH];
-
-    join(path, clause, key);
-    if (in->r.status != RP_OK)
-        return;
-    for (size_t i = 0; node && node->kind == RP_NODE_SCALAR && i < in->policy->groups; i++) {
-        if (strcmp(in->policy->group[i].name, node->text) != 0)
-            continue;
-        *out = i;
-        if (!fits(in->policy->group[i].kind))
-            rp_node_refuse(&in->r, node, path, "%s is not a group of %s", node->text, expected);
-        return;
-    }
-    if (node)
-        rp_node_wrong(&in->r, node, path, "the name of one of the groups", NULL);
-    else
-        rp_node_refuse(&in->r, mapping, path, "is missing: the name of one of the groups");
-}
-
-static bool signers(rp_group_kind kind)
-{
-    return kind != RP_GROUP_AUTHORITIES;
-}
-
 static bool logs(rp_group_kind kind)
 {
     return kind == RP_GROUP_KEYS;
-}
-
-static bool authorities(rp_group_kind kind)
-{
-    return kind == RP_GROUP_AUTHORITIES;
-}
-
-static void read_signers(rp_policy_reader *in, const rp_node *mapping, const char *key, rp_clause *clause)
-{
-    read_group_name(in, mapping, key, signers, "signers: it has timestamp authorities", clause, &clause->group);
-}
-
-static int64_t read_time(rp_policy_reader *in, const rp_node *mapping, const char *key, int64_t otherwise,
-                         const rp_clause *clause)
-{
-    const rp_node *node = find(in, mapping, key);
-    char path[RP_POLICY_PATH];
-    int64_t seconds = otherwise;
-
-    join(path, clause, key);
-    if (node && !clause->dated)
-        rp_node_refuse(&in->r, node, path, "only with timestamp: otherwise a date is the signer's word");
-    else if (node && (node->kind != RP_NODE_SCALAR || !rp_moment_parse(&seconds, node->text)))
-        rp_node_wrong(&in->r, node, path, "a time in UTC as in 2026-11-21T15:04:05Z", NULL);
-    return seconds;
-}
-
-/* What the clause asks of the dates of what is to count. */
-static void read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
-{
-    char path[RP_POLICY_PATH];
-
-    clause->dated = find(in, mapping, "timestamp") != NULL;
-    if (clause->dated)
-        read_group_name(in, mapping, "timestamp", authorities, "timestamp authorities (tsa)", clause,
-                        &clause->authorities);
-    clause->not_before = read_time(in, mapping, "not_before", 0, clause);
-    clause->not_after = read_time(in, mapping, "not_after", INT64_MAX, clause);
-    join(path, clause, "not_after");
-    if (in->r.status == RP_OK && clause->not_after < clause->not_before)
-        rp_node_refuse(&in->r, mapping, path, "is before not_before: that can never be met");
-}
-
-/* Where a group is a list of keys, the demand for more than it has is a mistake. */
-static void read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause)
-{
-    char path[RP_POLICY_PATH];
-    int64_t count = 1;
-
-    join(path, clause, "count");
-    rp_node_read_int(&in->r, mapping, path, &count, 1, 1, RP_POLICY_GROUP_KEYS);
-    clause->count = (uint64_t)count;
-    if (in->r.status == RP_OK && in->policy->group[clause->group].kind == RP_GROUP_KEYS &&
-        clause->count > in->policy->group[clause->group].keys)
-        rp_node_refuse(&in->r, mapping, path, "%llu of a group that has %zu keys can never be met",
-                       (unsigned long long)clause->count, in->policy->group[clause->group].keys);
-}
-
-static void read_flag(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause, bool *out)
-{
-    char path[RP_POLICY_PATH];
-
-    join(path, clause, key);
-    rp_node_read_bool(&in->r, mapping, path, out, false);
 }
 
 static void read_text(rp_policy_reader *in, const rp_node *node, const char *key, const rp_clause *clause, char *out,
@@ -153,9 +58,9 @@ static void read_builder(rp_policy_reader *in, const rp_node *node, rp_clause *c
     static const char *const keys[] = {"of", "endorsement", "timestamp", "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
-    read_signers(in, node, "of", clause);
-    read_flag(in, node, "endorsement", clause, &clause->endorsement);
-    read_dates(in, node, clause);
+    rp_policy_read_signers(in, node, "of", clause);
+    rp_policy_read_flag(in, node, "endorsement", clause, &clause->endorsement);
+    rp_policy_read_dates(in, node, clause);
     clause->count = 1;
 }
 
@@ -235,13 +140,13 @@ static void read_replay(rp_policy_reader *in, const rp_node *node, rp_clause *cl
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_extent(in, node, clause);
-    read_signers(in, node, "by", clause);
-    read_count(in, node, clause);
+    rp_policy_read_signers(in, node, "by", clause);
+    rp_policy_read_count(in, node, clause);
     read_levels(in, find(in, node, "isa"), clause);
     read_text(in, find(in, node, "seed"), "seed", clause, clause->seed, sizeof clause->seed);
-    read_flag(in, node, "independent", clause, &clause->independent);
+    rp_policy_read_flag(in, node, "independent", clause, &clause->independent);
     read_against(in, node, "differences", 2, clause);
-    read_dates(in, node, clause);
+    rp_policy_read_dates(in, node, clause);
 }
 
 static void read_approvals(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -251,11 +156,11 @@ static void read_approvals(rp_policy_reader *in, const rp_node *node, rp_clause 
 
     rp_policy_check_keys(in, node, clause->name, keys, sizeof keys / sizeof *keys);
     read_text(in, find(in, node, "role"), "role", clause, clause->role, sizeof clause->role);
-    read_signers(in, node, "of", clause);
-    read_count(in, node, clause);
-    read_flag(in, node, "independent", clause, &clause->independent);
+    rp_policy_read_signers(in, node, "of", clause);
+    rp_policy_read_count(in, node, clause);
+    rp_policy_read_flag(in, node, "independent", clause, &clause->independent);
     read_against(in, node, "rejections", 3, clause);
-    read_dates(in, node, clause);
+    rp_policy_read_dates(in, node, clause);
 }
 
 static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -263,8 +168,8 @@ static void read_log(rp_policy_reader *in, const rp_node *node, rp_clause *claus
     static const char *const keys[] = {"of", "count"};
 
     rp_policy_check_keys(in, node, clause->name, keys, 2);
-    read_group_name(in, node, "of", logs, "keys, by which logs are known", clause, &clause->group);
-    read_count(in, node, clause);
+    rp_policy_read_group(in, node, "of", logs, "keys, by which logs are known", clause, &clause->group);
+    rp_policy_read_count(in, node, clause);
 }
 
 static void read_findings(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
@@ -274,7 +179,7 @@ static void read_findings(rp_policy_reader *in, const rp_node *node, rp_clause *
     int value = 0;
 
     rp_policy_check_keys(in, node, clause->name, keys, 2);
-    read_signers(in, node, "of", clause);
+    rp_policy_read_signers(in, node, "of", clause);
     join(path, clause, "open");
     rp_node_read_choice(&in->r, node, path, &value, 0, most, 5);
     clause->tolerated = value - 1;
@@ -291,6 +196,10 @@ static const struct {
     [RP_CLAUSE_APPROVALS] = {"approvals", false, true, false, read_approvals},
     [RP_CLAUSE_LOG] = {"log", false, true, false, read_log},
     [RP_CLAUSE_FINDINGS] = {"findings", false, true, false, read_findings},
+    [RP_CLAUSE_VALIDATION] = {"validation", false, true, false, rp_policy_read_validation},
+    [RP_CLAUSE_DRIFT] = {"drift", false, true, false, rp_policy_read_drift},
+    [RP_CLAUSE_SLICES] = {"slices", false, true, false, rp_policy_read_slices},
+    [RP_CLAUSE_SELECTION] = {"selection", false, true, false, rp_policy_read_selection},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
     [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},

@@ -27,6 +27,24 @@ void rp_policy_clear_group(rp_group *group);
 void rp_policy_read_section(rp_policy_reader *in, const rp_node *top, rp_clause_kind kind);
 /* A policy that says nothing of parents wants them checked. */
 void rp_policy_imply_parent(rp_policy_reader *in);
+/* What sections share: the group at key, how many of it, dates, true or false. */
+void rp_policy_read_group(rp_policy_reader *in, const rp_node *mapping, const char *key,
+                          bool (*fits)(rp_group_kind kind), const char *expected, const rp_clause *clause, size_t *out);
+void rp_policy_read_signers(rp_policy_reader *in, const rp_node *mapping, const char *key, rp_clause *clause);
+void rp_policy_read_count(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause);
+void rp_policy_read_dates(rp_policy_reader *in, const rp_node *mapping, rp_clause *clause);
+void rp_policy_read_flag(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                         bool *out);
+/* A finite number; whether it is there. A text that must be there. */
+bool rp_policy_read_number(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                           double *out);
+void rp_policy_read_name(rp_policy_reader *in, const rp_node *mapping, const char *key, const char *expected,
+                         const rp_clause *clause, char *out, size_t size);
+/* Clauses on figures (audit/trust/figures/figure_clauses.c). */
+void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 /* Clauses on the run itself, from their node (policy_model.c). */
 void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause);

@@ -37,6 +37,10 @@ static rp_status keep(rp_verified_statement **list, size_t *count, rp_verified_s
  * anyone could make an archive fail for those who trust its builder by adding a statement. */
 static rp_status add_statement(rp_verification *result, rp_verified_statement *one, rp_error *err)
 {
+    if (one->key_type == NULL && one->figures != NULL) { /* strangers' figures take no memory */
+        rp_json_free(one->figures->predicate);
+        one->figures->predicate = NULL;
+    }
     return one->key_type != NULL ? keep(&result->statement, &result->statements, one, err)
                                  : keep(&result->other, &result->others, one, err);
 }

@@ -3,10 +3,7 @@
 #ifndef AUDIT_VALIDATE_STATEMENT_TEXT_H
 #define AUDIT_VALIDATE_STATEMENT_TEXT_H
 
-#include "audit/sign/dsse.h"
-
-#define RP_VALIDATION_TYPE "https://reprise.invalid/validation/v1"
-#define RP_MONITORING_TYPE "https://reprise.invalid/monitoring/v1"
+#include "audit/statements/statement.h"
 
 /* The in-toto statement around a predicate, which is taken: canonical, at most RP_VALIDATION_LIMIT bytes. */
 rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,

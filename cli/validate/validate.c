@@ -18,7 +18,7 @@ typedef struct request {
     rp_text_list trust, by, groups;
     rp_limits limits;
     unsigned threads;
-    bool force, monitor;
+    bool force, monitor, attach;
 } request;
 
 static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
@@ -37,22 +37,33 @@ static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 
          "verify the archive's signature first, and that of --check FILE", \
          &(r)->trust, \
          false}, \
+        {0, \
+         "attach", \
+         RP_OPTION_FLAG, \
+         NULL, \
+         "add the statement to ARCHIVE, signed by KEY.pem and dated now", \
+         &(r)->attach, \
+         false}, \
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &(r)->force, false}, \
         RP_OPTION_WITHHELD(&(r)->withheld), RP_OPTION_LIMITS(&(r)->limits), RP_OPTION_THREADS(&(r)->threads), \
         RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device)
 
 static rp_status look(const request *r, const char *command, rp_error *err)
 {
-    if (r->check &&
-        (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period || r->part))
+    if (r->check && (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period ||
+                     r->part || r->attach))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
                        command);
     if (!r->monitor && !r->check && !r->csv == !r->part)
         return rp_fail(err, RP_EARG, "%s: expected either --csv FILE or --part test: whose rows?", command);
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", command);
-    if (r->key && !r->out)
-        return rp_fail(err, RP_EARG, "%s: --key signs the statement that --out FILE writes: give that too", command);
+    if (r->key && !r->out && !r->attach)
+        return rp_fail(err, RP_EARG,
+                       "%s: --key signs the statement that --out FILE writes or --attach adds: give one of them too",
+                       command);
+    if (r->attach && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --attach adds a signed statement: give --key KEY.pem too", command);
     if (r->out && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
@@ -198,7 +209,20 @@ static rp_status save(const request *r, const inputs *in, const char *statement,
     return status;
 }
 
-static void show(rp_session *session, const request *r, const inputs *in, const rp_json *json)
+static rp_status attach(const request *r, const inputs *in, const char *statement, size_t length,
+                        char member[RP_MEMBER_NAME], rp_error *err)
+{
+    rp_status status;
+
+    if (!r->attach)
+        return RP_OK;
+    rp_signals_hold(true);
+    status = rp_validation_attach(r->archive, rp_archive_id(in->archive), statement, length, in->key, member, err);
+    rp_signals_hold(false);
+    return status;
+}
+
+static void show(rp_session *session, const request *r, const inputs *in, const char *member, const rp_json *json)
 {
     const rp_json *predicate = rp_json_object_get(json, "predicate");
     rp_buffer *out = &session->out;
@@ -208,6 +232,7 @@ static void show(rp_session *session, const request *r, const inputs *in, const 
         rp_put_text(out, "archive_id", rp_archive_id(in->archive));
         rp_put_bool(out, "checked", r->check != NULL);
         rp_put_text(out, "key_id", in->key ? rp_key_id(in->key) : NULL);
+        rp_put_text(out, "member", *member ? member : NULL);
         rp_put_text(out, "path", r->out);
         rp_put_json(out, "statement", json);
         rp_put_bool(out, "verified", in->verified != NULL);
@@ -219,12 +244,14 @@ static void show(rp_session *session, const request *r, const inputs *in, const 
         rp_put_monitoring(session, predicate);
     else
         rp_put_validation(session, predicate);
-    if (r->check || r->out)
+    if (r->check || r->out || r->attach)
         rp_buffer_text(out, "\n");
     if (r->check)
         rp_put_verdict(session, true, "checked", "%s: made again from archive and rows, every byte the same", r->check);
     if (r->out)
         rp_put_line(session, "written", "%s%s", r->out, in->key ? "" : ", unsigned: no --key was given");
+    if (r->attach)
+        rp_put_line(session, "attached", "%s in %s", member, r->archive);
     if (in->key)
         rp_put_line(session, "signed", "by key %s", rp_key_id(in->key));
     if (in->verified)
@@ -236,7 +263,7 @@ static rp_status run(rp_session *session, const request *r, rp_error *err)
     rp_job_options job = {.threads = r->threads, .level = r->level, .device = r->device};
     rp_status status = rp_limits_resolve(&r->limits, r->monitor ? "monitor" : "validate", &job, err);
     inputs in = {.archive = NULL};
-    char *statement = NULL;
+    char *statement = NULL, member[RP_MEMBER_NAME] = "";
     size_t length = 0;
     rp_json *json = NULL;
 
@@ -247,9 +274,11 @@ static rp_status run(rp_session *session, const request *r, rp_error *err)
     if (status == RP_OK)
         status = save(r, &in, statement, length, err);
     if (status == RP_OK)
+        status = attach(r, &in, statement, length, member, err);
+    if (status == RP_OK)
         status = rp_json_parse(&json, statement, length, true, "the statement", err);
     if (status == RP_OK)
-        show(session, r, &in, json);
+        show(session, r, &in, member, json);
     rp_json_free(json);
     rp_text_free(statement);
     release(&in);

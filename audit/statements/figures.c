@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Statements of figures (FORMAT.md 5.9, 15): what a validation or a monitoring found. What the figures are is the
+ * matter of audit/validate; here only their form is looked at, and what tells one statement from another. */
+#include <string.h>
+
+#include "audit/statements/statement.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { COUNT_MAX = 1 << 30 };
+
+/* All that a predicate has, and nothing else. */
+static bool has_keys(const rp_json *object, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rp_json_object_get(object, keys[i]) == NULL)
+            return false;
+    return rp_json_object_size(object) == count;
+}
+
+static bool in_form(const rp_json *predicate, rp_statement_kind kind)
+{
+    static const char *const validation[] = {"classes", "contract", "data",   "development", "figures",
+                                             "groups",  "options",  "slices", "time"};
+    static const char *const monitoring[] = {"classes", "columns", "contract", "data",    "development", "figures",
+                                             "number",  "period",  "previous", "samples", "scores",      "time"};
+
+    return kind == RP_STATEMENT_VALIDATION ? has_keys(predicate, validation, sizeof validation / sizeof *validation) &&
+                                                 rp_json_is_array(rp_json_object_get(predicate, "slices")) &&
+                                                 rp_json_is_array(rp_json_object_get(predicate, "groups")) &&
+                                                 rp_json_is_object(rp_json_object_get(predicate, "figures"))
+                                           : has_keys(predicate, monitoring, sizeof monitoring / sizeof *monitoring) &&
+                                                 rp_json_is_array(rp_json_object_get(predicate, "scores")) &&
+                                                 rp_json_is_array(rp_json_object_get(predicate, "columns"));
+}
+
+/* {bytes, rows, sha256, without_outcome}, and of a validation seen. */
+static bool read_data(rp_stated_figures *out, const rp_json *data)
+{
+    const rp_json *rows = rp_json_object_get(data, "rows"), *seen = rp_json_object_get(data, "seen");
+    const char *hex = rp_json_string_value(rp_json_object_get(data, "sha256"));
+    unsigned char digest[32];
+
+    if (!rp_json_is_integer(rows) || rp_json_integer_value(rows) < 0 || hex == NULL ||
+        !rp_unhex(digest, sizeof digest, hex))
+        return false;
+    out->rows = (uint64_t)rp_json_integer_value(rows);
+    out->seen = rp_json_is_integer(seen) ? rp_json_integer_value(seen) : -1;
+    memcpy(out->data, hex, RP_DIGEST_HEX);
+    return true;
+}
+
+/* Of a validation whether its rows are the run's own; of a monitoring its place in the chain. */
+static bool read_scope(rp_stated_figures *out, const rp_json *predicate, rp_statement_kind kind)
+{
+    const rp_json *part = rp_json_object_get(rp_json_object_get(predicate, "options"), "part");
+    const rp_json *number = rp_json_object_get(predicate, "number"), *period = rp_json_object_get(predicate, "period");
+    const char *name = rp_json_string_value(period), *own = rp_json_string_value(part);
+
+    if (kind == RP_STATEMENT_VALIDATION) {
+        out->test = own != NULL && strcmp(own, "test") == 0;
+        return out->test || rp_json_is_null(part);
+    }
+    if (!rp_json_is_integer(number) || rp_json_integer_value(number) < 1 || rp_json_integer_value(number) > COUNT_MAX ||
+        (name ? !rp_line_fits(name, sizeof out->period) : !rp_json_is_null(period)))
+        return false;
+    out->number = (uint64_t)rp_json_integer_value(number);
+    if (name)
+        memcpy(out->period, name, strlen(name) + 1);
+    return true;
+}
+
+rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_statement_kind kind, const char *where,
+                          rp_error *err)
+{
+    const char *time = rp_json_string_value(rp_json_object_get(predicate, "time"));
+
+    memset(out, 0, sizeof *out);
+    if (!in_form(predicate, kind) || !read_data(out, rp_json_object_get(predicate, "data")) ||
+        !read_scope(out, predicate, kind))
+        return rp_fail(err, RP_ESIGN, "%s: predicate: expected the keys and values of a %s by FORMAT 15", where,
+                       kind == RP_STATEMENT_VALIDATION ? "validation" : "monitoring");
+    if (time == NULL || !rp_time_valid(time))
+        return rp_fail(err, RP_ESIGN, "%s: predicate.time: expected a time as 2026-11-21T15:04:05Z", where);
+    memcpy(out->time, time, sizeof out->time);
+    out->predicate = rp_json_share(predicate);
+    return RP_OK;
+}
+
+void rp_figures_clear(rp_stated_figures *figures)
+{
+    if (figures == NULL)
+        return;
+    rp_json_free(figures->predicate);
+    rp_free(figures);
+}

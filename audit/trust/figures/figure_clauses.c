@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reading clauses on figures: a validation or a monitoring that somebody has signed, slices, groups. They are held
+ * against the archive in policy_validation.c, policy_drift.c and policy_slices.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/trust/policy_read.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { FEW = 30 };
+
+static bool has(const rp_policy_reader *in, const rp_node *mapping, const char *key)
+{
+    return in->r.status == RP_OK && rp_node_find(mapping, key) != NULL;
+}
+
+static void read_integer(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                         uint64_t *out, int64_t otherwise)
+{
+    char path[RP_POLICY_PATH];
+    int64_t value = otherwise;
+
+    (void)snprintf(path, sizeof path, "%s.%s", clause->name, key);
+    rp_node_read_int(&in->r, mapping, path, &value, otherwise, 0, (int64_t)1 << 31);
+    *out = (uint64_t)value;
+}
+
+/* 0 or more. */
+static bool read_bound(rp_policy_reader *in, const rp_node *mapping, const char *key, const rp_clause *clause,
+                       double *out)
+{
+    const bool given = rp_policy_read_number(in, mapping, key, clause, out);
+
+    if (in->r.status == RP_OK && given && !(*out >= 0))
+        rp_node_refuse(&in->r, mapping, clause->name, "%s: expected 0 or more", key);
+    return given;
+}
+
+static void refuse_nothing(rp_policy_reader *in, const rp_node *node, const rp_clause *clause, bool demands,
+                           const char *keys)
+{
+    if (in->r.status == RP_OK && !demands)
+        rp_node_refuse(&in->r, node, clause->name, "demands nothing: give %s", keys);
+}
+
+/* Which figure, and its bounds. */
+static void read_figure(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    rp_policy_read_name(in, node, "of", "the name of a figure, such as discrimination.auc", clause, clause->bound.path,
+                        sizeof clause->bound.path);
+    clause->bound.has_low = rp_policy_read_number(in, node, "at_least", clause, &clause->bound.low);
+    clause->bound.has_high = rp_policy_read_number(in, node, "at_most", clause, &clause->bound.high);
+    refuse_nothing(in, node, clause, clause->bound.has_low || clause->bound.has_high, "at_least or at_most");
+}
+
+static void read_signers(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    rp_policy_read_signers(in, node, "by", clause);
+    rp_policy_read_count(in, node, clause);
+    rp_policy_read_flag(in, node, "independent", clause, &clause->independent);
+    rp_policy_read_dates(in, node, clause);
+}
+
+void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"by",       "count",   "independent", "on",         "rows",      "seen", "of",
+                                       "at_least", "at_most", "timestamp",   "not_before", "not_after", "days"};
+    static const char *const on[] = {"any", "test", "rows"};
+    char path[RP_POLICY_PATH];
+    int where = 0;
+
+    rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
+    read_signers(in, node, clause);
+    (void)snprintf(path, sizeof path, "%s.on", clause->name);
+    rp_node_read_choice(&in->r, node, path, &where, 0, on, 3);
+    clause->figures.test = where == 1;
+    clause->figures.others = where == 2;
+    read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
+    read_integer(in, node, "days", clause, &clause->figures.days, 0);
+    clause->figures.seen = 0.5;
+    if (read_bound(in, node, "seen", clause, &clause->figures.seen) && in->r.status == RP_OK &&
+        clause->figures.seen > 1)
+        rp_node_refuse(&in->r, node, path, "seen: expected a share of the rows, 0 to 1");
+    if (has(in, node, "of") || has(in, node, "at_least") || has(in, node, "at_most"))
+        read_figure(in, node, clause);
+}
+
+void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"by",   "count", "independent", "psi",        "csi",
+                                       "rows", "days",  "timestamp",   "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
+    read_signers(in, node, clause);
+    clause->figures.has_psi = read_bound(in, node, "psi", clause, &clause->figures.psi);
+    clause->figures.has_csi = read_bound(in, node, "csi", clause, &clause->figures.csi);
+    read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
+    read_integer(in, node, "days", clause, &clause->figures.days, 0);
+    refuse_nothing(in, node, clause,
+                   clause->figures.has_psi || clause->figures.has_csi || clause->figures.days > 0 || clause->dated,
+                   "psi, csi or days");
+}
+
+/* Of the run's own figures, unless the clause says whose statement. */
+static void read_whose(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const only[] = {"count", "independent", "timestamp", "not_before", "not_after"};
+
+    rp_policy_read_name(in, node, "column", "the column as the slices name it, such as region or age:4", clause,
+                        clause->figures.column, sizeof clause->figures.column);
+    clause->figures.stated = has(in, node, "by");
+    if (clause->figures.stated)
+        read_signers(in, node, clause);
+    for (size_t i = 0; i < COUNT(only) && !clause->figures.stated; i++)
+        if (has(in, node, only[i]))
+            rp_node_refuse(&in->r, node, clause->name, "%s: only with by, the group of those whose statement counts",
+                           only[i]);
+}
+
+void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"column", "of",          "at_least",  "at_most",    "few",      "by",
+                                       "count",  "independent", "timestamp", "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
+    read_whose(in, node, clause);
+    read_figure(in, node, clause);
+    read_integer(in, node, "few", clause, &clause->figures.few, FEW);
+}
+
+void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const keys[] = {"column", "favourable",  "threshold", "ratio",      "difference", "by",
+                                       "count",  "independent", "timestamp", "not_before", "not_after"};
+
+    rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
+    read_whose(in, node, clause);
+    rp_policy_read_name(in, node, "favourable", "the class that it is good to get", clause, clause->figures.favourable,
+                        sizeof clause->figures.favourable);
+    clause->figures.threshold = 0.5;
+    (void)read_bound(in, node, "threshold", clause, &clause->figures.threshold);
+    clause->figures.has_ratio = read_bound(in, node, "ratio", clause, &clause->figures.ratio);
+    clause->figures.has_difference = read_bound(in, node, "difference", clause, &clause->figures.difference);
+    refuse_nothing(in, node, clause, clause->figures.has_ratio || clause->figures.has_difference,
+                   "ratio or difference");
+}

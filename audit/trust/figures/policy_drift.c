@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The clause on drift: the newest monitoring by the group is recent enough and within the bounds. The newest is the one
+ * that stands last in its chain of periods, so that no new beginning hides what an older chain came to. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/trust/figures/figure_text.h"
+
+static bool is_ours(const rp_check *c, size_t i)
+{
+    return c->verified->statement[i].kind == RP_STATEMENT_MONITORING && rp_evidence_in_group(c, i);
+}
+
+/* The largest of the figures, and where; false where one of them is none. */
+static bool largest(const rp_json *list, double *most, const char **name)
+{
+    for (size_t i = 0; i < rp_json_array_size(list); i++) {
+        const rp_json *one = rp_json_array_get(list, i);
+        double psi;
+
+        if (!rp_fact_number(rp_json_object_get(one, "psi"), &psi) || psi != psi)
+            return false;
+        if (i == 0 || psi > *most) {
+            *most = psi;
+            *name = rp_json_string_value(rp_json_object_get(one, "name"));
+        }
+    }
+    return rp_json_array_size(list) > 0;
+}
+
+/* 0 where nothing is asked. */
+static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, const char *figure, bool asked,
+                 double bound)
+{
+    double most = 0;
+    const char *name = NULL;
+
+    if (!asked)
+        return true;
+    if (!largest(rp_json_object_get(predicate, list), &most, &name)) {
+        rp_buffer_printf(said, "%sno %s", said->size ? ", " : "", figure);
+        return false;
+    }
+    rp_buffer_printf(said, "%s%s ", said->size ? ", " : "", figure);
+    rp_put_bound(said, most);
+    if (name != NULL)
+        rp_buffer_printf(said, " of %.60s", name);
+    return most <= bound;
+}
+
+static void judge(rp_check *c, size_t i)
+{
+    const rp_figure_rule *rule = &c->clause->figures;
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+    const char *lacks = rp_figures_lack(c, i);
+    rp_buffer said = {0};
+    bool fine;
+
+    if (lacks || f->rows < rule->rows) {
+        rp_note_figures(c, i, lacks ? lacks : "looked at too few rows");
+        return;
+    }
+    fine = hold(&said, f->predicate, "scores", "PSI", rule->has_psi, rule->psi);
+    fine = hold(&said, f->predicate, "columns", "CSI", rule->has_csi, rule->csi) && fine;
+    rp_buffer_printf(&said, "%speriod %llu", said.size ? ", " : "", (unsigned long long)f->number);
+    rp_buffer_u8(&said, 0);
+    c->found.failed = c->found.failed || said.failed;
+    c->refuted = c->refuted || !fine;
+    if (!said.failed && fine)
+        rp_evidence_count(c, i, (const char *)said.data);
+    else if (!said.failed)
+        rp_note_figures(c, i, (const char *)said.data);
+    rp_buffer_free(&said);
+}
+
+static void put_demand(const rp_check *c, rp_buffer *text)
+{
+    const rp_figure_rule *rule = &c->clause->figures;
+
+    rp_buffer_printf(text, "the newest monitoring by %llu of %s", (unsigned long long)c->clause->count, c->group->name);
+    if (rule->has_psi) {
+        rp_buffer_text(text, ", PSI of scores at most ");
+        rp_put_bound(text, rule->psi);
+    }
+    if (rule->has_csi) {
+        rp_buffer_text(text, ", CSI of every feature at most ");
+        rp_put_bound(text, rule->csi);
+    }
+    if (rule->rows > 1)
+        rp_buffer_printf(text, ", of %llu rows or more", (unsigned long long)rule->rows);
+    if (rule->days)
+        rp_buffer_printf(text, ", at most %llu days old", (unsigned long long)rule->days);
+    rp_buffer_text(text, c->clause->independent ? ", not by who made the run" : "");
+    rp_evidence_describe_dates(c, text);
+}
+
+void rp_check_drift(rp_check *c, rp_buffer *text)
+{
+    uint64_t last = 0;
+
+    put_demand(c, text);
+    for (size_t i = 0; i < c->verified->statements; i++)
+        if (is_ours(c, i) && c->verified->statement[i].figures->number > last)
+            last = c->verified->statement[i].figures->number;
+    for (size_t i = 0; i < c->verified->statements; i++)
+        if (is_ours(c, i) && c->verified->statement[i].figures->number == last)
+            judge(c, i);
+    rp_evidence_note_outsiders(c);
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "no monitoring by any of them is in the archive: reprise monitor --attach adds one");
+}

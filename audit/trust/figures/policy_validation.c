@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The clause on validations: somebody of the group has judged the model, on rows that the clause names, and every such
+ * statement says that it is good enough. One that says otherwise is not outvoted by others. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/sign/utc_time.h"
+#include "audit/trust/figures/figure_text.h"
+#include "determinism/decimal.h"
+
+enum { DAY = 86400 };
+
+void rp_put_bound(rp_buffer *out, double value)
+{
+    char digits[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f64(digits, value);
+    rp_buffer_text(out, digits);
+}
+
+void rp_put_bounds(rp_buffer *out, const rp_model_bound *bound)
+{
+    if (bound->has_low) {
+        rp_buffer_text(out, " at least ");
+        rp_put_bound(out, bound->low);
+    }
+    if (bound->has_high) {
+        rp_buffer_text(out, bound->has_low ? " and at most " : " at most ");
+        rp_put_bound(out, bound->high);
+    }
+}
+
+bool rp_within(const rp_model_bound *bound, const rp_json *value)
+{
+    double found;
+
+    return rp_fact_number(value, &found) && found == found && (!bound->has_low || found >= bound->low) &&
+           (!bound->has_high || found <= bound->high);
+}
+
+void rp_note_figures(rp_check *c, size_t i, const char *what)
+{
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+    char text[400];
+
+    (void)snprintf(text, sizeof text, "(%llu rows, sha256 %.12s, %s%.40s%s%s) %.200s", (unsigned long long)f->rows,
+                   f->data, *f->period ? f->period : "",
+                   *f->period ? ""
+                   : f->test  ? "test part"
+                              : "no period",
+                   ", ", f->time, what);
+    rp_evidence_note_statement(c, i, text);
+}
+
+/* The signer's word on time is looked at where the clause asks for an age; without a timestamp it is no more than that.
+ */
+static const char *too_old(rp_check *c, const rp_verified_statement *one)
+{
+    int64_t said;
+
+    if (c->clause->figures.days == 0)
+        return NULL;
+    if (!rp_moment_parse(&said, one->time))
+        return "says no time";
+    if ((int64_t)time(NULL) - said <= (int64_t)c->clause->figures.days * DAY)
+        return NULL;
+    (void)snprintf(c->why, sizeof c->why, "is %lld days old", (long long)(((int64_t)time(NULL) - said) / DAY));
+    return c->why;
+}
+
+const char *rp_figures_lack(rp_check *c, size_t i)
+{
+    const rp_verified_statement *one = &c->verified->statement[i];
+    const char *why = c->clause->independent ? rp_evidence_made_run(c, i) : NULL;
+
+    if (why != NULL)
+        return why;
+    if (one->figures->predicate == NULL)
+        return "is not by a key that counts";
+    if (rp_evidence_to_come(c, i))
+        return "says a time that has not come";
+    why = too_old(c, one);
+    return why != NULL ? why : rp_evidence_date_lacks(c, i);
+}
+
+static const char *scope_lacks(rp_check *c, size_t i)
+{
+    const rp_figure_rule *rule = &c->clause->figures;
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+
+    if (rule->test && !f->test)
+        return "judged other rows than the test part";
+    if (rule->others && f->test)
+        return "judged the run's own test part";
+    if (f->rows < rule->rows)
+        return "judged too few rows";
+    if (rule->seen >= 1)
+        return NULL;
+    if (f->seen < 0)
+        return "does not say how many of its rows were trained on";
+    return (double)f->seen <= rule->seen * (double)f->rows ? NULL : "judged rows that the model was trained on";
+}
+
+/* A figure that is out of bounds refutes. */
+static void judge(rp_check *c, size_t i)
+{
+    const rp_model_bound *bound = &c->clause->bound;
+    const rp_json *predicate = c->verified->statement[i].figures->predicate;
+    const rp_json *value = rp_fact_at(rp_json_object_get(predicate, "figures"), bound->path);
+    rp_buffer text = {0};
+
+    if (!bound->has_low && !bound->has_high) {
+        rp_evidence_count(c, i, "validated it");
+        return;
+    }
+    rp_buffer_printf(&text, "found %s ", bound->path);
+    if (value == NULL || rp_json_is_object(value) || rp_json_is_array(value))
+        rp_buffer_text(&text, "nowhere");
+    else
+        rp_fact_text(value, &text);
+    rp_buffer_u8(&text, 0);
+    c->found.failed = c->found.failed || text.failed;
+    if (!rp_within(bound, value)) {
+        c->refuted = true;
+        rp_note_figures(c, i, text.failed ? "" : (const char *)text.data);
+    } else if (!text.failed) {
+        rp_evidence_count(c, i, (const char *)text.data);
+    }
+    rp_buffer_free(&text);
+}
+
+static void put_demand(const rp_check *c, rp_buffer *text)
+{
+    const rp_figure_rule *rule = &c->clause->figures;
+
+    rp_buffer_printf(text, "validated by %llu of %s on %s", (unsigned long long)c->clause->count, c->group->name,
+                     rule->test     ? "the test part"
+                     : rule->others ? "rows that are not the run's"
+                                    : "the test part or other rows");
+    if (rule->rows > 1)
+        rp_buffer_printf(text, ", %llu or more", (unsigned long long)rule->rows);
+    if (rule->seen < 1) {
+        rp_buffer_text(text, ", of which at most ");
+        rp_put_bound(text, rule->seen);
+        rp_buffer_text(text, " were trained on");
+    }
+    if (rule->days)
+        rp_buffer_printf(text, ", at most %llu days ago", (unsigned long long)rule->days);
+    if (c->clause->bound.has_low || c->clause->bound.has_high) {
+        rp_buffer_printf(text, ", with %s", c->clause->bound.path);
+        rp_put_bounds(text, &c->clause->bound);
+    }
+    rp_buffer_text(text, c->clause->independent ? ", not by who made the run" : "");
+    rp_evidence_describe_dates(c, text);
+}
+
+void rp_check_validation(rp_check *c, rp_buffer *text)
+{
+    put_demand(c, text);
+    for (size_t i = 0; i < c->verified->statements; i++) {
+        const char *lacks;
+
+        if (c->verified->statement[i].kind != RP_STATEMENT_VALIDATION || !rp_evidence_in_group(c, i))
+            continue;
+        lacks = rp_figures_lack(c, i);
+        lacks = lacks ? lacks : scope_lacks(c, i);
+        if (lacks)
+            rp_note_figures(c, i, lacks);
+        else
+            judge(c, i);
+    }
+    rp_evidence_note_outsiders(c);
+    if (c->found.size == 0)
+        rp_buffer_text(&c->found, "no validation by any of them is in the archive: reprise validate --attach adds one");
+}

@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Statements of figures in the archive, and the clauses of policies on them: each as someone would try it whose model is
+# not good enough. Usage: policy_figures.sh BUILD_DIR
+# shellcheck source=tests/cli/cli_lib.sh
+. "$(dirname "$0")/../cli_lib.sh"
+examples=$source_dir/examples
+forge() { python3 "$source_dir/tests/cli/validate/forge.py" "$@"; }
+
+head -1501 "$examples/loans.csv" >loans.csv
+head -1 loans.csv >new.csv
+sed -n '4000,4599p' "$examples/loans.csv" >>new.csv
+awk -F, -v OFS=, 'NR > 1 { $3 = $3 * 3 } { print }' new.csv >shifted.csv
+for who in builder validator modeller; do "$reprise" keygen $who >/dev/null; done
+recipe() { # FILE, SECTION
+    printf '%s\n' 'reprise: 1' 'name: figures' 'seed: 3' 'data: {csv: loans.csv, target: default, test: 0.2,' \
+        '  columns: {loan_id: ignore}}' 'train: {task: classification}' "$2" >"$1"
+}
+recipe a.yaml 'validation: {by: [region, "age:3"], groups: [home, region], favourable: "no", threshold: 0.25}'
+recipe blind.yaml 'validation: {by: [region]}'
+run() { "$reprise" run "$1.yaml" -o "$2.reprise" --key builder.pem --force >/dev/null 2>&1; }
+run a a
+run blind blind
+policy() { # FILE, CLAUSES...
+    local file=$1
+    shift
+    printf '%s\n' 'policy: 1' 'groups: {builders: [builder.pub.pem], validators: [validator.pub.pem]}' \
+        'builder: {of: builders}' "$@" >"$file"
+}
+# unmet WORDS ARCHIVE CLAUSE..., met ARCHIVE CLAUSE...
+unmet() {
+    local words=$1 archive=$2
+    shift 2
+    policy p.yaml "$@"
+    gives 4 "^unmet .*$words" "$reprise" verify "$archive" --policy p.yaml
+}
+met() {
+    local archive=$1
+    shift
+    policy p.yaml "$@"
+    works "^verified" "$reprise" verify "$archive" --policy p.yaml
+}
+
+# ---- the run's own figures ----
+met a.reprise 'metrics: {of: auc, at_least: 0.6, gap: 0.2}' \
+    'slices: {column: region, of: discrimination.auc, at_least: 0.5}' \
+    'selection: {column: home, favourable: "no", threshold: 0.25, ratio: 0.5}'
+unmet "worst of .* parts: .* with 0" a.reprise 'slices: {column: "age:3", of: discrimination.auc, at_least: 0.99}'
+unmet "the run: ratio 0" a.reprise 'selection: {column: home, favourable: "no", threshold: 0.25, ratio: 0.99}'
+unmet "difference 0" a.reprise 'selection: {column: home, favourable: "no", threshold: 0.25, difference: 0.001}'
+unmet "no such figure in part" a.reprise 'slices: {column: region, of: discrimination.acu, at_least: 0}'
+unmet "no part has rows enough" a.reprise 'slices: {column: region, of: discrimination.auc, at_least: 0, few: 5000}'
+# slices left out, another cut of the same column, the threshold and the favourable class chosen to suit
+unmet "no slices by home" blind.reprise 'slices: {column: home, of: discrimination.auc, at_least: 0.5}'
+unmet "no groups by region" blind.reprise 'selection: {column: region, favourable: "no", ratio: 0.5}'
+unmet "no slices by age" a.reprise 'slices: {column: age, of: discrimination.auc, at_least: 0.5}'
+unmet "selected at threshold 0.25" a.reprise 'selection: {column: home, favourable: "no", ratio: 0.1}'
+unmet "took no as favourable" a.reprise 'selection: {column: home, favourable: "yes", threshold: 0.25, ratio: 0.1}'
+unmet "no further apart than 1e-7" a.reprise 'metrics: {of: auc, gap: 0.0000001}'
+# small groups make no headline, and fewer than two groups of 30 rows no comparison
+sed 's/test: 0.2/test: 0.88/' a.yaml >tiny.yaml
+run tiny tiny
+unmet "fewer than two groups of 30 rows" tiny.reprise \
+    'selection: {column: home, favourable: "no", threshold: 0.25, ratio: 0}'
+
+# ---- statements in the archive ----
+clause='validation: {by: validators, on: test, rows: 250, of: discrimination.auc, at_least: 0.6}'
+unmet "no validation by any of them" a.reprise "$clause"
+works '^attached +signatures/validation-' "$reprise" validate a.reprise --part test --groups home --favourable no \
+    --attach --key validator.pem
+met a.reprise "${clause/validation: /validation: [}, {by: validators, independent: true, days: 2}]"
+met a.reprise 'selection: {column: home, favourable: "no", ratio: 0.2, by: validators}'
+unmet "found discrimination.auc 0" a.reprise "${clause/0.6/0.99}"
+unmet "judged too few rows" a.reprise "${clause/250/5000}"
+unmet "judged the run's own test part" a.reprise 'validation: {by: validators, on: rows}'
+unmet "no validation by any" blind.reprise "$clause"
+member=$(tar tf a.reprise | grep signatures/validation)
+"$reprise" inspect a.reprise --member "$member" >attached.json
+works 'every byte the same' "$reprise" validate a.reprise --check attached.json
+works '^validated +.* rows of the test part' "$reprise" verify a.reprise --trust builder.pub.pem \
+    --trust validator.pub.pem
+# rows that trained, handed in as new ones; the modeller's own word; that of a key nobody gave
+cp a.reprise own.reprise
+"$reprise" validate blind.reprise --csv loans.csv --attach --key validator.pem >/dev/null
+unmet "judged rows that the model was trained on" blind.reprise 'validation: {by: validators}'
+met blind.reprise 'validation: {by: validators, seen: 1}'
+run blind alone
+"$reprise" validate alone.reprise --part test --attach --key modeller.pem >/dev/null
+unmet "no validation by any of them" alone.reprise "$clause"
+"$reprise" validate alone.reprise --part test --attach --key builder.pem >/dev/null
+unmet "made the run itself" alone.reprise 'validation: {by: builders, independent: true}'
+# one that found it wanting is not outvoted by one that did not
+"$reprise" validate own.reprise --csv new.csv --groups home --favourable no --threshold 0.02 --attach \
+    --key validator.pem >/dev/null
+unmet "selected at threshold 0.02" own.reprise 'selection: {column: home, favourable: "no", ratio: 0.2, by: validators}'
+# another archive's statement, by a copy of its member
+python3 - a.reprise alone.reprise <<'PY'
+import io, sys, tarfile
+with tarfile.open(sys.argv[1]) as a:
+    one = next(m for m in a if m.name.startswith("signatures/validation"))
+    body = a.extractfile(one).read()
+text = open(sys.argv[2], "rb").read()
+with tarfile.open(sys.argv[2]) as b:
+    names = [m.name for m in b]
+    later = [m for m in b if m.name > one.name and m.name.startswith("signatures/")]
+at = later[0].offset if later else max(m.offset_data + (m.size + 511) // 512 * 512 for m in tarfile.open(sys.argv[2]))
+raw = open(sys.argv[1], "rb").read()[one.offset:one.offset_data + (one.size + 511) // 512 * 512]
+open("moved.reprise", "wb").write(text[:at] + raw + text[at:])
+PY
+fails 4 'about another archive' "$reprise" verify moved.reprise --trust builder.pub.pem --trust validator.pub.pem
+fails 4 'is about archive' "$reprise" validate alone.reprise --check attached.json
+
+# ---- drift ----
+drift='drift: {by: validators, psi: 0.1, csi: 0.25, days: 30}'
+unmet "no monitoring by any of them" a.reprise "$drift"
+"$reprise" monitor a.reprise --csv new.csv --period 2026-04 -o april.json --attach --key validator.pem >/dev/null
+met a.reprise "$drift"
+works '^monitored +600 rows, 2026-04, number 1' "$reprise" verify a.reprise --trust builder.pub.pem \
+    --trust validator.pub.pem
+unmet "looked at too few rows" a.reprise 'drift: {by: validators, psi: 0.1, rows: 700}'
+"$reprise" monitor a.reprise --csv shifted.csv --period 2026-05 --previous april.json \
+    --attach --key validator.pem >/dev/null
+unmet "CSI .* of income, period 2" a.reprise "$drift"
+# a new beginning of the chain does not hide what it came to
+"$reprise" monitor a.reprise --csv new.csv --period 2026-06 --attach --key validator.pem >/dev/null
+unmet "CSI .* of income, period 2" a.reprise "$drift"
+# counts that were forged so that drift is none: nobody believes them
+forge blind.reprise forged.reprise outputs/reference.json \
+    'for c in m["columns"]: c["counts"] = [x + 1 for x in c["counts"]]'
+fails 4 'counts that sum to' "$reprise" monitor forged.reprise --csv shifted.csv
+fails 4 'counts that sum to' "$reprise" verify forged.reprise --allow-unsigned
+
+# ---- statements that are not in form ----
+works '"kind":"monitoring"' "$reprise" verify a.reprise --trust builder.pub.pem --trust validator.pub.pem --json
+fails 2 'give --key' "$reprise" validate a.reprise --part test --attach
+
+# ---- clauses that say nothing, or cannot be met ----
+refused() { policy p.yaml "$2"; fails 2 "$1" "$reprise" verify a.reprise --policy p.yaml; }
+refused 'demands nothing' 'drift: {by: validators}'
+refused 'demands nothing' 'slices: {column: region, of: auc}'
+refused 'demands nothing' 'selection: {column: sex, favourable: "no"}'
+refused 'favourable: is missing' 'selection: {column: sex, ratio: 0.8}'
+refused 'column: is missing' 'slices: {of: auc, at_least: 1}'
+refused 'only with by' 'slices: {column: region, of: auc, at_least: 1, independent: true}'
+refused 'by: is missing' 'validation: {on: test}'
+refused 'any, test, rows' 'validation: {by: validators, on: training}'
+refused '0 to 1' 'validation: {by: validators, seen: 2}'
+refused 'expected 0 or more' 'drift: {by: validators, psi: -1}'
+refused 'unknown key' 'drift: {by: validators, psy: 1}'
+finish
