@@ -6,6 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
+/* One line of UTF-8, whatever the names in it are: a text that does not fit ends behind a character. */
+static void tidy(rp_error *err, int length)
+{
+    if (length < 0)
+        err->text[0] = '\0';
+    else if ((size_t)length >= sizeof err->text)
+        err->text[rp_fits(err->text, sizeof err->text - 2)] = '\0';
+    rp_make_utf8(err->text);
+}
+
 rp_status rp_fail(rp_error *err, rp_status status, const char *format, ...)
 {
     if (err) {
@@ -13,8 +25,7 @@ rp_status rp_fail(rp_error *err, rp_status status, const char *format, ...)
 
         err->status = status;
         va_start(args, format);
-        if (vsnprintf(err->text, sizeof err->text, format, args) < 0)
-            err->text[0] = '\0';
+        tidy(err, vsnprintf(err->text, sizeof err->text, format, args));
         va_end(args);
     }
     return status;
@@ -29,18 +40,15 @@ rp_status rp_fail_at(rp_error *err, rp_status status, const char *format, ...)
 
         memcpy(inner, err->text, sizeof inner);
         va_start(args, format);
-        if (vsnprintf(err->text, sizeof err->text, format, args) < 0)
-            err->text[0] = '\0';
+        tidy(err, vsnprintf(err->text, sizeof err->text, format, args));
         va_end(args);
         used = strlen(err->text);
         if (used + 2 < sizeof err->text) {
             memcpy(err->text + used, ": ", 3);
             used += 2;
             size_t room = sizeof err->text - used - 1;
-            size_t length = strlen(inner);
+            size_t length = (size_t)rp_fits(inner, room);
 
-            if (length > room)
-                length = room;
             memcpy(err->text + used, inner, length);
             err->text[used + length] = '\0';
         }

@@ -48,18 +48,6 @@ const char *rp_nearest(const char *word, const char *const *candidates, size_t c
     return best;
 }
 
-char *rp_printable(char *out, size_t size, const char *text, size_t length)
-{
-    size_t n = length < size ? length : size - 1;
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = text[i] >= 0x20 && text[i] < 0x7F ? text[i] : '?';
-    out[n] = '\0';
-    if (n < length && size > 4)
-        memcpy(out + n - 3, "...", 3);
-    return out;
-}
-
 /* What Unicode 15 calls default ignorable (DerivedCoreProperties), with the controls, ends of lines, marks of direction
  * and annotations that it does not: in ascending order. */
 static const struct {
@@ -155,4 +143,76 @@ bool rp_is_utf8(const char *text, size_t size)
         at += bytes;
     }
     return true;
+}
+
+/* ---- quoting ---- */
+
+/* The bytes of the character at `at` that may stand as it is; 0: a byte that may not. *length: of the character, or 1.
+ */
+static bool is_shown(const unsigned char *at, const unsigned char *end, size_t *length)
+{
+    const size_t n = rp_utf8(at, end);
+
+    *length = n > 0 ? n : 1;
+    return n == 1 ? *at >= 0x20 && *at < 0x7F : n > 1 && rp_unseen(at) == 0;
+}
+
+char *rp_printable(char *out, size_t size, const char *text, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)text, *end = at + length;
+    size_t used = 0, fits = 0; /* fits: what leaves room for three dots */
+
+    while (at < end) {
+        size_t n;
+        const bool shown = is_shown(at, end, &n);
+        const size_t wide = shown ? n : 1;
+
+        if (used + wide >= size)
+            break;
+        if (shown)
+            memcpy(out + used, at, n);
+        else
+            out[used] = '?';
+        used += wide;
+        at += n;
+        fits = used + 4 <= size ? used : fits;
+    }
+    if (at < end && size > 4) {
+        memcpy(out + fits, "...", 3);
+        used = fits + 3;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+int rp_fits(const char *text, size_t most)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t length = strlen(text);
+    size_t used = 0;
+
+    if (length <= most)
+        return (int)length;
+    while (used < most) {
+        size_t n = rp_utf8(at + used, at + length);
+
+        n = n > 0 ? n : 1;
+        if (used + n > most)
+            break;
+        used += n;
+    }
+    return (int)used;
+}
+
+void rp_make_utf8(char *text)
+{
+    unsigned char *at = (unsigned char *)text, *end = at + strlen(text);
+
+    while (at < end) {
+        const size_t n = rp_utf8(at, end);
+
+        if (n == 0)
+            *at = '?';
+        at += n > 0 ? n : 1;
+    }
 }

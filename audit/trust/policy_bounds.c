@@ -8,6 +8,7 @@
 #include "audit/sign/utc_time.h"
 #include "audit/trust/facts.h"
 #include "audit/trust/policy_check.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 
 static void put_number(rp_buffer *text, double value)
@@ -131,11 +132,13 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
     const rp_json *recipe = c->verified->facts ? c->verified->facts->recipe : NULL;
     const rp_json *value = rp_fact_at(recipe, bound->path);
     rp_buffer found = {0};
+    const char *is;
     double number;
 
     rp_fact_text(value, &found);
     rp_buffer_u8(&found, 0);
     c->found.failed = c->found.failed || found.failed;
+    is = found.failed || *found.data == '\0' ? "a section" : (char *)found.data;
     rp_buffer_printf(text, "the recipe's %s", bound->path);
     put_bounds(text, bound);
     if (c->clause->words)
@@ -147,8 +150,7 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
     else if (value == NULL)
         rp_buffer_text(&c->found, "it is not there");
     else
-        rp_buffer_printf(&c->found, "it is %.200s",
-                         found.failed || *found.data == '\0' ? "a section" : (char *)found.data);
+        rp_buffer_printf(&c->found, "it is %.*s", rp_fits(is, 200), is);
     if (bound->absent)
         c->refuted = recipe == NULL || value != NULL;
     else if (bound->has_low || bound->has_high)
@@ -202,7 +204,7 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
         for (size_t k = 0; k < c->clause->words; k++)
             c->refuted = c->refuted || strcmp(name, c->clause->word[k]) == 0;
         if (taken++ < SHOWN)
-            rp_buffer_printf(&c->found, "%s%.100s", taken == 1 ? "it takes in " : ", ", name);
+            rp_buffer_printf(&c->found, "%s%.*s", taken == 1 ? "it takes in " : ", ", rp_fits(name, 100), name);
     }
     if (taken > SHOWN)
         rp_buffer_printf(&c->found, " and %zu more", taken - SHOWN);
@@ -250,7 +252,7 @@ void rp_check_valid(rp_check *c, rp_buffer *text)
     if (until == NULL)
         rp_buffer_text(&c->found, "it does not say valid_until");
     else
-        rp_buffer_printf(&c->found, "until %.40s", until);
+        rp_buffer_printf(&c->found, "until %.*s", rp_fits(until, 40), until);
 }
 
 static uint64_t count_kind(const rp_json *variants, const char *kind)

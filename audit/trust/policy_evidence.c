@@ -10,6 +10,7 @@
 
 #include "audit/sign/utc_time.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { NOTES = 40 };
 
@@ -183,8 +184,9 @@ const char *rp_evidence_date_lacks(rp_check *c, size_t i)
     if (!c->clause->dated)
         return NULL;
     if (one == NULL || !one->dated) {
-        (void)snprintf(c->why, sizeof c->why, "is not dated as asked: %.280s",
-                       one && one->timestamp_note ? one->timestamp_note : "not looked at");
+        const char *note = one && one->timestamp_note ? one->timestamp_note : "not looked at";
+
+        (void)snprintf(c->why, sizeof c->why, "is not dated as asked: %.*s", rp_fits(note, 280), note);
         return c->why;
     }
     if (one->seconds > c->clause->not_after) {
@@ -330,8 +332,9 @@ const char *rp_evidence_why_not(rp_check *c, const rp_verified_statement *one)
 
     for (size_t i = 0; i < v->certificates; i++)
         if (!v->certificate[i].accepted && strcmp(v->certificate[i].statement, one->member) == 0) {
-            (void)snprintf(c->why, sizeof c->why, "does not count: %.280s",
-                           v->certificate[i].note ? v->certificate[i].note : "");
+            const char *note = v->certificate[i].note ? v->certificate[i].note : "";
+
+            (void)snprintf(c->why, sizeof c->why, "does not count: %.*s", rp_fits(note, 280), note);
             return c->why;
         }
     return "is in the group but its public key was not given";

@@ -89,9 +89,9 @@ static rp_status take_given(weights *w)
             c++;
         if (c == w->target->classes)
             return rp_fail(w->cells->err, RP_EARG,
-                           "%s: key train.class_weights: the target has no class \"%s\"; its first is \"%.64s\"",
+                           "%s: key train.class_weights: the target has no class \"%s\"; its first is \"%.*s\"",
                            w->cells->where, rp_printable(quoted, sizeof quoted, given->name, strlen(given->name)),
-                           w->target->class_name[0]);
+                           rp_fits(w->target->class_name[0], 64), w->target->class_name[0]);
         w->class[c] = given->weight;
     }
     return RP_OK;

@@ -182,8 +182,8 @@ static void read_condition(rp_node_reader *reader, const rp_node *node, rp_row_r
     }
     if (reader->status == RP_OK && is >= RP_IS_LESS && !out->numeric && !out->dated)
         rp_node_refuse(reader, node, "data.where.value",
-                       "expected a number, or a date as 2024-03-31, as \"%s\" compares those, found \"%.60s\"",
-                       rp_relation_names[is], out->value);
+                       "expected a number, or a date as 2024-03-31, as \"%s\" compares those, found \"%.*s\"",
+                       rp_relation_names[is], rp_fits(out->value, 60), out->value);
 }
 
 static void read_where(rp_node_reader *reader, const rp_node *data, rp_reading *out)

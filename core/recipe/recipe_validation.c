@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/recipe/recipe_read.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -31,7 +32,7 @@ static void read_columns(rp_node_reader *reader, const rp_node *section, const c
         }
         for (size_t k = 0; k < i; k++)
             if (strcmp(out->text[k], item->text) == 0) {
-                rp_node_refuse(reader, item, path, "\"%.100s\" is there twice", item->text);
+                rp_node_refuse(reader, item, path, "\"%.*s\" is there twice", rp_fits(item->text, 100), item->text);
                 return;
             }
         if ((out->text[i] = rp_strdup(item->text)) == NULL)

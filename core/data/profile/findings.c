@@ -9,7 +9,7 @@
 #include "determinism/decimal.h"
 #include "determinism/sum.h"
 
-enum { FEW_ROWS = 20, CATEGORIES_MANY = 100, CLASSES_NAMED = 20, SPELLINGS = 200 };
+enum { FEW_ROWS = 20, CATEGORIES_MANY = 100, CLASSES_NAMED = 20, SPELLINGS = 200, SPELLINGS_TOLD = 10 };
 
 static rp_status add(const rp_beside *b, const char *code, bool note, size_t row, size_t count)
 {
@@ -225,7 +225,7 @@ static rp_status find_in_classes(const rp_beside *b)
 {
     const rp_dictionary *words = &b->cells->table->column[b->view->col].words;
     const rp_word *word = words->word;
-    size_t n = words->count, least = 0;
+    size_t n = words->count, least = 0, pairs = 0;
     rp_status status = RP_OK;
 
     if (b->view->numeric && b->view->distinct > CLASSES_NAMED)
@@ -235,9 +235,14 @@ static rp_status find_in_classes(const rp_beside *b)
     for (size_t i = 1; i < n && status == RP_OK; i++) {
         least = word[i].count < word[least].count ? i : least;
         for (size_t k = 0; k < i && status == RP_OK; k++)
-            if (same_word(word[i].at, word[k].at) || same_number(word[i].at, word[k].at))
-                status = add(b, "class_spelling", false, word[i].first, word[i].count);
+            if (same_word(word[i].at, word[k].at) || same_number(word[i].at, word[k].at)) {
+                status =
+                    pairs++ < SPELLINGS_TOLD ? add(b, "class_spelling", false, word[i].first, word[i].count) : RP_OK;
+                break;
+            }
     }
+    if (status == RP_OK && pairs > SPELLINGS_TOLD)
+        status = add(b, "class_spellings", false, SIZE_MAX, pairs);
     if (status == RP_OK && n > 1 && n <= CLASSES_NAMED && 20 * (size_t)word[least].count < b->cells->table->rows)
         status = add(b, "imbalance", true, word[least].first, word[least].count);
     return status;

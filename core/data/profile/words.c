@@ -15,6 +15,9 @@ static const struct {
     {"class_spelling",
      "target %c: line %l has the class \"%t\", which another class differs from only in spelling: they "
      "are two classes now; correct the cells if they are one"},
+    {"class_spellings",
+     "target %c: %n classes differ from another one only in spelling, of which the first are told; is it "
+     "a classification's target?"},
     {"conflicts", "%n of %r rows have another row's very features and another target: no model can have both right"},
     {"constant", "%c has the same value \"%t\" in every row: it tells nothing; data.columns: ignore leaves it out"},
     {"delimiter", "there is one column only, and its first line holds %n times \"%t\": is that the file's "

@@ -52,6 +52,9 @@ rp_status rp_csv_open(rp_csv *csv, const void *bytes, size_t size, const rp_reci
                     .strip = recipe->data.reading.strip,
                     .delimiter = recipe->data.delimiter,
                     .comment = recipe->data.reading.comment};
+    if (size >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
+        return rp_fail(err, RP_EDATA,
+                       "%s: begins with the mark of UTF-16: in a recipe data: {encoding: utf-16} reads it", where);
     if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0)
         csv->at = sizeof mark;
     for (int64_t i = 0; i < recipe->data.reading.skip_lines; i++) {

@@ -24,7 +24,8 @@ rp_status rp_partition_want(rp_written *texts, const char *by, size_t *col, size
         return status == RP_OK ? RP_OK : rp_written_want(texts, by, col, err);
     *parts = strtoul(colon + 1, &end, 10);
     if (*end || *parts < 2 || *parts > RP_PARTITION_PARTS_MAX)
-        return rp_fail(err, RP_EARG, "%.200s: expected COLUMN:K with 2 to %d parts", by, RP_PARTITION_PARTS_MAX);
+        return rp_fail(err, RP_EARG, "%.*s: expected COLUMN:K with 2 to %d parts", rp_fits(by, 200), by,
+                       RP_PARTITION_PARTS_MAX);
     name = rp_strndup(by, (size_t)(colon - by));
     if (!name)
         return rp_no_memory(err);
@@ -74,9 +75,9 @@ static rp_status cut_texts(rp_partition *p, const cutting *c, rp_error *err)
             text[values++] = text[i];
     if (values > RP_PARTITION_MAX)
         return rp_fail(err, RP_EARG,
-                       "column \"%.100s\": expected at most %d values, found %zu; of numbers write %.100s:4 for four "
+                       "column \"%.*s\": expected at most %d values, found %zu; of numbers write %.*s:4 for four "
                        "parts of equal size",
-                       c->by, RP_PARTITION_MAX, values, c->by);
+                       rp_fits(c->by, 100), c->by, RP_PARTITION_MAX, values, rp_fits(c->by, 100), c->by);
     p->value = rp_reallocarray(NULL, values + 1, sizeof *p->value);
     if (!p->value)
         return rp_no_memory(err);
@@ -113,8 +114,8 @@ static rp_status cut(rp_partition *p, cutting *c, size_t parts, rp_error *err)
         if (rp_written_number(c->texts, c->cell[i], &c->value[i]))
             c->sorted[c->numbers++] = c->value[i] + 0.0;
         else if (parts)
-            return rp_fail(err, RP_EARG, "%.200s: expected numbers, found \"%s\" in data row %zu", c->by,
-                           rp_printable(quoted, sizeof quoted, c->cell[i], strlen(c->cell[i])), i);
+            return rp_fail(err, RP_EARG, "%.*s: expected numbers, found \"%s\" in data row %zu", rp_fits(c->by, 200),
+                           c->by, rp_printable(quoted, sizeof quoted, c->cell[i], strlen(c->cell[i])), i);
     }
     if (!parts && c->numbers == c->known && count_distinct(c->sorted, c->numbers) > RP_PARTITION_FEW)
         parts = 4;

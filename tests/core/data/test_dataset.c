@@ -636,6 +636,11 @@ static const mistake mistakes[] = {
     {"", "a,y\n -$1,0\n 1.5,1\n", RP_EDATA, {"d.csv:2", "{strip: true, prefix: [\"$\"]}"}},
     {"", "a,y\n(3),0\n(4),1\n", RP_EDATA, {"d.csv:2", "\"(3)\"", "no key", "plain number"}},
     {"columns: {a: numeric}", "a,y\n1,0\n2%,1\n", RP_EDATA, {"d.csv:3", "\"2%\"", "{suffix: [\"%\"]}"}},
+    {"",
+     "\xFF\xFE"
+     "a,y\n",
+     RP_EDATA,
+     {"d.csv", "UTF-16", "encoding: utf-16"}},
     {"", "a,y\n2024-01-31,0\n2024-02-01,1\n", RP_EDATA, {"d.csv:2", "a date", "\"2024-01-31\""}},
     {"", "a,y\n1/2/2024,0\n12/31/2024,1\n", RP_EDATA, {"d.csv:2", "a date", "\"1/2/2024\""}},
     {"", "a,y\nJan 1 2000,0\nMay 3 2001,1\n", RP_EDATA, {"d.csv:2", "a date", "\"Jan 1 2000\""}},

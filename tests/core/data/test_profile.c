@@ -239,6 +239,33 @@ static void equal_rows_are_those_of_a_naive_count(void **state)
     }
 }
 
+/* Each class but the first is another spelling of 1. */
+static void spellings_are_told_ten_times_and_counted(void **state)
+{
+    char csv[4000], number[40];
+
+    (void)state;
+    for (int classes = 11; classes <= 12; classes++) {
+        char *text;
+        size_t told = 0;
+
+        strcpy(csv, "a,y\n0,1\n");
+        for (int i = 1; i < classes; i++) {
+            snprintf(number, sizeof number, "%d,1.%0*d\n", i, i, 0);
+            strcat(csv, number);
+        }
+        text = profile("", "", csv);
+        for (const char *at = text; (at = strstr(at, "\"class_spelling\"")) != NULL; at++)
+            told++;
+        assert_int_equal(told, 10);
+        if ((strstr(text, "\"class_spellings\"") != NULL) != (classes == 12))
+            fail_msg("%s", text);
+        if (classes == 12)
+            assert_has(text, "11 classes differ from another one only in spelling");
+        rp_free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(spellings_are_told_ten_times_and_counted),
         cmocka_unit_test(equal_rows_are_those_of_a_naive_count),
     };
 
