@@ -161,3 +161,9 @@ bool rp_unhex(void *out, size_t size, const char *text)
     }
     return text[2 * size] == '\0';
 }
+
+rp_status rp_buffer_take(void *self, const void *bytes, size_t size, rp_error *err)
+{
+    rp_buffer_append(self, bytes, size);
+    return rp_buffer_status(self, err);
+}

@@ -26,6 +26,8 @@ void rp_buffer_u64(rp_buffer *buffer, uint64_t v);
 void rp_buffer_free(rp_buffer *buffer); /* back to empty and valid */
 /* RP_OK, or RP_ENOMEM when an append failed. */
 rp_status rp_buffer_status(const rp_buffer *buffer, rp_error *err);
+/* Appends to self, a buffer, and says at once when that failed: for whoever hands bytes on piece by piece. */
+rp_status rp_buffer_take(void *self, const void *bytes, size_t size, rp_error *err);
 
 void rp_store_u32(unsigned char *at, uint32_t v);
 void rp_store_u64(unsigned char *at, uint64_t v);

@@ -16,7 +16,7 @@
 
 #include "base/memory.h"
 
-enum { OPEN_MAX_TEMPORARIES = 16, PATH_ROOM = 1024 };
+enum { OPEN_MAX_TEMPORARIES = 16, PATH_ROOM = 1024, READ_BLOCK = 65536 };
 
 static struct {
     atomic_int used; /* 0 free, 1 being filled, 2 holds a path */
@@ -52,40 +52,55 @@ void rp_file_remove_temporaries(void)
             (void)unlink(temporaries[i].path);
 }
 
-rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err)
+static rp_status open_regular(int *fd, const char *path, rp_error *err)
 {
     struct stat info;
-    rp_status status = RP_OK;
-    /* O_NONBLOCK: opening a FIFO must not hang before it can be refused; it changes nothing for regular files */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    unsigned char block[16384];
 
-    out->size = 0;
-    if (fd < 0)
+    /* O_NONBLOCK: opening a FIFO must not hang before it can be refused; it changes nothing for regular files */
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, &info) != 0)
         return rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
-    if (fstat(fd, &info) != 0)
-        status = rp_fail(err, RP_EIO, "%s: cannot open: %s", path, strerror(errno));
-    else if (S_ISDIR(info.st_mode))
-        status = rp_fail(err, RP_EIO, "%s: is a directory, expected a file", path);
-    else if (!S_ISREG(info.st_mode))
-        status = rp_fail(err, RP_EIO, "%s: is not a regular file (a pipe or a device): save it to a file first", path);
-    while (status == RP_OK) {
+    if (S_ISDIR(info.st_mode))
+        return rp_fail(err, RP_EIO, "%s: is a directory, expected a file", path);
+    if (!S_ISREG(info.st_mode))
+        return rp_fail(err, RP_EIO, "%s: is not a regular file (a pipe or a device): save it to a file first", path);
+    return RP_OK;
+}
+
+rp_status rp_file_stream(const char *path, size_t limit, rp_file_taker take, void *self, rp_error *err)
+{
+    unsigned char block[READ_BLOCK];
+    int fd;
+    rp_status status = open_regular(&fd, path, err);
+
+    for (size_t left = limit; status == RP_OK;) {
         ssize_t got = read(fd, block, sizeof block);
 
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             status = rp_fail(err, RP_EIO, "%s: cannot read: %s", path, strerror(errno));
-        else if ((size_t)got > limit - out->size)
+        else if ((size_t)got > left)
             status = rp_fail(err, RP_EDATA, "%s: larger than the limit of %zu bytes", path, limit);
+        else if (got > 0)
+            status = take(self, block, (size_t)got, err);
         else
-            rp_buffer_append(out, block, (size_t)got);
-        if (status == RP_OK)
-            status = rp_buffer_status(out, err);
-        if (got <= 0 || status != RP_OK)
             break;
+        left -= status == RP_OK ? (size_t)got : 0;
     }
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err)
+{
+    rp_status status;
+
+    out->size = 0;
+    status = rp_file_stream(path, limit, rp_buffer_take, out, err);
+    if (status == RP_OK)
+        status = rp_buffer_status(out, err);
     if (status != RP_OK)
         rp_buffer_free(out);
     return status;

@@ -12,6 +12,10 @@
 /* Reads path whole; *out is replaced. Errors: RP_EIO (missing, unreadable, not a regular file), RP_EDATA over limit. */
 rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error *err);
 
+/* The same handed on piece by piece, in order. Errors further: the taker's. */
+typedef rp_status (*rp_file_taker)(void *self, const void *bytes, size_t size, rp_error *err);
+rp_status rp_file_stream(const char *path, size_t limit, rp_file_taker take, void *self, rp_error *err);
+
 typedef struct rp_file_writer rp_file_writer;
 
 /* Opens a temporary in path's directory. force false: RP_EEXIST when path exists, now or at commit. mode: e.g. 0644,

@@ -2,9 +2,12 @@
  * The process-wide allocator and the checked calls the library uses. */
 #include "base/memory.h"
 
+#include <stdlib.h> /* says whether this is the GNU C library */
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void *plain_allocate(void *self, size_t bytes)
@@ -88,4 +91,11 @@ void rp_free(void *block)
 rp_status rp_no_memory(rp_error *err)
 {
     return rp_fail(err, RP_ENOMEM, "out of memory");
+}
+
+void rp_memory_return_blocks(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+#endif
 }

@@ -18,4 +18,8 @@ void rp_free(void *block); /* NULL is fine */
 /* err: "out of memory"; returns RP_ENOMEM. */
 rp_status rp_no_memory(rp_error *err);
 
+/* For a program's beginning, no library's: blocks from 256 KiB on go back to the system when they are freed. The GNU C
+ * library learns to keep ever larger ones, so that a table's columns would stay beside what is made of them. */
+void rp_memory_return_blocks(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "audit/drive/kept_text.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/data/dataset.h"
@@ -35,19 +36,22 @@ static void stop(const rp_error *err)
     exit(1);
 }
 
-static void load_columns(const rp_buffer *csv, const rp_recipe *recipe, rp_pool *pool)
+static void load_columns(const rp_kept_text *csv, const rp_recipe *recipe, rp_pool *pool)
 {
     rp_table *table;
     rp_store *store;
     rp_error err = {0};
     double begin = now();
 
-    if (rp_table_open(&table, csv->data, csv->size, recipe, "table", &err) != RP_OK)
+    if (rp_table_open(&table, csv->text.bytes, csv->text.size, recipe, "table", &err) != RP_OK)
         stop(&err);
     store = rp_calloc(table->cols, sizeof *store);
     for (size_t i = 0; store != NULL && i < table->cols; i++)
         store[i] = RP_STORE_AUTO;
-    if (store == NULL || rp_table_load(table, store, recipe, &(rp_table_options){.pool = pool}, &err) != RP_OK)
+    if (store == NULL ||
+        rp_table_load(table, store, recipe,
+                      &(rp_table_options){.pool = pool, .leave = csv->text.leave, .self = csv->text.self},
+                      &err) != RP_OK)
         stop(&err);
     printf("columns %.3f s, %zu rows of %zu\n", now() - begin, table->rows, table->cols);
     rp_free(store);
@@ -56,7 +60,8 @@ static void load_columns(const rp_buffer *csv, const rp_recipe *recipe, rp_pool 
 
 int main(int argc, char **argv)
 {
-    rp_buffer yaml = {0}, csv = {0};
+    rp_buffer yaml = {0};
+    rp_kept_text csv = {.where = NULL};
     rp_recipe *recipe = NULL;
     rp_dataset *dataset = NULL;
     rp_pool *pool = NULL;
@@ -64,6 +69,7 @@ int main(int argc, char **argv)
     char *path;
     double begin = now();
 
+    rp_memory_return_blocks(); /* as the command does */
     if (argc < 2) {
         fprintf(stderr, "usage: tables RECIPE.yaml [THREADS]\n");
         return 2;
@@ -73,21 +79,22 @@ int main(int argc, char **argv)
         rp_pool_new(&pool, argc > 2 ? (unsigned)atoi(argv[2]) : 2, rp_fpenv_worker, &err) != RP_OK)
         stop(&err);
     path = rp_path_beside(argv[1], recipe->data.csv);
-    if (path == NULL || rp_file_read(path, (size_t)4 << 30, &csv, &err) != RP_OK)
+    if (path == NULL || rp_kept_text_read(&csv, path, argv[1], NULL, &err) != RP_OK)
         stop(&err);
-    printf("file    %.3f s, %.1f MiB\n", now() - begin, (double)csv.size / (1 << 20));
+    printf("file    %.3f s, %.1f MiB\n", now() - begin, (double)csv.text.size / (1 << 20));
     begin = now();
-    if (rp_dataset_prepare(&dataset, recipe, csv.data, csv.size, path, &(rp_table_options){.pool = pool}, &err) !=
-        RP_OK)
+    if (rp_dataset_prepare(&dataset, recipe, csv.text.bytes, csv.text.size, path,
+                           &(rp_table_options){.pool = pool, .leave = csv.text.leave, .self = csv.text.self},
+                           &err) != RP_OK)
         stop(&err);
     printf("prepare %.3f s, %zu features\n", now() - begin, dataset->schema->features);
-    printf("memory  %.1f MiB at most, %.2f of the file\n", peak_mib(), peak_mib() * (1 << 20) / (double)csv.size);
+    printf("memory  %.1f MiB at most, %.2f of the file\n", peak_mib(), peak_mib() * (1 << 20) / (double)csv.text.size);
     load_columns(&csv, recipe, pool);
     rp_dataset_free(dataset);
     rp_pool_free(pool);
     rp_recipe_free(recipe);
     rp_buffer_free(&yaml);
-    rp_buffer_free(&csv);
+    rp_kept_text_clear(&csv);
     rp_free(path);
     return 0;
 }

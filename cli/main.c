@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
     rp_status status;
     int code;
 
+    rp_memory_return_blocks();
     reserve_descriptors();
     rp_signals_install();
     /* known before parsing, so that a usage error is JSON too */

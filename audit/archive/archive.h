@@ -44,6 +44,9 @@ const rp_member *rp_archive_writer_find(const rp_archive_writer *writer, const c
 /* Writes a member's body to a file. */
 rp_status rp_archive_writer_body(const rp_archive_writer *writer, const rp_member *member, rp_file_writer *file,
                                  rp_error *err);
+/* The bodies in the order of adding, for reading, until the writer is freed, and rp_spool_leave for them. */
+rp_status rp_archive_writer_map(rp_archive_writer *writer, const void **bytes, rp_error *err);
+void rp_archive_writer_leave(const rp_archive_writer *writer);
 /* Appends a member's body to out. */
 rp_status rp_archive_writer_read(rp_archive_writer *writer, const rp_member *member, rp_buffer *out, rp_error *err);
 

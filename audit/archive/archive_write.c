@@ -120,6 +120,16 @@ rp_status rp_archive_writer_sync(const rp_archive_writer *writer, rp_error *err)
     return rp_spool_sync(writer->spool, err);
 }
 
+rp_status rp_archive_writer_map(rp_archive_writer *writer, const void **bytes, rp_error *err)
+{
+    return rp_spool_map(writer->spool, bytes, err);
+}
+
+void rp_archive_writer_leave(const rp_archive_writer *writer)
+{
+    rp_spool_leave(writer->spool);
+}
+
 uint64_t rp_archive_writer_spooled(const rp_archive_writer *writer)
 {
     return rp_spool_size(writer->spool);

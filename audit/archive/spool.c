@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ enum { COPY = 65536, TAIL = 1 << 20 };
 struct rp_spool {
     int fd; /* -1: what is added is counted, and nothing kept */
     uint64_t size;
+    void *mapped; /* NULL: nothing is */
+    size_t mapped_size;
 };
 
 static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *err)
@@ -103,6 +106,8 @@ void rp_spool_free(rp_spool *spool)
 {
     if (spool == NULL)
         return;
+    if (spool->mapped != NULL)
+        (void)munmap(spool->mapped, spool->mapped_size);
     if (spool->fd >= 0)
         close(spool->fd);
     rp_free(spool);
@@ -153,6 +158,33 @@ rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_
         done += (size_t)n;
     }
     return RP_OK;
+}
+
+rp_status rp_spool_map(rp_spool *spool, const void **bytes, rp_error *err)
+{
+    void *at;
+
+    *bytes = NULL;
+    if (spool->size == 0)
+        return RP_OK;
+    at = spool->mapped != NULL || spool->size > SIZE_MAX
+             ? MAP_FAILED
+             : mmap(NULL, (size_t)spool->size, PROT_READ, MAP_SHARED, spool->fd, 0);
+    if (at == MAP_FAILED)
+        return rp_fail(err, RP_EIO, "temporary file: cannot map %llu bytes: %s", (unsigned long long)spool->size,
+                       strerror(errno));
+    spool->mapped = at;
+    spool->mapped_size = (size_t)spool->size;
+    *bytes = at;
+    return RP_OK;
+}
+
+/* A mapping in the place of another takes its pages from the process; the file keeps them. Where the system refuses,
+ * the old one stands. */
+void rp_spool_leave(const rp_spool *spool)
+{
+    if (spool->mapped != NULL)
+        (void)mmap(spool->mapped, spool->mapped_size, PROT_READ, MAP_SHARED | MAP_FIXED, spool->fd, 0);
 }
 
 static rp_status copy_to(const rp_spool *spool, int fd, rp_error *err)

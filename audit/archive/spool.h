@@ -22,6 +22,12 @@ int rp_spool_file(const rp_spool *spool); /* its descriptor, to read by; -1: not
 /* After what is there. On failure nothing was added. */
 rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err);
 rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_t size, rp_error *err);
+/* All that is there now, for reading; it stays where it is until the spool is freed, and is what was appended. NULL
+ * when nothing is there. Errors: RP_EIO. */
+rp_status rp_spool_map(rp_spool *spool, const void **bytes, rp_error *err);
+/* Nobody will look at the mapped bytes for a while: the system may have their memory. They are there when they are
+ * read. */
+void rp_spool_leave(const rp_spool *spool);
 /* From now on the spool is the file at path, with what it holds: replaced if there is one. On failure it stays as it
  * was. */
 rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err);

@@ -4,6 +4,7 @@
 #ifndef AUDIT_DRIVE_DRIVER_H
 #define AUDIT_DRIVE_DRIVER_H
 
+#include "audit/drive/kept_text.h"
 #include "audit/drive/start.h"
 #include "audit/record/states.h"
 #include "core/trials/trials.h"
@@ -11,8 +12,8 @@
 
 typedef struct rp_driver rp_driver;
 
-/* recipe is taken, also on failure; csv is borrowed. where names the CSV in errors. */
-rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
+/* recipe is taken, also on failure; the text is borrowed. */
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text,
                                 const rp_run_options *options, rp_error *err);
 /* Everything from the archive, which is borrowed. Errors: RP_EFORMAT, RP_EUNSUPPORTED. */
 rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,

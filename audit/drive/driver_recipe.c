@@ -20,9 +20,8 @@ typedef struct judged {
 typedef struct recipe_source {
     bool lent; /* recipe, table and start are another source's */
     rp_recipe *recipe;
-    rp_buffer csv; /* bytes from an archive; empty when borrowed */
-    const void *csv_bytes;
-    size_t csv_size;
+    rp_buffer csv;            /* bytes from an archive; empty when they are kept by others */
+    const rp_kept_text *kept; /* NULL: csv */
     rp_trainer *trainer;
     rp_start *start; /* with a parent: the states to start from */
     rp_trials tried; /* json NULL: nothing was */
@@ -61,9 +60,15 @@ static void free_source(void *source)
     rp_free(s);
 }
 
-static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_options *options, rp_error *err)
+static rp_source_text text_of(const recipe_source *s)
 {
-    const rp_slice_table table = {s->csv_bytes, s->csv_size, where};
+    return s->kept ? s->kept->text : (rp_source_text){s->csv.data, s->csv.size, RP_TABLE_MEMBER, NULL, NULL};
+}
+
+static rp_status make_trainer(recipe_source *s, const rp_run_options *options, rp_error *err)
+{
+    const rp_source_text text = text_of(s);
+    const rp_slice_table table = {text.bytes, text.size, text.where};
     rp_status status;
 
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
@@ -73,11 +78,11 @@ static rp_status make_trainer(recipe_source *s, const char *where, const rp_run_
     s->judged = rp_calloc(1, sizeof *s->judged);
     if (!s->judged)
         return rp_no_memory(err);
-    status = rp_trainer_new(&s->trainer, s->recipe, s->csv_bytes, s->csv_size, where, options, err);
+    status = rp_trainer_new(&s->trainer, s->recipe, &text, options, err);
     return status == RP_OK ? rp_run_slices_check(s->recipe, rp_trainer_dataset(s->trainer), &table, err) : status;
 }
 
-rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *csv, size_t size, const char *where,
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text,
                                 const rp_run_options *options, rp_error *err)
 {
     recipe_source *s = rp_calloc(1, sizeof *s);
@@ -88,8 +93,8 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const void *
         rp_recipe_free(recipe);
         return rp_no_memory(err);
     }
-    *s = (recipe_source){.recipe = recipe, .csv_bytes = csv, .csv_size = size};
-    status = make_trainer(s, where, options, err);
+    *s = (recipe_source){.recipe = recipe, .kept = text};
+    status = make_trainer(s, options, err);
     if (status == RP_OK)
         return rp_driver_make(out, &rp_recipe_source, s, err);
     free_source(s);
@@ -184,10 +189,8 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
             rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found another path");
     if (status == RP_OK)
         status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &s->csv, err);
-    s->csv_bytes = s->csv.data;
-    s->csv_size = s->csv.size;
     if (status == RP_OK)
-        status = make_trainer(s, RP_TABLE_MEMBER, options, err);
+        status = make_trainer(s, options, err);
     if (status == RP_OK)
         status = expect_training(s, archive, err);
     return status == RP_OK && s->recipe->parent.archive ? start_from_archive(s, archive, err) : status;
@@ -388,7 +391,8 @@ static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bo
     if (status == RP_OK)
         status = add_json(writer, RP_SCHEMA_MEMBER, rp_trainer_dataset(s->trainer)->schema->json, err);
     if (status == RP_OK && data)
-        status = rp_archive_writer_add(writer, RP_TABLE_MEMBER, s->csv_bytes, s->csv_size, err);
+        status = s->kept ? rp_kept_text_add(s->kept, writer, err)
+                         : rp_archive_writer_add(writer, RP_TABLE_MEMBER, s->csv.data, s->csv.size, err);
     return status == RP_OK && data ? add_prepared(s, writer, err) : status;
 }
 
@@ -431,7 +435,8 @@ static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *
 /* Both, kept until the run goes on. */
 static rp_status judge(const recipe_source *s, rp_error *err)
 {
-    const rp_slice_table table = {s->csv_bytes, s->csv_size, RP_TABLE_MEMBER};
+    const rp_source_text text = text_of(s);
+    const rp_slice_table table = {text.bytes, text.size, RP_TABLE_MEMBER};
     judged *j = s->judged;
     rp_status status = j->reference ? RP_OK : rp_trainer_reference(s->trainer, &j->reference, err);
 

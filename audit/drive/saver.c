@@ -15,7 +15,7 @@ static void note(rp_saver *s, const char *text)
 }
 
 /* Where the table lay is circumstance here too. */
-static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_buffer *csv, rp_error *err)
+static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_digest *table, rp_error *err)
 {
     rp_json *json = rp_json_deep_copy(recipe->json);
     rp_buffer text = {0};
@@ -29,15 +29,14 @@ static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, c
     status = rp_json_write(json, &text, err);
     if (status == RP_OK)
         status = rp_sha256(&out->recipe, text.data, text.size, err);
-    if (status == RP_OK)
-        status = rp_sha256(&out->data, csv->data, csv->size, err);
+    out->data = *table;
     rp_buffer_free(&text);
     rp_json_free(json);
     return status;
 }
 
 rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *path, const rp_recipe *recipe,
-                        const rp_buffer *csv, bool force, rp_error *err)
+                        const rp_digest *table, bool force, rp_error *err)
 {
     rp_resume_identity identity;
     rp_salt salt;
@@ -46,7 +45,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
     *s = (rp_saver){.every = options->save_every > 0 ? options->save_every : 0, .began = time(NULL)};
     if (!(s->every > 0) && !options->resume)
         return RP_OK;
-    status = identity_of(&identity, recipe, csv, err);
+    status = identity_of(&identity, recipe, table, err);
     /* with another salt the records would be others, and an unsalted digest may not lie about */
     if (status == RP_OK && options->withhold)
         status = rp_salt_open(&salt, options->withhold, err);

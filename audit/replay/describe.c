@@ -32,13 +32,15 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     rp_status status;
 
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
-    if (d->by_recipe)
-        return rp_recipe_load(path, options, &d->recipe, &d->csv, &d->where, err);
-    status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
-    d->where = rp_strdup(path);
-    if (status == RP_OK && !d->where)
-        status = rp_no_memory(err);
-    return status == RP_OK ? rp_table_load_file(options, path, &d->csv, err) : status;
+    if (d->by_recipe) {
+        status = rp_recipe_load(path, &d->recipe, &d->where, err);
+    } else {
+        status = rp_recipe_from_yaml(&d->recipe, plain, sizeof plain - 1, path, err);
+        d->where = rp_strdup(path);
+        if (status == RP_OK && !d->where)
+            status = rp_no_memory(err);
+    }
+    return status == RP_OK ? rp_table_stream(options, d->where, rp_buffer_take, &d->csv, err) : status;
 }
 
 /* Why a run would be refused: the words of the first error that preparation meets. */

@@ -13,7 +13,6 @@
 #include "base/memory.h"
 
 enum { RECIPE_LIMIT = 1 << 20 };
-static const size_t csv_limit = (size_t)4 << 30;
 
 /* What rp_train_recipe is given. */
 typedef struct recipe_job {
@@ -26,6 +25,7 @@ typedef struct recipe_job {
 /* The parts of a job under way. */
 typedef struct work {
     const rp_job_options *options;
+    rp_kept_text text;
     rp_driver *driver;
     rp_recorder *recorder;
     rp_archive_writer *writer;
@@ -40,6 +40,7 @@ static void work_free(work *w)
     rp_driver_free(w->driver);
     rp_archive_writer_free(w->writer);
     rp_saver_free(&w->saver);
+    rp_kept_text_clear(&w->text); /* lent to all of them */
 }
 
 /* What recipe or manifest say about the recording. */
@@ -110,22 +111,7 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
-rp_status rp_table_load_file(const rp_job_options *options, const char *path, rp_buffer *out, rp_error *err)
-{
-    void *bytes = NULL;
-    rp_status status;
-
-    if (!options || !options->read_table)
-        return rp_file_read(path, csv_limit, out, err);
-    rp_buffer_free(out);
-    status = options->read_table(path, csv_limit, &bytes, &out->size, err);
-    out->data = bytes;
-    out->capacity = out->size;
-    return status;
-}
-
-rp_status rp_recipe_load(const char *recipe_path, const rp_job_options *options, rp_recipe **recipe, rp_buffer *csv,
-                         char **csv_path, rp_error *err)
+rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err)
 {
     rp_buffer yaml = {0};
     rp_status status = rp_file_read(recipe_path, RECIPE_LIMIT, &yaml, err);
@@ -138,9 +124,7 @@ rp_status rp_recipe_load(const char *recipe_path, const rp_job_options *options,
     *csv_path = strcmp((*recipe)->data.csv, "-") == 0
                     ? rp_strdup("-")
                     : rp_path_beside(recipe_path, (*recipe)->data.csv); /* relative to the recipe's folder */
-    if (!*csv_path)
-        return rp_no_memory(err);
-    return rp_table_load_file(options, *csv_path, csv, err);
+    return *csv_path ? RP_OK : rp_no_memory(err);
 }
 
 static rp_status withhold(work *w, const char *folder, rp_error *err)
@@ -264,16 +248,10 @@ static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_
     return status;
 }
 
-/* The recipe's table, and where it lay. */
-typedef struct table {
-    rp_buffer csv;
-    char *path;
-} table;
-
 /* Trials come before the run has memory of its own; a search's choice is the run's recipe. */
-static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const recipe_job *job, const table *t, rp_error *err)
+static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, const recipe_job *job, rp_error *err)
 {
-    const rp_trials_table rows = {t->csv.data, t->csv.size, t->path};
+    const rp_trials_table rows = {w->text.text.bytes, w->text.text.size, w->text.text.where};
     rp_status status = rp_trials_make(tried, *recipe, &rows, job->options, err);
 
     if (status == RP_OK && tried->chosen) {
@@ -284,35 +262,40 @@ static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const recipe_jo
     return status;
 }
 
-static rp_status prepare(work *w, const recipe_job *job, table *t, rp_error *err)
+static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
 {
     const rp_run_options options = rp_job_run_options(job->options);
+    const bool record = !(job->options && job->options->no_record);
     rp_trials tried = {.json = NULL};
     rp_recipe *recipe = NULL;
-    rp_status status = rp_recipe_load(job->recipe, job->options, &recipe, &t->csv, &t->path, err);
+    char *path = NULL;
+    rp_status status = rp_recipe_load(job->recipe, &recipe, &path, err);
 
     if (status == RP_OK)
-        status = try_first(&tried, &recipe, job, t, err);
+        status = rp_kept_text_read(&w->text, path, record ? job->archive : NULL, job->options, err);
+    rp_free(path);
+    if (status == RP_OK)
+        status = try_first(&tried, &recipe, w, job, err);
     if (status != RP_OK) {
         rp_recipe_free(recipe);
         return status;
     }
     w->trials = rp_trials_count(recipe);
-    status = rp_driver_from_recipe(&w->driver, recipe, t->csv.data, t->csv.size, t->path, &options, err);
+    status = rp_driver_from_recipe(&w->driver, recipe, &w->text, &options, err);
     if (status == RP_OK)
         rp_driver_take_trials(w->driver, &tried);
     rp_trials_clear(&tried);
     return status == RP_OK ? start_from_parent(w, job, &options, err) : status;
 }
 
-static rp_status begin_recording(work *w, const recipe_job *job, const table *t, rp_error *err)
+static rp_status begin_recording(work *w, const recipe_job *job, rp_error *err)
 {
     rp_status status = look_ahead(w, job->options ? job->options->withhold : NULL, err);
 
     /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
     if (status == RP_OK && job->archive && job->options)
-        status =
-            rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver), &t->csv, job->force, err);
+        status = rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver),
+                               rp_kept_text_digest(&w->text), job->force, err);
     return status == RP_OK ? start_recording(w, job->archive, err) : status;
 }
 
@@ -331,15 +314,15 @@ static rp_status tell_table(const work *w, rp_error *err)
     return status;
 }
 
-static rp_status run_recipe(work *w, const recipe_job *job, table *t, rp_job **out, rp_error *err)
+static rp_status run_recipe(work *w, const recipe_job *job, rp_job **out, rp_error *err)
 {
     const bool record = !(job->options && job->options->no_record);
-    rp_status status = prepare(w, job, t, err);
+    rp_status status = prepare(w, job, err);
 
     if (status == RP_OK)
         status = tell_table(w, err);
     if (status == RP_OK && record)
-        status = begin_recording(w, job, t, err);
+        status = begin_recording(w, job, err);
     if (status == RP_OK && job->options && job->options->outlook)
         job->options->outlook(job->options->self, rp_driver_total(w->driver), rp_run_memory(rp_driver_run(w->driver)));
     if (status == RP_OK)
@@ -377,7 +360,6 @@ static rp_status do_job(const recipe_job *job, rp_job **out, rp_error *err)
     const char *path = job->archive;
     const rp_job_options *options = job->options;
     work w = {.options = options, .start = rp_compose_seconds()};
-    table t = {.path = NULL};
     rp_status status;
 
     *out = NULL;
@@ -389,10 +371,8 @@ static rp_status do_job(const recipe_job *job, rp_job **out, rp_error *err)
     }
     status = path && !(options && options->no_record) ? try_name(path, err) : RP_OK;
     if (status == RP_OK)
-        status = run_recipe(&w, job, &t, out, err);
+        status = run_recipe(&w, job, out, err);
     work_free(&w);
-    rp_buffer_free(&t.csv);
-    rp_free(t.path);
     return status;
 }
 

@@ -7,12 +7,9 @@
 #include "audit/drive/driver.h"
 #include "audit/record/recorder.h"
 
-/* The recipe at a path, its table, and where that lay; *recipe is to be freed also on failure. Errors: RP_EIO, RP_EARG,
+/* The recipe at a path, and where its table lies; *recipe is to be freed also on failure. Errors: RP_EIO, RP_EARG,
  * RP_ENOMEM. */
-rp_status rp_recipe_load(const char *recipe_path, const rp_job_options *options, rp_recipe **recipe, rp_buffer *csv,
-                         char **csv_path, rp_error *err);
-/* A table's bytes, as the options read them or as a plain file; *out is replaced. */
-rp_status rp_table_load_file(const rp_job_options *options, const char *path, rp_buffer *out, rp_error *err);
+rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err);
 /* A driver whose run has all states after the last step: the run's last segment is replayed and compared for them. */
 rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                 rp_error *err);

@@ -27,7 +27,10 @@ typedef struct source {
     size_t held; /* bytes at the window's beginning that were looked at and not yet given */
     uint64_t taken;
     unsigned char tail[8]; /* the last bytes read: of gzip what the contents are checked by */
-    size_t limit;
+    size_t limit, given;   /* bytes that may be handed on, and that were */
+    uint32_t crc;          /* of those of gzip */
+    rp_file_taker take;
+    void *taker;
     bool standard, opened;
 } source;
 
@@ -96,27 +99,27 @@ static rp_status begin(source *s, const char *path, rp_error *err)
     return RP_OK;
 }
 
-static rp_status append(const source *s, rp_buffer *out, const void *bytes, size_t size, rp_error *err)
+static rp_status hand_on(source *s, const void *bytes, size_t size, rp_error *err)
 {
-    if (size > s->limit - out->size)
+    if (size > s->limit - s->given)
         return rp_fail(err, RP_EDATA, "%s: larger than the limit of %zu bytes%s", s->name, s->limit,
                        s->packing == PLAIN ? "" : " when unpacked");
-    if (s->packing != PLAIN && out->size + size > ROOM + RATIO * s->taken)
+    if (s->packing != PLAIN && s->given + size > ROOM + RATIO * s->taken)
         return rp_fail(
             err, RP_EDATA,
             "%s: unpacks to more than %d times its size, which no table does: if it is meant, unpack it first", s->name,
             RATIO);
-    rp_buffer_append(out, bytes, size);
-    return rp_buffer_status(out, err);
+    s->given += size;
+    return s->take(s->taker, bytes, size, err);
 }
 
-static rp_status read_plain(source *s, rp_buffer *out, rp_error *err)
+static rp_status read_plain(source *s, rp_error *err)
 {
     rp_status status = RP_OK;
     ssize_t got = 1;
 
     while (status == RP_OK && got > 0) {
-        status = append(s, out, s->window, s->held, err);
+        status = hand_on(s, s->window, s->held, err);
         s->held = 0;
         if (status == RP_OK && (got = fill(s)) < 0)
             status = fail_read(s, err);
@@ -143,15 +146,19 @@ static la_ssize_t give(struct archive *a, void *arg, const void **out)
     return (la_ssize_t)held;
 }
 
-static uint32_t crc32_of(const unsigned char *bytes, size_t size)
+static void crc32_table(uint32_t table[256])
 {
-    uint32_t table[256], crc = ~(uint32_t)0;
-
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++)
             table[i] = table[i] >> 1 ^ (table[i] & 1 ? UINT32_C(0xEDB88320) : 0);
     }
+}
+
+/* crc: of what came before; 0 at the beginning. */
+static uint32_t crc32_more(const uint32_t table[256], uint32_t crc, const unsigned char *bytes, size_t size)
+{
+    crc = ~crc;
     for (size_t i = 0; i < size; i++)
         crc = table[(crc ^ bytes[i]) & 255] ^ crc >> 8;
     return ~crc;
@@ -164,9 +171,9 @@ static uint32_t little(const unsigned char *b)
 
 /* libarchive leaves RFC 1952's checksum and length unread. They are those of the last member, so that there must be one
  * alone: several would be unpacked without proof that none is damaged. */
-static rp_status check_gzip(const source *s, const rp_buffer *out, rp_error *err)
+static rp_status check_gzip(const source *s, rp_error *err)
 {
-    if (little(s->tail) == crc32_of(out->data, out->size) && little(s->tail + 4) == (uint32_t)out->size)
+    if (little(s->tail) == s->crc && little(s->tail + 4) == (uint32_t)s->given)
         return RP_OK;
     return rp_fail(err, RP_EDATA,
                    "%s: gzip's checksum of the contents differs: the file is damaged, or is several ones in one; "
@@ -174,10 +181,11 @@ static rp_status check_gzip(const source *s, const rp_buffer *out, rp_error *err
                    s->name);
 }
 
-static rp_status unpack(source *s, struct archive *a, rp_buffer *out, rp_error *err)
+static rp_status unpack(source *s, struct archive *a, rp_error *err)
 {
     struct archive_entry *entry;
     unsigned char block[16384];
+    uint32_t table[256];
     la_ssize_t got = 1;
     rp_status status = RP_OK;
     /* a filter that would start another program is not ARCHIVE_OK */
@@ -186,66 +194,63 @@ static rp_status unpack(source *s, struct archive *a, rp_buffer *out, rp_error *
     if (filter != ARCHIVE_OK)
         return rp_fail(err, RP_EUNSUPPORTED, "%s: this build of libarchive reads no %s; unpack it first", s->name,
                        s->packing == GZIP ? "gzip" : "zstd");
+    crc32_table(table);
     if (archive_read_support_format_raw(a) != ARCHIVE_OK || archive_read_open(a, s, NULL, give, NULL) != ARCHIVE_OK ||
         archive_read_next_header(a, &entry) != ARCHIVE_OK)
         got = -1;
     while (status == RP_OK && got > 0) {
         got = archive_read_data(a, block, sizeof block);
-        if (got > 0)
-            status = append(s, out, block, (size_t)got, err);
+        if (got > 0) {
+            s->crc = s->packing == GZIP ? crc32_more(table, s->crc, block, (size_t)got) : 0;
+            status = hand_on(s, block, (size_t)got, err);
+        }
     }
     if (status == RP_OK && got < 0)
         status = rp_fail(err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EDATA, "%s: cannot be unpacked: %s", s->name,
                          archive_error_string(a) != NULL ? archive_error_string(a) : "it is empty or damaged");
-    return status == RP_OK && s->packing == GZIP ? check_gzip(s, out, err) : status;
+    return status == RP_OK && s->packing == GZIP ? check_gzip(s, err) : status;
 }
 
-static rp_status read_packed(source *s, rp_buffer *out, rp_error *err)
+static rp_status read_packed(source *s, rp_error *err)
 {
     struct archive *a = archive_read_new();
-    rp_status status = a != NULL ? unpack(s, a, out, err) : rp_no_memory(err);
+    rp_status status = a != NULL ? unpack(s, a, err) : rp_no_memory(err);
 
     archive_read_free(a);
     return status;
 }
 
-rp_status rp_input_table(const char *path, size_t limit, void **bytes, size_t *size, rp_error *err)
+rp_status rp_input_table(const char *path, size_t limit, rp_file_taker take, void *taker, rp_error *err)
 {
     source *s = rp_calloc(1, sizeof *s);
-    rp_buffer out = {0};
     rp_status status;
 
-    *bytes = NULL;
-    *size = 0;
     if (s == NULL)
         return rp_no_memory(err);
     s->limit = limit;
+    s->take = take;
+    s->taker = taker;
     s->fd = -1;
     status = begin(s, path, err);
     if (status == RP_OK && s->packing != PLAIN)
-        status = read_packed(s, &out, err);
+        status = read_packed(s, err);
     else if (status == RP_OK)
-        status = s->standard && s->opened ? read_plain(s, &out, err) : rp_file_read(path, limit, &out, err);
+        status = s->standard && s->opened ? read_plain(s, err) : rp_file_stream(path, limit, take, taker, err);
     if (s->fd > STDIN_FILENO)
         (void)close(s->fd);
     rp_free(s);
-    if (status != RP_OK) {
-        rp_buffer_free(&out);
-        return status;
-    }
-    *bytes = out.data;
-    *size = out.size;
-    return RP_OK;
+    return status;
 }
 
 rp_status rp_input_read(const char *path, size_t limit, rp_buffer *out, rp_error *err)
 {
-    void *bytes = NULL;
     rp_status status;
 
-    rp_buffer_free(out);
-    status = rp_input_table(path, limit, &bytes, &out->size, err);
-    out->data = bytes;
-    out->capacity = out->size;
+    out->size = 0;
+    status = rp_input_table(path, limit, rp_buffer_take, out, err);
+    if (status == RP_OK)
+        status = rp_buffer_status(out, err);
+    if (status != RP_OK)
+        rp_buffer_free(out);
     return status;
 }

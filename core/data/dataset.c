@@ -8,6 +8,7 @@
 #include "core/data/profile/profile.h"
 #include "core/data/later/reference.h"
 #include "core/data/treat/treat.h"
+#include "kernels/device.h"
 
 /* What preparation holds on the way; all of it is freed at its end but what moved into the dataset. */
 typedef struct preparation {
@@ -186,7 +187,7 @@ static rp_status scale_targets(const preparation *prep, const rp_schema *schema,
 
 static rp_status encode(preparation *prep, rp_dataset *out)
 {
-    rp_status status = rp_dataset_encode(out, &prep->cells, prep->table, prep->source, prep->options.pool);
+    rp_status status = rp_dataset_encode(out, &prep->cells, prep->table, prep->source, &prep->options);
 
     if (status == RP_OK)
         status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target,
@@ -273,6 +274,18 @@ rp_status rp_dataset_prepare(rp_dataset **out, const rp_recipe *recipe, const vo
     return RP_OK;
 }
 
+static void free_features(const rp_dataset *d, void *narrow, void *wide, bool given)
+{
+    void *x = wide != NULL ? wide : narrow;
+
+    if (given)
+        return;
+    if (d->device != NULL)
+        rp_device_release(d->device, x);
+    else
+        rp_free(x);
+}
+
 void rp_dataset_free(rp_dataset *dataset)
 {
     if (dataset == NULL)
@@ -281,10 +294,8 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_warnings_clear(&dataset->warnings);
     rp_json_free(dataset->profile);
     rp_json_free(dataset->reference);
-    rp_free(dataset->train_x);
-    rp_free(dataset->valid_x);
-    rp_free(dataset->train_wide);
-    rp_free(dataset->valid_wide);
+    free_features(dataset, dataset->train_x, dataset->train_wide, dataset->train_given);
+    free_features(dataset, dataset->valid_x, dataset->valid_wide, dataset->valid_given);
     rp_free(dataset->train_value);
     rp_free(dataset->valid_value);
     rp_free(dataset->train_label);

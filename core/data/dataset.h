@@ -28,6 +28,8 @@ typedef struct rp_dataset {
     rp_json *profile;              /* what the table holds, and what is to be said of it: core/data/profile/profile.h */
     size_t train_rows, valid_rows; /* valid_rows is 0 with train_on_all */
     float *train_x, *valid_x;      /* [rows, features] row-major */
+    struct rp_device *device;      /* whose memory those of both parts are; NULL: the host's */
+    bool train_given, valid_given; /* a run has taken them: they are read, not freed */
     /* NULL where the recipe fits exactly; then the same in binary64, and the targets where there are any below */
     double *train_wide, *valid_wide, *train_value, *valid_value;
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "core/data/schema.h"
+#include "kernels/device.h"
 
 enum { BLOCKS_AT_A_TIME = 256 };
 
@@ -104,23 +105,38 @@ static rp_status record_unseen(const rp_schema *schema, atomic_size_t *unseen, r
     return RP_OK;
 }
 
-/* In binary64 for what is fitted exactly. Nothing is written yet, so that the system gives it as the table's goes. */
-static bool make_room(rp_dataset *out, bool exact)
+static rp_status part_room(rp_dataset *out, void **x, size_t rows, size_t element, rp_error *err)
 {
     const size_t width = out->schema->features;
 
-    if (exact) {
-        out->train_wide = rp_reallocarray(NULL, out->train_rows, width * sizeof *out->train_wide);
-        out->valid_wide = rp_reallocarray(NULL, out->valid_rows, width * sizeof *out->valid_wide);
-        return out->train_wide != NULL && out->valid_wide != NULL;
-    }
-    out->train_x = rp_reallocarray(NULL, out->train_rows, width * sizeof *out->train_x);
-    out->valid_x = rp_reallocarray(NULL, out->valid_rows, width * sizeof *out->valid_x);
-    return out->train_x != NULL && out->valid_x != NULL;
+    if (out->device == NULL)
+        *x = rp_reallocarray(NULL, rows, width * element);
+    else if (width == 0 || rows <= SIZE_MAX / (width * element))
+        return rp_device_allocate(out->device, x, rows * width * element, err);
+    return *x != NULL ? RP_OK : rp_no_memory(err);
+}
+
+/* In binary64 for what is fitted exactly. Nothing is written yet, so that the system gives it as the table's goes.
+ * Where the host shares a device's memory, features are made where a run has them. */
+static rp_status make_room(rp_dataset *out, bool exact, rp_device *device, rp_error *err)
+{
+    const size_t element = exact ? sizeof(double) : sizeof(float);
+    void *train = NULL, *valid = NULL;
+    rp_status status;
+
+    out->device = device != NULL && rp_device_shares_memory(device) ? device : NULL;
+    status = part_room(out, &train, out->train_rows, element, err);
+    out->train_wide = exact ? train : NULL;
+    out->train_x = exact ? NULL : train;
+    if (status == RP_OK)
+        status = part_room(out, &valid, out->valid_rows, element, err);
+    out->valid_wide = exact ? valid : NULL;
+    out->valid_x = exact ? NULL : valid;
+    return status;
 }
 
 rp_status rp_dataset_encode(rp_dataset *out, const rp_cells *cells, rp_table *table, const size_t *source,
-                            rp_pool *pool)
+                            const rp_table_options *options)
 {
     encoding e = {.out = out, .failed = SIZE_MAX};
     rp_encoder *encoder = NULL;
@@ -129,11 +145,11 @@ rp_status rp_dataset_encode(rp_dataset *out, const rp_cells *cells, rp_table *ta
     e.encoder = encoder;
     if (status == RP_OK) {
         e.unseen = rp_calloc(out->schema->n_columns, sizeof *e.unseen);
-        if (e.unseen == NULL || !make_room(out, cells->recipe->train.exact))
-            status = rp_no_memory(cells->err);
+        status = e.unseen != NULL ? make_room(out, cells->recipe->train.exact, options->device, cells->err)
+                                  : rp_no_memory(cells->err);
     }
     if (status == RP_OK)
-        status = encode_all(&e, table, pool, cells->err);
+        status = encode_all(&e, table, options->pool, cells->err);
     if (status == RP_OK)
         status = record_unseen(out->schema, e.unseen, cells->err);
     rp_encoder_free(encoder);

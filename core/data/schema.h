@@ -138,9 +138,9 @@ size_t rp_encoder_rows(const rp_encoder *encoder, size_t first, size_t n, const 
 /* The error of the row that rp_encoder_rows stopped at. */
 rp_status rp_encoder_fail(const rp_encoder *encoder, size_t row, bool wide, rp_error *err);
 
-/* The features of both parts of a dataset that has its rows and schema, and what the schema says of them. The table's
- * cells are gone then. */
+/* The features of both parts of a dataset that has its rows and schema, and what the schema says of them; options: pool
+ * and device. The table's cells are gone then. */
 rp_status rp_dataset_encode(rp_dataset *out, const rp_cells *cells, rp_table *table, const size_t *source,
-                            rp_pool *pool);
+                            const rp_table_options *options);
 
 #endif

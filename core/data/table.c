@@ -314,7 +314,13 @@ static rp_status cut(rp_table *table, size_t target, rp_error *err)
     return RP_OK;
 }
 
-static rp_status read_all(rp_table *table, loading *l, rp_pool *pool, rp_error *err)
+static void leave(const rp_table_options *options)
+{
+    if (options->leave != NULL)
+        options->leave(options->self);
+}
+
+static rp_status read_all(rp_table *table, loading *l, const rp_table_options *options, rp_error *err)
 {
     rp_status status = RP_OK;
 
@@ -323,7 +329,8 @@ static rp_status read_all(rp_table *table, loading *l, rp_pool *pool, rp_error *
 
         l->chunk = table->chunk + i;
         atomic_store(&l->taken, 0);
-        rp_pool_run(pool, n, 1, read_chunks, l);
+        rp_pool_run(options->pool, n, 1, read_chunks, l);
+        leave(options);
         for (size_t k = i; k < i + n && status == RP_OK; k++) {
             if (k > 0) {
                 table->chunk[k].first_line = table->chunk[k - 1].first_line + table->chunk[k - 1].lines;
@@ -410,12 +417,13 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     for (size_t i = 0; i < l.readers && status == RP_OK; i++)
         status = rp_chunk_reader_new(&l.reader[i], table, recipe, options->filter, seed, err);
     if (status == RP_OK)
-        status = read_all(table, &l, options->pool, err);
+        status = read_all(table, &l, options, err);
     for (size_t i = 0; i < l.readers; i++)
         rp_chunk_reader_free(l.reader[i]);
     for (size_t col = 0; col < table->cols && status == RP_OK; col++)
         if (is_mixed(&table->column[col]))
             status = read_mixed(table, recipe, col, err);
+    leave(options);
     if (status == RP_OK && table->rows == 0)
         status = rp_fail(err, RP_EDATA,
                          "%s: expected rows, found none that is kept: data.where leaves out %zu, data.missing_target: "

@@ -113,17 +113,25 @@ const rp_device_tensor *rp_run_data(const rp_run *run, size_t *n)
     return run->data.tensor;
 }
 
-static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype, int rank, const size_t *shape,
-                     const void *bytes, rp_error *err)
+static rp_status check_new(rp_type *type, const rp_run *run, const char *name, rp_dtype dtype, int rank,
+                           const size_t *shape, rp_error *err)
 {
-    rp_type type;
-    rp_status status = rp_type_make(&type, dtype, rank, shape, err);
+    rp_status status = rp_type_make(type, dtype, rank, shape, err);
 
     if (status == RP_OK && (run->in_step || run->steps || run->n_observers))
         return rp_fail(err, RP_EARG, "%.96s: state and data are added before the first step, and before recording",
                        name);
     if (status == RP_OK && strcmp(name, "__metadata__") == 0) /* a word of the safetensors format */
         return rp_fail(err, RP_EARG, "the name __metadata__ is reserved");
+    return status;
+}
+
+static rp_status add(rp_run *run, rp_slots *s, const char *name, rp_dtype dtype, int rank, const size_t *shape,
+                     const void *bytes, rp_error *err)
+{
+    rp_type type;
+    rp_status status = check_new(&type, run, name, dtype, rank, shape, err);
+
     return status == RP_OK ? rp_slots_add(s, run->device, name, &type, bytes, err) : status;
 }
 
@@ -141,6 +149,15 @@ rp_status rp_run_add_data(rp_run *run, const char *name, rp_dtype dtype, int ran
     if (!run)
         return rp_no_handle(err, __func__, "run");
     return add(run, &run->data, name, dtype, rank, shape, bytes, err);
+}
+
+rp_status rp_run_take_data(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape, void *memory,
+                           rp_error *err)
+{
+    rp_type type;
+    rp_status status = check_new(&type, run, name, dtype, rank, shape, err);
+
+    return status == RP_OK ? rp_slots_take(&run->data, run->device, name, &type, memory, err) : status;
 }
 
 rp_status rp_run_get_state(const rp_run *run, const char *name, void *bytes, size_t size, rp_error *err)

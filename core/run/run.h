@@ -38,6 +38,10 @@ typedef rp_status rp_settle(void *self, size_t state, rp_error *err);
 rp_status rp_run_observe_beside(rp_run *run, rp_observer observer, rp_settle *settle, rp_error *err);
 void rp_run_unobserve(rp_run *run, const void *self);
 rp_device *rp_run_device(const rp_run *run);
+/* As rp_run_add_data, but the elements lie in memory of the run's device already, canonical, and are the run's from
+ * then on; on failure they stay the caller's. */
+rp_status rp_run_take_data(rp_run *run, const char *name, rp_dtype dtype, int rank, const size_t *shape, void *memory,
+                           rp_error *err);
 /* Present states and data; borrowed until the next step. */
 const rp_device_tensor *rp_run_states(const rp_run *run, size_t *n);
 const rp_device_tensor *rp_run_data(const rp_run *run, size_t *n);

@@ -134,12 +134,10 @@ static rp_status hold_one_more(rp_slots *s, rp_error *err)
     return rp_index_reserve(&s->index) ? RP_OK : rp_no_memory(err);
 }
 
-rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
-                       rp_error *err)
+rp_status rp_slots_take(rp_slots *s, rp_device *device, const char *name, const rp_type *type, void *memory,
+                        rp_error *err)
 {
-    size_t size = rp_type_bytes(type);
-    rp_device_tensor slot = {.type = *type, .device = device};
-    void *memory = NULL;
+    rp_device_tensor slot = {.type = *type, .device = device, .memory = memory};
     rp_status status;
     uint64_t hash;
 
@@ -154,16 +152,25 @@ rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const r
     slot.name = rp_strdup(name);
     if (!slot.name)
         return rp_no_memory(err);
-    status = rp_device_allocate(device, &memory, size ? size : 1, err);
-    slot.memory = memory;
-    if (status == RP_OK)
-        status = rp_slot_write(&slot, bytes, err);
-    if (status != RP_OK) {
-        rp_device_release(device, memory);
-        rp_free((char *)slot.name);
-        return status;
-    }
     rp_index_add(&s->index, hash, (uint32_t)s->n);
     s->tensor[s->n++] = slot;
     return RP_OK;
+}
+
+rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
+                       rp_error *err)
+{
+    size_t size = rp_type_bytes(type);
+    rp_device_tensor slot = {.type = *type, .device = device};
+    void *memory = NULL;
+    rp_status status = rp_device_allocate(device, &memory, size ? size : 1, err);
+
+    slot.memory = memory;
+    if (status == RP_OK)
+        status = rp_slot_write(&slot, bytes, err);
+    if (status == RP_OK)
+        status = rp_slots_take(s, device, name, type, memory, err);
+    if (status != RP_OK)
+        rp_device_release(device, memory);
+    return status;
 }

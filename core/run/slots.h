@@ -16,6 +16,10 @@ typedef struct rp_slots {
 /* Adds a slot with its own memory, filled from bytes (host) or zeros. Errors: RP_EARG (the name), RP_ENOMEM. */
 rp_status rp_slots_add(rp_slots *s, rp_device *device, const char *name, const rp_type *type, const void *bytes,
                        rp_error *err);
+/* The same with memory of the device that holds canonical elements already, and is the slot's then; on failure it stays
+ * the caller's. */
+rp_status rp_slots_take(rp_slots *s, rp_device *device, const char *name, const rp_type *type, void *memory,
+                        rp_error *err);
 const rp_device_tensor *rp_slots_find(const rp_slots *s, const char *name); /* NULL when there is none */
 /* A slot's elements from and to host memory, canonical on the way (CONTRACT 2.3). */
 rp_status rp_slot_write(const rp_device_tensor *slot, const void *bytes, rp_error *err);

@@ -17,11 +17,17 @@ void rp_trainer_free(rp_trainer *t)
     rp_compiled_free(t->keep);
     rp_compiled_free(t->eval_train);
     rp_compiled_free(t->eval_valid);
-    rp_run_free(t->run);
-    if (!t->lent)
+    if (!t->lent) /* before the run: features that it has not taken are its device's */
         rp_dataset_free(t->data);
+    rp_run_free(t->run);
     rp_free(t->order);
     rp_free(t);
+}
+
+/* The features lie where the run has them. */
+static bool are_made(const rp_trainer *t)
+{
+    return !t->lent && t->data->device == rp_run_device(t->run);
 }
 
 /* Asked before they are there, since they are written as they come. */
@@ -29,7 +35,7 @@ static rp_status check_room(const rp_trainer *t, rp_error *err)
 {
     const size_t rows = t->data->train_rows + t->data->valid_rows;
     const size_t real = rp_dtype_size(t->model.dtype);
-    size_t bytes = rows * (t->model.features * real + sizeof(int64_t));
+    size_t bytes = rows * ((are_made(t) ? 0 : t->model.features * real) + sizeof(int64_t));
 
     for (size_t i = 0; i < t->model.n_parameters; i++) {
         size_t size = real * (size_t)(1 + rp_trainer_moments(t) + rp_trainer_keeps_best(t));
@@ -64,7 +70,9 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
 /* Host memory of a part: features, targets or labels, weights or NULL. */
 typedef struct part_data {
     size_t rows;
-    const void *x, *target;
+    void *x;
+    bool *given; /* NULL: x is copied */
+    const void *target;
     const float *weight;
     const int64_t *label;
 } part_data;
@@ -73,8 +81,11 @@ static rp_status add_part(rp_trainer *t, const rp_part *name, const part_data *d
 {
     const bool labels = t->model.loss == RP_LOSS_CROSS_ENTROPY;
     size_t shape[2] = {d->rows, t->model.features}, column[2] = {d->rows, 1};
-    rp_status status = rp_run_add_data(t->run, name->x, t->model.dtype, 2, shape, d->x, err);
+    rp_status status = d->given ? rp_run_take_data(t->run, name->x, t->model.dtype, 2, shape, d->x, err)
+                                : rp_run_add_data(t->run, name->x, t->model.dtype, 2, shape, d->x, err);
 
+    if (status == RP_OK && d->given)
+        *d->given = true;
     if (status == RP_OK && labels)
         status = rp_run_add_data(t->run, name->y, RP_I64, 1, shape, d->label, err);
     else if (status == RP_OK)
@@ -86,18 +97,21 @@ static rp_status add_part(rp_trainer *t, const rp_part *name, const part_data *d
 
 static rp_status add_data(rp_trainer *t, rp_error *err)
 {
-    const rp_dataset *d = t->data;
-    const bool wide = t->model.dtype == RP_F64;
-    const void *train_x = wide ? (void *)d->train_wide : d->train_x,
-               *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
+    rp_dataset *d = t->data;
+    const bool wide = t->model.dtype == RP_F64, made = are_made(t);
+    void *train_x = wide ? (void *)d->train_wide : d->train_x, *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
     const void *train = wide ? (void *)d->train_value : d->train_scaled ? d->train_scaled : d->train_target;
     const void *valid = wide ? (void *)d->valid_value : d->valid_scaled ? d->valid_scaled : d->valid_target;
-    rp_status status = add_part(t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows},
-                                &(part_data){d->train_rows, train_x, train, d->train_weight, d->train_label}, err);
+    rp_status status = add_part(
+        t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows},
+        &(part_data){d->train_rows, train_x, made ? &d->train_given : NULL, train, d->train_weight, d->train_label},
+        err);
 
     if (status == RP_OK && d->valid_rows)
-        status = add_part(t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows},
-                          &(part_data){d->valid_rows, valid_x, valid, d->valid_weight, d->valid_label}, err);
+        status = add_part(
+            t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows},
+            &(part_data){d->valid_rows, valid_x, made ? &d->valid_given : NULL, valid, d->valid_weight, d->valid_label},
+            err);
     return status;
 }
 
@@ -107,9 +121,7 @@ typedef struct origin {
     rp_dataset *lent;         /* NULL: the table */
     const rp_recipe *prepare; /* NULL: recipe */
     rp_dataset **kept;        /* the caller's from then on; may be NULL */
-    const void *csv;
-    size_t size;
-    const char *where;
+    const rp_source_text *text;
 } origin;
 
 static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
@@ -118,9 +130,13 @@ static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
 
     t->data = t->lent = from->lent;
     if (!from->lent)
-        status =
-            rp_dataset_prepare(&t->data, from->prepare ? from->prepare : t->recipe, from->csv, from->size, from->where,
-                               &(rp_table_options){.pool = rp_device_pool(rp_run_device(t->run))}, err);
+        status = rp_dataset_prepare(&t->data, from->prepare ? from->prepare : t->recipe, from->text->bytes,
+                                    from->text->size, from->text->where,
+                                    &(rp_table_options){.pool = rp_device_pool(rp_run_device(t->run)),
+                                                        .device = from->kept ? NULL : rp_run_device(t->run),
+                                                        .leave = from->text->leave,
+                                                        .self = from->text->self},
+                                    err);
     if (status == RP_OK && from->kept)
         t->lent = *from->kept = t->data;
     if (status == RP_OK)
@@ -171,18 +187,18 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
     return status;
 }
 
-rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const rp_source_text *text,
                          const rp_run_options *options, rp_error *err)
 {
-    return new_trainer(out, &(origin){.recipe = recipe, .csv = csv, .size = size, .where = where}, options, err);
+    return new_trainer(out, &(origin){.recipe = recipe, .text = text}, options, err);
 }
 
 rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_trial_rows *rows,
                          const rp_run_options *options, rp_error *err)
 {
-    const origin from = {recipe, *rows->data, rows->prepare, rows->data, rows->csv, rows->size, rows->where};
+    const rp_source_text text = {rows->csv, rows->size, rows->where, NULL, NULL};
 
-    return new_trainer(out, &from, options, err);
+    return new_trainer(out, &(origin){recipe, *rows->data, rows->prepare, rows->data, &text}, options, err);
 }
 
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)

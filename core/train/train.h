@@ -9,8 +9,18 @@
 
 typedef struct rp_trainer rp_trainer;
 
-/* recipe and csv are borrowed; where names the CSV in errors. */
-rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+/* A table's text; where names it in errors. leave (NULL: not) is called while the table is read, when the bytes so far
+ * are not looked at for a while: whoever has them elsewhere may give their memory back. */
+typedef struct rp_source_text {
+    const void *bytes;
+    size_t size;
+    const char *where;
+    void (*leave)(void *self);
+    void *self;
+} rp_source_text;
+
+/* recipe and the text's bytes are borrowed. */
+rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const rp_source_text *text,
                          const rp_run_options *options, rp_error *err);
 /* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and
  * must outlive it. Runs of the two may go on in two threads. */

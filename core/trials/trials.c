@@ -186,9 +186,10 @@ static rp_status take_scores(work *w, const rp_trial *trial, const rp_trainer *t
 /* The exact model needs its rows in another type; all others share the fold's. */
 static rp_status open_trainer(work *w, rp_trainer **t, const rp_recipe *recipe, bool linear, rp_error *err)
 {
+    const rp_source_text text = {w->csv, w->size, w->where, NULL, NULL};
     const rp_trial_rows rows = {w->prepare, w->csv, w->size, w->where, &w->data};
 
-    return linear ? rp_trainer_new(t, recipe, w->csv, w->size, w->where, w->options, err)
+    return linear ? rp_trainer_new(t, recipe, &text, w->options, err)
                   : rp_trainer_try(t, recipe, &rows, w->options, err);
 }
 

@@ -90,10 +90,12 @@ typedef struct rp_job_options {
     const char *other_level, *other_device; /* rp_compare, rp_diff: how B is computed; NULL: as A */
     /* rp_train_recipe: called before the first step with what the table holds, as table of rp_job. May be NULL. */
     void (*table)(void *self, const char *json);
-    /* rp_train_recipe, rp_describe_data: reads a table in the place of a plain file: its bytes, at most limit of them,
-     * by the allocator of rp/memory.h, which are freed for it. data.csv and path "-" reach it as they are. May be NULL.
-     */
-    rp_status (*read_table)(const char *path, size_t limit, void **bytes, size_t *size, rp_error *err);
+    /* rp_train_recipe, rp_describe_data: reads a table in the place of a plain file: hands its bytes, at most limit of
+     * them, piece by piece to take with taker, and stops at an error of take, which it returns. data.csv and path "-"
+     * reach it as they are. May be NULL. */
+    rp_status (*read_table)(const char *path, size_t limit,
+                            rp_status (*take)(void *taker, const void *bytes, size_t size, rp_error *err), void *taker,
+                            rp_error *err);
 } rp_job_options;
 
 typedef struct rp_job {

@@ -131,9 +131,9 @@ static void trainings_that_want_more_are_refused_before_their_weights_are_there(
     (void)state;
     assert_int_equal(rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err), RP_OK);
     left = 700 * mib;
-    assert_int_equal(
-        rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 1, .device = "poor"}, &err),
-        RP_ENOMEM);
+    assert_int_equal(rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
+                                    &(rp_run_options){.threads = 1, .device = "poor"}, &err),
+                     RP_ENOMEM);
     assert_null(t);
     assert_string_equal(err.text, "out of memory: weights, moments and table take 752 MiB, and device poor has 700 MiB "
                                   "left");

@@ -59,7 +59,7 @@ static void fit(fitted *out, const char *yaml, const char *csv, const char *leve
     size_t n;
 
     memset(out, 0, sizeof *out);
-    out->status = rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv",
+    out->status = rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
                                  &(rp_run_options){.threads = threads, .level = level}, &err);
     while (out->status == RP_OK && !rp_trainer_done(t))
         out->status = rp_trainer_step(t, &err);
@@ -239,7 +239,8 @@ static rp_json *table_of(const char *yaml, const char *csv)
     rp_trainer *t = NULL;
     rp_error err = {0};
     rp_json *table = NULL;
-    rp_status status = rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 2}, &err);
+    rp_status status = rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
+                                      &(rp_run_options){.threads = 2}, &err);
 
     while (status == RP_OK && !rp_trainer_done(t))
         status = rp_trainer_step(t, &err);

@@ -66,8 +66,8 @@ static rp_trainer *trainer_of(const rp_recipe *recipe, int kind, const char *lev
     rp_error err = {0};
 
     write_csv(csv, sizeof csv, kind);
-    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = threads, .level = level},
-                       &err) != RP_OK)
+    if (rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
+                       &(rp_run_options){.threads = threads, .level = level}, &err) != RP_OK)
         fail_msg("%s", err.text);
     return t;
 }
@@ -390,7 +390,8 @@ static void images_that_do_not_fit_are_refused(void **state)
         rp_error err = {0};
 
         write_csv(csv, sizeof csv, 1);
-        assert_int_equal(rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", NULL, &err), RP_EARG);
+        assert_int_equal(
+            rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL}, NULL, &err), RP_EARG);
         if (!strstr(err.text, wrong[i][1]))
             fail_msg("expected \"%s\" in: %s", wrong[i][1], err.text);
         assert_null(t);
@@ -768,7 +769,8 @@ static size_t instructions_of(const char *shards)
     for (int i = 0; i < 512; i++)
         end += sprintf(end, "%d,%d.5,%s\n", i % 7, i % 5, i % 3 ? "yes" : "no");
     recipe = recipe_of(yaml);
-    if (rp_trainer_new(&t, recipe, csv, strlen(csv), "d.csv", &(rp_run_options){.threads = 2}, &err) != RP_OK)
+    if (rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
+                       &(rp_run_options){.threads = 2}, &err) != RP_OK)
         fail_msg("%s", err.text);
     assert_int_equal(rp_run_observe(rp_trainer_run(t), (rp_observer){count_instructions, &n}, NULL), RP_OK);
     step(t);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A table's text in a file of our own: written and hashed as it is read, mapped for whoever prepares it, and lent to
+ * the archive in the end. A mapping of the user's file would show whatever is written to that one during the run. */
+#include "audit/drive/kept_text.h"
+
+#include "audit/record/save.h"
+#include "base/memory.h"
+
+static const size_t limit = (size_t)4 << 30;
+
+static rp_status put(void *self, const void *bytes, size_t size, rp_error *err)
+{
+    return rp_archive_writer_put(self, bytes, size, err);
+}
+
+static void leave(void *self)
+{
+    rp_archive_writer_leave(self);
+}
+
+rp_status rp_table_stream(const rp_job_options *options, const char *path, rp_file_taker take, void *self,
+                          rp_error *err)
+{
+    return options && options->read_table ? options->read_table(path, limit, take, self, err)
+                                          : rp_file_stream(path, limit, take, self, err);
+}
+
+static rp_status keep(rp_kept_text *t, const char *path, const char *archive, const rp_job_options *options,
+                      rp_error *err)
+{
+    rp_status status = rp_save_writer(&t->store, archive, err);
+
+    if (status == RP_OK)
+        status = rp_archive_writer_begin(t->store, RP_TABLE_MEMBER, err);
+    if (status == RP_OK)
+        status = rp_table_stream(options, path, put, t->store, err);
+    if (status == RP_OK)
+        status = rp_archive_writer_end(t->store, err);
+    if (status != RP_OK)
+        return status;
+    t->text.size = (size_t)rp_archive_writer_member(t->store, 0)->size;
+    t->text.leave = leave;
+    t->text.self = t->store;
+    return rp_archive_writer_map(t->store, &t->text.bytes, err);
+}
+
+rp_status rp_kept_text_read(rp_kept_text *t, const char *path, const char *archive, const rp_job_options *options,
+                            rp_error *err)
+{
+    rp_status status;
+
+    t->where = rp_strdup(path);
+    if (!t->where)
+        return rp_no_memory(err);
+    t->text.where = t->where;
+    if (archive)
+        return keep(t, path, archive, options, err);
+    status = rp_table_stream(options, path, rp_buffer_take, &t->held, err);
+    t->text.bytes = t->held.data;
+    t->text.size = t->held.size;
+    return status;
+}
+
+void rp_kept_text_clear(rp_kept_text *t)
+{
+    rp_archive_writer_free(t->store);
+    rp_buffer_free(&t->held);
+    rp_free(t->where);
+    *t = (rp_kept_text){.where = NULL};
+}
+
+rp_status rp_kept_text_add(const rp_kept_text *t, rp_archive_writer *writer, rp_error *err)
+{
+    return t->store ? rp_archive_writer_borrow(writer, t->store, rp_archive_writer_member(t->store, 0), err)
+                    : rp_archive_writer_add(writer, RP_TABLE_MEMBER, t->held.data, t->held.size, err);
+}
+
+const rp_digest *rp_kept_text_digest(const rp_kept_text *t)
+{
+    return &rp_archive_writer_member(t->store, 0)->digest;
+}
