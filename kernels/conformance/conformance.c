@@ -25,6 +25,56 @@ static uint64_t fnv(uint64_t hash, const unsigned char *bytes, size_t size)
     return hash;
 }
 
+/* Bytes to be added to a digest. */
+typedef struct pending {
+    uint64_t *hash;
+    const unsigned char *bytes;
+    size_t size;
+} pending;
+
+enum { LANES = 4, GROUP = 32 };
+
+/* A digest waits for each product before it takes the next byte; so four advance in turn, and the next one takes the
+ * place of one that has ended. */
+static void fnv_all(const pending *job, size_t n)
+{
+    uint64_t hash[LANES] = {0}, *home[LANES] = {0};
+    const unsigned char *at[LANES] = {0};
+    size_t left[LANES] = {0}, next = 0;
+
+    for (;;) {
+        size_t longest = 0, steps;
+
+        for (size_t l = 0; l < LANES; l++) {
+            if (left[l] == 0 && home[l] != NULL) {
+                *home[l] = hash[l];
+                home[l] = NULL;
+            }
+            while (left[l] == 0 && next < n) {
+                home[l] = job[next].size ? job[next].hash : NULL;
+                hash[l] = *job[next].hash;
+                at[l] = job[next].bytes;
+                left[l] = job[next++].size;
+            }
+            longest = left[l] > left[longest] ? l : longest;
+        }
+        if ((steps = left[longest]) == 0)
+            return;
+        for (size_t l = 0; l < LANES; l++)
+            if (left[l] > 0 && left[l] < steps)
+                steps = left[l];
+        for (size_t l = 0; l < LANES; l++) /* one without work reads along, for nothing */
+            at[l] = left[l] > 0 ? at[l] : at[longest];
+        for (size_t i = 0; i < steps; i++)
+            for (size_t l = 0; l < LANES; l++)
+                hash[l] = (hash[l] ^ at[l][i]) * 0x100000001B3u;
+        for (size_t l = 0; l < LANES; l++) {
+            at[l] += steps;
+            left[l] -= left[l] > 0 ? steps : 0;
+        }
+    }
+}
+
 /* The plan of an option and kind of data, which go through shapes and layouts on the way. */
 static rp_specimen_plan plan_of(rp_kernel_id id, rp_dtype dtype, int option, int data, rp_specimen_cache *cache)
 {
@@ -113,11 +163,10 @@ typedef struct survey {
     atomic_int failed; /* an rp_status */
 } survey;
 
-/* One specimen of a vector on every level. */
+/* One specimen of a vector on every level; the first level's outputs are left to be hashed. */
 static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_plan *plan, outputs *first,
                                  outputs *other)
 {
-    const uint64_t before = v->hash[0];
     rp_specimen specimen;
     rp_status status = rp_specimen_make(&specimen, plan, NULL);
 
@@ -129,18 +178,38 @@ static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_p
         if (l > 0)
             rp_specimen_reset(&specimen);
         status = run_specimen(s->table[l]->kernel[plan->kernel], &specimen, out, NULL);
-        if (status != RP_OK)
-            break;
-        if (l > 0 && !v->own[l]) {
+        if (status != RP_OK || l == 0)
+            continue;
+        if (!v->own[l]) {
             if (out->size == first->size && (out->size == 0 || memcmp(out->bytes, first->bytes, out->size) == 0))
                 continue;
             v->own[l] = true;
-            v->hash[l] = before;
+            v->hash[l] = v->hash[0]; /* this specimen is not in it yet */
         }
         v->hash[l] = fnv(v->hash[l], out->bytes, out->size);
     }
     rp_specimen_free(&specimen);
     return status;
+}
+
+/* Some vectors of a round, from the i-th on; the place behind the last. */
+static size_t survey_group(survey *s, int round, size_t i, rp_specimen_cache *cache, outputs first[GROUP],
+                           outputs *other)
+{
+    pending job[GROUP];
+    size_t n = 0;
+
+    for (; i < VECTORS && n < GROUP && atomic_load(&s->failed) == RP_OK; i += s->parts, n++) {
+        const rp_specimen_plan plan = plan_of(conformance_table[i].kernel, conformance_table[i].dtype,
+                                              round / RP_DATA_COUNT, round % RP_DATA_COUNT, cache);
+        rp_status status = survey_specimen(s, &s->vector[i], &plan, &first[n], other);
+
+        if (status != RP_OK)
+            atomic_store(&s->failed, status);
+        job[n] = (pending){&s->vector[i].hash[0], first[n].bytes, first[n].size};
+    }
+    fnv_all(job, n);
+    return i;
 }
 
 /* Every parts-th vector from each of the parts: neighbours in the table cost alike. Options and data are the outer
@@ -149,19 +218,14 @@ static void survey_part(void *arg, size_t begin, size_t end)
 {
     survey *s = arg;
     rp_specimen_cache cache = {0};
-    outputs first = {0}, other = {0};
+    outputs first[GROUP] = {0}, other = {0};
 
     for (int round = 0; round < OPTIONS * RP_DATA_COUNT; round++)
         for (size_t part = begin; part < end; part++)
-            for (size_t i = part; i < VECTORS && atomic_load(&s->failed) == RP_OK; i += s->parts) {
-                const rp_specimen_plan plan = plan_of(conformance_table[i].kernel, conformance_table[i].dtype,
-                                                      round / RP_DATA_COUNT, round % RP_DATA_COUNT, &cache);
-                rp_status status = survey_specimen(s, &s->vector[i], &plan, &first, &other);
-
-                if (status != RP_OK)
-                    atomic_store(&s->failed, status);
-            }
-    rp_free(first.bytes);
+            for (size_t i = part; i < VECTORS && atomic_load(&s->failed) == RP_OK;)
+                i = survey_group(s, round, i, &cache, first, &other);
+    for (size_t i = 0; i < GROUP; i++)
+        rp_free(first[i].bytes);
     rp_free(other.bytes);
     rp_specimen_cache_free(&cache);
 }

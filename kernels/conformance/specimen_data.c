@@ -67,33 +67,58 @@ static int64_t value_int(rp_philox4 w, rp_specimen_data data, rp_dtype dtype)
     return (int64_t)(w.v[0] % 201) - 100;
 }
 
-/* Elements from .. count - 1. */
-static void fill(void *block, rp_dtype dtype, size_t from, size_t count, rp_specimen_data data, uint64_t seed,
-                 uint32_t stream)
+/* Element i from its random words. */
+static void put(void *block, rp_dtype dtype, size_t i, rp_philox4 w, rp_specimen_data data)
 {
-    for (size_t i = from; i < count; i++) {
-        const rp_philox4 w = rp_random_block(seed, (uint64_t)data, stream, i);
-
-        switch (dtype) {
-        case RP_F32:
-            ((float *)block)[i] = value_f32(w, data);
-            break;
-        case RP_F64:
-            ((double *)block)[i] = value_f64(w, data);
-            break;
-        case RP_BF16:
-            ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data));
-            break;
-        case RP_I32:
-            ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype);
-            break;
-        case RP_I64:
-            ((int64_t *)block)[i] = value_int(w, data, dtype);
-            break;
-        default:
-            ((uint8_t *)block)[i] = w.v[0] & 1;
-        }
+    switch (dtype) {
+    case RP_F32:
+        ((float *)block)[i] = value_f32(w, data);
+        break;
+    case RP_F64:
+        ((double *)block)[i] = value_f64(w, data);
+        break;
+    case RP_BF16:
+        ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data));
+        break;
+    case RP_I32:
+        ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype);
+        break;
+    case RP_I64:
+        ((int64_t *)block)[i] = value_int(w, data, dtype);
+        break;
+    default:
+        ((uint8_t *)block)[i] = w.v[0] & 1;
     }
+}
+
+/* The words of elements 0 .. count - 1 of a stream; NULL where they are not kept. */
+static const rp_philox4 *words_of(rp_specimen_cache *cache, uint32_t stream, size_t count)
+{
+    if (!cache || stream >= RP_CACHED_STREAMS)
+        return NULL;
+    if (cache->words[stream].room < count) {
+        rp_philox4 *bigger = rp_reallocarray(cache->words[stream].word, count, sizeof *bigger);
+
+        if (!bigger)
+            return NULL;
+        cache->words[stream].word = bigger;
+        cache->words[stream].room = count;
+    }
+    for (size_t i = cache->words[stream].count; i < count; i++)
+        cache->words[stream].word[i] = rp_random_block(cache->seed, (uint64_t)cache->data, stream, i);
+    if (cache->words[stream].count < count)
+        cache->words[stream].count = count;
+    return cache->words[stream].word;
+}
+
+/* Elements from .. count - 1. A cache has this data and seed. */
+static void fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, size_t from, size_t count,
+                 rp_specimen_data data, uint64_t seed, uint32_t stream)
+{
+    const rp_philox4 *word = words_of(cache, stream, count);
+
+    for (size_t i = from; i < count; i++)
+        put(block, dtype, i, word ? word[i] : rp_random_block(seed, (uint64_t)data, stream, i), data);
 }
 
 void rp_specimen_cache_free(rp_specimen_cache *cache)
@@ -101,6 +126,10 @@ void rp_specimen_cache_free(rp_specimen_cache *cache)
     for (size_t i = 0; i < cache->n; i++)
         rp_free(cache->entry[i].block);
     cache->n = 0;
+    for (size_t i = 0; i < RP_CACHED_STREAMS; i++) {
+        rp_free(cache->words[i].word);
+        memset(&cache->words[i], 0, sizeof cache->words[i]);
+    }
 }
 
 /* At least count elements of the block, kept from before or made now; NULL when there is no room. */
@@ -127,7 +156,7 @@ static const void *cached(rp_specimen_cache *cache, rp_dtype dtype, size_t count
         cache->entry[i].room = count;
     }
     if (cache->entry[i].count < count) {
-        fill(cache->entry[i].block, dtype, cache->entry[i].count, count, cache->data, cache->seed, stream);
+        fill(cache, cache->entry[i].block, dtype, cache->entry[i].count, count, cache->data, cache->seed, stream);
         cache->entry[i].count = count;
     }
     return cache->entry[i].block;
@@ -141,6 +170,8 @@ void rp_specimen_fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, siz
     if (cache && (cache->data != data || cache->seed != seed)) {
         for (size_t i = 0; i < cache->n; i++)
             cache->entry[i].count = 0;
+        for (size_t i = 0; i < RP_CACHED_STREAMS; i++)
+            cache->words[i].count = 0;
         cache->data = data;
         cache->seed = seed;
     }
@@ -148,7 +179,7 @@ void rp_specimen_fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, siz
     if (known)
         memcpy(block, known, count * rp_dtype_size(dtype));
     else
-        fill(block, dtype, 0, count, data, seed, stream);
+        fill(cache, block, dtype, 0, count, data, seed, stream);
 }
 
 void rp_specimen_fill_indices(void *block, rp_dtype dtype, size_t count, size_t limit, uint64_t seed, uint32_t stream)

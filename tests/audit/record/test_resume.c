@@ -469,7 +469,8 @@ static void one_process_at_a_time(void **state)
     assert_int_equal(train("recipe.yaml", 5, false, false, false, NULL), RP_ECANCELED);
     other = fork();
     assert_int_not_equal(other, -1);
-    if (other == 0) { /* holds the folder as a run does, until it is killed; a group, for flock has a child that waits */
+    if (other ==
+        0) { /* holds the folder as a run does, until it is killed; a group, for flock has a child that waits */
         (void)setpgid(0, 0);
         (void)execlp("flock", "flock", path_of("out.reprise.resume"), "-c", "exec sleep 30", (char *)NULL);
         _exit(127);
