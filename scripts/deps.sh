@@ -8,7 +8,7 @@ packages="build-essential cmake ninja-build pkg-config libssl-dev libarchive-dev
     libcmocka-dev libmpfr-dev"
 if [ "${1:-build}" = check ]; then
     packages="$packages git python3 python3-venv jq libxml2-utils openssl locales
-        clang clang-format libclang-rt-14-dev libomp-14-dev valgrind
+        clang lld clang-format libclang-rt-14-dev libomp-14-dev valgrind
         gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
         gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static
         softhsm2 opensc libengine-pkcs11-openssl"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One archive id and byte-identical unsigned archives over threads 1, 2, 3, 7, every kernel level of the host, gcc and
-# clang, -O0, -O3 and gcc's -O1; the build in BUILD_DIR is one of these. Recipes: the credit network where the data
-# folder is present, the loans, and the golden recipes (all layers, clipping, shards, images). Usage: identity.sh
-# SOURCE_DIR BUILD_DIR
+# clang, -O0 (of clang: the sanitized -O1 where that is built), -O3 and gcc's -O1; the build in BUILD_DIR is one of
+# these. Recipes: the credit network where the data folder is present, the loans, and the golden recipes (all layers,
+# clipping, shards, images). Usage: identity.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source=$1
 build=$2/identity
@@ -42,7 +42,11 @@ for compiler in gcc clang; do
         [ "$level" != 3 ] || [ $compiler != "$here" ] || continue
         [ "$level" != 1 ] || [ $compiler = gcc ] || continue # at which gcc 12.2 once made wrong code of a loop
         out=$build/$compiler-O$level
-        if [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # the preset of that name: -O3 too
+        label="$compiler -O$level"
+        if [ "$level" = 0 ] && [ $compiler = clang ] && [ -f "$source/build/sanitize/CMakeCache.txt" ]; then
+            out=$source/build/sanitize # built already
+            label="clang -O1, sanitized"
+        elif [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # the preset of that name: -O3 too
             out=$source/build/$compiler
         else
             cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None \
@@ -50,7 +54,7 @@ for compiler in gcc clang; do
                 -DCMAKE_C_FLAGS="-O$level" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
         fi
         cmake --build "$out" --target reprise_cli >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
-        compare "$compiler -O$level" "$out/cli/reprise"
+        compare "$label" "$out/cli/reprise"
     done
 done
 reprise=$2/cli/reprise
