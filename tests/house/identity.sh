@@ -46,7 +46,7 @@ for compiler in gcc clang; do
         if [ "$level" = 0 ] && [ $compiler = clang ] && [ -f "$source/build/sanitize/CMakeCache.txt" ]; then
             out=$source/build/sanitize # built already
             label="clang -O1, sanitized"
-        elif [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # the preset of that name: -O3 too
+        elif [ "$level" = 3 ] && [ -f "$source/build/$compiler/CMakeCache.txt" ]; then # that preset: -O3 too
             out=$source/build/$compiler
         else
             cmake -S "$source" -B "$out" -G Ninja -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None \
