@@ -26,6 +26,7 @@ printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/
     "$(git describe --always 2>/dev/null || true)"
 "$python" bench/peers/table.py build/release ${1:+"$1"}
 "$python" bench/peers/models.py build/release/cli/reprise
+"$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
 "$python" bench/peers/reasons.py build/release/cli/reprise

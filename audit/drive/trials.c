@@ -156,12 +156,16 @@ static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_trials_t
                : RP_OK;
 }
 
-rp_status rp_trials_make(rp_trials *out, const rp_recipe *recipe, const rp_trials_table *table,
-                         const rp_job_options *options, rp_error *err)
+rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_trials_table *table, const rp_job_options *options,
+                         rp_error *err)
 {
     onlooker on = {.options = options};
+    rp_status status = RP_OK;
 
-    return make(out, recipe, table, &on, err);
+    *out = (rp_trials){.json = NULL};
+    if (rp_recipe_tries(recipe))
+        status = rp_trials_settle(recipe, table->csv, table->size, table->where, err);
+    return status == RP_OK ? make(out, recipe, table, &on, err) : status;
 }
 
 /* ---- again ---- */

@@ -47,7 +47,8 @@ static void read_optimizer(rp_node_reader *reader, const rp_node *train, rp_reci
     rp_node_read_choice(reader, map, "train.optimizer.kind", &kind, RP_OPT_ADAMW, rp_optimizer_names, 4);
     out->train.optimizer.kind = (rp_optimizer_kind)kind;
     adam = kind == RP_OPT_ADAM || kind == RP_OPT_ADAMW;
-    rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr, 0.001, &positive_range);
+    rp_recipe_real(reader, map, "train.optimizer.lr", &out->train.optimizer.lr,
+                   adam && out->train.epochs == RP_EPOCHS_BY_ROWS ? 0.003 : 0.001, &positive_range);
     rp_recipe_real(reader, map, "train.optimizer.weight_decay", &out->train.optimizer.weight_decay,
                    kind == RP_OPT_ADAMW ? 0.01 : 0, &non_negative_range);
     read_decay(reader, map, out);
@@ -77,7 +78,9 @@ static void read_schedule(rp_node_reader *reader, const rp_node *train, rp_recip
     if (map == NULL)
         return;
     rp_recipe_check_keys(reader, map, "train.schedule", keys, COUNT(keys));
-    rp_node_read_choice(reader, map, "train.schedule.kind", &kind, RP_SCHED_CONSTANT, rp_schedule_names, 3);
+    rp_node_read_choice(reader, map, "train.schedule.kind", &kind,
+                        out->train.epochs == RP_EPOCHS_BY_ROWS ? RP_SCHED_COSINE : RP_SCHED_CONSTANT, rp_schedule_names,
+                        3);
     out->train.schedule.kind = (rp_schedule_kind)kind;
     step = kind == RP_SCHED_STEP;
     cosine = kind == RP_SCHED_COSINE;
@@ -164,6 +167,21 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     out->train.loss = regression ? RP_LOSS_MSE : RP_LOSS_AUTO;
 }
 
+/* A number, or "auto". */
+static void read_epochs(rp_node_reader *reader, const rp_node *train, rp_recipe *out)
+{
+    const rp_node *node = rp_node_at(reader, train, "train.epochs");
+    int64_t epochs;
+
+    out->train.epochs = RP_EPOCHS_BY_ROWS;
+    if (node == NULL || (node->kind == RP_NODE_SCALAR && strcmp(node->text, "auto") == 0))
+        return;
+    if (rp_node_int(node, &epochs))
+        rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 1, 1, 1000000);
+    else
+        rp_node_wrong(reader, node, "train.epochs", "an integer from 1 to 1000000, or auto", NULL);
+}
+
 static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",        "accumulate", "shuffle",
@@ -182,11 +200,12 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
     (void)rp_node_applies(reader, train, "train.family", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l1", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l2", false, "with train.solver: exact");
-    rp_node_read_int(reader, train, "train.epochs", &out->train.epochs, 10, 1, 1000000);
+    read_epochs(reader, train, out);
     if (rp_node_applies(reader, train, "train.patience", !out->data.train_on_all && out->data.fold != RP_ALL_FOLDS,
                         "with a validation part") &&
         rp_node_at(reader, train, "train.patience") != NULL)
-        rp_node_read_int(reader, train, "train.patience", &out->train.patience, 1, 1, out->train.epochs);
+        rp_node_read_int(reader, train, "train.patience", &out->train.patience, 1, 1,
+                         out->train.epochs == RP_EPOCHS_BY_ROWS ? RP_EPOCHS_LEAST : out->train.epochs);
     rp_node_read_int(reader, train, "train.batch", &out->train.batch, 32, 1, 1 << 30);
     rp_node_read_bool(reader, train, "train.drop_last", &out->train.drop_last, false);
     rp_node_read_int(reader, train, "train.shards", &out->train.shards, 1, 1, 4096);
@@ -268,6 +287,14 @@ rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64
          rp_json_object_set_new(parent, "updates", rp_json_integer((int64_t)recipe->parent.updates)) != 0))
         return rp_no_memory(err);
     return RP_OK;
+}
+
+rp_status rp_recipe_set_epochs(rp_recipe *recipe, int64_t epochs, rp_error *err)
+{
+    rp_json *train = rp_json_object_get(recipe->json, "train");
+
+    recipe->train.epochs = epochs;
+    return rp_json_object_set_new(train, "epochs", rp_json_integer(epochs)) != 0 ? rp_no_memory(err) : RP_OK;
 }
 
 /* What other sections depend on comes first, so that an error names the key that does not fit, not a consequence. */

@@ -229,7 +229,7 @@ typedef struct rp_recipe {
                                         is written, with task, family (of a regression), l1 and l2 */
         rp_family family;   /*   family: [gaussian] gaussian|poisson|gamma, exact regressions */
         double l1, l2;      /*   l1: [0] l2: [1] exact only: the penalty l1 |w| + l2/2 w^2 beside the sum of losses */
-        int64_t epochs;     /*   epochs: [10] */
+        int64_t epochs;     /*   epochs: [auto] RP_EPOCHS_BY_ROWS until the table is read */
         int64_t patience;   /*   patience: [absent] 1 .. epochs: training ends after so many epochs without a smaller
                                         validation loss, and the weights of the smallest are kept; 0: absent */
         int64_t batch;      /*   batch: [32] rows a step */
@@ -248,7 +248,7 @@ typedef struct rp_recipe {
         size_t n_class_weights;
         struct {                    /*   optimizer: mapping */
             rp_optimizer_kind kind; /*     kind: [adamw] sgd|adam|adamw|rmsprop */
-            double lr;              /*     lr: [0.001] > 0 */
+            double lr;              /*     lr: [0.001; without epochs 0.003 of adam, adamw] > 0 */
             double weight_decay;    /*     weight_decay: [0.01 for adamw, else 0] */
             bool decay_all;         /*     decay: [weights] weights: biases and norms have none; all. The JSON has it
                                             for weights only, and above 0 */
@@ -259,7 +259,7 @@ typedef struct rp_recipe {
             double eps;             /*     eps: [1e-8] not sgd */
         } optimizer;
         struct {                   /*   schedule: mapping */
-            rp_schedule_kind kind; /*     kind: [constant] constant|step|cosine */
+            rp_schedule_kind kind; /*     kind: [constant; without epochs cosine] constant|step|cosine */
             int64_t warmup_steps;  /*     warmup_steps: [0] linear from lr/warmup to lr */
             int64_t step_every;    /*     step_every: steps between drops (required for step, only there) */
             double gamma;          /*     gamma: [0.1] step only */
@@ -304,6 +304,9 @@ typedef struct rp_recipe {
     rp_json *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 
+/* Without epochs in a recipe they follow from the training rows (CONTRACT 12.2), and lie between these. */
+enum { RP_EPOCHS_BY_ROWS = 0, RP_EPOCHS_LEAST = 10, RP_EPOCHS_MOST = 100 };
+
 /* Whether rows count differently in the loss. */
 static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
@@ -316,6 +319,9 @@ static inline bool rp_recipe_tries(const rp_recipe *recipe)
     return recipe->data.fold == RP_ALL_FOLDS || recipe->search.n_over > 0 || recipe->challengers.linear ||
            recipe->challengers.seeds > 0;
 }
+
+/* Writes the epochs that follow from the table. Errors: RP_ENOMEM. */
+rp_status rp_recipe_set_epochs(rp_recipe *recipe, int64_t epochs, rp_error *err);
 
 /* Says in the resolved recipe which archive the parent's path led to, and how many updates its states have seen.
  * Errors: RP_ENOMEM. */

@@ -371,7 +371,8 @@ static void write_train(writer top, const rp_recipe *recipe)
         put_real(w, "l2", recipe->train.l2);
         return;
     }
-    put(w, "epochs", rp_json_integer(recipe->train.epochs));
+    put(w, "epochs",
+        recipe->train.epochs == RP_EPOCHS_BY_ROWS ? rp_json_string("auto") : rp_json_integer(recipe->train.epochs));
     if (recipe->train.patience > 0)
         put(w, "patience", rp_json_integer(recipe->train.patience));
     put(w, "batch", rp_json_integer(recipe->train.batch));

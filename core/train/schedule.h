@@ -13,6 +13,8 @@ enum { RP_STREAM_SHUFFLE = 0x53000000, RP_STREAM_DROPOUT = 0x44000000 };
 int64_t rp_batch_rows(const rp_recipe *recipe, int64_t n);
 /* Steps in an epoch of n training rows, and in the whole training. */
 int64_t rp_steps_per_epoch(const rp_recipe *recipe, int64_t n);
+/* The epochs of a recipe that leaves them to n training rows (CONTRACT 12.2). */
+int64_t rp_epochs_by_rows(const rp_recipe *recipe, int64_t n);
 
 /* Learning rate of training step t (1 .. total), in binary64. */
 double rp_learning_rate(const rp_recipe *recipe, int64_t t, int64_t total);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "core/train/evaluate.h"
+#include "core/train/schedule.h"
 #include "determinism/fpenv.h"
 
 void rp_trainer_free(rp_trainer *t)
@@ -120,9 +121,19 @@ typedef struct origin {
     const rp_recipe *recipe;
     rp_dataset *lent;         /* NULL: the table */
     const rp_recipe *prepare; /* NULL: recipe */
+    rp_recipe *settle;        /* recipe, where its epochs may be left to the table */
     rp_dataset **kept;        /* the caller's from then on; may be NULL */
     const rp_source_text *text;
 } origin;
+
+static rp_status settle(const rp_trainer *t, rp_recipe *recipe, rp_error *err)
+{
+    if (t->recipe->train.exact || t->recipe->train.epochs != RP_EPOCHS_BY_ROWS)
+        return RP_OK;
+    if (!recipe)
+        return rp_fail(err, RP_EARG, "train.epochs: expected a number: the table is somebody else's");
+    return rp_recipe_set_epochs(recipe, rp_epochs_by_rows(recipe, (int64_t)t->data->train_rows), err);
+}
 
 static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
 {
@@ -137,6 +148,8 @@ static rp_status prepare(rp_trainer *t, const origin *from, rp_error *err)
                                                         .leave = from->text->leave,
                                                         .self = from->text->self},
                                     err);
+    if (status == RP_OK)
+        status = settle(t, from->settle, err);
     if (status == RP_OK && from->kept)
         t->lent = *from->kept = t->data;
     if (status == RP_OK)
@@ -187,18 +200,20 @@ static rp_status new_trainer(rp_trainer **out, const origin *from, const rp_run_
     return status;
 }
 
-rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const rp_source_text *text,
-                         const rp_run_options *options, rp_error *err)
+rp_status rp_trainer_new(rp_trainer **out, rp_recipe *recipe, const rp_source_text *text, const rp_run_options *options,
+                         rp_error *err)
 {
-    return new_trainer(out, &(origin){.recipe = recipe, .text = text}, options, err);
+    return new_trainer(out, &(origin){.recipe = recipe, .settle = recipe, .text = text}, options, err);
 }
 
 rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_trial_rows *rows,
                          const rp_run_options *options, rp_error *err)
 {
     const rp_source_text text = {rows->csv, rows->size, rows->where, NULL, NULL};
+    const origin from = {
+        .recipe = recipe, .lent = *rows->data, .prepare = rows->prepare, .kept = rows->data, .text = &text};
 
-    return new_trainer(out, &(origin){recipe, *rows->data, rows->prepare, rows->data, &text}, options, err);
+    return new_trainer(out, &from, options, err);
 }
 
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err)

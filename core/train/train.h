@@ -19,9 +19,9 @@ typedef struct rp_source_text {
     void *self;
 } rp_source_text;
 
-/* recipe and the text's bytes are borrowed. */
-rp_status rp_trainer_new(rp_trainer **out, const rp_recipe *recipe, const rp_source_text *text,
-                         const rp_run_options *options, rp_error *err);
+/* recipe and the text's bytes are borrowed, and epochs that the recipe leaves to the table are written into it. */
+rp_status rp_trainer_new(rp_trainer **out, rp_recipe *recipe, const rp_source_text *text, const rp_run_options *options,
+                         rp_error *err);
 /* Another trainer of the same recipe on the same data, before its first step: `from` lends it the prepared data and
  * must outlive it. Runs of the two may go on in two threads. */
 rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_run_options *options, rp_error *err);

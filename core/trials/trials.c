@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/train/schedule.h"
 #include "core/trials/trials_private.h"
 #include "core/trials/vary.h"
 
@@ -184,7 +185,7 @@ static rp_status take_scores(work *w, const rp_trial *trial, const rp_trainer *t
 }
 
 /* The exact model needs its rows in another type; all others share the fold's. */
-static rp_status open_trainer(work *w, rp_trainer **t, const rp_recipe *recipe, bool linear, rp_error *err)
+static rp_status open_trainer(work *w, rp_trainer **t, rp_recipe *recipe, bool linear, rp_error *err)
 {
     const rp_source_text text = {w->csv, w->size, w->where, NULL, NULL};
     const rp_trial_rows rows = {w->prepare, w->csv, w->size, w->where, &w->data};
@@ -391,6 +392,20 @@ void rp_trials_clear(rp_trials *trials)
     rp_buffer_free(&trials->out_of_fold);
     rp_recipe_free(trials->chosen);
     *trials = (rp_trials){.json = NULL};
+}
+
+rp_status rp_trials_settle(rp_recipe *recipe, const void *csv, size_t size, const char *where, rp_error *err)
+{
+    rp_dataset *data;
+    rp_status status;
+
+    if (recipe->train.exact || recipe->train.epochs != RP_EPOCHS_BY_ROWS)
+        return RP_OK;
+    status = rp_dataset_prepare(&data, recipe, csv, size, where, &(rp_table_options){.pool = NULL}, err);
+    if (status == RP_OK)
+        status = rp_recipe_set_epochs(recipe, rp_epochs_by_rows(recipe, (int64_t)data->train_rows), err);
+    rp_dataset_free(data);
+    return status;
 }
 
 /* ---- the summary ---- */

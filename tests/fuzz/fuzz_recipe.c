@@ -4,8 +4,29 @@
 
 #include "base/json.h"
 #include "core/recipe/recipe.h"
+#include "core/trials/vary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The first and the last trial of a search: a recipe or an error, and from a recipe the same trial again. */
+static void try_search(const rp_recipe *recipe)
+{
+    for (int64_t i = 0; recipe->search.n_over > 0 && i < 2; i++) {
+        rp_json *set = NULL;
+        rp_recipe *trial = NULL, *again = NULL;
+        rp_error err;
+
+        if (rp_search_draw(&set, recipe, i ? recipe->search.trials - 1 : 0, &err) != RP_OK)
+            abort();
+        if (rp_recipe_vary(&trial, recipe, set, RP_FOLD_AS_IS, true, &err) == RP_OK &&
+            (rp_recipe_vary(&again, trial, set, RP_FOLD_AS_IS, true, &err) != RP_OK ||
+             !rp_json_equal(trial->json, again->json)))
+            abort();
+        rp_recipe_free(trial);
+        rp_recipe_free(again);
+        rp_json_free(set);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -24,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rp_json_parse(&json, text.data, text.size, true, "fuzz", &err) != RP_OK ||
         rp_recipe_from_json(&again, json, "fuzz", &err) != RP_OK)
         abort();
+    try_search(again);
     rp_json_free(json);
     rp_buffer_free(&text);
     rp_recipe_free(recipe);

@@ -421,6 +421,38 @@ static void folds_of_a_search_judge_by_their_mean(void **state)
     rp_json_free(trials);
 }
 
+/* 45 training rows are two steps of 32, 60 of the last fit as well: as many epochs as there may be. With a batch of one
+ * 45 steps are an epoch, of which 40 are made. */
+static void epochs_follow_from_the_rows(void **state)
+{
+    static const struct {
+        const char *train;
+        int64_t epochs, trial_steps;
+    } cases[] = {{"", 100, 200}, {"train: {batch: 1}\n", 40, 1840}, {"train: {epochs: 7}\n", 7, 14}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char text[300];
+        rp_json *recipe, *trials;
+        const rp_json *trial;
+
+        (void)snprintf(text, sizeof text,
+                       "reprise: 1\ndata: {csv: table.csv, target: y, fold: all, folds: 4}\nmodel: {hidden: [3]}\n%s",
+                       cases[i].train);
+        write_text("rows.yaml", text);
+        train("rows.yaml", "rows.reprise", NULL, NULL);
+        recipe = member_json("rows.reprise", "run/recipe.json");
+        trials = member_json("rows.reprise", "outputs/trials.json");
+        trial = rp_json_array_get(rp_json_object_get(variant_of(trials, 0), "trials"), 3);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(rp_json_object_get(recipe, "train"), "epochs")),
+                         cases[i].epochs);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(trial, "steps")), cases[i].trial_steps);
+        rp_json_free(recipe);
+        rp_json_free(trials);
+    }
+    assert_int_equal(replay("rows.reprise", NULL, NULL, NULL), RP_OK);
+}
+
 static void what_cannot_be_tried_is_said(void **state)
 {
     static const struct {
@@ -465,6 +497,7 @@ int main(void)
         cmocka_unit_test(drawn_settings_are_in_their_intervals),
         cmocka_unit_test(a_trial_that_diverges_is_told_and_never_chosen),
         cmocka_unit_test(folds_of_a_search_judge_by_their_mean),
+        cmocka_unit_test(epochs_follow_from_the_rows),
         cmocka_unit_test(what_cannot_be_tried_is_said),
     };
 

@@ -67,13 +67,29 @@ static void every_default_is_written_out(void **state)
         "\"missing_categorical\":\"category\",\"missing_numeric\":\"mean\","
         "\"positive\":null,\"standardize\":true,\"stratify\":true,\"target\":\"y\",\"train_on_all\":false},"
         "\"model\":{\"hidden\":[]},\"name\":\"\",\"reprise\":1,\"seed\":0,\"train\":{\"accumulate\":1,\"batch\":32,"
-        "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":10,\"loss\":\"auto\",\"optimizer\":{\"beta1\":\"0.9\","
-        "\"beta2\":\"0.999\",\"decay\":\"weights\",\"eps\":\"1e-8\",\"kind\":\"adamw\",\"lr\":\"0.001\","
+        "\"clip_norm\":\"0\",\"drop_last\":false,\"epochs\":\"auto\",\"loss\":\"auto\",\"optimizer\":{"
+        "\"beta1\":\"0.9\",\"beta2\":\"0.999\",\"decay\":\"weights\",\"eps\":\"1e-8\",\"kind\":\"adamw\","
+        "\"lr\":\"0.003\","
         "\"weight_decay\":\"0.01\"},"
-        "\"schedule\":{\"kind\":\"constant\",\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,"
+        "\"schedule\":{\"kind\":\"cosine\",\"min_lr\":\"0\",\"warmup_steps\":0},\"shards\":1,\"shuffle\":true,"
         "\"task\":\"classification\"}}");
     rp_free(text);
     rp_recipe_free(recipe);
+}
+
+/* What a recipe with epochs had before there was a rule for those without, it keeps. */
+static void with_epochs_the_rate_is_constant(void **state)
+{
+    rp_recipe *recipe = parse(LEAST "train: {solver: gradient, epochs: 10}\n");
+    rp_recipe *others = parse(LEAST "train: {epochs: auto, optimizer: {kind: sgd}, schedule: {kind: constant}}\n");
+
+    (void)state;
+    assert_int_equal(recipe->train.epochs, 10);
+    assert_true(recipe->train.optimizer.lr == 0.001 && recipe->train.schedule.kind == RP_SCHED_CONSTANT);
+    assert_int_equal(others->train.epochs, RP_EPOCHS_BY_ROWS);
+    assert_true(others->train.optimizer.lr == 0.001 && others->train.schedule.kind == RP_SCHED_CONSTANT);
+    rp_recipe_free(recipe);
+    rp_recipe_free(others);
 }
 
 static const char full[] =
@@ -529,6 +545,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_default_is_written_out),
+        cmocka_unit_test(with_epochs_the_rate_is_constant),
         cmocka_unit_test(every_key_reaches_the_struct),
         cmocka_unit_test(cards_are_read_and_resolved),
         cmocka_unit_test(convolution_layers_reach_the_struct),

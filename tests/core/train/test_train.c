@@ -59,7 +59,7 @@ static void write_csv(char *out, size_t size, int kind)
     }
 }
 
-static rp_trainer *trainer_of(const rp_recipe *recipe, int kind, const char *level, unsigned threads)
+static rp_trainer *trainer_of(rp_recipe *recipe, int kind, const char *level, unsigned threads)
 {
     static char csv[4096]; /* borrowed only while the trainer is made */
     rp_trainer *t = NULL;
@@ -288,7 +288,7 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
     "schedule: {kind: cosine, warmup_steps: 3, min_lr: 0.001}}\n"
 
 /* All states after every step, the losses, and the scores. */
-static rp_buffer history(const rp_recipe *recipe, int kind, const char *level, unsigned threads)
+static rp_buffer history(rp_recipe *recipe, int kind, const char *level, unsigned threads)
 {
     rp_trainer *t = trainer_of(recipe, kind, level, threads);
     rp_buffer out = {0};
