@@ -16,7 +16,7 @@ typedef struct request {
     const char *archive, *csv, *out, *level, *device, *withheld, *production, *tolerance;
     rp_text_list trust, ids;
     rp_limits limits;
-    const char *reasons, *reference, *cutoff, *favourable, *steps;
+    const char *reasons, *reference, *cutoff, *favourable, *steps, *points;
     unsigned threads;
     bool force, flags, contributions;
     bool to_stdout;                    /* the CSV is the result */
@@ -65,13 +65,14 @@ static rp_status read_explanation(rp_predict_options *o, const request *r, rp_er
         return status;
     if (r->reference && strcmp(r->reference, "all") != 0 && strcmp(r->reference, "cutoff") != 0)
         return rp_fail(err, RP_EARG, "predict: --reference: expected all or cutoff, found %.40s", r->reference);
-    if ((r->reference || r->cutoff || r->favourable || r->steps) && !r->reasons && !r->contributions)
+    if ((r->reference || r->cutoff || (r->favourable && !r->points) || r->steps) && !r->reasons && !r->contributions)
         return rp_fail(err, RP_EARG,
                        "predict: --reference, --cutoff, --favourable and --steps say what reasons are: "
                        "give --reasons N or --contributions too");
     o->contributions = r->contributions;
     o->cutoff_reference = r->reference && strcmp(r->reference, "cutoff") == 0;
     o->cutoff = r->cutoff;
+    o->points = r->points;
     o->favourable = r->favourable;
     return RP_OK;
 }
@@ -107,6 +108,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          false},
         {0, "reasons", RP_OPTION_TEXT, "N", "add the N columns that speak most against what is favourable", &r->reasons,
          false},
+        {0, "points", RP_OPTION_TEXT, "P:O:D", "add the points of the scorecard with this scale, as 600:19:50",
+         &r->points, false},
         {0, "contributions", RP_OPTION_FLAG, NULL, "add what every column contributes", &r->contributions, false},
         {0, "reference", RP_OPTION_TEXT, "R",
          "reasons are relative to all training rows (all), or to those at and just above the cut-off (cutoff)",

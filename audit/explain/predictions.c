@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/explain/flags.h"
+#include "audit/explain/points.h"
 #include "audit/explain/reasons.h"
 #include "base/handle.h"
 #include "base/memory.h"
@@ -17,6 +18,7 @@ typedef struct beside {
     rp_csv reader;                      /* of the rows, from the next one on */
     char *text;                         /* [RP_CELL_MAX + 1] */
     const rp_flags *flags;              /* NULL: not wanted */
+    rp_points *points;                  /* likewise */
     rp_reasons *reasons;                /* likewise */
     rp_prediction *out;
 } beside;
@@ -28,6 +30,8 @@ static bool explains(const rp_predict_options *options)
 
 static bool is_ours(const rp_scoring *s, const char *name, const rp_predict_options *options)
 {
+    if (options->points && strcmp(name, "points") == 0)
+        return true;
     if (explains(options) && rp_reasons_named(options, name))
         return true;
     if (strcmp(name, "row") == 0 || strcmp(name, "predicted") == 0 || (options->flags && strcmp(name, "warnings") == 0))
@@ -133,6 +137,10 @@ static rp_status put(void *self, rp_buffer *out, int64_t row, bool at_end, rp_er
         return put_ids(b, out, row, err);
     if (b->flags)
         status = put_flags(b, out, row, err);
+    if (status == RP_OK && b->points && row == RP_HEADER)
+        rp_predictions_cell(out, "points");
+    else if (status == RP_OK && b->points)
+        status = rp_points_put(b->points, (size_t)row, out, err);
     if (status == RP_OK && b->reasons && row == RP_HEADER)
         rp_reasons_header(b->reasons, out);
     else if (status == RP_OK && b->reasons)
@@ -173,10 +181,13 @@ static rp_status predict(rp_prediction *out, const rp_archive *archive, const rp
     if (status == RP_OK)
         status = rp_flags_find(&flags, archive, s, options->flags, out, err);
     b.flags = options->flags ? &flags : NULL;
+    if (status == RP_OK && options->points)
+        status = rp_points_new(&b.points, s, options, err);
     if (status == RP_OK && explains(options))
         status = rp_reasons_new(&b.reasons, archive, s, options, job, out, err);
     if (status == RP_OK)
         status = write_rows(&b, s, out, err);
+    rp_points_free(b.points);
     rp_reasons_free(b.reasons);
     rp_flags_clear(&flags);
     return status;

@@ -119,8 +119,7 @@ static rp_status score(rp_scoring *s, const rp_job_options *options, rp_error *e
     return status;
 }
 
-rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                         const rp_job_options *options, rp_error *err)
+rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_job_options *options, rp_error *err)
 {
     rp_run_options run = rp_job_run_options(options);
     rp_scoring *s;
@@ -136,11 +135,25 @@ rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void
         return rp_no_memory(err);
     status = load_model(s, archive, err);
     if (status == RP_OK)
-        status = rp_rows_open(&s->rows, s->schema, s->recipe, csv, size, where, err);
-    if (status == RP_OK)
         status = rp_run_new(&s->run, &run, err);
     if (status == RP_OK)
         status = load_weights(s, archive, err);
+    if (status != RP_OK)
+        rp_scoring_free(s);
+    else
+        *out = s;
+    return status;
+}
+
+rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
+                         const rp_job_options *options, rp_error *err)
+{
+    rp_scoring *s;
+    rp_status status = rp_scoring_open(&s, archive, options, err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = rp_rows_open(&s->rows, s->schema, s->recipe, csv, size, where, err);
     if (status == RP_OK)
         status = score(s, options, err);
     if (status != RP_OK)

@@ -23,6 +23,8 @@ typedef struct rp_scoring {
  * what options allow; those of rp_rows_open and rp_rows_encode. */
 rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
                          const rp_job_options *options, rp_error *err);
+/* The model and its weights alone: no rows, no scores. */
+rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_job_options *options, rp_error *err);
 void rp_scoring_free(rp_scoring *scoring); /* NULL is fine */
 
 #endif

@@ -46,8 +46,8 @@ static bool first_difference(const rp_json *a, const rp_json *b, char *path, siz
     return true;
 }
 
-static rp_status compare(const char *made, size_t made_length, const char *statement, size_t length,
-                         const rp_json *expected, rp_error *err)
+rp_status rp_validation_compare(const char *made, size_t made_length, const char *statement, size_t length,
+                                const rp_json *expected, rp_error *err)
 {
     char path[200] = "";
     rp_json *found;
@@ -64,7 +64,8 @@ static rp_status compare(const char *made, size_t made_length, const char *state
     return rp_fail(err, RP_EBITS, "the statement made again differs in %s", *path ? path : "its text");
 }
 
-static rp_status same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where, rp_error *err)
+rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where,
+                                  rp_error *err)
 {
     const rp_json *said = rp_json_object_get(rp_json_object_get(predicate, "data"), "sha256");
     rp_json *found = rp_text_digest(csv, size, err);
@@ -125,7 +126,7 @@ static rp_status rows_as_named(const check *c, const rp_json *predicate, rp_erro
                                 "the statement is about part %.40s of the archive's own rows: leave out --csv",
                                 rp_json_string_value(part))
                       : RP_OK;
-    return c->csv ? same_rows(predicate, c->csv, c->size, c->where, err)
+    return c->csv ? rp_validation_same_rows(predicate, c->csv, c->size, c->where, err)
                   : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv");
 }
 
@@ -155,6 +156,8 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
     rp_buffer text = {0};
     rp_status status = rp_validation_parse(&json, &type, &id, statement, length, "the statement", NULL, 0, err);
 
+    if (status == RP_OK && strcmp(type, RP_VALIDATION_TYPE) != 0 && strcmp(type, RP_MONITORING_TYPE) != 0)
+        status = rp_fail(err, RP_ESIGN, "the statement: expected one of validation or monitoring, found %.100s", type);
     if (status == RP_OK && strcmp(id, rp_archive_id(c->archive)) != 0)
         status =
             rp_fail(err, RP_EHASH, "the statement is about archive %.64s, this is %s", id, rp_archive_id(c->archive));
@@ -165,7 +168,7 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
     if (status == RP_OK)
         status = undated(&text, json, statement, length, err);
     if (status == RP_OK)
-        status = compare(made, made_length, (const char *)text.data, text.size, json, err);
+        status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
     rp_buffer_free(&text);
     rp_text_free(made);
     rp_json_free(json);

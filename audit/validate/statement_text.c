@@ -120,6 +120,16 @@ rp_status rp_validation_open(const void *text, size_t size, const char *where, c
     return status;
 }
 
+static bool is_known(const char *type)
+{
+    static const char *const types[] = {RP_VALIDATION_TYPE, RP_MONITORING_TYPE, RP_SCORECARD_TYPE, RP_EXPLANATION_TYPE};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool in_form(const rp_json *json, const char **type, const char **archive_id)
 {
     const rp_json *subjects = rp_json_object_get(json, "subject"), *subject = rp_json_array_get(subjects, 0);
@@ -129,8 +139,7 @@ static bool in_form(const rp_json *json, const char **type, const char **archive
     *type = rp_json_string_value(rp_json_object_get(json, "predicateType"));
     *archive_id = rp_json_string_value(rp_json_object_get(rp_json_object_get(subject, "digest"), "sha256"));
     return rp_json_array_size(subjects) == 1 && name && strcmp(name, RP_STATEMENT_SUBJECT) == 0 && statement &&
-           strcmp(statement, RP_STATEMENT_TYPE) == 0 && *archive_id && *type &&
-           (strcmp(*type, RP_VALIDATION_TYPE) == 0 || strcmp(*type, RP_MONITORING_TYPE) == 0) &&
+           strcmp(statement, RP_STATEMENT_TYPE) == 0 && *archive_id && *type && is_known(*type) &&
            rp_json_is_object(rp_json_object_get(json, "predicate"));
 }
 
@@ -148,5 +157,7 @@ rp_status rp_validation_parse(rp_json **out, const char **type, const char **arc
         return status;
     rp_json_free(*out);
     *out = NULL;
-    return rp_fail(err, RP_ESIGN, "%s: expected a statement of validation or monitoring about one archive", where);
+    return rp_fail(
+        err, RP_ESIGN,
+        "%s: expected a statement of validation, monitoring, a scorecard or an explanation about one archive", where);
 }

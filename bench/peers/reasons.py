@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons beside shap on the same model: contributions of linear models relative to all training rows and to the cut-off
-population (LinearExplainer), products of columns (ExactExplainer), integrated gradients beside numpy's own. Usage:
+population (LinearExplainer), products of columns (ExactExplainer), integrated gradients beside numpy's own,
+and scorecards beside scorecardpy. Usage:
 reasons.py REPRISE; exit 1 where a difference is above 1e-9 of the largest value, of binary32 networks 1e-5."""
 import json
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 import numpy as np
 import pandas as pd
 import shap
+from sklearn.linear_model import LogisticRegression
 
 BOUND, NETWORK = 1e-9, 1e-5
 worst = {}
@@ -195,10 +197,60 @@ def network(folder):
     compare("completeness", out["gap"] + 1, np.ones(len(out)), 1e-3)
 
 
+def scorecard(folder):
+    """scorecardpy's table of the same bins and weights of evidence, and the sum of a row's points."""
+    from scorecardpy.scorecard import scorecard as table_of
+
+    rng = np.random.default_rng(12)
+    d = table(900, "class")
+    d.loc[rng.random(len(d)) < 0.1, "job"] = np.nan
+    columns = {"age": "{bins: monotonic, woe: true}", "income": "{bins: 5, woe: true}", "job": "{woe: true}",
+               "region": "{woe: true}"}
+    folder.train("card", d, "reprise: 1\ndata: {csv: TABLE, target: y, positive: bad, train_on_all: true, columns: {"
+                 + ", ".join(f"{k}: {v}" for k, v in columns.items()) + "}}\ntrain: {solver: exact, l2: 0}\n")
+    schema, fit = folder.member("card", "data/schema.json"), folder.member("card", "outputs/coefficients.json")
+    rows = d.drop(columns="y").head(60).copy()
+    rows.loc[3, "region"] = "elsewhere"
+    rows.loc[4, "income"] = np.nan
+    for points, odds, double in ((600, 19, 50), (500, 50, 20)):
+        scale = f"{points}:{odds}:{double}"
+        folder.call("scorecard", "card.reprise", "--points", scale, "--favourable", "good", "-o", "card.json", "--force")
+        with open(folder.path + "/card.json") as f:
+            card = json.load(f)["predicate"]
+        bins, model = {}, LogisticRegression()
+        terms = fit["outputs"][0]["terms"]
+        model.intercept_, model.coef_ = [float(terms[0]["estimate"])], [coefficients(fit)]
+        for c in schema["columns"]:
+            if c["name"] in columns:
+                bins[c["name"]] = pd.DataFrame({"variable": c["name"], "bin": [str(k) for k in range(len(c["woe"]))],
+                                                "woe": np.array(c["woe"], float)})
+        theirs = table_of(bins, model, [n + "_woe" for n in columns], points0=points, odds0=1 / odds, pdo=double)
+        compare("base points", card["base"]["points"], theirs["basepoints"]["points"].iloc[0])
+        total = np.full(len(rows), float(card["base"]["points"]))
+        for c in card["columns"]:
+            parts = c["parts"]
+            known = [p for p in parts if "from" in p or "category" in p]
+            expected = theirs[c["column"]]["points"].to_numpy()
+            compare("points of " + c["kind"], [p["points"] for p in known], expected[:len(known)])
+            missing = next(p["points"] for p in parts if p.get("missing"))
+            if len(expected) > len(known):
+                compare("points of missing", missing, expected[len(known)])
+            for i, value in enumerate(rows[c["column"]]):
+                if pd.isna(value):
+                    total[i] += missing
+                elif c["kind"] == "bins":
+                    total[i] += next(p["points"] for p in known if (p["from"] is None or value >= float(p["from"]))
+                                     and (p["to"] is None or value < float(p["to"])))
+                else:
+                    total[i] += next((p["points"] for p in parts if p.get("category") == value or p.get("unknown")))
+        out = folder.reasons("card", rows, "--points", scale, "--favourable", "good")
+        compare("points of rows", out["points"], total)
+
+
 def main(reprise):
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(path, reprise)
-        for part in (linear, more_classes_and_quantities, products, network):
+        for part in (linear, more_classes_and_quantities, products, network, scorecard):
             part(folder)
     for what, (difference, bound) in worst.items():
         print(f"{what:28s} {difference:.1e}  at most {bound:.0e}")

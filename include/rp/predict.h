@@ -22,6 +22,7 @@ typedef struct rp_predict_options {
     bool cutoff_reference;  /* relative to the training rows at and just above the cut-off; else to all of them */
     const char *cutoff;     /* with that: a decimal; NULL: 0.5 of a classification */
     const char *favourable; /* a class, NULL: the last; of a regression "high" (NULL) or "low" */
+    const char *points;     /* a scale of rp_scorecard_options: a column "points", the row's by that card; NULL: none */
     size_t steps;           /* of a network's integrated gradients; 0: 64 */
 } rp_predict_options;
 

@@ -8,6 +8,7 @@
 #include "rp/bench.h"
 #include "rp/dtype.h"
 #include "rp/error.h"
+#include "rp/explain.h"
 #include "rp/image.h"
 #include "rp/log.h"
 #include "rp/memory.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Treatments of columns (CONTRACT 9.5a, 9.6): what is done to cells before they are features. Private to core/data. */
+ * Treatments of columns (CONTRACT 9.5a, 9.6): what is done to cells before they are features. Private to core/data, and
+ * to what makes tables of cells' features. */
 #ifndef CORE_DATA_TREAT_TREAT_H
 #define CORE_DATA_TREAT_TREAT_H
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A statement about a model: made, or made again, signed, written and shown. */
+#include "cli/explain/statement.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/signing/key_files.h"
+
+static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
+
+rp_status rp_statement_look(const rp_statement_request *r, rp_error *err)
+{
+    if (r->check && (r->out || r->key || r->asked))
+        return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
+                       r->command);
+    if (r->passphrase && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", r->command);
+    if (r->key && !r->out)
+        return rp_fail(err, RP_EARG, "%s: --key signs the statement that --out FILE writes: give that too", r->command);
+    if (r->out && !r->force && rp_file_exists(r->out))
+        return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                       r->out);
+    return rp_device_option(r->command, r->device, err);
+}
+
+/* What is loaded before anything is computed. */
+typedef struct inputs {
+    rp_archive *archive;
+    rp_verification *verified;
+    rp_trust trust;
+    rp_key *key;
+    rp_buffer csv, check;
+} inputs;
+
+static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
+{
+    rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
+
+    if (status == RP_OK && r->withheld)
+        status = rp_archive_disclose(in->archive, r->withheld, err);
+    if (status == RP_OK)
+        status = rp_trust_load(&in->trust, &r->trust, err);
+    if (status == RP_OK && r->key)
+        status = rp_signing_key_load(&in->key, r->key, r->passphrase, err);
+    if (status == RP_OK && r->csv)
+        status = rp_file_read(r->csv, csv_limit, &in->csv, err);
+    if (status == RP_OK && r->check)
+        status = rp_file_read(r->check, statement_limit, &in->check, err);
+    return status;
+}
+
+static rp_status make(const rp_statement_request *r, const inputs *in, const rp_job_options *job, char **statement,
+                      size_t *length, rp_error *err)
+{
+    rp_status status;
+
+    if (!r->check)
+        return r->make(r->self, in->archive, &in->csv, r->csv, job, statement, length, err);
+    status = rp_validation_open(in->check.data, in->check.size, r->check, (const rp_key *const *)in->trust.key,
+                                in->trust.count, statement, length, err);
+    return status == RP_OK ? r->again(in->archive, &in->csv, r->csv, *statement, *length, job, err) : status;
+}
+
+static rp_status save(const rp_statement_request *r, const inputs *in, const char *statement, size_t length,
+                      rp_error *err)
+{
+    char *signed_text = NULL;
+    size_t signed_length = 0;
+    rp_status status = RP_OK;
+
+    if (!r->out)
+        return RP_OK;
+    if (in->key)
+        status = rp_validation_sign(statement, length, in->key, &signed_text, &signed_length, err);
+    if (status == RP_OK)
+        status = in->key ? rp_file_save(r->out, signed_text, signed_length, r->force, 0644, err)
+                         : rp_file_save(r->out, statement, length, r->force, 0644, err);
+    rp_text_free(signed_text);
+    return status;
+}
+
+static void show_json(rp_session *session, const rp_statement_request *r, const inputs *in, const rp_json *json)
+{
+    rp_buffer *out = &session->out;
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "archive_id", rp_archive_id(in->archive));
+    rp_put_bool(out, "checked", r->check != NULL);
+    rp_put_text(out, "key_id", in->key ? rp_key_id(in->key) : NULL);
+    rp_put_text(out, "path", r->out);
+    rp_put_json(out, "statement", json);
+    rp_put_bool(out, "verified", in->verified != NULL);
+    rp_put_close(out, '}');
+}
+
+static void show(rp_session *session, const rp_statement_request *r, const inputs *in, const rp_json *json)
+{
+    if (session->json) {
+        show_json(session, r, in, json);
+        return;
+    }
+    rp_put_line(session, "model", "%s", rp_archive_id(in->archive));
+    r->show(session, rp_json_object_get(json, "predicate"));
+    if (r->check || r->out)
+        rp_buffer_text(&session->out, "\n");
+    if (r->check)
+        rp_put_verdict(session, true, "checked", "%s: made again, every byte the same", r->check);
+    if (r->out)
+        rp_put_line(session, "written", "%s%s", r->out, in->key ? "" : ", unsigned: no --key was given");
+    if (in->key)
+        rp_put_line(session, "signed", "by key %s", rp_key_id(in->key));
+    if (in->verified)
+        rp_put_signers(session, in->verified);
+}
+
+rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, rp_error *err)
+{
+    rp_job_options job = {.threads = r->threads, .level = r->level, .device = r->device};
+    rp_status status = rp_limits_resolve(&r->limits, r->command, &job, err);
+    inputs in = {.archive = NULL};
+    char *statement = NULL;
+    size_t length = 0;
+    rp_json *json = NULL;
+
+    if (status == RP_OK)
+        status = load(&in, r, err);
+    if (status == RP_OK)
+        status = make(r, &in, &job, &statement, &length, err);
+    if (status == RP_OK)
+        status = save(r, &in, statement, length, err);
+    if (status == RP_OK)
+        status = rp_json_parse(&json, statement, length, true, "the statement", err);
+    if (status == RP_OK)
+        show(session, r, &in, json);
+    rp_json_free(json);
+    rp_text_free(statement);
+    rp_archive_close(in.archive);
+    rp_verification_free(in.verified);
+    rp_trust_free(&in.trust);
+    rp_key_free(in.key);
+    rp_buffer_free(&in.csv);
+    rp_buffer_free(&in.check);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Commands that make a statement about an archive's model: options that they share, and how it is made, checked, signed
+ * and shown. */
+#ifndef CLI_EXPLAIN_STATEMENT_H
+#define CLI_EXPLAIN_STATEMENT_H
+
+#include "cli/limits.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "rp/validation.h"
+
+typedef struct rp_statement_request {
+    const char *command;
+    const char *archive, *csv, *out, *key, *passphrase, *check, *level, *device, *withheld;
+    rp_text_list trust;
+    rp_limits limits;
+    unsigned threads;
+    bool force;
+    const void *self; /* of the calls below */
+    bool asked;       /* for something that --check takes from the statement */
+    rp_status (*make)(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
+                      const rp_job_options *job, char **statement, size_t *length, rp_error *err);
+    rp_status (*again)(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,
+                       size_t length, const rp_job_options *job, rp_error *err);
+    void (*show)(rp_session *session, const rp_json *predicate);
+} rp_statement_request;
+
+#define RP_STATEMENT_OPTIONS(r) \
+    {'o', "out", RP_OPTION_TEXT, "FILE", "write the statement here: canonical JSON", &(r)->out, false}, \
+        {0, "check", RP_OPTION_TEXT, "FILE", "make this statement again and compare every byte", &(r)->check, false}, \
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign the statement with this private key", &(r)->key, false}, \
+        {0,    "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(r)->passphrase, \
+         false}, \
+        {0, \
+         "trust", \
+         RP_OPTION_LIST, \
+         "PUB.pem", \
+         "verify the archive's signature first, and that of --check FILE", \
+         &(r)->trust, \
+         false}, \
+        {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &(r)->force, false}, \
+        RP_OPTION_WITHHELD(&(r)->withheld), RP_OPTION_LIMITS(&(r)->limits), RP_OPTION_THREADS(&(r)->threads), \
+        RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device)
+
+/* Whether the options go together, before anything is read. */
+rp_status rp_statement_look(const rp_statement_request *request, rp_error *err);
+rp_status rp_statement_run(rp_session *session, const rp_statement_request *request, rp_error *err);
+
+#endif
