@@ -13,6 +13,7 @@ const rp_command rp_commands[] = {
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},
     {"monitor", "say how far new rows are from the training rows", rp_command_monitor},
+    {"explain", "say which columns a model needs, and how they move its score", rp_command_explain},
     {"scorecard", "show a linear model of two classes as a table of points", rp_command_scorecard},
     {"report", "write an archive as one HTML page for people who decide", rp_command_report},
     {"inventory", "list archives and a log as a register", rp_command_inventory},

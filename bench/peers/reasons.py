@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons beside shap on the same model: contributions of linear models relative to all training rows and to the cut-off
 population (LinearExplainer), products of columns (ExactExplainer), integrated gradients beside numpy's own,
-and scorecards beside scorecardpy. Usage:
+scorecards beside scorecardpy, importance and partial dependence beside scikit-learn. Usage:
 reasons.py REPRISE; exit 1 where a difference is above 1e-9 of the largest value, of binary32 networks 1e-5."""
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -247,10 +248,85 @@ def scorecard(folder):
         compare("points of rows", out["points"], total)
 
 
+def importance(folder):
+    """Permutations by contract 6.6 and 14.11, figures by scikit-learn; partial dependence and curves by scikit-learn."""
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.inspection import partial_dependence
+    from sklearn.metrics import log_loss, r2_score, roc_auc_score
+
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/second"))
+    from philox import permutation
+
+    for target in ("class", "value"):
+        d = table(300, target)
+        d["income"] = d["income"].fillna(2500.0)
+        name = "why_" + target
+        task = "regression" if target == "value" else "classification"
+        folder.train(name, d, "reprise: 1\ndata: {csv: TABLE, target: y, train_on_all: true, interactions: [[age, job]]}\n"
+                              f"train: {{task: {task}, solver: exact, l2: 1}}\n")
+        schema, fit = folder.member(name, "data/schema.json"), folder.member(name, "outputs/coefficients.json")
+        b = coefficients(fit)
+        features, _, names = encode(schema, d, [("age", "job")])
+        out = folder.reasons(name, d.drop(columns="y"))  # the encoded intercept follows from a row's margin
+        constant = float(out["margin"].iloc[0] - features[0] @ b)
+
+        def model(frame):
+            z = encode(schema, frame, [("age", "job")])[0] @ b + constant
+            return np.float32(1 / (1 + np.exp(-z)) if target == "class" else z).astype(float)
+
+        class Classifier(ClassifierMixin, BaseEstimator):
+            classes_ = np.array([0, 1])
+
+            def fit(self, *_):
+                return self
+
+            def __sklearn_is_fitted__(self):
+                return True
+
+            def predict_proba(self, frame):
+                return np.stack([1 - model(frame), model(frame)], 1)
+
+        class Regressor(RegressorMixin, BaseEstimator):
+            def fit(self, *_):
+                return self
+
+            def __sklearn_is_fitted__(self):
+                return True
+
+            def predict(self, frame):
+                return model(frame)
+
+        truth = (d["y"] == "good").to_numpy() if target == "class" else np.float32(d["y"]).astype(float)
+        for metric, figure in ((("auc", roc_auc_score), ("log_loss", lambda t, p: -log_loss(t, p))) if target == "class"
+                               else (("r2", r2_score),)):
+            folder.call("explain", name + ".reprise", "--csv", name + ".csv", "--metric", metric, "--repeats", "3",
+                        "--seed", "9", "-o", "why.json", "--force")
+            with open(folder.path + "/why.json") as f:
+                said = json.load(f)["predicate"]
+            base = figure(truth, model(d))
+            for c in said["columns"]:
+                falls = []
+                for r in range(3):
+                    order = permutation(len(d), 9, r, 0x50000000 + c["column"])
+                    falls.append(base - figure(truth, model(d.assign(**{c["name"]: d[c["name"]].to_numpy()[order]}))))
+                compare("importance, " + metric, [float(v) for v in c["importance"]["repeats"]], falls)
+                compare("its mean, deviation", [float(c["importance"][k]) for k in ("mean", "deviation")],
+                        [np.mean(falls), np.std(falls)])
+        for c in said["columns"]:
+            grid = np.array(c["grid"], float) if c["kind"] == "numeric" else np.array(c["grid"], object)
+            if c["kind"] == "numeric":
+                compare("grid", grid, np.unique(np.quantile(d[c["name"]], np.arange(11) / 10)))
+            theirs = partial_dependence(Classifier() if target == "class" else Regressor(), d.drop(columns="y"), [c["name"]],
+                                        kind="both", method="brute", custom_values={c["name"]: grid},
+                                        **({"response_method": "predict_proba"} if target == "class" else {}))
+            compare("partial dependence", np.array(c["dependence"], float), theirs["average"][0])
+            compare("curves", np.array(c["curves"], float), theirs["individual"][0][said["curve_rows"]])
+
+
 def main(reprise):
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(path, reprise)
-        for part in (linear, more_classes_and_quantities, products, network, scorecard):
+        for part in (linear, more_classes_and_quantities, products, network, scorecard, importance):
             part(folder)
     for what, (difference, bound) in worst.items():
         print(f"{what:28s} {difference:.1e}  at most {bound:.0e}")
@@ -258,5 +334,4 @@ def main(reprise):
 
 
 if __name__ == "__main__":
-    import os
     sys.exit(main(os.path.abspath(sys.argv[1])))

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/data/input.h"
 #include "cli/signing/key_files.h"
 
 static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
@@ -43,7 +44,7 @@ static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
     if (status == RP_OK && r->key)
         status = rp_signing_key_load(&in->key, r->key, r->passphrase, err);
     if (status == RP_OK && r->csv)
-        status = rp_file_read(r->csv, csv_limit, &in->csv, err);
+        status = rp_input_read(r->csv, csv_limit, &in->csv, err);
     if (status == RP_OK && r->check)
         status = rp_file_read(r->check, statement_limit, &in->check, err);
     return status;
@@ -55,10 +56,11 @@ static rp_status make(const rp_statement_request *r, const inputs *in, const rp_
     rp_status status;
 
     if (!r->check)
-        return r->make(r->self, in->archive, &in->csv, r->csv, job, statement, length, err);
+        return r->make(r->self, in->archive, &in->csv, rp_input_name(r->csv), job, statement, length, err);
     status = rp_validation_open(in->check.data, in->check.size, r->check, (const rp_key *const *)in->trust.key,
                                 in->trust.count, statement, length, err);
-    return status == RP_OK ? r->again(in->archive, &in->csv, r->csv, *statement, *length, job, err) : status;
+    return status == RP_OK ? r->again(in->archive, &in->csv, rp_input_name(r->csv), *statement, *length, job, err)
+                           : status;
 }
 
 static rp_status save(const rp_statement_request *r, const inputs *in, const char *statement, size_t length,

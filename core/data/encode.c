@@ -109,20 +109,20 @@ static bool put(rp_features x, size_t i, double value)
 }
 
 /* One feature a group, or the group's weight. */
-static void put_group(rp_features x, const rp_schema_column *column, size_t place, size_t group)
+void rp_encode_group(rp_features x, const rp_schema_column *column, size_t place, size_t group)
 {
     (void)put(x, column->woe != NULL ? place : place + group, column->woe != NULL ? column->woe[group] : 1);
 }
 
 /* Whether what is written is finite. */
-static bool encode_number(const rp_schema_column *column, size_t place, double number, rp_features x)
+bool rp_encode_number(const rp_schema_column *column, size_t place, double number, rp_features x)
 {
     size_t group = column->binned ? rp_group_of(column, number) : SIZE_MAX;
 
     if (column->indicator && number != number)
         (void)put(x, place + column->width - 1, 1);
     if (group != SIZE_MAX)
-        put_group(x, column, place, group);
+        rp_encode_group(x, column, place, group);
     return column->binned || put(x, place, standardised(column, number));
 }
 
@@ -133,7 +133,7 @@ static size_t encode_numbers(const rp_encoder *e, size_t i, size_t first, size_t
 
     rp_table_numbers(e->cells.table, e->column[i].source, first, n, number);
     for (size_t k = 0; k < n; k++)
-        if (wanted(x[k]) && !encode_number(&e->schema->columns[i], e->column[i].place, number[k], x[k]))
+        if (wanted(x[k]) && !rp_encode_number(&e->schema->columns[i], e->column[i].place, number[k], x[k]))
             return k;
     return n;
 }
@@ -155,7 +155,7 @@ static void encode_categories(const rp_encoder *e, size_t i, size_t first, size_
         if (group == not_learnt && code[k] != (uint32_t)RP_NO_CODE && column->other)
             group = (uint32_t)(column->categories + column->null_category);
         if (wanted(x[k]) && group != not_learnt)
-            put_group(x[k], column, e->column[i].place, group);
+            rp_encode_group(x[k], column, e->column[i].place, group);
     }
     if (not_met > 0)
         atomic_fetch_add(&unseen[i], not_met);

@@ -135,6 +135,10 @@ enum { RP_ENCODED_ROWS = 256 };
  * on several threads. Returns n, or the first of the rows in which a feature is not finite. */
 size_t rp_encoder_rows(const rp_encoder *encoder, size_t first, size_t n, const rp_features *x, const bool *counted,
                        atomic_size_t *unseen);
+/* One column's features of a cell, which are zeros before, from feature `place` on: of a number, NaN for a missing one
+ * (false: it is not finite there); of a group. */
+bool rp_encode_number(const rp_schema_column *column, size_t place, double number, rp_features x);
+void rp_encode_group(rp_features x, const rp_schema_column *column, size_t place, size_t group);
 /* The error of the row that rp_encoder_rows stopped at. */
 rp_status rp_encoder_fail(const rp_encoder *encoder, size_t row, bool wide, rp_error *err);
 

@@ -271,12 +271,17 @@ works '"method":"(shapley|integrated gradients)","favourable":"yes","reference":
     "$reprise" predict a.reprise --csv odd.csv -o odd.reasons --id id --contributions --json
 fails 2 'expected a whole number from 1 to 64' "$reprise" predict a.reprise --csv odd.csv -o no.csv --reasons 0
 fails 2 'say what reasons are' "$reprise" predict a.reprise --csv odd.csv -o no.csv --cutoff 0.3
-printf '%s\n' 'reprise: 1' 'data: {csv: remarks.csv, target: y, comment: "#", columns: {id: ignore, x: {bins: 3}}}' >card.yaml
+printf '%s\n' 'reprise: 1' 'data: {csv: remarks.csv, target: y, comment: "#", columns: {id: ignore, x: {bins: 3}}}' \
+    >card.yaml
 works "^archive" "$reprise" run card.yaml -o card.reprise --key me.pem
 works '^base +-?[0-9]+ points' "$reprise" scorecard card.reprise --favourable p -o card.json --key me.pem
 works '^checked +card.json: made again' "$reprise" scorecard card.reprise --check card.json --trust me.pub.pem
 fails 2 'leave out other options' "$reprise" scorecard card.reprise --check card.json --points 1:1:1
-gives 5 'hidden layers' "$reprise" scorecard a.reprise
+works '^  x +0\.[0-9]+ ' "$reprise" explain card.reprise --csv remarks.csv --repeats 2 -o why.json --key me.pem
+works '^checked +why.json: made again' "$reprise" explain card.reprise --csv remarks.csv --check why.json --isa ref
+fails 2 'expected auc, log_loss or brier' "$reprise" explain card.reprise --csv remarks.csv --metric r2
+fails 2 'whole number from 1 to 100' "$reprise" explain card.reprise --csv remarks.csv --repeats none
+fails 5 'hidden layers' "$reprise" scorecard a.reprise
 fails 2 'has no column nobody for an id' "$reprise" predict a.reprise --csv odd.csv -o no.csv --id nobody
 gives 2 'both want stdout' "$reprise" predict a.reprise --csv odd.csv -o - --json
 works '^the model +odd.pred: 3 of 3 rows, 2 columns, 0 of 6 cells differ' \

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Importance and effect of columns: what a model does not use changes nothing, a plane's curves are its slopes, and a
+ * statement is made again to the byte everywhere. */
+#include "tests/audit/table_jobs.h"
+
+#include "base/json.h"
+#include "rp/explain.h"
+#include "rp/validation.h"
+
+static char rows[4096];
+
+/* y = 1 + 2x - 3z; kind tells nothing; one row has no outcome. */
+static void train_plane(void)
+{
+    rp_buffer csv = {0};
+
+    rp_buffer_text(&csv, "x,z,kind,y\n");
+    for (int i = 0; i < 40; i++)
+        rp_buffer_printf(&csv, "%d,%d,%s,%d\n", i % 13, i % 4, i % 2 ? "odd" : "even", 1 + 2 * (i % 13) - 3 * (i % 4));
+    rp_buffer_u8(&csv, 0);
+    write_text("plane.csv", (const char *)csv.data);
+    (void)snprintf(rows, sizeof rows, "%s5,1,odd,\n", (const char *)csv.data);
+    rp_buffer_free(&csv);
+    write_text("plane.yaml", "reprise: 1\ndata: {csv: plane.csv, target: y, train_on_all: true}\n"
+                             "train: {task: regression, solver: exact, l2: 0}\n");
+    train("plane.yaml", "plane.reprise", NULL, NULL);
+}
+
+static char *explain(const char *name, const rp_explain_options *options, const rp_job_options *job, size_t *length)
+{
+    rp_archive *archive = open_archive(name);
+    char *statement = NULL;
+    rp_error err = {0};
+
+    if (rp_explain(archive, rows, strlen(rows), "rows", options, job, &statement, length, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_archive_close(archive);
+    return statement;
+}
+
+static rp_json *predicate_of(const char *statement, size_t length)
+{
+    rp_json *json = NULL, *out;
+
+    assert_int_equal(rp_json_parse(&json, statement, length, true, "statement", NULL), RP_OK);
+    out = rp_json_deep_copy(rp_json_object_get(json, "predicate"));
+    rp_json_free(json);
+    return out;
+}
+
+static double number(const rp_json *value)
+{
+    assert_non_null(rp_json_string_value(value));
+    return strtod(rp_json_string_value(value), NULL);
+}
+
+static void assert_near(double found, double expected, double bound)
+{
+    if (!(found - expected <= bound && expected - found <= bound))
+        fail_msg("expected %.17g, found %.17g", expected, found);
+}
+
+static const rp_json *column_at(const rp_json *predicate, size_t i)
+{
+    return rp_json_array_get(rp_json_object_get(predicate, "columns"), i);
+}
+
+static void a_plane_s_curves_are_its_slopes(void **state)
+{
+    const rp_explain_options options = {.seed = 1, .grid = 4, .curves = 3};
+    size_t length;
+    char *statement;
+    rp_json *p;
+
+    (void)state;
+    train_plane();
+    statement = explain("plane.reprise", &options, NULL, &length);
+    p = predicate_of(statement, length);
+    assert_int_equal(rp_json_integer_value(rp_json_object_get(rp_json_object_get(p, "data"), "without_outcome")), 1);
+    for (size_t c = 0; c < 2; c++) {
+        const rp_json *column = column_at(p, c), *grid = rp_json_object_get(column, "grid");
+        const rp_json *mean = rp_json_object_get(column, "dependence"), *curves = rp_json_object_get(column, "curves");
+        const size_t n = rp_json_array_size(grid);
+        const double slope = c == 0 ? 2 : -3;
+
+        assert_int_equal(n, c == 0 ? 5 : 4); /* quarters of x; z has four values */
+        assert_int_equal(rp_json_array_size(curves), 3);
+        for (size_t i = 1; i < n; i++) {
+            const double step = slope * (number(rp_json_array_get(grid, i)) - number(rp_json_array_get(grid, 0)));
+
+            assert_near(number(rp_json_array_get(mean, i)) - number(rp_json_array_get(mean, 0)), step, 1e-4);
+            for (size_t k = 0; k < 3; k++) {
+                const rp_json *curve = rp_json_array_get(curves, k);
+
+                assert_near(number(rp_json_array_get(curve, i)) - number(rp_json_array_get(curve, 0)), step, 1e-4);
+            }
+        }
+    }
+    /* rows 0, 13 and 26 of 40: the first of each third; row 13 has z = 1 */
+    assert_int_equal(rp_json_integer_value(rp_json_array_get(rp_json_object_get(p, "curve_rows"), 1)), 13);
+    assert_near(number(rp_json_array_get(rp_json_array_get(rp_json_object_get(column_at(p, 0), "curves"), 1), 0)),
+                1 + 2 * number(rp_json_array_get(rp_json_object_get(column_at(p, 0), "grid"), 0)) - 3, 1e-4);
+    rp_json_free(p);
+    rp_text_free(statement);
+}
+
+static void a_column_that_tells_nothing_has_no_importance(void **state)
+{
+    const rp_explain_options options = {.seed = 1, .metric = "rmse", .repeats = 4};
+    size_t length;
+    char *statement;
+    rp_json *p;
+
+    (void)state;
+    train_plane();
+    statement = explain("plane.reprise", &options, NULL, &length);
+    p = predicate_of(statement, length);
+    assert_near(number(rp_json_object_get(p, "value")), 0, 1e-4);
+    for (size_t c = 0; c < 3; c++) {
+        const rp_json *importance = rp_json_object_get(column_at(p, c), "importance");
+        const rp_json *repeats = rp_json_object_get(importance, "repeats");
+        double sum = 0;
+
+        assert_int_equal(rp_json_array_size(repeats), 4);
+        for (size_t r = 0; r < 4; r++)
+            sum += number(rp_json_array_get(repeats, r));
+        assert_near(number(rp_json_object_get(importance, "mean")), sum / 4, 1e-9);
+        if (c < 2) /* a permuted x of deviation 3.7 moves the score by some 2 * 3.7 * sqrt(2) */
+            assert_true(sum / 4 > 2);
+        else
+            assert_near(sum / 4, 0, 1e-4);
+    }
+    rp_json_free(p);
+    rp_text_free(statement);
+}
+
+static void a_statement_is_made_again_everywhere_and_a_changed_one_is_not(void **state)
+{
+    const rp_explain_options options = {.seed = 7, .repeats = 2, .grid = 3, .curves = 2, .favourable = "no"};
+    static const rp_job_options ref = {.level = "ref", .threads = 1}, best = {.threads = 3};
+    rp_archive *archive;
+    char *a, *b, *at;
+    size_t length, again;
+    rp_error err = {0};
+    rp_buffer table = {0};
+
+    (void)state;
+    train("a.yaml", "a.reprise", NULL, NULL);
+    assert_int_equal(rp_file_read(in_folder("table.csv"), sizeof rows - 1, &table, &err), RP_OK);
+    memcpy(rows, table.data, table.size);
+    rows[table.size] = '\0';
+    rp_buffer_free(&table);
+    a = explain("a.reprise", &options, &ref, &length);
+    b = explain("a.reprise", &options, &best, &again);
+    assert_int_equal(length, again);
+    assert_memory_equal(a, b, length);
+    archive = open_archive("a.reprise");
+    assert_int_equal(rp_explain_check(archive, rows, strlen(rows), "rows", a, length, &best, &err), RP_OK);
+    at = strstr(a, "\"seed\":7");
+    at[strlen("\"seed\":")] = '8';
+    assert_int_equal(rp_explain_check(archive, rows, strlen(rows), "rows", a, length, &best, &err), RP_EBITS);
+    rows[strlen(rows) - 1] = ' ';
+    assert_int_equal(rp_explain_check(archive, rows, strlen(rows), "rows", b, length, &best, &err), RP_EHASH);
+    assert_int_equal(rp_scorecard_check(archive, b, length, NULL, &err), RP_ESIGN);
+    rp_archive_close(archive);
+    rp_text_free(a);
+    rp_text_free(b);
+}
+
+static void refused(const rp_explain_options *options, const char *csv, const rp_job_options *job, rp_status status,
+                    const char *text)
+{
+    rp_archive *archive = open_archive("plane.reprise");
+    char *statement;
+    size_t length;
+    rp_error err = {0};
+
+    assert_int_equal(rp_explain(archive, csv, strlen(csv), "rows", options, job, &statement, &length, &err), status);
+    assert_null(statement);
+    if (!strstr(err.text, text))
+        fail_msg("expected \"%s\" in \"%s\"", text, err.text);
+    rp_archive_close(archive);
+}
+
+static void what_cannot_be_explained_is_told(void **state)
+{
+    (void)state;
+    train_plane();
+    refused(&(rp_explain_options){.metric = "auc"}, rows, NULL, RP_EARG, "expected r2, rmse or mae");
+    refused(&(rp_explain_options){.repeats = 101}, rows, NULL, RP_EARG, "at most 100 repeats");
+    refused(NULL, "x,z,kind\n1,2,odd\n", NULL, RP_EDATA, "expected rows with an outcome");
+    refused(&(rp_explain_options){.repeats = 100}, rows, &(rp_job_options){.max_work = 20000}, RP_EUNSUPPORTED,
+            "scores of changed rows");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plane_s_curves_are_its_slopes),
+        cmocka_unit_test(a_column_that_tells_nothing_has_no_importance),
+        cmocka_unit_test(a_statement_is_made_again_everywhere_and_a_changed_one_is_not),
+        cmocka_unit_test(what_cannot_be_explained_is_told),
+    };
+
+    (void)forge;
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
