@@ -96,6 +96,8 @@ static void a_plane_s_curves_are_its_slopes(void **state)
             }
         }
     }
+    assert_near(number(rp_json_array_get(rp_json_object_get(column_at(p, 0), "grid"), 1)), 2.75, 0); /* 9.75 of 39 */
+    assert_near(number(rp_json_array_get(rp_json_object_get(column_at(p, 0), "grid"), 3)), 9, 0);
     /* rows 0, 13 and 26 of 40: the first of each third; row 13 has z = 1 */
     assert_int_equal(rp_json_integer_value(rp_json_array_get(rp_json_object_get(p, "curve_rows"), 1)), 13);
     assert_near(number(rp_json_array_get(rp_json_array_get(rp_json_object_get(column_at(p, 0), "curves"), 1), 0)),

@@ -126,7 +126,44 @@ static void a_plane_has_its_slopes_times_the_distance_from_the_mean(void **state
     rp_prediction_free(p);
 }
 
-/* Of values 0 and above 33 rows or so pass; the 30 lowest of them, and ties with the last, are the reference. */
+static double product(double x, double z)
+{
+    return 1 + 2 * x - 3 * z + 0.5 * x * z;
+}
+
+/* Shapley values of two columns by their definition: over all reference rows, both orders in which they may come. */
+static void a_product_is_shared_as_the_game_of_its_columns_has_it(void **state)
+{
+    const rp_predict_options options = {.contributions = true};
+    const double x = 7, z = 3;
+    double of_x = 0, of_z = 0;
+    rp_buffer csv = {0};
+    rp_prediction *p;
+
+    (void)state;
+    rp_buffer_text(&csv, "x,z,y\n");
+    for (int i = 0; i < 40; i++) {
+        const double a = i % 13, b = i % 4;
+
+        rp_buffer_printf(&csv, "%d,%d,%.1f\n", i % 13, i % 4, product(a, b));
+        of_x += 0.5 * (product(x, b) - product(a, b) + product(x, z) - product(a, z)) / 40;
+        of_z += 0.5 * (product(a, z) - product(a, b) + product(x, z) - product(x, b)) / 40;
+    }
+    rp_buffer_u8(&csv, 0);
+    write_text("product.csv", (const char *)csv.data);
+    rp_buffer_free(&csv);
+    write_text("product.yaml", "reprise: 1\ndata: {csv: product.csv, target: y, train_on_all: true, "
+                               "interactions: [[x, z]], standardize: false}\n"
+                               "train: {task: regression, solver: exact, l2: 0}\n");
+    train("product.yaml", "product.reprise", NULL, NULL);
+    p = predict("product.reprise", "x,z\n7,3\n", &options, NULL);
+    assert_near(number_of(p, 0, "c_x"), of_x, 1e-9);
+    assert_near(number_of(p, 0, "c_z"), of_z, 1e-9);
+    assert_near(number_of(p, 0, "margin"), product(x, z), 1e-9);
+    rp_prediction_free(p);
+}
+
+/* Of the rows that reach 20 the 30 lowest, and ties with the last, are the reference. */
 static void a_cut_off_has_the_rows_just_above_it(void **state)
 {
     const rp_predict_options options = {
@@ -275,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plane_has_its_slopes_times_the_distance_from_the_mean),
+        cmocka_unit_test(a_product_is_shared_as_the_game_of_its_columns_has_it),
         cmocka_unit_test(a_cut_off_has_the_rows_just_above_it),
         cmocka_unit_test(what_is_favourable_turns_the_sign),
         cmocka_unit_test(integrated_gradients_add_up_and_more_steps_add_up_better),
