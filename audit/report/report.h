@@ -109,8 +109,11 @@ void rp_report_table(rp_report_view *r); /* within the section on the data */
 rp_status rp_report_model_section(rp_report_view *r, rp_error *err);
 void rp_report_training_section(rp_report_view *r);
 void rp_report_metrics_section(rp_report_view *r);
-void rp_report_trials_section(rp_report_view *r);                                    /* where anything was tried */
-void rp_report_coefficients_section(rp_report_view *r);                              /* of an exact fit; else nothing */
+void rp_report_trials_section(rp_report_view *r); /* where anything was tried */
+/* Within the metrics: by slice and group, validations and monitorings by trusted keys; part: the one that is judged. */
+void rp_report_slices(rp_report_view *r, const rp_json *part);
+void rp_report_woe(rp_report_view *r);                  /* within the section on the data */
+void rp_report_coefficients_section(rp_report_view *r); /* of an exact fit; else nothing */
 void rp_report_figures(rp_report_view *r, const rp_json *figures, const char *rows); /* within it */
 void rp_report_plots(rp_report_view *r, const rp_json *figures);                     /* within it */
 rp_status rp_report_statements(rp_report_view *r, rp_error *err);                    /* and the policy */
@@ -136,12 +139,16 @@ void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
 void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
 /* Whether what was found is settled, and what it is. */
 void rp_report_finding_words(rp_buffer *out, const struct rp_stated_finding *finding);
+void rp_report_figures_words(rp_buffer *out, const struct rp_stated_figures *figures);
+/* When and by which key, with the names of the policy's groups that it is in. */
+void rp_report_by(const rp_report_view *r, const rp_verified_statement *one);
 /* What trusted keys have signed against the archive, before anything else. */
 void rp_report_objections(rp_report_view *r);
 /* Rows of what was checked; the second only where there are decisions. */
 void rp_report_replay_row(rp_report_view *r);
 void rp_report_decision_row(rp_report_view *r);
 void rp_report_finding_row(rp_report_view *r);
+void rp_report_figures_rows(rp_report_view *r);
 /* The clauses of the policy that the archive was held against, if it was. */
 void rp_report_policy(rp_report_view *r);
 

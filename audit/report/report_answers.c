@@ -209,13 +209,21 @@ static void answer_parent(rp_report_view *r)
 
 /* ---- stable, fair ---- */
 
+static bool any_of(const rp_report_view *r, rp_statement_kind kind)
+{
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++)
+        if (r->verified->statement[i].kind == kind)
+            return true;
+    return false;
+}
+
 static void answer_stable(rp_report_view *r)
 {
     static const char *const keys[] = {"auc", "accuracy", "r2"};
     const rp_json *training = rp_json_object_get(r->metrics, "training"), *validation = held_out(r);
     rp_report_drift drift;
     double a, b;
-    bool any = false;
+    bool any = false, tried;
 
     for (size_t k = 0; k < 3 && !any; k++) {
         if (!rp_report_real(rp_json_object_get(training, keys[k]), &a) ||
@@ -236,24 +244,61 @@ static void answer_stable(rp_report_view *r)
         any = true;
     }
     rp_buffer_text(r->out, any ? ". " : "");
-    rp_buffer_text(r->out, "<strong>Not known</strong> from this archive: other seeds, other folds, later periods");
+    if (any_of(r, RP_STATEMENT_MONITORING))
+        rp_buffer_text(r->out, "Later periods: see Monitored. ");
+    tried = rp_json_object_get(r->metrics, "trials") != NULL;
+    rp_buffer_text(r->out, tried ? "Other seeds and folds: see Trials"
+                                 : "<strong>Not known</strong> from this archive: "
+                                   "other seeds, other folds");
+    if (!any_of(r, RP_STATEMENT_MONITORING))
+        rp_buffer_text(r->out, tried ? "; <strong>not known</strong>: later periods" : ", later periods");
+}
+
+static size_t put_lowest(rp_report_view *r, const rp_json *groups)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < rp_json_array_size(groups); i++) {
+        const rp_json *cut = rp_json_array_get(groups, i);
+
+        if (!rp_json_object_get(cut, "summary"))
+            continue;
+        rp_buffer_text(r->out, shown++ ? "; by " : "By ");
+        rp_html_name(r->out, rp_json_string_value(rp_json_object_get(cut, "by")));
+        if (rp_json_is_string(rp_json_object_get(rp_json_object_get(cut, "summary"), "ratio"))) {
+            rp_buffer_text(r->out, " lowest to highest rate of selection ");
+            rp_html_real(r->out, rp_json_object_get(rp_json_object_get(cut, "summary"), "ratio"));
+        } else {
+            rp_buffer_text(r->out, " nothing was compared: fewer than two groups of 30 rows have rates");
+        }
+    }
+    return shown;
+}
+
+static bool put_groups(rp_report_view *r)
+{
+    const rp_json *groups = rp_json_object_get(rp_report_main_part(r->metrics), "groups");
+
+    for (size_t i = 0; rp_json_array_size(groups) == 0 && r->verified && i < r->verified->statements; i++)
+        if (r->verified->statement[i].kind == RP_STATEMENT_VALIDATION && r->verified->statement[i].figures->predicate)
+            groups = rp_json_object_get(r->verified->statement[i].figures->predicate, "groups");
+    if (rp_json_array_size(groups) == 0)
+        return false;
+    rp_buffer_text(r->out, put_lowest(r, groups)
+                               ? ". A screening of the columns named; counts and intervals are under Metrics"
+                               : "A quantity selects nobody; figures by group are under Metrics");
+    return true;
 }
 
 static void answer_fair(rp_report_view *r)
 {
-    rp_buffer_text(r->out, "<strong>Not examined</strong>: no group of people was named, so there are no figures by "
-                           "group. That a column is absent from the table does not make a model blind to it");
+    if (!put_groups(r))
+        rp_buffer_text(r->out,
+                       "<strong>Not examined</strong>: no group of people was named, so there are no figures by "
+                       "group. That a column is absent from the table does not make a model blind to it");
 }
 
 /* ---- by whom ---- */
-
-static bool any_of(const rp_report_view *r, rp_statement_kind kind)
-{
-    for (size_t i = 0; r->verified && i < r->verified->statements; i++)
-        if (r->verified->statement[i].kind == kind)
-            return true;
-    return false;
-}
 
 static void answer_replay(rp_report_view *r)
 {
@@ -310,8 +355,13 @@ void rp_report_unknown(rp_report_view *r)
                 "training, and its metrics are then too good.");
     put_unknown(out, rp_parent_id(r->archive) && !r->parent, &shown,
                 "How the run was made that its weights started from: that archive was not given.");
-    put_unknown(out, true, &shown,
-                "How it does on other rows, in later periods, for groups of people: it holds no such validation.");
+    put_unknown(out, !any_of(r, RP_STATEMENT_VALIDATION), &shown,
+                "How it does on other rows: it holds no validation by a trusted key.");
+    put_unknown(out, !any_of(r, RP_STATEMENT_MONITORING), &shown,
+                "How it does in later periods: it holds no monitoring by a trusted key.");
+    put_unknown(out,
+                r->recipe && rp_json_array_size(rp_json_object_get(rp_report_main_part(r->metrics), "groups")) == 0,
+                &shown, "How it treats groups of people: its recipe names none.");
     rp_buffer_text(out, shown ? "</ul></div>\n" : "");
 }
 

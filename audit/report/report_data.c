@@ -527,6 +527,7 @@ void rp_report_data_section(rp_report_view *r)
         put_parts(r);
         rp_report_table(r);
     }
+    rp_report_woe(r);
     rp_buffer_text(r->out, "<h3>Columns</h3>\n");
     if (r->schema->n_columns <= COLUMNS_INLINE)
         put_columns(r);

@@ -153,7 +153,7 @@ static void put_thresholds(rp_report_view *r, const rp_json *figures)
 
     if (n == 0)
         return;
-    rp_buffer_text(out, "<h3>At a threshold</h3>\n");
+    rp_buffer_text(out, "<h3>At a threshold</h3>\n<div class=\"wide\">");
     rp_html_table_begin(out, "slim", "Positive from the threshold up");
     rp_buffer_text(out, "<th scope=\"col\">Rule</th>");
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +173,7 @@ static void put_thresholds(rp_report_view *r, const rp_json *figures)
             (rows[k].count ? put_count : put_cell)(out, rp_json_object_get(rp_json_array_get(list, i), rows[k].key));
         rp_buffer_text(out, "</tr>\n");
     }
-    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_buffer_text(out, "</tbody>\n</table></div>\n");
 }
 
 static void put_bands(rp_report_view *r, const rp_json *figures)

@@ -236,5 +236,6 @@ void rp_report_metrics_section(rp_report_view *r)
     put_metrics(r, training, validation);
     rp_report_figures(r, rp_json_object_get(validation ? validation : training, "figures"),
                       validation ? "Validation rows" : "Training rows");
+    rp_report_slices(r, validation ? validation : training);
     put_confusion(r, training, validation);
 }

@@ -7,11 +7,27 @@
 #include "rp/policy.h"
 #include "rp/statement.h"
 
-static void put_by(rp_buffer *out, const rp_verified_statement *one)
+/* The policy's groups that the key is in, by their names. */
+static void put_groups(rp_buffer *out, const rp_policy_result *policy, const char *key_id)
 {
-    rp_buffer_text(out, "<br/><span class=\"soft\">");
-    rp_html_text(out, one->time);
-    rp_buffer_printf(out, " by key <span class=\"hash\">%.16s</span></span>", one->key_id);
+    size_t shown = 0;
+
+    for (size_t i = 0; policy && i < policy->members; i++) {
+        if (strcmp(policy->member[i].key_id, key_id) != 0)
+            continue;
+        rp_buffer_text(out, shown++ ? ", " : " (");
+        rp_html_name(out, policy->member[i].group);
+    }
+    rp_buffer_text(out, shown ? ")" : "");
+}
+
+void rp_report_by(const rp_report_view *r, const rp_verified_statement *one)
+{
+    rp_buffer_text(r->out, "<br/><span class=\"soft\">");
+    rp_html_text(r->out, one->time);
+    rp_buffer_printf(r->out, " by key <span class=\"hash\">%.16s</span>", one->key_id);
+    put_groups(r->out, r->verified ? r->verified->policy : NULL, one->key_id);
+    rp_buffer_text(r->out, "</span>");
 }
 
 /* "7 of 15 steps" and how they were chosen. */
@@ -75,6 +91,72 @@ void rp_report_finding_words(rp_buffer *out, const rp_stated_finding *f)
     rp_html_name(out, f->text);
 }
 
+/* What the task is first asked for. */
+static const rp_json *main_figure(const rp_json *figures)
+{
+    const rp_json *d = rp_json_object_get(figures, "discrimination");
+
+    return d ? rp_json_object_get(d, "auc")
+             : rp_json_object_get(figures, rp_json_object_get(figures, "rmse") ? "r2" : "accuracy");
+}
+
+/* The first figure that the task has, with its interval. */
+static void put_headline(rp_buffer *out, const rp_json *figures)
+{
+    const rp_json *d = rp_json_object_get(figures, "discrimination");
+
+    rp_buffer_text(out, d                                     ? "area under the ROC curve "
+                        : rp_json_object_get(figures, "rmse") ? "R\xC2\xB2 "
+                                                              : "accuracy ");
+    rp_html_real(out, main_figure(figures));
+    if (d && rp_json_is_string(rp_json_object_get(d, "auc_low"))) {
+        rp_buffer_text(out, " (95\xC2\xA0%: ");
+        rp_html_real(out, rp_json_object_get(d, "auc_low"));
+        rp_buffer_text(out, " to ");
+        rp_html_real(out, rp_json_object_get(d, "auc_high"));
+        rp_buffer_text(out, ")");
+    }
+}
+
+static double largest(const rp_json *list)
+{
+    double most = 0, psi;
+
+    for (size_t i = 0; i < rp_json_array_size(list); i++)
+        if (rp_report_real(rp_json_object_get(rp_json_array_get(list, i), "psi"), &psi) && psi > most)
+            most = psi;
+    return most;
+}
+
+void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
+{
+    rp_buffer_text(out, f->number ? "Monitoring " : f->test ? "Validation on the run&#39;s test part" : "Validation");
+    if (f->number)
+        rp_html_count(out, f->number);
+    if (*f->period) {
+        rp_buffer_text(out, ", ");
+        rp_html_name(out, f->period);
+    }
+    rp_buffer_text(out, ": ");
+    rp_html_count(out, f->rows);
+    rp_buffer_text(out, " rows");
+    if (!f->number && f->seen > 0) {
+        rp_buffer_text(out, ", <strong>");
+        rp_html_count(out, (uint64_t)f->seen);
+        rp_buffer_text(out, " of them trained on</strong>");
+    }
+    if (f->number) {
+        rp_buffer_text(out, ", stability index of scores ");
+        rp_html_number(out, largest(rp_json_object_get(f->predicate, "scores")));
+        rp_buffer_text(out, ", largest of a feature ");
+        rp_html_number(out, largest(rp_json_object_get(f->predicate, "columns")));
+    }
+    if (rp_json_is_object(rp_json_object_get(f->predicate, "figures"))) {
+        rp_buffer_text(out, ", ");
+        put_headline(out, rp_json_object_get(f->predicate, "figures"));
+    }
+}
+
 /* Whether it speaks against the archive. */
 static bool is_against(const rp_verification *v, size_t i)
 {
@@ -104,7 +186,7 @@ void rp_report_objections(rp_report_view *r)
             rp_report_approval_words(r->out, one->approval);
         else if (one->finding)
             rp_report_finding_words(r->out, one->finding);
-        put_by(r->out, one);
+        rp_report_by(r, one);
         rp_buffer_text(r->out, "</p>\n");
     }
     rp_html_note_first(r->out, shown, all, "of them; all are listed below");
@@ -132,12 +214,16 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
                 rp_report_approval_words(r->out, one->approval);
             else if (one->finding)
                 rp_report_finding_words(r->out, one->finding);
+            else if (one->figures)
+                rp_report_figures_words(r->out, one->figures);
             if (one->finding && !one->finding->closed && fine != 0)
                 rp_buffer_text(r->out, " (settled since)");
-            put_by(r->out, one);
+            rp_report_by(r, one);
         }
     rp_html_note_first(r->out, shown, all,
-                       kind == RP_STATEMENT_FINDING    ? "findings; all are listed below"
+                       kind == RP_STATEMENT_FINDING ? "findings; all are listed below"
+                       : kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_MONITORING
+                           ? "statements; all are listed below"
                        : kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
                                                        : "replays; all are listed below");
     return shown;
@@ -177,6 +263,21 @@ void rp_report_finding_row(rp_report_view *r)
         return;
     }
     rp_html_row_close(r->out);
+}
+
+void rp_report_figures_rows(rp_report_view *r)
+{
+    static const rp_statement_kind kinds[] = {RP_STATEMENT_VALIDATION, RP_STATEMENT_MONITORING};
+
+    for (size_t k = 0; k < 2; k++) {
+        size_t before = r->out->size;
+
+        rp_html_row_open(r->out, k == 0 ? "Validated" : "Monitored");
+        if (put_kind(r, kinds[k]) == 0)
+            r->out->size = before; /* no row */
+        else
+            rp_html_row_close(r->out);
+    }
 }
 
 void rp_report_policy(rp_report_view *r)

@@ -47,6 +47,8 @@ static const char *kind_of(const char *member, const char *type)
         {RP_VERDICT_TYPE, "A replay&#39;s verdict"},
         {RP_APPROVAL_TYPE, "A person&#39;s decision"},
         {RP_FINDING_TYPE, "A finding"},
+        {RP_VALIDATION_TYPE, "A validation"},
+        {RP_MONITORING_TYPE, "A monitoring"},
         {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
 
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
@@ -76,6 +78,8 @@ static void put_content(rp_report_view *r, const rp_member *member, const rp_rep
         rp_report_approval_words(r->out, checked->approval);
     else if (checked && checked->finding)
         rp_report_finding_words(r->out, checked->finding);
+    else if (checked && checked->figures)
+        rp_report_figures_words(r->out, checked->figures);
     else
         rp_buffer_text(r->out, statement->payload ? kind_of(member->name, type) : "Not a statement that can be read");
 }
@@ -312,6 +316,7 @@ static void put_checks(rp_report_view *r, size_t statements)
     rp_report_replay_row(r);
     rp_report_decision_row(r);
     rp_report_finding_row(r);
+    rp_report_figures_rows(r);
     rp_buffer_text(out, "</tbody>\n</table>\n");
 }
 

@@ -8,6 +8,8 @@
 #include "base/handle.h"
 #include "base/memory.h"
 
+enum { MEMBERS_MAX = 256 };
+
 /* ---- builder ---- */
 
 /* Whoever signed but is not of the group: a list of keys has its own words for it. */
@@ -192,6 +194,41 @@ static rp_status check_clause(const rp_policy *policy, const rp_clause *clause, 
     return status;
 }
 
+static bool named_already(const rp_policy_result *result, const char *key_id, const char *group)
+{
+    for (size_t i = 0; i < result->members; i++)
+        if (strcmp(result->member[i].key_id, key_id) == 0 && strcmp(result->member[i].group, group) == 0)
+            return true;
+    return false;
+}
+
+static void name_member(rp_policy_result *result, const char *key_id, const rp_group *group)
+{
+    if (result->members == MEMBERS_MAX || named_already(result, key_id, group->name))
+        return;
+    memcpy(result->member[result->members].key_id, key_id, RP_DIGEST_HEX);
+    memcpy(result->member[result->members++].group, group->name, sizeof group->name);
+}
+
+/* Who signed is told by the names that the policy has for them. */
+static rp_status name_members(rp_policy_result *result, const rp_policy *policy, const rp_verification *v,
+                              rp_error *err)
+{
+    result->member = rp_calloc(MEMBERS_MAX, sizeof *result->member);
+    if (result->member == NULL)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < v->statements; i++)
+        for (size_t g = 0; g < policy->groups; g++)
+            for (size_t k = 0; k < policy->group[g].keys; k++)
+                if (strcmp(policy->group[g].id[k], v->statement[i].key_id) == 0)
+                    name_member(result, v->statement[i].key_id, &policy->group[g]);
+    for (size_t i = 0; i < v->standings; i++)
+        for (size_t c = 0; v->standing[i].certified && c < policy->clauses; c++)
+            if (strcmp(policy->clause[c].name, v->standing[i].clause) == 0)
+                name_member(result, v->standing[i].key_id, &policy->group[policy->clause[c].group]);
+    return RP_OK;
+}
+
 rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verified, rp_policy_result **out,
                           rp_error *err)
 {
@@ -220,6 +257,8 @@ rp_status rp_policy_check(const rp_policy *policy, const rp_verification *verifi
         made->clauses++;
         made->unmet += !one->met;
     }
+    if (status == RP_OK)
+        status = name_members(made, policy, verified, err);
     if (status != RP_OK) {
         rp_policy_result_free(made);
         return status;
@@ -235,6 +274,7 @@ void rp_policy_result_free(rp_policy_result *result)
     for (size_t i = 0; i < result->clauses; i++)
         rp_free(result->clause[i].text);
     rp_free(result->clause);
+    rp_free(result->member);
     rp_free(result->name);
     rp_free(result);
 }

@@ -28,11 +28,18 @@ typedef struct rp_policy_clause {
     char *text; /* what was required and what was found, in one line */
 } rp_policy_clause;
 
+/* A key that signed something here, and a group of the policy that it is in. */
+typedef struct rp_policy_member {
+    char key_id[RP_DIGEST_HEX], group[65];
+} rp_policy_member;
+
 typedef struct rp_policy_result {
     char *name;
     char digest[RP_DIGEST_HEX]; /* of the policy's text */
     size_t clauses, unmet;
     rp_policy_clause *clause;
+    size_t members; /* each pair once, at most 256 */
+    rp_policy_member *member;
 } rp_policy_result;
 
 /* Holds what was verified against the policy, every clause of it. Verification with rp_verify_options.policy does that

@@ -130,6 +130,22 @@ forge blind.reprise forged.reprise outputs/reference.json \
 fails 4 'counts that sum to' "$reprise" monitor forged.reprise --csv shifted.csv
 fails 4 'counts that sum to' "$reprise" verify forged.reprise --allow-unsigned
 
+# ---- the report sees them ----
+policy p.yaml 'replay: {mode: full, by: validators}'
+attempt "$reprise" report a.reprise -o r.html --policy p.yaml
+for words in 'Validated' 'test part' 'Monitored' 'By slice and by group' 'Drift, feature by feature' \
+    '(<bdi>validators</bdi>)' 'lowest to highest rate of selection'; do
+    holds "the report says $words" grep -qF "$words" r.html
+done
+sed 's/loan_id: ignore/loan_id: ignore, home: {woe: true}, age: {bins: monotonic, woe: true}/' a.yaml >woe.yaml
+run woe woe
+works 'written' "$reprise" report woe.reprise -o woe.html --trust builder.pub.pem
+for words in 'Information values' 'Weight of evidence by bin' 'id="woe'; do
+    holds "the report says $words" grep -qF "$words" woe.html
+done
+first=$(grep -o '<bdi>\(age\|home\)</bdi></th><td class="n">' woe.html | head -1)
+holds "the greatest information value comes first" test "$first" = '<bdi>age</bdi></th><td class="n">'
+
 # ---- statements that are not in form ----
 works '"kind":"monitoring"' "$reprise" verify a.reprise --trust builder.pub.pem --trust validator.pub.pem --json
 fails 2 'give --key' "$reprise" validate a.reprise --part test --attach

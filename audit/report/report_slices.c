@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Figures by slice and by group of the run, validations and monitorings that trusted keys have signed into the archive,
+ * and the drift that the newest of these found, feature by feature. */
+#include <string.h>
+
+#include "audit/report/report.h"
+#include "rp/statement.h"
+
+enum { PARTS_MAX = 24, COLUMNS_MAX = 30, STATED_MAX = 6 };
+
+static const rp_json *at(const rp_json *object, const char *key)
+{
+    return rp_json_object_get(object, key);
+}
+
+static void put_cell(rp_buffer *out, const rp_json *value)
+{
+    rp_buffer_text(out, "<td class=\"n\">");
+    if (rp_json_is_integer(value))
+        rp_html_count(out, (uint64_t)rp_json_integer_value(value));
+    else
+        rp_html_real(out, value);
+    rp_buffer_text(out, "</td>");
+}
+
+static void put_part_name(rp_buffer *out, const rp_json *part)
+{
+    const rp_json *value = at(part, "value");
+
+    rp_buffer_text(out, "<th scope=\"row\">");
+    if (rp_json_is_string(value)) {
+        rp_html_name(out, rp_json_string_value(value));
+    } else if (value) {
+        rp_buffer_text(out, "(missing)");
+    } else {
+        rp_buffer_text(out, rp_json_is_null(at(part, "from")) ? "up to " : "from ");
+        rp_html_real(out, rp_json_is_null(at(part, "from")) ? at(part, "to") : at(part, "from"));
+        if (!rp_json_is_null(at(part, "from")) && !rp_json_is_null(at(part, "to"))) {
+            rp_buffer_text(out, " to ");
+            rp_html_real(out, at(part, "to"));
+        }
+    }
+    rp_buffer_text(out, "</th>");
+}
+
+/* ---- slices and groups ---- */
+
+static const rp_json *figure_of(const rp_json *figures, size_t k)
+{
+    if (at(figures, "discrimination"))
+        return k == 0   ? at(at(figures, "discrimination"), "auc")
+               : k == 1 ? at(at(figures, "calibration"), "rate")
+                        : at(at(figures, "calibration"), "mean_score");
+    if (at(figures, "rmse"))
+        return at(figures, k == 0 ? "r2" : k == 1 ? "mae" : "bias");
+    return at(figures, k == 0 ? "accuracy" : k == 1 ? "macro_auc" : "log_loss");
+}
+
+static const char *heads_of(const rp_json *figures)
+{
+    return at(figures, "discrimination") ? "|#Rows|#AUC|#Rate|#Score"
+           : at(figures, "rmse")         ? "|#Rows|#R\xC2\xB2|#MAE|#Bias"
+                                         : "|#Rows|#Accuracy|#Mean AUC|#Log loss";
+}
+
+static void put_cut(rp_report_view *r, const rp_json *cut, const rp_json *whole)
+{
+    const rp_json *parts = at(cut, "parts");
+    const size_t n = rp_json_array_size(parts), shown = n < PARTS_MAX ? n : PARTS_MAX;
+    rp_buffer *out = r->out;
+
+    rp_buffer_text(out, "<h4>By ");
+    rp_html_name(out, rp_json_string_value(at(cut, "by")));
+    rp_buffer_text(out, "</h4>\n");
+    rp_html_table(out, "slim", NULL, heads_of(whole));
+    for (size_t i = 0; i < shown; i++) {
+        const rp_json *part = rp_json_array_get(parts, i), *figures = at(part, "figures");
+
+        rp_buffer_text(out, "<tr>");
+        put_part_name(out, part);
+        put_cell(out, at(figures, "rows"));
+        for (size_t k = 0; k < 3; k++)
+            put_cell(out, figure_of(figures, k));
+        rp_buffer_text(out, "</tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_note_first(out, shown, n, "parts");
+}
+
+static void put_selection(rp_report_view *r, const rp_json *cut)
+{
+    const rp_json *parts = at(cut, "parts"), *summary = at(cut, "summary");
+    rp_buffer *out = r->out;
+
+    if (!summary)
+        return;
+    rp_buffer_text(out, "<p class=\"note\">Selected: predicted ");
+    rp_html_name(out, rp_json_string_value(at(cut, "favourable")));
+    rp_buffer_text(out,
+                   ". Groups of fewer than 30 rows are few: they are no standard for others and no part of the "
+                   "ratio in all. A screening, to be read with its counts and intervals.</p>\n<div class=\"wide\">");
+    rp_html_table(out, "slim", NULL, "|#Rows|#Selected|#Rate|#Ratio|#95\xC2\xA0%|Few");
+    for (size_t i = 0; i < rp_json_array_size(parts) && i < PARTS_MAX; i++) {
+        const rp_json *part = rp_json_array_get(parts, i), *s = at(part, "selection");
+
+        if (!s)
+            continue;
+        rp_buffer_text(out, "<tr>");
+        put_part_name(out, part);
+        put_cell(out, at(s, "rows"));
+        put_cell(out, at(s, "selected"));
+        put_cell(out, at(s, "rate"));
+        put_cell(out, at(s, "ratio"));
+        rp_buffer_text(out, "<td class=\"n w\">");
+        if (rp_json_is_string(at(s, "ratio_low"))) {
+            rp_html_real(out, at(s, "ratio_low"));
+            rp_buffer_text(out, " \xE2\x80\x93 ");
+            rp_html_real(out, at(s, "ratio_high"));
+        }
+        rp_buffer_printf(out, "</td><td>%s</td></tr>\n", rp_json_is_true(at(s, "small")) ? "few" : "");
+    }
+    rp_buffer_text(out, "</tbody>\n</table></div>\n");
+    if (!rp_json_is_string(at(summary, "ratio"))) {
+        rp_buffer_text(out, "<p>Nothing was compared: fewer than two groups of 30 rows have rates.</p>\n");
+        return;
+    }
+    rp_buffer_text(out, "<p>Lowest to highest rate: ratio ");
+    rp_html_real(out, at(summary, "ratio"));
+    rp_buffer_text(out, ", difference ");
+    rp_html_real(out, at(summary, "difference"));
+    rp_buffer_text(out, "; difference of odds ");
+    rp_html_real(out, at(summary, "odds"));
+    rp_buffer_text(out, ".</p>\n");
+}
+
+static void put_cuts(rp_report_view *r, const rp_json *holder, const rp_json *whole)
+{
+    const rp_json *slices = at(holder, "slices"), *groups = at(holder, "groups");
+
+    for (size_t i = 0; i < rp_json_array_size(slices); i++)
+        put_cut(r, rp_json_array_get(slices, i), whole);
+    for (size_t i = 0; i < rp_json_array_size(groups); i++) {
+        put_cut(r, rp_json_array_get(groups, i), whole);
+        put_selection(r, rp_json_array_get(groups, i));
+    }
+}
+
+/* ---- statements ---- */
+
+static const rp_verified_statement *newest(const rp_report_view *r)
+{
+    const rp_verified_statement *found = NULL;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        if (one->kind == RP_STATEMENT_MONITORING && one->figures->predicate &&
+            (!found || one->figures->number > found->figures->number))
+            found = one;
+    }
+    return found;
+}
+
+static void put_drift(rp_report_view *r, const rp_verified_statement *one)
+{
+    const rp_json *columns = at(one->figures->predicate, "columns");
+    const size_t n = rp_json_array_size(columns), shown = n < COLUMNS_MAX ? n : COLUMNS_MAX;
+    rp_buffer *out = r->out;
+    double psi;
+
+    rp_buffer_text(out,
+                   "<h4>Drift, feature by feature</h4>\n<p class=\"note\">The newest monitoring against edges frozen "
+                   "at training; bars end at 0.5. Custom calls less than 0.1 stable, more than 0.25 a "
+                   "shift.</p>\n");
+    rp_html_table(out, "slim", NULL, "Feature|#PSI||#KS");
+    for (size_t i = 0; i < shown; i++) {
+        const rp_json *c = rp_json_array_get(columns, i);
+        const bool known = rp_report_real(at(c, "psi"), &psi);
+
+        rp_buffer_text(out, "<tr><th scope=\"row\">");
+        if (rp_json_is_string(at(c, "name")))
+            rp_html_name(out, rp_json_string_value(at(c, "name")));
+        else
+            rp_html_count(out, (uint64_t)rp_json_integer_value(at(c, "column")));
+        rp_buffer_text(out, "</th>");
+        put_cell(out, at(c, "psi"));
+        rp_buffer_text(out, "<td class=\"bars\">");
+        if (known)
+            rp_svg_bar(out, (uint64_t)((psi < 0.5 ? psi : 0.5) * 10000), 5000);
+        rp_buffer_text(out, "</td>");
+        put_cell(out, at(c, "ks"));
+        rp_buffer_text(out, "</tr>\n");
+    }
+    rp_buffer_text(out, "</tbody>\n</table>\n");
+    rp_html_note_first(out, shown, n, "features");
+}
+
+static void put_stated(rp_report_view *r)
+{
+    const rp_verified_statement *last = newest(r);
+    size_t shown = 0;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        if (one->kind != RP_STATEMENT_VALIDATION || !one->figures->predicate || shown == STATED_MAX)
+            continue;
+        if (shown++ == 0)
+            rp_buffer_text(r->out, "<h3>Validations by trusted keys</h3>\n");
+        rp_buffer_text(r->out, "<p>");
+        rp_report_figures_words(r->out, one->figures);
+        rp_report_by(r, one);
+        rp_buffer_text(r->out, "</p>\n");
+        put_cuts(r, one->figures->predicate, at(one->figures->predicate, "figures"));
+    }
+    if (!last)
+        return;
+    rp_buffer_text(r->out, "<h3>Monitoring by trusted keys</h3>\n<p>");
+    rp_report_figures_words(r->out, last->figures);
+    rp_report_by(r, last);
+    rp_buffer_text(r->out, "</p>\n");
+    put_drift(r, last);
+}
+
+void rp_report_slices(rp_report_view *r, const rp_json *part)
+{
+    if (rp_json_array_size(at(part, "slices")) + rp_json_array_size(at(part, "groups")) > 0) {
+        rp_buffer_text(r->out,
+                       "<h3>By slice and by group</h3>\n<p class=\"note\">Each part&#39;s own figures; of two classes "
+                       "the observed "
+                       "rate of the positive one beside the mean score.</p>\n");
+        put_cuts(r, part, at(part, "figures"));
+    }
+    put_stated(r);
+}
