@@ -323,6 +323,56 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
 static const char *const metric_names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},
                                               {"mae", "MAE"},           {"r2", "R2"},   {"loss", "loss"}};
 
+/* The figures of one line, as "accuracy 0.82 +- 0.01, ..."; deviation NULL: none. */
+static void put_means(rp_buffer *line, const rp_json *mean, const rp_json *deviation)
+{
+    for (size_t i = 0; i < sizeof metric_names / sizeof *metric_names; i++) {
+        const char *m = rp_json_string_value(rp_json_object_get(mean, metric_names[i][0]));
+        const char *d = rp_json_string_value(rp_json_object_get(deviation, metric_names[i][0]));
+        char number[RP_NUMBER_TEXT];
+
+        if (m)
+            rp_buffer_printf(line, "%s%s %s", line->size ? ", " : "", metric_names[i][1], rp_rounded(number, m, 4));
+        if (m && d)
+            rp_buffer_printf(line, " +- %s", rp_rounded(number, d, 4));
+    }
+}
+
+/* The linear challenger, and how far the seeds lie apart. */
+static void put_challengers(rp_session *session, const rp_json *trials)
+{
+    const rp_json *variants = rp_json_object_get(trials, "variants");
+    const rp_json *seeds = rp_json_object_get(rp_json_object_get(trials, "spread"), "figures");
+    rp_buffer line = {0};
+
+    for (size_t i = 0; i < rp_json_array_size(variants); i++) {
+        const rp_json *variant = rp_json_array_get(variants, i);
+        const char *kind = rp_json_string_value(rp_json_object_get(variant, "kind"));
+
+        if (!kind || strcmp(kind, "linear") != 0)
+            continue;
+        put_means(&line, rp_json_object_get(variant, "mean"), rp_json_object_get(variant, "deviation"));
+        rp_buffer_u8(&line, 0);
+        rp_put_line(session, "linear", "%s (challenger)", (char *)line.data);
+        break;
+    }
+    line.size = 0;
+    for (size_t i = 0; i < sizeof metric_names / sizeof *metric_names; i++) {
+        const rp_json *one = rp_json_object_get(seeds, metric_names[i][0]);
+        const char *m = rp_json_string_value(rp_json_object_get(one, "mean"));
+        const char *d = rp_json_string_value(rp_json_object_get(one, "deviation"));
+        char mean[RP_NUMBER_TEXT], deviation[RP_NUMBER_TEXT];
+
+        if (m && d)
+            rp_buffer_printf(&line, "%s%s %s +- %s", line.size ? ", " : "", metric_names[i][1], rp_rounded(mean, m, 4),
+                             rp_rounded(deviation, d, 4));
+    }
+    rp_buffer_u8(&line, 0);
+    if (line.size > 1)
+        rp_put_line(session, "seeds", "%s (mean and deviation of other seeds)", (char *)line.data);
+    rp_buffer_free(&line);
+}
+
 /* What the variant came to that is the run's recipe: its mean over the folds, and the choice. */
 static void put_trial_lines(rp_session *session, const rp_json *trials)
 {
@@ -332,17 +382,8 @@ static void put_trial_lines(rp_session *session, const rp_json *trials)
     const rp_json *variant = rp_json_array_get(variants, at > 0 ? (size_t)at : 0);
     rp_buffer line = {0};
 
-    for (size_t i = 0; folds && i < sizeof metric_names / sizeof *metric_names; i++) {
-        const char *mean =
-            rp_json_string_value(rp_json_object_get(rp_json_object_get(variant, "mean"), metric_names[i][0]));
-        const char *deviation =
-            rp_json_string_value(rp_json_object_get(rp_json_object_get(variant, "deviation"), metric_names[i][0]));
-        char m[RP_NUMBER_TEXT], d[RP_NUMBER_TEXT];
-
-        if (mean && deviation)
-            rp_buffer_printf(&line, "%s%s %s +- %s", line.size ? ", " : "", metric_names[i][1], rp_rounded(m, mean, 4),
-                             rp_rounded(d, deviation, 4));
-    }
+    if (folds)
+        put_means(&line, rp_json_object_get(variant, "mean"), rp_json_object_get(variant, "deviation"));
     rp_buffer_u8(&line, 0);
     if (line.size > 1)
         rp_put_line(session, "folds", "%s (mean and deviation of %lld)", (char *)line.data,
@@ -355,6 +396,7 @@ static void put_trial_lines(rp_session *session, const rp_json *trials)
                         : "?",
                     line.size < 200 ? (int)line.size : 200, (const char *)line.data);
     rp_buffer_free(&line);
+    put_challengers(session, trials);
 }
 
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics)

@@ -43,26 +43,33 @@ static const char *name_of(char out[160], const rp_trial *trial)
     return out;
 }
 
-/* What it costs is asked before its first step, where an archive says what to compute. */
+static rp_status afford(onlooker *on, const rp_trial *trial, const rp_program *program, uint64_t times, rp_error *err)
+{
+    const rp_price price = rp_program_price(program);
+    char what[200], name[160];
+
+    (void)snprintf(what, sizeof what, "%s: %llu %s", name_of(name, trial), (unsigned long long)times,
+                   times == 1 ? "step" : "steps");
+    return rp_budget_add(&on->budget, &price, times, on->options, what, err);
+}
+
+/* What it costs is asked before its first step, where an archive says what to compute. The last step of an epoch may
+ * have a program of its own: both are counted for all. A recipe may name more steps than anybody could count. */
 static rp_status begin(void *self, const rp_trial *trial, const rp_trainer *t, rp_error *err)
 {
     onlooker *on = self;
-    const uint64_t total = rp_trainer_total(t);
-    const rp_program *last = NULL;
-    rp_price price = {0};
-    char what[200], name[160];
+    const uint64_t total = rp_trainer_total(t), training = rp_trainer_training_steps(t);
+    const rp_program *first = rp_trainer_program(t, 1), *last = rp_trainer_program(t, training);
     rp_status status = RP_OK;
 
-    for (uint64_t step = 0; on->recorded && step < total && status == RP_OK; step++) {
-        const rp_program *program = rp_trainer_program(t, step);
-
-        if (program != last)
-            price = rp_program_price(last = program);
-        if (step < 2 || step + 3 > total) /* the others are named like the second */
-            (void)snprintf(what, sizeof what, "%s: step %llu", name_of(name, trial), (unsigned long long)step);
-        status = rp_budget_add(&on->budget, &price, 1, on->options, what, err);
-    }
-    return status;
+    if (!on->recorded)
+        return RP_OK;
+    status = afford(on, trial, first, training, err);
+    if (status == RP_OK && last != first)
+        status = afford(on, trial, last, training, err);
+    for (uint64_t i = training + 1; i < total && status == RP_OK; i++)
+        status = afford(on, trial, rp_trainer_program(t, i), 1, err);
+    return status == RP_OK ? afford(on, trial, rp_trainer_program(t, 0), 1, err) : status;
 }
 
 static rp_status step(void *self, const rp_trial *trial, const rp_trainer *t, rp_error *err)

@@ -273,6 +273,8 @@ static rp_status phase(work *w, size_t first, size_t end, size_t kept, bool agai
                 w->partial = true;
             else
                 status = make_trial(w, v, &trial, f, i == kept, err);
+            if (status != RP_OK && status != RP_EBITS && status != RP_ECANCELED)
+                (void)rp_fail_at(err, status, "trial %llu (%s)", (unsigned long long)trial.number, v->kind);
         }
         if (status == RP_OK)
             status = rp_score_spread_fold(&w->spread, err);

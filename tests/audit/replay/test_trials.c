@@ -453,6 +453,24 @@ static void epochs_follow_from_the_rows(void **state)
     assert_int_equal(replay("rows.reprise", NULL, NULL, NULL), RP_OK);
 }
 
+/* The third trial's steps are too much: it is named, and nothing of it is made. */
+static void what_trials_cost_is_known_before_each(void **state)
+{
+    rp_archive *archive = open_archive("search.reprise");
+    rp_error err = {0};
+    rp_job *job = NULL;
+    uint64_t enough = 1 << 10;
+
+    (void)state;
+    assert_int_equal(rp_replay(archive, &(rp_job_options){.max_work = 1}, &job, &err), RP_EUNSUPPORTED);
+    while (rp_replay(archive, &(rp_job_options){.max_work = enough}, &job, &err) == RP_EUNSUPPORTED &&
+           !strstr(err.text, "trial "))
+        enough += enough / 4;
+    assert_non_null(strstr(err.text, "trial "));
+    assert_non_null(strstr(err.text, " steps: takes"));
+    rp_archive_close(archive);
+}
+
 static void what_cannot_be_tried_is_said(void **state)
 {
     static const struct {
@@ -498,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_trial_that_diverges_is_told_and_never_chosen),
         cmocka_unit_test(folds_of_a_search_judge_by_their_mean),
         cmocka_unit_test(epochs_follow_from_the_rows),
+        cmocka_unit_test(what_trials_cost_is_known_before_each),
         cmocka_unit_test(what_cannot_be_tried_is_said),
     };
 
