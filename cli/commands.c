@@ -9,6 +9,7 @@ const rp_command rp_commands[] = {
     {"verify", "check an archive's signature and every hash", rp_command_verify},
     {"replay", "compute an archive's run again and compare every bit", rp_command_replay},
     {"diff", "say where two archives part: step, operation, element", rp_command_diff},
+    {"compare", "put runs side by side: recipes, rows, figures, coefficients", rp_command_compare},
     {"inspect", "show what an archive holds, or take a member out", rp_command_inspect},
     {"predict", "score the rows of a CSV with an archive's model", rp_command_predict},
     {"validate", "say what a model is worth on rows with outcomes", rp_command_validate},

@@ -222,12 +222,31 @@ static const char *on_card(const rp_check *c, const char *key)
     return rp_json_string_value(rp_json_object_get(rp_json_object_get(recipe, "card"), key));
 }
 
+/* Whether there is more than blanks: space and line feed, U+00A0, U+1680, U+2000 to U+200A, U+202F, U+205F, U+3000.
+ * What is not seen at all a recipe does not take. */
+static bool says_something(const char *text)
+{
+    static const char *const blank[] = {" ",      "\n",     "\u00a0", "\u1680", "\u2000", "\u2001",
+                                        "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+                                        "\u2008", "\u2009", "\u200a", "\u202f", "\u205f", "\u3000"};
+    size_t i = 0;
+
+    while (text && *text) {
+        for (i = 0; i < sizeof blank / sizeof *blank && strncmp(text, blank[i], strlen(blank[i])) != 0; i++)
+            ;
+        if (i == sizeof blank / sizeof *blank)
+            return true;
+        text += strlen(blank[i]);
+    }
+    return false;
+}
+
 void rp_check_card(rp_check *c, rp_buffer *text)
 {
     rp_buffer_text(text, "its recipe's card says ");
     put_words(c, text);
     for (size_t i = 0; i < c->clause->words; i++) {
-        if (on_card(c, c->clause->word[i]))
+        if (says_something(on_card(c, c->clause->word[i])))
             continue;
         rp_buffer_printf(&c->found, "%s%s", c->found.size ? ", " : "it does not say ", c->clause->word[i]);
         c->refuted = true;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `reprise compare` lays side by side: of each run flat lists of key and value, and whether two runs are judged on
+ * the same rows. */
+#ifndef CLI_RETRAIN_SIDE_BY_SIDE_H
+#define CLI_RETRAIN_SIDE_BY_SIDE_H
+
+#include "base/json.h"
+#include "cli/archive_files.h"
+
+typedef enum rp_rows {
+    RP_ROWS_SAME,
+    RP_ROWS_OTHER,  /* other tables, rows, outcomes, classes or another part */
+    RP_ROWS_UNKNOWN /* an archive does not hold what would say it */
+} rp_rows;
+
+/* One run. Objects are flat, their values strings, integers, truths, nulls or arrays. */
+typedef struct rp_run_side {
+    const char *path; /* borrowed */
+    rp_archive *archive;
+    char *name;                /* of the recipe; NULL: none */
+    rp_json *recipe;           /* dotted keys of run/recipe.json */
+    rp_json *metrics;          /* figures of the part that is judged, then training.* */
+    rp_json *coefficients;     /* term to estimate; NULL: no exact fit */
+    rp_json *trials;           /* trials to their number, what decided; NULL: none */
+    const char *part;          /* "validation", "training"; NULL: no metrics */
+    int64_t rows;              /* of that part */
+    char table[RP_DIGEST_HEX]; /* SHA-256 of data/raw.csv; empty: it is not in the archive */
+    char *judged;              /* header of the predictions, then row and truth of each line; NULL: none */
+    size_t judged_size;
+} rp_run_side;
+
+/* Opens and reads one run. Errors: those of opening and reading; side is then to be freed too. */
+rp_status rp_run_side_load(rp_run_side *side, const char *path, rp_error *err);
+void rp_run_side_free(rp_run_side *side);
+/* Figures can be held against each other only where both runs give them for the same rows with the same outcomes. */
+rp_rows rp_run_side_rows(const rp_run_side *a, const rp_run_side *b);
+
+#endif

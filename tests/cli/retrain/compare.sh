@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# reprise compare: the same rows are told from others, by table, row and outcome; what differs is shown, what does not
+# is not; archives without the evidence are unknown. And a card of blanks meets no policy. Usage: compare.sh BUILD_DIR
+set -euo pipefail
+build=$(cd "$1" && pwd)
+reprise=$build/cli/reprise
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() { echo "FAILED: $*" >&2; exit 1; }
+has() { grep -qF -- "$2" "$1" || fail "$1 lacks \"$2\": $(head -c 3000 "$1")"; }
+has_not() { ! grep -qF -- "$2" "$1" || fail "$1 has \"$2\""; }
+
+awk 'BEGIN { print "x,z,y"; for (i = 0; i < 120; i++) 
+    print i % 17 "," (i * 7) % 11 "," ((i * 5) % 13 > 5 ? "yes" : "no, sir") }' |
+    sed 's/no, sir/"no, sir"/' >t.csv
+recipe() { printf 'reprise: 1\nname: %s\nseed: %s\ndata: {csv: %s, target: y, positive: "yes"}\n%s\n' "$@"; }
+recipe first 1 t.csv '' >a.yaml
+recipe second 1 t.csv 'train: {l2: 10}' >b.yaml
+recipe third 2 t.csv '' >c.yaml
+sed '100s/^[0-9]*,/3,/' t.csv >u.csv
+cmp -s t.csv u.csv && fail "the tables are the same"
+"$reprise" keygen key >/dev/null
+for run in a b c; do "$reprise" run $run.yaml -o $run.reprise >/dev/null 2>err || fail "$run: $(cat err)"; done
+recipe fourth 1 u.csv '' >d.yaml
+"$reprise" run d.yaml -o d.reprise >/dev/null 2>&1
+
+"$reprise" compare a.reprise b.reprise c.reprise d.reprise >text
+has text "B: judged on the same rows as A"
+has text "C: judged on OTHER rows than A"
+has text "D: judged on OTHER rows than A"
+has text "reprise validate ARCHIVE --csv"
+grep -qE '^  train\.l2 +1 +10 +1 +1$' text || fail "the key that differs: $(cat text)"
+has_not text "data.target"
+has text "(intercept)"
+"$reprise" compare a.reprise b.reprise >text
+has_not text "OTHER"
+"$reprise" compare a.reprise a.reprise >text
+has text "the same in all"
+
+"$reprise" compare a.reprise b.reprise d.reprise --json >json
+for run in a b d; do
+    "$reprise" inspect $run.reprise --member outputs/metrics.json >$run.metrics
+    "$reprise" inspect $run.reprise --member outputs/coefficients.json >$run.coefficients
+done
+python3 - <<'P' || fail "--json"
+import json
+j = json.load(open("json"))
+assert [r["rows_of_first"] for r in j["runs"]] == ["same", "same", "other"], j["runs"]
+figures = {f["key"]: f["values"] for f in j["figures"]}
+terms = {f["key"]: f["values"] for f in j["coefficients"]}
+for i, run in enumerate("abd"):
+    m = json.load(open(run + ".metrics"))
+    assert figures["auc"][i] == m["validation"]["auc"] and figures["training.auc"][i] == m["training"]["auc"]
+    assert figures["auc_low"][i] == m["validation"]["figures"]["discrimination"]["auc_low"]
+    for term in json.load(open(run + ".coefficients"))["outputs"][0]["terms"]:
+        assert terms[term.get("column", "(intercept)")][i] == term["estimate"]
+assert [k["key"] for k in j["recipe"]] == ["name", "train.l2"], j["recipe"]
+P
+
+# what is not there is unknown; what is damaged is an error; one archive is none to compare
+"$reprise" run d.yaml -o w.reprise --withhold kept >/dev/null 2>err || fail "withheld: $(cat err)"
+"$reprise" compare a.reprise w.reprise >text
+has text "B: not known whether"
+code=0; head -c 3000 a.reprise >cut.reprise
+"$reprise" compare a.reprise cut.reprise >text 2>err || code=$?
+[ $code != 0 ] && [ $code != 2 ] && [ ! -s text ] || fail "damaged: exit $code"
+code=0; "$reprise" compare a.reprise >text 2>err || code=$?
+[ $code = 2 ] || fail "one archive: exit $code"
+
+# a card of blanks, such as a no-break space, says nothing
+printf 'policy: 1\nname: p\ngroups: {b: [key.pub.pem]}\nbuilder: {of: b}\ncard: [owner]\n' >policy.yaml
+for owner in '" \xc2\xa0\\n"' '" Risk"'; do
+    recipe fifth 1 t.csv "card: {owner: $(printf "$owner")}" >e.yaml
+    "$reprise" run e.yaml -o e.reprise --key key.pem --force >/dev/null 2>err || fail "card: $(cat err)"
+    code=0; "$reprise" verify e.reprise --policy policy.yaml >text 2>err || code=$?
+    want=4
+    [ "$owner" != '" Risk"' ] || want=0
+    [ "$code" = $want ] || fail "a card of $owner: exit $code: $(cat text err)"
+done
