@@ -22,6 +22,14 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static double used(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static double peak_mib(void)
 {
     struct rusage usage;
@@ -67,7 +75,7 @@ int main(int argc, char **argv)
     rp_pool *pool = NULL;
     rp_error err = {0};
     char *path;
-    double begin = now();
+    double start = now(), begin = start;
 
     rp_memory_return_blocks(); /* as the command does */
     if (argc < 2) {
@@ -88,6 +96,7 @@ int main(int argc, char **argv)
                            &err) != RP_OK)
         stop(&err);
     printf("prepare %.3f s, %zu features\n", now() - begin, dataset->schema->features);
+    printf("seconds %.3f %.3f %.1f\n", now() - start, used(), peak_mib()); /* wall, processor, MiB: for scripts */
     printf("memory  %.1f MiB at most, %.2f of the file\n", peak_mib(), peak_mib() * (1 << 20) / (double)csv.text.size);
     load_columns(&csv, recipe, pool);
     rp_dataset_free(dataset);

@@ -369,7 +369,7 @@ static rp_status add_prepared(const recipe_source *s, rp_archive_writer *writer,
         rp_json *shape = rp_json_array();
         int failed = shape == NULL;
 
-        status = rp_device_tensor_digests(&digest, &data[i], 1, NULL, err);
+        status = rp_device_tensor_digests(&digest, &data[i], 1, rp_device_pool(rp_run_device(run_of(s))), err);
         rp_digest_hex(hex, &digest);
         for (int k = 0; k < data[i].type.rank; k++)
             failed |= rp_json_array_append_new(shape, rp_json_integer((int64_t)data[i].type.shape[k]));
