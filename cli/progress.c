@@ -14,6 +14,8 @@
 #include "base/file.h"
 #include "cli/print.h"
 
+enum { TAIL_ROOM = 256, BAR_LEAST = 4, BAR_MOST = 40, MEANT = 10 };
+
 static volatile sig_atomic_t interrupted, polled;
 static const char *volatile scratch_file, *volatile scratch_folder;
 static const double redraw_seconds = 0.1;
@@ -116,41 +118,66 @@ void rp_meter_begin(rp_meter *meter, const char *label)
     polled = 0;
 }
 
+/* As wide as the terminal is now: asked for every drawing, so a new width is followed. A terminal that does not know
+ * its width may have been told by COLUMNS. */
 static size_t columns(void)
 {
     struct winsize size;
+    const char *told = getenv("COLUMNS");
+    size_t width = 0;
 
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20 ? size.ws_col : 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    for (; told && *told >= '0' && *told <= '9' && width < 10000; told++)
+        width = width * 10 + (size_t)(*told - '0');
+    return width ? width : 80;
 }
 
+/* What stands behind the bar: all of it, or as much as leaves the line whole, the least important first gone. */
+static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, double seconds, size_t room)
+{
+    char loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT], count[64], part[2][64];
+    size_t used =
+        (size_t)snprintf(count, sizeof count, "%llu/%llu", (unsigned long long)p->step, (unsigned long long)p->steps);
+
+    if (used > room)
+        used = (size_t)snprintf(count, sizeof count, "%u%%", (unsigned)(100 * (double)p->step / (double)p->steps));
+    (void)snprintf(out, TAIL_ROOM, "%s", used <= room ? count : "");
+    used = strlen(out);
+    (void)snprintf(part[0], sizeof part[0], "  ETA %s s",
+                   rp_fixed(eta, seconds * (double)(p->steps - p->step) / (double)p->step, 0));
+    (void)snprintf(part[1], sizeof part[1], "  loss %s", p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "-");
+    for (size_t i = 0; i < 2; i++)
+        if ((i == 0 || p->loss < INFINITY) && used + strlen(part[i]) <= room) {
+            memcpy(out + used, part[i], strlen(part[i]) + 1);
+            used += strlen(part[i]);
+        }
+    return used;
+}
+
+/* Never as wide as the terminal: a full line would go on in the next, which nothing takes back. */
 static void draw(rp_meter *meter, const rp_progress *p, double now)
 {
-    char tail[192], trial[64] = "", loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT];
-    const double part = (double)p->step / (double)p->steps;
-    const double done = p->trials ? ((double)(p->trial - 1) + part) / (double)p->trials : part;
-    size_t width = columns(), used, bar, filled;
+    char tail[TAIL_ROOM];
+    const size_t width = columns() - 1, label = strlen(meter->label);
+    const bool named = label + 2 + MEANT <= width; /* a long name gives way to figures */
+    const size_t left = width - (named ? label + 2 : 0), used = tail_text(tail, p, now - meter->start, left);
+    const size_t bar = left < used + 2 + BAR_LEAST + 2 ? 0 : left - used - 4 < BAR_MOST ? left - used - 4 : BAR_MOST;
+    const size_t filled = (size_t)((double)bar * (double)p->step / (double)p->steps);
     rp_buffer line = {0};
 
-    if (p->trials)
-        (void)snprintf(trial, sizeof trial, "  trial %llu/%llu", (unsigned long long)p->trial,
-                       (unsigned long long)p->trials);
-    if (meter->trying && !p->trials) /* the run itself begins */
-        meter->start = now;
-    meter->trying = p->trials > 0;
-    (void)snprintf(tail, sizeof tail, "%s  %llu/%llu%s%s  ETA %s s", trial, (unsigned long long)p->step,
-                   (unsigned long long)p->steps, p->loss < INFINITY ? "  loss " : "",
-                   p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "",
-                   rp_fixed(eta, (now - meter->start) * (1 - done) / done, 0));
-    used = strlen(meter->label) + strlen(tail) + 5;
-    bar = width > used + 4 ? width - used : 4;
-    bar = bar < 40 ? bar : 40;
-    filled = (size_t)((double)bar * done);
     rp_buffer_u8(&line, '\r');
-    rp_put_plain_line(&line, meter->label); /* the name of a golden is that of a file */
-    rp_buffer_printf(&line, "  [%s", meter->colour ? "\033[32m" : "");
+    if (named) {
+        rp_put_plain_line(&line, meter->label); /* the name of a golden is that of a file */
+        rp_buffer_text(&line, used ? "  " : "");
+    }
+    if (bar)
+        rp_buffer_printf(&line, "[%s", meter->colour ? "\033[32m" : "");
     for (size_t i = 0; i < bar; i++)
         rp_buffer_u8(&line, i < filled ? '#' : '.');
-    rp_buffer_printf(&line, "%s]%s\033[K", meter->colour ? "\033[0m" : "", tail);
+    if (bar)
+        rp_buffer_printf(&line, "%s]  ", meter->colour ? "\033[0m" : "");
+    rp_buffer_printf(&line, "%s\033[K", tail);
     put(&line);
     rp_buffer_free(&line);
     meter->drawn = true;

@@ -20,6 +20,7 @@ struct rp_spool {
     uint64_t size;
     void *mapped; /* NULL: nothing is */
     size_t mapped_size;
+    char *where; /* for errors: the folder of an unnamed file, or the file */
 };
 
 static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *err)
@@ -34,6 +35,9 @@ static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *
     rp_buffer_text(&path, directory);
     rp_buffer_append(&path, "/.reprise-XXXXXX", sizeof "/.reprise-XXXXXX");
     status = rp_buffer_status(&path, err);
+    spool->where = status == RP_OK ? rp_strdup(directory) : NULL;
+    if (status == RP_OK && !spool->where)
+        status = rp_no_memory(err);
     if (status == RP_OK) {
         spool->fd = mkstemp((char *)path.data);
         if (spool->fd < 0)
@@ -76,6 +80,9 @@ static rp_status open_named(rp_spool *spool, const char *path, uint64_t size, rp
 {
     struct stat info;
 
+    spool->where = rp_strdup(path);
+    if (!spool->where)
+        return rp_no_memory(err);
     spool->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (spool->fd < 0 && errno == ENOENT)
         return rp_fail(err, RP_EHASH, "%s: is gone", path);
@@ -110,6 +117,7 @@ void rp_spool_free(rp_spool *spool)
         (void)munmap(spool->mapped, spool->mapped_size);
     if (spool->fd >= 0)
         close(spool->fd);
+    rp_free(spool->where);
     rp_free(spool);
 }
 
@@ -123,7 +131,8 @@ uint64_t rp_spool_size(const rp_spool *spool)
     return spool->size;
 }
 
-static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, size_t size, rp_error *err)
+static rp_status write_at(int fd, const char *where, uint64_t offset, const unsigned char *bytes, size_t size,
+                          rp_error *err)
 {
     for (size_t done = 0; done < size;) {
         /* piece by piece: one call of hundreds of megabytes costs a file system many times what its pieces do */
@@ -132,7 +141,8 @@ static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, s
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return rp_fail(err, RP_EIO, "temporary file: cannot write: %s", strerror(n < 0 ? errno : ENOSPC));
+            return rp_fail(err, RP_EIO, "%s: cannot write the members of the archive: %s", where,
+                           strerror(n < 0 ? errno : ENOSPC));
         done += (size_t)n;
     }
     return RP_OK;
@@ -140,7 +150,7 @@ static rp_status write_at(int fd, uint64_t offset, const unsigned char *bytes, s
 
 rp_status rp_spool_append(rp_spool *spool, const void *bytes, size_t size, rp_error *err)
 {
-    rp_status status = spool->fd < 0 ? RP_OK : write_at(spool->fd, spool->size, bytes, size, err);
+    rp_status status = spool->fd < 0 ? RP_OK : write_at(spool->fd, spool->where, spool->size, bytes, size, err);
 
     if (status == RP_OK)
         spool->size += size;
@@ -154,7 +164,8 @@ rp_status rp_spool_read(const rp_spool *spool, uint64_t offset, void *out, size_
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return rp_fail(err, RP_EIO, "temporary file: cannot read back: %s", n < 0 ? strerror(errno) : "too short");
+            return rp_fail(err, RP_EIO, "%s: cannot read back members of the archive: %s", spool->where,
+                           n < 0 ? strerror(errno) : "too short");
         done += (size_t)n;
     }
     return RP_OK;
@@ -171,8 +182,8 @@ rp_status rp_spool_map(rp_spool *spool, const void **bytes, rp_error *err)
              ? MAP_FAILED
              : mmap(NULL, (size_t)spool->size, PROT_READ, MAP_SHARED, spool->fd, 0);
     if (at == MAP_FAILED)
-        return rp_fail(err, RP_EIO, "temporary file: cannot map %llu bytes: %s", (unsigned long long)spool->size,
-                       strerror(errno));
+        return rp_fail(err, RP_EIO, "%s: cannot map %llu bytes of members of the archive: %s", spool->where,
+                       (unsigned long long)spool->size, strerror(errno));
     spool->mapped = at;
     spool->mapped_size = (size_t)spool->size;
     *bytes = at;
@@ -187,7 +198,7 @@ void rp_spool_leave(const rp_spool *spool)
         (void)mmap(spool->mapped, spool->mapped_size, PROT_READ, MAP_SHARED | MAP_FIXED, spool->fd, 0);
 }
 
-static rp_status copy_to(const rp_spool *spool, int fd, rp_error *err)
+static rp_status copy_to(const rp_spool *spool, int fd, const char *path, rp_error *err)
 {
     unsigned char block[COPY];
     rp_status status = RP_OK;
@@ -197,7 +208,7 @@ static rp_status copy_to(const rp_spool *spool, int fd, rp_error *err)
 
         status = rp_spool_read(spool, done, block, part, err);
         if (status == RP_OK)
-            status = write_at(fd, done, block, part, err);
+            status = write_at(fd, path, done, block, part, err);
         done += part;
     }
     return status;
@@ -210,7 +221,7 @@ rp_status rp_spool_keep(rp_spool *spool, const char *path, rp_error *err)
 
     if (fd < 0)
         return rp_fail(err, RP_EIO, "%s: cannot write here: %s", path, strerror(errno));
-    status = copy_to(spool, fd, err);
+    status = copy_to(spool, fd, path, err);
     if (status != RP_OK) {
         close(fd);
         (void)unlink(path);

@@ -7,6 +7,8 @@
 #include "audit/drive/run_archive.h"
 #include "audit/replay/replay.h"
 #include "audit/record/save.h"
+#include "audit/drive/space.h"
+#include "audit/record/states.h"
 #include "audit/record/recorder.h"
 #include "audit/drive/saver.h"
 #include "audit/drive/trials.h"
@@ -151,7 +153,7 @@ static rp_status start_recording(work *w, const char *path, rp_error *err)
 }
 
 /* What would make the archive impossible in the end is found before the first step, as far as it is known by then. */
-static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
+static rp_status look_ahead(const work *w, const char *folder, uint64_t *bytes, rp_error *err)
 {
     rp_archive_writer *known;
     rp_digest recipe = {{0}};
@@ -160,9 +162,13 @@ static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
     if (status != RP_OK)
         return status;
     status = rp_driver_add_known(w->driver, known, folder != NULL, err);
-    for (size_t i = 0; folder && i < rp_archive_writer_member_count(known) && status == RP_OK; i++) {
+    for (size_t i = 0; i < rp_archive_writer_member_count(known) && status == RP_OK; i++) {
         const rp_member *member = rp_archive_writer_member(known, i);
 
+        if (!folder || !rp_member_is_input(member->name)) /* what is withheld lies elsewhere */
+            *bytes += member->size;
+        if (!folder)
+            continue;
         if (rp_member_is_input(member->name))
             status = rp_withheld_room(folder, member, err);
         else if (strcmp(member->name, RP_RECIPE_MEMBER) == 0)
@@ -172,6 +178,33 @@ static rp_status look_ahead(const work *w, const char *folder, rp_error *err)
         status = rp_withheld_claimed(folder, &recipe, err);
     rp_archive_writer_free(known);
     return status;
+}
+
+/* What the archive takes at least: the members known by now, the weights and, where it is certain that they will be
+ * there, all states of every checkpoint. Twice that: members lie in the archive's folder until they are copied into it.
+ * A run that goes on has written some of it. */
+static rp_status foresee_space(const work *w, const char *path, uint64_t bytes, rp_error *err)
+{
+    const uint64_t period = rp_driver_checkpoint_period(w->driver), steps = rp_driver_total(w->driver);
+    const bool certain = period && steps && rp_driver_recipe(w->driver)->train.patience == 0;
+    const uint64_t sets = certain ? (steps - 1) / period : 0;
+    uint64_t all = 0, final = 0;
+    size_t n;
+    const rp_device_tensor *state = rp_run_states(rp_driver_run(w->driver), &n);
+    rp_status status = rp_tensors_measure(&all, state, n, err);
+
+    for (size_t i = 0; i < n && status == RP_OK; i++) {
+        uint64_t one = 0;
+
+        if (!rp_is_moment(state[i].name))
+            status = rp_tensors_measure(&one, &state[i], 1, err);
+        final += one;
+    }
+    if (status != RP_OK)
+        return status;
+    bytes += final;
+    return rp_space_check(path, all && sets > (UINT64_MAX / 2 - bytes) / all ? UINT64_MAX / 2 : bytes + sets * all,
+                          err);
 }
 
 /* Whether the archive's run statement is by key; key NULL: whether it has none. */
@@ -290,8 +323,11 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
 
 static rp_status begin_recording(work *w, const recipe_job *job, rp_error *err)
 {
-    rp_status status = look_ahead(w, job->options ? job->options->withhold : NULL, err);
+    uint64_t bytes = 0;
+    rp_status status = look_ahead(w, job->options ? job->options->withhold : NULL, &bytes, err);
 
+    if (status == RP_OK && job->archive && !(job->options && job->options->resume))
+        status = foresee_space(w, job->archive, bytes, err);
     /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
     if (status == RP_OK && job->archive && job->options)
         status = rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver),

@@ -23,7 +23,7 @@ static rp_status chain(rp_json *out, const rp_archive *archive, const void *prev
     rp_status status = previous ? rp_validation_parse(&json, &type, &id, previous, size, where, NULL, 0, err) : RP_OK;
 
     if (status == RP_OK && previous && strcmp(type, RP_MONITORING_TYPE) != 0)
-        status = rp_fail(err, RP_EARG, "%s: expected one of monitoring, found %.100s", where, type);
+        status = rp_fail(err, RP_EFORMAT, "%s: expected one of monitoring, found %.100s", where, type);
     if (status == RP_OK && previous && strcmp(id, rp_archive_id(archive)) != 0)
         status = rp_fail(err, RP_EHASH, "%s is about archive %.64s, this is %s", where, id, rp_archive_id(archive));
     if (status == RP_OK && previous) {

@@ -2,6 +2,7 @@
  * reprise golden: the command line of recording and checking a folder of goldens. */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/golden/golden.h"
 #include "cli/options.h"
@@ -63,23 +64,44 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     return status == RP_OK && !session->helped ? check_request(r, err) : status;
 }
 
+/* The file of a check that ended before its first golden, or in the middle. What cannot be written is then no further
+ * error: there is one already. */
+static void report_refusal(const request *r, const rp_error *err)
+{
+    rp_buffer xml = {0};
+
+    rp_golden_junit_refusal(r->operand[1], err, &xml);
+    if (!xml.failed)
+        (void)rp_file_save(r->junit, xml.data, xml.size, true, 0644, NULL);
+    rp_buffer_free(&xml);
+}
+
+static rp_status execute(rp_session *session, const request *r, rp_error *err)
+{
+    rp_golden_set set;
+    rp_status status = rp_golden_set_load(&set, r->operand[1], err);
+
+    if (status != RP_OK)
+        return status;
+    if (!r->record)
+        status = rp_conforming_option("golden check", r->job.level, r->nonconforming, err);
+    if (status == RP_OK && r->record)
+        status = rp_golden_record(session, &set, &r->job, r->force, r->reason, err);
+    else if (status == RP_OK)
+        status = rp_golden_check(session, &set, &r->job, r->junit, err);
+    rp_golden_set_free(&set);
+    return status;
+}
+
 rp_status rp_command_golden(rp_session *session, int argc, char **argv, rp_error *err)
 {
     request r = {0};
-    rp_golden_set set;
     rp_status status = parse(session, argc, argv, &r, err);
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_golden_set_load(&set, r.operand[1], err);
-    if (status != RP_OK)
-        return status;
-    if (!r.record)
-        status = rp_conforming_option("golden check", r.job.level, r.nonconforming, err);
-    if (status == RP_OK && r.record)
-        status = rp_golden_record(session, &set, &r.job, r.force, r.reason, err);
-    else if (status == RP_OK)
-        status = rp_golden_check(session, &set, &r.job, r.junit, err);
-    rp_golden_set_free(&set);
+    status = execute(session, &r, err);
+    if (status != RP_OK && r.junit)
+        report_refusal(&r, err);
     return status;
 }

@@ -44,6 +44,9 @@ rp_status rp_golden_sha256(char out[RP_DIGEST_HEX], const rp_buffer *bytes, rp_e
 
 /* JUnit XML: one test case a golden. */
 void rp_golden_junit(const rp_golden_set *set, rp_buffer *out);
+/* Of a check that could not even begin: one test case with an error, so that who reads only the file does not take
+ * silence, or the file of last time, for a green one. */
+void rp_golden_junit_refusal(const char *folder, const rp_error *refusal, rp_buffer *out);
 
 /* golden record: computes all, then writes what is new, or what differs if force. Errors: RP_EEXIST without force where
  * one differs; nothing is then written. */

@@ -33,6 +33,7 @@ static void put_escaped(rp_buffer *out, const char *text)
     }
 }
 
+/* What differs is a failure; what could not be checked is an error. */
 static bool is_failure(rp_status status)
 {
     return status == RP_EBITS || status == RP_EHASH;
@@ -77,4 +78,14 @@ void rp_golden_junit(const rp_golden_set *set, rp_buffer *out)
     for (size_t i = 0; i < set->count; i++)
         put_case(out, &set->golden[i]);
     rp_buffer_text(out, "  </testsuite>\n</testsuites>\n");
+}
+
+void rp_golden_junit_refusal(const char *folder, const rp_error *refusal, rp_buffer *out)
+{
+    char name[] = "golden check";
+    rp_golden whole = {.name = name, .status = refusal->status};
+    const rp_golden_set set = {.folder = folder, .golden = &whole, .count = 1};
+
+    memcpy(whole.message, refusal->text, sizeof whole.message);
+    rp_golden_junit(&set, out);
 }

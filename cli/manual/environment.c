@@ -8,5 +8,6 @@ const rp_variable rp_environment[] = {
     {"TMPDIR", "where members are kept while an archive is written, and scratch files of golden check"},
     {"NO_COLOR", "when it is set and not empty, nothing is coloured"},
     {"TERM", "\"dumb\", or nothing: neither colours nor a progress bar"},
+    {"COLUMNS", "how wide the progress bar may be, where the terminal does not say"},
 };
 const size_t rp_environment_count = sizeof rp_environment / sizeof *rp_environment;

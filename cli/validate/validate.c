@@ -164,6 +164,12 @@ static rp_status load(inputs *in, const request *r, rp_error *err)
     return status;
 }
 
+/* NULL where no file was given; an empty file has bytes too, none of them. */
+static const void *bytes_of(const char *path, const rp_buffer *buffer)
+{
+    return !path ? NULL : buffer->data ? (const void *)buffer->data : "";
+}
+
 static rp_status make(const request *r, const inputs *in, const rp_job_options *job, char **statement, size_t *length,
                       rp_error *err)
 {
@@ -174,21 +180,20 @@ static rp_status make(const request *r, const inputs *in, const rp_job_options *
                                            .favourable = r->favourable,
                                            .threshold = r->threshold,
                                            .part = r->part};
-    const void *csv = r->csv ? in->csv.data : NULL;
+    const void *csv = bytes_of(r->csv, &in->csv), *previous = bytes_of(r->previous, &in->previous);
 
     if (r->check) {
         rp_status status =
-            rp_validation_open(in->check.data, in->check.size, r->check, (const rp_key *const *)in->trust.key,
-                               in->trust.count, statement, length, err);
+            rp_validation_open(bytes_of(r->check, &in->check), in->check.size, r->check,
+                               (const rp_key *const *)in->trust.key, in->trust.count, statement, length, err);
 
-        return status == RP_OK
-                   ? rp_validation_check(in->archive, csv, in->csv.size, rp_input_name(r->csv), *statement, *length,
-                                         r->previous ? in->previous.data : NULL, in->previous.size, job, err)
-                   : status;
+        return status == RP_OK ? rp_validation_check(in->archive, csv, in->csv.size, rp_input_name(r->csv), *statement,
+                                                     *length, previous, in->previous.size, job, err)
+                               : status;
     }
     if (r->monitor)
-        return rp_monitor(in->archive, csv, in->csv.size, rp_input_name(r->csv), r->period,
-                          r->previous ? in->previous.data : NULL, in->previous.size, job, statement, length, err);
+        return rp_monitor(in->archive, csv, in->csv.size, rp_input_name(r->csv), r->period, previous, in->previous.size,
+                          job, statement, length, err);
     return rp_validate(in->archive, csv, in->csv.size, rp_input_name(r->csv), &options, job, statement, length, err);
 }
 

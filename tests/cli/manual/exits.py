@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes: what was given may be as hostile as it likes, the code is 1 (cannot be read, wrong data), 4 (not what it
+says) or 5 (of a version that this build does not know), and never 2, which is for a wrong call; a hostile recipe is the
+call itself and may be 2. One line on stderr, nothing else. Every command that takes a file gets the fuzzers' corpus and
+files made here. Usage: exits.py REPRISE SOURCE_DIR"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+reprise, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+corpus = source / 'tests/fuzz/corpus'
+work = pathlib.Path(tempfile.mkdtemp())
+failures, checks = [], 0
+
+
+def call(*words):
+    return subprocess.run([str(reprise), *map(str, words)], capture_output=True, timeout=120, cwd=work)
+
+
+def refused(allowed, *words):
+    """Refused with one of these codes, or accepted: a corpus also holds what is in order."""
+    global checks
+    checks += 1
+    done = call(*words)
+    if b'what is not signed is not dated' in done.stderr:
+        allowed = {2}  # of an archive in order, that has no signature to date
+    if done.returncode not in allowed:
+        failures.append(f'exit {done.returncode}, expected one of {sorted(allowed)}: {words}: {done.stderr[:300]}')
+    elif done.returncode not in (0, 3) and (done.stderr.count(b'\n') != 1 or not done.stderr.startswith(b'reprise: ')):
+        failures.append(f'not one line on stderr: {words}: {done.stderr[:300]}')
+    return done.returncode
+
+
+def prepare():
+    rows = ['x,kind,y'] + [f'{i % 17}.{i % 7},{"abc"[i % 3]},{"yes" if i * 7 % 17 > 8 else "no"}' for i in range(80)]
+    (work / 'data.csv').write_text('\n'.join(rows) + '\n')
+    (work / 'r.yaml').write_text('reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\nmodel: {hidden: [3]}\n'
+                                 'train: {epochs: 1}\n')
+    for words in (('keygen', 'me'), ('run', 'r.yaml', '-o', 'a.reprise', '--key', 'me.pem'),
+                  ('log', 'init', 'l', '--origin', 'example.com/l', '--key', 'me.pem'),
+                  ('log', 'add', 'l', 'a.reprise', '--key', 'me.pem'),
+                  ('log', 'prove', 'l', 'a.reprise', '-o', 'proof'),
+                  ('timestamp', 'request', 'a.reprise', '-o', 'q.tsq'),
+                  ('validate', 'a.reprise', '--csv', 'data.csv', '-o', 'v.json')):
+        done = call(*words)
+        assert done.returncode == 0, (words, done.stderr)
+
+
+def hostile():
+    """Files that are nothing, or nearly something."""
+    whole = (work / 'a.reprise').read_bytes()
+    folder = work / 'hostile'
+    folder.mkdir()
+    for name, content in (('empty', b''), ('zeros', bytes(4096)), ('text', b'hello\n'), ('binary', bytes(range(256)) * 8),
+                          ('deep', b'[' * 100000), ('json', b'{"a": 1}'), ('long', b'x' * 300000),
+                          ('cut', whole[:len(whole) // 2]), ('flip', whole[:700] + b'!' + whole[701:]),
+                          ('pem', b'-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')):
+        (folder / name).write_bytes(content)
+    return sorted(folder.iterdir())
+
+
+def of_kind(kind, most=40):
+    files = sorted(p for p in (corpus / kind).iterdir() if p.is_file())
+    return files[::max(1, len(files) // most)]
+
+
+def archives(path):
+    """Every command that opens an archive; it is copied, as some would add to it."""
+    taken = work / 'taken.reprise'
+    row = ('--csv', 'data.csv')
+    shutil.copy(path, taken)
+    for words in (('verify', taken, '--allow-unsigned'), ('verify', taken, '--trust', 'me.pub.pem'), ('inspect', taken),
+                  ('inspect', taken, '--programs'), ('inspect', taken, '--member', 'manifest.json'), ('replay', taken),
+                  ('diff', 'a.reprise', taken), ('diff', taken, 'a.reprise'),
+                  ('report', taken, '-o', 'out.html', '--force'), ('predict', taken, *row, '-o', '-'),
+                  ('validate', taken, *row, '-o', 'out.json', '--force'),
+                  ('monitor', taken, *row, '-o', 'out.json', '--force'),
+                  ('sign', taken, '--key', 'me.pem'), ('cert', taken, 'me.pub.pem'),
+                  ('approve', taken, '--role', 'r', '--decision', 'approve', '--reason', 'x', '--key', 'me.pem',
+                   '--allow-unsigned'),
+                  ('log', 'attach', taken, '--proof', 'proof', '--force'), ('log', 'prove', 'l', taken),
+                  ('log', 'add', 'l', taken, '--key', 'me.pem'),
+                  ('timestamp', 'request', taken, '-o', 'out.tsq', '--force')):
+        # a certificate file that holds a public key is a wrong call, whatever the archive is
+        refused({0, 1, 3, 4, 5} | ({2} if words[0] == 'cert' else set()), *words)
+
+
+def main():
+    prepare()
+    made = hostile()
+    for path in made + of_kind('archive', 12):
+        archives(path)
+    # what else comes from others: tables, statements, proofs, responses
+    for path in made + of_kind('csv'):
+        shutil.copy(path, work / 'rows.csv')
+        refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-')
+        refused({0, 1, 4}, 'monitor', 'a.reprise', '--csv', 'rows.csv')
+        refused({0, 1, 4}, 'validate', 'a.reprise', '--csv', 'rows.csv')
+        refused({0, 1, 3, 4}, 'predict', 'a.reprise', '--csv', 'data.csv', '--compare', 'rows.csv')
+    for path in made + of_kind('validation') + of_kind('dsse'):
+        shutil.copy(path, work / 'statement')
+        refused({0, 1, 3, 4, 5}, 'validate', 'a.reprise', '--csv', 'data.csv', '--check', 'statement')
+        refused({0, 1, 3, 4, 5}, 'monitor', 'a.reprise', '--csv', 'data.csv', '--previous', 'statement')
+    for path in made + of_kind('log'):
+        shutil.copy(path, work / 'other')
+        refused({1, 4}, 'log', 'check', 'a.reprise', '--proof', 'other', '--trust', 'me.pub.pem')
+        refused({1, 4}, 'log', 'attach', 'a.reprise', '--proof', 'other')
+        refused({0, 1, 4}, 'log', 'consistency', 'l', 'other', '--trust', 'me.pub.pem')
+        shutil.copytree(work / 'l', work / 'l2')
+        shutil.copy(path, work / 'l2/checkpoint')
+        refused({0, 1, 4}, 'log', 'verify', 'l2', '--trust', 'me.pub.pem')
+        shutil.rmtree(work / 'l2')
+    for path in made + of_kind('timestamp'):
+        shutil.copy(path, work / 'other')
+        refused({1, 4}, 'timestamp', 'attach', 'a.reprise', 'other', '--request', 'q.tsq')
+    for path in made + of_kind('recipe', 20):
+        shutil.copy(path, work / 'other.yaml')
+        refused({0, 1, 2, 4, 5}, 'run', 'other.yaml', '-o', 'out.reprise', '--force')
+        refused({0, 1, 2, 4, 5}, 'data', 'other.yaml')
+    # a folder of goldens is a wrong one, whatever lies in it: what cannot be checked is 1, what was changed 4
+    golden = work / 'golden'
+    for path in made:
+        golden.mkdir()
+        shutil.copy(work / 'a.reprise', golden / 'a.reprise')
+        shutil.copy(path, golden / 'golden.json')
+        refused({1, 4}, 'golden', 'check', 'golden')
+        (golden / 'golden.json').unlink()
+        assert call('golden', 'record', 'golden').returncode == 0
+        shutil.copy(path, golden / 'a.reprise')
+        xml = work / 'out.xml'
+        code = refused({1, 4}, 'golden', 'check', 'golden', '--junit', xml)
+        text = xml.read_text() if xml.exists() else ''
+        if (text.count('<failure ') + text.count('<error ')) != 1 or 'tests="1"' not in text:
+            failures.append(f'golden check of {path.name}, exit {code}: JUnit: {text}')
+        shutil.rmtree(golden)
+    # a check that cannot begin leaves no silence, and no file of last time
+    (work / 'nothing').mkdir()
+    xml.write_text('<testsuites tests="1" failures="0" errors="0"/>')
+    code = refused({1}, 'golden', 'check', 'nothing', '--junit', xml)
+    if 'tests="1" failures="0" errors="1"' not in xml.read_text() or 'golden.json: not found' not in xml.read_text():
+        failures.append(f'golden check of nothing, exit {code}: JUnit: {xml.read_text()}')
+    # what differs is a failure, what cannot be checked an error
+    call('golden', 'record', 'nothing')
+    golden.mkdir()
+    shutil.copy(work / 'r.yaml', golden / 'r.yaml')
+    shutil.copy(work / 'data.csv', golden / 'data.csv')
+    assert call('golden', 'record', 'golden').returncode == 0
+    (golden / 'data.csv').write_text((work / 'data.csv').read_text().replace('1.1,', '1.2,', 1))
+    for change, code, element in ((lambda: None, 3, 'failure type="RP_EBITS"'),
+                                  ((golden / 'data.csv').unlink, 1, 'error type="RP_EIO"')):
+        change()
+        found = refused({code}, 'golden', 'check', 'golden', '--junit', xml)
+        if f'<{element}' not in xml.read_text():
+            failures.append(f'golden check, exit {found}: expected {element}: {xml.read_text()}')
+    # an error is JSON too where JSON was asked for
+    done = call('verify', made[0], '--allow-unsigned', '--json')
+    if json.loads(done.stdout)['error']['exit'] != done.returncode:
+        failures.append(f'--json: {done.stdout}')
+    shutil.rmtree(work)
+    for failure in failures[:30]:
+        print('FAIL:', failure)
+    print(f'{checks} calls, {len(failures)} failures')
+    sys.exit(bool(failures))
+
+
+main()
