@@ -25,12 +25,19 @@ foreach(layer ${layers})
 endforeach()
 
 install(TARGETS reprise EXPORT reprise LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES $<TARGET_FILE:reprise_static> DESTINATION ${CMAKE_INSTALL_LIBDIR}) # in no export: repriseConfig.cmake
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/cmake/copyright ${CMAKE_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${public_headers} ${CMAKE_SOURCE_DIR}/include/rp/rp.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rp)
-install(EXPORT reprise NAMESPACE reprise:: FILE repriseConfig.cmake
+install(EXPORT reprise NAMESPACE reprise:: FILE repriseTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/repriseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/repriseConfigVersion.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/repriseConfig.cmake.in ${CMAKE_BINARY_DIR}/repriseConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise
+                              PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+install(FILES ${CMAKE_BINARY_DIR}/repriseConfig.cmake ${CMAKE_BINARY_DIR}/repriseConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
 # from libdir back to the prefix: one ".." for each of its components, and one for pkgconfig/
 string(REGEX REPLACE "[^/]+" ".." RP_PC_PREFIX "${CMAKE_INSTALL_LIBDIR}")
 set(RP_PC_PREFIX "\${pcfiledir}/../${RP_PC_PREFIX}")

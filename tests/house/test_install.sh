@@ -70,6 +70,8 @@ project(program LANGUAGES C)
 find_package(reprise 0.1 REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE reprise::reprise)
+add_executable(whole program.c)
+target_link_libraries(whole PRIVATE reprise::static)
 END
 
 echo "== pkg-config"
@@ -83,6 +85,22 @@ echo "== find_package"
 cmake -S "$work/program" -B "$work/program/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" \
     >"$work/log" 2>&1 && cmake --build "$work/program/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 LD_LIBRARY_PATH=$folder "$work/program/build/program" "$work/two.reprise" >"$work/two.id"
+
+"$work/program/build/whole" "$work/three.reprise" >"$work/three.id"
+! readelf -d "$work/program/build/whole" | grep 'NEEDED.*libreprise' ||
+    { echo "reprise::static is not static"; exit 1; }
+cmp "$work/two.reprise" "$work/three.reprise"
+# shellcheck disable=SC2046
+"$compiler" -std=c11 "$work/program/program.c" $(pkg-config --cflags reprise) "$folder/libreprise.a" \
+    $(pkg-config --libs libcrypto libarchive yaml-0.1) -lm -lpthread -o "$work/four"
+"$work/four" "$work/four.reprise" | cmp "$work/one.id" -
+
+echo "== licence, manual pages, completion"
+cmp "$(dirname "$0")/../../LICENSE" "$prefix/share/doc/reprise/LICENSE"
+for file in man/man1/reprise.1 man/man1/reprise-run.1 bash-completion/completions/reprise zsh/site-functions/_reprise \
+    bash-completion/completions/reprise-verify fish/vendor_completions.d/reprise.fish; do
+    [ -s "$prefix/share/$file" ] || { echo "share/$file is not installed"; exit 1; }
+done
 
 echo "== the installed command replays what they made"
 cmp "$work/one.reprise" "$work/two.reprise"
@@ -149,3 +167,20 @@ if [ -f "$(dirname "$("$compiler" -print-file-name=libcrypto.so)")/libcrypto.a" 
     ! ldd "$work/stripped" | grep -vE 'linux-vdso|libc\.so|ld-linux' || { echo "it loads the libraries above"; exit 1; }
 fi
 echo "reprise-verify: $size bytes stripped; $(wc -l <"$work/names") names in libreprise-verify"
+
+if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null && command -v cpack >/dev/null; then
+    echo "== a .deb"
+    (cd "$build" && cpack -G DEB -B "$work/deb") >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    deb=$(find "$work/deb" -maxdepth 1 -name 'reprise_*.deb')
+    dpkg-deb --field "$deb" Depends | grep -q 'libarchive.*libc6.*libssl3.*libyaml' ||
+        { echo "it lacks dependencies"; exit 1; }
+    dpkg-deb --extract "$deb" "$work/root"
+    LD_LIBRARY_PATH=$work/root/usr/lib "$work/root/usr/bin/reprise" replay "$work/one.reprise"
+    [ -s "$work/root/usr/share/man/man1/reprise-run.1" ] || { echo "the .deb has no manual"; exit 1; }
+    if command -v lintian >/dev/null; then
+        # what CPack does not make: a Debian changelog, compressed pages; reprise-verify is one file on purpose
+        lintian --allow-root --fail-on error --suppress-tags \
+            no-changelog,no-manual-page,uncompressed-manual-page,embedded-library "$deb" >"$work/log" 2>&1 ||
+            { cat "$work/log"; exit 1; }
+    fi
+fi
