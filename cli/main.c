@@ -126,6 +126,22 @@ static void describe_error(rp_buffer *out, const rp_error *err)
     rp_buffer_u8(out, '\n');
 }
 
+/* docs/json.md: the version of what --json gives, in front of whatever a command says. Here, so none can forget it. */
+static void put_schema(rp_buffer *out)
+{
+    enum { SCHEMA = 1 };
+    rp_buffer whole = {0};
+
+    if (out->failed || out->size < 2 || out->data[0] != '{')
+        return;
+    rp_put_open(&whole, NULL, '{');
+    rp_put_integer(&whole, "schema", SCHEMA);
+    rp_buffer_text(&whole, out->data[1] == '}' ? "" : ",");
+    rp_buffer_append(&whole, out->data + 1, out->size - 1);
+    rp_buffer_free(out);
+    *out = whole;
+}
+
 static int finish(rp_session *session, rp_status status, rp_error *err)
 {
     rp_error late = {0};
@@ -137,6 +153,8 @@ static int finish(rp_session *session, rp_status status, rp_error *err)
     } else if (session->json && session->out.size && !session->helped) {
         rp_buffer_u8(&session->out, '\n');
     }
+    if (session->json && !session->helped)
+        put_schema(&session->out);
     if (status != RP_OK)
         complain(err->text);
     else if (session->remark.size)
