@@ -137,20 +137,26 @@ def typed_in_bash():
     if pid == 0:
         os.environ.update(PS1='$ ', TERM='dumb', INPUTRC='/dev/null', PATH=f'{reprise.parent}:{os.environ["PATH"]}')
         os.execvp('bash', ['bash', '--norc', '--noprofile', '-i'])
-    os.write(fd, b'source share/bash-completion/completions/reprise\n')
-    os.write(fd, b'reprise doct\t--js\t\n')
     seen = b''
-    until = time.time() + 30
-    while b'"healthy"' not in seen and time.time() < until:
-        if select.select([fd], [], [], 1)[0]:
+
+    def until(text):
+        nonlocal seen
+        end = time.time() + 60
+        while text not in seen and time.time() < end and select.select([fd], [], [], 30)[0]:
             try:
                 seen += os.read(fd, 4096)
             except OSError:
                 break
+
+    # each key when the shell waits for one
+    for typed, answer in ((b'', b'$ '), (b'source share/bash-completion/completions/reprise; echo rea""dy\n', b'ready\r\n$ '),
+                          (b'reprise hel\t', b'reprise help '), (b'--js\t', b'--json '), (b'\n', b'"commands"')):
+        os.write(fd, typed)
+        until(answer)
     os.write(fd, b'exit\n')
     os.close(fd)
     os.waitpid(pid, 0)
-    check(b'reprise doctor --json' in seen and b'"healthy"' in seen, f'typed in bash: {seen!r}')
+    check(b'reprise help --json' in seen and b'"commands"' in seen, f'typed in bash: {seen!r}')
 
 
 def other_shells(program, table):
