@@ -18,7 +18,7 @@ for command in data run verify replay diff inspect predict report golden keygen 
     works "  $command " "$reprise" help
 done
 works '^reprise [0-9]+\.[0-9]+\.[0-9]+ ' "$reprise" --version
-works '^\{"format":1,"version":"' "$reprise" --version --json
+works '^\{"schema":1,"format":1,"version":"' "$reprise" --version --json
 works '^reprise-verify [0-9]+\.[0-9]+\.[0-9]+ ' "$build/cli/reprise-verify" --version
 
 # ---- what a table holds ----
@@ -138,7 +138,7 @@ holds "the forgery has the same size" test "$(stat -c %s b.reprise)" = "$(stat -
 holds "the forgery is another archive" test "$old" != "$new"
 works '^verified' "$reprise" verify forged.reprise --allow-unsigned
 fails 3 'forged.reprise: outputs/metrics.json: .*recomputed' "$reprise" replay forged.reprise
-gives 3 '^\{"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
+gives 3 '^\{"schema":1,"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
 
 # ---- a term of an exact fit that is left out is named, not its column alone ----
 printf 'a,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,6\n' >left.csv
