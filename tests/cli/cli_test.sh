@@ -138,7 +138,8 @@ holds "the forgery has the same size" test "$(stat -c %s b.reprise)" = "$(stat -
 holds "the forgery is another archive" test "$old" != "$new"
 works '^verified' "$reprise" verify forged.reprise --allow-unsigned
 fails 3 'forged.reprise: outputs/metrics.json: .*recomputed' "$reprise" replay forged.reprise
-gives 3 '^\{"schema":1,"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' "$reprise" replay forged.reprise --json
+gives 3 '^\{"schema":1,"error":\{"status":"RP_EBITS","message":"forged.*,"exit":3\}\}$' \
+    "$reprise" replay forged.reprise --json
 
 # ---- a term of an exact fit that is left out is named, not its column alone ----
 printf 'a,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,6\n' >left.csv

@@ -58,8 +58,11 @@ def main():
         (folder / 'data.csv').write_text('\n'.join(rows) + '\n')
         (folder / 'r.yaml').write_text(text)
     (work / 's.yaml').write_text(text + 'seed: 5\n')
+    (work / 'l.yaml').write_text('reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\n')
     sign = '--key me.pem'
     calls = ['keygen me', f'run r.yaml -o a.reprise {sign}', 'run r.yaml --no-record', 'run s.yaml -o b.reprise',
+             'run l.yaml -o l.reprise', 'scorecard l.reprise', 'explain l.reprise --csv data.csv',
+             'predict l.reprise --csv data.csv -o q.csv --reasons 2',
              'data r.yaml', 'data data.csv', 'verify a.reprise --trust me.pub.pem', 'verify b.reprise --allow-unsigned',
              'replay a.reprise', 'diff a.reprise a.reprise', 'diff a.reprise b.reprise', 'inspect a.reprise',
              'inspect a.reprise --programs', 'predict a.reprise --csv data.csv -o p.csv',
