@@ -70,7 +70,7 @@ static void add_inputs(rp_run *run, const rp_model *m, size_t rows)
 
 static rp_compiled *compile(rp_run *run, const rp_model *m, size_t rows, bool blocks)
 {
-    const rp_part part = {"x", "y", NULL, rows};
+    const rp_part part = {"x", "y", NULL, rows, 0};
     rp_graph *g = rp_graph_new(NULL);
     rp_program *program;
     rp_compiled *out;

@@ -104,6 +104,55 @@ def compared(reprise, name, frame, target, fit, train):
     bar(name, "  ".join("%s %.0e" % f for f in figures.items()), max(figures.values()) <= 1e-8)
 
 
+def weighted(reprise, name, target, family, weights):
+    """Analytic weights: WLS, and GLM with var_weights; inflation and criteria have no counterpart there."""
+    frame = table(name).select_dtypes("number").dropna().copy()
+    if family == "gamma":
+        frame = frame[frame[target] > 0].reset_index(drop=True)
+    rows = np.arange(len(frame))
+    frame["w"] = {"small": 0.25 + rows % 4, "large": 1e5 * (1 + rows % 7)}[weights]
+    x, y, w = sm.add_constant(frame.drop(columns=[target, "w"])), frame[target], frame["w"]
+    log = sm.families.links.Log()
+    if family == "gaussian":
+        result = sm.WLS(y, x, weights=w).fit()
+    else:
+        kind = {"poisson": sm.families.Poisson(log), "gamma": sm.families.Gamma(log), "binomial": sm.families.Binomial()}
+        result = sm.GLM(y, x, family=kind[family], var_weights=w).fit(tol=1e-14, maxiter=200)
+    train = "l2: 0" if family == "binomial" else "task: regression, family: %s, l2: 0" % family
+    found = json.loads(run(reprise, frame, target, "train: {%s}\n" % train, ", train_on_all: true, weight: w")(
+        "outputs/coefficients.json"))
+    terms = [t for t in found["outputs"][0]["terms"] if t["standing"] == "estimated"]
+    of = lambda key: [t[key] for t in terms]
+    figures = {"estimate": farthest(of("estimate"), result.params), "error": farthest(of("error"), result.bse),
+               "p": np.max(np.abs(np.array(of("p"), float) - np.asarray(result.pvalues))),
+               "likelihood": farthest(found["log_likelihood"], result.llf), "aic": farthest(found["aic"], result.aic),
+               "deviance": farthest(found["deviance"], result.ssr if family == "gaussian" else result.deviance),
+               "null": farthest(found["null_deviance"],
+                                result.centered_tss if family == "gaussian" else result.null_deviance)}
+    bar(name, "%s, %s weights  " % (family, weights) + "  ".join("%s %.0e" % f for f in figures.items()),
+        max(figures.values()) <= 1e-8)
+
+
+def sampled(reprise, name, classes):
+    """sample_weight and class_weight of scikit-learn: probabilities of the rows that were fitted."""
+    frame = table(name).select_dtypes("number").dropna().copy()
+    target = SCORED[name]
+    frame["w"] = 1 + np.arange(len(frame)) % 3
+    x, y = StandardScaler().fit_transform(frame.drop(columns=[target, "w"])), frame[target]
+    if classes == "balanced":
+        frame["w"] = 1
+    if classes:
+        model = LogisticRegression(class_weight=None if classes == "rows" else classes, tol=1e-12, max_iter=10000, solver="newton-cholesky")
+        theirs = model.fit(x, y, sample_weight=frame["w"]).predict_proba(x)[:, 1]
+    else:
+        theirs = Ridge().fit(x, y, sample_weight=frame["w"]).predict(x)
+    found = pd.read_csv(io.StringIO(run(reprise, frame, target,
+                                        "train: {class_weights: balanced}\n" if classes == "balanced" else "" if classes else "train: {task: regression}\n",
+                                        ", train_on_all: true, weight: w")("outputs/predictions.csv")))
+    difference = np.max(np.abs(found.iloc[:, -1].values - theirs)) / np.max(np.abs(theirs))
+    bar(name, "predictions with weights, scikit-learn: %.0e" % difference, difference <= 2e-7)  # ours are binary32
+
+
 def main():
     reprise = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -123,6 +172,14 @@ def main():
         for name, frame, target, fit in [("spector", table("spector"), "GRADE", logit), ("fair", fair, "affairs", logit),
                                          ("anes96", table("anes96"), "vote", logit), ("anes96, PID", anes, "PID", several)]:
             compared(reprise, name, frame, target, fit, "train: {l2: 0}\n")
+        print("weights")
+        for name, family in [("longley", "gaussian"), ("fair", "gaussian"), ("spector", "binomial"), ("randhie", "poisson"),
+                             ("scotland", "gamma"), ("ccard", "gamma")]:
+            for weights in ("small", "large"):
+                weighted(reprise, name, SCORED[name], family, weights)
+        sampled(reprise, "spector", "rows")
+        sampled(reprise, "spector", "balanced")
+        sampled(reprise, "fair", None)
     return missed
 
 

@@ -306,6 +306,8 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_free(dataset->valid_scaled);
     rp_free(dataset->train_weight);
     rp_free(dataset->valid_weight);
+    rp_free(dataset->train_wide_weight);
+    rp_free(dataset->valid_wide_weight);
     rp_free(dataset->train_row);
     rp_free(dataset->valid_row);
     rp_free(dataset->test_row);

@@ -35,9 +35,11 @@ typedef struct rp_dataset {
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
     float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
     float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
-    float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike */
-    int64_t *train_row, *valid_row;     /* number of each row in the file, from 0; ascending */
-    int64_t *test_row;                  /* [test_rows] likewise, of those that no step sees */
+    float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike, and in an exact fit: */
+    double *train_wide_weight, *valid_wide_weight; /* [rows] the weights as they are given */
+    double train_total, valid_total;               /* the sum of an exact fit's weights; the rows without */
+    int64_t *train_row, *valid_row;                /* number of each row in the file, from 0; ascending */
+    int64_t *test_row;                             /* [test_rows] likewise, of those that no step sees */
     size_t test_rows;
     rp_warnings warnings; /* what was read in one way where another was likely */
     rp_json *reference;   /* what the training rows were like: core/data/later/reference.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What rows count in the loss (CONTRACT 9.10): a column's number times the weight of the row's class, brought to mean 1
- * in each part, so that learning rates keep their meaning. */
+ * What rows count in the loss (CONTRACT 9.10): a column's number times the weight of the row's class; brought to mean 1
+ * in each part, so that learning rates keep their meaning, or as given where the minimum itself is computed. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -109,28 +109,39 @@ static rp_status weigh_classes(weights *w, const rp_dataset *d)
     return recipe->train.balanced ? balance(w, d) : take_given(w);
 }
 
-static rp_status weigh_part(const weights *w, const char *part, const int64_t *row, size_t rows, float **out)
+/* In binary64, as given; their sum. */
+static rp_status weigh_part(const weights *w, const char *part, const int64_t *row, size_t rows, double **out,
+                            double *total)
 {
-    double *value = rp_reallocarray(NULL, rows, sizeof *value), mean;
-    rp_status status = RP_OK;
+    rp_status status;
 
     *out = rp_reallocarray(NULL, rows, sizeof **out);
-    if (value == NULL || *out == NULL)
-        status = rp_no_memory(w->cells->err);
-    if (status == RP_OK)
-        status = weigh_rows(w, row, rows, value);
-    if (status == RP_OK) {
-        mean = rp_sum_f64(value, rows, 1) / (double)rows;
-        if (!(mean > 0) || mean - mean != 0)
-            status = rp_fail(w->cells->err, RP_EDATA,
-                             "%s: the weights of the %s part's %zu rows sum to nothing finite "
-                             "above 0",
-                             w->cells->where, part, rows);
-    }
-    for (size_t i = 0; i < rows && status == RP_OK; i++)
-        (*out)[i] = (float)(value[i] / mean);
-    rp_free(value);
-    return status;
+    if (*out == NULL)
+        return rp_no_memory(w->cells->err);
+    status = weigh_rows(w, row, rows, *out);
+    if (status != RP_OK)
+        return status;
+    *total = rp_sum_f64(*out, rows, 1);
+    if (*total > 0 && *total - *total == 0)
+        return RP_OK;
+    return rp_fail(w->cells->err, RP_EDATA, "%s: the weights of the %s part's %zu rows sum to nothing finite above 0",
+                   w->cells->where, part, rows);
+}
+
+/* Brought to mean 1 in binary32. */
+static rp_status level(const weights *w, double **given, size_t rows, double *total, float **out)
+{
+    const double mean = *total / (double)rows;
+
+    *out = rp_reallocarray(NULL, rows, sizeof **out);
+    if (*out == NULL)
+        return rp_no_memory(w->cells->err);
+    for (size_t i = 0; i < rows; i++)
+        (*out)[i] = (float)((*given)[i] / mean);
+    rp_free(*given);
+    *given = NULL;
+    *total = (double)rows;
+    return RP_OK;
 }
 
 rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dataset *d)
@@ -139,6 +150,8 @@ rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dat
     weights w = {cells, target, SIZE_MAX, NULL};
     rp_status status = RP_OK;
 
+    d->train_total = (double)d->train_rows;
+    d->valid_total = (double)d->valid_rows;
     if (!rp_recipe_weighs(recipe))
         return RP_OK;
     if (recipe->data.weight.given)
@@ -148,9 +161,13 @@ rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dat
     if (status == RP_OK)
         status = weigh_classes(&w, d);
     if (status == RP_OK)
-        status = weigh_part(&w, "training", d->train_row, d->train_rows, &d->train_weight);
+        status = weigh_part(&w, "training", d->train_row, d->train_rows, &d->train_wide_weight, &d->train_total);
     if (status == RP_OK && d->valid_rows > 0)
-        status = weigh_part(&w, "validation", d->valid_row, d->valid_rows, &d->valid_weight);
+        status = weigh_part(&w, "validation", d->valid_row, d->valid_rows, &d->valid_wide_weight, &d->valid_total);
+    if (status == RP_OK && !recipe->train.exact)
+        status = level(&w, &d->train_wide_weight, d->train_rows, &d->train_total, &d->train_weight);
+    if (status == RP_OK && !recipe->train.exact && d->valid_rows > 0)
+        status = level(&w, &d->valid_wide_weight, d->valid_rows, &d->valid_total, &d->valid_weight);
     rp_free(w.class);
     return status;
 }

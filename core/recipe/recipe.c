@@ -155,9 +155,7 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     }
     if (reader->status == RP_OK && data != NULL)
         (void)rp_node_applies(reader, data, "data.standardize_target", false, "with train.solver: gradient");
-    if (reader->status == RP_OK && data != NULL)
-        (void)rp_node_applies(reader, data, "data.weight", false, "with train.solver: gradient");
-    (void)rp_node_applies(reader, train, "train.class_weights", false, "with train.solver: gradient");
+    rp_recipe_read_class_weights(reader, train, out);
     out->data.standardize_target = false;
     if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
         rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 3);

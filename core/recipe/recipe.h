@@ -226,7 +226,7 @@ typedef struct rp_recipe {
     struct {                /* train: */
         bool exact;         /*   solver: exact|gradient; exact is the default of a model without layers whose recipe has
                                         no parent and none of the keys below from epochs on. In the JSON only exact
-                                        is written, with task, family (of a regression), l1 and l2 */
+                                        is written, with task, family (of a regression), l1, l2 and class_weights */
         rp_family family;   /*   family: [gaussian] gaussian|poisson|gamma, exact regressions */
         double l1, l2;      /*   l1: [0] l2: [1] exact only: the penalty l1 |w| + l2/2 w^2 beside the sum of losses */
         int64_t epochs;     /*   epochs: [auto] RP_EPOCHS_BY_ROWS until the table is read */

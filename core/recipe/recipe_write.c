@@ -369,6 +369,7 @@ static void write_train(writer top, const rp_recipe *recipe)
             put(w, "family", rp_json_string(rp_family_names[recipe->train.family]));
         put_real(w, "l1", recipe->train.l1);
         put_real(w, "l2", recipe->train.l2);
+        write_class_weights(w, recipe);
         return;
     }
     put(w, "epochs",

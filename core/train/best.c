@@ -53,7 +53,7 @@ void rp_trainer_begin_best(const rp_trainer *t, rp_graph *g, const rp_tensor *va
 
 rp_status rp_trainer_watch(const rp_trainer *t, rp_graph *g, const rp_tensor *weight, rp_error *err)
 {
-    const rp_part part = {"valid_x", "valid_y", "valid_w", t->data->valid_rows};
+    const rp_part part = rp_trainer_part(t->data, true);
     rp_tensor loss, least, better, epoch, last;
     char name[RP_NAME_MAX];
     rp_status status = rp_evaluate_part(&t->model, t->run, g, weight, &part, &loss, NULL, err);

@@ -24,7 +24,9 @@ typedef struct table {
     double *beta, *factor, *covariance, *gram, *gram_inverse; /* the last three NULL with a penalty */
     double *shift, *scale;                                    /* of each feature: v = shift + scale * x */
     unsigned char *how;                                       /* [unknowns]: a standing */
-    double deviation, rows, estimated, dispersion, pearson;
+    const double *weight;                                     /* [train_rows]; NULL: 1 */
+    double rows, total; /* training rows that count at all, and the sum of their weights */
+    double deviation, estimated, dispersion, pearson;
     double quantile; /* of 95 % intervals */
     bool gaussian, classes, log_link;
 } table;
@@ -179,7 +181,7 @@ static double variance_of(const table *c, size_t output, size_t feature)
 static double inflation_of(const table *c, size_t feature)
 {
     const double *gram = c->gram, sum = gram[feature];
-    const double spread = gram[feature * (c->width + 1)] - sum * sum / c->rows;
+    const double spread = gram[feature * (c->width + 1)] - sum * sum / gram[0];
 
     return c->gram_inverse[feature] * spread;
 }
@@ -259,38 +261,91 @@ static int put_outputs(rp_json *out, const table *c)
     return failed;
 }
 
-/* The log likelihood of the constant model. */
-static double null_likelihood(const table *c, double *total)
+/* ---- sums over the training rows ---- */
+
+/* Which value of a row is summed. */
+typedef enum summed { TARGET, SQUARE, LOG_TARGET, TARGET_LOG_TARGET, LOG_GAMMA_AFTER, OF_CLASS } summed;
+
+static double value_of(const table *c, summed what, double parameter, size_t row)
 {
     const rp_dataset *d = c->t->data;
-    double sum = 0;
+    const double y = what == OF_CLASS ? 0 : d->train_value[row];
 
-    *total = 0;
-    for (size_t k = 0; k < d->schema->classes; k++) {
-        double n = 0;
-
-        for (size_t i = 0; i < d->train_rows; i++)
-            n += d->train_label[i] == (int64_t)k;
-        if (n > 0)
-            sum = sum + n * rp_log_f64(n / c->rows);
+    switch (what) {
+    case SQUARE:
+        return (y - parameter) * (y - parameter);
+    case LOG_TARGET:
+        return rp_log_f64(y);
+    case TARGET_LOG_TARGET:
+        return y > 0 ? y * rp_log_f64(y) : 0;
+    case LOG_GAMMA_AFTER:
+        return rp_log_gamma(y + 1);
+    case OF_CLASS:
+        return d->train_label[row] == (int64_t)parameter;
+    default:
+        return y;
     }
-    return sum;
 }
 
-/* Squares of the targets about their mean. */
-static rp_status squares(const table *c, double *out, rp_error *err)
+/* The weighted sum (CONTRACT 4.1) of a value of each row; parameter: the mean of SQUARE, the class of OF_CLASS. */
+static rp_status sum_of(const table *c, summed what, double parameter, double *out, rp_error *err)
 {
-    const double *y = c->t->data->train_value;
     const size_t n = c->t->data->train_rows;
-    double *work = rp_malloc(n * sizeof *work), mean = rp_sum_f64(y, n, 1) / c->rows;
+    double *work = rp_reallocarray(NULL, n, sizeof *work);
 
     if (!work)
         return rp_no_memory(err);
     for (size_t i = 0; i < n; i++)
-        work[i] = (y[i] - mean) * (y[i] - mean);
+        work[i] = value_of(c, what, parameter, i);
+    for (size_t i = 0; i < n && c->weight; i++)
+        work[i] = c->weight[i] * work[i];
     *out = rp_sum_f64(work, n, 1);
     rp_free(work);
     return RP_OK;
+}
+
+/* Of what depends on the weight itself: its logarithm; of the gamma family what its likelihood has of w / dispersion.
+ * Rows that weigh nothing are not there. */
+static rp_status sum_of_weights(const table *c, bool gamma, double *out, rp_error *err)
+{
+    const size_t n = c->t->data->train_rows;
+    double *work = rp_reallocarray(NULL, n, sizeof *work);
+
+    if (!work)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const double w = c->weight[i], a = w / c->dispersion;
+
+        work[i] = !(w > 0) ? 0
+                  : gamma  ? (a * rp_log_f64(a) - rp_log_gamma(a)) - rp_log_f64(c->t->data->train_value[i])
+                           : rp_log_f64(w);
+    }
+    *out = rp_sum_f64(work, n, 1);
+    rp_free(work);
+    return RP_OK;
+}
+
+/* ---- the fit as a whole ---- */
+
+/* What is said of it. */
+typedef struct goodness {
+    double likelihood, null_likelihood, deviance, null_deviance;
+} goodness;
+
+/* The log likelihood of the constant model. */
+static rp_status null_likelihood(const table *c, double *out, rp_error *err)
+{
+    rp_status status = RP_OK;
+
+    *out = 0;
+    for (size_t k = 0; k < c->t->data->schema->classes && status == RP_OK; k++) {
+        double n = 0;
+
+        status = sum_of(c, OF_CLASS, (double)k, &n, err);
+        if (status == RP_OK && n > 0)
+            *out = *out + n * rp_log_f64(n / c->total);
+    }
+    return status;
 }
 
 static double gaussian_likelihood(const table *c, double squares)
@@ -298,88 +353,73 @@ static double gaussian_likelihood(const table *c, double squares)
     return -(0.5 * c->rows) * (rp_log_f64(0x1.921fb54442d18p+2 * (squares / c->rows)) + 1); /* 2 pi */
 }
 
-/* Sums over the training targets that the families with a log link need. */
-typedef struct target_sums {
-    double y, log_y, y_log_y, log_gamma; /* of y; log y (gamma); y log y and log gamma(y + 1) (poisson) */
-} target_sums;
-
-static double log_y(double y)
+static rp_status gaussian_goodness(const table *c, goodness *out, rp_error *err)
 {
-    return rp_log_f64(y);
-}
+    double sum = 0, squares = 0, logs = 0;
+    rp_status status = sum_of(c, TARGET, 0, &sum, err);
 
-static double y_log_y(double y)
-{
-    return y > 0 ? y * rp_log_f64(y) : 0;
-}
-
-static double log_gamma_after(double y)
-{
-    return rp_log_gamma(y + 1);
-}
-
-static rp_status sum_targets(const table *c, target_sums *out, rp_error *err)
-{
-    const double *y = c->t->data->train_value;
-    const size_t n = c->t->data->train_rows;
-    double (*const of[])(double) = {log_y, y_log_y, log_gamma_after}, sum[3] = {0, 0, 0};
-    const bool gamma = c->t->model.loss == RP_LOSS_GAMMA;
-    double *work = rp_malloc(n * sizeof *work);
-
-    if (!work)
-        return rp_no_memory(err);
-    for (size_t k = gamma ? 0 : 1; k < (gamma ? 1 : 3); k++) {
-        for (size_t i = 0; i < n; i++)
-            work[i] = of[k](y[i]);
-        sum[k] = rp_sum_f64(work, n, 1);
+    if (status == RP_OK)
+        status = sum_of(c, SQUARE, sum / c->total, &squares, err);
+    if (status == RP_OK && c->weight)
+        status = sum_of_weights(c, false, &logs, err);
+    if (status != RP_OK)
+        return status;
+    *out = (goodness){gaussian_likelihood(c, c->deviation), gaussian_likelihood(c, squares), c->deviation, squares};
+    if (c->weight) {
+        out->likelihood = out->likelihood + 0.5 * logs;
+        out->null_likelihood = out->null_likelihood + 0.5 * logs;
     }
-    *out = (target_sums){rp_sum_f64(y, n, 1), sum[0], sum[1], sum[2]};
-    rp_free(work);
     return RP_OK;
 }
 
-/* What is said of the fit as a whole. */
-typedef struct goodness {
-    double likelihood, null_likelihood, deviance, null_deviance;
-} goodness;
-
-static rp_status log_link_goodness(const table *c, goodness *out, rp_error *err)
+static rp_status poisson_goodness(const table *c, goodness *out, rp_error *err)
 {
-    target_sums s = {0};
-    rp_status status = sum_targets(c, &s, err);
-    const double mean = s.y / c->rows, d = c->deviation, a = 1 / c->dispersion;
+    const double d = c->deviation;
+    double y = 0, y_log_y = 0, log_gamma = 0, nothing;
+    rp_status status = sum_of(c, TARGET, 0, &y, err);
 
+    if (status == RP_OK)
+        status = sum_of(c, TARGET_LOG_TARGET, 0, &y_log_y, err);
+    if (status == RP_OK)
+        status = sum_of(c, LOG_GAMMA_AFTER, 0, &log_gamma, err);
     if (status != RP_OK)
         return status;
-    if (c->t->model.loss == RP_LOSS_POISSON) {
-        const double nothing = s.y - s.y * rp_log_f64(mean);
+    nothing = y - y * rp_log_f64(y / c->total);
+    *out = (goodness){-d - log_gamma, -nothing - log_gamma, 2 * (d + (y_log_y - y)), 2 * (nothing + (y_log_y - y))};
+    return RP_OK;
+}
 
-        *out = (goodness){-d - s.log_gamma, -nothing - s.log_gamma, 2 * (d + (s.y_log_y - s.y)),
-                          2 * (nothing + (s.y_log_y - s.y))};
-        return RP_OK;
-    }
-    *out = (goodness){c->rows * (a * rp_log_f64(a) - rp_log_gamma(a)) + (a - 1) * s.log_y - a * d, __builtin_nan(""),
-                      2 * ((d - s.log_y) - c->rows), 2 * (c->rows * rp_log_f64(mean) - s.log_y)};
+static rp_status gamma_goodness(const table *c, goodness *out, rp_error *err)
+{
+    const double d = c->deviation, a = 1 / c->dispersion;
+    double y = 0, log_y = 0, shapes = 0, likelihood;
+    rp_status status = sum_of(c, TARGET, 0, &y, err);
+
+    if (status == RP_OK)
+        status = sum_of(c, LOG_TARGET, 0, &log_y, err);
+    if (status == RP_OK && c->weight)
+        status = sum_of_weights(c, true, &shapes, err);
+    if (status != RP_OK)
+        return status;
+    likelihood = c->weight ? shapes + a * (log_y - d)
+                           : c->rows * (a * rp_log_f64(a) - rp_log_gamma(a)) + (a - 1) * log_y - a * d;
+    *out = (goodness){likelihood, __builtin_nan(""), 2 * ((d - log_y) - c->total),
+                      2 * (c->total * rp_log_f64(y / c->total) - log_y)};
     return RP_OK;
 }
 
 static rp_status goodness_of(const table *c, goodness *out, rp_error *err)
 {
-    double total = 0, unused;
     rp_status status;
 
-    if (c->log_link)
-        return log_link_goodness(c, out, err);
-    status = c->gaussian ? squares(c, &total, err) : RP_OK;
-    if (status != RP_OK)
-        return status;
     if (c->gaussian)
-        *out = (goodness){gaussian_likelihood(c, c->deviation), gaussian_likelihood(c, total), c->deviation, total};
-    else
-        *out = (goodness){-c->deviation, null_likelihood(c, &unused), 2 * c->deviation, 0};
-    if (c->classes)
-        out->null_deviance = -2 * out->null_likelihood;
-    return RP_OK;
+        return gaussian_goodness(c, out, err);
+    if (c->log_link)
+        return c->t->model.loss == RP_LOSS_POISSON ? poisson_goodness(c, out, err) : gamma_goodness(c, out, err);
+    *out = (goodness){-c->deviation, 0, 2 * c->deviation, 0};
+    status = null_likelihood(c, &out->null_likelihood, err);
+    out->null_deviance = -2 * out->null_likelihood;
+    return status;
 }
 
 static int put_criteria(rp_json *out, const table *c, double likelihood, double parameters)
@@ -451,6 +491,8 @@ static rp_status put_numbers(rp_json *out, const table *c, rp_error *err)
     failed |= put_word(out, "link", c->gaussian ? "identity" : c->log_link ? "log" : "logit");
     failed |= rp_put_figure(out, "l1", r->train.l1) | rp_put_figure(out, "l2", r->train.l2);
     failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)c->rows));
+    if (c->weight)
+        failed |= rp_put_figure(out, "weights", c->total);
     failed |= rp_json_object_set_new(out, "estimated", rp_json_integer((int64_t)c->estimated));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         double x = 0;
@@ -496,7 +538,8 @@ rp_status rp_trainer_coefficients(const rp_trainer *t, rp_json **out, rp_error *
                .width = 1 + t->model.features,
                .outputs = t->model.outputs,
                .unknowns = t->model.outputs * (1 + t->model.features),
-               .rows = (double)t->data->train_rows,
+               .weight = t->data->train_wide_weight,
+               .total = t->data->train_total,
                .gaussian = t->model.loss == RP_LOSS_MSE,
                .classes = t->data->schema->classes > 0,
                .log_link = t->model.loss == RP_LOSS_POISSON || t->model.loss == RP_LOSS_GAMMA};
@@ -505,6 +548,8 @@ rp_status rp_trainer_coefficients(const rp_trainer *t, rp_json **out, rp_error *
     *out = NULL;
     if (!t->recipe->train.exact)
         return RP_OK;
+    for (size_t i = 0; i < t->data->train_rows; i++)
+        c.rows += !c.weight || c.weight[i] > 0;
     *out = rp_json_object();
     status = *out ? write_table(&c, *out, err) : rp_no_memory(err);
     clear(&c);

@@ -100,6 +100,11 @@ static rp_status map_blocks(const rp_model *m, rp_graph *g, const operands *o, s
     return RP_OK;
 }
 
+static double divisor(const rp_part *part)
+{
+    return part->total > 0 ? part->total : (double)part->rows;
+}
+
 static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, const rp_tensor *weight,
                            const rp_part *part, rp_tensor *loss, rp_tensor *scores, rp_error *err)
 {
@@ -122,7 +127,7 @@ static rp_status by_blocks(const rp_model *m, const rp_run *run, rp_graph *g, co
     status = map_blocks(m, g, &o, part->rows, value, err);
     if (status != RP_OK)
         return status;
-    *loss = rp_model_loss(value[LOSSES], part->rows);
+    *loss = rp_model_loss(value[LOSSES], divisor(part));
     if (scores)
         *scores = value[SCORES];
     return RP_OK;
@@ -136,7 +141,7 @@ static void whole(const rp_model *m, const rp_run *run, rp_graph *g, const rp_te
     rp_tensor w = m->weighted ? rp_graph_data(g, run, part->w) : rp_no_tensor();
     rp_tensor losses = rp_model_row_losses(m, logits, y, w);
 
-    *loss = rp_model_loss(losses, part->rows);
+    *loss = rp_model_loss(losses, divisor(part));
     if (scores)
         *scores = rp_model_scores(m, logits);
 }

@@ -13,6 +13,7 @@ typedef struct rp_part {
     const char *x, *y, *w; /* [rows, features] of the model's type; targets and, of a weighted model, weights as
                               rp_model_row_losses takes them */
     size_t rows;           /* at least 1 */
+    double total;          /* what the sum of losses is divided by; 0: rows */
 } rp_part;
 
 /* Appends the evaluation of a part under these weights: its loss and, where scores is not NULL, [rows, outputs].

@@ -117,11 +117,6 @@ static size_t carried_of(const fit *f)
     return is_lasso(f) ? CARRIED : SWEEPS;
 }
 
-static size_t shared_of(const fit *f)
-{
-    return is_lasso(f) ? SHARED : LASSO;
-}
-
 /* The curvature with penalties, of what is estimated: a unit diagonal stands for what is not. */
 static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tensor penalty, size_t n)
 {
@@ -140,7 +135,7 @@ static rp_tensor system_of(rp_graph *g, rp_tensor curve, rp_tensor mask, rp_tens
 static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, newton *out, rp_error *err)
 {
     rp_tensor value[PASSED], penalised, slope, system, t;
-    rp_status status = rp_exact_pass(f, g, &shared[X], beta, value, err);
+    rp_status status = rp_exact_pass(f, g, shared, beta, value, err);
 
     if (status != RP_OK)
         return status;
@@ -226,8 +221,8 @@ static rp_status loop_function(const fit *f, bool body, const rp_tensor *carried
     (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
     for (size_t i = 0; i < carried_of(f); i++)
         c[i] = rp_function_parameter(g, rp_tensor_type(carried[i]));
-    for (size_t i = 0; i < shared_of(f); i++)
-        s[i] = rp_function_parameter(g, rp_tensor_type(shared[i]));
+    for (size_t i = 0; i < SHARED; i++)
+        s[i] = is_there(f, i) ? rp_function_parameter(g, rp_tensor_type(shared[i])) : rp_no_tensor();
     if (body)
         status = build_body(f, g, c, s, err);
     else
@@ -243,7 +238,13 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
                       rp_error *err)
 {
     rp_function *body = NULL, *predicate = NULL;
+    rp_tensor given[SHARED];
+    size_t n = 0;
     rp_status status = loop_function(f, true, carried, shared, &body, err);
+
+    for (size_t i = 0; i < SHARED; i++)
+        if (is_there(f, i))
+            given[n++] = shared[i];
 
     if (status == RP_OK)
         status = loop_function(f, false, carried, shared, &predicate, err);
@@ -253,8 +254,8 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
                                      .predicate = predicate,
                                      .carried = carried,
                                      .n_carried = carried_of(f),
-                                     .shared = shared,
-                                     .n_shared = shared_of(f),
+                                     .shared = given,
+                                     .n_shared = n,
                                      .limit = is_penalised(f) ? RP_EXACT_PENALISED : RP_EXACT_ITERATIONS},
                  out);
     rp_function_free(body);
@@ -264,14 +265,27 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
 
 /* ---- beginning and end ---- */
 
+/* Of the targets. */
+static rp_tensor mean_of(const fit *f, const rp_tensor *row)
+{
+    rp_tensor sum, weights;
+
+    if (!f->model->weighted)
+        return rp_mean(row[Y], NULL, 0, false);
+    sum = rp_mul(row[Y], row[W]);
+    sum = all(sum);
+    weights = all(row[W]);
+    return rp_div(sum, weights);
+}
+
 /* Intercepts that fit the mean of the targets; zeros of several outputs. */
-static rp_tensor start(const fit *f, rp_graph *g, rp_tensor y)
+static rp_tensor start(const fit *f, rp_graph *g, const rp_tensor *data)
 {
     rp_tensor row[2], rest;
 
     if (f->outputs > 1)
         return filled(g, f->outputs, f->width, 0);
-    row[0] = rp_mean(y, NULL, 0, false);
+    row[0] = mean_of(f, data);
     if (f->model->loss == RP_LOSS_BCE) {
         rest = rp_neg(row[0]);
         rest = rp_add_scalar(rest, 1);
@@ -285,20 +299,32 @@ static rp_tensor start(const fit *f, rp_graph *g, rp_tensor y)
     return rp_concat(row, 2, 1);
 }
 
+static rp_tensor weigh(const fit *f, rp_tensor value, const rp_tensor *row)
+{
+    return f->model->weighted ? rp_mul(value, row[W]) : value;
+}
+
 /* Of the decrement, which is the squared change of the fit in units of its standard errors, or, in a linear
- * regression, of the target. */
-static rp_tensor limit(const fit *f, rp_graph *g, rp_tensor y)
+ * regression, of the target. Weights that are all multiplied by a number change nothing. */
+static rp_tensor limit(const fit *f, rp_graph *g, const rp_tensor *row)
 {
     rp_tensor mean, spread, size;
 
-    if (f->model->loss != RP_LOSS_MSE)
+    if (f->model->loss != RP_LOSS_MSE && !f->model->weighted)
         return number(g, 1e-18);
-    mean = rp_mean(y, NULL, 0, false);
-    spread = rp_sub(y, mean);
+    if (f->model->loss != RP_LOSS_MSE) {
+        size = all(row[W]);
+        size = rp_scale(size, 1e-18);
+        return rp_div(size, number(g, (double)f->rows));
+    }
+    mean = mean_of(f, row);
+    spread = rp_sub(row[Y], mean);
     spread = rp_mul(spread, spread);
+    spread = weigh(f, spread, row);
     spread = all(spread);
     spread = rp_scale(spread, 1e-18);
-    size = rp_mul(y, y);
+    size = rp_mul(row[Y], row[Y]);
+    size = weigh(f, size, row);
     size = all(size);
     size = rp_scale(size, 1e-28);
     return rp_maximum(spread, size);
@@ -330,11 +356,12 @@ static rp_tensor inverse_of(rp_graph *g, rp_tensor factor, size_t n)
 }
 
 /* Of the gamma family the expected second derivatives are the gram itself. */
-static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor mask, rp_tensor factor, rp_error *err)
+static rp_status set_inference(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor mask, rp_tensor factor,
+                               rp_error *err)
 {
     const size_t w = f->width, last = f->unknowns - w;
     rp_tensor gram, nothing, inverse, across, squares;
-    rp_status status = rp_exact_gram(f, g, x, &gram, err);
+    rp_status status = rp_exact_gram(f, g, row, &gram, err);
 
     if (status != RP_OK)
         return status;
@@ -354,9 +381,9 @@ static rp_status set_inference(const fit *f, rp_graph *g, rp_tensor x, rp_tensor
     return RP_OK;
 }
 
-static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x, rp_tensor y, rp_error *err)
+static rp_status build(const fit *f, rp_graph *g, const rp_run *run, const rp_tensor *row, rp_error *err)
 {
-    rp_tensor carried[CARRIED], shared[SHARED] = {x, y}, out[1 + CARRIED], t;
+    rp_tensor carried[CARRIED], shared[SHARED] = {row[X], row[Y], row[W]}, out[1 + CARRIED], t;
     newton last = {0};
     rp_status status;
 
@@ -364,10 +391,10 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     if (!shared[MASK].graph)
         return RP_ENOMEM;
     shared[PENALTY] = penalties(f, g, f->model->recipe->train.l2);
-    shared[LIMIT] = limit(f, g, y);
+    shared[LIMIT] = limit(f, g, row);
     if (is_lasso(f))
         shared[LASSO] = penalties(f, g, f->model->recipe->train.l1);
-    carried[BETA] = start(f, g, y);
+    carried[BETA] = start(f, g, row);
     carried[STEP] = filled(g, f->outputs, f->width, 0);
     carried[OBJECTIVE] = number(g, __builtin_inf());
     carried[DECREMENT] = number(g, __builtin_inf());
@@ -376,8 +403,8 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     for (size_t i = 0; i < carried_of(f); i++)
         if (!rp_tensor_ok(carried[i]))
             return RP_OK; /* the graph tells */
-    for (size_t i = 0; i < shared_of(f); i++)
-        if (!rp_tensor_ok(shared[i]))
+    for (size_t i = 0; i < SHARED; i++)
+        if (is_there(f, i) && !rp_tensor_ok(shared[i]))
             return RP_OK;
     status = loop(f, g, carried, shared, out, err);
     if (status == RP_OK)
@@ -385,7 +412,7 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
     if (status != RP_OK)
         return status;
     set_states(f, g, run, out[1 + BETA]);
-    t = rp_div(last.losses, number(g, (double)f->rows));
+    t = rp_div(last.losses, number(g, f->total));
     rp_graph_set(g, RP_OUTPUT_RESULT, "loss", rp_cast(t, RP_F32));
     rp_graph_set(g, RP_OUTPUT_RESULT, "coefficients", out[1 + BETA]);
     rp_graph_set(g, RP_OUTPUT_RESULT, "deviation", last.losses);
@@ -400,19 +427,20 @@ static rp_status build(const fit *f, rp_graph *g, const rp_run *run, rp_tensor x
         rp_graph_set(g, RP_OUTPUT_RESULT, "pearson", last.pearson);
     if (is_penalised(f))
         return RP_OK;
-    return set_inference(f, g, x, shared[MASK], last.factor, err);
+    return set_inference(f, g, row, shared[MASK], last.factor, err);
 }
 
-rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_run *run, rp_graph *g, size_t rows,
-                       rp_error *err)
+rp_status rp_exact_fit(const rp_model *model, const rp_dataset *data, const rp_run *run, rp_graph *g, rp_error *err)
 {
+    static const char *const name[ROW] = {"train_x", "train_y", "train_w"};
     fit f = {.model = model,
-             .schema = schema,
-             .rows = rows,
+             .schema = data->schema,
+             .rows = data->train_rows,
+             .total = data->train_total,
              .width = 1 + model->features,
              .outputs = model->outputs,
              .unknowns = model->outputs * (1 + model->features)};
-    rp_tensor x, y;
+    rp_tensor row[ROW];
 
     if (f.unknowns > RP_EXACT_UNKNOWNS)
         return rp_fail(
@@ -420,11 +448,12 @@ rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_
             "train.solver: an exact fit takes at most %d coefficients, but %zu features and %zu outputs make "
             "%zu; set train.solver: gradient, or columns to ignore",
             RP_EXACT_UNKNOWNS, model->features, model->outputs, f.unknowns);
-    x = rp_graph_data(g, run, "train_x");
-    y = rp_graph_data(g, run, "train_y");
-    if (!rp_tensor_ok(x) || !rp_tensor_ok(y))
-        return RP_OK;
-    f.x = *rp_tensor_type(x);
-    f.y = *rp_tensor_type(y);
-    return build(&f, g, run, x, y, err);
+    for (size_t i = 0; i < ROW; i++) {
+        row[i] = is_there(&f, i) ? rp_graph_data(g, run, name[i]) : rp_no_tensor();
+        if (is_there(&f, i) && !rp_tensor_ok(row[i]))
+            return RP_OK; /* the graph tells */
+        if (is_there(&f, i))
+            f.row[i] = *rp_tensor_type(row[i]);
+    }
+    return build(&f, g, run, row, err);
 }

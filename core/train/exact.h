@@ -16,22 +16,21 @@ enum {
     RP_EXACT_ROWS = 4096      /* of a block */
 };
 
-/* Appends the fit to g: data train_x and train_y of `rows` rows, states the model's parameters.
+/* Appends the fit to g: data train_x, train_y and, of a weighted model, train_w, states the model's parameters.
  * Results, beside "loss" (of the training rows, binary32):
  *   coefficients  f64 [outputs, 1 + features], the intercept first, in units of the features as they were encoded
- *   deviation     f64 [], the sum of the rows' losses (12.1) under them
+ *   deviation     f64 [], the sum of the rows' losses (12.1), weighted, under them
  *   iterations    i64 []
  *   decrement     f64 [], of the last iteration, and
  *   limit         f64 [], under or at which it has converged
  *   sweeps        i64 [], with l1: of all iterations together; without it
  *   factor        f64 [n, n], the last Cholesky factor of the n unknowns; an infinite diagonal: a column left out
- *   pearson       f64 [], of the families poisson and gamma: the sum of (y - m)^2 / v, v = m and m^2
+ *   pearson       f64 [], of the families poisson and gamma: the weighted sum of (y - m)^2 / v, v = m and m^2
  * and without a penalty
  *   covariance    f64 [n, n], the inverse of the second derivatives of what is estimated
- *   gram          f64 [1 + features, 1 + features], the sums of products of 1 and the features over the rows
+ *   gram          f64 [1 + features, 1 + features], the weighted sums of products of 1 and the features
  *   gram_inverse  f64 [1, 1 + features], the diagonal of its inverse, of what is estimated
  * Errors: RP_EDATA (more unknowns than RP_EXACT_UNKNOWNS), RP_ENOMEM; others are the graph's. */
-rp_status rp_exact_fit(const rp_model *model, const rp_schema *schema, const rp_run *run, rp_graph *g, size_t rows,
-                       rp_error *err);
+rp_status rp_exact_fit(const rp_model *model, const rp_dataset *data, const rp_run *run, rp_graph *g, rp_error *err);
 
 #endif

@@ -8,12 +8,16 @@
 #include "core/program/graph.h"
 #include "core/train/exact.h"
 
+/* What the data have of each row; W of a weighted model. */
+enum { X, Y, W, ROW };
+
 /* What the parts of the builder share. */
 typedef struct fit {
     const rp_model *model;
     const rp_schema *schema;
     size_t rows, width, outputs, unknowns; /* width: 1 + features; unknowns: outputs * width */
-    rp_type x, y;
+    double total;                          /* the sum of the weights, or the rows */
+    rp_type row[ROW];
 } fit;
 
 /* What a pass over the rows gives: the sum of losses; the sum of residuals times features [outputs, width]; the matrix
@@ -22,7 +26,7 @@ typedef struct fit {
 enum { LOSS, SLOPE, CURVE, CROSS, PEARSON = CROSS, PASSED };
 
 /* What every iteration is given: rows, 1 or 0 a coefficient, strengths, the limit; with l1 that of each coefficient. */
-enum { X, Y, MASK, PENALTY, LIMIT, LASSO, SHARED };
+enum { MASK = ROW, PENALTY, LIMIT, LASSO, SHARED };
 
 /* What is minimised, the step to take, and how much is to be gained by it. */
 typedef struct newton {
@@ -32,6 +36,11 @@ typedef struct newton {
 static inline bool is_log_link(const fit *f)
 {
     return f->model->loss == RP_LOSS_POISSON || f->model->loss == RP_LOSS_GAMMA;
+}
+
+static inline bool is_there(const fit *f, size_t shared)
+{
+    return shared == W ? f->model->weighted : shared != LASSO || f->model->recipe->train.l1 > 0;
 }
 
 static inline rp_tensor number(rp_graph *g, double value)
@@ -54,13 +63,13 @@ static inline rp_tensor all(rp_tensor x)
     return rp_sum(x, NULL, 0, false);
 }
 
-/* A pass over all rows under beta: rows x and y; value [PASSED]. Errors: RP_ENOMEM; others are the graph's. */
-rp_status rp_exact_pass(const fit *f, rp_graph *g, const rp_tensor *rows, rp_tensor beta, rp_tensor *value,
+/* A pass over all rows under beta: row [ROW]; value [PASSED]. Errors: RP_ENOMEM; others are the graph's. */
+rp_status rp_exact_pass(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor beta, rp_tensor *value,
                         rp_error *err);
 /* [unknowns, unknowns] of what a pass gave. */
 rp_tensor rp_exact_curvature(const fit *f, rp_graph *g, const rp_tensor *value);
-/* [width, width], the sums of products of 1 and the features over all rows. Errors: as above. */
-rp_status rp_exact_gram(const fit *f, rp_graph *g, rp_tensor x, rp_tensor *gram, rp_error *err);
+/* [width, width], the weighted sums of products of 1 and the features over all rows. Errors: as above. */
+rp_status rp_exact_gram(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor *gram, rp_error *err);
 /* The step to the minimum of the quadratic model with l1, by coordinate descent. system [n, n], slope [n, 1]; sets step
  * and sweeps of out, unless the graph has failed. */
 void rp_exact_descend(const fit *f, rp_graph *g, const rp_tensor *shared, rp_tensor beta, rp_tensor system,

@@ -25,8 +25,13 @@ rp_status rp_exact_number(const rp_compiled *fit, const char *name, double *out,
     return status;
 }
 
-static rp_status check_targets(const rp_model *model, const double *y, const int64_t *row, size_t n, bool *positive,
-                               rp_error *err)
+static bool counts(const double *weight, size_t row)
+{
+    return !weight || weight[row] > 0;
+}
+
+static rp_status check_targets(const rp_model *model, const double *y, const double *weight, const int64_t *row,
+                               size_t n, bool *positive, rp_error *err)
 {
     const bool gamma = model->loss == RP_LOSS_GAMMA;
 
@@ -35,7 +40,27 @@ static rp_status check_targets(const rp_model *model, const double *y, const int
             return rp_fail(err, RP_EDATA,
                            "train.family: %s takes targets %s 0, found %g in data row %lld (from 0); use gaussian",
                            gamma ? "gamma" : "poisson", gamma ? "above" : "from", y[i], (long long)row[i]);
-        *positive = *positive || y[i] > 0;
+        *positive = *positive || (y[i] > 0 && counts(weight, i));
+    }
+    return RP_OK;
+}
+
+/* A class whose rows all weigh nothing has no estimate. */
+static rp_status check_classes(const rp_dataset *data, rp_error *err)
+{
+    char text[64];
+
+    for (size_t k = 0; data->train_wide_weight && k < data->schema->classes; k++) {
+        bool there = false;
+
+        for (size_t i = 0; i < data->train_rows && !there; i++)
+            there = data->train_label[i] == (int64_t)k && counts(data->train_wide_weight, i);
+        if (!there)
+            return rp_fail(
+                err, RP_EDATA,
+                "data.weight: an exact fit needs a training row with a weight above 0 of each class, class "
+                "\"%s\" has none; leave out data.weight, or the class by data.where",
+                rp_printable(text, sizeof text, data->schema->class_name[k], strlen(data->schema->class_name[k])));
     }
     return RP_OK;
 }
@@ -46,10 +71,11 @@ rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_err
     rp_status status;
 
     if (model->loss != RP_LOSS_POISSON && model->loss != RP_LOSS_GAMMA)
-        return RP_OK;
-    status = check_targets(model, data->train_value, data->train_row, data->train_rows, &positive, err);
+        return check_classes(data, err);
+    status = check_targets(model, data->train_value, data->train_wide_weight, data->train_row, data->train_rows,
+                           &positive, err);
     if (status == RP_OK)
-        status = check_targets(model, data->valid_value, data->valid_row, data->valid_rows, &unused, err);
+        status = check_targets(model, data->valid_value, NULL, data->valid_row, data->valid_rows, &unused, err);
     if (status == RP_OK && !positive)
         return rp_fail(err, RP_EDATA, "train.family: poisson: all targets of the training part are 0");
     return status;
@@ -75,7 +101,8 @@ static bool separates(const rp_dataset *data, size_t feature, int64_t label)
     range in = {0, 0, false}, out = {0, 0, false};
 
     for (size_t row = 0; row < data->train_rows; row++)
-        widen(data->train_label[row] == label ? &in : &out, data->train_wide[row * width + feature]);
+        if (counts(data->train_wide_weight, row))
+            widen(data->train_label[row] == label ? &in : &out, data->train_wide[row * width + feature]);
     return in.any && out.any && (in.low >= out.high || in.high <= out.low) &&
            (in.low != in.high || out.low != out.high || in.low != out.low);
 }
@@ -90,6 +117,8 @@ static bool is_empty_category(const rp_dataset *data, size_t feature)
     for (size_t row = 0; row < data->train_rows; row++) {
         const double x = data->train_wide[row * width + feature];
 
+        if (!counts(data->train_wide_weight, row))
+            continue;
         if (x != 0 && (x != 1 || data->train_value[row] > 0))
             return false;
         rows += x == 1;

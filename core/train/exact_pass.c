@@ -17,7 +17,7 @@ static rp_tensor with_one(rp_graph *g, rp_tensor x, size_t rows)
     return rp_concat(part, 2, 1);
 }
 
-/* One output: residual y - mean and weight of a row. */
+/* One output: residual y - mean and curvature of a row. */
 static void one_output(const fit *f, rp_tensor z, rp_tensor y, rp_tensor *residual, rp_tensor *weight)
 {
     rp_tensor mean, rest;
@@ -46,15 +46,23 @@ static void one_output(const fit *f, rp_tensor z, rp_tensor y, rp_tensor *residu
     *weight = rp_mul(mean, rest);
 }
 
-/* x [rows, width], the intercept's column with it. */
-static void pass_one(const fit *f, rp_tensor x, rp_tensor z, rp_tensor y, rp_tensor *value)
+/* What a row counts. */
+static rp_tensor weigh(const fit *f, rp_tensor value, const rp_tensor *row)
 {
-    rp_tensor residual, weight, across, weighted = x;
+    return f->model->weighted ? rp_mul(value, row[W]) : value;
+}
 
-    one_output(f, z, y, &residual, &weight);
+/* row[X] [rows, width], the intercept's column with it. */
+static void pass_one(const fit *f, const rp_tensor *row, rp_tensor z, rp_tensor *value)
+{
+    rp_tensor residual, weight, across, x = row[X], weighted = x, slope;
+
+    one_output(f, z, row[Y], &residual, &weight);
     if (weight.graph)
         weighted = rp_mul(x, weight);
-    across = rp_transpose(residual, NULL);
+    weighted = weigh(f, weighted, row);
+    slope = weigh(f, residual, row);
+    across = rp_transpose(slope, NULL);
     value[SLOPE] = rp_matmul(across, x);
     across = rp_transpose(x, NULL);
     value[CURVE] = rp_matmul(across, weighted);
@@ -63,42 +71,53 @@ static void pass_one(const fit *f, rp_tensor x, rp_tensor z, rp_tensor y, rp_ten
     residual = rp_mul(residual, residual);
     if (f->model->loss == RP_LOSS_POISSON)
         residual = rp_div(residual, weight);
+    residual = weigh(f, residual, row);
     value[PEARSON] = all(residual);
 }
 
 /* Of several outputs with probabilities p: second derivatives are the sums of p_a x x' in the blocks of the diagonal
  * (CURVE, [width, outputs, width]) less those of (p_a x)(p_b x)' everywhere (CROSS). */
-static void pass_several(const fit *f, rp_tensor x, rp_tensor z, rp_tensor y, size_t rows, rp_tensor *value)
+static void pass_several(const fit *f, const rp_tensor *given, rp_tensor z, size_t rows, rp_tensor *value)
 {
     const size_t k = f->outputs, w = f->width;
-    rp_tensor mean = rp_softmax(z), one = rp_one_hot(y, k, RP_F64), residual = rp_sub(one, mean), across, p, scaled;
+    rp_tensor mean = rp_softmax(z), one = rp_one_hot(given[Y], k, RP_F64), residual = rp_sub(one, mean);
+    rp_tensor row[ROW] = {given[X], given[Y], given[W]}, x = row[X], across, p, scaled, weighted;
 
+    if (f->model->weighted)
+        row[W] = shaped(row[W], rows, 1);
+    residual = weigh(f, residual, row);
     across = rp_transpose(residual, NULL);
     value[SLOPE] = rp_matmul(across, x);
     p = rp_reshape(mean, 3, (size_t[]){rows, k, 1});
     scaled = rp_reshape(x, 3, (size_t[]){rows, 1, w});
     scaled = rp_mul(p, scaled);
     scaled = shaped(scaled, rows, k * w);
+    weighted = weigh(f, scaled, row);
     across = rp_transpose(x, NULL);
-    value[CURVE] = rp_matmul(across, scaled);
+    value[CURVE] = rp_matmul(across, weighted);
     across = rp_transpose(scaled, NULL);
-    value[CROSS] = rp_matmul(across, scaled);
+    value[CROSS] = rp_matmul(across, weighted);
 }
 
-/* A graph of a block's function with its first parameters: the block's number and rows of x.
- * NULL: the outer graph has failed. */
-static rp_graph *begin_block(const fit *f, size_t rows, rp_graph *outer, rp_tensor *x)
+/* A graph of a block's function with its first parameters: the block's number and what there is of each row, or of it
+ * only features and weights. NULL: the outer graph has failed. */
+static rp_graph *begin_block(const fit *f, size_t rows, bool targets, rp_graph *outer, rp_tensor *row)
 {
     rp_graph *g = rp_graph_new(NULL);
-    rp_type type = f->x;
 
     if (!g) {
         rp_graph_fail(outer, RP_ENOMEM, "out of memory");
         return NULL;
     }
     (void)rp_function_parameter(g, &(rp_type){.dtype = RP_I64});
-    type.shape[0] = rows;
-    *x = rp_function_parameter(g, &type);
+    for (size_t i = 0; i < ROW; i++) {
+        rp_type type = f->row[i];
+
+        row[i] = rp_no_tensor();
+        type.shape[0] = rows;
+        if (is_there(f, i) && (targets || i != Y))
+            row[i] = rp_function_parameter(g, &type);
+    }
     return g;
 }
 
@@ -116,24 +135,21 @@ static rp_function *end_block(rp_graph *g, size_t rows, rp_graph *outer)
 /* The function of a block: its number, rows of x and y; the coefficients. NULL: the outer graph has failed. */
 static rp_function *block_function(const fit *f, size_t rows, rp_graph *outer)
 {
-    rp_tensor x, y, beta, z, across, value[PASSED];
-    rp_graph *g = begin_block(f, rows, outer, &x);
-    rp_type type = f->y;
+    rp_tensor row[ROW], beta, z, across, value[PASSED];
+    rp_graph *g = begin_block(f, rows, true, outer, row);
 
     if (!g)
         return NULL;
-    type.shape[0] = rows;
-    y = rp_function_parameter(g, &type);
     beta = rp_function_parameter(g, &(rp_type){.dtype = RP_F64, .rank = 2, .shape = {f->outputs, f->width}});
-    x = with_one(g, x, rows);
+    row[X] = with_one(g, row[X], rows);
     across = rp_transpose(beta, NULL);
-    z = rp_matmul(x, across);
-    across = rp_model_row_losses(f->model, z, y, rp_no_tensor());
+    z = rp_matmul(row[X], across);
+    across = rp_model_row_losses(f->model, z, row[Y], row[W]);
     value[LOSS] = all(across);
     if (f->outputs == 1)
-        pass_one(f, x, z, y, value);
+        pass_one(f, row, z, value);
     else
-        pass_several(f, x, z, y, rows, value);
+        pass_several(f, row, z, rows, value);
     for (size_t i = 0; i < passed(f); i++)
         rp_function_return(g, value[i]);
     return end_block(g, rows, outer);
@@ -179,10 +195,24 @@ static rp_status map_blocks(const fit *f, rp_graph *g, make_block *make, const r
     return RP_OK;
 }
 
-rp_status rp_exact_pass(const fit *f, rp_graph *g, const rp_tensor *rows, rp_tensor beta, rp_tensor *value,
+/* Those that there are, close together. */
+static size_t gather_rows(const fit *f, const rp_tensor *row, bool targets, rp_tensor *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ROW; i++)
+        if (is_there(f, i) && (targets || i != Y))
+            out[n++] = row[i];
+    return n;
+}
+
+rp_status rp_exact_pass(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor beta, rp_tensor *value,
                         rp_error *err)
 {
-    return map_blocks(f, g, block_function, rows, 2, &beta, 1, value, passed(f), err);
+    rp_tensor sliced[ROW];
+    const size_t n = gather_rows(f, row, true, sliced);
+
+    return map_blocks(f, g, block_function, sliced, n, &beta, 1, value, passed(f), err);
 }
 
 rp_tensor rp_exact_curvature(const fit *f, rp_graph *g, const rp_tensor *value)
@@ -203,21 +233,27 @@ rp_tensor rp_exact_curvature(const fit *f, rp_graph *g, const rp_tensor *value)
     return rp_sub(own, value[CROSS]);
 }
 
-/* The function of a block: its number and rows of x, to the sums of products of features and 1. */
+/* The function of a block: its number, rows of x and weights, to the sums of products of features and 1. */
 static rp_function *gram_function(const fit *f, size_t rows, rp_graph *outer)
 {
-    rp_tensor x, across;
-    rp_graph *g = begin_block(f, rows, outer, &x);
+    rp_tensor row[ROW], across, x, weighted;
+    rp_graph *g = begin_block(f, rows, false, outer, row);
 
     if (!g)
         return NULL;
-    x = with_one(g, x, rows);
+    x = with_one(g, row[X], rows);
+    if (f->model->weighted && f->outputs > 1)
+        row[W] = shaped(row[W], rows, 1);
     across = rp_transpose(x, NULL);
-    rp_function_return(g, rp_matmul(across, x));
+    weighted = weigh(f, x, row);
+    rp_function_return(g, rp_matmul(across, weighted));
     return end_block(g, rows, outer);
 }
 
-rp_status rp_exact_gram(const fit *f, rp_graph *g, rp_tensor x, rp_tensor *gram, rp_error *err)
+rp_status rp_exact_gram(const fit *f, rp_graph *g, const rp_tensor *row, rp_tensor *gram, rp_error *err)
 {
-    return map_blocks(f, g, gram_function, &x, 1, NULL, 0, gram, 1, err);
+    rp_tensor sliced[ROW];
+    const size_t n = gather_rows(f, row, false, sliced);
+
+    return map_blocks(f, g, gram_function, sliced, n, NULL, 0, gram, 1, err);
 }

@@ -278,7 +278,7 @@ rp_tensor rp_model_row_losses(const rp_model *m, rp_tensor logits, rp_tensor tar
     return m->weighted ? rp_mul(losses, weight) : losses;
 }
 
-rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)
+rp_tensor rp_model_loss(rp_tensor row_losses, double count)
 {
     rp_dtype dtype;
     int rank;
@@ -287,7 +287,7 @@ rp_tensor rp_model_loss(rp_tensor row_losses, size_t count)
 
     if (!rp_shape_of(row_losses, &dtype, &rank, shape))
         return rp_no_tensor();
-    mean = rp_div(total, rp_fill(row_losses.graph, dtype, 0, NULL, (double)count));
+    mean = rp_div(total, rp_fill(row_losses.graph, dtype, 0, NULL, count));
     return dtype == RP_F32 ? mean : rp_cast(mean, RP_F32);
 }
 

@@ -44,10 +44,10 @@ void rp_model_weights(const rp_model *model, const rp_run *run, rp_graph *graph,
  * dropout; part keeps the dropout streams of a step's parts apart. */
 rp_tensor rp_model_forward(const rp_model *model, const rp_tensor *weight, rp_tensor x, rp_tensor rng, int64_t part);
 /* The loss of each row, of the target's shape: f32 [rows, 1], or i64 labels [rows] for cross entropy. weight, of a
- * weighted model: f32 of that shape, by which they are multiplied; else without a graph. */
+ * weighted model: of that shape and the model's type, by which they are multiplied; else without a graph. */
 rp_tensor rp_model_row_losses(const rp_model *model, rp_tensor logits, rp_tensor target, rp_tensor weight);
 /* The sum of rows' losses divided by count. */
-rp_tensor rp_model_loss(rp_tensor row_losses, size_t count);
+rp_tensor rp_model_loss(rp_tensor row_losses, double count);
 /* What is reported, in binary32: probabilities (bce: of the positive class, [rows, 1]; cross entropy: [rows, classes])
  * or values. */
 rp_tensor rp_model_scores(const rp_model *model, rp_tensor logits);

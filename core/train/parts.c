@@ -21,7 +21,7 @@ static void differentiate(const rp_model *m, const rp_tensor *weight, const rp_t
 {
     rp_tensor logits = rp_model_forward(m, weight, row[X], rng, 0);
     rp_tensor losses = rp_model_row_losses(m, logits, row[Y], row[W]);
-    rp_tensor loss = rp_model_loss(losses, count);
+    rp_tensor loss = rp_model_loss(losses, (double)count);
 
     rp_gradients_or_zeros(loss, weight, m->n_parameters, grad);
     grad[m->n_parameters] = loss;

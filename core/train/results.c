@@ -328,7 +328,7 @@ static int put_left_out(rp_json *fit, const rp_json *table)
 /* What everybody is told of an exact fit. */
 static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
 {
-    static const char *const keys[] = {"family", "iterations", "sweeps", "estimated", "l1", "l2"};
+    static const char *const keys[] = {"family", "iterations", "sweeps", "estimated", "l1", "l2", "weights"};
     rp_json *table, *fit;
     rp_status status = rp_trainer_coefficients(t, &table, err);
     int failed;

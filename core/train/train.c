@@ -68,13 +68,12 @@ static rp_status add_states(rp_trainer *t, rp_error *err)
     return status == RP_OK && rp_trainer_keeps_best(t) ? rp_trainer_add_best(t, err) : status;
 }
 
-/* Host memory of a part: features, targets or labels, weights or NULL. */
+/* Host memory of a part: features, targets or labels, weights or NULL, all of the model's type. */
 typedef struct part_data {
     size_t rows;
     void *x;
     bool *given; /* NULL: x is copied */
-    const void *target;
-    const float *weight;
+    const void *target, *weight;
     const int64_t *label;
 } part_data;
 
@@ -92,7 +91,7 @@ static rp_status add_part(rp_trainer *t, const rp_part *name, const part_data *d
     else if (status == RP_OK)
         status = rp_run_add_data(t->run, name->y, t->model.dtype, 2, column, d->target, err);
     if (status == RP_OK && d->weight)
-        status = rp_run_add_data(t->run, name->w, RP_F32, labels ? 1 : 2, column, d->weight, err);
+        status = rp_run_add_data(t->run, name->w, t->model.dtype, labels ? 1 : 2, column, d->weight, err);
     return status;
 }
 
@@ -103,16 +102,17 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
     void *train_x = wide ? (void *)d->train_wide : d->train_x, *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
     const void *train = wide ? (void *)d->train_value : d->train_scaled ? d->train_scaled : d->train_target;
     const void *valid = wide ? (void *)d->valid_value : d->valid_scaled ? d->valid_scaled : d->valid_target;
+    const void *train_w = wide ? (void *)d->train_wide_weight : d->train_weight,
+               *valid_w = wide ? (void *)d->valid_wide_weight : d->valid_weight;
+    const rp_part train_part = rp_trainer_part(d, false), valid_part = rp_trainer_part(d, true);
     rp_status status = add_part(
-        t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows},
-        &(part_data){d->train_rows, train_x, made ? &d->train_given : NULL, train, d->train_weight, d->train_label},
-        err);
+        t, &train_part,
+        &(part_data){d->train_rows, train_x, made ? &d->train_given : NULL, train, train_w, d->train_label}, err);
 
     if (status == RP_OK && d->valid_rows)
         status = add_part(
-            t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows},
-            &(part_data){d->valid_rows, valid_x, made ? &d->valid_given : NULL, valid, d->valid_weight, d->valid_label},
-            err);
+            t, &valid_part,
+            &(part_data){d->valid_rows, valid_x, made ? &d->valid_given : NULL, valid, valid_w, d->valid_label}, err);
     return status;
 }
 

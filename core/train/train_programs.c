@@ -156,14 +156,15 @@ static rp_status build_train(rp_trainer *t, size_t count, bool ends, rp_compiled
     return status;
 }
 
-static rp_status build_eval(rp_trainer *t, const rp_part *part, rp_compiled **out, rp_error *err)
+static rp_status build_eval(rp_trainer *t, bool validation, rp_compiled **out, rp_error *err)
 {
+    const rp_part part = rp_trainer_part(t->data, validation);
     rp_graph *g = rp_graph_new(NULL);
     rp_status status;
 
     if (!g)
         return rp_no_memory(err);
-    status = rp_evaluation(&t->model, t->run, g, part, err);
+    status = rp_evaluation(&t->model, t->run, g, &part, err);
     if (status == RP_OK)
         return rp_run_compile_graph(out, t->run, g, err);
     rp_graph_free(g);
@@ -172,11 +173,10 @@ static rp_status build_eval(rp_trainer *t, const rp_part *part, rp_compiled **ou
 
 static rp_status build_evals(rp_trainer *t, rp_error *err)
 {
-    const rp_dataset *d = t->data;
-    rp_status status = build_eval(t, &(rp_part){"train_x", "train_y", "train_w", d->train_rows}, &t->eval_train, err);
+    rp_status status = build_eval(t, false, &t->eval_train, err);
 
-    if (status == RP_OK && d->valid_rows)
-        status = build_eval(t, &(rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows}, &t->eval_valid, err);
+    if (status == RP_OK && t->data->valid_rows)
+        status = build_eval(t, true, &t->eval_valid, err);
     return status;
 }
 
@@ -192,7 +192,7 @@ static rp_status build_exact(rp_trainer *t, rp_error *err)
         return rp_no_memory(err);
     status = rp_exact_targets(&t->model, t->data, err);
     if (status == RP_OK)
-        status = rp_exact_fit(&t->model, t->data->schema, t->run, g, t->data->train_rows, err);
+        status = rp_exact_fit(&t->model, t->data, t->run, g, err);
     if (status == RP_OK)
         status = rp_run_compile_graph(&t->full, t->run, g, err);
     else

@@ -3,6 +3,7 @@
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
+#include "core/train/evaluate.h"
 #include "core/train/train.h"
 
 struct rp_trainer {
@@ -19,6 +20,13 @@ struct rp_trainer {
     float loss;
     rp_start_source start; /* of the states to start from; no give: none yet */
 };
+
+/* A part's rows among the run's data. */
+static inline rp_part rp_trainer_part(const rp_dataset *d, bool validation)
+{
+    return validation ? (rp_part){"valid_x", "valid_y", "valid_w", d->valid_rows, d->valid_total}
+                      : (rp_part){"train_x", "train_y", "train_w", d->train_rows, d->train_total};
+}
 
 /* Moments that the optimizer keeps of each parameter, and the state's name of one: "optim.m.layer0.weight". */
 int rp_trainer_moments(const rp_trainer *t);

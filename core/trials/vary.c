@@ -137,13 +137,14 @@ static int make_linear(rp_json *json)
                                   regression ? "regression" : "classification");
     int failed = exact == NULL;
 
+    if (!failed && rp_json_object_get(train, "class_weights"))
+        failed |= rp_json_object_set(exact, "class_weights", rp_json_object_get(train, "class_weights"));
     if (!failed && regression)
         failed |= rp_json_object_set_new(exact, "family", rp_json_string("gaussian"));
     if (!failed)
         failed |= rp_json_object_set(json, "train", exact);
     rp_json_free(exact);
     (void)rp_json_object_del(data, "standardize_target");
-    (void)rp_json_object_del(data, "weight");
     return failed | rp_json_object_set_new(json, "model", rp_json_pack("{s:[]}", "hidden"));
 }
 

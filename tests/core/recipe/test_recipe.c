@@ -296,7 +296,6 @@ static const mistake mistakes[] = {
     {"reprise: 1\ndata: {csv: a, target: y, group: g, stratify: true}\n", {"data.stratify", "group"}},
     {"reprise: 1\ndata: {csv: a, target: y, test: 0.95}\n", {"data.test", "0.9"}},
     {"reprise: 1\ndata: {csv: a, header: false, target: 0, time: t}\n", {"data.time", "index"}},
-    {LEAST "train: {class_weights: balanced}\n", {"train.class_weights", "solver: gradient"}},
     {LEAST "train: {solver: gradient, class_weights: equal}\n", {"train.class_weights", "balanced", "\"equal\""}},
     {LEAST "train: {solver: gradient, class_weights: {}}\n", {"train.class_weights", "balanced"}},
     {LEAST "train: {solver: gradient, class_weights: {a: 0}}\n", {"train.class_weights", "above 0"}},

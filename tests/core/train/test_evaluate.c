@@ -116,7 +116,7 @@ static size_t score_bytes(const rows_case *c)
 
 static rp_compiled *compiled(rows_case *c)
 {
-    const rp_part part = {"x", "y", NULL, c->rows};
+    const rp_part part = {"x", "y", NULL, c->rows, 0};
     rp_graph *g = rp_graph_new(NULL);
     rp_compiled *out;
     rp_program *p;

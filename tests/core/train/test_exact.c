@@ -389,6 +389,86 @@ static void l1_moves_coefficients_to_zero_and_tells_so(void **state)
     rp_json_free(table);
 }
 
+/* ---- weights ---- */
+
+/* The same fit, by hand: rows of one table stand in the other as often as they weigh. */
+static void a_weight_of_2_is_the_row_twice_and_0_none(void **state)
+{
+#define ON(keys) "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, standardize: false" keys "}\n"
+    static const char weighed[] =
+        "a,b,w,y\n1,5,2,n\n2,3,1,y\n3,4,1,n\n4,4,3,y\n9,9,0,y\n5,1,1,y\n6,2,2,u\n2,2,1,u\n5,5,1,n\n";
+    static const char written[] =
+        "a,b,y\n1,5,n\n1,5,n\n2,3,y\n3,4,n\n4,4,y\n4,4,y\n4,4,y\n5,1,y\n6,2,u\n6,2,u\n2,2,u\n5,5,n\n";
+    static const char amounts[] = "a,w,y\n1,2,3\n2,1,5\n3,0,70\n4,3,2\n6,1,9\n",
+                      counted[] = "a,y\n1,3\n1,3\n2,5\n4,2\n4,2\n4,2\n6,9\n";
+    static const struct {
+        const char *train;
+        bool classes;
+    } cases[] = {{"train: {l2: 0.5}\n", true},
+                 {"train: {l2: 0.5, l1: 0.25}\n", true},
+                 {"train: {task: regression, l2: 0}\n", false},
+                 {"train: {task: regression, l1: 0.5, l2: 1}\n", false},
+                 {"train: {task: regression, family: poisson, l2: 0}\n", false},
+                 {"train: {task: regression, family: gamma, l2: 0}\n", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char yaml[512];
+        fitted f, expected;
+
+        (void)snprintf(yaml, sizeof yaml, ON(", weight: w") "%s", cases[i].train);
+        fit(&f, yaml, cases[i].classes ? weighed : amounts, "", 2);
+        (void)snprintf(yaml, sizeof yaml, ON("") "%s", cases[i].train);
+        fit(&expected, yaml, cases[i].classes ? written : counted, "", 2);
+        if (f.status != RP_OK || expected.status != RP_OK)
+            fail_msg("%s%s%s", cases[i].train, f.error, expected.error);
+        for (size_t k = 0; k < OUTPUTS * FEATURES; k++)
+            assert_true(__builtin_fabs(f.weight[k] - expected.weight[k]) < 1e-9);
+        for (size_t k = 0; k < OUTPUTS; k++)
+            assert_true(__builtin_fabs(f.bias[k] - expected.bias[k]) < 1e-9);
+        assert_true(f.weight[0] != 0);
+    }
+}
+
+/* Half of the rows weigh 2, the others 1: the constant's variance is dispersion by the sum of weights, and the
+ * dispersion is of rows, not of weights. */
+static void errors_are_those_of_analytic_weights(void **state)
+{
+    rp_json *table =
+        table_of(ON(", weight: w") "train: {task: regression, l2: 0}\n", "a,w,y\n0,2,1\n0,2,3\n1,1,4\n1,1,8\n1,0,99\n");
+
+    (void)state; /* means 2 and 6; squares 2 + 2 + 4 + 4 of 4 rows and 2 coefficients */
+    assert_near(real_of(term_of(table, 0, 0), "estimate"), 2);
+    assert_near(real_of(term_of(table, 0, 1), "estimate"), 4);
+    assert_near(real_of(table, "dispersion"), 6);
+    assert_near(real_of(term_of(table, 0, 0), "error"), __builtin_sqrt(6.0 / 4));
+    assert_near(real_of(term_of(table, 0, 1), "error"), __builtin_sqrt(6.0 / 4 + 6.0 / 2));
+    assert_int_equal(rp_json_integer_value(rp_json_object_get(table, "rows")), 4);
+    assert_near(real_of(table, "weights"), 6);
+    /* -n/2 (log(2 pi 12/4) + 1) and half the logarithms of the weights */
+    assert_near(real_of(table, "log_likelihood"),
+                -2 * (__builtin_log(6 * 3.14159265358979323846) + 1) + __builtin_log(2));
+    rp_json_free(table);
+    table =
+        table_of(ON("") "train: {l2: 0, class_weights: balanced}\n", "a,y\n0,n\n0,n\n0,n\n0,y\n1,n\n1,y\n1,n\n1,n\n");
+    assert_near(real_of(term_of(table, 0, 0), "estimate"), 0); /* y weighs 2, n 2/3: 2 against 2, */
+    assert_near(real_of(term_of(table, 0, 1), "estimate"), 0);
+    assert_near(real_of(term_of(table, 0, 0), "error"), 1); /* 1/2 + 1/2 */
+    rp_json_free(table);
+}
+
+static void a_class_that_weighs_nothing_is_named(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, ON(", weight: w"), "a,w,y\n1,0,n\n2,1,y\n3,1,y\n", "", 1);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "class \"n\" has none"));
+    fit(&f, ON(", weight: w") "train: {task: regression, family: poisson}\n", "a,w,y\n1,0,5\n2,1,0\n3,1,0\n", "", 1);
+    assert_int_equal(f.status, RP_EDATA);
+}
+
 /* FNV-1a of the encodings: what any build and host must give. */
 static uint64_t digest_of(const fitted *f)
 {
@@ -417,7 +497,8 @@ static void fits_have_the_bits_of_all_builds(void **state)
                  {"train: {task: regression}\n", false, 0xa635af70e21ef4abu},
                  {"train: {task: regression, l1: 20}\n", false, 0xb21695a51e125e71u},
                  {"train: {task: regression, family: poisson, l2: 0}\n", false, 0x7217a6504e379c44u},
-                 {"train: {task: regression, family: gamma, l2: 0.25}\n", false, 0xb5741dfed68fc705u}};
+                 {"train: {task: regression, family: gamma, l2: 0.25}\n", false, 0xb5741dfed68fc705u},
+                 {"train: {l2: 0.5, class_weights: {low: 3}}\n", true, 0x47c5391301ebbb8fu}};
     size_t used = (size_t)snprintf(amounts, sizeof amounts, "a,b,y\n");
 
     (void)state;
@@ -445,6 +526,8 @@ static void keys_say_which_recipes_are_exact(void **state)
     } cases[] = {{"", true},
                  {"train: {task: regression}\n", true},
                  {"train: {l2: 0}\n", true},
+                 {"train: {class_weights: {a: 2}}\n", true},
+                 {"train: {class_weights: balanced, epochs: 3}\n", false},
                  {"train: {solver: gradient}\n", false},
                  {"train: {epochs: 3}\n", false},
                  {"train: {optimizer: {lr: 0.1}}\n", false},
@@ -493,6 +576,9 @@ int main(void)
         cmocka_unit_test(gamma_errors_follow_from_pearsons_sum),
         cmocka_unit_test(targets_that_a_family_has_not_are_refused),
         cmocka_unit_test(l1_moves_coefficients_to_zero_and_tells_so),
+        cmocka_unit_test(a_weight_of_2_is_the_row_twice_and_0_none),
+        cmocka_unit_test(errors_are_those_of_analytic_weights),
+        cmocka_unit_test(a_class_that_weighs_nothing_is_named),
         cmocka_unit_test(fits_have_the_bits_of_all_builds),
         cmocka_unit_test(keys_say_which_recipes_are_exact),
     };
