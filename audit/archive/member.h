@@ -13,6 +13,7 @@
 #define RP_JOURNAL_MEMBER "run/journal.bin"
 #define RP_TABLE_MEMBER "data/raw.csv"
 #define RP_SCHEMA_MEMBER "data/schema.json"
+#define RP_QUALITY_MEMBER "data/quality.json"
 #define RP_PREPARED_MEMBER "data/prepared.json"
 #define RP_TENSORS_MEMBER "data/tensors.safetensors"
 #define RP_FEEDS_MEMBER "data/feeds.safetensors"

@@ -325,7 +325,7 @@ static rp_status check_readable(const char *member, const rp_buffer *text, rp_er
     } limits[] = {
         {RP_RECIPE_MEMBER, RP_JSON_MEMORY},          {RP_SCHEMA_MEMBER, RP_JSON_MEMORY},
         {RP_METRICS_MEMBER, RP_JSON_METRICS_MEMORY}, {RP_REFERENCE_MEMBER, RP_JSON_MEMORY},
-        {RP_TRIALS_MEMBER, RP_JSON_MEMORY},
+        {RP_TRIALS_MEMBER, RP_JSON_MEMORY},          {RP_QUALITY_MEMBER, RP_JSON_MEMORY},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -392,6 +392,9 @@ static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bo
 
     if (status == RP_OK)
         status = add_json(writer, RP_SCHEMA_MEMBER, rp_trainer_dataset(s->trainer)->schema->json, err);
+    if (status == RP_OK)
+        status = add_json(writer, RP_QUALITY_MEMBER,
+                          rp_json_object_get(rp_trainer_dataset(s->trainer)->profile, "quality"), err);
     if (status == RP_OK && data)
         status = s->kept ? rp_kept_text_add(s->kept, writer, err)
                          : rp_archive_writer_add(writer, RP_TABLE_MEMBER, s->csv.data, s->csv.size, err);

@@ -54,6 +54,9 @@ static rp_status put_refusal(description *d, rp_error *err)
     if (d->by_recipe)
         status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where,
                                     &(rp_table_options){.pool = NULL}, &refusal);
+    if (dataset != NULL &&
+        rp_json_object_set(d->profile, "quality", rp_json_object_get(dataset->profile, "quality")) != 0)
+        status = RP_ENOMEM;
     rp_dataset_free(dataset);
     if (status == RP_ENOMEM)
         return rp_no_memory(err);

@@ -16,6 +16,7 @@ typedef struct rp_report_data {
     rp_buffer csv; /* what the table points into */
     rp_table *table;
     rp_json *profile;        /* core/data/profile/profile.h */
+    rp_json *quality;        /* core/data/profile/quality.h */
     uint64_t *missing;       /* [cols] */
     size_t classes;          /* 0 for a regression */
     const char **class_name; /* inside table */
@@ -69,6 +70,8 @@ typedef struct rp_report_view {
 /* True for what ends the report (memory, I/O, a hash); other errors become part of it. */
 bool rp_report_fatal(rp_status status);
 rp_status rp_report_read_data(rp_report_view *r, rp_error *err);
+/* The table of the quality's dimensions. */
+void rp_report_quality(rp_buffer *out, const rp_json *quality);
 rp_status rp_report_read_profile(rp_report_view *r, rp_error *err);
 void rp_report_data_clear(rp_report_data *data);
 

@@ -128,6 +128,7 @@ void rp_report_data_clear(rp_report_data *data)
     rp_table_free(data->table);
     rp_buffer_free(&data->csv);
     rp_json_free(data->profile);
+    rp_json_free(data->quality);
     rp_free(data->missing);
     rp_free(data->class_name);
     rp_free(data->count);

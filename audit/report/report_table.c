@@ -4,7 +4,7 @@
 
 #include "audit/report/report.h"
 #include "base/memory.h"
-#include "core/data/profile/profile.h"
+#include "core/data/profile/quality.h"
 
 enum { ROWS_MAX = 1000, FINDINGS_MAX = 200 };
 
@@ -16,11 +16,13 @@ rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
     rp_status status = kind ? RP_OK : rp_no_memory(err);
 
     for (size_t i = 0; i < r->schema->n_columns && status == RP_OK; i++) {
-        kind[i] = r->schema->columns[i].kind;
+        kind[i] = r->schema->columns[i].date ? RP_COL_DATE : r->schema->columns[i].kind;
         target = r->schema->columns[i].target ? i : target;
     }
     if (status == RP_OK)
         status = rp_profile_table(&r->data.profile, &cells, kind, target);
+    if (status == RP_OK)
+        status = rp_quality(&r->data.quality, &cells, r->data.profile, r->schema->json);
     rp_free(kind);
     return status;
 }
@@ -99,6 +101,7 @@ void rp_report_table(rp_report_view *r)
         return;
     rp_buffer_text(r->out, "<h3>What the table holds</h3>\n");
     put_findings(r->out, r->data.profile);
+    rp_report_quality(r->out, r->data.quality);
     rp_html_table(r->out, NULL, "All rows; quantiles of the cells that are numbers",
                   "Column|#Missing|#Distinct|#Minimum|#25 %|#Median|#75 %|#Maximum|Examples");
     for (size_t i = 0; i < n && i < ROWS_MAX; i++)

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "core/data/profile/profile.h"
+#include "core/data/profile/quality.h"
 #include "core/data/later/reference.h"
 #include "core/data/treat/treat.h"
 #include "kernels/device.h"
@@ -228,6 +229,7 @@ static void number_rows(const rp_table *table, rp_dataset *out)
 
 static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, size_t size)
 {
+    rp_json *quality = NULL;
     rp_status status = load(prep, csv, size);
 
     if (status == RP_OK)
@@ -247,6 +249,10 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
         status = rp_weights_read(&prep->cells, &prep->target, out);
     if (status == RP_OK)
         status = encode(prep, out); /* the table's cells are gone then */
+    if (status == RP_OK)
+        status = rp_quality(&quality, &prep->cells, out->profile, out->schema->json);
+    if (status == RP_OK && rp_json_object_set_new(out->profile, "quality", quality) != 0)
+        status = rp_no_memory(prep->cells.err);
     if (status == RP_OK)
         number_rows(prep->table, out);
     return status;

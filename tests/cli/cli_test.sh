@@ -150,7 +150,7 @@ works '^fit .*; left out: a is missing, a sum' "$reprise" run left.yaml -o left.
 # ---- inputs left out ----
 works '^left out ' "$reprise" run small.yaml -o private.reprise --key me.pem --withhold home
 holds "the salt is private" test "$(stat -c %a home/salt)" = 600
-works '^left out +5 members' "$reprise" verify private.reprise --trust me.pub.pem
+works '^left out +6 members' "$reprise" verify private.reprise --trust me.pub.pem
 works '^    left out  data/raw.csv' "$reprise" inspect private.reprise
 fails 2 'data/raw.csv: was left out of this archive: give --withheld' "$reprise" replay private.reprise
 works '^identical' "$reprise" replay private.reprise --withheld home --trust me.pub.pem

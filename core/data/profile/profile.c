@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/profile/private.h"
+#include "core/data/profile/quality.h"
 #include "core/recipe/recipe_names.h"
 #include "core/stats/ranking.h"
 #include "determinism/decimal.h"
@@ -113,6 +114,12 @@ static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_co
     put(&b, "distinct", rp_json_integer((int64_t)v->distinct));
     if (v->numeric)
         put_numbers(&b, v, is_date(table, v->col));
+    if (v->numeric && !is_date(table, v->col)) {
+        const double skew = rp_quality_skew(v->sorted, (double *)(void *)v->scratch, v->numbers);
+
+        put(&b, "outliers", rp_json_integer((int64_t)rp_quality_outliers(v->sorted, v->numbers)));
+        put(&b, "skew", skew - skew == 0 ? real(skew) : rp_json_null());
+    }
     put_examples(&b, v, table);
     append(&b, columns, b.object);
     return b.failed ? rp_no_memory(cells->err) : RP_OK;

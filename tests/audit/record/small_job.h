@@ -409,9 +409,16 @@ static rp_status job_log(rp_error *err)
 /* A run that leaves its data out, and its replay. The folder goes again. */
 static rp_status job_withheld(rp_error *err)
 {
-    static const char *const made[] = {"salt",         "recipe",           "data/prepared.json",
-                                       "data/raw.csv", "data/schema.json", "outputs/predictions.csv",
-                                       "data",         "outputs",          ""};
+    static const char *const made[] = {"salt",
+                                       "recipe",
+                                       "data/prepared.json",
+                                       "data/quality.json",
+                                       "data/raw.csv",
+                                       "data/schema.json",
+                                       "outputs/predictions.csv",
+                                       "data",
+                                       "outputs",
+                                       ""};
     char folder[110], path[160];
     rp_job_options options = job_options;
     rp_archive *archive = NULL;

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "core/data/profile/profile.h"
+#include "core/data/profile/quality.h"
 #include "core/data/profile/private.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -60,9 +60,10 @@ static void columns_have_their_figures(void **state)
     char *text = profile("", "", "a,c,y\n3,x,no\n-0,,yes\n0,x,no\nNA,z,no\n1,x,yes\n");
 
     (void)state;
-    assert_has(text,
-               "{\"distinct\":3,\"examples\":[\"3\",\"-0\",\"1\"],\"kind\":\"numeric\",\"missing\":1,\"name\":\"a\","
-               "\"quantiles\":[\"0\",\"0\",\"0\",\"0.5\",\"1.5\",\"2.6999999999999993\",\"3\"],\"why\":\"numbers\"}");
+    assert_has(text, "{\"distinct\":3,\"examples\":[\"3\",\"-0\",\"1\"],\"kind\":\"numeric\",\"missing\":1,"
+                     "\"name\":\"a\",\"outliers\":0,"
+                     "\"quantiles\":[\"0\",\"0\",\"0\",\"0.5\",\"1.5\",\"2.6999999999999993\",\"3\"],"
+                     "\"skew\":\"0.8164965809277261\",\"why\":\"numbers\"}");
     assert_has(text, "{\"distinct\":2,\"examples\":[\"x\",\"z\"],\"kind\":\"categorical\",\"missing\":1,\"name\":\"c\","
                      "\"why\":\"text\"}");
     assert_has(text, "\"kind\":\"target\",\"missing\":0,\"name\":\"y\",\"why\":\"data.target\"");
@@ -266,6 +267,61 @@ static void spellings_are_told_ten_times_and_counted(void **state)
     }
 }
 
+static void outliers_and_skewness_are_those_of_the_hand(void **state)
+{
+    static const double far[] = {1, 2, 3, 4, 100}, edge[] = {-1, 2, 3, 4, 7}, one[] = {0, 0, 3}, flat[] = {2, 2};
+    double scratch[5];
+
+    (void)state;
+    assert_int_equal(rp_quality_outliers(far, 5), 1);  /* quartiles 2 and 4: beyond -1 and 7 */
+    assert_int_equal(rp_quality_outliers(edge, 5), 0); /* in them is not beyond */
+    assert_int_equal(rp_quality_outliers(flat, 2), 0);
+    /* mean 1, squares 1 1 4, cubes -1 -1 8: 2 / (2 sqrt 2) */
+    assert_true(rp_quality_skew(one, scratch, 3) == 0x1.6a09e667f3bccp-1);
+    assert_true(rp_quality_skew(flat, scratch, 2) != rp_quality_skew(flat, scratch, 2));
+}
+
+/* A copied target, a constant, an id, a date, rows left out, duplicates, conflicts, and a category only validation has.
+ */
+static void quality_is_counted_by_dimension(void **state)
+{
+    static const char yaml[] = "{reprise: 1, data: {csv: a, target: y, split: part, missing_target: drop, "
+                               " columns: {t: {kind: date, parts: []}},"
+                               " where: [{column: n, is: '>', value: 0}]}, train: {batch: 1, solver: gradient},"
+                               " card: {data_source: 'the core system', data_period: '2024'}}";
+    static const char expected[] =
+        "\"quality\":{\"accuracy\":{\"leaks\":[],\"outliers\":1},"
+        "\"availability\":{\"left_out\":1,\"missing_target\":1,\"rows\":9,\"used\":7},"
+        "\"columns\":[{\"distinct\":5,\"kind\":\"numeric\",\"missing\":0,\"name\":\"n\",\"outliers\":1,\"skew\":\"2.0";
+    static const char rest[] =
+        "\"completeness\":{\"cells\":42,\"columns\":1,\"missing\":1},"
+        "\"consistency\":{\"conflicts\":3,\"spellings\":1},"
+        "\"timeliness\":{\"dates\":[{\"column\":2,\"first\":\"2024-01-01\","
+        "\"last\":\"2024-01-07\"}],\"period\":\"2024\"},"
+        "\"traceability\":{\"source\":\"the core system\"},"
+        "\"uniqueness\":{\"constants\":[3],\"duplicates\":1,\"identifiers\":[]},\"validity\":{\"unseen\":1}}";
+    static const char csv[] = "n,c,t,k,part,y\n1,a,2024-01-01,x,train,no\n1,a,2024-01-01,x,train,no\n"
+                              "1,a,2024-01-01,x,train,yes\n2,b,,x,train,Yes\n0,b,2024-01-04,x,train,yes\n"
+                              "3,b,2024-01-05,x,train,\n4,b,2024-01-06,x,train,no\n5,z,2024-01-07,x,valid,no\n"
+                              "900,b,2024-01-07,x,valid,yes\n";
+    rp_recipe *recipe;
+    rp_dataset *d = NULL;
+    rp_error err = {0};
+    rp_buffer out = {0};
+
+    (void)state;
+    if (rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "r.yaml", &err) != RP_OK ||
+        rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) != RP_OK ||
+        rp_profile_tell(&out, d->profile, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_buffer_u8(&out, 0);
+    assert_has((char *)out.data, expected);
+    assert_has((char *)out.data, rest);
+    rp_buffer_free(&out);
+    rp_dataset_free(d);
+    rp_recipe_free(recipe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +330,8 @@ int main(void)
         cmocka_unit_test(a_column_that_gives_the_target_away_is_told),
         cmocka_unit_test(findings_name_line_cell_and_key),
         cmocka_unit_test(another_delimiter_is_named),
+        cmocka_unit_test(outliers_and_skewness_are_those_of_the_hand),
+        cmocka_unit_test(quality_is_counted_by_dimension),
         cmocka_unit_test(spellings_are_told_ten_times_and_counted),
         cmocka_unit_test(equal_rows_are_those_of_a_naive_count),
     };
