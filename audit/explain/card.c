@@ -56,10 +56,11 @@ static rp_status look_at_size(const rp_card *card, rp_error *err)
 
         most = w < 0 ? most - w : most + w;
     }
-    return most < 0x1p40 ? RP_OK
-                         : rp_fail(err, RP_EUNSUPPORTED,
-                                   "scorecard: weights of this size have no points: the classes are told apart without "
-                                   "a penalty? Give train.l2");
+    return most < RP_CARD_MOST
+               ? RP_OK
+               : rp_fail(err, RP_EUNSUPPORTED,
+                         "scorecard: weights of this size have no points: the classes are told apart without "
+                         "a penalty? Give train.l2");
 }
 
 rp_status rp_card_new(rp_card *out, const rp_scoring *scoring, const char *scale, const char *favourable, rp_error *err)
@@ -115,13 +116,23 @@ double rp_card_column(const rp_card *card, const rp_schema_column *column, const
     return sum;
 }
 
-int64_t rp_card_row(const rp_card *card, const double *x)
+bool rp_card_fits(double exact)
+{
+    return exact > -RP_CARD_MOST && exact < RP_CARD_MOST;
+}
+
+bool rp_card_row(const rp_card *card, const double *x, int64_t *out)
 {
     const rp_schema *schema = card->scoring->schema;
-    int64_t total = rp_card_round(rp_card_base(card));
 
-    for (size_t c = 0; c < schema->n_columns; c++)
-        if (schema->columns[c].kind != RP_COL_IGNORE)
-            total += rp_card_round(rp_card_exact(card, rp_card_column(card, &schema->columns[c], x)));
-    return total;
+    *out = rp_card_round(rp_card_base(card));
+    for (size_t c = 0; c < schema->n_columns; c++) {
+        const bool feature = schema->columns[c].kind != RP_COL_IGNORE;
+        const double exact = feature ? rp_card_exact(card, rp_card_column(card, &schema->columns[c], x)) : 0;
+
+        if (!rp_card_fits(exact))
+            return false;
+        *out += rp_card_round(exact);
+    }
+    return true;
 }

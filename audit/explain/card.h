@@ -14,6 +14,8 @@ typedef struct rp_card {
     double factor, offset;
 } rp_card;
 
+#define RP_CARD_MOST 0x1p40 /* points are below it */
+
 /* Borrows scoring. scale and favourable as rp_scorecard_options has them. Errors: likewise. */
 rp_status rp_card_new(rp_card *out, const rp_scoring *scoring, const char *scale, const char *favourable,
                       rp_error *err);
@@ -25,7 +27,9 @@ double rp_card_base(const rp_card *card);
 int64_t rp_card_round(double exact);
 /* What a column adds to the margin, by its features, x beginning with the row's first. */
 double rp_card_column(const rp_card *card, const rp_schema_column *column, const double *x);
-/* A row's points. x [features]. */
-int64_t rp_card_row(const rp_card *card, const double *x);
+/* A row's points. x [features]. False: a column's are not below RP_CARD_MOST. */
+bool rp_card_row(const rp_card *card, const double *x, int64_t *out);
+/* Whether what a column adds is small enough to be rounded to points. */
+bool rp_card_fits(double exact);
 
 #endif

@@ -44,6 +44,7 @@ rp_status rp_points_put(rp_points *p, size_t row, rp_buffer *out, rp_error *err)
 {
     const rp_scoring *s = p->card.scoring;
     rp_status status = rp_rows_encode(s->rows, row, 1, p->encoded, err);
+    int64_t points;
     rp_fpenv saved;
 
     if (status == RP_OK)
@@ -52,7 +53,13 @@ rp_status rp_points_put(rp_points *p, size_t row, rp_buffer *out, rp_error *err)
         return status;
     for (size_t j = 0; j < s->model.features; j++)
         p->x[j] = s->model.dtype == RP_F64 ? ((const double *)p->encoded)[j] : (double)((const float *)p->encoded)[j];
-    rp_buffer_printf(out, ",%lld", (long long)rp_card_row(&p->card, p->x));
+    if (rp_card_row(&p->card, p->x, &points))
+        rp_buffer_printf(out, ",%lld", (long long)points);
+    else
+        status = rp_fail(err, RP_EDATA,
+                         "predict: data row %zu: a number so far out that it has no points; correct the cell, or train "
+                         "with data.columns: {..: {cap: ..}} or bins",
+                         row);
     rp_fpenv_leave(&saved);
-    return RP_OK;
+    return status;
 }

@@ -18,14 +18,17 @@ typedef struct table {
     double *x; /* [features]: of one cell */
     int64_t lowest, highest;
     bool numbers; /* some column's points have no bounds */
+    bool beyond;  /* some cell's are too many to be points */
 } table;
 
 /* The points of what x holds in the column. */
 static int put_points(table *t, rp_json *part, const rp_schema_column *c, int64_t *low, int64_t *high)
 {
     const double exact = rp_card_exact(t->card, rp_card_column(t->card, c, t->x));
-    const int64_t points = rp_card_round(exact);
+    const bool fits = rp_card_fits(exact);
+    const int64_t points = fits ? rp_card_round(exact) : 0;
 
+    t->beyond = t->beyond || !fits;
     *low = points < *low ? points : *low;
     *high = points > *high ? points : *high;
     return rp_json_object_set_new(part, "points", rp_json_integer(points)) | rp_put_figure(part, "exact", exact);
@@ -203,6 +206,12 @@ rp_status rp_scorecard(const rp_archive *archive, const rp_scorecard_options *op
         predicate = card_json(&t, o->favourable);
         rp_fpenv_leave(&saved);
         status = predicate ? RP_OK : rp_no_memory(err);
+    }
+    if (status == RP_OK && t.beyond) {
+        rp_json_free(predicate);
+        status = rp_fail(err, RP_EUNSUPPORTED,
+                         "scorecard: a missing cell counts as a number so far out that it has no points; change its "
+                         "data.columns: {..: {missing: ..}}");
     }
     rp_free(t.x);
     rp_card_clear(&card);

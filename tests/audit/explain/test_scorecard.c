@@ -195,6 +195,23 @@ static void models_without_a_card_are_told(void **state)
     refused(NULL, RP_EUNSUPPORTED, "hidden layers");
 }
 
+/* The nearest whole number of 10^300 is none that anybody could add. */
+static void a_number_far_out_has_no_points(void **state)
+{
+    const rp_predict_options options = {.points = "600:19:50"};
+    const char *rows = "x,colour\n1.5,red\n1e300,blue\n";
+    rp_archive *archive;
+    rp_prediction *p = NULL;
+    rp_error err = {0};
+
+    (void)state;
+    train_card("", "");
+    archive = open_archive("card.reprise");
+    assert_int_equal(rp_predict_rows(archive, rows, strlen(rows), "rows", &options, NULL, &p, &err), RP_EDATA);
+    assert_non_null(strstr(err.text, "data row 1: a number so far out"));
+    rp_archive_close(archive);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +219,7 @@ int main(void)
         cmocka_unit_test(points_follow_the_odds),
         cmocka_unit_test(a_card_is_made_again_to_the_byte_and_a_changed_one_is_not),
         cmocka_unit_test(models_without_a_card_are_told),
+        cmocka_unit_test(a_number_far_out_has_no_points),
     };
 
     (void)forge;
