@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "core/train/schedule.h"
+#include "core/train/slices/run_slices.h"
 #include "core/trials/trials_private.h"
 #include "core/trials/vary.h"
 
@@ -398,13 +399,17 @@ void rp_trials_clear(rp_trials *trials)
 
 rp_status rp_trials_settle(rp_recipe *recipe, const void *csv, size_t size, const char *where, rp_error *err)
 {
+    const bool by_rows = !recipe->train.exact && recipe->train.epochs == RP_EPOCHS_BY_ROWS;
+    const rp_slice_table table = {csv, size, where};
     rp_dataset *data;
     rp_status status;
 
-    if (recipe->train.exact || recipe->train.epochs != RP_EPOCHS_BY_ROWS)
+    if (!by_rows && !recipe->validation.given)
         return RP_OK;
     status = rp_dataset_prepare(&data, recipe, csv, size, where, &(rp_table_options){.pool = NULL}, err);
     if (status == RP_OK)
+        status = rp_run_slices_check(recipe, data, &table, err);
+    if (status == RP_OK && by_rows)
         status = rp_recipe_set_epochs(recipe, rp_epochs_by_rows(recipe, (int64_t)data->train_rows), err);
     rp_dataset_free(data);
     return status;

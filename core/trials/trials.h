@@ -41,8 +41,9 @@ uint64_t rp_trials_count(const rp_recipe *recipe);
 rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
                         const rp_run_options *options, const rp_trials_watch *watch, rp_error *err);
 void rp_trials_clear(rp_trials *trials);
-/* Before the trials of a recipe that leaves its epochs to the table: they are those of the run itself, whose rows are
- * prepared for this. Errors: those of rp_dataset_prepare. */
+/* Before the trials what follows from the rows of the run itself, which are prepared for this: epochs that the recipe
+ * leaves to the table, and whether what its section validation: names is there, so that nobody is told after hours of
+ * trials. Errors: those of rp_dataset_prepare and rp_run_slices_check. */
 rp_status rp_trials_settle(rp_recipe *recipe, const void *csv, size_t size, const char *where, rp_error *err);
 /* What outputs/metrics.json says of them: all of outputs/trials.json but the single trials. json may come from an
  * archive. */

@@ -500,6 +500,29 @@ static void what_cannot_be_tried_is_said(void **state)
     }
 }
 
+static bool no_step(void *self, const rp_progress *now)
+{
+    (void)now;
+    *(bool *)self = true;
+    return true;
+}
+
+static void slices_that_are_not_there_are_told_before_any_trial(void **state)
+{
+    bool stepped = false;
+    const rp_job_options options = {.progress = no_step, .self = &stepped};
+    rp_error err;
+    rp_job *job = NULL;
+
+    (void)state;
+    recipe_with("sliced.yaml", "1", "challengers: {seeds: 2}\nvalidation: {by: [nowhere]}\n");
+    assert_int_equal(
+        rp_train_recipe(in_folder("sliced.yaml"), in_folder("sliced.reprise"), NULL, true, &options, &job, &err),
+        RP_EARG);
+    assert_non_null(strstr(err.text, "nowhere"));
+    assert_false(stepped);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +541,7 @@ int main(void)
         cmocka_unit_test(epochs_follow_from_the_rows),
         cmocka_unit_test(what_trials_cost_is_known_before_each),
         cmocka_unit_test(what_cannot_be_tried_is_said),
+        cmocka_unit_test(slices_that_are_not_there_are_told_before_any_trial),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
