@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/data/schema.h"
 #include "core/train/train.h"
 #include "determinism/decimal.h"
@@ -80,6 +81,7 @@ rp_status rp_reasons_new(rp_reasons **out, const rp_archive *archive, const rp_s
                          const rp_predict_options *options, const rp_job_options *job, rp_prediction *p, rp_error *err)
 {
     rp_reasons *r = rp_calloc(1, sizeof *r);
+    const char *favourable;
     rp_status status;
 
     *out = NULL;
@@ -95,10 +97,11 @@ rp_status rp_reasons_new(rp_reasons **out, const rp_archive *archive, const rp_s
     p->method = r->margin.linear ? "shapley" : "integrated gradients";
     p->reference_rows = r->background.rows;
     p->steps = r->margin.linear ? 0 : options->steps ? options->steps : RP_STEPS_DEFAULT;
-    (void)snprintf(p->favourable, sizeof p->favourable, "%.*s", (int)sizeof p->favourable - 1,
-                   s->schema->classes     ? s->schema->class_name[r->margin.favourable]
-                   : r->margin.favourable ? "high"
-                                          : "low");
+    favourable = s->schema->classes     ? s->schema->class_name[r->margin.favourable]
+                 : r->margin.favourable ? "high"
+                                        : "low";
+    (void)snprintf(p->favourable, sizeof p->favourable, "%.*s", rp_fits(favourable, sizeof p->favourable - 1),
+                   favourable);
     (void)rp_print_f64(p->reference_margin, rp_attribution_start(r->attribution));
     if (options->cutoff_reference)
         (void)rp_print_f64(p->reference_to, r->background.highest);

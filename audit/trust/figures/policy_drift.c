@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/trust/figures/figure_text.h"
+#include "base/text.h"
 
 static bool is_ours(const rp_check *c, size_t i)
 {
@@ -44,7 +45,7 @@ static bool hold(rp_buffer *said, const rp_json *predicate, const char *list, co
     rp_buffer_printf(said, "%s%s ", said->size ? ", " : "", figure);
     rp_put_bound(said, most);
     if (name != NULL)
-        rp_buffer_printf(said, " of %.60s", name);
+        rp_buffer_printf(said, " of %.*s", rp_fits(name, 60), name);
     return most <= bound;
 }
 

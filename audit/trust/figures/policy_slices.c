@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/trust/figures/figure_text.h"
+#include "base/text.h"
 
 /* The cut by that column among slices and groups, or among groups alone; NULL: there is none. */
 static const rp_json *find_cut(const rp_json *holder, const char *column, bool groups)
@@ -29,7 +30,7 @@ static void put_part(rp_buffer *out, const rp_json *part)
     const rp_json *value = rp_json_object_get(part, "value");
 
     if (rp_json_is_string(value)) {
-        rp_buffer_printf(out, "%.60s", rp_json_string_value(value));
+        rp_buffer_printf(out, "%.*s", rp_fits(rp_json_string_value(value), 60), rp_json_string_value(value));
     } else if (value != NULL) {
         rp_buffer_text(out, "missing");
     } else {
@@ -101,7 +102,9 @@ static bool judge_selection(rp_buffer *said, const rp_json *cut, const rp_clause
     bool fine = true;
 
     if (favourable == NULL || strcmp(favourable, rule->favourable) != 0) {
-        rp_buffer_printf(said, "took %.60s as favourable", favourable ? favourable : "no class");
+        const char *class = favourable ? favourable : "no class";
+
+        rp_buffer_printf(said, "took %.*s as favourable", rp_fits(class, 60), class);
         return false;
     }
     if (!at_threshold(clause, threshold)) {

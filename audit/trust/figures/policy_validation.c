@@ -7,6 +7,7 @@
 
 #include "audit/sign/utc_time.h"
 #include "audit/trust/figures/figure_text.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 
 enum { DAY = 86400 };
@@ -42,14 +43,11 @@ bool rp_within(const rp_model_bound *bound, const rp_json *value)
 void rp_note_figures(rp_check *c, size_t i, const char *what)
 {
     const rp_stated_figures *f = c->verified->statement[i].figures;
+    const char *scope = *f->period ? f->period : f->test ? "test part" : "no period";
     char text[400];
 
-    (void)snprintf(text, sizeof text, "(%llu rows, sha256 %.12s, %s%.40s%s%s) %.200s", (unsigned long long)f->rows,
-                   f->data, *f->period ? f->period : "",
-                   *f->period ? ""
-                   : f->test  ? "test part"
-                              : "no period",
-                   ", ", f->time, what);
+    (void)snprintf(text, sizeof text, "(%llu rows, sha256 %.12s, %.*s, %s) %.*s", (unsigned long long)f->rows, f->data,
+                   rp_fits(scope, 40), scope, f->time, rp_fits(what, 200), what);
     rp_evidence_note_statement(c, i, text);
 }
 
