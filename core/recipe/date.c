@@ -223,7 +223,12 @@ bool rp_date_read_iso(const char *text, rp_moment *out)
 
 bool rp_date_format_short(const char *format)
 {
-    return strcmp(format, "iso") != 0 && strstr(format, "%y") != NULL;
+    if (strcmp(format, "iso") == 0)
+        return false;
+    for (const char *f = strchr(format, '%'); f != NULL && f[1] != '\0'; f = strchr(f + 2, '%'))
+        if (f[1] == 'y')
+            return true;
+    return false;
 }
 
 /* A finer unit without its coarser one has no meaning. */

@@ -119,6 +119,14 @@ static void a_format_names_each_unit_once_and_none_without_the_greater(void **st
             fail_msg("\"%s\": %s", right[i], why);
 }
 
+static void a_percent_sign_before_y_is_no_year(void **state)
+{
+    (void)state;
+    assert_true(rp_date_format_short("%d%%%y%m"));
+    assert_false(rp_date_format_short("%Y%%y"));
+    assert_false(rp_date_format_short("iso"));
+}
+
 /* ---- columns ---- */
 
 static rp_status prepare(const char *keys, const char *csv, rp_recipe **recipe, rp_dataset **out, rp_error *err)
@@ -289,6 +297,7 @@ int main(void)
         cmocka_unit_test(every_day_of_9999_years_has_its_number),
         cmocka_unit_test(texts_are_dates_or_they_are_not),
         cmocka_unit_test(a_format_names_each_unit_once_and_none_without_the_greater),
+        cmocka_unit_test(a_percent_sign_before_y_is_no_year),
         cmocka_unit_test(parts_are_columns_behind_the_tables),
         cmocka_unit_test(treatments_of_a_date_are_those_of_its_parts),
         cmocka_unit_test(rows_are_chosen_and_divided_by_dates),
