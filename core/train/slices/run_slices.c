@@ -81,7 +81,7 @@ static bool real_at(const rp_json *part, const char *key, double *out)
 {
     const char *text = rp_json_string_value(rp_json_object_get(part, key));
 
-    return text && rp_parse_f64(out, text, strlen(text));
+    return text && rp_parse_printed_f64(out, text, strlen(text));
 }
 
 /* What validation has less than training: with figures that are good when they are high, and above 0, the model knows
