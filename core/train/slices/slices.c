@@ -211,8 +211,7 @@ static rp_status cut_by(const slicing *v, size_t place, bool groups, rp_json *al
         status = add_slice(v, &p, i, list, err);
     if (status == RP_OK && groups && v->favourable >= 0)
         status = add_selection(v, &p, list, out, err);
-    if (status == RP_OK)
-        rp_partition_clear(&p);
+    rp_partition_clear(&p);
     return status;
 }
 
