@@ -138,7 +138,9 @@ static void failed_allocations_of_the_conformance_vectors_are_errors_and_leak_no
     const small_job conformance = {"conformance", job_conformance, false};
 
     (void)state;
+    job_real_conformance = true; /* some linkers wrap a function's calls in its own file too */
     (void)sweep_job(&few, &conformance);
+    job_real_conformance = false;
 }
 
 /* The sweep would notice. */

@@ -12,6 +12,16 @@
 
 #include "base/file.h"
 
+/* Room is asked for before a run begins; here disks are to be full in the midst of it. */
+rp_status __wrap_rp_space_check(const char *path, uint64_t size, rp_error *err);
+rp_status __wrap_rp_space_check(const char *path, uint64_t size, rp_error *err)
+{
+    (void)path;
+    (void)size;
+    (void)err;
+    return RP_OK;
+}
+
 static size_t calls, failing_call; /* 0: none fails */
 static enum { WHOLE, SHORT, INTERRUPTED } manner;
 static size_t interruptions;
