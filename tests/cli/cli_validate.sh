@@ -103,7 +103,7 @@ expect 0 "every byte the same" "${monitor[@]}" --csv later.csv --check second.js
 expect 2 "--previous FILE" "${monitor[@]}" --csv later.csv --check second.json
 expect 3 "differs in number" "${monitor[@]}" --csv later.csv --check second.json --previous second.json
 expect 4 "is about archive" "$reprise" monitor b.reprise --csv later.csv --previous first.json
-expect 2 "expected one of monitoring" "${monitor[@]}" --csv later.csv --previous one.json
+expect 4 "expected one of monitoring" "${monitor[@]}" --csv later.csv --previous one.json
 python3 -c '
 import hashlib, json
 s = json.load(open("second.json"))["predicate"]
