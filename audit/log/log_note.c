@@ -19,6 +19,14 @@ typedef struct reader {
     rp_error *err;
 } reader;
 
+/* An empty file may have no text at all, and NULL takes no offset. */
+static reader reader_of(const char *text, size_t size, const char *where, rp_error *err)
+{
+    const char *begin = size ? text : "";
+
+    return (reader){begin, begin + size, where, 0, err};
+}
+
 typedef struct span {
     const char *text;
     size_t size;
@@ -167,7 +175,7 @@ static rp_status parse_head(reader *r, rp_log_head *head)
 
 rp_status rp_log_note_parse(rp_log_note *out, const char *text, size_t size, const char *where, rp_error *err)
 {
-    reader r = {text, text + size, where, 0, err};
+    reader r = reader_of(text, size, where, err);
     unsigned char bytes[SIGNATURE_MAX];
     span line, name;
     size_t length = 0, signatures = 0;
@@ -267,7 +275,7 @@ static rp_status parse_proof(reader *r, rp_log_proof *out, const char *word, con
 
 rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err)
 {
-    reader r = {text, text + size, where, 0, err};
+    reader r = reader_of(text, size, where, err);
     span line;
     rp_status status = next(&r, &line, proof_line);
 
@@ -279,7 +287,7 @@ rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t siz
 
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err)
 {
-    reader r = {text, text + size, where, 0, err};
+    reader r = reader_of(text, size, where, err);
 
     return parse_proof(&r, out, "old ", "\"old\" and the size of the older tree");
 }
