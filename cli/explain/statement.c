@@ -57,8 +57,9 @@ static rp_status make(const rp_statement_request *r, const inputs *in, const rp_
 
     if (!r->check)
         return r->make(r->self, in->archive, &in->csv, rp_input_name(r->csv), job, statement, length, err);
-    status = rp_validation_open(in->check.data, in->check.size, r->check, (const rp_key *const *)in->trust.key,
-                                in->trust.count, statement, length, err);
+    /* an empty file has bytes too, none of them */
+    status = rp_validation_open(in->check.data ? (const char *)in->check.data : "", in->check.size, r->check,
+                                (const rp_key *const *)in->trust.key, in->trust.count, statement, length, err);
     return status == RP_OK ? r->again(in->archive, &in->csv, rp_input_name(r->csv), *statement, *length, job, err)
                            : status;
 }

@@ -77,6 +77,9 @@ def archives(path):
                   ('inspect', taken, '--programs'), ('inspect', taken, '--member', 'manifest.json'), ('replay', taken),
                   ('diff', 'a.reprise', taken), ('diff', taken, 'a.reprise'),
                   ('report', taken, '-o', 'out.html', '--force'), ('predict', taken, *row, '-o', '-'),
+                  ('predict', taken, *row, '-o', '-', '--reasons', '2', '--steps', '1'), ('scorecard', taken),
+                  ('explain', taken, *row, '--repeats', '1', '--grid', '1'), ('compare', 'a.reprise', taken),
+                  ('compare', taken, 'a.reprise'), ('inventory', taken), ('validate', taken, '--part', 'test'),
                   ('validate', taken, *row, '-o', 'out.json', '--force'),
                   ('monitor', taken, *row, '-o', 'out.json', '--force'),
                   ('sign', taken, '--key', 'me.pem'), ('cert', taken, 'me.pub.pem'),
@@ -100,11 +103,15 @@ def main():
         refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-')
         refused({0, 1, 4}, 'monitor', 'a.reprise', '--csv', 'rows.csv')
         refused({0, 1, 4}, 'validate', 'a.reprise', '--csv', 'rows.csv')
+        refused({0, 1, 4}, 'explain', 'a.reprise', '--csv', 'rows.csv', '--repeats', '1', '--grid', '1')
+        refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-', '--contributions', '--steps', '1')
         refused({0, 1, 3, 4}, 'predict', 'a.reprise', '--csv', 'data.csv', '--compare', 'rows.csv')
     for path in made + of_kind('validation') + of_kind('dsse'):
         shutil.copy(path, work / 'statement')
         refused({0, 1, 3, 4, 5}, 'validate', 'a.reprise', '--csv', 'data.csv', '--check', 'statement')
         refused({0, 1, 3, 4, 5}, 'monitor', 'a.reprise', '--csv', 'data.csv', '--previous', 'statement')
+        refused({0, 1, 3, 4, 5}, 'scorecard', 'a.reprise', '--check', 'statement')
+        refused({0, 1, 3, 4, 5}, 'explain', 'a.reprise', '--csv', 'data.csv', '--check', 'statement')
     for path in made + of_kind('log'):
         shutil.copy(path, work / 'other')
         refused({1, 4}, 'log', 'check', 'a.reprise', '--proof', 'other', '--trust', 'me.pub.pem')
