@@ -178,13 +178,26 @@ static void put_number(rp_buffer *out, double x)
     rp_predictions_cell(out, text);
 }
 
-/* The k-th lowest contribution below 0 that is none of those marked; the columns' number when there is none. */
-static size_t next_reason(const rp_reasons *r, const double *value, const size_t *taken, size_t k)
+/* Contributions nearer to 0 are rounding: a column that is as the reference's would else be given as a reason. */
+static double noise(const rp_reasons *r, const double *value)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < r->columns; i++) {
+        const double size = value[r->order[i]] < 0 ? -value[r->order[i]] : value[r->order[i]];
+
+        largest = size > largest ? size : largest;
+    }
+    return largest * 0x1p-20;
+}
+
+/* The k-th lowest contribution below -least that is none of those marked; the columns' number when there is none. */
+static size_t next_reason(const rp_reasons *r, const double *value, double least, const size_t *taken, size_t k)
 {
     size_t best = r->columns;
 
     for (size_t i = 0; i < r->columns; i++) {
-        bool used = !(value[r->order[i]] < 0);
+        bool used = !(value[r->order[i]] < -least);
 
         for (size_t j = 0; j < k && !used; j++)
             used = taken[j] == i;
@@ -196,12 +209,13 @@ static size_t next_reason(const rp_reasons *r, const double *value, const size_t
 
 static void put_reasons(const rp_reasons *r, const double *value, rp_buffer *out)
 {
+    const double least = noise(r, value);
     size_t taken[RP_REASONS_MAX];
 
     for (size_t k = 0; k < r->options->reasons; k++) {
         char number[24];
 
-        taken[k] = next_reason(r, value, taken, k);
+        taken[k] = next_reason(r, value, least, taken, k);
         if (taken[k] == r->columns) {
             rp_buffer_text(out, ",,");
             continue;

@@ -240,6 +240,13 @@ static void integrated_gradients_add_up_and_more_steps_add_up_better(void **stat
         assert_near(number_of(many, i, "margin") - start,
                     number_of(many, i, "c_x") + number_of(many, i, "c_colour") + number_of(many, i, "gap"), 1e-12);
         assert_near(number_of(many, i, "gap"), 0, 1e-4);
+        for (int k = 1; k <= 2; k++) { /* no rounding is given as a reason */
+            char name[32], text[LINE];
+
+            (void)snprintf(name, sizeof name, "contribution_%d", k);
+            cell_of(text, many, i, name);
+            assert_true(!*text || strtod(text, NULL) < -1e-7);
+        }
     }
     assert_true(strtod(many->largest_gap, NULL) < strtod(few->largest_gap, NULL));
     rp_prediction_free(few);
