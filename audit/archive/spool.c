@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The spool of an archive that is being written. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "audit/archive/spool.h"
 
 #include <errno.h>
@@ -190,12 +191,11 @@ rp_status rp_spool_map(rp_spool *spool, const void **bytes, rp_error *err)
     return RP_OK;
 }
 
-/* A mapping in the place of another takes its pages from the process; the file keeps them. Where the system refuses,
- * the old one stands. */
+/* The process gives its pages back; the file keeps them, and they are read again when they are wanted. */
 void rp_spool_leave(const rp_spool *spool)
 {
     if (spool->mapped != NULL)
-        (void)mmap(spool->mapped, spool->mapped_size, PROT_READ, MAP_SHARED | MAP_FIXED, spool->fd, 0);
+        (void)madvise(spool->mapped, spool->mapped_size, MADV_DONTNEED);
 }
 
 static rp_status copy_to(const rp_spool *spool, int fd, const char *path, rp_error *err)

@@ -74,6 +74,8 @@ static rp_status look(explanation *e, const rp_explain_options *given, rp_error 
     if (given->repeats > RP_REPEATS_MAX || given->grid > RP_GRID_MAX || given->curves > RP_CURVES_MAX)
         return rp_fail(err, RP_EARG, "explain: expected at most %d repeats, %d parts of a grid and %d curves",
                        RP_REPEATS_MAX, RP_GRID_MAX, RP_CURVES_MAX);
+    if (given->seed >= (uint64_t)1 << 53)
+        return rp_fail(err, RP_EARG, "explain: seed: expected 0 to 2^53 - 1");
     e->options.repeats = given->repeats ? given->repeats : 5;
     e->options.grid = given->grid ? given->grid : 10;
     return RP_OK;

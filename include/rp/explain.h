@@ -30,7 +30,7 @@ typedef struct rp_explain_options {
     const char *favourable; /* class whose score is looked at; NULL: the positive one, the last of more */
     const char *metric;     /* auc, log_loss, brier of two classes; log_loss, accuracy, macro_auc of more; r2, rmse, mae
                                of a regression; NULL: the first */
-    uint64_t seed;          /* of the permutations */
+    uint64_t seed;          /* of the permutations: below 2^53 */
     size_t repeats;         /* permutations a column; 0: 5 */
     size_t grid;            /* parts of a number's quantiles; 0: 10 */
     size_t curves;          /* rows whose own curves are told */
