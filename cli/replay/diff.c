@@ -4,27 +4,125 @@
 #include "cli/print.h"
 #include "cli/signing/key_files.h"
 #include "cli/progress.h"
+#include "cli/retrain/side_by_side.h"
 
 #include <string.h>
 
-static rp_status put_json(rp_session *session, const char *const path[2], rp_archive *const archive[2],
-                          const rp_comparison *found, rp_error *err)
+/* Runs of one recipe and one table have the same bits on every host and level: a step that differs is somebody's
+ * fault. */
+static bool blames_host(const rp_run_side side[2], const rp_comparison *found, const rp_json *difference)
+{
+    return !found->same && rp_json_is_integer(rp_json_object_get(difference, "step")) &&
+           rp_run_side_same_inputs(&side[0], &side[1]);
+}
+
+/* ---- the metrics of both ---- */
+
+/* Calls put for every figure that one of the two has, A's first. */
+static void each_metric(rp_buffer *out, const rp_run_side side[2],
+                        void (*put)(rp_buffer *, const char *, const rp_json *, const rp_json *))
+{
+    const char *key;
+    rp_json *item;
+
+    rp_json_object_foreach (side[0].metrics, key, item)
+        put(out, key, item, rp_json_object_get(side[1].metrics, key));
+    rp_json_object_foreach (side[1].metrics, key, item)
+        if (!rp_json_object_get(side[0].metrics, key))
+            put(out, key, NULL, item);
+}
+
+static void put_figure(rp_buffer *out, const rp_json *value)
+{
+    if (rp_json_is_string(value))
+        rp_put_plain_line(out, rp_json_string_value(value));
+    else if (value)
+        rp_buffer_printf(out, "%lld", (long long)rp_json_integer_value(value));
+    else
+        rp_buffer_text(out, "(absent)");
+}
+
+static void put_metric(rp_buffer *out, const char *key, const rp_json *a, const rp_json *b)
+{
+    if (a && b && rp_json_equal(a, b))
+        return;
+    rp_buffer_text(out, "metric    ");
+    rp_put_plain_line(out, key);
+    rp_buffer_text(out, ": A ");
+    put_figure(out, a);
+    rp_buffer_text(out, ", B ");
+    put_figure(out, b);
+    rp_buffer_u8(out, '\n');
+}
+
+/* Those that differ. */
+static void put_metrics(rp_buffer *out, const rp_run_side side[2])
+{
+    size_t before;
+
+    if (!side[0].part && !side[1].part)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (side[i].part)
+            rp_buffer_printf(out, "metrics   of %s: %s part, %lld rows\n", i ? "B" : "A", side[i].part,
+                             (long long)side[i].rows);
+        else
+            rp_buffer_printf(out, "metrics   of %s: none\n", i ? "B" : "A");
+    if (rp_run_side_rows(&side[0], &side[1]) != RP_ROWS_SAME)
+        rp_buffer_printf(out, "metrics   are %s of the same rows: reprise validate scores both on one file\n",
+                         rp_run_side_rows(&side[0], &side[1]) == RP_ROWS_OTHER ? "not" : "perhaps not");
+    before = out->size;
+    each_metric(out, side, put_metric);
+    rp_buffer_text(out, out->size > before ? "metrics   all others are the same\n" : "metrics   all are the same\n");
+}
+
+static void put_metric_json(rp_buffer *out, const char *key, const rp_json *a, const rp_json *b)
+{
+    const rp_json *value[2] = {a, b};
+
+    rp_put_open(out, NULL, '{');
+    rp_put_text(out, "key", key);
+    rp_put_open(out, "values", '[');
+    for (int i = 0; i < 2; i++)
+        if (value[i])
+            rp_put_json(out, NULL, value[i]);
+        else
+            rp_put_text(out, NULL, NULL);
+    rp_put_close(out, ']');
+    rp_put_close(out, '}');
+}
+
+/* ---- the whole ---- */
+
+static void put_text(rp_session *session, const rp_run_side side[2], const rp_comparison *found,
+                     const rp_json *difference)
+{
+    rp_put_plain(&session->out, found->text); /* keys and names come from the archives */
+    if (!found->same)
+        put_metrics(&session->out, side);
+    if (blames_host(side, found, difference))
+        rp_buffer_text(&session->out, "host      recipe and table are the same and bits are not: a host, or what was "
+                                      "installed on it, may be at fault; see reprise doctor on each\n");
+}
+
+static void put_json(rp_session *session, const rp_run_side side[2], const rp_comparison *found, rp_json *difference)
 {
     rp_buffer *out = &session->out;
-    rp_json *difference;
-    rp_status status = rp_json_parse(&difference, found->json, strlen(found->json), true, "difference", err);
 
-    if (status != RP_OK)
-        return status;
     rp_put_open(out, NULL, '{');
     for (int i = 0; i < 2; i++) {
         rp_put_open(out, i ? "b" : "a", '{');
-        rp_put_text(out, "archive_id", rp_archive_id(archive[i]));
-        rp_put_text(out, "path", path[i]);
+        rp_put_text(out, "archive_id", rp_archive_id(side[i].archive));
+        rp_put_text(out, "path", side[i].path);
         rp_put_close(out, '}');
     }
     rp_put_json(out, "difference", difference);
     rp_put_integer(out, "digests_compared", found->digests_compared);
+    rp_put_bool(out, "host_suspected", blames_host(side, found, difference));
+    rp_put_open(out, "metrics", '[');
+    each_metric(out, side, put_metric_json);
+    rp_put_close(out, ']');
+    rp_put_text(out, "metrics_rows", rp_rows_word(rp_run_side_rows(&side[0], &side[1])));
     rp_put_bool(out, "same", found->same);
     rp_put_integer(out, "steps_recomputed", found->steps_recomputed);
     rp_put_open(out, "text", '[');
@@ -38,8 +136,22 @@ static rp_status put_json(rp_session *session, const char *const path[2], rp_arc
     }
     rp_put_close(out, ']');
     rp_put_close(out, '}');
+}
+
+/* The sides own their archives from here on. */
+static rp_status put_result(rp_session *session, rp_run_side side[2], const rp_comparison *found, rp_error *err)
+{
+    rp_json *difference = NULL;
+    rp_status status = rp_json_parse(&difference, found->json, strlen(found->json), true, "difference", err);
+
+    for (int i = 0; i < 2 && status == RP_OK; i++)
+        status = rp_run_side_read(&side[i], side[i].path, side[i].archive, err);
+    if (status == RP_OK && session->json)
+        put_json(session, side, found, difference);
+    else if (status == RP_OK)
+        put_text(session, side, found, difference);
     rp_json_free(difference);
-    return RP_OK;
+    return status;
 }
 
 /* One folder serves both archives, two serve A and B. */
@@ -57,6 +169,7 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
                          const rp_job_options *options, rp_error *err)
 {
     rp_archive *archive[2] = {NULL, NULL};
+    rp_run_side side[2] = {{.path = path[0]}, {.path = path[1]}};
     rp_comparison *found = NULL;
     rp_status status = rp_archive_open_confirmed(&archive[0], path[0], err);
 
@@ -66,15 +179,15 @@ static rp_status compare(rp_session *session, const char *const path[2], const r
         status = disclose(archive, folders, err);
     if (status == RP_OK)
         status = rp_compare(archive[0], archive[1], options, &found, err);
-    if (status == RP_OK && session->json)
-        status = put_json(session, path, archive, found, err);
-    else if (status == RP_OK)
-        rp_put_plain(&session->out, found->text); /* keys and names come from the archives */
+    side[0].archive = archive[0];
+    side[1].archive = archive[1];
+    if (status == RP_OK)
+        status = put_result(session, side, found, err);
     if (status == RP_OK && !found->same)
         session->exit = rp_exit_code(RP_EBITS);
     rp_comparison_free(found);
-    rp_archive_close(archive[0]);
-    rp_archive_close(archive[1]);
+    rp_run_side_free(&side[0]);
+    rp_run_side_free(&side[1]);
     return status;
 }
 
@@ -110,8 +223,8 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
         "diff A B [options]",
         "Compares two archives: recipe keys and members that differ, then the first step, how its programs\n"
         "differ, and the first value and element whose bits differ, inside an iteration, shard or branch where\n"
-        "it is there, with both values and their distance (docs/diff.md). With two levels one archive is\n"
-        "computed at both and compared with itself.\n"
+        "it is there, with both values and their distance, and the metrics of both (docs/diff.md). With two\n"
+        "levels one archive is computed at both and compared with itself.\n"
         "Exit 0 when they have the same id and nothing differs, 3 otherwise, 5 for what costs more than it may.\n"
         "Signatures are not looked at.",
         "  reprise diff monday.reprise tuesday.reprise\n"

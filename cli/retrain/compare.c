@@ -138,8 +138,6 @@ static void put_list(rp_session *session, const table *t, const char *title, lis
         rp_buffer_text(&session->out, "  the same in all\n");
 }
 
-static const char *const rows_word[] = {"same", "other", "unknown"};
-
 static void put_rows(rp_session *session, const table *t)
 {
     bool comparable = true;
@@ -241,7 +239,7 @@ static void put_json(rp_session *session, const table *t)
         rp_put_text(out, "part", side->part);
         rp_put_text(out, "path", side->path);
         rp_put_integer(out, "rows", (uint64_t)side->rows);
-        rp_put_text(out, "rows_of_first", rows_word[rp_run_side_rows(&t->run[0], side)]);
+        rp_put_text(out, "rows_of_first", rp_rows_word(rp_run_side_rows(&t->run[0], side)));
         rp_put_text(out, "table_sha256", side->table[0] ? side->table : NULL);
         rp_put_close(out, '}');
     }

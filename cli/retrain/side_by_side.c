@@ -301,12 +301,53 @@ rp_rows rp_run_side_rows(const rp_run_side *a, const rp_run_side *b)
                : RP_ROWS_OTHER;
 }
 
+const char *rp_rows_word(rp_rows rows)
+{
+    static const char *const word[] = {"same", "other", "unknown"};
+
+    return word[rows];
+}
+
+/* Every table of the one is in the other, the same. */
+static bool has_tables(const rp_archive *of, const rp_archive *in)
+{
+    const rp_member *member, *other;
+
+    for (size_t i = 0; (member = rp_archive_member(of, i)) != NULL; i++) {
+        const size_t length = strlen(member->name);
+
+        if (strncmp(member->name, "data/", 5) != 0 || length < 4 || strcmp(member->name + length - 4, ".csv") != 0)
+            continue;
+        other = rp_archive_find(in, member->name);
+        if (!other || memcmp(&member->digest, &other->digest, sizeof member->digest) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool rp_run_side_same_inputs(const rp_run_side *a, const rp_run_side *b)
+{
+    const char *parent = rp_parent_id(a->archive), *other = rp_parent_id(b->archive);
+
+    return a->table[0] && has_tables(a->archive, b->archive) && has_tables(b->archive, a->archive) &&
+           rp_json_equal(a->recipe, b->recipe) && (parent && other ? strcmp(parent, other) == 0 : !parent && !other);
+}
+
 rp_status rp_run_side_load(rp_run_side *side, const char *path, rp_error *err)
+{
+    rp_archive *archive = NULL;
+    rp_status status = rp_archive_open_confirmed(&archive, path, err);
+
+    *side = (rp_run_side){.path = path};
+    return status == RP_OK ? rp_run_side_read(side, path, archive, err) : status;
+}
+
+rp_status rp_run_side_read(rp_run_side *side, const char *path, rp_archive *archive, rp_error *err)
 {
     rp_status status;
 
-    *side = (rp_run_side){.path = path, .recipe = rp_json_object(), .metrics = rp_json_object()};
-    status = side->recipe && side->metrics ? rp_archive_open_confirmed(&side->archive, path, err) : rp_no_memory(err);
+    *side = (rp_run_side){.path = path, .archive = archive, .recipe = rp_json_object(), .metrics = rp_json_object()};
+    status = side->recipe && side->metrics ? RP_OK : rp_no_memory(err);
     if (status == RP_OK)
         status = read_recipe(side, err);
     if (status == RP_OK)

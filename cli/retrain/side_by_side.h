@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `reprise compare` lays side by side: of each run flat lists of key and value, and whether two runs are judged on
- * the same rows. */
+ * What `reprise compare` and `reprise diff` lay side by side: of each run flat lists of key and value, and whether two
+ * runs are judged on the same rows. */
 #ifndef CLI_RETRAIN_SIDE_BY_SIDE_H
 #define CLI_RETRAIN_SIDE_BY_SIDE_H
 
@@ -31,8 +31,14 @@ typedef struct rp_run_side {
 
 /* Opens and reads one run. Errors: those of opening and reading; side is then to be freed too. */
 rp_status rp_run_side_load(rp_run_side *side, const char *path, rp_error *err);
+/* The same of an archive that is open, which is the side's from then on, also with an error. */
+rp_status rp_run_side_read(rp_run_side *side, const char *path, rp_archive *archive, rp_error *err);
 void rp_run_side_free(rp_run_side *side);
 /* Figures can be held against each other only where both runs give them for the same rows with the same outcomes. */
 rp_rows rp_run_side_rows(const rp_run_side *a, const rp_run_side *b);
+const char *rp_rows_word(rp_rows rows); /* "same", "other", "unknown" */
+/* One recipe, the same tables and one parent by its id: such runs have the same bits. False where a table is not there.
+ */
+bool rp_run_side_same_inputs(const rp_run_side *a, const rp_run_side *b);
 
 #endif

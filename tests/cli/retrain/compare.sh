@@ -79,3 +79,45 @@ for owner in '" \xc2\xa0\\n"' '" Risk"'; do
     [ "$owner" != '" Risk"' ] || want=0
     [ "$code" = $want ] || fail "a card of $owner: exit $code: $(cat text err)"
 done
+
+# ---- diff: metrics of both, and whom to blame ----
+different() {
+    local code=0
+    "$reprise" diff "$@" >text || code=$?
+    test $code = 3 || fail "diff $*: exit code $code"
+}
+different a.reprise b.reprise
+has text "metrics   of A: validation part"
+has_not text "of the same rows"
+has_not text "doctor"
+grep -qE '^metric    loss: A 0\.[0-9]+, B 0\.[0-9]+$' text || fail "metrics: $(cat text)"
+different a.reprise c.reprise
+has text "metrics   are not of the same rows"
+different a.reprise d.reprise
+has text 'table     line 100, column "x"'
+has_not text "doctor"
+"$reprise" diff a.reprise a.reprise >text
+has_not text "metric"
+# a's archive as a host would have written it whose last step had another bit
+python3 - <<'P'
+import hashlib, tarfile
+whole = bytearray(open("a.reprise", "rb").read())
+member = tarfile.open("a.reprise").getmember("run/journal.bin")
+end = member.offset_data + member.size
+old = hashlib.sha256(whole[member.offset_data:end]).hexdigest().encode()
+whole[end - 20] ^= 1
+whole = whole.replace(old, hashlib.sha256(whole[member.offset_data:end]).hexdigest().encode())
+open("bit.reprise", "wb").write(whole)
+P
+different a.reprise bit.reprise
+has text "host      recipe and table are the same and bits are not"
+has text "reprise doctor"
+has text "metrics   all are the same"
+different a.reprise bit.reprise --json
+python3 - <<'P' || fail "diff --json"
+import json
+j = json.load(open("text"))
+m = json.load(open("a.metrics"))["validation"]
+assert j["host_suspected"] is True and j["metrics_rows"] == "same", j
+assert {f["key"]: f["values"] for f in j["metrics"]}["auc"] == [m["auc"]] * 2, j["metrics"]
+P
