@@ -145,6 +145,9 @@ static void answer_good(rp_report_view *r)
     else if (r->recipe && r->recipe->train.patience > 0)
         rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose the epoch whose weights it "
                             "has</strong>: figures of such rows flatter");
+    else if (r->recipe && r->recipe->search.n_over > 0)
+        rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose its settings</strong> (Trials): "
+                            "figures of such rows flatter");
     else
         rp_buffer_text(out, " rows that it was not trained on");
 }

@@ -341,6 +341,12 @@ static void the_report_tells_every_variant(void **state)
     assert_int_equal(rows, 12);
     assert_non_null(strstr(section, "searched, chosen"));
     assert_non_null(strstr(section, "Spread over seeds"));
+    assert_non_null(strstr(html, "but that chose its settings"));
+    rp_text_free(html);
+    rp_archive_close(archive);
+    archive = open_archive("plain.reprise");
+    assert_int_equal(rp_report(archive, NULL, NULL, &html, &length, NULL), RP_OK);
+    assert_null(strstr(html, "but that chose its settings"));
     rp_text_free(html);
     rp_archive_close(archive);
 }
