@@ -49,7 +49,31 @@ static const char *form_of(const rp_report_view *r)
         return "A convolutional network";
     if (recipe->model.n_hidden)
         return "A neural network";
+    if (recipe->train.regression && recipe->train.exact && recipe->train.family != RP_FAMILY_GAUSSIAN)
+        return recipe->train.family == RP_FAMILY_POISSON ? "A Poisson regression" : "A gamma regression";
     return recipe->train.regression ? "A linear regression" : "A logistic regression";
+}
+
+/* Which rows count for more: whoever chooses that chooses the model. */
+static void answer_weights(rp_report_view *r)
+{
+    const rp_recipe *recipe = r->recipe;
+
+    if (recipe->data.weight.given) {
+        rp_buffer_text(r->out, "; its rows count by the column ");
+        if (recipe->data.weight.name)
+            rp_html_name(r->out, recipe->data.weight.name);
+        else
+            rp_buffer_printf(r->out, "%lld", (long long)recipe->data.weight.index);
+    }
+    if (recipe->train.balanced)
+        rp_buffer_text(r->out, "; its classes count the same in all");
+    for (size_t i = 0; i < recipe->train.n_class_weights; i++) {
+        rp_buffer_text(r->out, i ? ", " : "; its rows count by class: ");
+        rp_html_name(r->out, recipe->train.class_weight[i].name);
+        rp_buffer_text(r->out, " ");
+        rp_html_number(r->out, recipe->train.class_weight[i].weight);
+    }
 }
 
 static void answer_model(rp_report_view *r)
@@ -74,6 +98,7 @@ static void answer_model(rp_report_view *r)
         rp_buffer_text(out, " = ");
         rp_html_name(out, r->data.class_name[1]);
     }
+    answer_weights(r);
 }
 
 static void answer_use(rp_report_view *r)

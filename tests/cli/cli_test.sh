@@ -258,6 +258,12 @@ works '"warnings":\{"rows":2,"unseen":1,"outside":1,"missing":1\}' "$reprise" pr
 awk 'BEGIN { print "id,x,y"; for (i = 0; i < 40; i++) print "n" i "," i % 7 "," (i % 7 > 2 ? "p" : "q") }' >remarks.csv
 printf 'reprise: 1\ndata: {csv: remarks.csv, target: y, comment: "#", columns: {id: ignore}}\n' >remarks.yaml
 works '^archive' "$reprise" run remarks.yaml -o remarks.reprise
+printf '%s\n' 'reprise: 1' 'train: {class_weights: {p: 5}}' 'data: {csv: remarks.csv, target: y, comment: "#",' \
+    '  weight: x, columns: {id: ignore, x: numeric}}' >weighed.yaml
+works '^archive' "$reprise" run weighed.yaml -o weighed.reprise
+works '^written' "$reprise" report weighed.reprise -o weighed.html
+holds "the report says what rows count by" grep -q \
+    'its rows count by the column <bdi>x</bdi>; its rows count by class: <bdi>p</bdi> 5.000' weighed.html
 printf 'id,x\nA,1\n# a word between\nB,2\n#\nC,3\n' >said.csv
 attempt "$reprise" predict remarks.reprise --csv said.csv -o - --id id
 holds "ids keep step with their rows behind comments" \
