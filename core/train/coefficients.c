@@ -431,7 +431,7 @@ static int put_criteria(rp_json *out, const table *c, double likelihood, double 
 
 static rp_status put_fit(rp_json *out, const table *c, rp_error *err)
 {
-    goodness g;
+    goodness g = {0};
     rp_status status = goodness_of(c, &g, err);
     int failed;
 
