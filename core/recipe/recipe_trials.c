@@ -106,6 +106,9 @@ static void read_values(rp_node_reader *reader, const rp_node *node, const char 
     for (size_t i = 0; i < node->count && reader->status == RP_OK; i++) {
         rp_json *value = value_json(reader, &node->child[i], out->key->type);
 
+        for (size_t k = 0; value != NULL && k < rp_json_array_size(out->value); k++)
+            if (rp_json_equal(value, rp_json_array_get(out->value, k)))
+                rp_node_refuse(reader, &node->child[i], path, "a value again: equal trials would count as several");
         if (value == NULL)
             rp_node_wrong(reader, &node->child[i], path, values_text(out->key->type), NULL);
         else if (out->value == NULL || rp_json_array_append_new(out->value, value) != 0)

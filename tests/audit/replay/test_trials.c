@@ -484,6 +484,7 @@ static void what_cannot_be_tried_is_said(void **state)
     } cases[] = {
         {"search: {over: {lr: [0.1], momentum: [0.5]}}\n", "search.over.momentum"},
         {"search: {over: {lr: 0.1}}\n", "a list of numbers"},
+        {"search: {over: {lr: [0.1, 0.5, 0.10]}}\n", "a value again"},
         {"search: {over: {lr: {low: 0.1, high: 1}}}\n", "kind: random"},
         {"search: {over: {lt: [0.1]}}\n", "unknown key"},
         {"search: {over: {lr: [0.1]}, by: r2}\n", "accuracy or auc"},
