@@ -13,6 +13,7 @@ enum { NAME = 128, FACT_LIMIT = 64 << 20 };
 static rp_status read_member(rp_json **out, const rp_archive *archive, const char *name, rp_error *err)
 {
     const rp_member *member = rp_archive_find(archive, name);
+    const bool large = strcmp(name, RP_METRICS_MEMBER) == 0 || strcmp(name, RP_TRIALS_MEMBER) == 0;
     rp_buffer text = {0};
     rp_status status;
 
@@ -20,8 +21,7 @@ static rp_status read_member(rp_json **out, const rp_archive *archive, const cha
         return RP_OK;
     status = rp_archive_member_body(archive, member, &text, err);
     if (status == RP_OK)
-        status = rp_json_parse_within(out, text.data, text.size,
-                                      strcmp(name, RP_METRICS_MEMBER) ? RP_JSON_MEMORY : RP_JSON_METRICS_MEMORY, true,
+        status = rp_json_parse_within(out, text.data, text.size, large ? RP_JSON_METRICS_MEMORY : RP_JSON_MEMORY, true,
                                       name, err);
     rp_buffer_free(&text);
     return status == RP_EFORMAT || status == RP_EUNSUPPORTED ? RP_OK : status;
@@ -36,6 +36,8 @@ rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_er
         status = read_member(&made->schema, archive, RP_SCHEMA_MEMBER, err);
     if (status == RP_OK)
         status = read_member(&made->metrics, archive, RP_METRICS_MEMBER, err);
+    if (status == RP_OK)
+        status = read_member(&made->trials, archive, RP_TRIALS_MEMBER, err);
     *out = made;
     if (status != RP_OK) {
         rp_run_facts_free(made);
@@ -51,6 +53,7 @@ void rp_run_facts_free(rp_run_facts *facts)
     rp_json_free(facts->recipe);
     rp_json_free(facts->schema);
     rp_json_free(facts->metrics);
+    rp_json_free(facts->trials);
     rp_free(facts);
 }
 

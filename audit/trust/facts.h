@@ -7,7 +7,7 @@
 #include "audit/archive/archive.h"
 
 typedef struct rp_run_facts {
-    rp_json *recipe, *schema, *metrics; /* NULL: not there, left out, or not canonical JSON */
+    rp_json *recipe, *schema, *metrics, *trials; /* NULL: not there, left out, or not canonical JSON */
 } rp_run_facts;
 
 /* Errors: RP_EIO, RP_EHASH, RP_ENOMEM; a member that is not what it should be is none. Free with rp_run_facts_free. */

@@ -286,6 +286,29 @@ static uint64_t count_kind(const rp_json *variants, const char *kind)
     return found;
 }
 
+static bool same_at(const rp_json *a, const rp_json *b, const char *key)
+{
+    const rp_json *x = rp_json_object_get(a, key), *y = rp_json_object_get(b, key);
+
+    return x == NULL || y == NULL ? x == y : rp_json_equal(x, y);
+}
+
+/* Whether the member of trials has those that the metrics sum up. */
+static bool trials_agree(const rp_json *summary, const rp_json *trials)
+{
+    const rp_json *a = rp_json_object_get(summary, "variants"), *b = rp_json_object_get(trials, "variants");
+    bool same = rp_json_array_size(a) == rp_json_array_size(b);
+
+    if (summary == NULL)
+        return trials == NULL;
+    for (const char *const *key = (const char *const[]){"number", "chosen", "folds", NULL}; *key; key++)
+        same = same && same_at(summary, trials, *key);
+    for (size_t i = 0; same && i < rp_json_array_size(a); i++)
+        for (const char *const *key = (const char *const[]){"kind", "set", "mean", NULL}; *key; key++)
+            same = same && same_at(rp_json_array_get(a, i), rp_json_array_get(b, i), *key);
+    return same;
+}
+
 /* What was tried outside of the run no archive shows; that of this one's trials none is missing, a replay does. */
 void rp_check_trials(rp_check *c, rp_buffer *text)
 {
@@ -294,6 +317,7 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
     const rp_json *trials = rp_json_object_get(metrics, "trials"), *variants = rp_json_object_get(trials, "variants");
     const double number = trials ? (double)rp_json_integer_value(rp_json_object_get(trials, "number")) : 0;
     const uint64_t seeds = count_kind(variants, "seed"), linear = count_kind(variants, "linear");
+    const bool agree = metrics == NULL || trials_agree(trials, c->verified->facts->trials);
 
     rp_buffer_text(text, "trials before the run");
     put_bounds(text, &clause->bound);
@@ -301,10 +325,12 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
         rp_buffer_printf(text, ", %llu other seeds among them", (unsigned long long)clause->seeds);
     if (clause->linear)
         rp_buffer_text(text, ", the linear challenger among them");
-    c->refuted =
-        metrics == NULL || !within(&clause->bound, number) || seeds < clause->seeds || (clause->linear && linear == 0);
+    c->refuted = metrics == NULL || !agree || !within(&clause->bound, number) || seeds < clause->seeds ||
+                 (clause->linear && linear == 0);
     if (metrics == NULL)
         rp_buffer_text(&c->found, "no metrics that can be read");
+    else if (!agree)
+        rp_buffer_text(&c->found, "outputs/metrics.json and outputs/trials.json do not have the same trials");
     else
         rp_buffer_printf(&c->found, "it records %.0f trials, %llu of them other seeds, %s linear challenger", number,
                          (unsigned long long)seeds, linear ? "one a" : "none a");

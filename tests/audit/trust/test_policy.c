@@ -497,7 +497,8 @@ static void models_are_held_to_the_policy(void **state)
                "{\"kind\":\"target\",\"name\":\"bad\"}]}"),
         parsed(
             "{\"training\":{\"accuracy\":\"0.9\",\"rows\":80},\"validation\":{\"accuracy\":\"0.7\",\"figures\":{\"ks\":"
-            "{\"value\":\"0.25\"}},\"loss\":\"nan\",\"rows\":20}}")};
+            "{\"value\":\"0.25\"}},\"loss\":\"nan\",\"rows\":20}}"),
+        NULL};
 
     (void)state;
     begin();
@@ -545,13 +546,17 @@ static void models_are_held_to_the_policy(void **state)
 
 static void trials_are_held_to_the_policy(void **state)
 {
-    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}")},
-                 some = {NULL, NULL,
-                         parsed("{\"trials\":{\"chosen\":1,\"folds\":2,\"number\":8,\"variants\":["
-                                "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.6\"}},"
-                                "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.8\"}},{\"kind\":\"linear\"},"
-                                "{\"kind\":\"seed\"}]}}")};
+    static const char variants[] = "\"chosen\":1,\"folds\":2,\"number\":8,\"variants\":["
+                                   "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.6\"}},"
+                                   "{\"kind\":\"search\",\"mean\":{\"auc\":\"0.8\"}},{\"kind\":\"linear\"},"
+                                   "{\"kind\":\"seed\"}]}";
+    char text[400];
+    rp_run_facts none = {NULL, NULL, parsed("{\"validation\":{\"auc\":\"0.9\"}}"), NULL}, some = {0};
 
+    (void)snprintf(text, sizeof text, "{\"trials\":{%s}", variants);
+    some.metrics = parsed(text);
+    (void)snprintf(text, sizeof text, "{%s", variants);
+    some.trials = parsed(text);
     (void)state;
     begin();
     state_by('0', RP_STATEMENT_PROVENANCE);
@@ -565,9 +570,23 @@ static void trials_are_held_to_the_policy(void **state)
     expect("trials: {at_most: 7}\n", false, "it records 8 trials");
     expect("trials: {seeds: 1, linear: true}\n", true, "1 of them other seeds, one a linear challenger");
     expect("trials: {seeds: 2}\n", false, "1 of them other seeds");
+    for (int i = 0; i < 3; i++) { /* gone, another number, one trial less */
+        rp_json *whole = some.trials;
+
+        (void)snprintf(text, sizeof text, "{%s", variants);
+        if (i == 1)
+            memcpy(strstr(text, "\"number\":8") + 9, "9", 1);
+        if (i == 2)
+            memcpy(strstr(text, ",{\"kind\":\"seed\"}]}"), "]}", 3);
+        some.trials = i ? parsed(text) : NULL;
+        expect("trials: recorded\n", false, "do not have the same trials");
+        rp_json_free(some.trials);
+        some.trials = whole;
+    }
     expect("metrics: {of: auc, part: folds, at_least: 0.7}\n", true, "folds has 0.8");
     expect("metrics: {of: auc, part: folds, at_least: 0.81}\n", false, "folds has 0.8");
     v.facts = NULL;
+    rp_json_free(some.trials);
     rp_json_free(none.metrics);
     rp_json_free(some.metrics);
 }
@@ -631,9 +650,9 @@ static void findings_are_held_to_the_policy(void **state)
 
 static void cards_are_held_to_the_policy(void **state)
 {
-    rp_run_facts facts = {parsed("{\"card\":{\"owner\":\"credit\",\"valid_until\":\"2999-12-31\"}}"), NULL, NULL},
-                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL},
-                 none = {parsed("{\"name\":\"\"}"), NULL, NULL};
+    rp_run_facts facts = {parsed("{\"card\":{\"owner\":\"credit\",\"valid_until\":\"2999-12-31\"}}"), NULL, NULL, NULL},
+                 old = {parsed("{\"card\":{\"valid_until\":\"2020-12-31\"}}"), NULL, NULL, NULL},
+                 none = {parsed("{\"name\":\"\"}"), NULL, NULL, NULL};
 
     (void)state;
     begin();
