@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Figures of trials: over folds, over seeds, and which variant is the best. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,8 +9,6 @@
 #include "determinism/bits.h"
 #include "determinism/decimal.h"
 #include "determinism/sum.h"
-
-#include <math.h>
 
 static double none(void)
 {
@@ -106,7 +105,7 @@ rp_status rp_variant_json(rp_json **out, const rp_variant *v, size_t folds, rp_e
 {
     rp_json *json = rp_json_pack("{s:s, s:O, s:O, s:{}}", "kind", v->kind, "set", v->set, "trials", v->trials, "mean");
     rp_json *mean = rp_json_object_get(json, "mean"), *deviation = folds > 1 ? rp_json_object() : NULL;
-    int failed = json == NULL || (folds > 1 && rp_json_object_set_new(json, "deviation", deviation) != 0);
+    int failed = (folds > 1 && rp_json_object_set_new(json, "deviation", deviation) != 0) || json == NULL;
     rp_status status = RP_OK;
 
     *out = NULL;

@@ -435,7 +435,7 @@ static rp_json *without(const rp_json *object, const char *left_out)
 rp_status rp_trials_summary(rp_json **out, const rp_json *json, rp_error *err)
 {
     rp_json *summary = without(json, "variants"), *list = rp_json_array(), *variant;
-    int failed = summary == NULL || rp_json_object_set_new(summary, "variants", list) != 0;
+    int failed = rp_json_object_set_new(summary, "variants", list) != 0;
     size_t i;
 
     *out = NULL;
