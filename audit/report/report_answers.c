@@ -213,8 +213,10 @@ static void answer_parent(rp_report_view *r)
     size_t k = 0;
 
     if (!parent) {
-        rp_buffer_text(r->out, r->recipe ? "There is none: its weights were drawn by the recipe&#39;s seed"
-                                         : "None is recorded");
+        rp_buffer_text(r->out, !r->recipe               ? "None is recorded"
+                               : r->recipe->train.exact ? "There is none: an exact fit, which starts at 0"
+                                                        : "There is none: its weights were drawn by the recipe&#39;s "
+                                                          "seed");
         return;
     }
     if (!r->parent) {

@@ -39,7 +39,9 @@ static void put_metrics(rp_report_view *r, const rp_json *training, const rp_jso
 {
     rp_buffer *out = r->out;
 
-    rp_html_table(out, "slim", "Of the final model, with dropout off",
+    rp_html_table(out, "slim",
+                  r->recipe && r->recipe->model.dropout > 0 ? "Of the final model, with dropout off"
+                                                            : "Of the final model",
                   validation ? "Metric|#Training|#Validation" : "Metric|#Training");
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         put_metric_row(r, &metrics[i], training, validation);

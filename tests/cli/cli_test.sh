@@ -264,6 +264,7 @@ works '^archive' "$reprise" run weighed.yaml -o weighed.reprise
 works '^written' "$reprise" report weighed.reprise -o weighed.html
 holds "the report says what rows count by" grep -q \
     'its rows count by the column <bdi>x</bdi>; its rows count by class: <bdi>p</bdi> 5.000' weighed.html
+holds "and of an exact fit no seed" grep -q 'There is none: an exact fit, which starts at 0' weighed.html
 printf 'id,x\nA,1\n# a word between\nB,2\n#\nC,3\n' >said.csv
 attempt "$reprise" predict remarks.reprise --csv said.csv -o - --id id
 holds "ids keep step with their rows behind comments" \
