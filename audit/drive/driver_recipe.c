@@ -11,6 +11,7 @@
 #include "core/data/profile/profile.h"
 #include "core/train/coefficients.h"
 #include "core/train/slices/run_slices.h"
+#include "determinism/fpenv.h"
 
 /* What was made of the last evaluations, once asked for. */
 typedef struct judged {
@@ -437,8 +438,7 @@ static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *
     return status;
 }
 
-/* Both, kept until the run goes on. */
-static rp_status judge(const recipe_source *s, rp_error *err)
+static rp_status judge_within(const recipe_source *s, rp_error *err)
 {
     const rp_source_text text = text_of(s);
     const rp_slice_table table = {text.bytes, text.size, RP_TABLE_MEMBER};
@@ -459,10 +459,28 @@ static rp_status judge(const recipe_source *s, rp_error *err)
     return status;
 }
 
+/* What is made of the last evaluations in the contract's environment, the caller's being what it may: the metrics and
+ * the reference, kept until the run goes on, and, where they are asked for, coefficients and predictions. */
+static rp_status judge(const recipe_source *s, rp_json **coefficients, rp_buffer *predictions, rp_error *err)
+{
+    rp_fpenv saved;
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
+
+    if (status != RP_OK)
+        return status;
+    status = judge_within(s, err);
+    if (status == RP_OK && coefficients)
+        status = rp_trainer_coefficients(s->trainer, coefficients, err);
+    if (status == RP_OK && predictions)
+        status = rp_trainer_predictions(s->trainer, predictions, err);
+    rp_fpenv_leave(&saved);
+    return status;
+}
+
 static rp_status metrics(const void *source, rp_json **out, rp_error *err)
 {
     const recipe_source *s = source;
-    rp_status status = judge(s, err);
+    rp_status status = judge(s, NULL, NULL, err);
 
     *out = status == RP_OK ? rp_json_share(s->judged->metrics) : NULL;
     return status;
@@ -472,16 +490,12 @@ static rp_status add_outputs(const recipe_source *s, rp_archive_writer *writer, 
 {
     rp_buffer predictions = {0};
     rp_json *coefficients = NULL;
-    rp_status status = judge(s, err);
+    rp_status status = judge(s, &coefficients, &predictions, err);
 
-    if (status == RP_OK)
-        status = rp_trainer_coefficients(s->trainer, &coefficients, err);
     if (status == RP_OK && coefficients)
         status = add_json(writer, RP_COEFFICIENTS_MEMBER, coefficients, err);
     if (status == RP_OK)
         status = add_json(writer, RP_METRICS_MEMBER, s->judged->metrics, err);
-    if (status == RP_OK)
-        status = rp_trainer_predictions(s->trainer, &predictions, err);
     if (status == RP_OK)
         status = rp_archive_writer_add(writer, RP_PREDICTIONS_MEMBER, predictions.data, predictions.size, err);
     if (status == RP_OK)

@@ -11,6 +11,7 @@
 #include "core/train/slices/run_slices.h"
 #include "core/trials/trials_private.h"
 #include "core/trials/vary.h"
+#include "determinism/fpenv.h"
 
 /* The trials under way. */
 typedef struct work {
@@ -208,6 +209,10 @@ static rp_status make_trial(work *w, rp_variant *v, const rp_trial *trial, size_
 
     if (status == RP_OK)
         status = open_trainer(w, &t, recipe, strcmp(v->kind, "linear") == 0, err);
+    if (status == RP_OK && w->recipe->search.n_over > 0 && w->recipe->search.by == RP_BY_AUC &&
+        rp_trainer_dataset(t)->schema->classes != 2)
+        status = rp_fail(err, RP_EARG, "key search.by: auc is of two classes, the target has %zu: use accuracy or loss",
+                         rp_trainer_dataset(t)->schema->classes);
     if (status == RP_OK && watch->begin)
         status = watch->begin(watch->self, trial, t, err);
     if (status == RP_OK)
@@ -371,10 +376,14 @@ rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const void *csv
               .options = options,
               .watch = watch,
               .out_of_fold = &out->out_of_fold};
+    rp_fpenv saved; /* what is drawn, and figures of figures, are bits of the archive */
     rp_status status;
 
     *out = (rp_trials){.json = NULL};
+    if ((status = rp_fpenv_enter(&saved, NULL, err)) != RP_OK)
+        return status;
     status = run(&w, out, err);
+    rp_fpenv_leave(&saved);
     end_fold(&w);
     for (size_t i = 0; i < w.variants && w.variant; i++) {
         rp_json_free(w.variant[i].set);

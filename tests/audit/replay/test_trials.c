@@ -3,6 +3,10 @@
  * and a replay makes them again and names the one that differs. */
 #include "tests/audit/table_jobs.h"
 
+#if defined __x86_64__
+#include <xmmintrin.h>
+#endif
+
 #include "base/json.h"
 #include "core/recipe/recipe.h"
 #include "core/trials/trials.h"
@@ -206,6 +210,23 @@ static void the_best_of_a_search_is_the_run_and_all_are_told(void **state)
     rp_json_free(recipe);
     rp_json_free(metrics);
 }
+
+#if defined __x86_64__
+/* Another library may have switched subnormals off, or another rounding on. */
+static void the_callers_environment_changes_no_byte(void **state)
+{
+    const unsigned before = _mm_getcsr();
+
+    (void)state;
+    _mm_setcsr(before | 0x8040 | 0x6000); /* to zero, flushed and read as zero */
+    train("search.yaml", "search-env.reprise", NULL, NULL);
+    _mm_setcsr(before);
+    assert_same_member("search.reprise", "search-env.reprise", "outputs/trials.json");
+    assert_same_member("search.reprise", "search-env.reprise", "outputs/metrics.json");
+    assert_same_member("search.reprise", "search-env.reprise", "outputs/reference.json");
+    assert_same_member("search.reprise", "search-env.reprise", "outputs/predictions.csv");
+}
+#endif
 
 /* The last key of a grid, by name, changes first. */
 static void a_grid_is_walked_in_the_order_of_names(void **state)
@@ -536,6 +557,9 @@ int main(void)
         cmocka_unit_test(a_fold_of_all_is_the_run_of_that_fold),
         cmocka_unit_test(the_final_fit_has_all_rows_but_the_test_part),
         cmocka_unit_test(the_best_of_a_search_is_the_run_and_all_are_told),
+#if defined __x86_64__
+        cmocka_unit_test(the_callers_environment_changes_no_byte),
+#endif
         cmocka_unit_test(a_grid_is_walked_in_the_order_of_names),
         cmocka_unit_test(the_linear_challenger_is_the_exact_fit_of_the_same_rows),
         cmocka_unit_test(a_forged_trial_is_named),
