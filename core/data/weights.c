@@ -133,6 +133,9 @@ static rp_status level(const weights *w, double **given, size_t rows, double *to
 {
     const double mean = *total / (double)rows;
 
+    if (!(mean > 0))
+        return rp_fail(w->cells->err, RP_EDATA, "%s: the mean of the weights of %zu rows is too small a number",
+                       w->cells->where, rows);
     *out = rp_reallocarray(NULL, rows, sizeof **out);
     if (*out == NULL)
         return rp_no_memory(w->cells->err);

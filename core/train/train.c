@@ -220,11 +220,12 @@ rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_ru
 {
     rp_status status = new_trainer(out, &(origin){.recipe = from->recipe, .lent = from->data}, options, err);
 
-    if (status == RP_OK)
-        (*out)->start = from->start;
+    if (status != RP_OK)
+        return status;
+    (*out)->start = from->start;
     (*out)->training = from->training;
     (*out)->expected = from->expected;
-    return status;
+    return RP_OK;
 }
 
 rp_run *rp_trainer_run(const rp_trainer *t)
