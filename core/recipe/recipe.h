@@ -150,6 +150,7 @@ typedef struct rp_search_key {
     rp_search_type type;
 } rp_search_key;
 extern const rp_search_key rp_search_keys[RP_SEARCH_KEYS]; /* ascending by name */
+const rp_search_key *rp_search_key_find(const char *name); /* NULL: none */
 
 /* What one key is tried with: a list of values as the resolved recipe writes them, or an interval to draw from. */
 typedef struct rp_search_axis {
@@ -277,7 +278,7 @@ typedef struct rp_recipe {
                                     {low, high, log}; ascending by name */
         size_t n_over;
         bool random;    /*   kind: [grid] grid|random */
-        int64_t trials; /*   trials: random only: how many are drawn, 1 .. 1,000 */
+        int64_t trials; /*   trials: 1 .. 1,000; random: how many are drawn; of a grid derived */
         rp_judge by;    /*   by: [loss] loss|accuracy|auc|mse|mae|r2 */
     } search;
     struct {           /* challengers: absent from the JSON without any */

@@ -152,7 +152,7 @@ static void read_interval(rp_node_reader *reader, const rp_node *node, const cha
         rp_node_refuse(reader, node, path, "expected low below high%s", out->log ? ", and above 0 with log" : "");
 }
 
-static const rp_search_key *find_key(const char *name)
+const rp_search_key *rp_search_key_find(const char *name)
 {
     for (size_t i = 0; i < RP_SEARCH_KEYS; i++)
         if (strcmp(rp_search_keys[i].name, name) == 0)
@@ -185,7 +185,7 @@ static void read_over(rp_node_reader *reader, const rp_node *over, rp_recipe *ou
         const rp_node *node = &over->child[i];
         rp_search_axis *axis = &out->search.over[i];
 
-        axis->key = find_key(node->key);
+        axis->key = rp_search_key_find(node->key);
         (void)snprintf(path, sizeof path, "search.over.%s", axis->key->name);
         if (node->kind == RP_NODE_MAPPING)
             read_interval(reader, node, path, out->search.random, axis);
@@ -295,8 +295,8 @@ static void check_trials(rp_node_reader *reader, const rp_node *top, const rp_re
                        "trials start from fresh weights; leave out search, challengers and "
                        "data.fold: all, or the parent");
     else if (variants * folds > RP_TRIALS_MAX)
-        rp_node_refuse(reader, top, "search", "this makes %lld trials, expected at most %d",
-                       (long long)(variants * folds), RP_TRIALS_MAX);
+        rp_node_refuse(reader, top, out->search.n_over > 0 ? "search" : "challengers",
+                       "this makes %lld trials, expected at most %d", (long long)(variants * folds), RP_TRIALS_MAX);
 }
 
 void rp_recipe_read_trials(rp_node_reader *reader, const rp_node *top, rp_recipe *out)

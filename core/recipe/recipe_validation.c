@@ -77,27 +77,3 @@ void rp_recipe_read_validation(rp_node_reader *reader, const rp_node *top, rp_re
     read_threshold(reader, section, out);
     out->validation.given = true;
 }
-
-static rp_json *texts_json(const rp_texts *texts)
-{
-    rp_json *list = rp_json_array();
-
-    for (size_t i = 0; i < texts->count && list != NULL; i++)
-        if (rp_json_array_append_new(list, rp_json_string(texts->text[i])) != 0) {
-            rp_json_free(list);
-            return NULL;
-        }
-    return list;
-}
-
-int rp_recipe_write_validation(rp_json *top, const rp_recipe *recipe, rp_json *threshold)
-{
-    const char *favourable = recipe->validation.favourable;
-    rp_json *out = rp_json_object();
-    int failed = rp_json_object_set_new(out, "by", texts_json(&recipe->validation.by));
-
-    failed |= rp_json_object_set_new(out, "groups", texts_json(&recipe->validation.groups));
-    failed |= rp_json_object_set_new(out, "favourable", favourable ? rp_json_string(favourable) : rp_json_null());
-    failed |= rp_json_object_set_new(out, "threshold", threshold);
-    return failed | rp_json_object_set_new(top, "validation", out);
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading and writing the validation: section of a recipe. */
+ * Reading the validation: section of a recipe. */
 #ifndef CORE_RECIPE_RECIPE_VALIDATION_H
 #define CORE_RECIPE_RECIPE_VALIDATION_H
 
@@ -8,7 +8,5 @@
 
 /* out->train.regression is already known. */
 void rp_recipe_read_validation(rp_node_reader *reader, const rp_node *top, rp_recipe *out);
-/* Puts the section into the resolved recipe; takes threshold, its real or null. Not 0: out of memory. */
-int rp_recipe_write_validation(rp_json *top, const rp_recipe *recipe, rp_json *threshold);
 
 #endif

@@ -3,7 +3,6 @@
  * apply absent. These are the bytes an archive's identity rests on. */
 #include "core/recipe/recipe_card.h"
 #include "core/recipe/recipe_trials.h"
-#include "core/recipe/recipe_validation.h"
 #include "core/recipe/recipe_names.h"
 #include "determinism/decimal.h"
 
@@ -419,14 +418,19 @@ static void write_parent(writer top, const rp_recipe *recipe)
 
 static void write_validation(writer top, const rp_recipe *recipe)
 {
-    char text[RP_DECIMAL_SIZE];
+    const char *favourable = recipe->validation.favourable;
+    writer w;
 
     if (!recipe->validation.given)
         return;
-    (void)rp_print_f64(text, recipe->validation.threshold);
-    if (rp_recipe_write_validation(top.object, recipe,
-                                   recipe->validation.has_threshold ? rp_json_string(text) : rp_json_null()) != 0)
-        *top.failed = true;
+    w = section(top, "validation");
+    put(w, "by", texts_json(recipe->validation.by.text, recipe->validation.by.count, w.failed));
+    put(w, "groups", texts_json(recipe->validation.groups.text, recipe->validation.groups.count, w.failed));
+    put(w, "favourable", favourable ? rp_json_string(favourable) : rp_json_null());
+    if (recipe->validation.has_threshold)
+        put_real(w, "threshold", recipe->validation.threshold);
+    else
+        put(w, "threshold", rp_json_null());
 }
 
 rp_json *rp_recipe_write(const rp_recipe *recipe)

@@ -102,11 +102,6 @@ static rp_tensor penalties(const fit *f, rp_graph *g, double strength)
 /* The last with l1 only: how many sweeps there were. */
 enum { BETA, STEP, OBJECTIVE, DECREMENT, SWEEPS, CARRIED };
 
-static bool is_lasso(const fit *f)
-{
-    return f->model->recipe->train.l1 > 0;
-}
-
 static bool is_penalised(const fit *f)
 {
     return f->model->recipe->train.l1 > 0 || f->model->recipe->train.l2 > 0;
@@ -297,11 +292,6 @@ static rp_tensor start(const fit *f, rp_graph *g, const rp_tensor *data)
     row[0] = shaped(row[0], 1, 1);
     row[1] = filled(g, 1, f->width - 1, 0);
     return rp_concat(row, 2, 1);
-}
-
-static rp_tensor weigh(const fit *f, rp_tensor value, const rp_tensor *row)
-{
-    return f->model->weighted ? rp_mul(value, row[W]) : value;
 }
 
 /* Of the decrement, which is the squared change of the fit in units of its standard errors, or, in a linear

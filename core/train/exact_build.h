@@ -38,9 +38,20 @@ static inline bool is_log_link(const fit *f)
     return f->model->loss == RP_LOSS_POISSON || f->model->loss == RP_LOSS_GAMMA;
 }
 
+static inline bool is_lasso(const fit *f)
+{
+    return f->model->recipe->train.l1 > 0;
+}
+
 static inline bool is_there(const fit *f, size_t shared)
 {
-    return shared == W ? f->model->weighted : shared != LASSO || f->model->recipe->train.l1 > 0;
+    return shared == W ? f->model->weighted : shared != LASSO || is_lasso(f);
+}
+
+/* By what its row counts. */
+static inline rp_tensor weigh(const fit *f, rp_tensor value, const rp_tensor *row)
+{
+    return f->model->weighted ? rp_mul(value, row[W]) : value;
 }
 
 static inline rp_tensor number(rp_graph *g, double value)

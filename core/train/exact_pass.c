@@ -46,12 +46,6 @@ static void one_output(const fit *f, rp_tensor z, rp_tensor y, rp_tensor *residu
     *weight = rp_mul(mean, rest);
 }
 
-/* What a row counts. */
-static rp_tensor weigh(const fit *f, rp_tensor value, const rp_tensor *row)
-{
-    return f->model->weighted ? rp_mul(value, row[W]) : value;
-}
-
 /* row[X] [rows, width], the intercept's column with it. */
 static void pass_one(const fit *f, const rp_tensor *row, rp_tensor z, rp_tensor *value)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/stats/ranking.h"
 #include "core/train/figures.h"
 #include "core/trials/trials_private.h"
 #include "determinism/sum.h"
@@ -201,13 +202,6 @@ rp_status rp_score_spread_fold(rp_score_spread *s, rp_error *err)
     return RP_OK;
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The ascending deviations; element floor(q (n - 1)) is quantile q. */
 static int put_deviations(rp_json *json, const double *sorted, size_t n)
 {
@@ -223,7 +217,7 @@ rp_status rp_score_spread_json(rp_json *out, rp_score_spread *s, rp_error *err)
     int failed = json == NULL;
 
     if (s->found && !s->broken && !failed) {
-        qsort(s->deviation, s->found, sizeof *s->deviation, compare_reals);
+        rp_sort_f64(s->deviation, s->found);
         failed |= put_deviations(json, s->deviation, s->found);
         failed |= rp_json_object_set_new(json, "rows", rp_json_integer((int64_t)s->all_rows));
         if (s->classes)

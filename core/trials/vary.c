@@ -72,14 +72,6 @@ rp_status rp_search_draw(rp_json **out, const rp_recipe *recipe, int64_t trial, 
     return RP_OK;
 }
 
-static const rp_search_key *find_key(const char *name)
-{
-    for (size_t i = 0; i < RP_SEARCH_KEYS; i++)
-        if (strcmp(rp_search_keys[i].name, name) == 0)
-            return &rp_search_keys[i];
-    return NULL;
-}
-
 /* The object of a resolved recipe that the key stands in. */
 static rp_json *section_of(const rp_json *json, const rp_search_key *key)
 {
@@ -157,7 +149,7 @@ static int apply(rp_json *json, const char *name, rp_json *value)
         return make_linear(json);
     if (strcmp(name, "seed") == 0)
         return rp_json_object_set(json, "seed", value);
-    key = find_key(name);
+    key = rp_search_key_find(name);
     section = section_of(json, key);
     if (strcmp(name, "weight_decay") == 0 && follow_decay(section, value) != 0)
         return -1;
