@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* One line of UTF-8, whatever the names in it are: a text that does not fit ends behind a character. */
+/* UTF-8, whatever the names in it are: a text that does not fit ends behind a character. */
 static void tidy(rp_error *err, int length)
 {
     if (length < 0)

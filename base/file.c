@@ -86,7 +86,7 @@ rp_status rp_file_stream(const char *path, size_t limit, rp_file_taker take, voi
             status = take(self, block, (size_t)got, err);
         else
             break;
-        left -= status == RP_OK ? (size_t)got : 0;
+        left -= (size_t)got;
     }
     if (fd >= 0)
         close(fd);
@@ -99,8 +99,6 @@ rp_status rp_file_read(const char *path, size_t limit, rp_buffer *out, rp_error 
 
     out->size = 0;
     status = rp_file_stream(path, limit, rp_buffer_take, out, err);
-    if (status == RP_OK)
-        status = rp_buffer_status(out, err);
     if (status != RP_OK)
         rp_buffer_free(out);
     return status;

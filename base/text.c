@@ -147,8 +147,7 @@ bool rp_is_utf8(const char *text, size_t size)
 
 /* ---- quoting ---- */
 
-/* The bytes of the character at `at` that may stand as it is; 0: a byte that may not. *length: of the character, or 1.
- */
+/* Whether the character at `at` may stand as it is. *length: its bytes, 1 where it is no character. */
 static bool is_shown(const unsigned char *at, const unsigned char *end, size_t *length)
 {
     const size_t n = rp_utf8(at, end);
