@@ -133,19 +133,29 @@ static size_t columns(void)
     return width ? width : 80;
 }
 
+/* How much is done of all trials, or of the run. */
+static double share_done(const rp_progress *p)
+{
+    const double part = (double)p->step / (double)p->steps;
+
+    return p->trials ? ((double)(p->trial - 1) + part) / (double)p->trials : part;
+}
+
 /* What stands behind the bar: all of it, or as much as leaves the line whole, the least important first gone. */
 static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, double seconds, size_t room)
 {
     char loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT], count[64], part[2][64];
-    size_t used =
-        (size_t)snprintf(count, sizeof count, "%llu/%llu", (unsigned long long)p->step, (unsigned long long)p->steps);
+    const double done = share_done(p);
+    size_t used = p->trials ? (size_t)snprintf(count, sizeof count, "trial %llu/%llu", (unsigned long long)p->trial,
+                                               (unsigned long long)p->trials)
+                            : (size_t)snprintf(count, sizeof count, "%llu/%llu", (unsigned long long)p->step,
+                                               (unsigned long long)p->steps);
 
     if (used > room)
-        used = (size_t)snprintf(count, sizeof count, "%u%%", (unsigned)(100 * (double)p->step / (double)p->steps));
+        used = (size_t)snprintf(count, sizeof count, "%u%%", (unsigned)(100 * done));
     (void)snprintf(out, TAIL_ROOM, "%s", used <= room ? count : "");
     used = strlen(out);
-    (void)snprintf(part[0], sizeof part[0], "  ETA %s s",
-                   rp_fixed(eta, seconds * (double)(p->steps - p->step) / (double)p->step, 0));
+    (void)snprintf(part[0], sizeof part[0], "  ETA %s s", rp_fixed(eta, seconds * (1 - done) / done, 0));
     (void)snprintf(part[1], sizeof part[1], "  loss %s", p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "-");
     for (size_t i = 0; i < 2; i++)
         if ((i == 0 || p->loss < INFINITY) && used + strlen(part[i]) <= room) {
@@ -163,7 +173,7 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
     const bool named = label + 2 + MEANT <= width; /* a long name gives way to figures */
     const size_t left = width - (named ? label + 2 : 0), used = tail_text(tail, p, now - meter->start, left);
     const size_t bar = left < used + 2 + BAR_LEAST + 2 ? 0 : left - used - 4 < BAR_MOST ? left - used - 4 : BAR_MOST;
-    const size_t filled = (size_t)((double)bar * (double)p->step / (double)p->steps);
+    const size_t filled = (size_t)((double)bar * share_done(p));
     rp_buffer line = {0};
 
     rp_buffer_u8(&line, '\r');
@@ -206,6 +216,9 @@ bool rp_meter_update(void *self, const rp_progress *progress)
     if (meter->shown && progress->step && progress->steps) {
         double now = rp_clock();
 
+        if (meter->trying && !progress->trials) /* behind the trials the run itself begins */
+            meter->start = now;
+        meter->trying = progress->trials > 0;
         if (now - meter->last >= redraw_seconds) {
             meter->last = now;
             draw(meter, progress, now);

@@ -19,11 +19,11 @@ work = pathlib.Path(tempfile.mkdtemp())
 failures = []
 
 
-def watched(columns, later=None, environment=None):
+def watched(columns, later=None, environment=None, recipe='long.yaml', trials=False):
     """The lines that a terminal of so many columns is given; later: a width it gets after the first of them."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    process = subprocess.Popen([reprise, 'run', 'long.yaml', '--no-record', '--threads', '1'], cwd=work, stderr=slave,
+    process = subprocess.Popen([reprise, 'run', recipe, '--no-record', '--threads', '1'], cwd=work, stderr=slave,
                                stdout=subprocess.DEVNULL, env={**os.environ, 'TERM': 'xterm', **(environment or {})})
     os.close(slave)
     seen = b''
@@ -38,23 +38,29 @@ def watched(columns, later=None, environment=None):
     if process.wait() != 0:
         failures.append(f'{columns} columns: exit {process.returncode}: {seen[-300:]!r}')
     text = re.sub(r'\x1b\[[0-9;]*[mK]', '', seen.decode())
+    if trials:
+        text = text.split('\n')[0]  # what is told of the run itself stands behind them
     return [line for line in text.split('\n')[-1].split('\r') if line]  # behind what stays above the bar
 
 
 def progress():
     for columns, needed in ((120, r'training  \[#*\.*\]  \d+/\d+  ETA \d+ s  loss '), (60, r'training .*\d+/\d+  ETA'),
-                            (20, r'\d+/\d+'), (12, r'\d'), (3, r'\d*'), (1, '')):
+                            (20, r'\d+/\d+'), (12, r'\d'), (3, r'^\d+%?$'), (1, None)):
         lines = watched(columns)
         wide = max((len(line) for line in lines), default=0)
         if not lines and columns > 3:
             failures.append(f'{columns} columns: no bar at all')
         if wide >= max(columns, 1):
             failures.append(f'{columns} columns: a line of {wide}: {max(lines, key=len)!r}')
-        if lines and not any(re.search(needed, line) for line in lines):
+        if any(lines) if needed is None else lines and not any(re.search(needed, line) for line in lines):
             failures.append(f'{columns} columns: nothing like {needed}: {lines[:3]}')
-    lines = watched(100, later=20)
-    if lines and len(lines) > 3 and len(lines[-1]) >= 20:
+    lines = watched(100, later=20, recipe='longer.yaml')
+    if len(lines) <= 3 or len(lines[-1]) >= 20:
         failures.append(f'after a change to 20 columns: {lines[-1]!r}')
+    lines = watched(100, recipe='trials.yaml', trials=True)
+    shares = [line.count('#') for line in lines if re.search(r'trial \d/4  ETA \d+ s', line)]
+    if not shares or shares != sorted(shares):
+        failures.append(f'trials: {lines[:3]}, {shares}')
     for told, most in (('20', 19), ('nonsense', 79), ('', 79)):
         lines = watched(0, environment={'COLUMNS': told})
         if not lines or max(map(len, lines)) > most:
@@ -97,6 +103,9 @@ def main():
     (work / 'data.csv').write_text('\n'.join(rows) + '\n')
     head = 'reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\n'
     (work / 'long.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: 60, batch: 16}\n')
+    (work / 'longer.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: 4000, batch: 16}\n')
+    (work / 'trials.yaml').write_text(head + 'model: {hidden: [64]}\ntrain: {epochs: 400, batch: 16}\n'
+                                      'search: {over: {lr: [0.001, 0.002, 0.003, 0.004]}}\n')
     (work / 'wide.yaml').write_text(head + 'model: {hidden: [128, 128]}\ntrain: {epochs: 2, batch: 100}\n'
                                     'record: {checkpoint_every: 1}\n')
     (work / 'small.yaml').write_text(head + 'model: {hidden: [2]}\ntrain: {epochs: 1}\n')
