@@ -284,7 +284,7 @@ static void a_forged_trial_is_named(void **state)
     rp_error err = {0};
 
     (void)state;
-    /* the third trial's accuracy; the second one's states; what is chosen */
+    /* the third trial's accuracy; the last one's states but two; what is chosen */
     forge("search.reprise", "forged.reprise", "outputs/trials.json",
           find_in("search.reprise", "outputs/trials.json", "\"figures\":{\"accuracy\":\"", 2), 1);
     assert_int_equal(replay("forged.reprise", NULL, NULL, &err), RP_EBITS);
@@ -333,7 +333,7 @@ static void a_part_says_which_trials_it_made(void **state)
     assert_int_equal(scope.trials, 12);
     assert_int_equal(replay("search.reprise", NULL, &scope, &err), RP_OK);
     assert_int_equal(scope.trials, 12);
-    for (size_t i = 0; i < 12; i++) { /* a sample of a quarter catches exactly the forged ones that it draws */
+    for (size_t i = 0; i < 12; i++) { /* a sample of all draws every one */
         forge("search.reprise", "forged.reprise", "outputs/trials.json",
               find_in("search.reprise", "outputs/trials.json", "\"states\":\"", i), 1);
         caught += replay("forged.reprise", &(rp_replay_choice){.mode = RP_REPLAY_SAMPLE, .share = 1000000, .seed = "s"},
