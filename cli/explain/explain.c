@@ -54,7 +54,7 @@ static void put_importance(rp_session *session, const rp_json *column)
     char name[NAME], number[2][RP_NUMBER_TEXT];
 
     name_of(name, column);
-    rp_buffer_printf(&session->out, "  %-24.24s %10s %10s\n", name,
+    rp_buffer_printf(&session->out, "  %-24.*s %10s %10s\n", (int)rp_fits(name, 24), name,
                      real(number[0], rp_json_object_get(importance, "mean"), 4),
                      real(number[1], rp_json_object_get(importance, "deviation"), 4));
 }
@@ -79,7 +79,8 @@ static void put_dependence(rp_session *session, const rp_json *column)
             (void)snprintf(name, sizeof name, "%s", rp_rounded(number[0], text, 4));
         else
             (void)rp_printable(name, sizeof name, text, strlen(text));
-        rp_buffer_printf(&session->out, "  %-24.24s %10s\n", name, real(number[1], rp_json_array_get(mean, at), 4));
+        rp_buffer_printf(&session->out, "  %-24.*s %10s\n", (int)rp_fits(name, 24), name,
+                         real(number[1], rp_json_array_get(mean, at), 4));
     }
 }
 
@@ -155,7 +156,7 @@ static rp_status read_options(rp_explain_options *o, const texts *t, rp_error *e
     if (status == RP_OK)
         status = read_count(&o->curves, t->curves, "--curves", 0, RP_CURVES_MAX, err);
     if (status == RP_OK)
-        status = read_count(&seed, t->seed, "--seed", 0, (size_t)1 << 53, err);
+        status = read_count(&seed, t->seed, "--seed", 0, ((size_t)1 << 53) - 1, err);
     o->seed = seed;
     return status;
 }

@@ -38,9 +38,9 @@ typedef struct rp_explain_options {
 
 /* On rows with outcomes: how far the metric falls when a column is permuted (permutation importance), and the mean
  * score of all rows, and some rows' own, when a column has one value after another (partial dependence, individual
- * conditional expectation). options NULL: seed 1, no curves. Costs repeats + grid + 1 scorings of all rows a column,
- * which `job` bounds. Errors: RP_EARG (no such metric or class), RP_EDATA (no row with an outcome, a metric that is not
- * defined), those of rp_predict. */
+ * conditional expectation). options NULL: seed 1, no curves. Costs repeats + grid + 2 scorings of all rows a column (of
+ * categories repeats + 21) at most, which `job` bounds. Errors: RP_EARG (no such metric or class), RP_EDATA (no row
+ * with an outcome, a metric that is not defined), those of rp_predict. */
 RP_API rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, const char *where,
                             const rp_explain_options *options, const rp_job_options *job, char **statement,
                             size_t *length, rp_error *err);
