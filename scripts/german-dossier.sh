@@ -7,8 +7,9 @@
 # Usage: scripts/german-dossier.sh REPRISE PYTHON OUT_DIR
 set -euo pipefail
 [ $# = 3 ] || { sed -n 's/^# Usage/Usage/p' "$0" >&2; exit 2; }
-reprise=$(realpath "$1")
-python=$2
+reprise=$(realpath "$(command -v "$1")")
+python=$(command -v "$2")
+case $python in /*) ;; *) python=$PWD/$python ;; esac # no realpath: it would leave a virtual environment
 out=$3
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

@@ -66,7 +66,8 @@ def main():
              'predict l.reprise --csv data.csv -o q.csv --reasons 2',
              'data r.yaml', 'data data.csv', 'verify a.reprise --trust me.pub.pem', 'verify b.reprise --allow-unsigned',
              'replay a.reprise', 'diff a.reprise a.reprise', 'diff a.reprise b.reprise', 'inspect a.reprise',
-             'inspect a.reprise --programs', 'predict a.reprise --csv data.csv -o p.csv',
+             'inspect a.reprise --programs',
+             'inspect a.reprise --member run/recipe.json -o recipe.json', 'predict a.reprise --csv data.csv -o p.csv',
              'predict a.reprise --csv data.csv --compare p.csv', 'validate a.reprise --csv data.csv',
              'monitor a.reprise --csv data.csv', 'report a.reprise -o r.html', 'inventory a.reprise b.reprise',
              'golden record g', 'golden check g', f'sign b.reprise {sign}',
@@ -84,6 +85,7 @@ def main():
         words = line.split()
         name = max((n for n in (*names, 'golden record', 'golden check', '--version')
                     if words[:len(n.split())] == n.split()), key=len)
+        name += ' --member' if '--member' in words else ''
         done = subprocess.run([reprise, *words, '--json'], capture_output=True, cwd=work, timeout=120)
         if done.returncode not in (0, 3) or done.stdout.count(b'\n') != 1:
             failures.append(f'{line}: exit {done.returncode}: {done.stderr[:200]}')
