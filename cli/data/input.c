@@ -31,7 +31,7 @@ typedef struct source {
     uint32_t crc;          /* of those of gzip */
     rp_file_taker take;
     void *taker;
-    bool standard, opened;
+    bool standard;
 } source;
 
 /* ---- bytes ---- */
@@ -82,7 +82,6 @@ static rp_status begin(source *s, const char *path, rp_error *err)
     s->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s->fd < 0 || fstat(s->fd, &info) != 0 || (!standard && !S_ISREG(info.st_mode)))
         return RP_OK; /* it is read as a plain file, which says what is wrong */
-    s->opened = true;
     if (standard && isatty(s->fd))
         return rp_fail(err, RP_EIO,
                        "standard input is a terminal: expected a table through a pipe, as in "
@@ -235,7 +234,7 @@ rp_status rp_input_table(const char *path, size_t limit, rp_file_taker take, voi
     if (status == RP_OK && s->packing != PLAIN)
         status = read_packed(s, err);
     else if (status == RP_OK)
-        status = s->standard && s->opened ? read_plain(s, err) : rp_file_stream(path, limit, take, taker, err);
+        status = s->standard ? read_plain(s, err) : rp_file_stream(path, limit, take, taker, err);
     if (s->fd > STDIN_FILENO)
         (void)close(s->fd);
     rp_free(s);
