@@ -18,6 +18,7 @@ typedef struct rp_session {
     rp_usage_reader *reader; /* NULL, or what wants the command's table and nothing else */
     int exit;                /* exit code of a result that is not an error: 3 where two archives differ */
     rp_buffer out;
+    const char *environment_key, *environment_trust; /* signing/defaults.h: what was taken from there, or NULL */
     rp_buffer remark; /* one line for stderr beside the results, e.g. which golden differs; may be empty */
 } rp_session;
 

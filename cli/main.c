@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/signing/defaults.h"
 
 #ifndef RP_VERSION
 #define RP_VERSION "unknown"
@@ -126,8 +127,9 @@ static void describe_error(rp_buffer *out, const rp_error *err)
     rp_buffer_u8(out, '\n');
 }
 
-/* docs/json.md: the version of what --json gives, in front of whatever a command says. Here, so none can forget it. */
-static void put_schema(rp_buffer *out)
+/* docs/json.md: the version of what --json gives, and what came from the environment, in front of whatever a command
+ * says. Here, so none can forget it. */
+static void put_schema(rp_buffer *out, const rp_session *session)
 {
     enum { SCHEMA = 1 };
     rp_buffer whole = {0};
@@ -136,16 +138,33 @@ static void put_schema(rp_buffer *out)
         return;
     rp_put_open(&whole, NULL, '{');
     rp_put_integer(&whole, "schema", SCHEMA);
+    rp_defaults_put_json(&whole, session);
     rp_buffer_text(&whole, out->data[1] == '}' ? "" : ",");
     rp_buffer_append(&whole, out->data + 1, out->size - 1);
     rp_buffer_free(out);
     *out = whole;
 }
 
+/* A line beside the results, or within the one line of an error: a failure may be due to what the call does not show.
+ */
+static void tell_environment(const rp_session *session, rp_status status, rp_error *err)
+{
+    rp_buffer line = {0};
+    rp_error what = *err;
+
+    rp_defaults_put_line(&line, session);
+    if (line.size && !line.failed && status == RP_OK)
+        complain((const char *)line.data);
+    else if (line.size && !line.failed)
+        (void)rp_fail(err, status, "%.800s (%.200s)", what.text, (const char *)line.data);
+    rp_buffer_free(&line);
+}
+
 static int finish(rp_session *session, rp_status status, rp_error *err)
 {
     rp_error late = {0};
 
+    tell_environment(session, status, err);
     if (status != RP_OK) {
         rp_buffer_free(&session->out);
         if (session->json)
@@ -154,7 +173,7 @@ static int finish(rp_session *session, rp_status status, rp_error *err)
         rp_buffer_u8(&session->out, '\n');
     }
     if (session->json && !session->helped)
-        put_schema(&session->out);
+        put_schema(&session->out, session);
     if (status != RP_OK)
         complain(err->text);
     else if (session->remark.size)

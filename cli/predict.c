@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/limits.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/data/input.h"
 #include "cli/print.h"
@@ -124,7 +125,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->production, false},
         {0, "tolerance", RP_OPTION_TEXT, "D", "numbers that far apart are the same to --compare (default: 0)",
          &r->tolerance, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the signature with this public key first (default: REPRISE_TRUST)", &r->trust, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_LIMITS(&r->limits),
@@ -148,6 +150,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     if (status != RP_OK || session->helped)
         return status;
     status = check(session, r, err);
+    if (status == RP_OK)
+        status = rp_default_trust(session, &r->trust, true, err);
     return status == RP_OK ? split_ids(r, err) : status;
 }
 

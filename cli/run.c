@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise run: trains by a recipe, writes and signs the archive, and sums up. */
 #include "base/json.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/data/input.h"
 #include "cli/print.h"
@@ -37,8 +38,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     static const char *const names[] = {"RECIPE.yaml"};
     const rp_option options[] = {
         {'o', "out", RP_OPTION_TEXT, "FILE", "the archive to write (required unless --no-record)", &r->out, false},
-        {0, "key", RP_OPTION_TEXT, "FILE", "sign with this private key (PEM); without it the archive is unsigned",
-         &r->key, false},
+        {0, "key", RP_OPTION_TEXT, "FILE",
+         "sign with this private key (PEM; default: REPRISE_KEY); without one the archive is unsigned", &r->key, false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "the key's passphrase is the first line of FILE", &r->passphrase,
          false},
         {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
@@ -81,6 +82,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
     if (!r->no_record && !r->out)
         return rp_fail(err, RP_EARG, "run: --out FILE is missing; usage: reprise %s", usage.synopsis);
+    status = rp_default_key(session, &r->key, !r->no_record, err);
+    if (status != RP_OK)
+        return status;
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "run: --passphrase-file belongs to a key: give --key FILE too");
     if (r->cert && !r->key)

@@ -3,6 +3,7 @@
 #include "cli/archive_files.h"
 #include "cli/print.h"
 #include "cli/second_reader.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/trust.h"
 
 typedef struct request {
@@ -16,7 +17,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature counts", &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature counts (default: REPRISE_TRUST)",
+         &r->trust, false},
         {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "accept an archive without signature on its hashes alone",
          &r->allow_unsigned, false},
         {0, "log-key", RP_OPTION_LIST, "PUB.pem", "a log's public key: the archive must carry a proof by that log",
@@ -41,6 +43,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
+    if (status == RP_OK && !session->helped)
+        status =
+            rp_default_trust(session, &r->trust, r->authorities.ca.count == 0 && !r->allow_unsigned && !r->policy, err);
     if (status == RP_OK && !session->helped && r->trust.count + r->authorities.ca.count == 0 && !r->allow_unsigned &&
         !r->policy)
         return rp_fail(err, RP_EARG,

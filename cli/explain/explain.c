@@ -197,6 +197,6 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
     r.asked = how.metric || how.favourable || t.repeats || t.seed || t.grid || t.curves;
     status = read_options(&how, &t, err);
     if (status == RP_OK)
-        status = rp_statement_look(&r, err);
+        status = rp_statement_look(session, &r, err);
     return status == RP_OK ? rp_statement_run(session, &r, err) : status;
 }

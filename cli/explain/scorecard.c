@@ -130,6 +130,6 @@ rp_status rp_command_scorecard(rp_session *session, int argc, char **argv, rp_er
     r.asked = card.scale || card.favourable;
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_statement_look(&r, err);
+    status = rp_statement_look(session, &r, err);
     return status == RP_OK ? rp_statement_run(session, &r, err) : status;
 }

@@ -5,12 +5,19 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/data/input.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 
 static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
 
-rp_status rp_statement_look(const rp_statement_request *r, rp_error *err)
+rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_error *err)
 {
+    rp_status status = rp_default_trust(session, &r->trust, true, err);
+
+    if (status == RP_OK)
+        status = rp_default_key(session, &r->key, !r->check && r->out, err);
+    if (status != RP_OK)
+        return status;
     if (r->check && (r->out || r->key || r->asked))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
                        r->command);

@@ -28,22 +28,22 @@ typedef struct rp_statement_request {
 #define RP_STATEMENT_OPTIONS(r) \
     {'o', "out", RP_OPTION_TEXT, "FILE", "write the statement here: canonical JSON", &(r)->out, false}, \
         {0, "check", RP_OPTION_TEXT, "FILE", "make this statement again and compare every byte", &(r)->check, false}, \
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign the statement with this private key", &(r)->key, false}, \
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign it with this key (default: REPRISE_KEY)", &(r)->key, false}, \
         {0,    "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(r)->passphrase, \
          false}, \
         {0, \
          "trust", \
          RP_OPTION_LIST, \
          "PUB.pem", \
-         "verify the archive's signature first, and that of --check FILE", \
+         "verify the archive's signature first, and that of --check FILE (default: REPRISE_TRUST)", \
          &(r)->trust, \
          false}, \
         {0, "force", RP_OPTION_FLAG, NULL, "replace FILE if it exists", &(r)->force, false}, \
         RP_OPTION_WITHHELD(&(r)->withheld), RP_OPTION_LIMITS(&(r)->limits), RP_OPTION_THREADS(&(r)->threads), \
         RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device)
 
-/* Whether the options go together, before anything is read. */
-rp_status rp_statement_look(const rp_statement_request *request, rp_error *err);
+/* Whether the options go together, before anything is read; key and trust from the environment where they have none. */
+rp_status rp_statement_look(rp_session *session, rp_statement_request *request, rp_error *err);
 rp_status rp_statement_run(rp_session *session, const rp_statement_request *request, rp_error *err);
 
 #endif

@@ -4,6 +4,10 @@
 
 const rp_variable rp_environment[] = {
     {"RP_ISA", "the level of kernels where --isa is not given; never changes a bit"},
+    {"REPRISE_KEY",
+     "the private key to sign with where --key is not given and something is to be signed (docs/keys.md)"},
+    {"REPRISE_TRUST",
+     "the public key to trust where none of --trust, --ca, --policy and --allow-unsigned is given (docs/keys.md)"},
     {"PKCS11_MODULE_PATH", "the module through which keys of a token are reached (docs/keys.md)"},
     {"TMPDIR", "where members are kept while an archive is written, and scratch files of golden check"},
     {"NO_COLOR", "when it is set and not empty, nothing is coloured"},

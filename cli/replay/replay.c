@@ -4,6 +4,7 @@
 #include "cli/signing/attest.h"
 #include "cli/limits.h"
 #include "cli/replay/replay_options.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -25,7 +26,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the signature with this public key first (default: REPRISE_TRUST)", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_THREADS(&r->threads),
         RP_OPTION_ISA(&r->level),
@@ -57,6 +59,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
 
     if (status == RP_OK)
         status = rp_device_option("replay", r->device, err);
+    if (status == RP_OK && !session->helped)
+        status = rp_default_trust(session, &r->trust, true, err);
+    if (status == RP_OK && !session->helped)
+        status = rp_default_key(session, &r->attest.key_path, r->attest.wanted, err);
     return status == RP_OK && !session->helped ? rp_choice_resolve(&r->choice, err) : status;
 }
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cli/archive_files.h"
 #include "cli/print.h"
+#include "cli/signing/defaults.h"
 
 enum { CELL = 2100, PATHS_MAX = 100000 };
 
@@ -423,8 +424,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "log", RP_OPTION_TEXT, "LOG", "the folder of a log of runs: also list what it has and was not given",
          &r->log, false},
         {0, "log-key", RP_OPTION_TEXT, "PUB.pem", "the log must be signed by this key", &r->log_key, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify signatures with this public key (repeatable)", &r->trust,
-         false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify signatures with this public key (default: REPRISE_TRUST)",
+         &r->trust, false},
         {0, "csv", RP_OPTION_FLAG, NULL, "a table for spreadsheets", &r->csv, false},
     };
     const rp_usage usage = {
@@ -446,6 +447,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     argv[first - 1] = argv[0];
     if (status == RP_OK)
         status = rp_options_parse(session, &usage, argc - first + 1, argv + first - 1, NULL, err);
+    if (status == RP_OK && !session->helped)
+        status = rp_default_trust(session, &r->trust, true, err);
     if (status == RP_OK && !session->helped && r->paths == 0 && !r->log)
         status = rp_fail(err, RP_EARG,
                          "inventory: expected archives or folders, in front of options, found none; see "

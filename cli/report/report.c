@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 
@@ -17,7 +18,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
         {'o', "out", RP_OPTION_TEXT, "FILE", "the HTML file to write", &r->out, true},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature with this public key first", &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the signature with this public key first (default: REPRISE_TRUST)", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_PARENT(&r->parent),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
@@ -39,7 +41,9 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         options,
         RP_COUNT(options)};
 
-    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    return status == RP_OK && !session->helped ? rp_default_trust(session, &r->trust, !r->policy, err) : status;
 }
 
 static void put_result(rp_session *session, const request *r, const rp_archive *archive,

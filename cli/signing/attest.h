@@ -15,7 +15,13 @@ typedef struct rp_attestation {
 
 #define RP_OPTION_ATTEST(a) \
     {0, "attest", RP_OPTION_FLAG, NULL, "sign a verdict on the replay and add it to ARCHIVE", &(a)->wanted, false}, \
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "with --attest: your private key", &(a)->key_path, false}, \
+        {0, \
+         "key", \
+         RP_OPTION_TEXT, \
+         "KEY.pem", \
+         "with --attest: your private key (default: REPRISE_KEY)", \
+         &(a)->key_path, \
+         false}, \
         {0, \
          "cert", \
          RP_OPTION_TEXT, \

@@ -6,6 +6,7 @@
 #include "cli/archive_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 
 typedef struct request {
@@ -25,12 +26,12 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "due", RP_OPTION_TEXT, "TIME", "until when, as 2027-03-31T00:00:00Z", &r->due, false},
         {0, "close", RP_OPTION_FLAG, NULL, "the finding of this id is settled: only who opened it closes it", &r->close,
          false},
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key (default: REPRISE_KEY)", &r->key, false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
         {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
          &r->cert, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature that is there with this public key first",
-         &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the signature that is there with this public key first (default: REPRISE_TRUST)", &r->trust, false},
     };
     const rp_usage usage = {
         "finding ARCHIVE --id ID --severity SEVERITY --text TEXT --owner WHO --key KEY.pem [options]",
@@ -43,7 +44,11 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         options,
         RP_COUNT(options)};
 
-    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    if (status == RP_OK && !session->helped)
+        status = rp_default_trust(session, &r->trust, true, err);
+    return status == RP_OK && !session->helped ? rp_signer(session, &r->key, "finding", err) : status;
 }
 
 static rp_status copy(char *out, size_t size, const char *text, const char *option, rp_error *err)

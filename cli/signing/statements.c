@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -18,12 +19,12 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
 {
     static const char *const names[] = {"ARCHIVE"};
     const rp_option options[] = {
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key (default: REPRISE_KEY)", &r->key, false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
         {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
          &r->cert, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "verify the signature that is there with this public key first",
-         &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the signature that is there with this public key first (default: REPRISE_TRUST)", &r->trust, false},
     };
     const rp_usage usage = {
         "sign ARCHIVE --key KEY.pem [--trust PUB.pem ...]",
@@ -38,7 +39,11 @@ static rp_status parse_sign(rp_session *session, int argc, char **argv, request 
         options,
         RP_COUNT(options)};
 
-    return rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
+
+    if (status == RP_OK && !session->helped)
+        status = rp_default_trust(session, &r->trust, true, err);
+    return status == RP_OK && !session->helped ? rp_signer(session, &r->key, "sign", err) : status;
 }
 
 static rp_status parse_approve(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -48,11 +53,12 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
         {0, "role", RP_OPTION_TEXT, "ROLE", "in which role you decide, e.g. model-risk", &r->role, true},
         {0, "decision", RP_OPTION_TEXT, "DECISION", "approve, reject or abstain", &r->decision, true},
         {0, "reason", RP_OPTION_TEXT, "TEXT", "why, in one line", &r->reason, true},
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key", &r->key, true},
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "your private key (default: REPRISE_KEY)", &r->key, false},
         {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
         {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
          &r->cert, false},
-        {0, "trust", RP_OPTION_LIST, "PUB.pem", "a public key whose signature on the archive counts", &r->trust, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "a public key whose signature on the archive counts (default: REPRISE_TRUST)", &r->trust, false},
         {0, "allow-unsigned", RP_OPTION_FLAG, NULL, "decide about an archive that nobody vouches for",
          &r->allow_unsigned, false},
     };
@@ -69,6 +75,10 @@ static rp_status parse_approve(rp_session *session, int argc, char **argv, reque
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
+    if (status == RP_OK && !session->helped)
+        status = rp_signer(session, &r->key, "approve", err);
+    if (status == RP_OK && !session->helped)
+        status = rp_default_trust(session, &r->trust, !r->allow_unsigned, err);
     if (status == RP_OK && !session->helped && r->trust.count == 0 && !r->allow_unsigned)
         return rp_fail(err, RP_EARG,
                        "approve: whose archive is it? give --trust PUB.pem with its signer's public key, so that it "

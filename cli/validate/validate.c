@@ -8,6 +8,7 @@
 #include "cli/limits.h"
 #include "cli/data/input.h"
 #include "cli/progress.h"
+#include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 #include "cli/validate/tables.h"
 #include "rp/validation.h"
@@ -27,14 +28,14 @@ static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 
 #define COMMON_OPTIONS(r) \
     {'o', "out", RP_OPTION_TEXT, "FILE", "write the statement here: canonical JSON", &(r)->out, false}, \
         {0, "check", RP_OPTION_TEXT, "FILE", "make this statement again and compare every byte", &(r)->check, false}, \
-        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign the statement with this private key", &(r)->key, false}, \
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "sign it with this key (default: REPRISE_KEY)", &(r)->key, false}, \
         {0,    "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &(r)->passphrase, \
          false}, \
         {0, \
          "trust", \
          RP_OPTION_LIST, \
          "PUB.pem", \
-         "verify the archive's signature first, and that of --check FILE", \
+         "verify the archive's signature first, and that of --check FILE (default: REPRISE_TRUST)", \
          &(r)->trust, \
          false}, \
         {0, \
@@ -48,8 +49,14 @@ static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 
         RP_OPTION_WITHHELD(&(r)->withheld), RP_OPTION_LIMITS(&(r)->limits), RP_OPTION_THREADS(&(r)->threads), \
         RP_OPTION_ISA(&(r)->level), RP_OPTION_DEVICE(&(r)->device)
 
-static rp_status look(const request *r, const char *command, rp_error *err)
+static rp_status look(rp_session *session, request *r, const char *command, rp_error *err)
 {
+    rp_status status = rp_default_trust(session, &r->trust, true, err);
+
+    if (status == RP_OK)
+        status = rp_default_key(session, &r->key, !r->check && (r->out || r->attach), err);
+    if (status != RP_OK)
+        return status;
     if (r->check && (r->out || r->key || r->by.count || r->groups.count || r->favourable || r->threshold || r->period ||
                      r->part || r->attach))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
@@ -96,7 +103,7 @@ static rp_status parse_validate(rp_session *session, int argc, char **argv, requ
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    return status == RP_OK && !session->helped ? look(r, "validate", err) : status;
+    return status == RP_OK && !session->helped ? look(session, r, "validate", err) : status;
 }
 
 static rp_status parse_monitor(rp_session *session, int argc, char **argv, request *r, rp_error *err)
@@ -122,7 +129,7 @@ static rp_status parse_monitor(rp_session *session, int argc, char **argv, reque
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->archive, err);
 
-    return status == RP_OK && !session->helped ? look(r, "monitor", err) : status;
+    return status == RP_OK && !session->helped ? look(session, r, "monitor", err) : status;
 }
 
 /* What is loaded before anything is computed. */
