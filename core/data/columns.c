@@ -185,17 +185,21 @@ static rp_status fail_mixed(const rp_cells *cells, size_t col)
     const rp_tally *sort = cells->table->column[col].sort;
     const bool odd_text = sort[RP_SORT_NUMBER].count >= sort[RP_SORT_TEXT].count;
     const size_t row = sort[odd_text ? RP_SORT_TEXT : RP_SORT_NUMBER].first;
-    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
+    const size_t odd = sort[odd_text ? RP_SORT_TEXT : RP_SORT_NUMBER].count;
+    const size_t usual = sort[odd_text ? RP_SORT_NUMBER : RP_SORT_TEXT].count;
+    char label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE], name[64] = "..";
     rp_status status = rp_inspect_texts(cells, col); /* texts that look like numbers have an error of their own */
 
     if (status != RP_OK)
         return status;
+    if (cells->table->names != NULL)
+        rp_printable(name, sizeof name, cells->table->names[col], strlen(cells->table->names[col]));
     return rp_fail(cells->err, RP_EDATA,
-                   "%s:%zu: %s: expected %s as in most rows, found \"%s\"; correct the cell, "
-                   "list it under data.missing, or declare the column under data.columns",
+                   "%s:%zu: %s: expected %s as in %zu of %zu cells, found \"%s\"; correct the cell, list it under "
+                   "data.missing, or take all of them as text: data.columns: {\"%s\": categorical}",
                    cells->where, rp_table_line(cells->table, row),
-                   rp_column_label(label, sizeof label, cells->table, col), odd_text ? "a number" : "text",
-                   rp_cell_quoted(quoted, sizeof quoted, cells->table, row, col));
+                   rp_column_label(label, sizeof label, cells->table, col), odd_text ? "a number" : "text", usual,
+                   usual + odd, rp_cell_quoted(quoted, sizeof quoted, cells->table, row, col), name);
 }
 
 static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *kind)

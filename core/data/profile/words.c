@@ -35,7 +35,7 @@ static const struct {
     {"many_categories", "%c is text of %n different values, a feature each; data.columns: ignore leaves it out"},
     {"many_missing", "%c is missing in %n of %r rows"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "
-              "list them under data.missing, or declare the column under data.columns"},
+              "list them under data.missing, or take all as text: data.columns: categorical"},
     {"near_unique", "%c is text of %n different values, nearly one a row: names, ids or free text teach nothing that "
                     "holds for new rows; data.columns: ignore leaves it out"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
