@@ -6,6 +6,7 @@
 const rp_command rp_commands[] = {
     {"data", "show what a table holds and how it would be read", rp_command_data},
     {"run", "train by a recipe and write the archive", rp_command_run},
+    {"retrain", "train an archive's recipe again on new rows", rp_command_retrain},
     {"verify", "check an archive's signature and every hash", rp_command_verify},
     {"replay", "compute an archive's run again and compare every bit", rp_command_replay},
     {"diff", "say where two archives part: step, operation, element", rp_command_diff},

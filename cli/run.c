@@ -6,6 +6,7 @@
 #include "cli/data/input.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/run.h"
 #include "cli/data/table.h"
 
 #include <stdio.h>
@@ -14,48 +15,49 @@
 
 enum { COLUMNS_SHOWN = 40, SAVE_EVERY = 60, SAVE_EVERY_MAX = 1000000 };
 
-typedef struct request {
-    const char *recipe, *out, *key, *passphrase, *cert, *level, *device, *withhold, *save_every;
-    double save_seconds;
-    unsigned threads;
-    bool force, no_record, resume, nonconforming;
-} request;
-
 /* "60", "0.5"; 0: never. */
-static rp_status parse_seconds(const char *text, double *out, rp_error *err)
+static rp_status parse_seconds(const char *command, const char *text, double *out, rp_error *err)
 {
     char *end;
 
     *out = text ? strtod(text, &end) : SAVE_EVERY;
     if (text && (strspn(text, "0123456789.") != strlen(text) || end == text || *end || *out > SAVE_EVERY_MAX))
-        return rp_fail(err, RP_EARG, "run: --save-every: expected seconds from 0 to %d, found %.40s", SAVE_EVERY_MAX,
-                       text);
+        return rp_fail(err, RP_EARG, "%s: --save-every: expected seconds from 0 to %d, found %.40s", command,
+                       SAVE_EVERY_MAX, text);
     return RP_OK;
 }
 
-static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
+rp_status rp_run_request_check(rp_session *session, rp_run_request *r, const char *command, const char *synopsis,
+                               rp_error *err)
+{
+    rp_status status = parse_seconds(command, r->save_every, &r->save_seconds, err);
+
+    if (status != RP_OK)
+        return status;
+    if (r->no_record && (r->resume || r->save_every))
+        return rp_fail(err, RP_EARG,
+                       "run: --no-record leaves nothing to resume from: leave out --resume and --save-every");
+    if (r->no_record && (r->out || r->key || r->withhold))
+        return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
+    if (!r->no_record && !r->out)
+        return rp_fail(err, RP_EARG, "%s: --out FILE is missing; usage: reprise %s", command, synopsis);
+    status = rp_default_key(session, &r->key, !r->no_record, err);
+    if (status != RP_OK)
+        return status;
+    if (r->passphrase && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", command);
+    if (r->cert && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --cert belongs to a key: give --key FILE too", command);
+    return rp_device_option(command, r->device, err);
+}
+
+static rp_status parse(rp_session *session, int argc, char **argv, rp_run_request *r, const char **recipe,
+                       rp_error *err)
 {
     static const char *const names[] = {"RECIPE.yaml"};
     const rp_option options[] = {
         {'o', "out", RP_OPTION_TEXT, "FILE", "the archive to write (required unless --no-record)", &r->out, false},
-        {0, "key", RP_OPTION_TEXT, "FILE",
-         "sign with this private key (PEM; default: REPRISE_KEY); without one the archive is unsigned", &r->key, false},
-        {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "the key's passphrase is the first line of FILE", &r->passphrase,
-         false},
-        {0, "cert", RP_OPTION_TEXT, "CHAIN.pem", "the key's certificate, then its issuers': goes into the archive",
-         &r->cert, false},
-        RP_OPTION_THREADS(&r->threads),
-        RP_OPTION_ISA(&r->level),
-        RP_OPTION_DEVICE(&r->device),
-        RP_OPTION_NONCONFORMING(&r->nonconforming),
-        {0, "withhold", RP_OPTION_TEXT, "DIR",
-         "leave the data out of the archive, bound by salted digests, into this folder", &r->withhold, false},
-        {0, "force", RP_OPTION_FLAG, NULL,
-         "replace the archive if it exists, and drop what an interrupted run left; never a file of --withhold",
-         &r->force, false},
-        {0, "resume", RP_OPTION_FLAG, NULL, "go on with an interrupted run, if there is one", &r->resume, false},
-        {0, "save-every", RP_OPTION_TEXT, "SECONDS", "how often to make a point to resume from (default: 60; 0: never)",
-         &r->save_every, false},
+        RP_RUN_OPTIONS(r),
         {0, "no-record", RP_OPTION_FLAG, NULL, "only train, to measure what recording costs", &r->no_record, false},
     };
     const rp_usage usage = {
@@ -68,42 +70,22 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         1,
         options,
         RP_COUNT(options)};
-    rp_status status = rp_options_parse(session, &usage, argc, argv, &r->recipe, err);
+    rp_status status = rp_options_parse(session, &usage, argc, argv, recipe, err);
 
-    if (status != RP_OK || session->helped)
-        return status;
-    status = parse_seconds(r->save_every, &r->save_seconds, err);
-    if (status != RP_OK)
-        return status;
-    if (r->no_record && (r->resume || r->save_every))
-        return rp_fail(err, RP_EARG,
-                       "run: --no-record leaves nothing to resume from: leave out --resume and --save-every");
-    if (r->no_record && (r->out || r->key || r->withhold))
-        return rp_fail(err, RP_EARG, "run: --no-record writes no archive: leave out --out, --key and --withhold");
-    if (!r->no_record && !r->out)
-        return rp_fail(err, RP_EARG, "run: --out FILE is missing; usage: reprise %s", usage.synopsis);
-    status = rp_default_key(session, &r->key, !r->no_record, err);
-    if (status != RP_OK)
-        return status;
-    if (r->passphrase && !r->key)
-        return rp_fail(err, RP_EARG, "run: --passphrase-file belongs to a key: give --key FILE too");
-    if (r->cert && !r->key)
-        return rp_fail(err, RP_EARG, "run: --cert belongs to a key: give --key FILE too");
-    return rp_device_option("run", r->device, err);
+    return status == RP_OK && !session->helped ? rp_run_request_check(session, r, "run", usage.synopsis, err) : status;
 }
 
-static void put_json(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
-                     const rp_json *metrics, const rp_json *table)
+void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_done *done)
 {
+    const rp_job *job = done->job;
     rp_buffer *out = &session->out;
 
-    rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", r->no_record ? NULL : job->archive_id);
-    rp_put_text(out, "key_id", key ? rp_key_id(key) : NULL);
+    rp_put_text(out, "key_id", done->key ? rp_key_id(done->key) : NULL);
     rp_put_text(out, "level", job->level);
     rp_put_integer(out, "memory_bytes", job->memory);
-    if (metrics)
-        rp_put_metrics(out, "metrics", metrics);
+    if (done->metrics)
+        rp_put_metrics(out, "metrics", done->metrics);
     else
         rp_put_json(out, "metrics", NULL);
     rp_put_text(out, "path", r->out);
@@ -113,23 +95,23 @@ static void put_json(rp_session *session, const request *r, const rp_job *job, c
     rp_put_integer(out, "saved_points", job->saved_points);
     rp_put_seconds(out, "saving_seconds", job->saving_seconds);
     rp_put_seconds(out, "seconds", job->seconds);
-    rp_put_bool(out, "signed", key != NULL);
+    rp_put_bool(out, "signed", done->key != NULL);
     rp_put_integer(out, "steps", job->steps);
-    rp_put_json(out, "table", table);
+    rp_put_json(out, "table", done->table);
     rp_put_integer(out, "threads", job->threads);
     rp_put_integer(out, "trials", job->trials);
-    rp_put_close(out, '}');
 }
 
-static void put_lines(rp_session *session, const request *r, const rp_job *job, const rp_key *key,
-                      const rp_json *metrics, const rp_json *table)
+void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run_done *done)
 {
+    const rp_job *job = done->job;
+    const rp_key *key = done->key;
     char seconds[RP_NUMBER_TEXT], recording[RP_NUMBER_TEXT], share[RP_NUMBER_TEXT], memory[RP_NUMBER_TEXT];
 
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
-    rp_put_metric_lines(session, metrics);
-    rp_put_findings(session, table);
+    rp_put_metric_lines(session, done->metrics);
+    rp_put_findings(session, done->table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);
     if (job->trials)
@@ -177,52 +159,87 @@ static void show_table(void *self, const char *json)
     rp_json_free(table);
 }
 
+rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_request *r, const char *command,
+                       rp_status (*train)(const void *self, const rp_key *key, const rp_job_options *options,
+                                          rp_job **job, rp_error *err),
+                       const void *self, rp_error *err)
+{
+    rp_meter meter;
+    const rp_job_options options = {.threads = r->threads,
+                                    .level = r->level,
+                                    .device = r->device,
+                                    .no_record = r->no_record,
+                                    .progress = rp_meter_update,
+                                    .outlook = rp_meter_outlook,
+                                    .table = show_table,
+                                    .read_table = rp_input_table,
+                                    .self = &meter,
+                                    .withhold = r->withhold,
+                                    .save_every = r->save_seconds,
+                                    .resume = r->resume};
+    char signing[32];
+    rp_status status = RP_OK;
+
+    (void)snprintf(signing, sizeof signing, "%s --key", command);
+    if (r->key)
+        status = rp_conforming_option(signing, r->level, r->nonconforming, err);
+    if (status == RP_OK && r->key)
+        status = rp_signing_key_load(&out->key, r->key, r->passphrase, err);
+    if (status == RP_OK && r->cert)
+        status = rp_key_load_certificates(out->key, r->cert, err);
+    if (status != RP_OK)
+        return status;
+    rp_meter_begin(&meter, "training");
+    status = train(self, out->key, &options, &out->job, err);
+    rp_meter_end(&meter);
+    if (status != RP_OK)
+        return status;
+    out->metrics = rp_metrics_of(out->job);
+    if (*out->job->save_note)
+        rp_buffer_printf(&session->remark, "resume points: %s%c", out->job->save_note, 0);
+    return rp_json_parse_within(&out->table, out->job->table, strlen(out->job->table), RP_JSON_METRICS_MEMORY, true,
+                                "table", err);
+}
+
+void rp_run_done_clear(rp_run_done *done)
+{
+    rp_json_free(done->metrics);
+    rp_json_free(done->table);
+    rp_job_free(done->job);
+    rp_key_free(done->key);
+}
+
+/* What is trained by a recipe. */
+typedef struct by_recipe {
+    const char *recipe;
+    const rp_run_request *request;
+} by_recipe;
+
+static rp_status train_by_recipe(const void *self, const rp_key *key, const rp_job_options *options, rp_job **job,
+                                 rp_error *err)
+{
+    const by_recipe *b = self;
+
+    return rp_train_recipe(b->recipe, b->request->out, key, b->request->force, options, job, err);
+}
+
 rp_status rp_command_run(rp_session *session, int argc, char **argv, rp_error *err)
 {
-    request r = {0};
-    rp_key *key = NULL;
-    rp_job *job = NULL;
-    rp_json *metrics = NULL, *table = NULL;
-    rp_meter meter;
-    rp_status status = parse(session, argc, argv, &r, err);
-    rp_job_options options = {.threads = r.threads,
-                              .level = r.level,
-                              .device = r.device,
-                              .no_record = r.no_record,
-                              .progress = rp_meter_update,
-                              .outlook = rp_meter_outlook,
-                              .table = show_table,
-                              .read_table = rp_input_table,
-                              .self = &meter,
-                              .withhold = r.withhold,
-                              .save_every = r.save_seconds,
-                              .resume = r.resume};
+    rp_run_request r = {.out = NULL};
+    by_recipe what = {NULL, &r};
+    rp_run_done done = {.job = NULL};
+    rp_status status = parse(session, argc, argv, &r, &what.recipe, err);
 
     if (status != RP_OK || session->helped)
         return status;
-    if (r.key)
-        status = rp_conforming_option("run --key", r.level, r.nonconforming, err);
-    if (status == RP_OK && r.key)
-        status = rp_signing_key_load(&key, r.key, r.passphrase, err);
-    if (status == RP_OK && r.cert)
-        status = rp_key_load_certificates(key, r.cert, err);
-    if (status == RP_OK) {
-        rp_meter_begin(&meter, "training");
-        status = rp_train_recipe(r.recipe, r.out, key, r.force, &options, &job, err);
-        rp_meter_end(&meter);
+    status = rp_run_train(&done, session, &r, "run", train_by_recipe, &what, err);
+    if (status == RP_OK && session->json) {
+        rp_put_open(&session->out, NULL, '{');
+        rp_run_put_json(session, &r, &done);
+        rp_put_close(&session->out, '}');
+    } else if (status == RP_OK) {
+        rp_run_put_lines(session, &r, &done);
     }
-    if (status == RP_OK)
-        metrics = rp_metrics_of(job);
-    if (status == RP_OK)
-        status =
-            rp_json_parse_within(&table, job->table, strlen(job->table), RP_JSON_METRICS_MEMORY, true, "table", err);
-    if (status == RP_OK && *job->save_note)
-        rp_buffer_printf(&session->remark, "resume points: %s%c", job->save_note, 0);
-    if (status == RP_OK)
-        (session->json ? put_json : put_lines)(session, &r, job, key, metrics, table);
-    rp_json_free(metrics);
-    rp_json_free(table);
-    rp_job_free(job);
-    rp_key_free(key);
+    rp_run_done_clear(&done);
     return status;
 }

@@ -109,6 +109,13 @@ const rp_recipe *rp_driver_recipe(const rp_driver *d)
     return s ? s->recipe : NULL;
 }
 
+const rp_dataset *rp_driver_dataset(const rp_driver *d)
+{
+    const recipe_source *s = rp_driver_recipe_source(d);
+
+    return s ? rp_trainer_dataset(s->trainer) : NULL;
+}
+
 void rp_driver_take_trials(rp_driver *d, rp_trials *trials)
 {
     recipe_source *s = rp_driver_recipe_source(d);

@@ -6,6 +6,7 @@
 #include "audit/record/job_options.h"
 #include "audit/drive/run_archive.h"
 #include "audit/replay/replay.h"
+#include "audit/replay/retrain.h"
 #include "audit/record/save.h"
 #include "audit/drive/space.h"
 #include "audit/record/states.h"
@@ -13,12 +14,14 @@
 #include "audit/drive/saver.h"
 #include "audit/drive/trials.h"
 #include "base/memory.h"
+#include "rp/retraining.h"
 
 enum { RECIPE_LIMIT = 1 << 20 };
 
-/* What rp_train_recipe is given. */
+/* What rp_train_recipe or rp_retrain is given. */
 typedef struct recipe_job {
     const char *recipe, *archive; /* paths; archive NULL: nothing is written */
+    const rp_retraining *again;   /* the recipe is a parent's, recipe is NULL; NULL: it is not */
     const rp_key *key;            /* NULL: unsigned */
     bool force;
     const rp_job_options *options; /* or NULL */
@@ -28,6 +31,7 @@ typedef struct recipe_job {
 typedef struct work {
     const rp_job_options *options;
     rp_kept_text text;
+    rp_archive *parent; /* whose recipe it is; NULL: nobody's */
     rp_driver *driver;
     rp_recorder *recorder;
     rp_archive_writer *writer;
@@ -42,6 +46,7 @@ static void work_free(work *w)
     rp_driver_free(w->driver);
     rp_archive_writer_free(w->writer);
     rp_saver_free(&w->saver);
+    rp_archive_close(w->parent);
     rp_kept_text_clear(&w->text); /* lent to all of them */
 }
 
@@ -267,11 +272,11 @@ static rp_status save_run(work *w, const recipe_job *job, rp_error *err)
     return status == RP_OK && !already ? rp_save_archive(w->writer, &to, err) : status;
 }
 
-/* A parent's archive lies where the recipe says, relative to itself. */
+/* A parent's archive lies where the recipe says, relative to itself, or where whoever retrains says. */
 static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_options *options, rp_error *err)
 {
     const char *archive = rp_driver_recipe(w->driver)->parent.archive;
-    char *path = archive ? rp_path_beside(job->recipe, archive) : NULL;
+    char *path = !archive ? NULL : job->again ? rp_strdup(job->again->parent) : rp_path_beside(job->recipe, archive);
     rp_status status;
 
     if (!archive)
@@ -295,18 +300,41 @@ static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, 
     return status;
 }
 
+/* Recipe and table; of a parent's recipe the new table's header decides a part. */
+static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job, rp_error *err)
+{
+    const bool record = !(job->options && job->options->no_record);
+    const rp_retraining *again = job->again;
+    char *path = NULL;
+    rp_status status =
+        again ? rp_archive_open(&w->parent, again->parent, err) : rp_recipe_load(job->recipe, recipe, &path, err);
+
+    if (status == RP_OK)
+        status =
+            rp_kept_text_read(&w->text, again ? again->csv : path, record ? job->archive : NULL, job->options, err);
+    rp_free(path);
+    return status == RP_OK && again ? rp_retrain_recipe(recipe, w->parent, again->warm_start, &w->text.text, err)
+                                    : status;
+}
+
+/* New rows on which a recipe cannot be run are wrong data, as the recipe was in order once; wrong options stay a wrong
+ * call. */
+static rp_status blame_rows(rp_status status, const rp_run_options *options, rp_error *err)
+{
+    rp_run *run = NULL;
+    const bool other = status != RP_EARG || rp_run_new(&run, options, NULL) != RP_OK;
+
+    rp_run_free(run);
+    return other ? status : rp_fail_at(err, RP_EDATA, "the parent's recipe on these rows");
+}
+
 static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
 {
     const rp_run_options options = rp_job_run_options(job->options);
-    const bool record = !(job->options && job->options->no_record);
     rp_trials tried = {.json = NULL};
     rp_recipe *recipe = NULL;
-    char *path = NULL;
-    rp_status status = rp_recipe_load(job->recipe, &recipe, &path, err);
+    rp_status status = read_inputs(&recipe, w, job, err);
 
-    if (status == RP_OK)
-        status = rp_kept_text_read(&w->text, path, record ? job->archive : NULL, job->options, err);
-    rp_free(path);
     if (status == RP_OK)
         status = try_first(&tried, &recipe, w, job, err);
     if (status != RP_OK) {
@@ -315,9 +343,13 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
     }
     w->trials = rp_trials_count(recipe);
     status = rp_driver_from_recipe(&w->driver, recipe, &w->text, &options, err);
+    if (w->parent)
+        status = blame_rows(status, &options, err);
     if (status == RP_OK)
         rp_driver_take_trials(w->driver, &tried);
     rp_trials_clear(&tried);
+    if (status == RP_OK && w->parent)
+        status = rp_retrain_same_classes(w->parent, rp_driver_dataset(w->driver)->schema, w->text.text.where, err);
     return status == RP_OK ? start_from_parent(w, job, &options, err) : status;
 }
 
@@ -415,5 +447,13 @@ static rp_status do_job(const recipe_job *job, rp_job **out, rp_error *err)
 rp_status rp_train_recipe(const char *recipe_path, const char *path, const rp_key *key, bool force,
                           const rp_job_options *options, rp_job **out, rp_error *err)
 {
-    return do_job(&(recipe_job){recipe_path, path, key, force, options}, out, err);
+    return do_job(&(recipe_job){.recipe = recipe_path, .archive = path, .key = key, .force = force, .options = options},
+                  out, err);
+}
+
+rp_status rp_retrain(const rp_retraining *what, const char *path, const rp_key *key, bool force,
+                     const rp_job_options *options, rp_job **out, rp_error *err)
+{
+    return do_job(&(recipe_job){.again = what, .archive = path, .key = key, .force = force, .options = options}, out,
+                  err);
 }

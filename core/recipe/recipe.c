@@ -270,6 +270,17 @@ static void read_parent(rp_node_reader *reader, const rp_node *top, rp_recipe *o
         rp_node_read_int(reader, map, "parent.updates", &out->parent.updates, 0, 0, limit);
 }
 
+/* An id, not a path: whatever lies there may be another archive tomorrow. */
+static void read_predecessor(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
+{
+    if (reader->status != RP_OK || rp_node_find(top, "predecessor") == NULL)
+        return;
+    rp_node_read_text(reader, top, "predecessor", &out->predecessor, NULL, RP_RECIPE_TEXT);
+    if (reader->status == RP_OK && !(out->predecessor && is_digest(out->predecessor)))
+        rp_node_refuse(reader, rp_node_find(top, "predecessor"), "predecessor",
+                       "expected an archive id of 64 hex digits, as reprise verify says it");
+}
+
 rp_status rp_recipe_set_parent(rp_recipe *recipe, const char *archive_id, uint64_t updates, rp_error *err)
 {
     char *id = rp_strdup(archive_id);
@@ -328,8 +339,8 @@ static void read_version(rp_node_reader *reader, const rp_node *top, rp_recipe *
 
 static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *out)
 {
-    static const char *const keys[] = {"reprise", "name",   "seed", "data",   "model",       "train",
-                                       "record",  "parent", "card", "search", "challengers", "validation"};
+    static const char *const keys[] = {"reprise", "name", "seed",   "data",        "model",      "train",      "record",
+                                       "parent",  "card", "search", "challengers", "validation", "predecessor"};
     const rp_node *train;
     int64_t seed;
 
@@ -348,6 +359,7 @@ static void read_recipe(rp_node_reader *reader, const rp_node *top, rp_recipe *o
     read_train(reader, top, train, out);
     read_record(reader, top, out);
     read_parent(reader, top, out);
+    read_predecessor(reader, top, out);
     rp_recipe_read_card(reader, top, out);
     rp_recipe_read_trials(reader, top, out);
     rp_recipe_read_validation(reader, top, out);
@@ -457,6 +469,7 @@ void rp_recipe_free(rp_recipe *recipe)
         rp_free(recipe->card[i]);
     rp_recipe_free_trials(recipe);
     rp_free(recipe->parent.archive);
+    rp_free(recipe->predecessor);
     rp_free(recipe->name);
     rp_json_free(recipe->json);
     rp_free(recipe);

@@ -302,7 +302,9 @@ typedef struct rp_recipe {
                                           retrain: its parameters alone */
         int64_t updates;      /*   JSON only, with continue: updates that made the starting states */
     } parent;
-    rp_json *json; /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
+    char *predecessor; /* predecessor: [absent] the id of the archive that the run is to take the place of. Nothing is
+                          computed from it. NULL: not given */
+    rp_json *json;     /* the resolved recipe; reals are strings (base/json.h), keys that do not apply are absent */
 } rp_recipe;
 
 /* Without epochs in a recipe they follow from the training rows (CONTRACT 12.2), and lie between these. */

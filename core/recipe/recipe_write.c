@@ -446,6 +446,8 @@ rp_json *rp_recipe_write(const rp_recipe *recipe)
     write_train(top, recipe);
     write_record(top, recipe);
     write_parent(top, recipe);
+    if (recipe->predecessor != NULL)
+        put(top, "predecessor", rp_json_string(recipe->predecessor));
     write_validation(top, recipe);
     failed = failed || top.object == NULL || rp_recipe_write_card(top.object, recipe) != 0 ||
              rp_recipe_write_trials(top.object, recipe) != 0;

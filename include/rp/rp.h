@@ -15,6 +15,7 @@
 #include "rp/policy.h"
 #include "rp/predict.h"
 #include "rp/program.h"
+#include "rp/retraining.h"
 #include "rp/run.h"
 #include "rp/statement.h"
 #include "rp/tensor.h"

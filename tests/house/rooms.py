@@ -19,7 +19,7 @@ MOST = 32
 LAYERS = ["base", "determinism", "kernels", "core", "audit"]
 ORDER = {
     "core": ["program", "run", "recipe", "stats", "data", "train", "trials"],
-    "audit": ["digest", "sign", "log", "archive", "statements", "trust", "record", "drive", "replay", "validate", "explain", "report"],
+    "audit": ["digest", "sign", "log", "archive", "statements", "trust", "record", "drive", "replay", "validate", "retrain", "explain", "report"],
 }
 VERIFIES = ORDER["audit"][:6]  # rooms that link without kernels and core
 CIRCLES_ALLOWED = "core/program/"

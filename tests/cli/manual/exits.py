@@ -79,7 +79,8 @@ def archives(path):
                   ('report', taken, '-o', 'out.html', '--force'), ('predict', taken, *row, '-o', '-'),
                   ('predict', taken, *row, '-o', '-', '--reasons', '2', '--steps', '1'), ('scorecard', taken),
                   ('explain', taken, *row, '--repeats', '1', '--grid', '1'), ('compare', 'a.reprise', taken),
-                  ('compare', taken, 'a.reprise'), ('inventory', taken), ('validate', taken, '--part', 'test'),
+                  ('compare', taken, 'a.reprise'), ('inventory', taken),
+                  ('retrain', taken, *row, '-o', 'out.reprise', '--force'), ('validate', taken, '--part', 'test'),
                   ('validate', taken, *row, '-o', 'out.json', '--force'),
                   ('monitor', taken, *row, '-o', 'out.json', '--force'),
                   ('sign', taken, '--key', 'me.pem'), ('cert', taken, 'me.pub.pem'),
@@ -103,6 +104,7 @@ def main():
         refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-')
         refused({0, 1, 4}, 'monitor', 'a.reprise', '--csv', 'rows.csv')
         refused({0, 1, 4}, 'validate', 'a.reprise', '--csv', 'rows.csv')
+        refused({0, 1, 4}, 'retrain', 'a.reprise', '--csv', 'rows.csv', '-o', 'out.reprise', '--force')
         refused({0, 1, 4}, 'explain', 'a.reprise', '--csv', 'rows.csv', '--repeats', '1', '--grid', '1')
         refused({0, 1, 4}, 'predict', 'a.reprise', '--csv', 'rows.csv', '-o', '-', '--contributions', '--steps', '1')
         refused({0, 1, 3, 4}, 'predict', 'a.reprise', '--csv', 'data.csv', '--compare', 'rows.csv')

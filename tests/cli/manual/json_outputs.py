@@ -62,7 +62,7 @@ def main():
     sign = '--key me.pem'
     calls = ['keygen me', f'run r.yaml -o a.reprise {sign}', 'run r.yaml --no-record', 'run s.yaml -o b.reprise',
              'run l.yaml -o l.reprise', 'scorecard l.reprise', 'explain l.reprise --csv data.csv',
-             'compare a.reprise l.reprise',
+             'compare a.reprise l.reprise', f'retrain a.reprise --csv data.csv -o again.reprise {sign}',
              'predict l.reprise --csv data.csv -o q.csv --reasons 2',
              'data r.yaml', 'data data.csv', 'verify a.reprise --trust me.pub.pem', 'verify b.reprise --allow-unsigned',
              'replay a.reprise', 'diff a.reprise a.reprise', 'diff a.reprise b.reprise', 'inspect a.reprise',
