@@ -94,8 +94,9 @@ static void widen(range *r, double x)
     r->any = true;
 }
 
-/* Whether the values of one class are at or beyond all those of the others, and not all the same. */
-static bool separates(const rp_dataset *data, size_t feature, int64_t label)
+/* Whether the values of one class are at or beyond all those of the others, and not all the same; ties: some are the
+ * same. */
+static bool separates(const rp_dataset *data, size_t feature, int64_t label, bool *ties)
 {
     const size_t width = data->schema->features;
     range in = {0, 0, false}, out = {0, 0, false};
@@ -103,6 +104,7 @@ static bool separates(const rp_dataset *data, size_t feature, int64_t label)
     for (size_t row = 0; row < data->train_rows; row++)
         if (counts(data->train_wide_weight, row))
             widen(data->train_label[row] == label ? &in : &out, data->train_wide[row * width + feature]);
+    *ties = !(in.low > out.high || in.high < out.low);
     return in.any && out.any && (in.low >= out.high || in.high <= out.low) &&
            (in.low != in.high || out.low != out.high || in.low != out.low);
 }
@@ -126,9 +128,13 @@ static bool is_empty_category(const rp_dataset *data, size_t feature)
     return rows > 0;
 }
 
-static rp_status not_converged(const rp_model *model, const rp_dataset *data, double iterations, rp_error *err)
+/* lost: which unknown has no information left, from 1; 0: none. */
+static rp_status not_converged(const rp_model *model, const rp_dataset *data, double iterations, size_t lost,
+                               double estimate, rp_error *err)
 {
+    const size_t column = lost > 0 ? (lost - 1) % (data->schema->features + 1) : 0;
     char text[192], class[64];
+    bool ties;
 
     for (size_t i = 0; model->loss == RP_LOSS_POISSON && i < data->schema->features; i++)
         if (is_empty_category(data, i))
@@ -140,15 +146,22 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
 
     for (size_t i = 0; data->train_label && i < data->schema->features; i++)
         for (size_t k = 0; k < data->schema->classes; k++)
-            if (separates(data, i, (int64_t)k))
+            if (separates(data, i, (int64_t)k, &ties))
                 return rp_fail(
                     err, RP_EDATA,
                     "the exact fit did not converge in %.0f iterations: %s alone tells class \"%s\" from the "
-                    "rest, so its estimate is infinite; set train.l2 above 0, or the column to ignore under "
+                    "rest%s, so its estimate is infinite; set train.l2 above 0, or the column to ignore under "
                     "data.columns",
                     iterations, rp_feature_text(text, sizeof text, data->schema, i),
-                    rp_printable(class, sizeof class, data->schema->class_name[k],
-                                 strlen(data->schema->class_name[k])));
+                    rp_printable(class, sizeof class, data->schema->class_name[k], strlen(data->schema->class_name[k])),
+                    ties ? " but for ties" : "");
+    if (lost > 0 && column > 0)
+        return rp_fail(err, RP_EDATA,
+                       "the exact fit did not converge in %.0f iterations: %s has an estimate of %g and no information "
+                       "left: it is infinite, or the column nearly a sum of multiples of others; set train.l2 above "
+                       "%s, or the column to ignore under data.columns",
+                       iterations, rp_feature_text(text, sizeof text, data->schema, column - 1), estimate,
+                       model->recipe->train.l2 > 0 ? "what it is" : "0");
     return rp_fail(
         err, RP_EDATA,
         "the exact fit did not converge in %.0f iterations%s; set train.l2 above %s, or train.solver: gradient",
@@ -159,16 +172,45 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
         data->train_label ? "0" : "what it is");
 }
 
+/* A column that takes no part from the first step on is 0. One that has an estimate and is left out by the last factor
+ * has lost its information on the way: where classes are told apart, rows weigh less at every step. */
+static rp_status find_lost(const rp_compiled *fit, size_t *lost, double *estimate, rp_error *err)
+{
+    rp_device_tensor tensor[2];
+    rp_host_tensors host = {0};
+    rp_status status;
+
+    if (!rp_compiled_result(fit, "factor", &tensor[0]) || !rp_compiled_result(fit, "coefficients", &tensor[1]))
+        return RP_OK;
+    status = rp_host_tensors_map(&host, tensor, 2, err);
+    if (status == RP_OK) {
+        const double *factor = host.named[0].data, *beta = host.named[1].data;
+        const size_t n = tensor[0].type.shape[0];
+
+        for (size_t i = 0; i < n && *lost == 0; i++) {
+            if (factor[i * n + i] - factor[i * n + i] == 0 || beta[i] == 0)
+                continue;
+            *lost = i + 1;
+            *estimate = beta[i];
+        }
+    }
+    rp_host_tensors_unmap(&host);
+    return status;
+}
+
 rp_status rp_exact_converged(const rp_model *model, const rp_dataset *data, const rp_compiled *fit, rp_error *err)
 {
-    double decrement = 0, limit = 0, iterations = 0;
+    double decrement = 0, limit = 0, iterations = 0, estimate = 0;
+    size_t lost = 0;
     rp_status status = rp_exact_number(fit, "decrement", &decrement, err);
 
     if (status == RP_OK)
         status = rp_exact_number(fit, "limit", &limit, err);
     if (status == RP_OK)
         status = rp_exact_number(fit, "iterations", &iterations, err);
-    if (status != RP_OK || (decrement <= limit && limit - limit == 0)) /* an infinite limit says nothing */
+    if (status == RP_OK)
+        status = find_lost(fit, &lost, &estimate, err);
+    if (status != RP_OK || (lost == 0 && decrement <= limit && limit - limit == 0)) /* an infinite one says nothing */
         return status;
-    return not_converged(model, data, iterations, err);
+    return not_converged(model, data, iterations, lost, estimate, err);
 }

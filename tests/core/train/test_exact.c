@@ -220,6 +220,23 @@ static void a_column_that_tells_classes_apart_is_named(void **state)
     assert_non_null(strstr(f.error, "all targets of column \"c\" being \"v\" are 0"));
 }
 
+/* Rows with z = 1 are all n: they weigh less at every step, until z is a multiple of the intercept among the others. */
+static void a_column_that_loses_its_information_is_not_taken_for_a_sum(void **state)
+{
+    fitted f;
+
+    (void)state;
+    fit(&f, HEAD "train: {l2: 0}\n",
+        "z,a,y\n0,1,n\n0,4,y\n0,2,y\n0,3,n\n0,5,y\n0,2,n\n0,3,y\n0,4,n\n1,2,n\n1,4,n\n1,3,n\n", "", 2);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "column \"z\" alone tells class \"n\" from the rest but for ties"));
+    fit(&f, HEAD "train: {l2: 0}\n", /* z above b is always n; neither says so alone */
+        "z,b,a,y\n0,0,1,n\n0,0,4,y\n0,0,2,y\n0,0,3,n\n1,1,5,y\n1,1,2,n\n1,1,3,y\n1,1,4,n\n1,0,2,n\n1,0,4,n\n1,0,3,n\n",
+        "", 2);
+    assert_int_equal(f.status, RP_EDATA);
+    assert_non_null(strstr(f.error, "column \"b\" has an estimate of "));
+}
+
 /* The second of two equal columns is left out: it stays 0, and the first has all of it. */
 static void a_duplicate_column_is_left_out(void **state)
 {
@@ -568,6 +585,7 @@ int main(void)
         cmocka_unit_test(references_stay_zero_without_a_penalty),
         cmocka_unit_test(the_gradient_is_zero_at_the_fit),
         cmocka_unit_test(a_column_that_tells_classes_apart_is_named),
+        cmocka_unit_test(a_column_that_loses_its_information_is_not_taken_for_a_sum),
         cmocka_unit_test(a_duplicate_column_is_left_out),
         cmocka_unit_test(errors_of_a_table_of_counts_are_those_of_woolf),
         cmocka_unit_test(errors_of_a_line_are_those_by_hand),
