@@ -24,11 +24,51 @@ rp_status rp_fail(rp_error *err, rp_status status, const char *format, ...)
         va_list args;
 
         err->status = status;
+        err->difference = (rp_difference){.step = -1};
         va_start(args, format);
         tidy(err, vsnprintf(err->text, sizeof err->text, format, args));
         va_end(args);
     }
     return status;
+}
+
+static void keep(char *out, size_t size, const char *text)
+{
+    (void)snprintf(out, size, "%s", text ? text : "");
+    if (text && strlen(text) >= size)
+        out[rp_fits(out, size - 1)] = '\0';
+    rp_make_utf8(out);
+}
+
+rp_status rp_differs(rp_error *err, int64_t step, const char *member, const char *value, const char *expected,
+                     const char *found)
+{
+    char where[32];
+
+    (void)snprintf(where, sizeof where, "step %lld: ", (long long)step);
+    if (!err)
+        return RP_EBITS;
+    (void)rp_fail(err, RP_EBITS, "%s%.200s%s%.200s%s%s%.300s%s%.300s", step < 0 ? "" : where, member ? member : "",
+                  member ? ": " : "", value ? value : "", value ? ": " : "",
+                  expected && found ? "recorded "
+                  : expected        ? "in the archive, but not made by the replay"
+                                    : "made by the replay, but not in the archive",
+                  expected && found ? expected : "", expected && found ? ", recomputed " : "",
+                  expected && found ? found : "");
+    return rp_note_difference(err, step, member, value, expected, found);
+}
+
+rp_status rp_note_difference(rp_error *err, int64_t step, const char *member, const char *value, const char *expected,
+                             const char *found)
+{
+    if (!err)
+        return RP_EBITS;
+    err->difference = (rp_difference){.known = true, .step = step};
+    keep(err->difference.member, sizeof err->difference.member, member);
+    keep(err->difference.value, sizeof err->difference.value, value);
+    keep(err->difference.expected, sizeof err->difference.expected, expected);
+    keep(err->difference.found, sizeof err->difference.found, found);
+    return RP_EBITS;
 }
 
 rp_status rp_fail_at(rp_error *err, rp_status status, const char *format, ...)

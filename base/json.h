@@ -121,5 +121,8 @@ rp_json *rp_json_deep_copy(const rp_json *value);
 /* Appends the canonical form. Errors: RP_ENOMEM; RP_EARG for NULL, an integer out of range, nesting over RP_JSON_DEPTH.
  */
 rp_status rp_json_write(const rp_json *value, rp_buffer *out, rp_error *err);
+/* RP_EBITS by rp_differs, with both values in canonical form; NULL is "nothing". Errors: RP_ENOMEM. */
+rp_status rp_json_differs(rp_error *err, const char *member, const char *value, const rp_json *recorded,
+                          const rp_json *made);
 
 #endif

@@ -127,3 +127,27 @@ rp_status rp_json_write(const rp_json *value, rp_buffer *out, rp_error *err)
     status = write_value(value, out, 0, err);
     return status == RP_OK ? rp_buffer_status(out, err) : status;
 }
+
+rp_status rp_json_differs(rp_error *err, const char *member, const char *value, const rp_json *recorded,
+                          const rp_json *made)
+{
+    rp_buffer text[2] = {{0}, {0}};
+    rp_status status = RP_OK;
+
+    for (int i = 0; i < 2 && status == RP_OK; i++) {
+        const rp_json *one = i ? made : recorded;
+
+        if (one)
+            status = rp_json_write(one, &text[i], err);
+        else
+            rp_buffer_text(&text[i], "nothing");
+        rp_buffer_u8(&text[i], '\0');
+        if (status == RP_OK)
+            status = rp_buffer_status(&text[i], err);
+    }
+    if (status == RP_OK)
+        status = rp_differs(err, -1, member, value, (const char *)text[0].data, (const char *)text[1].data);
+    rp_buffer_free(&text[0]);
+    rp_buffer_free(&text[1]);
+    return status;
+}

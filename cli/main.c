@@ -122,6 +122,7 @@ static void describe_error(rp_buffer *out, const rp_error *err)
     rp_put_text(out, "status", rp_status_name(err->status));
     rp_put_text(out, "message", err->text);
     rp_put_integer(out, "exit", (uint64_t)rp_exit_code(err->status));
+    rp_put_difference(out, "difference", &err->difference);
     rp_put_close(out, '}');
     rp_put_close(out, '}');
     rp_buffer_u8(out, '\n');
@@ -157,6 +158,7 @@ static void tell_environment(const rp_session *session, rp_status status, rp_err
         complain((const char *)line.data);
     else if (line.size && !line.failed)
         (void)rp_fail(err, status, "%.800s (%.200s)", what.text, (const char *)line.data);
+    err->difference = what.difference;
     rp_buffer_free(&line);
 }
 

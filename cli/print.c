@@ -199,6 +199,29 @@ void rp_put_text(rp_buffer *out, const char *key, const char *text)
     rp_json_free(value);
 }
 
+static void put_text_if_any(rp_buffer *out, const char *key, const char *text)
+{
+    rp_put_text(out, key, *text ? text : NULL);
+}
+
+void rp_put_difference(rp_buffer *out, const char *key, const rp_difference *d)
+{
+    if (!d->known) {
+        rp_put_json(out, key, NULL);
+        return;
+    }
+    rp_put_open(out, key, '{');
+    put_text_if_any(out, "expected", d->expected);
+    put_text_if_any(out, "found", d->found);
+    put_text_if_any(out, "member", d->member);
+    if (d->step < 0)
+        rp_put_json(out, "step", NULL);
+    else
+        rp_put_integer(out, "step", (uint64_t)d->step);
+    put_text_if_any(out, "value", d->value);
+    rp_put_close(out, '}');
+}
+
 void rp_put_integer(rp_buffer *out, const char *key, uint64_t value)
 {
     put_key(out, key);

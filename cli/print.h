@@ -38,6 +38,11 @@ void rp_put_json(rp_buffer *out, const char *key, const rp_json *value);
 /* outputs/metrics.json, in which reals are strings, with those reals as JSON numbers. */
 void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics);
 
+/* An object {"expected", "found", "member", "step", "value"}, each null where there is none; null where nothing is
+ * known.
+ */
+void rp_put_difference(rp_buffer *out, const char *key, const rp_difference *difference);
+
 /* A short line of the metrics: "accuracy 0.7650, AUC 0.7901, loss 0.5123 (200 rows)" for each part that exists. */
 void rp_put_metric_lines(rp_session *session, const rp_json *metrics);
 

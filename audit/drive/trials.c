@@ -92,26 +92,16 @@ static rp_status step(void *self, const rp_trial *trial, const rp_trainer *t, rp
 static rp_status differ(const rp_trial *trial, const rp_json *recorded, const rp_json *made, rp_error *err)
 {
     static const char *const keys[] = {"fold", "failed", "steps", "figures", "states"};
-    char name[160];
+    char name[160], value[200];
 
     (void)name_of(name, trial);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const rp_json *r = rp_json_object_get(recorded, keys[i]), *m = rp_json_object_get(made, keys[i]);
-        rp_buffer text[2] = {{0}, {0}};
-        rp_status status;
 
         if ((!r && !m) || rp_json_equal(r, m))
             continue;
-        for (int k = 0; k < 2; k++) {
-            if (!(k ? m : r) || rp_json_write(k ? m : r, &text[k], NULL) != RP_OK)
-                rp_buffer_text(&text[k], "nothing");
-        }
-        status = rp_fail(err, RP_EBITS, RP_TRIALS_MEMBER ": %s: %s: recorded %.*s, recomputed %.*s", name, keys[i],
-                         text[0].size < 200 ? (int)text[0].size : 200, (const char *)text[0].data,
-                         text[1].size < 200 ? (int)text[1].size : 200, (const char *)text[1].data);
-        rp_buffer_free(&text[0]);
-        rp_buffer_free(&text[1]);
-        return status;
+        (void)snprintf(value, sizeof value, "%s: %s", name, keys[i]);
+        return rp_json_differs(err, RP_TRIALS_MEMBER, value, r, m);
     }
     return rp_fail(err, RP_EBITS, RP_TRIALS_MEMBER ": %s: has keys that the replay does not make", name);
 }

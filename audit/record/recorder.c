@@ -3,6 +3,7 @@
 #include "audit/record/recorder_private.h"
 #include "base/handle.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -98,30 +99,40 @@ static rp_status differs(uint64_t step, const char *what, const rp_digest *expec
 
     rp_digest_hex(e, expected);
     rp_digest_hex(f, found);
-    return rp_fail(err, RP_EBITS, "step %llu: %s: recorded %s, recomputed %s", (unsigned long long)step, what, e, f);
+    return rp_differs(err, (int64_t)step, NULL, what, e, f);
+}
+
+static rp_status no_record(uint64_t step, uint64_t records, rp_error *err)
+{
+    (void)rp_fail(err, RP_EBITS, "step %llu: the journal has only %llu records", (unsigned long long)step,
+                  (unsigned long long)records);
+    return rp_note_difference(err, (int64_t)step, RP_JOURNAL_MEMBER, "record", NULL, "present");
 }
 
 static rp_status compare(const rp_recorder *r, const rp_record *found, rp_error *err)
 {
     rp_record expected;
+    char e[32], f[32];
 
     if (found->step >= rp_journal_records(r->expected))
-        return rp_fail(err, RP_EBITS, "step %llu: the journal has only %llu records", (unsigned long long)found->step,
-                       (unsigned long long)rp_journal_records(r->expected));
+        return no_record(found->step, rp_journal_records(r->expected), err);
 
     rp_status status = rp_journal_record(r->expected, found->step, &expected, err);
 
     if (status != RP_OK)
         return status;
-    if (expected.program != found->program)
-        return rp_fail(err, RP_EBITS, "step %llu: program: recorded %04u, recomputed %04u",
-                       (unsigned long long)found->step, expected.program, found->program);
+    if (expected.program != found->program) {
+        (void)snprintf(e, sizeof e, "%04u", expected.program);
+        (void)snprintf(f, sizeof f, "%04u", found->program);
+        return rp_differs(err, (int64_t)found->step, NULL, "program", e, f);
+    }
     if (!rp_digest_equal(&expected.feeds, &found->feeds))
         return differs(found->step, "digest of the feeds", &expected.feeds, &found->feeds, err);
-    if (expected.loss_dtype != found->loss_dtype || expected.loss != found->loss)
-        return rp_fail(err, RP_EBITS, "step %llu: loss: recorded 0x%llx, recomputed 0x%llx",
-                       (unsigned long long)found->step, (unsigned long long)expected.loss,
-                       (unsigned long long)found->loss);
+    if (expected.loss_dtype != found->loss_dtype || expected.loss != found->loss) {
+        (void)snprintf(e, sizeof e, "0x%llx", (unsigned long long)expected.loss);
+        (void)snprintf(f, sizeof f, "0x%llx", (unsigned long long)found->loss);
+        return rp_differs(err, (int64_t)found->step, NULL, "loss", e, f);
+    }
     if (!rp_digest_equal(&expected.results, &found->results))
         return differs(found->step, "digest of the results", &expected.results, &found->results, err);
     if (!r->stateless && !rp_digest_equal(&expected.states, &found->states))

@@ -42,11 +42,19 @@ static rp_status compare_member(const rp_member *expected, const rp_member *foun
         return RP_OK;
     rp_digest_hex(e, &expected->digest);
     rp_digest_hex(f, &found->digest);
-    return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", expected->name, e, f);
+    return rp_differs(err, -1, expected->name, "SHA-256", e, f);
 }
 
-/* Every member of the manifest must have been made again, with the same bytes. The manifest itself comes last: it
- * differs whenever a member does, and the member is what should be named. */
+static rp_status none_beside(const rp_archive *archive, const rp_archive_writer *writer, rp_error *err)
+{
+    for (size_t i = 0; i < rp_archive_writer_member_count(writer); i++)
+        if (!rp_archive_find(archive, rp_archive_writer_member(writer, i)->name))
+            return rp_differs(err, -1, rp_archive_writer_member(writer, i)->name, NULL, NULL, "present");
+    return RP_OK;
+}
+
+/* Every member of the manifest must have been made again, with the same bytes, and no other. The manifest itself comes
+ * last: it differs whenever a member does, and the member is what should be named. */
 static rp_status compare_members(const rp_archive *archive, const rp_archive_writer *writer, size_t *compared,
                                  rp_error *err)
 {
@@ -57,18 +65,19 @@ static rp_status compare_members(const rp_archive *archive, const rp_archive_wri
     for (size_t i = 1; i <= count && status == RP_OK; i++) {
         const rp_member *expected = rp_archive_member(archive, i % count), *found;
 
+        if (i == count)
+            status = none_beside(archive, writer, err);
+        if (status != RP_OK)
+            return status;
+
         if (rp_member_rank_of(expected->name) == RP_RANK_SIGNATURE)
             continue;
         found = rp_archive_writer_find(writer, expected->name);
         if (!found)
-            return rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", expected->name);
+            return rp_differs(err, -1, expected->name, NULL, "present", NULL);
         status = compare_member(expected, found, err);
         ++*compared;
     }
-    for (size_t i = 0; i < rp_archive_writer_member_count(writer) && status == RP_OK; i++)
-        if (!rp_archive_find(archive, rp_archive_writer_member(writer, i)->name))
-            return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive",
-                           rp_archive_writer_member(writer, i)->name);
     return status;
 }
 
@@ -220,8 +229,7 @@ static rp_status check_journal(const rp_archive *archive, uint64_t total, rp_err
         return status;
     rp_digest_hex(found, &root);
     if (!recorded || strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.journal_root is %.64s, but the records have %s",
-                       recorded ? recorded : "missing", found);
+        return rp_differs(err, -1, RP_MANIFEST_NAME, "run.journal_root", recorded ? recorded : "nothing", found);
     return RP_OK;
 }
 
@@ -327,7 +335,7 @@ static rp_status compare_made(const rp_part *part, rp_driver *driver, size_t *co
         status = expected ? compare_member(expected, made, err)
                  : rp_archive_salt(part->archive) && rp_member_is_input(made->name)
                      ? rp_withheld_compare_member(part->archive, made, err)
-                     : rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive", made->name);
+                     : rp_differs(err, -1, made->name, NULL, NULL, "present");
         ++*compared;
     }
     if (status == RP_OK)

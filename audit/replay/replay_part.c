@@ -87,8 +87,9 @@ static rp_status compare_with_record(const worker *w, uint64_t steps, const char
         return status;
     rp_digest_hex(expected, &record.states);
     rp_digest_hex(found, &digest);
-    return rp_fail(err, RP_EBITS, "%s: digest of the states: the journal's record %llu has %s, found %s", member,
-                   (unsigned long long)steps - 1, expected, found);
+    (void)rp_fail(err, RP_EBITS, "%s: digest of the states: the journal's record %llu has %s, found %s", member,
+                  (unsigned long long)steps - 1, expected, found);
+    return rp_note_difference(err, (int64_t)steps - 1, member, "digest of the states", expected, found);
 }
 
 static rp_status go_to(worker *w, uint64_t steps, rp_error *err)
@@ -108,12 +109,12 @@ static rp_status compare_member(const rp_archive *archive, const rp_member *made
     char e[RP_DIGEST_HEX], f[RP_DIGEST_HEX];
 
     if (!expected)
-        return rp_fail(err, RP_EBITS, "%s: made by the replay, but not in the archive", made->name);
+        return rp_differs(err, -1, made->name, NULL, NULL, "present");
     if (rp_digest_equal(&made->digest, &expected->digest))
         return RP_OK;
     rp_digest_hex(e, &expected->digest);
     rp_digest_hex(f, &made->digest);
-    return rp_fail(err, RP_EBITS, "%s: SHA-256 recorded %s, recomputed %s", made->name, e, f);
+    return rp_differs(err, -1, made->name, "SHA-256", e, f);
 }
 
 /* The present states must be the set's, byte for byte. */

@@ -69,9 +69,15 @@ static rp_status compare_names(const rp_archive *archive, const rp_driver *drive
 
         if (rp_member_rank_of(name) != RP_RANK_SIGNATURE && !is_recorders(name, programs, recipe) &&
             !rp_archive_writer_find(writer, name) && !(recipe && left_to_trials(driver, name)))
-            status = rp_fail(err, RP_EBITS, "%s: in the archive, but not made by the replay", name);
+            status = rp_differs(err, -1, name, NULL, "present", NULL);
     }
     return status;
+}
+
+static const char *run_key(char out[80], const char *key)
+{
+    (void)snprintf(out, 80, "run.%.70s", key);
+    return out;
 }
 
 /* run: what the driver makes of the manifest's object; the recorder's keys are put to it. journal_root and final_state
@@ -82,6 +88,7 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
     const uint64_t states = rp_driver_state_period(driver);
     rp_json *recorded = rp_archive_manifest(archive)->run;
     const char *key;
+    char name[80];
     rp_json *value;
     int failed = rp_json_object_set_new(run, "steps", rp_json_integer((int64_t)total)) |
                  rp_json_object_set(run, "journal_root", rp_json_object_get(recorded, "journal_root"));
@@ -95,7 +102,7 @@ static rp_status compare_run(const rp_archive *archive, const rp_driver *driver,
         return rp_no_memory(err);
     rp_json_object_foreach (run, key, value)
         if (!rp_json_equal(rp_json_object_get(recorded, key), value))
-            return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s is not what the replay makes", key);
+            return rp_json_differs(err, RP_MANIFEST_NAME, run_key(name, key), rp_json_object_get(recorded, key), value);
     rp_json_object_foreach (recorded, key, value)
         if (!rp_json_object_get(run, key))
             return rp_fail(err, RP_EBITS, RP_MANIFEST_NAME ": run.%s: in the archive, but not made by the replay", key);
@@ -129,7 +136,6 @@ rp_status rp_replay_final_state(const rp_driver *driver, const rp_recorder *reco
         return status;
     rp_digest_hex(found, &digest);
     if (strcmp(recorded, found) != 0)
-        return rp_fail(err, RP_EBITS, "digest of the state after the last step: recorded %.64s, recomputed %s",
-                       recorded, found);
+        return rp_differs(err, -1, NULL, "digest of the state after the last step", recorded, found);
     return RP_OK;
 }

@@ -15,6 +15,8 @@ typedef struct rp_golden {
     rp_json *entry;         /* its row of golden.json, borrowed; NULL: none */
     rp_status status;       /* of a check */
     char message[RP_ERROR_TEXT];
+    rp_difference difference; /* that the replay found */
+    rp_json *diff;            /* of the recipe run again: what reprise diff says of it; NULL: not that */
     double seconds;
 } rp_golden;
 

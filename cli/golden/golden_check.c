@@ -46,33 +46,34 @@ static void join_lines(rp_buffer *out, const char *text)
     rp_buffer_u8(out, 0);
 }
 
-static rp_status describe_difference(const rp_golden *golden, const rp_archive *stored, const rp_buffer *bytes,
+static rp_status describe_difference(rp_golden *golden, const rp_archive *stored, const rp_buffer *bytes,
                                      const rp_job_options *options, rp_error *err)
 {
     rp_archive *now = NULL;
     rp_buffer line = {0};
-    bool same;
-    char *text = NULL;
+    rp_comparison *found = NULL;
     rp_status status = rp_archive_open_memory(&now, bytes->data, bytes->size, golden->recipe, err);
 
     if (status == RP_OK)
-        status = rp_diff(stored, now, options, &same, &text, err);
+        status = rp_compare(stored, now, options, &found, err);
     if (status == RP_OK) {
-        join_lines(&line, text);
+        join_lines(&line, found->text);
         status = rp_buffer_status(&line, err);
     }
+    if (status == RP_OK)
+        status = rp_json_parse(&golden->diff, found->json, strlen(found->json), true, "difference", err);
     if (status == RP_OK)
         status = rp_fail(err, RP_EBITS, "%s: now gives archive %.16s... (B), golden %.16s... (A): %s", golden->recipe,
                          rp_archive_id(now), rp_archive_id(stored), (char *)line.data);
     else
         status = rp_fail_at(err, status, "%s: comparing with the golden", golden->recipe);
     rp_buffer_free(&line);
-    rp_text_free(text);
+    rp_comparison_free(found);
     rp_archive_close(now);
     return status;
 }
 
-static rp_status run_again(const rp_golden_set *set, const rp_golden *golden, const rp_buffer *stored,
+static rp_status run_again(const rp_golden_set *set, rp_golden *golden, const rp_buffer *stored,
                            const rp_archive *archive, const rp_job_options *options, rp_error *err)
 {
     rp_buffer now = {0};
@@ -84,8 +85,7 @@ static rp_status run_again(const rp_golden_set *set, const rp_golden *golden, co
     return status;
 }
 
-static rp_status check_one(const rp_golden_set *set, const rp_golden *golden, const rp_job_options *options,
-                           rp_error *err)
+static rp_status check_one(const rp_golden_set *set, rp_golden *golden, const rp_job_options *options, rp_error *err)
 {
     rp_buffer stored = {0};
     rp_archive *archive = NULL;
@@ -124,6 +124,8 @@ static void put_json(rp_session *session, const rp_golden_set *set, size_t faile
 
         rp_put_open(out, NULL, '{');
         rp_put_text(out, "archive_id", rp_json_string_value(rp_json_object_get(g->entry, "archive_id")));
+        rp_put_json(out, "diff", g->diff);
+        rp_put_difference(out, "difference", &g->difference);
         rp_put_text(out, "message", g->status == RP_OK ? NULL : g->message);
         rp_put_text(out, "name", g->name);
         rp_put_seconds(out, "seconds", g->seconds);
@@ -190,6 +192,7 @@ rp_status rp_golden_check(rp_session *session, rp_golden_set *set, const rp_job_
 
         golden->status = check_one(set, golden, options, &found);
         golden->seconds = rp_clock() - start;
+        golden->difference = found.difference;
         (void)snprintf(golden->message, sizeof golden->message, "%s", found.text);
         if (golden->status == RP_ECANCELED || golden->status == RP_ENOMEM)
             return rp_fail(err, golden->status, "%s: %s", golden->name, found.text);

@@ -167,6 +167,7 @@ void rp_golden_set_free(rp_golden_set *set)
         rp_free(set->golden[i].name);
         rp_free(set->golden[i].recipe);
         rp_free(set->golden[i].archive);
+        rp_json_free(set->golden[i].diff);
     }
     rp_free(set->golden);
     rp_json_free(set->index);

@@ -52,6 +52,7 @@ rp_status rp_attestation_end(rp_attestation *a, const char *path, const rp_archi
 {
     char found[RP_ERROR_TEXT];
     rp_error late = {0};
+    const rp_difference difference = err->difference;
     rp_status added;
 
     if (!a->key || (status != RP_OK && status != RP_EBITS))
@@ -65,10 +66,13 @@ rp_status rp_attestation_end(rp_attestation *a, const char *path, const rp_archi
     added = rp_archive_attest(path, rp_archive_id(archive), &a->outcome, a->key, a->member, &late);
     rp_signals_hold(false);
     a->outcome.difference = NULL;
-    if (status == RP_EBITS)
-        return rp_fail(err, status, "%.700s; %s%.250s", found,
-                       added == RP_OK ? "attested in " : "the verdict could not be added: ",
-                       added == RP_OK ? a->member : late.text);
+    if (status == RP_EBITS) {
+        (void)rp_fail(err, status, "%.700s; %s%.250s", found,
+                      added == RP_OK ? "attested in " : "the verdict could not be added: ",
+                      added == RP_OK ? a->member : late.text);
+        err->difference = difference;
+        return status;
+    }
     if (added != RP_OK)
         return rp_fail(err, added, "every bit is the same, but the verdict could not be added: %.900s", late.text);
     return RP_OK;

@@ -7,7 +7,9 @@
 #ifndef RP_ERROR_H
 #define RP_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__GNUC__)
 #define RP_API __attribute__((visibility("default")))
@@ -36,13 +38,33 @@ typedef enum rp_status {
 
 enum { RP_ERROR_TEXT = 1024 };
 
+/* What an RP_EBITS error says, field by field, for programs; "" where there is none. */
+typedef struct rp_difference {
+    bool known;         /* of other errors, and of a difference that is no pair of values, false */
+    int64_t step;       /* -1: of no step */
+    char member[104];   /* of the archive */
+    char value[200];    /* what of the step or member: "loss", "digest of the state", "SHA-256" */
+    char expected[200]; /* recorded, as the text has it; "": the archive has no such member */
+    char found[200];    /* recomputed; "": the replay does not make it */
+} rp_difference;
+
 typedef struct rp_error {
     rp_status status;
     char text[RP_ERROR_TEXT]; /* one line, no trailing newline, always terminated */
+    rp_difference difference; /* of RP_EBITS */
 } rp_error;
 
 /* Fills err (may be NULL) and returns status, so that `return rp_fail(err, RP_EIO, ...)` reads as one thought. */
 RP_API rp_status rp_fail(rp_error *err, rp_status status, const char *format, ...) RP_PRINTF(3, 4);
+
+/* RP_EBITS: "step 3: outputs/x.csv: loss: recorded E, recomputed F", and the same as fields. step -1: none; member,
+ * value: NULL: none. expected or found NULL: "in the archive, but not made by the replay", or the other way round. */
+RP_API rp_status rp_differs(rp_error *err, int64_t step, const char *member, const char *value, const char *expected,
+                            const char *found);
+
+/* The fields alone, of an RP_EBITS error with another text. Returns RP_EBITS. */
+RP_API rp_status rp_note_difference(rp_error *err, int64_t step, const char *member, const char *value,
+                                    const char *expected, const char *found);
 
 /* Puts "where: " in front of an error already filled in; returns its status. */
 RP_API rp_status rp_fail_at(rp_error *err, rp_status status, const char *format, ...) RP_PRINTF(3, 4);

@@ -375,7 +375,7 @@ static void false_members_are_named(void **state)
     forged = forge_member(honest, eighth, 1);
     range_says(forged, 8, 11, RP_EBITS,
                "checkpoints/000000000008.safetensors: digest of the states: the journal's record 7");
-    range_says(forged, 4, 7, RP_EBITS, "checkpoints/000000000008.safetensors: SHA-256 recorded");
+    range_says(forged, 4, 7, RP_EBITS, "checkpoints/000000000008.safetensors: SHA-256: recorded");
     range_says(forged, 0, 3, RP_OK, NULL);
     range_says(forged, 12, 15, RP_OK, NULL);
     rp_archive_close(forged);
@@ -388,14 +388,14 @@ static void false_members_are_named(void **state)
     range_says(forged, 0, 3, RP_EBITS, "outputs/metrics.json: made by the replay, but not in the archive");
     rp_archive_close(forged);
     forged = forge_member(honest, "outputs/predictions.csv", 1);
-    range_says(forged, 0, 3, RP_EBITS, "outputs/predictions.csv: SHA-256 recorded");
+    range_says(forged, 0, 3, RP_EBITS, "outputs/predictions.csv: SHA-256: recorded");
     rp_archive_close(forged);
     forged = forge_member(honest, "weights/final.safetensors", 0x40);
     range_says(forged, 0, 3, RP_EBITS, "step 17: ");
-    range_says(forged, 16, 18, RP_EBITS, "weights/final.safetensors: SHA-256 recorded");
+    range_says(forged, 16, 18, RP_EBITS, "weights/final.safetensors: SHA-256: recorded");
     rp_archive_close(forged);
     forged = forge_member(honest, "weights/init.safetensors", 1);
-    range_says(forged, 0, 0, RP_EBITS, "weights/init.safetensors: SHA-256 recorded");
+    range_says(forged, 0, 0, RP_EBITS, "weights/init.safetensors: SHA-256: recorded");
     range_says(forged, 4, 7, RP_OK, NULL);
     rp_archive_close(forged);
     forged = forge_member(honest, "data/prepared.json", 0);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An archive with one JSON member changed and its manifest made to fit, without statements: what someone makes who can write files.
-Usage: forge.py FROM TO MEMBER PROGRAM; the program changes m, the parsed member."""
+"""An archive with one member changed and its manifest made to fit, without statements: what someone makes who can write files.
+Usage: forge.py FROM TO MEMBER PROGRAM; the program changes m, the parsed member, or
+the bytes of one that is no JSON. m = None leaves it out."""
 import hashlib
 import json
 import sys
@@ -9,6 +10,8 @@ import tarfile
 
 
 def text(value):
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -31,10 +34,11 @@ def main():
     source, target, member, program = sys.argv[1:]
     with tarfile.open(source) as tar:
         out = [(m.name, tar.extractfile(m).read()) for m in tar if not m.name.startswith("signatures/")]
-    scope = {"m": json.loads(dict(out)[member])}
+    scope = {"m": json.loads(dict(out)[member]) if member.endswith(".json") else bytearray(dict(out)[member])}
     exec(program, scope)  # the test's own text
-    out = [(n, text(scope["m"]) if n == member else d) for n, d in out]
+    out = [(n, text(scope["m"]) if n == member else d) for n, d in out if n != member or scope["m"] is not None]
     manifest = json.loads(out[0][1])
+    manifest["members"] = [e for e in manifest["members"] if e["path"] in dict(out)]
     for e in manifest["members"]:
         e["sha256"], e["size"] = hashlib.sha256(dict(out)[e["path"]]).hexdigest(), len(dict(out)[e["path"]])
     out[0] = ("manifest.json", text(manifest))
