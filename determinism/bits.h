@@ -45,6 +45,17 @@ static inline double rp_canonical_f64(double x)
     return x == x ? x : rp_from_bits_f64(0x7FF8000000000000u);
 }
 
+/* The n binary32 numbers with which the memory of x [n] begins, as binary64, in place. */
+static inline void rp_widen(double *x, size_t n)
+{
+    while (n-- > 0) {
+        float narrow;
+
+        memcpy(&narrow, (const char *)x + n * sizeof narrow, sizeof narrow);
+        x[n] = (double)narrow;
+    }
+}
+
 /* bf16 is the upper half of a binary32 (CONTRACT 2.1): to it is rounded once, to nearest even; from it is exact. */
 static inline float rp_f32_of_bf16(uint16_t x)
 {

@@ -57,7 +57,7 @@ static rp_status afford(const training *t, rp_scorer *scorer, rp_error *err)
                            : status;
 }
 
-static rp_status score_blocks(training *t, rp_scorer *scorer, float *scores, rp_error *err)
+static rp_status score_blocks(training *t, rp_scorer *scorer, double *scores, rp_error *err)
 {
     const rp_model *m = &t->scoring->model;
     rp_status status = RP_OK;
@@ -79,7 +79,7 @@ static rp_status score_blocks(training *t, rp_scorer *scorer, float *scores, rp_
 
 static rp_status score_all(training *t, rp_error *err)
 {
-    float *scores = rp_reallocarray(NULL, RP_BLOCK_ROWS, t->scoring->model.outputs * sizeof *scores);
+    double *scores = rp_reallocarray(NULL, RP_BLOCK_ROWS, t->scoring->model.outputs * sizeof *scores);
     rp_scorer *scorer = NULL;
     rp_status status = scores ? rp_scorer_new(&scorer, &t->scoring->model, t->scoring->run, err) : rp_no_memory(err);
 

@@ -83,7 +83,7 @@ static rp_status not_finite(size_t column, rp_error *err)
 static rp_status score_block(rp_changes *c, size_t first, size_t count, rp_error *err)
 {
     const rp_scoring *s = c->judged->scoring;
-    float *scores = c->scores + first * s->model.outputs;
+    double *scores = c->scores + first * s->model.outputs;
     rp_status status = rp_scorer_score(c->scorer, c->x, count, scores, err);
 
     if (status == RP_OK)

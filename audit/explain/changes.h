@@ -15,7 +15,7 @@ typedef struct rp_changes {
     size_t rows;
     void *x;         /* [RP_BLOCK_ROWS, features] of the model's type */
     void *own;       /* [rows, the column's width]: the features of the column */
-    float *scores;   /* [rows, outputs] */
+    double *scores;  /* [rows, outputs] */
     uint64_t blocks; /* scored so far */
 } rp_changes;
 

@@ -257,21 +257,35 @@ static void quote(char out[RP_QUOTED_TEXT], const char *text)
     (void)rp_printable(out, RP_QUOTED_TEXT, text, strlen(text));
 }
 
+/* Whether a number is written as a binary32's shortest decimal: then no more of it than that is known. */
+static bool is_narrow(const char *text, float value)
+{
+    char shortest[RP_DECIMAL_SIZE];
+
+    (void)rp_print_f32(shortest, value);
+    return strcmp(shortest, text) == 0;
+}
+
 static bool same_number(comparison *c, size_t k, size_t row, const char *own, const char *other)
 {
-    double value, distance;
-    float ours, rounded;
+    double ours, value, distance;
+    float narrow, rounded;
+    bool short_text;
 
-    if (!rp_parse_f32(&ours, own, strlen(own)) || !rp_parse_f64(&value, other, strlen(other)) ||
-        !rp_parse_f32(&rounded, other, strlen(other)))
+    if (!rp_parse_f64(&ours, own, strlen(own)) || !rp_parse_f32(&narrow, own, strlen(own)) ||
+        !rp_parse_f64(&value, other, strlen(other)) || !rp_parse_f32(&rounded, other, strlen(other)))
         return strcmp(own, other) == 0;
-    distance = rounded == ours ? 0 : value < (double)ours ? (double)ours - value : value - (double)ours;
+    short_text = is_narrow(own, narrow);
+    ours = short_text ? (double)narrow : ours;
+    distance = value < ours ? ours - value : value - ours;
+    if (rounded == narrow && (short_text || c->tolerance == 0))
+        distance = 0;
     if (distance > c->largest && distance > 0) {
         c->largest = distance;
         c->out->largest_row = row;
         quote(c->out->largest_column, cell(c->ours, 0, c->column[0][k]));
     }
-    return c->tolerance > 0 ? distance <= c->tolerance : rounded == ours;
+    return c->tolerance > 0 ? distance <= c->tolerance : rounded == narrow;
 }
 
 static void differ(comparison *c, size_t row, size_t k, const char *own, const char *other, size_t partner)

@@ -46,7 +46,7 @@ typedef struct explanation {
     const metric *metric;
     double base;    /* the metric of the rows as they are */
     int64_t *label; /* [rows] of classes, or */
-    float *target;  /* [rows] */
+    double *target; /* [rows] */
     int64_t *from;  /* [rows]: a permutation */
     double *value;  /* [rows] */
     size_t columns; /* that are features */
@@ -83,7 +83,7 @@ static rp_status look(explanation *e, const rp_explain_options *given, rp_error 
 
 /* ---- the metric of changed rows ---- */
 
-static rp_status measure(const explanation *e, const float *scores, double *out, rp_error *err)
+static rp_status measure(const explanation *e, const double *scores, double *out, rp_error *err)
 {
     const rp_scoring *s = e->judged->scoring;
     const rp_scored_rows rows = {.rows = e->changes.rows,
@@ -121,7 +121,8 @@ static rp_status start(explanation *e, rp_error *err)
     for (size_t i = 0; i < n; i++) {
         const size_t row = e->changes.row[i];
 
-        memcpy(e->changes.scores + i * outputs, j->scoring->scores + row * outputs, outputs * sizeof(float));
+        memcpy(e->changes.scores + i * outputs, j->scoring->scores + row * outputs,
+               outputs * sizeof *e->changes.scores);
         if (e->label)
             e->label[i] = j->label[row];
         if (e->target)

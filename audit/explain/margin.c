@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/schema.h"
+#include "determinism/bits.h"
 #include "determinism/fpenv.h"
 
 static rp_status find_favourable(rp_margin *m, const rp_schema *schema, const char *name, rp_error *err)
@@ -62,12 +63,8 @@ static rp_status read_parameter(double **out, const rp_scoring *s, const rp_para
     *out = rp_reallocarray(NULL, n, sizeof **out);
     status = *out ? rp_tensor_set_read_host(s->weights, rp_tensor_set_find(s->weights, p->name), *out, err)
                   : rp_no_memory(err);
-    for (size_t i = n; status == RP_OK && i-- > 0 && s->model.dtype == RP_F32;) { /* in place, from the end */
-        float narrow;
-
-        memcpy(&narrow, (const char *)*out + i * sizeof narrow, sizeof narrow);
-        (*out)[i] = (double)narrow;
-    }
+    if (status == RP_OK && s->model.dtype == RP_F32)
+        rp_widen(*out, n);
     return status;
 }
 
@@ -140,11 +137,11 @@ double rp_margin_of(const rp_margin *m, const float *logits, size_t outputs)
     return sum * m->unit + m->direction[0] * m->start;
 }
 
-double rp_margin_score(const rp_margin *m, const rp_scoring *s, const float *scores)
+double rp_margin_score(const rp_margin *m, const rp_scoring *s, const double *scores)
 {
     if (s->schema->classes && s->model.outputs == 1)
-        return m->favourable ? (double)scores[0] : 1 - (double)scores[0];
-    return s->schema->classes ? (double)scores[m->favourable] : (double)scores[0];
+        return m->favourable ? scores[0] : 1 - scores[0];
+    return s->schema->classes ? scores[m->favourable] : scores[0];
 }
 
 bool rp_margin_passes(const rp_margin *m, const rp_scoring *s, double score, double cutoff)

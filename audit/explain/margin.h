@@ -20,7 +20,7 @@ void rp_margin_clear(rp_margin *margin);
 /* Of a row's logits. */
 double rp_margin_of(const rp_margin *margin, const float *logits, size_t outputs);
 /* What is held against a cut-off, of a row's scores as they are reported: the favourable class's, or the value. */
-double rp_margin_score(const rp_margin *margin, const rp_scoring *scoring, const float *scores);
+double rp_margin_score(const rp_margin *margin, const rp_scoring *scoring, const double *scores);
 /* Whether such a score reaches it: of a regression where low is favourable, when it is not above. */
 bool rp_margin_passes(const rp_margin *margin, const rp_scoring *scoring, double score, double cutoff);
 

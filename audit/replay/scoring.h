@@ -16,7 +16,7 @@ typedef struct rp_scoring {
     rp_tensor_set *weights;
     rp_run *run;
     rp_rows *rows;
-    float *scores; /* [rows, outputs] */
+    double *scores; /* [rows, outputs] */
 } rp_scoring;
 
 /* Borrows archive and where while it lives; csv is copied. Errors: RP_EUNSUPPORTED for a run of the C API and beyond

@@ -149,13 +149,13 @@ static rp_status drift_of_score(rp_json *list, const rp_json *reference, const r
     if (status == RP_OK)
         status = allocate(&s, j->rows, trained, r.bins, err);
     for (; status == RP_OK && s.n_found < j->rows; s.n_found++) {
-        s.found[s.n_found] = (double)j->scoring->scores[s.n_found * outputs + k];
+        s.found[s.n_found] = j->scoring->scores[s.n_found * outputs + k];
         s.count[rp_bin_of(r.edge, r.edges, s.found[s.n_found])]++;
         if (s.found[s.n_found] - s.found[s.n_found] != 0)
             status = rp_fail(err, RP_EDATA, "score of row %zu: expected a finite number, found none", s.n_found);
     }
     for (; status == RP_OK && s.n_trained < trained; s.n_trained++) {
-        s.trained[s.n_trained] = (double)t->scoring->scores[(size_t)t->dataset->train_row[s.n_trained] * outputs + k];
+        s.trained[s.n_trained] = t->scoring->scores[(size_t)t->dataset->train_row[s.n_trained] * outputs + k];
         if (s.trained[s.n_trained] - s.trained[s.n_trained] != 0)
             status =
                 rp_fail(err, RP_EDATA, "score of training row %zu: expected a finite number, found none", s.n_trained);

@@ -96,7 +96,8 @@ static void keep(rp_judged *j, size_t rows)
     for (size_t i = 0; i < rows; i++) {
         const size_t from = (size_t)j->row[i];
 
-        memmove(j->scoring->scores + i * outputs, j->scoring->scores + from * outputs, outputs * sizeof(float));
+        memmove(j->scoring->scores + i * outputs, j->scoring->scores + from * outputs,
+                outputs * sizeof *j->scoring->scores);
         if (j->label)
             j->label[i] = j->label[from];
         if (j->value)

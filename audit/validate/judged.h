@@ -14,7 +14,7 @@ typedef struct rp_judged {
     rp_json *metrics;   /* outputs/metrics.json; NULL where there is none */
     rp_yardstick *yardstick;
     int64_t *label; /* [rows] of classes, else NULL */
-    float *value;   /* [rows] of a regression, else NULL */
+    double *value;  /* [rows] of a regression, else NULL */
     bool *known;    /* [rows] */
     int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
     size_t rows, outcomes;

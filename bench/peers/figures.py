@@ -18,6 +18,8 @@ import scipy.special
 import scipy.spatial.distance
 import scipy.stats as st
 import sklearn.metrics as sk
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 sys.argv[0] = os.path.abspath(sys.argv[0])
 sys.path.insert(0, os.path.dirname(sys.argv[0]))
@@ -55,10 +57,6 @@ def run(frame, target, regression):
     return metrics, rows, json.loads(member("outputs/reference.json"))
 
 
-def widened(column):
-    return column.astype(np.float32).astype(np.float64).values
-
-
 def delong(y, s):
     """By its definition: every pair."""
     pairs = (s[y][:, None] > s[~y][None, :]) + 0.5 * (s[y][:, None] == s[~y][None, :])
@@ -68,7 +66,7 @@ def delong(y, s):
 
 def two_classes(metrics, rows):
     f, positive = metrics["validation"]["figures"], metrics["classes"][1]
-    y, s = (rows["truth"] == positive).values, widened(rows.iloc[:, 3])
+    y, s = (rows["truth"] == positive).values, rows.iloc[:, 3].values
     d, c = f["discrimination"], f["calibration"]
     same("scikit-learn", "AUC", d["auc"], sk.roc_auc_score(y, s))
     same("numpy, all pairs", "DeLong's error", d["auc_error"], delong(y, s))
@@ -102,7 +100,7 @@ def two_classes(metrics, rows):
 def more_classes(metrics, rows):
     f, names = metrics["validation"]["figures"], metrics["classes"]
     y = np.array([names.index(t) for t in rows["truth"]])
-    s = np.stack([widened(rows.iloc[:, 3 + k]) for k in range(len(names))], axis=1)
+    s = np.stack([rows.iloc[:, 3 + k].values for k in range(len(names))], axis=1)
     same("scikit-learn", "accuracy, classes", f["accuracy"], sk.accuracy_score(y, s.argmax(axis=1)))
     same("numpy", "log loss, classes", f["log_loss"], -np.log(s[np.arange(len(y)), y]).mean())
     each = [sk.roc_auc_score(y == k, s[:, k]) for k in range(len(names))]
@@ -113,12 +111,38 @@ def more_classes(metrics, rows):
 
 def quantity(metrics, rows):
     f = metrics["validation"]["figures"]
-    t, p = widened(rows["truth"]), widened(rows["predicted"])
+    t, p = rows["truth"].astype(float).values, rows["predicted"].astype(float).values
     same("scikit-learn", "R2", f["r2"], sk.r2_score(t, p))
     same("scikit-learn", "MAE", f["mae"], sk.mean_absolute_error(t, p))
     same("scikit-learn", "RMSE", f["rmse"], np.sqrt(sk.mean_squared_error(t, p)))
     for ours, q in zip(f["residual_quantiles"], (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)):
         same("numpy", "residual quantiles", ours, np.quantile(t - p, q))
+
+
+def folds(name):
+    """Little penalty, so that many rows are nearly certain: the area of each fold, of our scores and of scikit-learn's own model."""
+    frame, target, _ = binary(name)
+    frame = frame.dropna().reset_index(drop=True)
+    frame.to_csv("table.csv", index=False)
+    with open("recipe.yaml", "w") as recipe:
+        recipe.write("reprise: 1\ndata: {csv: table.csv, target: %s, folds: 5, fold: all}\ntrain: {l2: 0.01}\n" % target)
+    reprise("run", "recipe.yaml", "-o", "x.reprise", "--force")
+    trials = json.loads(reprise("inspect", "x.reprise", "--member", "outputs/trials.json"))["variants"][0]["trials"]
+    rows = pd.read_csv(io.StringIO(reprise("inspect", "x.reprise", "--member", "outputs/out_of_fold.csv")), dtype={"truth": str})
+    x, classes = frame.drop(columns=target), sorted(rows["truth"].unique())
+    y = (frame[target].astype(str) == classes[1]).values
+    for k, trial in enumerate(trials):
+        of = rows[rows["fold"] == k]
+        at = of["row"].values
+        train = np.setdiff1d(rows["row"].values, at)
+        scaler = StandardScaler().fit(x.values[train])
+        model = LogisticRegression(C=100, tol=1e-12, max_iter=1000, solver="newton-cholesky")
+        p = model.fit(scaler.transform(x.values[train]), y[train]).predict_proba(scaler.transform(x.values[at]))[:, 1]
+        ours = of["p_" + classes[1]].values
+        same("scikit-learn", "AUC of a fold", trial["figures"]["auc"], sk.roc_auc_score(y[at], ours))
+        same("scikit-learn's model", "AUC of a fold, its own fit", trial["figures"]["auc"], sk.roc_auc_score(y[at], p))
+        for a, b in zip(ours, p):
+            same("scikit-learn's model", "score of a row out of fold", a, b)
 
 
 def psi_of(expected, found):
@@ -208,6 +232,8 @@ def main():
     sys.argv[1] = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        for name in ("breast_cancer", "anes96", "fair"):
+            folds(name)
         for name in ("fair", "anes96", "penguins", "breast_cancer"):
             frame, target, group = binary(name)
             metrics, rows, reference = run(frame, target, False)

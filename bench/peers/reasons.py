@@ -272,7 +272,7 @@ def importance(folder):
 
         def model(frame):
             z = encode(schema, frame, [("age", "job")])[0] @ b + constant
-            return np.float32(1 / (1 + np.exp(-z)) if target == "class" else z).astype(float)
+            return 1 / (1 + np.exp(-z)) if target == "class" else z
 
         class Classifier(ClassifierMixin, BaseEstimator):
             classes_ = np.array([0, 1])
@@ -296,7 +296,7 @@ def importance(folder):
             def predict(self, frame):
                 return model(frame)
 
-        truth = (d["y"] == "good").to_numpy() if target == "class" else np.float32(d["y"]).astype(float)
+        truth = (d["y"] == "good").to_numpy() if target == "class" else d["y"].to_numpy()
         for metric, figure in ((("auc", roc_auc_score), ("log_loss", lambda t, p: -log_loss(t, p))) if target == "class"
                                else (("r2", r2_score),)):
             folder.call("explain", name + ".reprise", "--csv", name + ".csv", "--metric", metric, "--repeats", "3",

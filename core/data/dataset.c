@@ -145,62 +145,53 @@ static rp_status fit(preparation *prep, rp_dataset *out)
     return status;
 }
 
-/* Labels and targets of a part: labels for classes, targets where one output is trained. */
-static rp_status take_targets(const preparation *prep, const int64_t *row, size_t rows, int64_t **label, float **value,
-                              double **wide)
-{
-    const rp_target *target = &prep->target;
+/* Where labels and targets of a part go. */
+typedef struct outcomes {
+    int64_t **label;
+    double **target;
+    float **learnt;
+} outcomes;
 
-    if (target->label != NULL && (*label = rp_calloc(rows, sizeof **label)) == NULL)
-        return rp_no_memory(prep->cells.err);
-    if (target->classes <= 2 && (*value = rp_calloc(rows, sizeof **value)) == NULL)
-        return rp_no_memory(prep->cells.err);
-    if (*value != NULL && prep->cells.recipe->train.exact && (*wide = rp_calloc(rows, sizeof **wide)) == NULL)
-        return rp_no_memory(prep->cells.err);
-    for (size_t i = 0; i < rows; i++) {
-        if (*label != NULL)
-            (*label)[i] = target->label[row[i]];
-        if (*wide != NULL)
-            (*wide)[i] = target->wide != NULL ? target->wide[row[i]] : (double)target->label[row[i]];
-        if (*value != NULL)
-            (*value)[i] = target->value != NULL ? target->value[row[i]] : (float)target->label[row[i]];
-    }
-    return RP_OK;
+static double target_of(const rp_target *target, size_t row)
+{
+    if (target->wide != NULL)
+        return target->wide[row];
+    return target->value != NULL ? (double)target->value[row] : (double)target->label[row];
 }
 
-/* The model learns a regression's targets standardised; whatever is told is in their own units. */
-static rp_status scale_targets(const preparation *prep, const rp_schema *schema, const float *value, size_t rows,
-                               float **out)
+/* Labels for classes, targets where one output is trained; a network learns them in binary32. */
+static rp_status take_outcomes(const preparation *prep, const rp_schema *schema, const int64_t *row, size_t rows,
+                               const outcomes *out)
 {
-    float *scaled = value != NULL ? rp_calloc(rows, sizeof *scaled) : NULL;
+    const rp_target *target = &prep->target;
+    const bool one = target->classes <= 2, learnt = one && !prep->cells.recipe->train.exact;
 
-    if (value == NULL)
-        return RP_OK;
-    if (scaled == NULL)
+    if ((target->label != NULL && (*out->label = rp_calloc(rows, sizeof **out->label)) == NULL) ||
+        (one && (*out->target = rp_calloc(rows, sizeof **out->target)) == NULL) ||
+        (learnt && (*out->learnt = rp_calloc(rows, sizeof **out->learnt)) == NULL))
         return rp_no_memory(prep->cells.err);
-    memcpy(scaled, value, rows * sizeof *scaled);
-    if (rp_schema_scale_target(schema, scaled, rows))
-        *out = scaled;
-    else
-        rp_free(scaled);
+    for (size_t i = 0; i < rows; i++) {
+        if (target->label != NULL)
+            (*out->label)[i] = target->label[row[i]];
+        if (one)
+            (*out->target)[i] = target_of(target, (size_t)row[i]);
+        if (learnt)
+            (*out->learnt)[i] = (float)(*out->target)[i];
+    }
+    if (learnt)
+        rp_schema_scale_target(schema, *out->learnt, rows);
     return RP_OK;
 }
 
 static rp_status encode(preparation *prep, rp_dataset *out)
 {
+    const outcomes train = {&out->train_label, &out->train_target, &out->train_learnt};
+    const outcomes valid = {&out->valid_label, &out->valid_target, &out->valid_learnt};
     rp_status status = rp_dataset_encode(out, &prep->cells, prep->table, prep->source, &prep->options);
 
     if (status == RP_OK)
-        status = take_targets(prep, out->train_row, out->train_rows, &out->train_label, &out->train_target,
-                              &out->train_value);
-    if (status == RP_OK)
-        status = take_targets(prep, out->valid_row, out->valid_rows, &out->valid_label, &out->valid_target,
-                              &out->valid_value);
-    if (status == RP_OK)
-        status = scale_targets(prep, out->schema, out->train_target, out->train_rows, &out->train_scaled);
-    if (status == RP_OK)
-        status = scale_targets(prep, out->schema, out->valid_target, out->valid_rows, &out->valid_scaled);
-    return status;
+        status = take_outcomes(prep, out->schema, out->train_row, out->train_rows, &train);
+    return status == RP_OK ? take_outcomes(prep, out->schema, out->valid_row, out->valid_rows, &valid) : status;
 }
 
 /* A batch cannot have more rows than there are: it is then all of them, and that is said. */
@@ -302,14 +293,12 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_json_free(dataset->reference);
     free_features(dataset, dataset->train_x, dataset->train_wide, dataset->train_given);
     free_features(dataset, dataset->valid_x, dataset->valid_wide, dataset->valid_given);
-    rp_free(dataset->train_value);
-    rp_free(dataset->valid_value);
     rp_free(dataset->train_label);
     rp_free(dataset->valid_label);
     rp_free(dataset->train_target);
     rp_free(dataset->valid_target);
-    rp_free(dataset->train_scaled);
-    rp_free(dataset->valid_scaled);
+    rp_free(dataset->train_learnt);
+    rp_free(dataset->valid_learnt);
     rp_free(dataset->train_weight);
     rp_free(dataset->valid_weight);
     rp_free(dataset->train_wide_weight);

@@ -30,11 +30,13 @@ typedef struct rp_dataset {
     float *train_x, *valid_x;      /* [rows, features] row-major */
     struct rp_device *device;      /* whose memory those of both parts are; NULL: the host's */
     bool train_given, valid_given; /* a run has taken them: they are read, not freed */
-    /* NULL where the recipe fits exactly; then the same in binary64, and the targets where there are any below */
-    double *train_wide, *valid_wide, *train_value, *valid_value;
+    double *train_wide, *valid_wide;    /* the same where the recipe fits exactly, else NULL; one of the two is there */
     int64_t *train_label, *valid_label; /* class indices; NULL for regression */
-    float *train_target, *valid_target; /* 0/1 for two classes, the value for regression; NULL for more classes */
-    float *train_scaled, *valid_scaled; /* a regression's targets standardised; NULL when they are learnt as they are */
+    /* 0/1 for two classes, the value for regression, a binary32 number unless the recipe fits exactly; NULL for more
+     * classes */
+    double *train_target, *valid_target;
+    float *train_learnt,
+        *valid_learnt; /* as they are learnt: standardised where that is asked for; NULL in an exact fit */
     float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike, and in an exact fit: */
     double *train_wide_weight, *valid_wide_weight; /* [rows] the weights as they are given */
     double train_total, valid_total;               /* the sum of an exact fit's weights; the rows without */
@@ -55,10 +57,10 @@ void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
 rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err);
 void rp_schema_free(rp_schema *schema);
-/* Where a regression's target is standardised (CONTRACT 9.5): the values as they are learnt, in place, and what the
- * model says of them in the target's own units again; else nothing. True when it is. */
-bool rp_schema_scale_target(const rp_schema *schema, float *value, size_t n);
-void rp_schema_give_back(const rp_schema *schema, float *score, size_t n);
+/* Where a regression's target is standardised (CONTRACT 9.5), which no exact fit does: the values as they are learnt,
+ * and what the model says of them in the target's own units again, a binary32 number; else nothing. Both in place. */
+void rp_schema_scale_target(const rp_schema *schema, float *value, size_t n);
+void rp_schema_give_back(const rp_schema *schema, double *score, size_t n);
 /* New rows (predict). With a header, columns are found by name and further ones are passed over; without, they stand as
  * in training, with or without the target. */
 typedef struct rp_rows rp_rows;

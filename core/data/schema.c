@@ -234,22 +234,21 @@ static const rp_schema_column *standardized_target(const rp_schema *schema)
     return NULL;
 }
 
-bool rp_schema_scale_target(const rp_schema *schema, float *value, size_t n)
+void rp_schema_scale_target(const rp_schema *schema, float *value, size_t n)
 {
     const rp_schema_column *target = standardized_target(schema);
 
     for (size_t i = 0; target != NULL && i < n; i++)
         value[i] = (float)(((double)value[i] - target->mean) / target->divisor);
-    return target != NULL;
 }
 
-void rp_schema_give_back(const rp_schema *schema, float *score, size_t n)
+void rp_schema_give_back(const rp_schema *schema, double *score, size_t n)
 {
     const rp_schema_column *target = standardized_target(schema);
 
     for (size_t i = 0; target != NULL && i < n; i++) {
-        double scaled = (double)score[i] * target->divisor;
+        const double scaled = score[i] * target->divisor;
 
-        score[i] = (float)(scaled + target->mean);
+        score[i] = (double)(float)(scaled + target->mean);
     }
 }

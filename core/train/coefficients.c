@@ -269,7 +269,7 @@ typedef enum summed { TARGET, SQUARE, LOG_TARGET, TARGET_LOG_TARGET, LOG_GAMMA_A
 static double value_of(const table *c, summed what, double parameter, size_t row)
 {
     const rp_dataset *d = c->t->data;
-    const double y = what == OF_CLASS ? 0 : d->train_value[row];
+    const double y = what == OF_CLASS ? 0 : d->train_target[row];
 
     switch (what) {
     case SQUARE:
@@ -317,7 +317,7 @@ static rp_status sum_of_weights(const table *c, bool gamma, double *out, rp_erro
         const double w = c->weight[i], a = w / c->dispersion;
 
         work[i] = !(w > 0) ? 0
-                  : gamma  ? (a * rp_log_f64(a) - rp_log_gamma(a)) - rp_log_f64(c->t->data->train_value[i])
+                  : gamma  ? (a * rp_log_f64(a) - rp_log_gamma(a)) - rp_log_f64(c->t->data->train_target[i])
                            : rp_log_f64(w);
     }
     *out = rp_sum_f64(work, n, 1);

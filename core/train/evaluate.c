@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "core/program/function.h"
+#include "determinism/bits.h"
 #include "determinism/fpenv.h"
 
 /* ---- data of the run ---- */
@@ -172,6 +173,18 @@ rp_status rp_evaluation(const rp_model *m, const rp_run *run, rp_graph *g, const
     return RP_OK;
 }
 
+rp_status rp_evaluation_scores(const rp_compiled *compiled, double *scores, rp_error *err)
+{
+    rp_device_tensor result;
+    rp_status status;
+
+    (void)rp_compiled_result(compiled, "scores", &result);
+    status = rp_device_tensor_read(&result, scores, err);
+    if (status == RP_OK && result.type.dtype == RP_F32)
+        rp_widen(scores, rp_type_count(&result.type));
+    return status;
+}
+
 /* ---- other rows ---- */
 
 struct rp_scorer {
@@ -243,9 +256,9 @@ rp_status rp_scorer_price(rp_scorer *s, size_t rows, rp_price *price, rp_error *
     return status;
 }
 
-rp_status rp_scorer_score(rp_scorer *s, const void *x, size_t rows, float *scores, rp_error *err)
+rp_status rp_scorer_score(rp_scorer *s, const void *x, size_t rows, double *scores, rp_error *err)
 {
-    rp_device_tensor feed, result;
+    rp_device_tensor feed;
     rp_compiled *c;
     rp_fpenv saved;
     rp_status status = rp_fpenv_enter(&saved, NULL, err);
@@ -257,8 +270,8 @@ rp_status rp_scorer_score(rp_scorer *s, const void *x, size_t rows, float *score
         status = rp_device_tensor_write(&feed, x, err);
     if (status == RP_OK)
         status = rp_compiled_step(c, err);
-    if (status == RP_OK && rp_compiled_result(c, "scores", &result))
-        status = rp_device_tensor_read(&result, scores, err);
+    if (status == RP_OK)
+        status = rp_evaluation_scores(c, scores, err);
     rp_fpenv_leave(&saved);
     return status;
 }

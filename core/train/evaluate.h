@@ -25,6 +25,9 @@ rp_status rp_evaluate_part(const rp_model *model, const rp_run *run, rp_graph *g
  * Errors: RP_ENOMEM; others are the graph's. */
 rp_status rp_evaluation(const rp_model *model, const rp_run *run, rp_graph *graph, const rp_part *part, rp_error *err);
 
+/* Its result "scores" as it was last computed, widened where it is binary32. */
+rp_status rp_evaluation_scores(const rp_compiled *compiled, double *scores, rp_error *err);
+
 /* Scores rows that are no data of the run. */
 typedef struct rp_scorer rp_scorer;
 
@@ -33,7 +36,7 @@ rp_status rp_scorer_new(rp_scorer **out, const rp_model *model, rp_run *run, rp_
 void rp_scorer_free(rp_scorer *scorer); /* before the run; NULL is fine */
 /* What that many rows would cost, at most RP_BLOCK_ROWS; the program is made, and not executed. */
 rp_status rp_scorer_price(rp_scorer *scorer, size_t rows, rp_price *price, rp_error *err);
-/* x [rows, features] of the model's type to scores [rows, outputs], of at most RP_BLOCK_ROWS rows. */
-rp_status rp_scorer_score(rp_scorer *scorer, const void *x, size_t rows, float *scores, rp_error *err);
+/* x [rows, features] of the model's type to scores [rows, outputs] as above, of at most RP_BLOCK_ROWS rows. */
+rp_status rp_scorer_score(rp_scorer *scorer, const void *x, size_t rows, double *scores, rp_error *err);
 
 #endif

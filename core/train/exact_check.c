@@ -72,10 +72,10 @@ rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_err
 
     if (model->loss != RP_LOSS_POISSON && model->loss != RP_LOSS_GAMMA)
         return check_classes(data, err);
-    status = check_targets(model, data->train_value, data->train_wide_weight, data->train_row, data->train_rows,
+    status = check_targets(model, data->train_target, data->train_wide_weight, data->train_row, data->train_rows,
                            &positive, err);
     if (status == RP_OK)
-        status = check_targets(model, data->valid_value, NULL, data->valid_row, data->valid_rows, &unused, err);
+        status = check_targets(model, data->valid_target, NULL, data->valid_row, data->valid_rows, &unused, err);
     if (status == RP_OK && !positive)
         return rp_fail(err, RP_EDATA, "train.family: poisson: all targets of the training part are 0");
     return status;
@@ -121,7 +121,7 @@ static bool is_empty_category(const rp_dataset *data, size_t feature)
 
         if (!counts(data->train_wide_weight, row))
             continue;
-        if (x != 0 && (x != 1 || data->train_value[row] > 0))
+        if (x != 0 && (x != 1 || data->train_target[row] > 0))
             return false;
         rows += x == 1;
     }

@@ -35,12 +35,12 @@ int rp_append_figure(rp_json *array, double value)
     return rp_json_array_append_new(array, figure(value));
 }
 
-int64_t rp_decide(const float *score, size_t outputs, bool classes)
+int64_t rp_decide(const double *score, size_t outputs, bool classes)
 {
     int64_t best = 0;
 
     if (classes && outputs == 1)
-        return score[0] >= 0.5f;
+        return score[0] >= 0.5;
     for (size_t i = 1; i < outputs; i++)
         if (score[i] > score[best])
             best = (int64_t)i;
@@ -225,7 +225,7 @@ static rp_status rank_class(rp_ranking **out, const rp_scored_rows *s, view *v, 
     const size_t column = s->outputs == 1 ? 0 : k;
 
     for (size_t i = 0; i < s->rows; i++) {
-        v->score[i] = (double)s->score[i * s->outputs + column];
+        v->score[i] = s->score[i * s->outputs + column];
         v->positive[i] = s->label[i] == (int64_t)k;
     }
     return rp_ranking_new(out, v->score, v->positive, s->rows, err);
@@ -319,7 +319,7 @@ static int put_losses(rp_json *out, rp_json *trivial, const rp_scored_rows *s, c
         most = y->class_rows[k] > y->class_rows[most] ? (int64_t)k : most;
     }
     for (size_t i = 0; i < s->rows; i++) {
-        work[i] = -rp_log_f64(rp_clip_probability((double)s->score[i * s->outputs + (size_t)s->label[i]]));
+        work[i] = -rp_log_f64(rp_clip_probability(s->score[i * s->outputs + (size_t)s->label[i]]));
         right += rp_decide(s->score + i * s->outputs, s->outputs, true) == s->label[i];
         guessed += s->label[i] == most;
     }
@@ -360,24 +360,16 @@ static int put_errors(rp_json *out, const rp_errors *e, double trivial)
     return failed | rp_put_figure(other, "mae", e->trivial_mae) | rp_put_figure(other, "r2", e->trivial_r2);
 }
 
-static rp_status quantity(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, double *score, rp_error *err)
+static rp_status quantity(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, rp_error *err)
 {
-    double *truth = rp_reallocarray(NULL, s->rows + 1, sizeof *truth);
     rp_errors e;
-    rp_status status = truth ? RP_OK : rp_no_memory(err);
+    rp_status status;
 
-    for (size_t i = 0; i < s->rows && status == RP_OK; i++) {
-        score[i] = (double)s->score[i];
-        truth[i] = (double)s->target[i];
+    for (size_t i = 0; i < s->rows; i++)
         if (s->score[i] - s->score[i] != 0)
-            status = rp_fail(err, RP_EDATA, "prediction of row %zu: expected a finite number, found none", i);
-    }
-    if (status == RP_OK)
-        status = rp_errors_of(&e, score, truth, s->rows, y->mean, err);
-    if (status == RP_OK && put_errors(out, &e, y->mean) != 0)
-        status = rp_no_memory(err);
-    rp_free(truth);
-    return status;
+            return rp_fail(err, RP_EDATA, "prediction of row %zu: expected a finite number, found none", i);
+    status = rp_errors_of(&e, s->score, s->target, s->rows, y->mean, err);
+    return status == RP_OK && put_errors(out, &e, y->mean) != 0 ? rp_no_memory(err) : status;
 }
 
 rp_status rp_figures(rp_json **out, const rp_scored_rows *s, const rp_yardstick *y, const rp_figure_options *options,
@@ -390,7 +382,7 @@ rp_status rp_figures(rp_json **out, const rp_scored_rows *s, const rp_yardstick 
         v.score && v.positive && json && put_count(json, "rows", s->rows) == 0 ? RP_OK : rp_no_memory(err);
 
     if (status == RP_OK && s->classes == 0)
-        status = quantity(json, s, y, v.score, err);
+        status = quantity(json, s, y, err);
     else if (status == RP_OK && s->classes == 2)
         status = two_classes(json, s, y, &v, options, err);
     else if (status == RP_OK)

@@ -20,9 +20,9 @@ rp_status rp_yardstick_read(rp_yardstick **out, const rp_json *reference, size_t
 
 typedef struct rp_scored_rows {
     size_t rows, classes, outputs; /* classes 0: a regression */
-    const float *score;            /* [rows, outputs] */
+    const double *score;           /* [rows, outputs] */
     const int64_t *label;          /* [rows], of classes */
-    const float *target;           /* [rows], of a regression */
+    const double *target;          /* [rows], of a regression */
 } rp_scored_rows;
 
 typedef struct rp_figure_options {
@@ -36,7 +36,7 @@ rp_status rp_figures(rp_json **out, const rp_scored_rows *rows, const rp_yardsti
                      const rp_figure_options *options, rp_error *err);
 
 /* The class that the model predicts: the first largest score; for one probability, the positive class from 0.5 up. */
-int64_t rp_decide(const float *score, size_t outputs, bool classes);
+int64_t rp_decide(const double *score, size_t outputs, bool classes);
 /* 0, or -1 when memory runs out, as the calls of base/json.h. */
 int rp_put_figure(rp_json *object, const char *key, double value);
 int rp_append_figure(rp_json *array, double value);

@@ -21,7 +21,7 @@ static uint64_t count_pairs(const double *positive, size_t positives, const doub
     return twice;
 }
 
-rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive, size_t n, rp_error *err)
+rp_status rp_metric_auc(double *out, const double *score, const int64_t *positive, size_t n, rp_error *err)
 {
     double *sorted;
     size_t positives = 0;
@@ -43,7 +43,7 @@ rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive
     if (sorted == NULL)
         return rp_no_memory(err);
     for (size_t i = 0, first = 0, second = positives; i < n; i++)
-        sorted[positive[i] != 0 ? first++ : second++] = (double)score[i];
+        sorted[positive[i] != 0 ? first++ : second++] = score[i];
     rp_sort_f64(sorted, positives);
     rp_sort_f64(sorted + positives, n - positives);
     *out = (double)(int64_t)count_pairs(sorted, positives, sorted + positives, n - positives) /

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Metrics under the contract (CONTRACT 10), in binary64 over binary32 scores. */
+ * Metrics under the contract (CONTRACT 10), in binary64. */
 #ifndef CORE_TRAIN_METRICS_H
 #define CORE_TRAIN_METRICS_H
 
@@ -10,7 +10,7 @@
 
 /* Area under the ROC curve by the Mann-Whitney statistic, ties count one half: exact counts in integers, one division.
  * score [n], positive [n] 0/1. NaN scores: RP_EDATA. One class only: *out is NaN. Errors: RP_ENOMEM. */
-rp_status rp_metric_auc(double *out, const float *score, const int64_t *positive, size_t n, rp_error *err);
+rp_status rp_metric_auc(double *out, const double *score, const int64_t *positive, size_t n, rp_error *err);
 /* matrix [classes, classes] row = true class, column = predicted. */
 void rp_metric_confusion(int64_t *matrix, const int64_t *truth, const int64_t *predicted, size_t n, size_t classes);
 /* correct / n; NaN for n = 0. */

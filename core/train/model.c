@@ -301,5 +301,5 @@ rp_tensor rp_model_scores(const rp_model *m, rp_tensor logits)
         scores = rp_softmax(logits);
     else if (m->loss != RP_LOSS_MSE)
         scores = rp_exp(logits);
-    return m->dtype == RP_F32 ? scores : rp_cast(scores, RP_F32);
+    return scores;
 }

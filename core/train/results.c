@@ -15,7 +15,7 @@
 #include "determinism/decimal.h"
 #include "determinism/sum.h"
 
-static int64_t decide(const rp_model *model, const float *score)
+static int64_t decide(const rp_model *model, const double *score)
 {
     return rp_decide(score, model->outputs, model->loss == RP_LOSS_BCE);
 }
@@ -49,11 +49,11 @@ static rp_json *confusion_json(const int64_t *matrix, size_t classes)
     return rows;
 }
 
-static rp_status classification(rp_json *out, const rp_model *model, const float *score, const int64_t *label,
+static rp_status classification(rp_json *out, const rp_model *model, const double *score, const int64_t *label,
                                 size_t rows, size_t classes, rp_error *err)
 {
     int64_t *predicted = rp_malloc(rows * sizeof *predicted), *matrix = rp_calloc(classes * classes, sizeof *matrix);
-    float *positive = rp_malloc(rows * sizeof *positive);
+    double *positive = rp_malloc(rows * sizeof *positive);
     rp_status status = predicted && matrix && positive ? RP_OK : rp_no_memory(err);
     int failed = 0;
 
@@ -80,7 +80,7 @@ static rp_status classification(rp_json *out, const rp_model *model, const float
 }
 
 /* Mean squared and absolute error and R squared, in binary64 by CONTRACT 4's sums. */
-static rp_status regression(rp_json *out, const float *score, const float *target, size_t rows, rp_error *err)
+static rp_status regression(rp_json *out, const double *score, const double *target, size_t rows, rp_error *err)
 {
     double *work = rp_malloc(rows * sizeof *work), mean, squares, absolute, total;
     int failed = 0;
@@ -88,16 +88,16 @@ static rp_status regression(rp_json *out, const float *score, const float *targe
     if (!work)
         return rp_no_memory(err);
     for (size_t i = 0; i < rows; i++)
-        work[i] = (double)target[i];
+        work[i] = target[i];
     mean = rp_sum_f64(work, rows, 1) / (double)rows;
     for (size_t i = 0; i < rows; i++)
-        work[i] = ((double)target[i] - mean) * ((double)target[i] - mean);
+        work[i] = (target[i] - mean) * (target[i] - mean);
     total = rp_sum_f64(work, rows, 1);
     for (size_t i = 0; i < rows; i++)
-        work[i] = ((double)score[i] - (double)target[i]) * ((double)score[i] - (double)target[i]);
+        work[i] = (score[i] - target[i]) * (score[i] - target[i]);
     squares = rp_sum_f64(work, rows, 1);
     for (size_t i = 0; i < rows; i++)
-        work[i] = score[i] < target[i] ? (double)target[i] - (double)score[i] : (double)score[i] - (double)target[i];
+        work[i] = score[i] < target[i] ? target[i] - score[i] : score[i] - target[i];
     absolute = rp_sum_f64(work, rows, 1);
     rp_free(work);
     failed |= put_real(out, "mse", squares / (double)rows);
@@ -111,7 +111,7 @@ static rp_status regression(rp_json *out, const float *score, const float *targe
 enum { SCORES_KEPT = 64 }; /* of more classes no scores are kept */
 
 /* Youden's threshold on the training rows; their scores are what the model was fitted to, so no later row chose it. */
-static rp_status find_threshold(double *out, const float *score, const int64_t *label, size_t rows, rp_error *err)
+static rp_status find_threshold(double *out, const double *score, const int64_t *label, size_t rows, rp_error *err)
 {
     double *real = rp_reallocarray(NULL, rows, sizeof *real);
     bool *positive = rp_reallocarray(NULL, rows, sizeof *positive);
@@ -132,7 +132,7 @@ static rp_status find_threshold(double *out, const float *score, const int64_t *
     return status;
 }
 
-static rp_json *scores_reference(const float *score, size_t rows, size_t outputs)
+static rp_json *scores_reference(const double *score, size_t rows, size_t outputs)
 {
     double *real = rp_reallocarray(NULL, rows, sizeof *real);
     rp_json *list = rp_json_array();
@@ -140,7 +140,7 @@ static rp_json *scores_reference(const float *score, size_t rows, size_t outputs
 
     for (size_t k = 0; k < outputs && outputs <= SCORES_KEPT && !failed; k++) {
         for (size_t i = 0; i < rows; i++)
-            real[i] = (double)score[i * outputs + k];
+            real[i] = score[i * outputs + k];
         failed |= rp_json_array_append_new(list, rp_reference_numbers(real, rows));
     }
     rp_free(real);
@@ -166,21 +166,7 @@ static rp_json *class_counts(const int64_t *label, size_t rows, size_t classes)
     return NULL;
 }
 
-/* Sum by CONTRACT 4.1 over the widened values, over their number. */
-static rp_status mean_of(double *out, const float *x, size_t rows, rp_error *err)
-{
-    double *work = rp_reallocarray(NULL, rows, sizeof *work);
-
-    if (!work)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < rows; i++)
-        work[i] = (double)x[i];
-    *out = rp_sum_f64(work, rows, 1) / (double)rows;
-    rp_free(work);
-    return RP_OK;
-}
-
-static rp_status reference(rp_json *out, const rp_trainer *t, const float *score, rp_error *err)
+static rp_status reference(rp_json *out, const rp_trainer *t, const double *score, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     const size_t classes = d->schema->classes, outputs = rp_trainer_model(t)->outputs;
@@ -191,7 +177,7 @@ static rp_status reference(rp_json *out, const rp_trainer *t, const float *score
     if (classes == 2)
         status = find_threshold(&value, score + (outputs - 1), d->train_label, d->train_rows, err);
     else if (classes == 0)
-        status = mean_of(&value, d->train_target, d->train_rows, err);
+        value = rp_sum_f64(d->train_target, d->train_rows, 1) / (double)d->train_rows;
     if (status != RP_OK)
         return status;
     failed |= rp_put_figure(out, classes ? "threshold" : "mean", value);
@@ -205,7 +191,8 @@ static rp_status reference(rp_json *out, const rp_trainer *t, const float *score
 rp_status rp_trainer_reference(const rp_trainer *t, rp_json **out, rp_error *err)
 {
     rp_json *json = rp_json_object();
-    float loss, *score = NULL;
+    float loss;
+    double *score = NULL;
     rp_status status = rp_trainer_scores(t, false, &loss, &score, err);
 
     *out = NULL;
@@ -221,7 +208,7 @@ rp_status rp_trainer_reference(const rp_trainer *t, rp_json **out, rp_error *err
 
 /* ---- metrics ---- */
 
-static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *yardstick, const float *score,
+static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *yardstick, const double *score,
                          bool validation, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
@@ -241,7 +228,7 @@ static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *
 }
 
 /* Loss and rows, and what a model of this task is asked first. */
-static rp_status basic(rp_json *out, const rp_trainer *t, bool validation, const float *score, float loss,
+static rp_status basic(rp_json *out, const rp_trainer *t, bool validation, const double *score, float loss,
                        rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
@@ -259,7 +246,8 @@ static rp_status basic(rp_json *out, const rp_trainer *t, bool validation, const
 rp_status rp_trainer_brief(const rp_trainer *t, rp_json **out, rp_error *err)
 {
     rp_json *json = rp_json_object();
-    float loss, *score;
+    float loss;
+    double *score;
     rp_status status = rp_trainer_scores(t, true, &loss, &score, err);
 
     *out = NULL;
@@ -279,7 +267,8 @@ static rp_status part(rp_json *out, const char *key, const rp_trainer *t, const 
                       bool validation, rp_error *err)
 {
     rp_json *json = rp_json_object();
-    float loss, *score;
+    float loss;
+    double *score;
     rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
 
     if (status == RP_OK)
@@ -398,11 +387,12 @@ void rp_predictions_cell(rp_buffer *out, const char *text)
     put_prefixed(out, "", text);
 }
 
-static void put_number(rp_buffer *out, float value)
+/* In the model's format, which is that of the target too. */
+static void put_number(rp_buffer *out, const rp_model *model, double value)
 {
     char text[RP_DECIMAL_SIZE];
 
-    (void)rp_print_f32(text, value);
+    (void)(model->dtype == RP_F64 ? rp_print_f64(text, value) : rp_print_f32(text, (float)value));
     rp_predictions_cell(out, text);
 }
 
@@ -423,28 +413,28 @@ static void put_names(rp_buffer *out, const rp_model *model, const rp_schema *sc
 }
 
 typedef struct prediction {
-    const float *score;
+    const double *score;
     const int64_t *truth; /* NULL: not known */
-    const float *target;
+    const double *target;
 } prediction;
 
 static void put_prediction(rp_buffer *out, const rp_model *model, const rp_schema *schema, const prediction *p)
 {
     if (schema->classes == 0) {
         if (p->target)
-            put_number(out, *p->target);
-        put_number(out, p->score[0]);
+            put_number(out, model, *p->target);
+        put_number(out, model, p->score[0]);
         return;
     }
     if (p->truth)
         rp_predictions_cell(out, schema->class_name[*p->truth]);
     rp_predictions_cell(out, schema->class_name[decide(model, p->score)]);
     for (size_t k = 0; k < model->outputs; k++)
-        put_number(out, p->score[k]);
+        put_number(out, model, p->score[k]);
 }
 
-rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const float *target,
+rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
+                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
                                const rp_predictions_beside *beside, rp_error *err)
 {
     rp_status status;
@@ -472,7 +462,8 @@ rp_status rp_trainer_predictions(const rp_trainer *t, rp_buffer *out, rp_error *
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     bool validation = d->valid_rows > 0;
-    float loss, *score;
+    float loss;
+    double *score;
     rp_status status = rp_trainer_scores(t, validation, &loss, &score, err);
 
     if (status != RP_OK)

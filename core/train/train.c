@@ -100,8 +100,8 @@ static rp_status add_data(rp_trainer *t, rp_error *err)
     rp_dataset *d = t->data;
     const bool wide = t->model.dtype == RP_F64, made = are_made(t);
     void *train_x = wide ? (void *)d->train_wide : d->train_x, *valid_x = wide ? (void *)d->valid_wide : d->valid_x;
-    const void *train = wide ? (void *)d->train_value : d->train_scaled ? d->train_scaled : d->train_target;
-    const void *valid = wide ? (void *)d->valid_value : d->valid_scaled ? d->valid_scaled : d->valid_target;
+    const void *train = wide ? (void *)d->train_target : d->train_learnt;
+    const void *valid = wide ? (void *)d->valid_target : d->valid_learnt;
     const void *train_w = wide ? (void *)d->train_wide_weight : d->train_weight,
                *valid_w = wide ? (void *)d->valid_wide_weight : d->valid_weight;
     const rp_part train_part = rp_trainer_part(d, false), valid_part = rp_trainer_part(d, true);

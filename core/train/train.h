@@ -78,7 +78,7 @@ bool rp_trainer_done(const rp_trainer *trainer);
 float rp_trainer_loss(const rp_trainer *trainer);
 /* After the evaluations: scores [rows, outputs], of a regression in the target's units, to be freed, and loss of the
  * validation or the training part. */
-rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, float **scores, rp_error *err);
+rp_status rp_trainer_scores(const rp_trainer *trainer, bool validation, float *loss, double **scores, rp_error *err);
 /* After the evaluations: rows, loss, and accuracy and area, or errors and R2, of the validation part alone, as
  * outputs/metrics.json has them; new reference. */
 rp_status rp_trainer_brief(const rp_trainer *trainer, rp_json **out, rp_error *err);
@@ -101,8 +101,8 @@ void rp_predictions_cell(rp_buffer *out, const char *text);
 /* Rows of predictions as CSV: header, then row number, predicted class or value, and probabilities. scores
  * [rows, outputs]. truth (labels, or NULL) and target (regression, or NULL) add a column; row NULL numbers from 0;
  * beside may be NULL. */
-rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const float *scores,
-                               size_t rows, const int64_t *row, const int64_t *truth, const float *target,
+rp_status rp_predictions_write(rp_buffer *out, const rp_model *model, const rp_schema *schema, const double *scores,
+                               size_t rows, const int64_t *row, const int64_t *truth, const double *target,
                                const rp_predictions_beside *beside, rp_error *err);
 
 #endif

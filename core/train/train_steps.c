@@ -201,7 +201,7 @@ rp_status rp_trainer_restore(rp_trainer *t, uint64_t step, const rp_value_source
     return status;
 }
 
-rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, float **scores, rp_error *err)
+rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, double **scores, rp_error *err)
 {
     const rp_compiled *c = validation ? t->eval_valid : t->eval_train;
     rp_device_tensor result;
@@ -211,10 +211,10 @@ rp_status rp_trainer_scores(const rp_trainer *t, bool validation, float *loss, f
     if (status != RP_OK)
         return status;
     (void)rp_compiled_result(c, "scores", &result);
-    *scores = rp_malloc(rp_type_bytes(&result.type));
+    *scores = rp_reallocarray(NULL, rp_type_count(&result.type), sizeof **scores);
     if (!*scores)
         return rp_no_memory(err);
-    status = rp_device_tensor_read(&result, *scores, err);
+    status = rp_evaluation_scores(c, *scores, err);
     if (status != RP_OK) {
         rp_free(*scores);
         *scores = NULL;

@@ -26,7 +26,8 @@ rp_status rp_kept_add(rp_kept_scores *kept, const rp_trainer *t, int64_t fold, r
 {
     const rp_dataset *d = rp_trainer_dataset(t);
     const size_t outputs = rp_trainer_model(t)->outputs, n = d->valid_rows, have = kept->rows;
-    float loss, *score;
+    float loss;
+    double *score;
     rp_status status = rp_trainer_scores(t, true, &loss, &score, err);
     bool room;
 
@@ -150,7 +151,7 @@ static rp_status begin_fold(rp_score_spread *s, const rp_trainer *t, rp_error *e
     return s->mean && s->square && (s->decided || !s->classes) ? RP_OK : rp_no_memory(err);
 }
 
-static void decide_rows(rp_score_spread *s, const rp_trainer *t, const float *score)
+static void decide_rows(rp_score_spread *s, const rp_trainer *t, const double *score)
 {
     const bool binary = rp_trainer_model(t)->loss == RP_LOSS_BCE;
 
@@ -163,7 +164,8 @@ static void decide_rows(rp_score_spread *s, const rp_trainer *t, const float *sc
 
 rp_status rp_score_spread_add(rp_score_spread *s, const rp_trainer *t, rp_error *err)
 {
-    float loss, *score = NULL;
+    float loss;
+    double *score = NULL;
     rp_status status = s->mean ? RP_OK : begin_fold(s, t, err);
 
     if (status == RP_OK)
@@ -172,10 +174,10 @@ rp_status rp_score_spread_add(rp_score_spread *s, const rp_trainer *t, rp_error 
         return status;
     s->seeds++;
     for (size_t i = 0; i < s->cells; i++) {
-        const double from = (double)score[i] - s->mean[i];
+        const double from = score[i] - s->mean[i];
 
         s->mean[i] += from / (double)s->seeds;
-        s->square[i] += from * ((double)score[i] - s->mean[i]);
+        s->square[i] += from * (score[i] - s->mean[i]);
     }
     decide_rows(s, t, score);
     rp_free(score);

@@ -36,9 +36,9 @@ rp_status rp_seeds_json(rp_json *spread, const rp_variant *seed, size_t n, size_
 /* Scores of the validation parts, fold after fold, of the variant that is kept. */
 typedef struct rp_kept_scores {
     size_t rows, outputs;
-    float *score;         /* [rows, outputs] */
+    double *score;        /* [rows, outputs] */
     int64_t *row, *label; /* label NULL for a regression */
-    float *target;
+    double *target;
     int64_t *fold;
 } rp_kept_scores;
 

@@ -190,9 +190,10 @@ def check_archive(reprise, path):
 
 
 def recorded(reprise, source, folder):
-    """The golden archive, and one of 64 shards, one that ends early, one of treated columns and one of dates, run here."""
+    """The golden archive, and one of 64 shards, one that ends early, two of treated columns, by gradients and fitted
+    exactly, and one of dates, run here."""
     yield os.path.join(source, "golden", "small.reprise")
-    for name in ("shards", "stopping", "treated", "dates"):
+    for name in ("shards", "stopping", "treated", "treated_exact", "dates"):
         made = os.path.join(folder, name + ".reprise")
         recipe = os.path.join(source, "golden", "bits", name + ".yaml")
         subprocess.run([reprise, "run", recipe, "-o", made], stdout=subprocess.DEVNULL, check=True)

@@ -47,19 +47,22 @@ class Table:
         self.labels = [classes.index(row[target]) for row in self.rows]
         self.split(recipe["seed"], data["folds"], data["fold"])
         self.derive(data["columns"])
+        self.exact = recipe["train"].get("solver") == "exact"
+        self.rounded = (lambda x: x) if self.exact else f32
         columns = [self.encoder(c) if c != target else None for c in range(len(self.names))]
         pairs = [[self.names.index(name) for name in pair] for pair in data.get("interactions", [])]
 
         def features(row):
             each = [e(row) if e else [] for e in columns]
-            products = [f32(a * b) for i, j in pairs for a in each[i] for b in each[j]]
+            products = [self.rounded(a * b) for i, j in pairs for a in each[i] for b in each[j]]
             return [v for x in each for v in x] + products
 
         self.parts = {}
         for part, rows in (("train", self.train), ("valid", self.valid)):
             x = [features(self.rows[r]) for r in rows]
-            self.parts[part + "_x"] = ("f32", (len(rows), len(x[0])), [v for row in x for v in row])
-            self.parts[part + "_y"] = ("f32", (len(rows), 1), [float(self.labels[r]) for r in rows])
+            dtype = "f64" if self.exact else "f32"
+            self.parts[part + "_x"] = (dtype, (len(rows), len(x[0])), [v for row in x for v in row])
+            self.parts[part + "_y"] = (dtype, (len(rows), 1), [float(self.labels[r]) for r in rows])
         self.weigh(data.get("weight"), recipe["train"].get("class_weights"), classes)
 
     def derive(self, rules):
@@ -117,10 +120,10 @@ class Table:
         labels = [self.labels[r] for r in self.train]
         if kind == "numeric":
             cell = lambda row: None if row[c] in self.missing else number(row[c])
-            learn = lambda x: treat.numeric(rule, self.missing_numeric, x, labels)
+            learn = lambda x: treat.numeric(rule, self.missing_numeric, x, labels, self.rounded)
         else:
             cell = lambda row: None if row[c] in self.missing else row[c]
-            learn = lambda x: treat.categorical(rule, x, labels)
+            learn = lambda x: treat.categorical(rule, x, labels, self.rounded)
         encode = learn([cell(self.rows[r]) for r in self.train])
         return lambda row: encode(cell(row))
 
@@ -131,6 +134,9 @@ class Steps:
     def __init__(self, recipe, rows, training):
         """training: how many steps the archive says, which ends() checks."""
         self.recipe, self.train, self.rows = recipe, recipe["train"], rows
+        self.training = 1
+        if self.train.get("solver") == "exact":
+            return
         batch = self.train["batch"]
         self.each = rows // batch if self.train["drop_last"] else -(-rows // batch)
         self.longest = self.each * self.train["epochs"]
@@ -161,6 +167,8 @@ class Steps:
         return order[j * self.train["batch"] : (j + 1) * self.train["batch"]]
 
     def feeds(self, s):
+        if self.train.get("solver") == "exact":
+            return {}
         if s == 0:
             return {"rng": [self.recipe["seed"], 0]}
         if s > self.training:

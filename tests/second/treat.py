@@ -3,7 +3,7 @@
 import math
 
 from elementary import log1p64, log64
-from ieee import f32, sqrt64, total
+from ieee import sqrt64, total
 from op_types import need
 
 
@@ -65,10 +65,10 @@ def monotonic_edges(values, labels):
     return [fine[b[2]] for b in best[:-1]]
 
 
-def one_of(groups, woe):
-    """Features of a group, None for none."""
+def one_of(groups, woe, rounded):
+    """Features of a group, None for none; rounded: to their format."""
     if woe:
-        return lambda g: [0.0 if g is None else f32(woe[g])]
+        return lambda g: [0.0 if g is None else rounded(woe[g])]
     return lambda g: [float(g == k) for k in range(groups)]
 
 
@@ -82,7 +82,7 @@ def weights(rule, groups, count, labels):
     return evidence(counts)[0]
 
 
-def numeric(rule, default, learnt, labels):
+def numeric(rule, default, learnt, labels, rounded):
     """learnt: numbers, None where they are missing. Gives a function of such a cell."""
     x = [v for v in learnt if v is not None]
     cap = [quantile(sorted(x), float(q)) for q in rule["cap"]] if "cap" in rule else None
@@ -107,7 +107,7 @@ def numeric(rule, default, learnt, labels):
     mark = lambda v: [float(v is None)] if rule.get("indicator") else []
     if "bins" not in rule:
         divisor = deviation or 1.0
-        return lambda v: [f32(((value if v is None else step(v)) - mean) / divisor)] + mark(v)
+        return lambda v: [rounded(((value if v is None else step(v)) - mean) / divisor)] + mark(v)
     bins = rule["bins"]
     if isinstance(bins, list):
         edges = [float(e) for e in bins]
@@ -123,11 +123,11 @@ def numeric(rule, default, learnt, labels):
             return bin_of(edges, step(v))
         return bin_of(edges, value) if value is not None else len(edges) + 1 if own else None
 
-    features = one_of(count, weights(rule, [group(v) for v in learnt], count, labels))
+    features = one_of(count, weights(rule, [group(v) for v in learnt], count, labels), rounded)
     return lambda v: features(group(v)) + mark(v)
 
 
-def categorical(rule, learnt, labels):
+def categorical(rule, learnt, labels, rounded):
     """learnt: texts, None where they are missing."""
     texts = sorted({t for t in learnt if t is not None}, key=lambda t: t.encode())
     least = float(rule.get("rare", "0")) * len(learnt)
@@ -139,5 +139,5 @@ def categorical(rule, learnt, labels):
     def group(t):
         return found.index(t) if t in found else len(found) if other and t is not None else None
 
-    features = one_of(count, weights(rule, [group(t) for t in learnt], count, labels))
+    features = one_of(count, weights(rule, [group(t) for t in learnt], count, labels), rounded)
     return lambda t: features(group(t))

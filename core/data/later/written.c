@@ -141,7 +141,7 @@ bool rp_written_number(const rp_written *t, const char *text, double *out)
 
 typedef struct outcome {
     int64_t label;
-    float value;
+    double value;
 } outcome;
 
 static rp_status fail_outcome(const rp_written *t, const rp_word *word, const char *expected, rp_error *err)
@@ -153,13 +153,21 @@ static rp_status fail_outcome(const rp_written *t, const rp_word *word, const ch
                    rp_printable(quoted, sizeof quoted, word->at, word->length));
 }
 
+/* In the model's format, and finite in binary32 in any case (CONTRACT 9.3). */
+static bool read_value(const rp_written *t, const rp_word *word, double *out)
+{
+    float narrow;
+
+    if (!rp_number_f32(&t->recipe->data.reading, word->at, word->length, &narrow) || narrow - narrow != 0)
+        return false;
+    *out = (double)narrow;
+    return !t->recipe->train.exact || rp_written_number(t, word->at, out);
+}
+
 static rp_status read_word(const rp_written *t, const rp_word *word, outcome *out, rp_error *err)
 {
     if (!t->schema->classes)
-        return rp_number_f32(&t->recipe->data.reading, word->at, word->length, &out->value) &&
-                       out->value - out->value == 0
-                   ? RP_OK
-                   : fail_outcome(t, word, "a finite binary32 number", err);
+        return read_value(t, word, &out->value) ? RP_OK : fail_outcome(t, word, "a finite binary32 number", err);
     for (size_t k = 0; k < t->schema->classes; k++)
         if (strcmp(word->at, t->schema->class_name[k]) == 0) {
             out->label = (int64_t)k;
@@ -168,7 +176,7 @@ static rp_status read_word(const rp_written *t, const rp_word *word, outcome *ou
     return fail_outcome(t, word, "one of the classes of the training data, letter for letter", err);
 }
 
-static void spread(const rp_written *t, const outcome *of, int64_t *label, float *value, bool *known)
+static void spread(const rp_written *t, const outcome *of, int64_t *label, double *value, bool *known)
 {
     uint32_t code[RP_BLOCK];
 
@@ -187,7 +195,7 @@ static void spread(const rp_written *t, const outcome *of, int64_t *label, float
 }
 
 /* Each distinct text once: they come in the order of their first rows, so the first that is wrong is the first line. */
-rp_status rp_written_outcomes(const rp_written *t, int64_t *label, float *value, bool *known, rp_error *err)
+rp_status rp_written_outcomes(const rp_written *t, int64_t *label, double *value, bool *known, rp_error *err)
 {
     const rp_dictionary *words;
     outcome *of;

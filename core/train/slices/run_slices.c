@@ -118,7 +118,8 @@ static rp_status put_parts(rp_json *part, const rp_trainer *t, rp_slice_rows *ro
     const rp_slice_names names = names_of(recipe);
     rp_slice_plan plan;
     rp_written *texts = NULL;
-    float loss, *score = NULL;
+    float loss;
+    double *score = NULL;
     rp_status status = rp_trainer_scores(t, t->data->valid_rows > 0, &loss, &score, err);
 
     rows->score = score;

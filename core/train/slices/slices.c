@@ -53,7 +53,7 @@ rp_status rp_slices_look(int64_t *out, const rp_schema *schema, const rp_slice_n
 /* ---- figures of some of the rows ---- */
 
 typedef struct picked {
-    float *score, *target;
+    double *score, *target;
     int64_t *label;
     size_t rows;
 } picked;
@@ -108,11 +108,11 @@ rp_status rp_slice_figures(rp_json **out, const rp_slice_rows *r, const size_t *
 static bool is_selected(const slicing *v, size_t row)
 {
     const rp_slice_rows *r = v->rows;
-    const float *score = r->score + row * r->outputs;
+    const double *score = r->score + row * r->outputs;
     const double threshold = v->names->threshold == v->names->threshold ? v->names->threshold : 0.5;
 
     if (r->schema->classes == 2)
-        return ((double)score[r->outputs - 1] >= threshold) == (v->favourable == 1);
+        return (score[r->outputs - 1] >= threshold) == (v->favourable == 1);
     return rp_decide(score, r->outputs, true) == v->favourable;
 }
 

@@ -20,9 +20,9 @@ typedef struct rp_slice_rows {
     const rp_yardstick *yardstick;
     const int64_t *row; /* [rows]: numbers in the table, ascending; NULL: all of it */
     size_t rows, outputs;
-    const float *score;   /* [rows, outputs] */
+    const double *score;  /* [rows, outputs] */
     const int64_t *label; /* [rows] of classes, else NULL */
-    const float *value;   /* [rows] of a regression, else NULL */
+    const double *value;  /* [rows] of a regression, else NULL */
     const bool *known;    /* [rows]; NULL: of all */
     bool fitted;          /* the model was fitted to them */
 } rp_slice_rows;

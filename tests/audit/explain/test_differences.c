@@ -78,6 +78,29 @@ static void a_tolerance_is_a_bound_and_does_not_reach_classes(void **state)
     assert_true(compared("predicted\nyes\nyes\nno\n", 0, "10").any);
 }
 
+/* More digits than a binary32 has: a tolerance then counts from the number itself. */
+static void numbers_of_an_exact_fit_keep_their_digits(void **state)
+{
+    static const char digits[] = "row,predicted,p_yes\n0,no,0.1234567890123\n";
+    static const char theirs[] = "row,predicted,p_yes\n0,no,0.1234567891123\n";
+    rp_prediction_diff d;
+    rp_error err = {0};
+
+    (void)state;
+    assert_int_equal(
+        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, NULL, &d, &err),
+        RP_OK);
+    assert_false(d.any); /* one binary32 */
+    assert_int_equal(
+        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, "1e-11", &d, &err),
+        RP_OK);
+    assert_true(d.any);
+    assert_int_equal(
+        rp_predictions_compare(digits, strlen(digits), theirs, strlen(theirs), "theirs", NULL, 0, "2e-10", &d, &err),
+        RP_OK);
+    assert_false(d.any);
+}
+
 static void rows_are_matched_by_ids_in_any_order(void **state)
 {
     rp_prediction_diff d = compared("id,p_yes\nc,0.1\nz,0.9\na,0.25\nb,0.7\n", 1, NULL);
@@ -138,6 +161,7 @@ int main(void)
         cmocka_unit_test(numbers_are_the_same_when_they_round_to_ours),
         cmocka_unit_test(the_first_difference_has_row_line_column_and_both_values),
         cmocka_unit_test(a_tolerance_is_a_bound_and_does_not_reach_classes),
+        cmocka_unit_test(numbers_of_an_exact_fit_keep_their_digits),
         cmocka_unit_test(rows_are_matched_by_ids_in_any_order),
         cmocka_unit_test(more_or_fewer_rows_are_a_difference),
         cmocka_unit_test(what_cannot_be_compared_is_told),

@@ -166,7 +166,8 @@ static void a_regression_keeps_its_values(void **state)
     assert_int_equal(d->train_rows, 2);
     assert_int_equal(d->valid_rows, 2);
     for (size_t i = 0; i < 2; i++)
-        assert_true(d->train_target[i] == value[d->train_row[i]] && d->valid_target[i] == value[d->valid_row[i]]);
+        assert_true(d->train_target[i] == (double)value[d->train_row[i]] &&
+                    d->valid_target[i] == (double)value[d->valid_row[i]]);
     rp_dataset_free(d);
 }
 
@@ -187,19 +188,19 @@ static void a_target_is_learnt_standardised_and_given_back(void **state)
     rp_dataset *d = prepare("reprise: 1\ndata: {csv: a, target: y, train_on_all: true}\n"
                             "train: {task: regression, batch: 1}\n",
                             csv);
-    float score[] = {0, 1, -0.46291005f};
+    double score[] = {0, 1, (double)-0.46291005f};
 
     (void)state;
-    assert_memory_equal(d->train_scaled, scaled, sizeof scaled);
+    assert_memory_equal(d->train_learnt, scaled, sizeof scaled);
     assert_true(d->train_target[2] == 1006);
     assert_int_equal(d->schema->features, 1);
     rp_schema_give_back(d->schema, score, 3);
-    assert_true(score[0] == 1003 && score[1] == 1005.1602469f && score[2] == 1002);
+    assert_true(score[0] == 1003 && score[1] == (double)1005.1602469f && score[2] == 1002);
     rp_dataset_free(d);
     d = prepare("reprise: 1\ndata: {csv: a, target: y, train_on_all: true, standardize_target: false}\n"
                 "train: {task: regression, batch: 1}\n",
                 csv);
-    assert_null(d->train_scaled);
+    assert_true(d->train_learnt[2] == 1006);
     rp_schema_give_back(d->schema, score, 1);
     assert_true(score[0] == 1003);
     rp_dataset_free(d);

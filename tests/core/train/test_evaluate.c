@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "core/program/function.h"
 #include "core/train/evaluate.h"
+#include "determinism/bits.h"
 #include "determinism/philox.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -111,7 +112,7 @@ static void unmake(rows_case *c)
 
 static size_t score_bytes(const rows_case *c)
 {
-    return c->rows * c->model.outputs * sizeof(float);
+    return c->rows * c->model.outputs * sizeof(double);
 }
 
 static rp_compiled *compiled(rows_case *c)
@@ -131,7 +132,7 @@ static rp_compiled *compiled(rows_case *c)
 }
 
 /* The same from all rows at once, on the tape. */
-static void whole(rows_case *c, float *loss, float *scores)
+static void whole(rows_case *c, float *loss, double *scores)
 {
     rp_tensor weight[RP_MAX_PARAMETERS], logits, losses;
     rp_error err = {0};
@@ -142,22 +143,23 @@ static void whole(rows_case *c, float *loss, float *scores)
     logits = rp_model_forward(&c->model, weight, rp_data(c->run, "x"), rp_no_tensor(), 0);
     losses = rp_model_row_losses(&c->model, logits, rp_data(c->run, "y"), rp_no_tensor());
     must(rp_read(c->run, rp_model_loss(losses, c->rows), loss, sizeof *loss, &err), &err);
-    must(rp_read(c->run, rp_model_scores(&c->model, logits), scores, score_bytes(c), &err), &err);
+    must(rp_read(c->run, rp_model_scores(&c->model, logits), scores, score_bytes(c) / 2, &err), &err);
+    rp_widen(scores, c->rows * c->model.outputs);
     must(rp_step_end(c->run, &err), &err);
 }
 
-static void assert_same(const rows_case *c, const char *name, const float *expected, const float *found)
+static void assert_same(const rows_case *c, const char *name, const double *expected, const double *found)
 {
     for (size_t i = 0; i < c->rows * c->model.outputs; i++)
         if (memcmp(&expected[i], &found[i], sizeof *found) != 0)
-            fail_msg("%s, %zu rows: score %zu: expected %a, found %a", name, c->rows, i, (double)expected[i],
-                     (double)found[i]);
+            fail_msg("%s, %zu rows: score %zu: expected %a, found %a", name, c->rows, i, expected[i], found[i]);
 }
 
 static void assert_blocks_are_the_whole(const struct model_case *m, size_t rows, const char *level, unsigned threads)
 {
     rows_case c = make(m, rows, level, threads);
-    float loss, one, *expected = rp_malloc(score_bytes(&c)), *found = rp_malloc(score_bytes(&c));
+    float loss, one;
+    double *expected = rp_malloc(score_bytes(&c)), *found = rp_malloc(score_bytes(&c));
     rp_compiled *evaluation = compiled(&c);
     rp_scorer *scorer;
     rp_error err = {0};
@@ -165,7 +167,7 @@ static void assert_blocks_are_the_whole(const struct model_case *m, size_t rows,
     whole(&c, &one, expected);
     must(rp_compiled_step(evaluation, &err), &err);
     must(rp_compiled_read(evaluation, "loss", &loss, sizeof loss, &err), &err);
-    must(rp_compiled_read(evaluation, "scores", found, score_bytes(&c), &err), &err);
+    must(rp_evaluation_scores(evaluation, found, &err), &err);
     if (memcmp(&loss, &one, sizeof loss) != 0)
         fail_msg("%s, %zu rows: loss: expected %a, found %a", m->name, rows, (double)one, (double)loss);
     assert_same(&c, m->name, expected, found);
@@ -276,7 +278,7 @@ static void *recounted(void *self, void *block, size_t bytes)
 static void peaks(const struct model_case *m, size_t rows, size_t *evaluation, size_t *scoring)
 {
     rows_case c = make(m, rows, NULL, 1);
-    float *scores = rp_malloc(RP_BLOCK_ROWS * c.model.outputs * sizeof *scores);
+    double *scores = rp_malloc(RP_BLOCK_ROWS * c.model.outputs * sizeof *scores);
     rp_compiled *e;
     rp_scorer *s;
     rp_error err = {0};

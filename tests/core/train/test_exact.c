@@ -15,6 +15,7 @@
 #include "core/train/coefficients.h"
 #include "core/train/exact.h"
 #include "core/train/train.h"
+#include "determinism/decimal.h"
 #include "kernels/kernel.h"
 #include "rp/program.h"
 #include "tests/house/sanitized.h"
@@ -535,6 +536,70 @@ static void fits_have_the_bits_of_all_builds(void **state)
     }
 }
 
+/* What a trainer of this recipe says at its end: scores of the training rows, and the table of predictions. */
+static void report(const char *yaml, const char *csv, double **score, rp_buffer *text)
+{
+    rp_recipe *recipe = recipe_of(yaml);
+    rp_trainer *t = NULL;
+    rp_error err = {0};
+    float loss;
+
+    assert_int_equal(rp_trainer_new(&t, recipe, &(rp_source_text){csv, strlen(csv), "d.csv", NULL, NULL},
+                                    &(rp_run_options){.threads = 2}, &err),
+                     RP_OK);
+    while (!rp_trainer_done(t))
+        assert_int_equal(rp_trainer_step(t, &err), RP_OK);
+    assert_int_equal(rp_trainer_scores(t, false, &loss, score, &err), RP_OK);
+    assert_int_equal(rp_trainer_predictions(t, text, &err), RP_OK);
+    rp_buffer_u8(text, 0);
+    assert_int_equal(rp_buffer_status(text, &err), RP_OK);
+    rp_trainer_free(t);
+    rp_recipe_free(recipe);
+}
+
+/* Binary32 has no number between 1 - 2^-24 and 1: rows of odds above that would be ties. */
+static void nearly_certain_rows_have_scores_of_their_own(void **state)
+{
+    enum { ROWS = 20 };
+    char csv[512], cell[64], shortest[RP_DECIMAL_SIZE];
+    size_t at = (size_t)snprintf(csv, sizeof csv, "a,y\n"), ties = 0;
+    rp_buffer text = {0};
+    double *score;
+
+    (void)state;
+    for (int i = 0; i < ROWS; i++)
+        at += (size_t)snprintf(csv + at, sizeof csv - at, "%d,%d\n", i, i > 9);
+    report(HEAD "train: {l2: 0.05}\n", csv, &score, &text);
+    for (size_t i = 1; i < ROWS; i++) {
+        if (!(score[i - 1] < score[i] && score[i] < 1))
+            fail_msg("row %zu: %.17g, %.17g", i, score[i - 1], score[i]);
+        ties += (float)score[i - 1] == (float)score[i];
+    }
+    assert_true(ties >= 3);
+    for (int i = 0; i < ROWS; i++) {
+        (void)rp_print_f64(shortest, score[i]);
+        (void)snprintf(cell, sizeof cell, "\n%d,%d,%d,%s\n", i, i > 9, i > 9, shortest);
+        if (!strstr((const char *)text.data, cell))
+            fail_msg("expected %s in %s", cell, (const char *)text.data);
+    }
+    rp_free(score);
+    rp_buffer_free(&text);
+}
+
+/* 1234567.89 is 1234567.875 in binary32. */
+static void values_are_judged_in_binary64(void **state)
+{
+    rp_buffer text = {0};
+    double *score;
+
+    (void)state;
+    report(HEAD "train: {task: regression, l2: 0}\n", "a,y\n0,1234567.89\n1,1234567.91\n2,1234567.96\n", &score, &text);
+    assert_true(__builtin_fabs(score[0] - 1234567.885) < 1e-7 && __builtin_fabs(score[2] - 1234567.955) < 1e-7);
+    assert_non_null(strstr((const char *)text.data, "\n0,1234567.89,1234567.88"));
+    rp_free(score);
+    rp_buffer_free(&text);
+}
+
 static void keys_say_which_recipes_are_exact(void **state)
 {
     static const struct {
@@ -598,6 +663,8 @@ int main(void)
         cmocka_unit_test(errors_are_those_of_analytic_weights),
         cmocka_unit_test(a_class_that_weighs_nothing_is_named),
         cmocka_unit_test(fits_have_the_bits_of_all_builds),
+        cmocka_unit_test(nearly_certain_rows_have_scores_of_their_own),
+        cmocka_unit_test(values_are_judged_in_binary64),
         cmocka_unit_test(keys_say_which_recipes_are_exact),
     };
 

@@ -15,7 +15,7 @@
 
 enum { MOST = 300 };
 
-static double auc_by_pairs(const float *score, const int64_t *positive, size_t n)
+static double auc_by_pairs(const double *score, const int64_t *positive, size_t n)
 {
     int64_t twice = 0, pairs = 0;
 
@@ -32,12 +32,12 @@ static void auc_counts_every_pair_and_half_of_ties(void **state)
 {
     (void)state;
     for (size_t n = 2; n < MOST; n += 7) {
-        float score[MOST];
+        double score[MOST];
         int64_t positive[MOST];
         double auc, expected;
 
         for (size_t i = 0; i < n; i++) {
-            score[i] = (float)(int32_t)(rp_random_u32(1, n, 0, i) % 16) - 8; /* many ties */
+            score[i] = (double)(int32_t)(rp_random_u32(1, n, 0, i) % 16) - 8; /* many ties */
             positive[i] = rp_random_u32(1, n, 1, i) % 4 == 0;
         }
         positive[0] = 1;
@@ -52,8 +52,8 @@ static void auc_counts_every_pair_and_half_of_ties(void **state)
 static void auc_knows_order_signed_zero_and_infinity(void **state)
 {
     static const int64_t positive[4] = {0, 0, 1, 1};
-    static const float up[4] = {-1, 0, 1, 2}, down[4] = {2, 1, 0, -1}, flat[4] = {0.0f, -0.0f, -0.0f, 0.0f};
-    float wide[4] = {-1.0f / 0.0f, 0, 0, 1.0f / 0.0f};
+    static const double up[4] = {-1, 0, 1, 2}, down[4] = {2, 1, 0, -1}, flat[4] = {0.0, -0.0, -0.0, 0.0};
+    double wide[4] = {-1.0 / 0.0, 0, 0, 1.0 / 0.0};
     double auc;
 
     (void)state;
@@ -70,7 +70,7 @@ static void auc_knows_order_signed_zero_and_infinity(void **state)
 static void auc_of_one_class_is_the_canonical_nan_and_a_nan_score_is_refused(void **state)
 {
     static const int64_t ones[3] = {1, 1, 1}, mixed[3] = {0, 1, 1};
-    float score[3] = {1, 2, 3};
+    double score[3] = {1, 2, 3};
     double auc;
     rp_error err = {0};
 
@@ -79,7 +79,7 @@ static void auc_of_one_class_is_the_canonical_nan_and_a_nan_score_is_refused(voi
     assert_true(rp_bits_f64(auc) == 0x7FF8000000000000u);
     assert_int_equal(rp_metric_auc(&auc, score, ones, 0, NULL), RP_OK);
     assert_true(auc != auc);
-    score[1] = rp_from_bits_f32(0x7FC00000u);
+    score[1] = rp_from_bits_f64(0x7FF8000000000000u);
     assert_int_equal(rp_metric_auc(&auc, score, mixed, 3, &err), RP_EDATA);
     assert_non_null(strstr(err.text, "row 1"));
 }

@@ -108,7 +108,7 @@ static void part_gradient(const logistic *l, const rp_dataset *d, const int64_t 
 
     for (size_t i = 0; i < n; i++) {
         const float *x = d->train_x + 2 * row[i];
-        float t = d->train_target[row[i]], z = rp_fma_f32(x[1], l->w[1], rp_fma_f32(x[0], l->w[0], 0.0f)) + l->w[2];
+        float t = d->train_learnt[row[i]], z = rp_fma_f32(x[1], l->w[1], rp_fma_f32(x[0], l->w[0], 0.0f)) + l->w[2];
 
         element[i] = (((z > 0 ? z : 0) - z * t) + rp_log1p_f32(rp_exp_f32(-(z < 0 ? -z : z)))) * l->row[row[i]];
         g[i] = share * l->row[row[i]] * (rp_sigmoid_f32(z) - t);
@@ -257,7 +257,8 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
         step(t);
         assert_true(rp_trainer_done(t));
         {
-            float loss, expected[4], *score;
+            float loss, expected[4];
+            double *score;
             int64_t all[ROWS];
 
             assert_int_equal(rp_trainer_scores(t, false, &loss, &score, NULL), RP_OK);
@@ -270,7 +271,7 @@ static void logistic_regression_gives_the_bits_of_its_second_implementation(void
 
                 assert_bits("score", i,
                             rp_sigmoid_f32(rp_fma_f32(x[1], l.w[1], rp_fma_f32(x[0], l.w[0], 0.0f)) + l.w[2]),
-                            score[i]);
+                            (float)score[i]);
             }
             rp_free(score);
         }
@@ -292,7 +293,8 @@ static rp_buffer history(rp_recipe *recipe, int kind, const char *level, unsigne
 {
     rp_trainer *t = trainer_of(recipe, kind, level, threads);
     rp_buffer out = {0};
-    float loss, *score;
+    float loss;
+    double *score;
 
     while (!rp_trainer_done(t)) {
         size_t n;
@@ -611,7 +613,8 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
         const rp_dataset *d = rp_trainer_dataset(t);
         rp_buffer text = {0};
         rp_json *json, *reference;
-        float loss, *score;
+        float loss;
+        double *score;
         size_t outputs, right = 0, lines = 0;
 
         while (!rp_trainer_done(t))
@@ -627,7 +630,7 @@ static void metrics_and_predictions_say_what_the_scores_say(void **state)
 
             for (size_t k = 1; k < outputs; k++)
                 best = score[i * outputs + k] > score[i * outputs + (size_t)best] ? (int64_t)k : best;
-            right += (kind == 1 ? score[i] >= 0.5f : best) == d->valid_label[i];
+            right += (kind == 1 ? score[i] >= 0.5 : best) == d->valid_label[i];
         }
         assert_int_equal(rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "validation"), "rows")),
                          d->valid_rows);
@@ -709,7 +712,8 @@ static void predicting_repeats_the_evaluation(void **state)
     rp_run *run;
     const rp_device_tensor *states;
     size_t n;
-    float loss, scores[ROWS], *evaluated;
+    float loss;
+    double scores[ROWS], *evaluated;
     rp_scorer *scorer;
 
     (void)state;
@@ -824,7 +828,7 @@ static float valid_loss(const rp_dataset *d, const float *w)
     float loss[ROWS];
 
     for (size_t r = 0; r < d->valid_rows; r++) {
-        const float *x = d->valid_x + 2 * r, t = d->valid_target[r];
+        const float *x = d->valid_x + 2 * r, t = d->valid_learnt[r];
         float z = 0;
 
         for (size_t j = 0; j < 8; j++) {
@@ -845,7 +849,8 @@ static uint64_t assert_stops(int batch, int patience, const char *lr)
     rp_recipe *plain = stopping(batch, 0, lr), *recipe = stopping(batch, patience, lr);
     rp_trainer *a = trainer_of(plain, 1, NULL, 1), *b = trainer_of(recipe, 1, NULL, 2);
     const uint64_t each = rp_trainer_training_steps(a) / 60;
-    float best[STOPPING_WEIGHTS], now[STOPPING_WEIGHTS], least = rp_from_bits_f32(0x7F800000u), loss, *score;
+    float best[STOPPING_WEIGHTS], now[STOPPING_WEIGHTS], least = rp_from_bits_f32(0x7F800000u), loss;
+    double *score;
     uint64_t epoch = 0, at = 0, training;
 
     assert_int_equal(rp_trainer_training_steps(b), rp_trainer_training_steps(a));
