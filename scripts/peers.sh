@@ -10,13 +10,13 @@ unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE RP_ISA
 
 scripts/deps.sh peers
 python=build/peers/bin/python
-lists=(bench/peers/{requirements,models,figures,reasons}.txt)
+lists=(bench/peers/{requirements,models,figures,reasons,schemas}.txt)
 if ! cat "${lists[@]}" | cmp -s - build/peers/installed.txt; then
     rm -rf build/peers
     "${PYTHON:-python3}" -m venv build/peers
     "$python" -m pip install --quiet --require-hashes -r bench/peers/requirements.txt
     "$python" -m pip install --quiet --require-hashes -r bench/peers/models.txt -r bench/peers/figures.txt \
-        -r bench/peers/reasons.txt
+        -r bench/peers/reasons.txt -r bench/peers/schemas.txt
     cat "${lists[@]}" >build/peers/installed.txt
 fi
 cmake --preset release >/dev/null
@@ -40,4 +40,5 @@ fi
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
 "$python" bench/peers/reasons.py build/release/cli/reprise
+"$python" bench/peers/schemas.py build/release/cli/reprise
 "$python" bench/peers/tables.py build/release ${1:+"$1"}

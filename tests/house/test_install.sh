@@ -97,6 +97,7 @@ cmp "$work/two.reprise" "$work/three.reprise"
 
 echo "== licence, manual pages, completion"
 cmp "$(dirname "$0")/../../LICENSE" "$prefix/share/doc/reprise/LICENSE"
+cmp "$(dirname "$0")/../../docs/output.schema.json" "$prefix/share/reprise/schema/output.schema.json"
 for file in man/man1/reprise.1 man/man1/reprise-run.1 bash-completion/completions/reprise zsh/site-functions/_reprise \
     bash-completion/completions/reprise-verify fish/vendor_completions.d/reprise.fish; do
     [ -s "$prefix/share/$file" ] || { echo "share/$file is not installed"; exit 1; }
