@@ -413,11 +413,11 @@ static void put_trial_lines(rp_session *session, const rp_json *trials)
                     (long long)rp_json_integer_value(folds));
     line.size = 0;
     if (chosen && rp_json_write(rp_json_object_get(variant, "set"), &line, NULL) == RP_OK)
-        rp_put_line(session, "chosen", "variant %lld of %zu by %s: %.*s", (long long)at, rp_json_array_size(variants),
-                    rp_json_is_string(rp_json_object_get(trials, "by"))
-                        ? rp_json_string_value(rp_json_object_get(trials, "by"))
-                        : "?",
-                    line.size < 200 ? (int)line.size : 200, (const char *)line.data);
+        rp_put_line(
+            session, "chosen", "variant %lld of %zu by %s: %.*s", (long long)at + 1, rp_json_array_size(variants),
+            rp_json_is_string(rp_json_object_get(trials, "by")) ? rp_json_string_value(rp_json_object_get(trials, "by"))
+                                                                : "?",
+            line.size < 200 ? (int)line.size : 200, (const char *)line.data);
     rp_buffer_free(&line);
     put_challengers(session, trials);
 }

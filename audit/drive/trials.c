@@ -29,10 +29,11 @@ static bool wanted(void *self, uint64_t number)
     return on->drawn == NULL;
 }
 
+/* Counted from 1, as progress does. */
 static const char *name_of(char out[160], const rp_trial *trial)
 {
     rp_buffer set = {0};
-    int at = snprintf(out, 160, "trial %llu (%s", (unsigned long long)trial->number, trial->kind);
+    int at = snprintf(out, 160, "trial %llu (%s", (unsigned long long)trial->number + 1, trial->kind);
 
     if (rp_json_object_size(trial->set) && rp_json_write(trial->set, &set, NULL) == RP_OK)
         at += snprintf(out + at, 160 - (size_t)at, " %.*s", set.size < 90 ? (int)set.size : 90, (const char *)set.data);

@@ -275,6 +275,7 @@ static rp_status fill(rp_json *out, explanation *e, const void *csv, size_t size
     failed |= rp_json_object_set_new(out, "favourable",
                                      s->schema->classes ? rp_json_string(s->schema->class_name[e->margin.favourable])
                                                         : rp_json_null());
+    failed |= rp_json_object_set_new(out, "score", rp_json_string(s->schema->classes ? "probability" : "value"));
     failed |= rp_json_object_set_new(out, "metric", rp_json_string(e->metric->name));
     failed |= rp_put_figure(out, "value", e->base);
     failed |= rp_json_object_set_new(out, "options", options_json(e));
@@ -343,7 +344,8 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     rp_free(e.value);
     rp_judged_free(e.judged);
     return status == RP_OK
-               ? rp_validation_text(statement, length, rp_archive_id(archive), RP_EXPLANATION_TYPE, predicate, err)
+               ? rp_validation_text(statement, length, rp_archive_id(archive), RP_EXPLANATION_TYPE, predicate,
+                                    "ask for fewer curves (--curves), or a coarser grid (--grid)", err)
                : status;
 }
 

@@ -89,9 +89,13 @@ static rp_status fill(rp_grid *g, const rp_scoring *s, size_t column, const size
         else
             missing = true;
     }
-    if (x && count && g->categorical)
+    if (x && count && g->categorical) {
         add_categories(g, c, count);
-    else if (x && count) {
+        if (c->other && count[c->categories]) {
+            g->pooled = g->points;
+            add(g, 0, c->categories + c->null_category, NULL);
+        }
+    } else if (x && count) {
         rp_sort_f64(x, n);
         add_numbers(g, x, n, parts);
     }
@@ -105,13 +109,13 @@ static rp_status fill(rp_grid *g, const rp_scoring *s, size_t column, const size
 rp_status rp_grid_make(rp_grid *g, const rp_scoring *s, size_t column, const size_t *row, size_t rows, size_t parts,
                        rp_error *err)
 {
-    const size_t most = (parts + 1 > RP_GRID_CATEGORIES ? parts + 1 : RP_GRID_CATEGORIES) + 1;
+    const size_t most = (parts + 1 > RP_GRID_CATEGORIES ? parts + 1 : RP_GRID_CATEGORIES) + 2;
     const size_t n = rp_rows_count(s->rows) + 1;
     const cells all = {rp_calloc(n, sizeof *all.number), rp_calloc(n, sizeof *all.category),
                        rp_calloc(n, sizeof *all.text)};
     rp_status status;
 
-    *g = (rp_grid){.categorical = s->schema->columns[column].kind == RP_COL_CATEGORICAL};
+    *g = (rp_grid){.pooled = SIZE_MAX, .categorical = s->schema->columns[column].kind == RP_COL_CATEGORICAL};
     g->number = rp_reallocarray(NULL, most, sizeof *g->number);
     g->group = rp_reallocarray(NULL, most, sizeof *g->group);
     g->text = rp_reallocarray(NULL, most, sizeof *g->text);
@@ -132,9 +136,12 @@ rp_json *rp_grid_json(const rp_grid *g)
     int failed = !out;
 
     for (size_t i = 0; i < g->points && !failed; i++)
-        failed = !g->categorical
-                     ? rp_append_figure(out, g->number[i])
-                     : rp_json_array_append_new(out, g->text[i] ? rp_json_string(g->text[i]) : rp_json_null());
+        if (i == g->pooled)
+            failed = rp_json_array_append_new(out, rp_json_pack("{s:b}", "other", true));
+        else
+            failed = !g->categorical
+                         ? rp_append_figure(out, g->number[i])
+                         : rp_json_array_append_new(out, g->text[i] ? rp_json_string(g->text[i]) : rp_json_null());
     if (!failed)
         return out;
     rp_json_free(out);

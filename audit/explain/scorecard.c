@@ -217,7 +217,8 @@ rp_status rp_scorecard(const rp_archive *archive, const rp_scorecard_options *op
     rp_card_clear(&card);
     rp_scoring_free(s);
     return status == RP_OK
-               ? rp_validation_text(statement, length, rp_archive_id(archive), RP_SCORECARD_TYPE, predicate, err)
+               ? rp_validation_text(statement, length, rp_archive_id(archive), RP_SCORECARD_TYPE, predicate,
+                                    "train a model with fewer categories or bins (data.columns: {..: {rare: ..}})", err)
                : status;
 }
 

@@ -112,7 +112,8 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
     rp_training_close(&t);
     rp_judged_free(j);
     if (status == RP_OK)
-        return rp_validation_text(statement, length, rp_archive_id(archive), RP_MONITORING_TYPE, predicate, err);
+        return rp_validation_text(statement, length, rp_archive_id(archive), RP_MONITORING_TYPE, predicate,
+                                  "the model has too many columns, or categories in them, for one statement", err);
     rp_json_free(predicate);
     return status;
 }

@@ -36,7 +36,7 @@ static rp_status hand_out(char **out, size_t *length, rp_buffer *text, rp_error 
 }
 
 rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,
-                             rp_error *err)
+                             const char *advice, rp_error *err)
 {
     rp_json *json =
         rp_json_pack("{s:s, s:o, s:s, s:[{s:{s:s}, s:s}]}", "_type", RP_STATEMENT_TYPE, "predicate", predicate,
@@ -46,9 +46,8 @@ rp_status rp_validation_text(char **out, size_t *length, const char *archive_id,
 
     rp_json_free(json);
     if (status == RP_OK && text.size > RP_VALIDATION_LIMIT)
-        status =
-            rp_fail(err, RP_EARG, "the statement would have %zu bytes, at most %d are allowed: ask for fewer slices",
-                    text.size, (int)RP_VALIDATION_LIMIT);
+        status = rp_fail(err, RP_EARG, "the statement would have %zu bytes, at most %d are allowed: %s", text.size,
+                         (int)RP_VALIDATION_LIMIT, advice);
     if (status == RP_OK)
         return hand_out(out, length, &text, err);
     rp_buffer_free(&text);

@@ -8,9 +8,10 @@
 #define RP_SCORECARD_TYPE "https://reprise.invalid/scorecard/v1"
 #define RP_EXPLANATION_TYPE "https://reprise.invalid/explanation/v1"
 
-/* The in-toto statement around a predicate, which is taken: canonical, at most RP_VALIDATION_LIMIT bytes. */
+/* The in-toto statement around a predicate, which is taken: canonical, at most RP_VALIDATION_LIMIT bytes; the error
+ * of a longer one gives the advice what would make it shorter. */
 rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,
-                             rp_error *err);
+                             const char *advice, rp_error *err);
 /* A statement's payload, signed or not, in form: type, subject and predicate are there. *type is one of the two
  * above, or of validation or monitoring. */
 rp_status rp_validation_parse(rp_json **out, const char **type, const char **archive_id, const void *text, size_t size,

@@ -176,6 +176,7 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
         status = judge(&predicate, &v, archive, csv, size, where, job, err);
     rp_buffer_free(&own);
     if (status == RP_OK)
-        status = rp_validation_text(statement, length, rp_archive_id(archive), RP_VALIDATION_TYPE, predicate, err);
+        status = rp_validation_text(statement, length, rp_archive_id(archive), RP_VALIDATION_TYPE, predicate,
+                                    "ask for fewer slices and groups (--by, --groups), or fewer parts of them", err);
     return status;
 }

@@ -73,7 +73,9 @@ static void put_dependence(rp_session *session, const rp_json *column)
         const size_t at = shown < 2 ? i : i * (n - 1) / (shown - 1);
         const char *text = rp_json_string_value(rp_json_array_get(grid, at));
 
-        if (!text)
+        if (rp_json_is_object(rp_json_array_get(grid, at)))
+            (void)snprintf(name, sizeof name, "(any other)");
+        else if (!text)
             (void)snprintf(name, sizeof name, "(missing)");
         else if (numeric)
             (void)snprintf(name, sizeof name, "%s", rp_rounded(number[0], text, 4));
@@ -97,14 +99,26 @@ static void sort_columns(size_t *order, const rp_json *columns)
     }
 }
 
+static void put_title(rp_session *session, const char *favourable)
+{
+    char quoted[NAME];
+
+    if (favourable)
+        rp_buffer_printf(&session->out, "\nmean probability of \"%s\" with all rows having this value:\n",
+                         rp_printable(quoted, sizeof quoted, favourable, strlen(favourable)));
+    else
+        rp_buffer_text(&session->out, "\nmean predicted value with all rows having this value:\n");
+}
+
 static void show(rp_session *session, const rp_json *predicate)
 {
     const rp_json *columns = rp_json_object_get(predicate, "columns"), *data = rp_json_object_get(predicate, "data");
     const rp_json *options = rp_json_object_get(predicate, "options");
     const char *metric = rp_json_string_value(rp_json_object_get(predicate, "metric"));
+    const char *favourable = rp_json_string_value(rp_json_object_get(predicate, "favourable"));
     const size_t n = rp_json_array_size(columns);
     size_t *order = rp_reallocarray(NULL, n + 1, sizeof *order);
-    char number[RP_NUMBER_TEXT];
+    char number[RP_NUMBER_TEXT], quoted[NAME];
 
     if (!order)
         return;
@@ -112,6 +126,11 @@ static void show(rp_session *session, const rp_json *predicate)
     rp_put_line(session, "rows", "%lld, of which %lld without an outcome",
                 (long long)rp_json_integer_value(rp_json_object_get(data, "rows")),
                 (long long)rp_json_integer_value(rp_json_object_get(data, "without_outcome")));
+    if (favourable)
+        rp_put_line(session, "score", "the probability of \"%s\"",
+                    rp_printable(quoted, sizeof quoted, favourable, strlen(favourable)));
+    else
+        rp_put_line(session, "score", "the predicted value, in the target's units");
     rp_put_line(session, "scored", "%lld times with one column changed",
                 (long long)rp_json_integer_value(rp_json_object_get(predicate, "scored")));
     rp_put_line(session, metric ? metric : "", "%s; %s when a column is permuted, mean and deviation of %lld:",
@@ -123,7 +142,7 @@ static void show(rp_session *session, const rp_json *predicate)
                 (long long)rp_json_integer_value(rp_json_object_get(options, "repeats")));
     for (size_t i = 0; i < n; i++)
         put_importance(session, rp_json_array_get(columns, order[i]));
-    rp_buffer_text(&session->out, "\nmean score with all rows having this value:\n");
+    put_title(session, favourable);
     for (size_t i = 0; i < n; i++)
         put_dependence(session, rp_json_array_get(columns, order[i]));
     rp_free(order);

@@ -25,6 +25,14 @@ static rp_status again(const rp_archive *archive, const rp_buffer *csv, const ch
     return rp_scorecard_check(archive, statement, length, job, err);
 }
 
+/* Every digit, for who computes with it. */
+static const char *whole(const rp_json *object, const char *key)
+{
+    const char *text = rp_json_string_value(rp_json_object_get(object, key));
+
+    return text ? text : "-";
+}
+
 static const char *real(char out[RP_NUMBER_TEXT], const rp_json *object, const char *key, size_t decimals)
 {
     const char *text = rp_json_string_value(rp_json_object_get(object, key));
@@ -38,7 +46,6 @@ static void part_name(char out[NAME], const rp_json *part)
     const char *category = rp_json_string_value(rp_json_object_get(part, "category"));
     const char *from = rp_json_string_value(rp_json_object_get(part, "from"));
     const char *to = rp_json_string_value(rp_json_object_get(part, "to"));
-    char low[RP_NUMBER_TEXT], high[RP_NUMBER_TEXT];
 
     if (category)
         (void)rp_printable(out, NAME, category, strlen(category));
@@ -49,11 +56,27 @@ static void part_name(char out[NAME], const rp_json *part)
     else if (!from && !to)
         (void)snprintf(out, NAME, "any number");
     else if (!from)
-        (void)snprintf(out, NAME, "below %s", rp_rounded(high, to, 4));
+        (void)snprintf(out, NAME, "below %s", to);
     else if (!to)
-        (void)snprintf(out, NAME, "from %s", rp_rounded(low, from, 4));
+        (void)snprintf(out, NAME, "from %s", from);
     else
-        (void)snprintf(out, NAME, "from %s below %s", rp_rounded(low, from, 4), rp_rounded(high, to, 4));
+        (void)snprintf(out, NAME, "from %s below %s", from, to);
+}
+
+/* What a row's number is worth: to be computed by hand, so with every digit. */
+static void put_factor(rp_session *session, const rp_json *column)
+{
+    const rp_json *cap = rp_json_object_get(column, "cap");
+    const char *low = rp_json_string_value(rp_json_array_get(cap, 0));
+    const char *high = rp_json_string_value(rp_json_array_get(cap, 1));
+    char number[96] = "number";
+
+    if (low && high)
+        (void)snprintf(number, sizeof number, "number within %s and %s", low, high);
+    rp_buffer_printf(&session->out, "  factor x %s x (%s%s%s - %s) / %s, rounded\n", whole(column, "weight"),
+                     rp_json_is_true(rp_json_object_get(column, "log")) ? "log1p(" : "", number,
+                     rp_json_is_true(rp_json_object_get(column, "log")) ? ")" : "", whole(column, "mean"),
+                     whole(column, "divisor"));
 }
 
 static void put_column(rp_session *session, const rp_json *column)
@@ -61,7 +84,7 @@ static void put_column(rp_session *session, const rp_json *column)
     const rp_json *label = rp_json_object_get(column, "column");
     const char *name = rp_json_string_value(label),
                *weight = rp_json_string_value(rp_json_object_get(column, "weight"));
-    char text[NAME], number[3][RP_NUMBER_TEXT];
+    char text[NAME], number[RP_NUMBER_TEXT];
     rp_json *part;
     size_t i;
 
@@ -71,16 +94,12 @@ static void put_column(rp_session *session, const rp_json *column)
         (void)snprintf(text, sizeof text, "column %lld", (long long)rp_json_integer_value(label));
     rp_buffer_printf(&session->out, "\n%s\n", text);
     if (weight)
-        rp_buffer_printf(&session->out, "  factor x %s x (%s%s - %s) / %s, rounded\n",
-                         real(number[0], column, "weight", 4),
-                         rp_json_is_true(rp_json_object_get(column, "log")) ? "log1p of number" : "number",
-                         rp_json_is_null(rp_json_object_get(column, "cap")) ? "" : ", capped,",
-                         real(number[1], column, "mean", 4), real(number[2], column, "divisor", 4));
+        put_factor(session, column);
     rp_json_array_foreach (rp_json_object_get(column, "parts"), i, part) {
         part_name(text, part);
         rp_buffer_printf(&session->out, "  %-44s %8lld   %10s\n", text,
                          (long long)rp_json_integer_value(rp_json_object_get(part, "points")),
-                         real(number[0], part, "exact", 3));
+                         real(number, part, "exact", 3));
     }
 }
 
@@ -88,16 +107,16 @@ static void show(rp_session *session, const rp_json *predicate)
 {
     const rp_json *base = rp_json_object_get(predicate, "base"), *lowest = rp_json_object_get(predicate, "lowest");
     const char *favourable = rp_json_string_value(rp_json_object_get(predicate, "favourable"));
-    char text[4][RP_NUMBER_TEXT], quoted[NAME];
+    char text[RP_NUMBER_TEXT], quoted[NAME];
     rp_json *column;
     size_t i;
 
     rp_put_line(session, "scale", "%s points at odds %s of \"%s\", %s double them; factor %s",
-                real(text[0], predicate, "points", 4), real(text[1], predicate, "odds", 4),
+                whole(predicate, "points"), whole(predicate, "odds"),
                 rp_printable(quoted, sizeof quoted, favourable ? favourable : "", favourable ? strlen(favourable) : 0),
-                real(text[2], predicate, "double", 4), real(text[3], predicate, "factor", 4));
+                whole(predicate, "double"), whole(predicate, "factor"));
     rp_put_line(session, "base", "%lld points (%s)",
-                (long long)rp_json_integer_value(rp_json_object_get(base, "points")), real(text[0], base, "exact", 3));
+                (long long)rp_json_integer_value(rp_json_object_get(base, "points")), real(text, base, "exact", 3));
     if (rp_json_is_integer(lowest))
         rp_put_line(session, "range", "%lld to %lld", (long long)rp_json_integer_value(lowest),
                     (long long)rp_json_integer_value(rp_json_object_get(predicate, "highest")));

@@ -116,7 +116,7 @@ static rp_status check_search(const work *w, rp_error *err)
         if (status == RP_OK && !rp_json_equal(back->json, w->recipe->json))
             status = rp_fail(err, RP_EFORMAT, "its settings take other keys of the recipe with them");
         if (status == RP_EFORMAT)
-            status = rp_fail_at(err, RP_EARG, "search: trial %zu", i);
+            status = rp_fail_at(err, RP_EARG, "search: trial %zu", i + 1);
         rp_recipe_free(trial);
         rp_recipe_free(back);
     }
@@ -280,7 +280,7 @@ static rp_status phase(work *w, size_t first, size_t end, size_t kept, bool agai
             else
                 status = make_trial(w, v, &trial, f, i == kept, err);
             if (status != RP_OK && status != RP_EBITS && status != RP_ECANCELED)
-                (void)rp_fail_at(err, status, "trial %llu (%s)", (unsigned long long)trial.number, v->kind);
+                (void)rp_fail_at(err, status, "trial %llu (%s)", (unsigned long long)trial.number + 1, v->kind);
         }
         if (status == RP_OK)
             status = rp_score_spread_fold(&w->spread, err);

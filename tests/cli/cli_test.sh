@@ -286,6 +286,13 @@ works '^base +-?[0-9]+ points' "$reprise" scorecard card.reprise --favourable p 
 works '^checked +card.json: made again' "$reprise" scorecard card.reprise --check card.json --trust me.pub.pem
 fails 2 'leave out other options' "$reprise" scorecard card.reprise --check card.json --points 1:1:1
 works '^  x +0\.[0-9]+ ' "$reprise" explain card.reprise --csv remarks.csv --repeats 2 -o why.json --key me.pem
+works '^score +the probability of "q"' "$reprise" explain card.reprise --csv remarks.csv --repeats 1
+works '"score":"probability"' "$reprise" explain card.reprise --csv remarks.csv --repeats 1 --favourable p --json
+printf '%s\n' 'reprise: 1' 'data: {csv: remarks.csv, target: y, comment: "#",' \
+    'columns: {id: ignore, x: {cap: [0.1, 0.9], log: true}}}' >number.yaml
+works "^archive" "$reprise" run number.yaml -o number.reprise
+works '^  factor x -?[0-9]+\.[0-9]{12,} x \(log1p\(number within [0-9.]+ and [0-9.]+\) - [0-9.]{12,}\) / [0-9.]{12,}' \
+    "$reprise" scorecard number.reprise
 works '^checked +why.json: made again' "$reprise" explain card.reprise --csv remarks.csv --check why.json --isa ref
 fails 2 'expected auc, log_loss or brier' "$reprise" explain card.reprise --csv remarks.csv --metric r2
 fails 2 'whole number from 1 to 100' "$reprise" explain card.reprise --csv remarks.csv --repeats none

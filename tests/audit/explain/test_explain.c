@@ -184,6 +184,76 @@ static void refused(const rp_explain_options *options, const char *csv, const rp
     rp_archive_close(archive);
 }
 
+/* y is 1 for a, 2 for b, 5 for the rare c and d, which are pooled, and 7 where kind is missing. */
+static void pooled_categories_have_a_point(void **state)
+{
+    static const char *const kind[] = {"a", "a", "a", "a", "b", "b", "b", "b", "c", "d", "", ""};
+    static const int y[] = {1, 1, 1, 1, 2, 2, 2, 2, 5, 5, 7, 7};
+    static const double expected[] = {1, 2, 5, 7};
+    const rp_json *column;
+    rp_buffer csv = {0};
+    size_t length;
+    char *statement;
+    rp_json *p;
+
+    (void)state;
+    rp_buffer_text(&csv, "kind,y\n");
+    for (int i = 0; i < 36; i++)
+        rp_buffer_printf(&csv, "%s,%d\n", kind[i % 12], y[i % 12]);
+    rp_buffer_u8(&csv, 0);
+    write_text("pooled.csv", (const char *)csv.data);
+    (void)snprintf(rows, sizeof rows, "%s", (const char *)csv.data);
+    rp_buffer_free(&csv);
+    write_text("pooled.yaml",
+               "reprise: 1\ndata: {csv: pooled.csv, target: y, train_on_all: true, missing_categorical: category, "
+               "columns: {kind: {rare: 0.15}}}\n"
+               "train: {task: regression, solver: exact, l2: 0}\n");
+    train("pooled.yaml", "pooled.reprise", NULL, NULL);
+    statement = explain("pooled.reprise", NULL, NULL, &length);
+    p = predicate_of(statement, length);
+    assert_string_equal(rp_json_string_value(rp_json_object_get(p, "score")), "value");
+    column = column_at(p, 0);
+    assert_int_equal(rp_json_array_size(rp_json_object_get(column, "grid")), 4);
+    assert_true(rp_json_is_true(rp_json_object_get(rp_json_array_get(rp_json_object_get(column, "grid"), 2), "other")));
+    assert_true(rp_json_is_null(rp_json_array_get(rp_json_object_get(column, "grid"), 3)));
+    for (size_t i = 0; i < 4; i++)
+        assert_near(number(rp_json_array_get(rp_json_object_get(column, "dependence"), i)), expected[i], 1e-9);
+    rp_json_free(p);
+    rp_text_free(statement);
+}
+
+/* 24 columns, 51 points, 50 curves: more than a statement may hold. */
+static void a_statement_that_is_too_long_says_how_to_shorten_it(void **state)
+{
+    const rp_explain_options options = {.seed = 1, .grid = 50, .curves = 50, .repeats = 1};
+    rp_archive *archive;
+    rp_buffer csv = {0};
+    rp_error err = {0};
+    char *statement;
+    size_t length;
+
+    (void)state;
+    for (int c = 0; c < 24; c++)
+        rp_buffer_printf(&csv, "c%d,", c);
+    rp_buffer_text(&csv, "y\n");
+    for (int i = 0; i < 60; i++) {
+        for (int c = 0; c < 24; c++)
+            rp_buffer_printf(&csv, "%d.%d,", i * (c + 7) % 61, c);
+        rp_buffer_printf(&csv, "%d\n", i * i % 17);
+    }
+    rp_buffer_u8(&csv, 0);
+    write_text("wide.csv", (const char *)csv.data);
+    write_text("wide.yaml", "reprise: 1\ndata: {csv: wide.csv, target: y, train_on_all: true}\n"
+                            "train: {task: regression, solver: exact, l2: 1}\n");
+    train("wide.yaml", "wide.reprise", NULL, NULL);
+    archive = open_archive("wide.reprise");
+    assert_int_equal(rp_explain(archive, csv.data, csv.size - 1, "rows", &options, NULL, &statement, &length, &err),
+                     RP_EARG);
+    assert_non_null(strstr(err.text, "fewer curves (--curves), or a coarser grid (--grid)"));
+    rp_archive_close(archive);
+    rp_buffer_free(&csv);
+}
+
 static void what_cannot_be_explained_is_told(void **state)
 {
     (void)state;
@@ -201,6 +271,8 @@ int main(void)
         cmocka_unit_test(a_plane_s_curves_are_its_slopes),
         cmocka_unit_test(a_column_that_tells_nothing_has_no_importance),
         cmocka_unit_test(a_statement_is_made_again_everywhere_and_a_changed_one_is_not),
+        cmocka_unit_test(pooled_categories_have_a_point),
+        cmocka_unit_test(a_statement_that_is_too_long_says_how_to_shorten_it),
         cmocka_unit_test(what_cannot_be_explained_is_told),
     };
 

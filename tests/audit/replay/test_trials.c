@@ -288,12 +288,12 @@ static void a_forged_trial_is_named(void **state)
     forge("search.reprise", "forged.reprise", "outputs/trials.json",
           find_in("search.reprise", "outputs/trials.json", "\"figures\":{\"accuracy\":\"", 2), 1);
     assert_int_equal(replay("forged.reprise", NULL, NULL, &err), RP_EBITS);
-    assert_non_null(strstr(err.text, "trial 2 (search"));
+    assert_non_null(strstr(err.text, "trial 3 (search"));
     assert_non_null(strstr(err.text, "figures"));
     forge("search.reprise", "forged.reprise", "outputs/trials.json",
           find_in("search.reprise", "outputs/trials.json", "\"states\":\"", 9), 1);
     assert_int_not_equal(replay("forged.reprise", NULL, NULL, &err), RP_OK);
-    assert_non_null(strstr(err.text, "trial 9 (seed"));
+    assert_non_null(strstr(err.text, "trial 10 (seed"));
     forge("search.reprise", "forged.reprise", "outputs/trials.json",
           find_in("search.reprise", "outputs/trials.json", "\"chosen\":", 0), 1);
     assert_int_equal(replay("forged.reprise", NULL, NULL, &err), RP_EBITS);
@@ -510,7 +510,7 @@ static void what_cannot_be_tried_is_said(void **state)
         {"search: {over: {lt: [0.1]}}\n", "unknown key"},
         {"search: {over: {lr: [0.1]}, by: r2}\n", "accuracy or auc"},
         {"search: {over: {lr: [0.1]}, kind: random}\n", "search.trials"},
-        {"search: {over: {batch: [16], epochs: [0]}}\n", "search: trial 0"},
+        {"search: {over: {batch: [16], epochs: [0]}}\n", "search: trial 1"},
         {"search: {over: {hidden: [[]]}}\n", "1 to 16 layer widths"},
         {"challengers: {seeds: 1}\n", "no spread"},
         {"challengers: {linear: false}\n", "names none"},
