@@ -36,6 +36,7 @@ if ! [ -d build/peers/resources ]; then
 fi
 "$python" bench/peers/outside.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/outside_fits.py build/release/cli/reprise build/peers/resources
+"$python" bench/peers/outside_figures.py build/release/cli/reprise build/peers/resources
 "$python" bench/peers/networks.py build/release/cli/reprise
 "$python" bench/peers/figures.py build/release/cli/reprise
 "$python" bench/peers/treatments.py build/release/cli/reprise
