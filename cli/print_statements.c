@@ -84,7 +84,8 @@ static void put_figures_line(rp_session *session, const rp_verified_statement *o
                     (unsigned long long)f->rows, *f->period ? ", " : "", f->period, (unsigned long long)f->number,
                     one->key_id, one->key_type, one->time);
     else
-        rp_put_line(session, "validated", "%llu rows%s: by key %s (%s) at %s", (unsigned long long)f->rows,
+        rp_put_line(session, one->kind == RP_STATEMENT_EXPLANATION ? "explained" : "validated",
+                    "%llu rows%s: by key %s (%s) at %s", (unsigned long long)f->rows,
                     f->test ? " of the test part" : "", one->key_id, one->key_type, one->time);
 }
 
@@ -160,8 +161,8 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
 
 static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
 {
-    static const char *const kinds[] = {"provenance", "endorsement", "verdict", "approval", "finding",
-                                        "validation", "monitoring",  "bundle",  "other"};
+    static const char *const kinds[] = {"provenance", "endorsement", "verdict",     "approval", "finding",
+                                        "validation", "monitoring",  "explanation", "bundle",   "other"};
 
     rp_put_open(out, NULL, '{');
     if (one->approval) {

@@ -14,6 +14,7 @@ void rp_changes_clear(rp_changes *c)
 {
     rp_scorer_free(c->scorer);
     rp_free(c->row);
+    rp_free(c->judge);
     rp_free(c->x);
     rp_free(c->own);
     rp_free(c->scores);
@@ -27,13 +28,16 @@ rp_status rp_changes_new(rp_changes *out, const rp_judged *j, rp_error *err)
 
     *out = (rp_changes){.judged = j};
     out->row = rp_reallocarray(NULL, j->rows + 1, sizeof *out->row);
+    out->judge = rp_reallocarray(NULL, j->rows + 1, sizeof *out->judge);
     out->x = rp_reallocarray(NULL, RP_BLOCK_ROWS, m->features * rp_dtype_size(m->dtype));
     out->scores = rp_reallocarray(NULL, j->outcomes + 1, m->outputs * sizeof *out->scores);
-    status =
-        out->row && out->x && out->scores ? rp_scorer_new(&out->scorer, m, j->scoring->run, err) : rp_no_memory(err);
+    status = out->row && out->judge && out->x && out->scores ? rp_scorer_new(&out->scorer, m, j->scoring->run, err)
+                                                             : rp_no_memory(err);
     for (size_t i = 0; i < j->rows && status == RP_OK; i++)
-        if (j->known[i])
-            out->row[out->rows++] = i;
+        if (j->known[i]) {
+            out->row[out->rows] = j->row ? (size_t)j->row[i] : i;
+            out->judge[out->rows++] = i;
+        }
     if (status != RP_OK)
         rp_changes_clear(out);
     return status;

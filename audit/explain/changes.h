@@ -11,7 +11,7 @@
 typedef struct rp_changes {
     const rp_judged *judged;
     rp_scorer *scorer;
-    size_t *row; /* [rows]: those with an outcome among the judged rows */
+    size_t *row, *judge; /* [rows]: those with an outcome, as numbers in the table and among the judged rows */
     size_t rows;
     void *x;         /* [RP_BLOCK_ROWS, features] of the model's type */
     void *own;       /* [rows, the column's width]: the features of the column */

@@ -5,6 +5,7 @@
 
 #include "audit/explain/changes.h"
 #include "audit/explain/grid.h"
+#include "audit/validate/seen.h"
 #include "audit/validate/statement_text.h"
 #include "base/handle.h"
 #include "base/memory.h"
@@ -48,6 +49,7 @@ typedef struct explanation {
     int64_t *label; /* [rows] of classes, or */
     double *target; /* [rows] */
     int64_t *from;  /* [rows]: a permutation */
+    int64_t seen;   /* rows that trained; -1: not known */
     double *value;  /* [rows] */
     size_t columns; /* that are features */
 } explanation;
@@ -119,7 +121,7 @@ static rp_status start(explanation *e, rp_error *err)
     if ((j->label && !e->label) || (j->value && !e->target) || !e->from || !e->value)
         return rp_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        const size_t row = e->changes.row[i];
+        const size_t row = e->changes.judge[i];
 
         memcpy(e->changes.scores + i * outputs, j->scoring->scores + row * outputs,
                outputs * sizeof *e->changes.scores);
@@ -253,9 +255,9 @@ static rp_json *options_json(const explanation *e)
 {
     const rp_explain_options *o = &e->options;
 
-    return rp_json_pack("{s:I, s:s?, s:I, s:s?, s:I, s:I}", "curves", (int64_t)o->curves, "favourable", o->favourable,
-                        "grid", (int64_t)o->grid, "metric", o->metric, "repeats", (int64_t)o->repeats, "seed",
-                        (int64_t)o->seed);
+    return rp_json_pack("{s:I, s:s?, s:I, s:s?, s:s?, s:I, s:I}", "curves", (int64_t)o->curves, "favourable",
+                        o->favourable, "grid", (int64_t)o->grid, "metric", o->metric, "part", o->part, "repeats",
+                        (int64_t)o->repeats, "seed", (int64_t)o->seed);
 }
 
 static rp_status fill(rp_json *out, explanation *e, const void *csv, size_t size, const rp_job_options *job,
@@ -269,6 +271,7 @@ static rp_status fill(rp_json *out, explanation *e, const void *csv, size_t size
 
     failed |=
         rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(e->judged->rows - e->changes.rows)));
+    failed |= rp_json_object_set_new(data, "seen", e->seen < 0 ? rp_json_null() : rp_json_integer(e->seen));
     failed |= rp_json_object_set_new(out, "data", data) | rp_json_object_set_new(out, "columns", list);
     failed |= rp_json_object_set_new(out, "curve_rows", rows);
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));
@@ -322,6 +325,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     static const rp_explain_options none = {.seed = 1};
     explanation e = {.metric = NULL};
     rp_json *predicate = NULL;
+    rp_buffer own = {0};
     rp_fpenv saved;
     rp_status status;
 
@@ -331,7 +335,13 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
         return rp_no_handle(err, __func__, "archive");
     status = look(&e, options ? options : &none, err);
     if (status == RP_OK)
+        status = rp_judged_own(&own, archive, e.options.part, &csv, &size, &where, err);
+    if (status == RP_OK)
         status = rp_judged_new(&e.judged, archive, csv, size, where, job, NULL, NULL, err);
+    if (status == RP_OK && e.options.part)
+        status = rp_judged_keep_test(e.judged, csv, size, err);
+    if (status == RP_OK)
+        status = rp_seen_count(&e.seen, archive, e.judged, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = explain(&predicate, &e, csv, size, where, job, err);
         rp_fpenv_leave(&saved);
@@ -343,6 +353,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     rp_free(e.from);
     rp_free(e.value);
     rp_judged_free(e.judged);
+    rp_buffer_free(&own);
     return status == RP_OK
                ? rp_validation_text(statement, length, rp_archive_id(archive), RP_EXPLANATION_TYPE, predicate,
                                     "ask for fewer curves (--curves), or a coarser grid (--grid)", err)
@@ -365,6 +376,7 @@ rp_status rp_explain_check(const rp_archive *archive, const void *csv, size_t si
     rp_json *json = NULL;
     char *made = NULL;
     size_t made_length = 0;
+    rp_buffer text = {0};
     rp_status status;
 
     if (!archive || !statement)
@@ -380,6 +392,7 @@ rp_status rp_explain_check(const rp_archive *archive, const void *csv, size_t si
         const rp_json *said = rp_json_object_get(rp_json_object_get(json, "predicate"), "options");
         const rp_explain_options options = {.favourable = rp_json_string_value(rp_json_object_get(said, "favourable")),
                                             .metric = rp_json_string_value(rp_json_object_get(said, "metric")),
+                                            .part = rp_json_string_value(rp_json_object_get(said, "part")),
                                             .seed = count_at(said, "seed"),
                                             .repeats = count_at(said, "repeats"),
                                             .grid = count_at(said, "grid"),
@@ -388,7 +401,10 @@ rp_status rp_explain_check(const rp_archive *archive, const void *csv, size_t si
         status = rp_explain(archive, csv, size, where, &options, job, &made, &made_length, err);
     }
     if (status == RP_OK)
-        status = rp_validation_compare(made, made_length, statement, length, json, err);
+        status = rp_validation_undated(&text, json, statement, length, err);
+    if (status == RP_OK)
+        status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
+    rp_buffer_free(&text);
     rp_text_free(made);
     rp_json_free(json);
     return status;

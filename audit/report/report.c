@@ -179,6 +179,7 @@ static rp_status write_all(rp_report_view *r, rp_error *err)
     if (r->dossier != RP_DOSSIER_NONE)
         rp_report_dossier(r);
     rp_report_metrics_section(r);
+    rp_report_explained_section(r);
     rp_report_data_section(r);
     status = rp_report_model_section(r, err);
     if (status == RP_OK) {

@@ -115,6 +115,7 @@ void rp_report_metrics_section(rp_report_view *r);
 void rp_report_trials_section(rp_report_view *r); /* where anything was tried */
 /* Within the metrics: by slice and group, validations and monitorings by trusted keys; part: the one that is judged. */
 void rp_report_slices(rp_report_view *r, const rp_json *part);
+void rp_report_explained_section(rp_report_view *r);    /* where trusted keys have attached explanations */
 void rp_report_woe(rp_report_view *r);                  /* within the section on the data */
 void rp_report_coefficients_section(rp_report_view *r); /* of an exact fit; else nothing */
 void rp_report_figures(rp_report_view *r, const rp_json *figures, const char *rows); /* within it */
@@ -143,6 +144,7 @@ void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval
 /* Whether what was found is settled, and what it is. */
 void rp_report_finding_words(rp_buffer *out, const struct rp_stated_finding *finding);
 void rp_report_figures_words(rp_buffer *out, const struct rp_stated_figures *figures);
+void rp_report_explanation_words(rp_buffer *out, const struct rp_stated_figures *figures);
 /* When and by which key, with the names of the policy's groups that it is in. */
 void rp_report_by(const rp_report_view *r, const rp_verified_statement *one);
 /* What trusted keys have signed against the archive, before anything else. */
@@ -197,6 +199,7 @@ typedef struct rp_chart_line {
     bool dots;
     bool scatter;             /* dots alone, of at most 500 points: every k-th */
     const double *low, *high; /* [n], an interval a point; or NULL */
+    bool band;                /* only the band between low and high */
 } rp_chart_line;
 
 /* A histogram, beside the chart's others in each bin. */
@@ -208,18 +211,22 @@ typedef struct rp_chart_bars {
 } rp_chart_bars;
 
 typedef struct rp_chart {
-    const char *id, *title, *x_label, *y_label; /* literals */
+    const char *id, *title, *x_label, *y_label; /* HTML */
     const rp_chart_line *line;
     size_t lines;
     const rp_chart_bars *bar;
     size_t bars;
     bool whole_x;        /* ticks are integers */
     bool unit_x, unit_y; /* from 0 to 1 */
+    bool small;          /* one of many: without a legend, and with few ticks */
+    const double *range; /* of y, {lowest, highest}, so that many have one axis; NULL: that of what is drawn */
 } rp_chart;
 
 /* A chart with round ticks; desc is the text for those who cannot see it, in HTML, and its caption. */
 void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc);
 /* A bar of part / whole, beside the number that says the same. */
 void rp_svg_bar(rp_buffer *out, uint64_t part, uint64_t whole);
+/* A bar from 0 to mean on an axis from low to high, which hold 0, and mean -+ deviation as a line over it. */
+void rp_svg_spread(rp_buffer *out, double low, double high, double mean, double deviation);
 
 #endif

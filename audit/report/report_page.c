@@ -9,12 +9,12 @@
 
 static const char colours[] =
     ":root{color-scheme:light dark;--ink:#16191d;--soft:#4d565f;--rule:#d4d9de;--faint:#eef1f4;--paper:#fff;"
-    "--blue:#1f5c99;--pale:#9dbbd8;--heat:31,92,153;--red:#a8332a;--green:#1f6b3a;--amber:#7d5300}\n"
+    "--blue:#1f5c99;--pale:#9dbbd8;--heat:31,92,153;--red:#a8332a;--green:#1f6b3a;--amber:#7d5300;--band:#e1e6eb}\n"
     "@media (prefers-color-scheme:dark){:root{--ink:#e4e7ea;--soft:#a7b0b9;--rule:#3b434b;--faint:#22282e;"
     "--paper:#15191d;"
-    "--blue:#79b2ea;--pale:#4f7ba8;--heat:90,150,215;--red:#f0938a;--green:#7cc796;--amber:#e0b25c}}\n"
+    "--blue:#79b2ea;--pale:#4f7ba8;--heat:90,150,215;--red:#f0938a;--green:#7cc796;--amber:#e0b25c;--band:#2c343c}}\n"
     "@media print{:root{color-scheme:light;--ink:#000;--soft:#333;--rule:#aaa;--faint:#fff;--paper:#fff;--blue:#123f6d;"
-    "--pale:#9a9a9a;--red:#000;--green:#000;--amber:#000}}\n";
+    "--pale:#9a9a9a;--red:#000;--green:#000;--amber:#000;--band:#e2e2e2}}\n";
 
 static const char text_style[] =
     "*{box-sizing:border-box}\n"
@@ -24,6 +24,7 @@ static const char text_style[] =
     "h2{font-size:1.2rem;font-weight:600;margin:2.75rem 0 .9rem;padding-bottom:.3rem;border-bottom:1px solid "
     "var(--rule)}\n"
     "h3{font-size:.95rem;font-weight:600;margin:1.6rem 0 .5rem}\n"
+    "h4{font-size:.9rem;font-weight:600;margin:1.2rem 0 .3rem}\n"
     "p{margin:.5rem 0;max-width:44rem}\n"
     ".kind{color:var(--soft);font-size:.85rem;letter-spacing:.04em;margin:0}\n"
     ".id{font-size:.8rem;color:var(--soft);margin:0}\n"
@@ -69,7 +70,7 @@ static const char table_style[] =
     "table.members td,table.members th{font-size:.8rem}\ntable.members .hash{white-space:nowrap;font-size:.72em}\n"
     "td.bars{width:22%}\n"
     "svg.bar{width:100%;height:.55rem;display:block;margin-top:.4rem}\n.bar .rest{fill:var(--faint)}.bar "
-    ".part{fill:var(--blue)}\n"
+    ".part{fill:var(--blue)}.bar .soft{fill:var(--pale)}.bar .spread{fill:var(--ink)}\n"
     "table.matrix{width:auto;min-width:16rem}\ntable.matrix td,table.matrix th{padding:.3rem .6rem;text-align:right}\n"
     "table.matrix th{white-space:nowrap;max-width:11rem;overflow:hidden;text-overflow:ellipsis}\n"
     "table.matrix td{white-space:nowrap}table.matrix td.hit{font-weight:600}\ntable.matrix tbody th{text-align:left;"
@@ -83,6 +84,7 @@ static const char table_style[] =
     "table.facts th{border-bottom:0;padding-bottom:0;font-size:.82rem}table.facts td{padding-top:0}"
     "table.statements .hash,table.members .hash{white-space:normal}th,td{padding-right:.7rem}.n{padding-right:.8rem}"
     "tbody th{min-width:5.5rem}}\n"
+    ".many{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.6rem,1fr));gap:0 .8rem}\n"
     ".pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(18rem,1fr));gap:0 2rem}\n"
     ".q1{background:rgba(var(--heat),.10)}.q2{background:rgba(var(--heat),.20)}.q3{background:rgba(var(--heat),.30)}"
     ".q4{background:rgba(var(--heat),.40)}\n";
@@ -95,6 +97,8 @@ static const char chart_style[] =
     ".chart .raw{stroke:var(--pale);stroke-width:1}.chart .mean{stroke:var(--blue);stroke-width:2}\n"
     ".chart .rest{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}.chart "
     ".alt{stroke:var(--soft);stroke-width:1.2;stroke-dasharray:7 3}\n"
+    ".chart polygon.band{fill:var(--band);stroke:none}.chart .span{stroke:var(--band);stroke-width:7}"
+    ".chart .one{stroke:var(--soft);stroke-width:.6}\n"
     ".chart polyline{fill:none;stroke-linejoin:round}.chart circle.mean{fill:var(--blue);stroke:none}\n"
     ".chart rect.dark{fill:var(--blue)}.chart rect.light{fill:var(--faint);stroke:var(--soft);stroke-width:.8}"
     ".chart rect.mean{fill:var(--blue);stroke:none}\n"
@@ -112,7 +116,8 @@ static const char print_style[] =
     "table.matrix td.hit{outline:1px solid #000;outline-offset:-2px}svg.bar .rest{stroke:#aaa;stroke-width:.5}"
     ".verdict{margin:.5rem 0 .6rem;padding:.5rem .9rem}dl{margin:.6rem 0 .7rem}"
     ".facts th,.facts td{padding-top:.15rem;padding-bottom:.15rem}"
-    "p{orphans:3;widows:3}pre{background:none}.pair{grid-template-columns:1fr 1fr}.wide table{font-size:7.5pt}"
+    "p{orphans:3;widows:3}pre{background:none}.pair{grid-template-columns:1fr 1fr}"
+    ".many{grid-template-columns:repeat(4,1fr)}.wide table{font-size:7.5pt}"
     ".wide td,.wide th{padding-right:.5rem}.wide .n{padding-right:.6rem}"
     "table.members td,table.members th{font-size:6.5pt;"
     "line-height:1.2;padding-top:0;padding-bottom:0}.chart rect.dark{fill:#222}.chart rect.light{fill:#fff;stroke:#000}"

@@ -214,6 +214,8 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
                 rp_report_approval_words(r->out, one->approval);
             else if (one->finding)
                 rp_report_finding_words(r->out, one->finding);
+            else if (one->kind == RP_STATEMENT_EXPLANATION)
+                rp_report_explanation_words(r->out, one->figures);
             else if (one->figures)
                 rp_report_figures_words(r->out, one->figures);
             if (one->finding && !one->finding->closed && fine != 0)
@@ -222,7 +224,8 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
         }
     rp_html_note_first(r->out, shown, all,
                        kind == RP_STATEMENT_FINDING ? "findings; all are listed below"
-                       : kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_MONITORING
+                       : kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_MONITORING ||
+                               kind == RP_STATEMENT_EXPLANATION
                            ? "statements; all are listed below"
                        : kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
                                                        : "replays; all are listed below");
@@ -267,12 +270,14 @@ void rp_report_finding_row(rp_report_view *r)
 
 void rp_report_figures_rows(rp_report_view *r)
 {
-    static const rp_statement_kind kinds[] = {RP_STATEMENT_VALIDATION, RP_STATEMENT_MONITORING};
+    static const rp_statement_kind kinds[] = {RP_STATEMENT_VALIDATION, RP_STATEMENT_MONITORING,
+                                              RP_STATEMENT_EXPLANATION};
+    static const char *const heads[] = {"Validated", "Monitored", "Explained"};
 
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 3; k++) {
         size_t before = r->out->size;
 
-        rp_html_row_open(r->out, k == 0 ? "Validated" : "Monitored");
+        rp_html_row_open(r->out, heads[k]);
         if (put_kind(r, kinds[k]) == 0)
             r->out->size = before; /* no row */
         else

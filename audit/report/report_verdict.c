@@ -49,6 +49,7 @@ static const char *kind_of(const char *member, const char *type)
         {RP_FINDING_TYPE, "A finding"},
         {RP_VALIDATION_TYPE, "A validation"},
         {RP_MONITORING_TYPE, "A monitoring"},
+        {RP_EXPLANATION_TYPE, "An explanation"},
         {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
 
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)
@@ -78,6 +79,8 @@ static void put_content(rp_report_view *r, const rp_member *member, const rp_rep
         rp_report_approval_words(r->out, checked->approval);
     else if (checked && checked->finding)
         rp_report_finding_words(r->out, checked->finding);
+    else if (checked && checked->kind == RP_STATEMENT_EXPLANATION)
+        rp_report_explanation_words(r->out, checked->figures);
     else if (checked && checked->figures)
         rp_report_figures_words(r->out, checked->figures);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements of figures (FORMAT.md 5.9, 15): what a validation or a monitoring found. What the figures are is the
- * matter of audit/validate; here only their form is looked at, and what tells one statement from another. */
+ * Statements of figures (FORMAT.md 5.9, 15): what a validation, a monitoring or an explanation found. What the figures
+ * are is the matter of audit/validate and audit/explain; here only their form is looked at, and what tells one
+ * statement from another. */
 #include <string.h>
 
 #include "audit/statements/statement.h"
@@ -24,17 +25,27 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
                                              "groups",  "options",  "slices", "time"};
     static const char *const monitoring[] = {"classes", "columns", "contract", "data",    "development", "figures",
                                              "number",  "period",  "previous", "samples", "scores",      "time"};
+    static const char *const explanation[] = {"columns", "contract", "curve_rows", "data", "favourable", "metric",
+                                              "options", "score",    "scored",     "time", "value"};
 
-    return kind == RP_STATEMENT_VALIDATION ? has_keys(predicate, validation, sizeof validation / sizeof *validation) &&
-                                                 rp_json_is_array(rp_json_object_get(predicate, "slices")) &&
-                                                 rp_json_is_array(rp_json_object_get(predicate, "groups")) &&
-                                                 rp_json_is_object(rp_json_object_get(predicate, "figures"))
-                                           : has_keys(predicate, monitoring, sizeof monitoring / sizeof *monitoring) &&
-                                                 rp_json_is_array(rp_json_object_get(predicate, "scores")) &&
-                                                 rp_json_is_array(rp_json_object_get(predicate, "columns"));
+    switch (kind) {
+    case RP_STATEMENT_VALIDATION:
+        return has_keys(predicate, validation, sizeof validation / sizeof *validation) &&
+               rp_json_is_array(rp_json_object_get(predicate, "slices")) &&
+               rp_json_is_array(rp_json_object_get(predicate, "groups")) &&
+               rp_json_is_object(rp_json_object_get(predicate, "figures"));
+    case RP_STATEMENT_MONITORING:
+        return has_keys(predicate, monitoring, sizeof monitoring / sizeof *monitoring) &&
+               rp_json_is_array(rp_json_object_get(predicate, "scores")) &&
+               rp_json_is_array(rp_json_object_get(predicate, "columns"));
+    default:
+        return has_keys(predicate, explanation, sizeof explanation / sizeof *explanation) &&
+               rp_json_is_array(rp_json_object_get(predicate, "columns")) &&
+               rp_json_is_string(rp_json_object_get(predicate, "metric"));
+    }
 }
 
-/* {bytes, rows, sha256, without_outcome}, and of a validation seen. */
+/* {bytes, rows, sha256, without_outcome}, and but for a monitoring seen. */
 static bool read_data(rp_stated_figures *out, const rp_json *data)
 {
     const rp_json *rows = rp_json_object_get(data, "rows"), *seen = rp_json_object_get(data, "seen");
@@ -50,14 +61,14 @@ static bool read_data(rp_stated_figures *out, const rp_json *data)
     return true;
 }
 
-/* Of a validation whether its rows are the run's own; of a monitoring its place in the chain. */
+/* Of a monitoring its place in the chain; of others whether their rows are the run's own. */
 static bool read_scope(rp_stated_figures *out, const rp_json *predicate, rp_statement_kind kind)
 {
     const rp_json *part = rp_json_object_get(rp_json_object_get(predicate, "options"), "part");
     const rp_json *number = rp_json_object_get(predicate, "number"), *period = rp_json_object_get(predicate, "period");
     const char *name = rp_json_string_value(period), *own = rp_json_string_value(part);
 
-    if (kind == RP_STATEMENT_VALIDATION) {
+    if (kind != RP_STATEMENT_MONITORING) {
         out->test = own != NULL && strcmp(own, "test") == 0;
         return out->test || rp_json_is_null(part);
     }
@@ -78,8 +89,10 @@ rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_stateme
     memset(out, 0, sizeof *out);
     if (!in_form(predicate, kind) || !read_data(out, rp_json_object_get(predicate, "data")) ||
         !read_scope(out, predicate, kind))
-        return rp_fail(err, RP_ESIGN, "%s: predicate: expected the keys and values of a %s by FORMAT 15", where,
-                       kind == RP_STATEMENT_VALIDATION ? "validation" : "monitoring");
+        return rp_fail(err, RP_ESIGN, "%s: predicate: expected the keys and values of %s by FORMAT 15", where,
+                       kind == RP_STATEMENT_VALIDATION   ? "a validation"
+                       : kind == RP_STATEMENT_MONITORING ? "a monitoring"
+                                                         : "an explanation");
     if (time == NULL || !rp_time_valid(time))
         return rp_fail(err, RP_ESIGN, "%s: predicate.time: expected a time as 2026-11-21T15:04:05Z", where);
     memcpy(out->time, time, sizeof out->time);

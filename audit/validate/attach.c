@@ -22,7 +22,9 @@ rp_status rp_validation_attach(const char *path, const char *archive_id, const c
     status = rp_validation_parse(&json, &type, &id, statement, length, "the statement", NULL, 0, err);
     if (status != RP_OK)
         return status;
-    if (strcmp(id, archive_id) != 0)
+    if (rp_statement_kind_of(type) == RP_STATEMENT_OTHER)
+        status = rp_fail(err, RP_EARG, "a scorecard is no statement of an archive: reprise scorecard makes it from it");
+    else if (strcmp(id, archive_id) != 0)
         status = rp_fail(err, RP_EHASH, "the statement is about archive %.64s, %s is %s: nothing was added", id, path,
                          archive_id);
     predicate = rp_json_deep_copy(rp_json_object_get(json, "predicate")); /* what was parsed takes no further key */

@@ -64,8 +64,7 @@ rp_status rp_validation_compare(const char *made, size_t made_length, const char
     return rp_fail(err, RP_EBITS, "the statement made again differs in %s", *path ? path : "its text");
 }
 
-rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where,
-                                  rp_error *err)
+static rp_status same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where, rp_error *err)
 {
     const rp_json *said = rp_json_object_get(rp_json_object_get(predicate, "data"), "sha256");
     rp_json *found = rp_text_digest(csv, size, err);
@@ -76,6 +75,37 @@ rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, siz
         status = rp_fail(err, RP_EHASH, "%s: SHA-256 differs: the statement is about rows with %.64s, these have %s",
                          where, rp_json_is_string(said) ? rp_json_string_value(said) : "none", hex);
     rp_json_free(found);
+    return status;
+}
+
+rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where,
+                                  rp_error *err)
+{
+    const rp_json *part = rp_json_object_get(rp_json_object_get(predicate, "options"), "part");
+
+    if (rp_json_is_string(part))
+        return csv ? rp_fail(err, RP_EARG,
+                             "the statement is about part %.40s of the archive's own rows: leave out --csv",
+                             rp_json_string_value(part))
+                   : RP_OK;
+    return csv ? same_rows(predicate, csv, size, where, err)
+               : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv");
+}
+
+rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,
+                                rp_error *err)
+{
+    rp_json *copy;
+    rp_status status;
+
+    if (!rp_json_object_get(rp_json_object_get(json, "predicate"), "time")) {
+        rp_buffer_append(out, statement, length);
+        return rp_buffer_status(out, err);
+    }
+    copy = rp_json_deep_copy(json);
+    (void)rp_json_object_del(rp_json_object_get(copy, "predicate"), "time");
+    status = copy ? rp_json_write(copy, out, err) : rp_no_memory(err);
+    rp_json_free(copy);
     return status;
 }
 
@@ -117,36 +147,6 @@ static rp_status make_again(char **made, size_t *made_length, const check *c, co
 }
 
 /* Of a part of the archive's own rows there is nothing to compare: no others can be given. */
-static rp_status rows_as_named(const check *c, const rp_json *predicate, rp_error *err)
-{
-    const rp_json *part = rp_json_object_get(rp_json_object_get(predicate, "options"), "part");
-
-    if (rp_json_is_string(part))
-        return c->csv ? rp_fail(err, RP_EARG,
-                                "the statement is about part %.40s of the archive's own rows: leave out --csv",
-                                rp_json_string_value(part))
-                      : RP_OK;
-    return c->csv ? rp_validation_same_rows(predicate, c->csv, c->size, c->where, err)
-                  : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv");
-}
-
-/* The text without the time at which somebody signed it into the archive: all else is a function of what is given. */
-static rp_status undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length, rp_error *err)
-{
-    rp_json *copy;
-    rp_status status;
-
-    if (!rp_json_object_get(rp_json_object_get(json, "predicate"), "time")) {
-        rp_buffer_append(out, statement, length);
-        return rp_buffer_status(out, err);
-    }
-    copy = rp_json_deep_copy(json);
-    (void)rp_json_object_del(rp_json_object_get(copy, "predicate"), "time");
-    status = copy ? rp_json_write(copy, out, err) : rp_no_memory(err);
-    rp_json_free(copy);
-    return status;
-}
-
 static rp_status run_check(const check *c, const char *statement, size_t length, rp_error *err)
 {
     const char *type, *id;
@@ -162,11 +162,11 @@ static rp_status run_check(const check *c, const char *statement, size_t length,
         status =
             rp_fail(err, RP_EHASH, "the statement is about archive %.64s, this is %s", id, rp_archive_id(c->archive));
     if (status == RP_OK)
-        status = rows_as_named(c, rp_json_object_get(json, "predicate"), err);
+        status = rp_validation_same_rows(rp_json_object_get(json, "predicate"), c->csv, c->size, c->where, err);
     if (status == RP_OK)
         status = make_again(&made, &made_length, c, json, type, err);
     if (status == RP_OK)
-        status = undated(&text, json, statement, length, err);
+        status = rp_validation_undated(&text, json, statement, length, err);
     if (status == RP_OK)
         status = rp_validation_compare(made, made_length, (const char *)text.data, text.size, json, err);
     rp_buffer_free(&text);

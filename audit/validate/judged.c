@@ -108,6 +108,28 @@ static void keep(rp_judged *j, size_t rows)
     j->rows = rows;
 }
 
+rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *part, const void **csv, size_t *size,
+                        const char **where, rp_error *err)
+{
+    rp_status status;
+
+    if (part && strcmp(part, "test") != 0)
+        return rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", part);
+    if (!part)
+        return *csv ? RP_OK
+                    : rp_fail(err, RP_EARG, "expected rows with outcomes, or a part of the archive's own: --part test");
+    if (*csv)
+        return rp_fail(err, RP_EARG, "part: is of the archive's own rows: give no others");
+    if (!rp_archive_find(archive, RP_TABLE_MEMBER))
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       RP_TABLE_MEMBER ": is not in this archive: its rows were withheld (give --withheld DIR)");
+    status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, own, err);
+    *csv = own->data;
+    *size = own->size;
+    *where = RP_TABLE_MEMBER;
+    return status;
+}
+
 rp_status rp_judged_keep_test(rp_judged *j, const void *csv, size_t size, rp_error *err)
 {
     rp_dataset *split = NULL;

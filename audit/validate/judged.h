@@ -25,6 +25,11 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
+/* Whose rows are judged: those given, or, with a part ("test"), the archive's own table, which goes to own and is then
+ * *csv: nobody else's can be in their place. Errors: RP_EARG: both, neither, another part; RP_EUNSUPPORTED: the table
+ * was withheld. */
+rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *part, const void **csv, size_t *size,
+                        const char **where, rp_error *err);
 /* Of the archive's own table: the rows of its test part alone. Errors: RP_EARG: it has none. */
 rp_status rp_judged_keep_test(rp_judged *judged, const void *csv, size_t size, rp_error *err);
 /* The rows as slices take them. */

@@ -6,23 +6,27 @@
 #include "audit/statements/statement.h"
 
 #define RP_SCORECARD_TYPE "https://reprise.invalid/scorecard/v1"
-#define RP_EXPLANATION_TYPE "https://reprise.invalid/explanation/v1"
 
 /* The in-toto statement around a predicate, which is taken: canonical, at most RP_VALIDATION_LIMIT bytes; the error
  * of a longer one gives the advice what would make it shorter. */
 rp_status rp_validation_text(char **out, size_t *length, const char *archive_id, const char *type, rp_json *predicate,
                              const char *advice, rp_error *err);
-/* A statement's payload, signed or not, in form: type, subject and predicate are there. *type is one of the two
- * above, or of validation or monitoring. */
+/* A statement's payload, signed or not, in form: type, subject and predicate are there. *type is that of a validation,
+ * a monitoring, a scorecard or an explanation. */
 rp_status rp_validation_parse(rp_json **out, const char **type, const char **archive_id, const void *text, size_t size,
                               const char *where, const rp_key *const *trusted, size_t n_trusted, rp_error *err);
 /* A statement that was made again beside the one that is checked, which is `expected` parsed. Errors: RP_EBITS names
  * the first value that differs. */
 rp_status rp_validation_compare(const char *made, size_t made_length, const char *statement, size_t length,
                                 const rp_json *expected, rp_error *err);
-/* Whether a predicate's data are these rows. Errors: RP_EHASH, RP_ENOMEM. */
+/* Whether a predicate's data are these rows; csv NULL: those of the archive's own part that it names. Errors: RP_EARG
+ * (rows where it names a part, or none where it is about a file), RP_EHASH, RP_ENOMEM. */
 rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, size_t size, const char *where,
                                   rp_error *err);
+/* The text of a statement without the time at which somebody signed it into an archive: all else is a function of what
+ * is given. json: the text, parsed. */
+rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,
+                                rp_error *err);
 /* {"bytes", "sha256"} of a text; NULL when memory runs out. */
 rp_json *rp_text_digest(const void *text, size_t size, rp_error *err);
 

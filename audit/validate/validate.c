@@ -2,7 +2,6 @@
  * Validation: figures of all rows with an outcome, by slice and by group, as one statement. */
 #include <string.h>
 
-#include "audit/archive/archive_private.h"
 #include "audit/validate/judged.h"
 #include "audit/validate/seen.h"
 #include "audit/validate/statement_text.h"
@@ -42,8 +41,6 @@ static rp_status read_names(validation *v, rp_error *err)
     if (o->threshold && (!rp_parse_f64(&v->names.threshold, o->threshold, strlen(o->threshold)) ||
                          v->names.threshold - v->names.threshold != 0))
         return rp_fail(err, RP_EARG, "threshold: expected a decimal, found \"%.40s\"", o->threshold);
-    if (o->part && strcmp(o->part, "test") != 0)
-        return rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", o->part);
     return RP_OK;
 }
 
@@ -138,17 +135,6 @@ static rp_status judge(rp_json **predicate, validation *v, const rp_archive *arc
     return status;
 }
 
-/* A part of the run's own rows: they are in the archive, and nobody else's can be in their place. */
-static rp_status read_own(rp_buffer *out, const rp_archive *archive, const void *csv, rp_error *err)
-{
-    if (csv)
-        return rp_fail(err, RP_EARG, "part: is of the archive's own rows: give no others");
-    if (!rp_archive_find(archive, RP_TABLE_MEMBER))
-        return rp_fail(err, RP_EUNSUPPORTED,
-                       RP_TABLE_MEMBER ": is not in this archive: its rows were withheld (give --withheld DIR)");
-    return rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, out, err);
-}
-
 rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, const char *where,
                       const rp_validation_options *options, const rp_job_options *job, char **statement, size_t *length,
                       rp_error *err)
@@ -164,14 +150,8 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
     if (!archive)
         return rp_no_handle(err, __func__, "archive");
     status = read_names(&v, err);
-    if (status == RP_OK && !csv && !v.options->part)
-        status = rp_fail(err, RP_EARG, "expected rows with outcomes, or a part of the archive's own: --part test");
-    if (status == RP_OK && v.options->part) {
-        status = read_own(&own, archive, csv, err);
-        csv = own.data;
-        size = own.size;
-        where = RP_TABLE_MEMBER;
-    }
+    if (status == RP_OK)
+        status = rp_judged_own(&own, archive, v.options->part, &csv, &size, &where, err);
     if (status == RP_OK)
         status = judge(&predicate, &v, archive, csv, size, where, job, err);
     rp_buffer_free(&own);

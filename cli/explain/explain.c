@@ -14,13 +14,22 @@ enum { NAME = 40, POINTS = 7 };
 static rp_status make(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err)
 {
-    return rp_explain(archive, csv->data, csv->size, where, self, job, statement, length, err);
+    /* an empty file has bytes too, none of them */
+    return rp_explain(archive,
+                      !csv        ? NULL
+                      : csv->data ? (const void *)csv->data
+                                  : "",
+                      csv ? csv->size : 0, where, self, job, statement, length, err);
 }
 
 static rp_status again(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,
                        size_t length, const rp_job_options *job, rp_error *err)
 {
-    return rp_explain_check(archive, csv->data, csv->size, where, statement, length, job, err);
+    return rp_explain_check(archive,
+                            !csv        ? NULL
+                            : csv->data ? (const void *)csv->data
+                                        : "",
+                            csv ? csv->size : 0, where, statement, length, job, err);
 }
 
 static const char *real(char out[RP_NUMBER_TEXT], const rp_json *value, size_t decimals)
@@ -185,9 +194,11 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
     static const char *const names[] = {"ARCHIVE"};
     rp_explain_options how = {.curves = 5};
     texts t = {.seed = NULL};
-    rp_statement_request r = {.command = "explain", .self = &how, .make = make, .again = again, .show = show};
+    rp_statement_request r = {
+        .command = "explain", .self = &how, .attachable = true, .make = make, .again = again, .show = show};
     const rp_option options[] = {
-        {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r.csv, true},
+        {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r.csv, false},
+        {0, "part", RP_OPTION_TEXT, "test", "instead: the archive's own rows that no step has seen", &how.part, false},
         {0, "metric", RP_OPTION_TEXT, "NAME",
          "what falls: auc, log_loss, brier; log_loss, accuracy, macro_auc of more classes; r2, rmse, mae", &how.metric,
          false},
@@ -197,10 +208,12 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
         {0, "seed", RP_OPTION_TEXT, "N", "of the permutations (default: 1)", &t.seed, false},
         {0, "grid", RP_OPTION_TEXT, "N", "parts of a number's quantiles (default: 10)", &t.grid, false},
         {0, "curves", RP_OPTION_TEXT, "N", "rows whose own curves are told (default: 5)", &t.curves, false},
+        {0, "attach", RP_OPTION_FLAG, NULL, "add the statement to ARCHIVE, signed by KEY.pem and dated now", &r.attach,
+         false},
         RP_STATEMENT_OPTIONS(&r),
     };
     const rp_usage usage = {
-        "explain ARCHIVE --csv ROWS.csv [-o STATEMENT.json] [options]",
+        "explain ARCHIVE --csv ROWS.csv|--part test [-o STATEMENT.json] [options]",
         "Says which columns the archive's model needs on rows with outcomes, by permuting one at a\n"
         "time, and how its score moves with each of them: partial dependence and single rows'\n"
         "curves. The statement is bound to archive and rows, and --check makes it again.",
@@ -213,9 +226,11 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
 
     if (status != RP_OK || session->helped)
         return status;
-    r.asked = how.metric || how.favourable || t.repeats || t.seed || t.grid || t.curves;
+    r.asked = how.metric || how.favourable || t.repeats || t.seed || t.grid || t.curves || how.part;
     status = read_options(&how, &t, err);
     if (status == RP_OK)
         status = rp_statement_look(session, &r, err);
+    if (status == RP_OK && !r.check && !r.csv == !how.part)
+        status = rp_fail(err, RP_EARG, "explain: expected either --csv FILE or --part test: whose rows?");
     return status == RP_OK ? rp_statement_run(session, &r, err) : status;
 }

@@ -15,16 +15,19 @@ rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_err
     rp_status status = rp_default_trust(session, &r->trust, true, err);
 
     if (status == RP_OK)
-        status = rp_default_key(session, &r->key, !r->check && r->out, err);
+        status = rp_default_key(session, &r->key, !r->check && (r->out || r->attach), err);
     if (status != RP_OK)
         return status;
-    if (r->check && (r->out || r->key || r->asked))
+    if (r->check && (r->out || r->key || r->attach || r->asked))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
                        r->command);
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", r->command);
-    if (r->key && !r->out)
-        return rp_fail(err, RP_EARG, "%s: --key signs the statement that --out FILE writes: give that too", r->command);
+    if (r->key && !r->out && !r->attach)
+        return rp_fail(err, RP_EARG, "%s: --key signs the statement that --out FILE writes%s", r->command,
+                       r->attachable ? " or --attach adds: give one of them too" : ": give that too");
+    if (r->attach && !r->key)
+        return rp_fail(err, RP_EARG, "%s: --attach adds a signed statement: give --key KEY.pem too", r->command);
     if (r->out && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
@@ -63,12 +66,14 @@ static rp_status make(const rp_statement_request *r, const inputs *in, const rp_
     rp_status status;
 
     if (!r->check)
-        return r->make(r->self, in->archive, &in->csv, rp_input_name(r->csv), job, statement, length, err);
+        return r->make(r->self, in->archive, r->csv ? &in->csv : NULL, rp_input_name(r->csv), job, statement, length,
+                       err);
     /* an empty file has bytes too, none of them */
     status = rp_validation_open(in->check.data ? (const char *)in->check.data : "", in->check.size, r->check,
                                 (const rp_key *const *)in->trust.key, in->trust.count, statement, length, err);
-    return status == RP_OK ? r->again(in->archive, &in->csv, rp_input_name(r->csv), *statement, *length, job, err)
-                           : status;
+    return status == RP_OK
+               ? r->again(in->archive, r->csv ? &in->csv : NULL, rp_input_name(r->csv), *statement, *length, job, err)
+               : status;
 }
 
 static rp_status save(const rp_statement_request *r, const inputs *in, const char *statement, size_t length,
@@ -89,7 +94,21 @@ static rp_status save(const rp_statement_request *r, const inputs *in, const cha
     return status;
 }
 
-static void show_json(rp_session *session, const rp_statement_request *r, const inputs *in, const rp_json *json)
+static rp_status attach(const rp_statement_request *r, const inputs *in, const char *statement, size_t length,
+                        char member[RP_MEMBER_NAME], rp_error *err)
+{
+    rp_status status;
+
+    if (!r->attach)
+        return RP_OK;
+    rp_signals_hold(true);
+    status = rp_validation_attach(r->archive, rp_archive_id(in->archive), statement, length, in->key, member, err);
+    rp_signals_hold(false);
+    return status;
+}
+
+static void show_json(rp_session *session, const rp_statement_request *r, const inputs *in, const char *member,
+                      const rp_json *json)
 {
     rp_buffer *out = &session->out;
 
@@ -97,26 +116,30 @@ static void show_json(rp_session *session, const rp_statement_request *r, const 
     rp_put_text(out, "archive_id", rp_archive_id(in->archive));
     rp_put_bool(out, "checked", r->check != NULL);
     rp_put_text(out, "key_id", in->key ? rp_key_id(in->key) : NULL);
+    rp_put_text(out, "member", *member ? member : NULL);
     rp_put_text(out, "path", r->out);
     rp_put_json(out, "statement", json);
     rp_put_bool(out, "verified", in->verified != NULL);
     rp_put_close(out, '}');
 }
 
-static void show(rp_session *session, const rp_statement_request *r, const inputs *in, const rp_json *json)
+static void show(rp_session *session, const rp_statement_request *r, const inputs *in, const char *member,
+                 const rp_json *json)
 {
     if (session->json) {
-        show_json(session, r, in, json);
+        show_json(session, r, in, member, json);
         return;
     }
     rp_put_line(session, "model", "%s", rp_archive_id(in->archive));
     r->show(session, rp_json_object_get(json, "predicate"));
-    if (r->check || r->out)
+    if (r->check || r->out || r->attach)
         rp_buffer_text(&session->out, "\n");
     if (r->check)
         rp_put_verdict(session, true, "checked", "%s: made again, every byte the same", r->check);
     if (r->out)
         rp_put_line(session, "written", "%s%s", r->out, in->key ? "" : ", unsigned: no --key was given");
+    if (r->attach)
+        rp_put_line(session, "attached", "%s in %s", member, r->archive);
     if (in->key)
         rp_put_line(session, "signed", "by key %s", rp_key_id(in->key));
     if (in->verified)
@@ -128,7 +151,7 @@ rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, r
     rp_job_options job = {.threads = r->threads, .level = r->level, .device = r->device};
     rp_status status = rp_limits_resolve(&r->limits, r->command, &job, err);
     inputs in = {.archive = NULL};
-    char *statement = NULL;
+    char *statement = NULL, member[RP_MEMBER_NAME] = "";
     size_t length = 0;
     rp_json *json = NULL;
 
@@ -139,9 +162,11 @@ rp_status rp_statement_run(rp_session *session, const rp_statement_request *r, r
     if (status == RP_OK)
         status = save(r, &in, statement, length, err);
     if (status == RP_OK)
+        status = attach(r, &in, statement, length, member, err);
+    if (status == RP_OK)
         status = rp_json_parse(&json, statement, length, true, "the statement", err);
     if (status == RP_OK)
-        show(session, r, &in, json);
+        show(session, r, &in, member, json);
     rp_json_free(json);
     rp_text_free(statement);
     rp_archive_close(in.archive);

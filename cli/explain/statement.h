@@ -15,9 +15,11 @@ typedef struct rp_statement_request {
     rp_text_list trust;
     rp_limits limits;
     unsigned threads;
-    bool force;
+    bool force, attach;
     const void *self; /* of the calls below */
+    bool attachable;  /* the command has --attach */
     bool asked;       /* for something that --check takes from the statement */
+    /* csv: NULL where no file was given */
     rp_status (*make)(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err);
     rp_status (*again)(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,

@@ -142,6 +142,7 @@ typedef enum rp_statement_kind {
     RP_STATEMENT_FINDING,     /* what somebody found wrong, or that it is settled */
     RP_STATEMENT_VALIDATION,  /* figures of rows with outcomes */
     RP_STATEMENT_MONITORING,  /* how far new rows are from those that trained */
+    RP_STATEMENT_EXPLANATION, /* which columns the model needs, and how they move its score */
     RP_STATEMENT_BUNDLE,      /* for public verifiers (FORMAT.md 5.1) */
     RP_STATEMENT_OTHER        /* of a type that this library does not know */
 } rp_statement_kind;
@@ -157,7 +158,7 @@ typedef struct rp_verified_statement {
     struct rp_verdict *verdict;   /* of a verdict; else NULL (rp/statement.h) */
     struct rp_approval *approval; /* of an approval; else NULL */
     struct rp_stated_finding *finding; /* of a finding; else NULL */
-    struct rp_stated_figures *figures; /* of a validation or a monitoring; else NULL */
+    struct rp_stated_figures *figures; /* of a validation, a monitoring, an explanation; else NULL */
     bool conforms; /* of a provenance: it says that the kernels which made the run conform on the host that made it */
 } rp_verified_statement;
 

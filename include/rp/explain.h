@@ -30,6 +30,8 @@ typedef struct rp_explain_options {
     const char *favourable; /* class whose score is looked at; NULL: the positive one, the last of more */
     const char *metric;     /* auc, log_loss, brier of two classes; log_loss, accuracy, macro_auc of more; r2, rmse, mae
                                of a regression; NULL: the first */
+    const char *part;       /* "test": the rows of the archive's own table that no step of the run has seen, csv is NULL
+                               then; NULL: the rows given */
     uint64_t seed;          /* of the permutations: below 2^53 */
     size_t repeats;         /* permutations a column; 0: 5 */
     size_t grid;            /* parts of a number's quantiles; 0: 10 */
@@ -38,9 +40,9 @@ typedef struct rp_explain_options {
 
 /* On rows with outcomes: how far the metric falls when a column is permuted (permutation importance), and the mean
  * score of all rows, and some rows' own, when a column has one value after another (partial dependence, individual
- * conditional expectation). options NULL: seed 1, no curves. Costs repeats + grid + 2 scorings of all rows a column (of
- * categories repeats + 21) at most, which `job` bounds. Errors: RP_EARG (no such metric or class), RP_EDATA (no row
- * with an outcome, a metric that is not defined), those of rp_predict. */
+ * conditional expectation). options NULL: seed 1, no curves. csv: borrowed, or NULL with options->part. Costs repeats +
+ * grid + 2 scorings of all rows a column (of categories repeats + 21) at most, which `job` bounds. Errors: RP_EARG (no
+ * such metric or class), RP_EDATA (no row with an outcome, a metric that is not defined), those of rp_predict. */
 RP_API rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, const char *where,
                             const rp_explain_options *options, const rp_job_options *job, char **statement,
                             size_t *length, rp_error *err);

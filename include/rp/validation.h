@@ -34,12 +34,13 @@ RP_API rp_status rp_validate(const rp_archive *archive, const void *csv, size_t 
 RP_API rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, const char *where,
                             const char *period, const void *previous, size_t previous_size, const rp_job_options *job,
                             char **statement, size_t *length, rp_error *err);
-/* A signed envelope around a statement of these two; text freed with rp_text_free. */
+/* A signed envelope around a statement of these two, or of rp/explain.h; text freed with rp_text_free. */
 RP_API rp_status rp_validation_sign(const char *statement, size_t length, const rp_key *key, char **text,
                                     size_t *text_length, rp_error *err);
-/* Signs a statement of these two, with the time in it, and adds it to signatures/ of the archive at path, as
- * rp_archive_approve adds a decision; its name goes to member (may be NULL). What a policy may ask of it is in
- * docs/policy.md. Errors: RP_EHASH: it is about another archive; those of rp_archive_add_finding. */
+/* Signs a statement of these two, or an explanation, with the time in it, and adds it to signatures/ of the archive at
+ * path, as rp_archive_approve adds a decision; its name goes to member (may be NULL). What a policy may ask of it is in
+ * docs/policy.md. Errors: RP_EHASH: it is about another archive; RP_EARG: a scorecard; those of rp_archive_add_finding.
+ */
 RP_API rp_status rp_validation_attach(const char *path, const char *archive_id, const char *statement, size_t length,
                                       const rp_key *key, char member[RP_MEMBER_NAME], rp_error *err);
 /* The statement in a text that rp_validation_sign made, or the text itself where it is one. With n_trusted above 0 one

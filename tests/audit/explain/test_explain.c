@@ -265,6 +265,80 @@ static void what_cannot_be_explained_is_told(void **state)
             "scores of changed rows");
 }
 
+/* A statement with the predicate, about the archive: what whoever holds a key can sign. */
+static rp_status attach(const char *name, const rp_key *key, const char *type, const char *columns)
+{
+    static const char rest[] =
+        "\"contract\":1,\"curve_rows\":[0,1],\"data\":{\"bytes\":1,\"rows\":7,\"seen\":null,"
+        "\"sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\","
+        "\"without_outcome\":0},\"favourable\":\"<b>\",\"metric\":\"<i>\","
+        "\"options\":{\"part\":null,\"repeats\":-3},\"score\":\"probability\",\"scored\":1,\"value\":\"1e999\"}";
+    rp_archive *archive = open_archive(name);
+    rp_buffer text = {0};
+    rp_error err = {0};
+    rp_status status;
+
+    rp_buffer_printf(&text, "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicate\":{\"columns\":%s,%s,", columns,
+                     rest);
+    rp_buffer_printf(&text,
+                     "\"predicateType\":\"https://reprise.invalid/%s/v1\",\"subject\":[{\"digest\":{\"sha256\":\"%s\"},"
+                     "\"name\":\"manifest.json\"}]}",
+                     type, rp_archive_id(archive));
+    status = rp_validation_attach(in_folder(name), rp_archive_id(archive), (const char *)text.data, text.size, key,
+                                  NULL, &err);
+    rp_archive_close(archive);
+    rp_buffer_free(&text);
+    return status;
+}
+
+/* Whatever a trusted key has signed as columns, the report is made of it; what it cannot draw it leaves out. */
+static void a_report_draws_what_it_can_of_any_columns(void **state)
+{
+    static const char *const columns[] = {
+        "[]",
+        "[1,null,\"x\",[],{}]",
+        "[{\"curves\":[[\"1\",\"2\",\"3\"]],\"dependence\":[\"0.5\",\"0.25\",\"nan\",\"1\"],"
+        "\"grid\":[\"</text>&<\",null,3,[]],\"importance\":{\"deviation\":\"1e308\",\"mean\":\""
+        "1e308\"},\"kind\":\"categorical\",\"name\":\"</svg><script>\"},{\"curves\":[],\"depen"
+        "dence\":[\"0.5\",\"inf\",\"0.1\",\"0.75\",\"0.2\"],\"grid\":[\"1\",\"1\",\"0\",\"2\","
+        "\"1e300\",null],\"importance\":{\"deviation\":\"0\",\"mean\":\"-1e-300\"},\"kind\":\""
+        "numeric\",\"name\":\"n\"}]",
+    };
+    rp_key *key;
+    rp_error err = {0};
+
+    (void)state;
+    train_plane();
+    assert_int_equal(rp_key_generate(&key, &err), RP_OK);
+    assert_int_equal(attach("plane.reprise", key, "scorecard", "[]"), RP_EARG);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        rp_archive *archive = NULL;
+        rp_verification *verified = NULL;
+        const rp_key *trusted = key;
+        char *html = NULL;
+        size_t length;
+        char id[RP_DIGEST_HEX];
+
+        train("plane.yaml", "plane.reprise", NULL, id);
+        assert_int_equal(rp_archive_endorse(in_folder("plane.reprise"), id, key, NULL, &err), RP_OK);
+        assert_int_equal(attach("plane.reprise", key, "explanation", columns[i]), RP_OK);
+        if (rp_verify(in_folder("plane.reprise"), &trusted, 1, NULL, &verified, &archive, &err) != RP_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(rp_report(archive, verified, NULL, &html, &length, &err), RP_OK);
+        assert_non_null(strstr(html, "What moves the score"));
+        assert_non_null(strstr(html, "7 rows"));
+        assert_null(strstr(html, "<script"));
+        assert_null(strstr(html, "<i>"));
+        assert_null(strstr(html, "nan"));
+        assert_int_equal(strstr(html, "effect-0-0-t") != NULL, i == 2);
+        assert_int_equal(strstr(html, "at 2.000") != NULL, i == 2); /* of the second column the points in order */
+        rp_text_free(html);
+        rp_verification_free(verified);
+        rp_archive_close(archive);
+    }
+    rp_key_free(key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +348,7 @@ int main(void)
         cmocka_unit_test(pooled_categories_have_a_point),
         cmocka_unit_test(a_statement_that_is_too_long_says_how_to_shorten_it),
         cmocka_unit_test(what_cannot_be_explained_is_told),
+        cmocka_unit_test(a_report_draws_what_it_can_of_any_columns),
     };
 
     (void)forge;

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Explanations in the archive: attached, listed, drawn in the report with rows, score and signer, made again, and
+# refused where they are another archive's. Usage: explained.sh BUILD_DIR
+# shellcheck source=tests/cli/cli_lib.sh
+. "$(dirname "$0")/../cli_lib.sh"
+
+head -601 "$source_dir/examples/loans.csv" >loans.csv
+for who in builder validator; do "$reprise" keygen $who >/dev/null; done
+printf '%s\n' 'reprise: 1' 'name: explained' 'seed: 3' 'data: {csv: loans.csv, target: default, test: 0.3,' \
+    '  columns: {loan_id: ignore}}' 'train: {task: classification}' >a.yaml
+"$reprise" run a.yaml -o a.reprise --key builder.pem >/dev/null 2>&1
+sed 's/seed: 3/seed: 4/' a.yaml >b.yaml
+"$reprise" run b.yaml -o b.reprise --key builder.pem >/dev/null 2>&1
+trust=(--trust builder.pub.pem --trust validator.pub.pem)
+page() { # FILE, TRUST...
+    local file=$1
+    shift
+    "$reprise" report "$file" -o page.html --force "$@" >/dev/null && cat page.html
+}
+says() { # WORDS: of the page
+    checks=$((checks + 1))
+    grep -q "$1" page.html || bad "the report does not say: $1"
+}
+says_not() {
+    checks=$((checks + 1))
+    ! grep -q "$1" page.html || bad "the report says: $1"
+}
+
+fails 2 'either --csv FILE or --part test' "$reprise" explain a.reprise
+fails 2 'either --csv FILE or --part test' "$reprise" explain a.reprise --csv loans.csv --part test
+fails 2 'expected test' "$reprise" explain a.reprise --part all
+fails 2 'give --key' "$reprise" explain a.reprise --part test --attach
+page a.reprise "${trust[@]}" >/dev/null
+says_not 'What moves the score'
+works '^attached +signatures/explanation-' "$reprise" explain a.reprise --part test --repeats 2 --grid 4 --curves 3 \
+    --attach --key validator.pem
+works '^explained +179 rows of the test part: by key' "$reprise" verify a.reprise "${trust[@]}"
+works '"kind":"explanation"' "$reprise" verify a.reprise "${trust[@]}" --json
+works '^unchecked +explanation by key' "$reprise" inspect a.reprise
+page a.reprise "${trust[@]}" >/dev/null
+says 'What moves the score'
+says 'not what causes what'
+says 'Explanation on the run&#39;s test part: 179 rows'
+says 'The mean score of <bdi>yes</bdi>'
+says 'and of 3 single rows each its own'
+signer=$("$reprise" verify a.reprise "${trust[@]}" | sed -n 's/^explained.*by key \([0-9a-f]\{16\}\).*/\1/p')
+says "by key <span class=\"hash\">$signer<"
+holds "a plot for each of 11 columns" [ "$(grep -c '<desc id="effect-0-' page.html)" = 11 ]
+holds "three lines a row beside the mean" [ "$(grep -c 'polyline class="one"' page.html)" = 24 ]
+# another's word is no explanation, and without keys nothing is believed
+page a.reprise --trust builder.pub.pem >/dev/null
+says_not 'What moves the score'
+page a.reprise >/dev/null
+says_not 'What moves the score'
+
+# made again, from the archive alone; not on other rows, not of another archive
+member=$(tar tf a.reprise | grep signatures/explanation)
+"$reprise" inspect a.reprise --member "$member" >attached.json
+works 'every byte the same' "$reprise" explain a.reprise --check attached.json --trust validator.pub.pem \
+    --trust builder.pub.pem --isa ref
+fails 2 'leave out --csv' "$reprise" explain a.reprise --check attached.json --csv loans.csv
+fails 4 'is about archive' "$reprise" explain b.reprise --check attached.json
+works 'every byte the same' "$reprise" explain a.reprise --check attached.json
+# put beside another archive by hand: the subject is not this one
+python3 - a.reprise b.reprise "$member" moved.reprise <<'PY'
+import sys
+def entries(path):
+    data, at, out = open(path, "rb").read(), 0, []
+    while data[at]:
+        name, size = data[at:at + 100].rstrip(b"\0").decode(), int(data[at + 124:at + 135], 8)
+        end = at + 512 + -(-size // 512) * 512
+        out.append((name, data[at:end]))
+        at = end
+    return out, data[at:]
+source, _ = entries(sys.argv[1])
+target, tail = entries(sys.argv[2])
+member = [e for e in source if e[0] == sys.argv[3]]
+plain = [e for e in target if not e[0].startswith("signatures/")]
+signed = sorted([e for e in target if e[0].startswith("signatures/")] + member)
+open(sys.argv[4], "wb").write(b"".join(b for _, b in plain + signed) + tail)
+PY
+fails 4 'explanation-.*archive' "$reprise" verify moved.reprise "${trust[@]}"
+
+# an older one by another key is shown too, the newest first; one on rows that trained says so
+works '^attached' "$reprise" explain a.reprise --csv loans.csv --metric brier --repeats 2 --favourable no --attach \
+    --key builder.pem
+page a.reprise "${trust[@]}" >/dev/null
+says 'The mean score of <bdi>no</bdi>'
+says 'of them trained on'
+says 'The Brier score is'
+holds "two sections of plots" [ "$(grep -c '<desc id="effect-1-' page.html)" = 11 ]
+finish
