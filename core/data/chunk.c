@@ -15,6 +15,9 @@
 typedef struct sink {
     rp_store store;
     const rp_column *date; /* of dates: the column; else NULL */
+    const char *dated;     /* of a table's own column of dates: the cell whose moment this is; good: it is a date */
+    rp_moment moment;
+    bool good;
     bool known;            /* in this chunk it is known whether the column is texts or numbers */
     bool texts;
     int places;     /* the most of any number; -1: not known */
@@ -217,12 +220,25 @@ static int64_t date_value(const rp_column *column, const rp_moment *moment)
                                          : rp_date_part_of(column->date, column->part, moment);
 }
 
-/* A date, or a part of one: the number that it is, or the text of that number. */
-static void take_date(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length)
+/* The moment in a cell, NULL where there is none: read once for the date and all its parts. at is where the cell stands
+ * in the source, and so is of no other one. */
+static const rp_moment *moment_of(rp_chunk_reader *r, const rp_column *column, const char *at, const char *text,
+                                  size_t length)
 {
-    rp_moment moment;
-    const bool good = rp_date_read(s->date->date->format, s->date->date->pivot, text, length, &moment);
-    const int64_t value = good ? date_value(s->date, &moment) : 0;
+    sink *own = &r->sink[column->source];
+
+    if (own->dated != at) {
+        own->good = rp_date_read(column->date->format, column->date->pivot, text, length, &own->moment);
+        own->dated = at;
+    }
+    return own->good ? &own->moment : NULL;
+}
+
+/* A date, or a part of one: the number that it is, or the text of that number. */
+static void take_date(rp_chunk_reader *r, sink *s, size_t row, const rp_moment *moment)
+{
+    const bool good = moment != NULL;
+    const int64_t value = good ? date_value(s->date, moment) : 0;
     char digits[24];
 
     count(s, !good ? RP_SORT_NOT_FINITE : s->texts ? RP_SORT_TEXT : RP_SORT_NUMBER, row);
@@ -279,7 +295,7 @@ static void take_cell(rp_chunk_reader *r, sink *s, size_t row, const rp_text *ce
         take_missing(s, row, text, length);
     } else if (s->date != NULL) {
         if (s->store != RP_STORE_NONE)
-            take_date(r, s, row, text, length);
+            take_date(r, s, row, moment_of(r, s->date, cell->at, text, length));
     } else if (s->store == RP_STORE_TEXTS) {
         count(s, RP_SORT_TEXT, row);
         take_text(r, s, row, text, length, cell->escaped);
