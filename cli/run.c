@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/data/table.h"
+#include "cli/validate/trivial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,7 @@ void rp_run_put_json(rp_session *session, const rp_run_request *r, const rp_run_
     rp_put_json(out, "table", done->table);
     rp_put_integer(out, "threads", job->threads);
     rp_put_integer(out, "trials", job->trials);
+    rp_put_trivial_json(out, "worse_than_trivial", done->metrics);
 }
 
 void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run_done *done)
@@ -111,6 +113,7 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
     if (!r->no_record)
         rp_put_verdict(session, true, "archive", "%s", job->archive_id);
     rp_put_metric_lines(session, done->metrics);
+    rp_put_trivial_line(session, done->metrics);
     rp_put_findings(session, done->table);
     rp_put_line(session, "steps", "%llu on %u %s, kernels %s", (unsigned long long)job->steps, job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);

@@ -203,6 +203,13 @@ static void answer_trivial(rp_report_view *r)
     rp_html_number(r->out, ours);
     rp_buffer_text(r->out, ", the trivial model&#39;s ");
     rp_html_number(r->out, theirs);
+    if (k == 1 && rp_report_real(rp_json_object_get(figures, "log_loss"), &ours) &&
+        rp_report_real(rp_json_object_get(trivial, "log_loss"), &theirs) && ours > theirs) {
+        rp_buffer_text(r->out, "; <strong>but its probabilities are worse</strong>: log loss ");
+        rp_html_number(r->out, ours);
+        rp_buffer_text(r->out, ", the trivial model&#39;s ");
+        rp_html_number(r->out, theirs);
+    }
 }
 
 static void answer_parent(rp_report_view *r)

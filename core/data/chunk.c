@@ -18,7 +18,7 @@ typedef struct sink {
     const char *dated;     /* of a table's own column of dates: the cell whose moment this is; good: it is a date */
     rp_moment moment;
     bool good;
-    bool known;            /* in this chunk it is known whether the column is texts or numbers */
+    bool known; /* in this chunk it is known whether the column is texts or numbers */
     bool texts;
     int places;     /* the most of any number; -1: not known */
     double *value;  /* [capacity] */

@@ -30,8 +30,8 @@ static const struct {
      "%c is a whole number of its own in each row, like an id, a row's number or a date: data.columns: ignore "
      "leaves it out"},
     {"imbalance",
-     "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the AUC and at the "
-     "trivial model"},
+     "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the confusion matrix, "
+     "at the trivial model and, of two classes, at the AUC"},
     {"many_categories", "%c is text of %n different values, a feature each; data.columns: ignore leaves it out"},
     {"many_missing", "%c is missing in %n of %r rows"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What is told of a table, and of a model made of it. Usage: told.sh BUILD_DIR
+. "$(dirname "$0")/../cli_lib.sh"
+
+# of NAME DATA TRAIN: the recipe NAME.yaml
+of() { printf 'reprise: 1\ndata: {%s}\ntrain: {%s}\n' "$2" "$3" >"$1.yaml"; }
+# run NAME PATTERN: the archive NAME.reprise; stdout matches
+run() { works "$2" "$reprise" run "$1.yaml" -o "$1.reprise" --force; }
+silent() { # PATTERN: the last command did not say it
+    checks=$((checks + 1))
+    ! grep -Eq -- "$1" "$log/out" || bad "did not expect '$1'"
+}
+
+# ---- worse than the trivial model ----
+
+# twelve columns of noise, which a fit without a penalty learns by heart
+awk 'BEGIN {
+    s = 3
+    print "x0,x1,x2,x3,x4,x5,x6,x7,x8,x9,x10,x11,quantity,two,three"
+    for (r = 0; r < 40; r++) {
+        line = ""
+        for (c = 0; c < 14; c++) { s = (s * 16807) % 2147483647; if (c < 13) line = line s % 1000 "," }
+        print line (s % 10 < 6 ? "a" : "b") "," substr("aaaabc", int(s / 16) % 6 + 1, 1)
+    }
+}' >noise.csv
+of quantity 'csv: noise.csv, target: quantity, columns: {two: ignore, three: ignore}' 'task: regression, l2: 0'
+run quantity '^trivial +worse on the validation rows than predicting the mean \(RMSE [0-9.]+, there [0-9.]+\)$'
+of two 'csv: noise.csv, target: two, columns: {quantity: ignore, three: ignore}' 'l2: 0.01'
+run two 'than predicting the share of positives \(Brier [0-9.]+, there [0-9.]+\)'
+works '"worse_than_trivial": ?\["brier"' "$reprise" run two.yaml --no-record --json
+of three 'csv: noise.csv, target: three, columns: {quantity: ignore, two: ignore}' 'l2: 0.01'
+run three 'than predicting the shares of the classes \(log loss [0-9.]+, there [0-9.]+\)'
+silent 'AUC'
+# a model that is better says nothing
+awk 'BEGIN { print "x,y"; for (r = 0; r < 40; r++) print r "," 2 * r + r * 7 % 3 }' >line.csv
+of line 'csv: line.csv, target: y' 'task: regression'
+run line '^validation +MSE'
+silent 'trivial'
+works '"worse_than_trivial": ?\[\]' "$reprise" run line.yaml --no-record --json
+
+finish
