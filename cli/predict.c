@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise predict: scores new rows with an archive's final weights and recorded preparation. */
 #include <string.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -10,11 +11,13 @@
 #include "cli/signing/key_files.h"
 #include "cli/data/input.h"
 #include "cli/print.h"
+#include "cli/signing/log_predictions.h"
 #include "cli/progress.h"
+#include "rp/log.h"
 #include "rp/predict.h"
 
 typedef struct request {
-    const char *archive, *csv, *out, *level, *device, *withheld, *production, *tolerance;
+    const char *archive, *csv, *out, *level, *device, *withheld, *production, *tolerance, *log, *key, *passphrase;
     rp_text_list trust, ids;
     rp_limits limits;
     const char *reasons, *reference, *cutoff, *favourable, *steps, *points;
@@ -33,6 +36,10 @@ static rp_status check(const rp_session *session, request *r, rp_error *err)
     r->to_stdout = r->out && strcmp(r->out, "-") == 0;
     if (!r->out && !r->production)
         return rp_fail(err, RP_EARG, "predict: --out FILE is missing; see reprise predict --help");
+    if (!r->log != !r->key || (r->passphrase && !r->key))
+        return rp_fail(err, RP_EARG, "predict: a log of predictions is signed: give --log LOG and --key KEY.pem");
+    if (r->log && !r->out)
+        return rp_fail(err, RP_EARG, "predict: --log is of the predictions that --out FILE writes: give that too");
     if (r->tolerance && !r->production)
         return rp_fail(err, RP_EARG, "predict: --tolerance says how --compare compares, which is not given");
     if (r->to_stdout && session->json)
@@ -127,6 +134,10 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
          &r->tolerance, false},
         {0, "trust", RP_OPTION_LIST, "PUB.pem",
          "verify the signature with this public key first (default: REPRISE_TRUST)", &r->trust, false},
+        {0, "log", RP_OPTION_TEXT, "LOG", "append to this log of predictions (docs/log.md) before they are written",
+         &r->log, false},
+        {0, "key", RP_OPTION_TEXT, "KEY.pem", "the log's private key", &r->key, false},
+        {0, "passphrase-file", RP_OPTION_TEXT, "FILE", "first line: the passphrase of KEY.pem", &r->passphrase, false},
         {0, "force", RP_OPTION_FLAG, NULL, "replace the CSV if it exists", &r->force, false},
         RP_OPTION_WITHHELD(&r->withheld),
         RP_OPTION_LIMITS(&r->limits),
@@ -140,7 +151,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "The target column may be missing.",
         "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv --id account --flags\n"
         "  reprise predict loans.reprise --csv new-loans.csv -o reasons.csv --reasons 4 --reference cutoff\n"
-        "  reprise predict loans.reprise --csv new-loans.csv --compare production.csv --id account",
+        "  reprise predict loans.reprise --csv new-loans.csv --compare production.csv --id account\n"
+        "  reprise predict loans.reprise --csv new-loans.csv -o predictions.csv --log scores.log --key log.pem",
         names,
         1,
         options,
@@ -257,7 +269,7 @@ static void remark_warnings(rp_buffer *out, const rp_prediction *p)
 
 static rp_status put_result(rp_session *session, const request *r, const rp_archive *archive, bool verified,
                             const rp_prediction *p, const rp_predict_options *o, const rp_prediction_diff *d,
-                            rp_error *err)
+                            const rp_logged_prediction *logged, rp_error *err)
 {
     rp_buffer warnings = {0}, reasons = {0};
     rp_status status;
@@ -265,6 +277,10 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
     if (session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "archive_id", rp_archive_id(archive));
+        if (r->log)
+            rp_put_logged_json(&session->out, "logged", logged);
+        else
+            rp_put_json(&session->out, "logged", NULL);
         rp_put_text(&session->out, "path", r->out);
         rp_put_integer(&session->out, "rows", p->rows);
         put_warnings_json(&session->out, p);
@@ -287,6 +303,8 @@ static rp_status put_result(rp_session *session, const request *r, const rp_arch
         rp_put_line(session, "model", "%s", rp_archive_id(archive));
         if (r->out)
             rp_put_line(session, "written", "%s: %llu rows", r->out, (unsigned long long)p->rows);
+        if (r->log)
+            rp_put_line(session, "logged", "%s: entry %llu", r->log, (unsigned long long)logged->index);
         if (p->flagged_rows)
             rp_put_line(session, "warnings", "%s", (const char *)warnings.data);
         if (p->method)
@@ -326,9 +344,29 @@ static rp_status compare(const request *r, const rp_prediction *p, rp_prediction
     return status;
 }
 
-static rp_status predict(rp_session *session, const request *r, const rp_archive *archive,
-                         const rp_verification *verified, const rp_job_options *job, rp_error *err)
+/* Before they are written: who has them, has them from the log. */
+static rp_status enter(const request *r, const rp_archive *archive, const rp_buffer *csv, const rp_prediction *p,
+                       const rp_key *key, rp_logged_prediction *out, rp_error *err)
 {
+    const rp_prediction_event event = {.archive = archive,
+                                       .rows = csv->data,
+                                       .rows_bytes = csv->size,
+                                       .predictions = p->text,
+                                       .predictions_bytes = p->length,
+                                       .predictions_rows = p->rows,
+                                       .time = (int64_t)time(NULL)};
+    rp_status status;
+
+    rp_signals_hold(true);
+    status = rp_log_add_prediction(r->log, &event, key, out, err);
+    rp_signals_hold(false);
+    return status;
+}
+
+static rp_status predict(rp_session *session, const request *r, const rp_archive *archive,
+                         const rp_verification *verified, const rp_key *key, const rp_job_options *job, rp_error *err)
+{
+    rp_logged_prediction logged = {.index = 0};
     rp_predict_options options = {.id = r->id, .n_id = r->n_id, .flags = r->flags};
     rp_prediction_diff difference = {.any = false};
     rp_prediction *p = NULL;
@@ -340,13 +378,15 @@ static rp_status predict(rp_session *session, const request *r, const rp_archive
 
     if (status == RP_OK)
         status = rp_predict_rows(archive, csv.data, csv.size, rp_input_name(r->csv), &options, job, &p, err);
-    rp_buffer_free(&csv);
     if (status == RP_OK && r->production)
         status = compare(r, p, &difference, err);
+    if (status == RP_OK && r->log)
+        status = enter(r, archive, &csv, p, key, &logged, err);
+    rp_buffer_free(&csv);
     if (status == RP_OK)
         status = deliver(session, r, p, err);
     if (status == RP_OK && !r->to_stdout)
-        status = put_result(session, r, archive, verified != NULL, p, &options, &difference, err);
+        status = put_result(session, r, archive, verified != NULL, p, &options, &difference, &logged, err);
     if (status == RP_OK && !session->json && !r->to_stdout) {
         if (verified)
             rp_put_signers(session, verified);
@@ -364,6 +404,7 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     rp_job_options options = {.threads = r->threads, .level = r->level, .device = r->device};
     rp_archive *archive = NULL;
     rp_verification *verified = NULL;
+    rp_key *key = NULL;
     rp_status status = rp_limits_resolve(&r->limits, "predict", &options, err);
 
     if (status != RP_OK)
@@ -371,13 +412,17 @@ static rp_status score(rp_session *session, const request *r, rp_error *err)
     if (r->out && !r->to_stdout && !r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
-    status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
+    if (r->key)
+        status = rp_signing_key_load(&key, r->key, r->passphrase, err);
+    if (status == RP_OK)
+        status = rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);
     if (status == RP_OK)
-        status = predict(session, r, archive, verified, &options, err);
+        status = predict(session, r, archive, verified, key, &options, err);
     rp_verification_free(verified);
     rp_archive_close(archive);
+    rp_key_free(key);
     return status;
 }
 

@@ -9,23 +9,32 @@
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err)
 {
-    const rp_log_head *head = &out->note.head;
+    char what[RP_DIGEST_HEX + 8] = "archive ";
     rp_digest leaf;
-    bool right = false;
     rp_status status;
 
     if (!rp_unhex(leaf.bytes, sizeof leaf.bytes, archive_id))
         return rp_fail(err, RP_EARG, "%.64s is not an archive id: expected 64 lowercase hex digits", archive_id);
+    strcat(what, archive_id);
     status = rp_log_inclusion_parse(out, text, size, where, err);
+    return status == RP_OK ? rp_log_path_leads(out, &leaf, where, what, err) : status;
+}
+
+rp_status rp_log_path_leads(const rp_log_proof *proof, const rp_digest *entry, const char *where, const char *what,
+                            rp_error *err)
+{
+    const rp_log_head *head = &proof->note.head;
+    rp_digest leaf;
+    bool right = false;
+    rp_status status = rp_log_leaves(&leaf, entry, 1, err);
+
     if (status == RP_OK)
-        status = rp_log_leaves(&leaf, &leaf, 1, err);
-    if (status == RP_OK)
-        status = rp_log_path_check(&right, out->path, out->length, out->number, head->size, &leaf, &head->root, err);
+        status =
+            rp_log_path_check(&right, proof->path, proof->length, proof->number, head->size, &leaf, &head->root, err);
     if (status == RP_OK && !right)
         status = rp_fail(err, RP_EHASH,
-                         "%s: does not show archive %s as entry %llu of %llu: the path does not lead to the "
-                         "checkpoint's root",
-                         where, archive_id, (unsigned long long)out->number, (unsigned long long)head->size);
+                         "%s: does not show %s as entry %llu of %llu: the path does not lead to the checkpoint's root",
+                         where, what, (unsigned long long)proof->number, (unsigned long long)head->size);
     return status;
 }
 

@@ -8,24 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/log/log_note.h"
+#include "audit/log/log_private.h"
 #include "base/file.h"
 #include "base/handle.h"
 #include "base/memory.h"
-
-enum { LINE = 2 * RP_DIGEST_SIZE + 1, LINES = 256 };
-
-struct rp_run_log {
-    char *entries_path, *checkpoint_path;
-    int fd;         /* of entries, while adding; else -1 */
-    rp_buffer text; /* of the checkpoint, with a terminator */
-    rp_log_note note;
-    const rp_key *signer;
-    char signer_id[RP_DIGEST_HEX];
-    size_t count;
-    rp_digest *entry, *leaf; /* room for one more */
-    uint64_t unfinished;
-};
 
 static rp_status set_path(char **out, const char *folder, const char *name, rp_error *err)
 {
@@ -44,6 +30,7 @@ void rp_log_close(rp_run_log *log)
     rp_free(log->leaf);
     rp_free(log->entries_path);
     rp_free(log->checkpoint_path);
+    rp_free(log->predictions_path);
     rp_free(log);
 }
 
@@ -179,8 +166,8 @@ static rp_status load(rp_run_log *log, const rp_key *const *trusted, size_t n_tr
     return status == RP_OK ? compare_root(log, err) : status;
 }
 
-static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
-                          bool adding, rp_error *err)
+rp_status rp_log_open_to(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
+                         bool adding, rp_error *err)
 {
     rp_run_log *log = rp_calloc(1, sizeof *log);
     rp_status status;
@@ -192,6 +179,8 @@ static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *co
     status = set_path(&log->entries_path, folder, "entries", err);
     if (status == RP_OK)
         status = set_path(&log->checkpoint_path, folder, "checkpoint", err);
+    if (status == RP_OK)
+        status = set_path(&log->predictions_path, folder, "predictions", err);
     if (status == RP_OK)
         status = load(log, trusted, n_trusted, adding, err);
     if (status != RP_OK) {
@@ -209,7 +198,7 @@ static rp_status open_log(rp_run_log **out, const char *folder, const rp_key *co
 rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
                       rp_error *err)
 {
-    return open_log(out, folder, trusted, n_trusted, false, err);
+    return rp_log_open_to(out, folder, trusted, n_trusted, false, err);
 }
 
 const rp_log_head *rp_log_state(const rp_run_log *log)
@@ -345,7 +334,7 @@ static rp_status append(const rp_run_log *log, const char *archive_id, rp_error 
     return RP_OK;
 }
 
-static rp_status add(rp_run_log *log, const char *archive_id, const rp_key *key, rp_error *err)
+rp_status rp_log_append(rp_run_log *log, const char *archive_id, const rp_key *key, rp_error *err)
 {
     rp_log_head head = log->note.head;
     rp_status status;
@@ -379,13 +368,15 @@ rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key
 
     if (!rp_key_is_private(key))
         return rp_fail(err, RP_EARG, "a public key cannot sign: give the private key");
-    status = open_log(&log, folder, &key, 1, true, err);
+    status = rp_log_open_to(&log, folder, &key, 1, true, err);
     if (status != RP_OK)
         return status;
     there = rp_log_find(log, archive_id, &at);
-    if (!there) {
+    if (rp_file_exists(log->predictions_path))
+        status = rp_fail(err, RP_EARG, "%s: is a log of predictions: runs have a log of their own", folder);
+    else if (!there) {
         at = log->count;
-        status = add(log, archive_id, key, err);
+        status = rp_log_append(log, archive_id, key, err);
     }
     if (status == RP_OK && index != NULL)
         *index = at;
@@ -410,6 +401,11 @@ static rp_status finish_text(rp_buffer *text, rp_status status, char **out, rp_e
 
 rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out, rp_error *err)
 {
+    return rp_log_prove_with(log, index, NULL, out, err);
+}
+
+rp_status rp_log_prove_with(const rp_run_log *log, uint64_t index, const char *extra, char **out, rp_error *err)
+{
     if (!log) {
         *out = NULL;
         return rp_no_handle(err, __func__, "log");
@@ -426,7 +422,7 @@ rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out, rp_err
                        log->count);
     status = rp_log_path(path, &length, log->leaf, log->count, (size_t)index, err);
     if (status == RP_OK)
-        rp_log_inclusion_write(&text, index, path, length, (const char *)log->text.data);
+        rp_log_inclusion_write(&text, extra, index, path, length, (const char *)log->text.data);
     return finish_text(&text, status, out, err);
 }
 

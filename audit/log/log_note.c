@@ -273,7 +273,27 @@ static rp_status parse_proof(reader *r, rp_log_proof *out, const char *word, con
     return rp_log_note_parse(&out->note, r->at, (size_t)(r->end - r->at), r->where, r->err);
 }
 
+static rp_status parse_extra(reader *r, rp_log_extra *extra)
+{
+    static const char expected[] = "\"extra\" and base64 of a record of a prediction", word[] = "extra ";
+    const size_t skip = sizeof word - 1;
+    span line;
+    rp_status status = next(r, &line, expected);
+
+    if (status == RP_OK &&
+        (line.size <= skip || memcmp(line.text, word, skip) != 0 || line.size - skip > RP_LOG_EXTRA_MAX / 3 * 4 ||
+         !get64(extra->bytes, &extra->size, line.text + skip, line.size - skip)))
+        status = malformed(r, expected);
+    return status;
+}
+
 rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err)
+{
+    return rp_log_inclusion_parse_extra(out, NULL, text, size, where, err);
+}
+
+rp_status rp_log_inclusion_parse_extra(rp_log_proof *out, rp_log_extra *extra, const char *text, size_t size,
+                                       const char *where, rp_error *err)
 {
     reader r = reader_of(text, size, where, err);
     span line;
@@ -281,8 +301,11 @@ rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t siz
 
     if (status == RP_OK && (line.size != sizeof proof_line - 1 || memcmp(line.text, proof_line, line.size) != 0))
         status = malformed(&r, proof_line);
-    return status == RP_OK ? parse_proof(&r, out, "index ", "\"index\" and a number (extra data is not supported)")
-                           : status;
+    if (status == RP_OK && extra)
+        status = parse_extra(&r, extra);
+    return status == RP_OK
+               ? parse_proof(&r, out, "index ", "\"index\" and a number (extra data is of predictions only)")
+               : status;
 }
 
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err)

@@ -43,11 +43,21 @@ rp_status rp_log_note_find(const rp_log_note *note, const rp_key *const *trusted
 rp_status rp_log_note_check(const rp_log_note *note, const rp_key *const *trusted, size_t n_trusted, const rp_key **by,
                             const char *where, rp_error *err);
 
-/* Appends; checkpoint is its text. */
-void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length,
+/* Appends; checkpoint is its text. extra: NULL, or what the proof carries beside it. */
+void rp_log_inclusion_write(rp_buffer *out, const char *extra, uint64_t index, const rp_digest *path, size_t length,
                             const char *checkpoint);
 void rp_log_consistency_write(rp_buffer *out, uint64_t old, const rp_digest *path, size_t length,
                               const char *checkpoint);
+enum { RP_LOG_EXTRA_MAX = 1200 }; /* a multiple of 3 */
+/* What a proof of a prediction carries: its record. */
+typedef struct rp_log_extra {
+    unsigned char bytes[RP_LOG_EXTRA_MAX];
+    size_t size;
+} rp_log_extra;
+
+/* extra NULL: the line "extra" is refused; else it must be there. */
+rp_status rp_log_inclusion_parse_extra(rp_log_proof *out, rp_log_extra *extra, const char *text, size_t size,
+                                       const char *where, rp_error *err);
 rp_status rp_log_inclusion_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t size, const char *where, rp_error *err);
 
@@ -55,6 +65,10 @@ rp_status rp_log_consistency_parse(rp_log_proof *out, const char *text, size_t s
  * looked into. Errors: RP_EFORMAT, RP_EHASH. */
 rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t size, const char *where,
                                  const char *archive_id, rp_error *err);
+
+/* That the path of a parsed proof leads from the entry to its root. Errors: RP_EHASH, of `what`. */
+rp_status rp_log_path_leads(const rp_log_proof *proof, const rp_digest *entry, const char *where, const char *what,
+                            rp_error *err);
 
 /* rp_log_add of an archive that is known by its id alone. */
 rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key *key, uint64_t *index, bool *added,

@@ -56,10 +56,16 @@ static void put_path(rp_buffer *out, const rp_digest *path, size_t length, const
     rp_buffer_text(out, checkpoint);
 }
 
-void rp_log_inclusion_write(rp_buffer *out, uint64_t index, const rp_digest *path, size_t length,
+void rp_log_inclusion_write(rp_buffer *out, const char *extra, uint64_t index, const rp_digest *path, size_t length,
                             const char *checkpoint)
 {
-    rp_buffer_printf(out, "%s\nindex %llu\n", RP_LOG_PROOF_LINE, (unsigned long long)index);
+    rp_buffer_printf(out, "%s\n", RP_LOG_PROOF_LINE);
+    if (extra) {
+        rp_buffer_text(out, "extra ");
+        put64(out, (const unsigned char *)extra, strlen(extra));
+        rp_buffer_u8(out, '\n');
+    }
+    rp_buffer_printf(out, "index %llu\n", (unsigned long long)index);
     put_path(out, path, length, checkpoint);
 }
 

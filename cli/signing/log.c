@@ -35,11 +35,11 @@ static const action actions[] = {
      "Kpt",
      rp_log_command_add},
     {"log prove",
-     "log prove DIR ARCHIVE|ID [-o PROOF]",
-     "Writes the proof that an archive is in the log, as the log is now. Who has the proof, the archive and the log's\n"
-     "public key can check it without the log: reprise log check.",
+     "log prove DIR ARCHIVE|ID|PREDICTIONS [-o PROOF]",
+     "Writes the proof that an archive, or a CSV of predictions, is in the log, as the log is now. Who has the\n"
+     "proof, the file and the log's public key can check it without the log: reprise log check.",
      "  reprise log prove models.log loans.reprise -o loans.tlog-proof",
-     {"DIR", "ARCHIVE or ID"},
+     {"DIR", "ARCHIVE, ID or PREDICTIONS"},
      "tw",
      rp_log_command_prove},
     {"log consistency",
@@ -53,12 +53,13 @@ static const action actions[] = {
      "Tw",
      rp_log_command_consistency},
     {"log check",
-     "log check ARCHIVE|ID|OLD_CHECKPOINT --proof PROOF --trust PUB.pem",
-     "Checks a proof without the log: that an archive (or an id) is in it, or that it still begins with what "
+     "log check ARCHIVE|ID|PREDICTIONS|OLD_CHECKPOINT --proof PROOF --trust PUB.pem",
+     "Checks a proof without the log: that an archive, an id or a CSV of predictions is in it, or that\n"
+     "it still begins with what "
      "OLD_CHECKPOINT\n"
-     "covers, and that the log's key signed. Which of the two it is, the proof says.",
+     "covers, and that the log's key signed. What it is of, the proof says.",
      "  reprise log check loans.reprise --proof loans.tlog-proof --trust log.pub.pem",
-     {"ARCHIVE, ID or OLD_CHECKPOINT"},
+     {"ARCHIVE, ID, PREDICTIONS or OLD_CHECKPOINT"},
      "FT",
      rp_log_command_check},
     {"log attach",
@@ -80,7 +81,7 @@ static const action actions[] = {
      rp_log_command_verify},
     {"log list",
      "log list DIR [--trust PUB.pem]",
-     "Lists the ids in the log, the first one first.",
+     "Lists the ids in the log, the first one first; of a log of predictions its records.",
      "  reprise log list models.log",
      {"DIR"},
      "t",

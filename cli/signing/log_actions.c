@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/signing/log.h"
+#include "cli/signing/log_predictions.h"
 #include "cli/signing/key_files.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -152,21 +153,29 @@ static rp_status put_proof(rp_session *session, const rp_log_request *r, const c
     return status;
 }
 
+static rp_status prove_archive(const rp_run_log *log, const rp_log_request *r, char **out, rp_error *err)
+{
+    char id[RP_DIGEST_HEX];
+    uint64_t index;
+    rp_status status = find_id(id, r->operand[1], err);
+
+    if (status == RP_OK && !rp_log_find(log, id, &index))
+        status = rp_fail(err, RP_EHASH, "%s: archive %s is not in this log of %llu entries", r->operand[0], id,
+                         (unsigned long long)rp_log_state(log)->size);
+    return status == RP_OK ? rp_log_prove(log, index, out, err) : status;
+}
+
 rp_status rp_log_command_prove(rp_session *session, const rp_log_request *r, rp_error *err)
 {
     rp_trust trust = {.count = 0};
     rp_run_log *log = NULL;
-    char id[RP_DIGEST_HEX], *text = NULL;
-    uint64_t index;
-    rp_status status = find_id(id, r->operand[1], err);
+    char *text = NULL;
+    rp_status status = open_log(&log, &trust, r, err);
 
     if (status == RP_OK)
-        status = open_log(&log, &trust, r, err);
-    if (status == RP_OK && !rp_log_find(log, id, &index))
-        status = rp_fail(err, RP_EHASH, "%s: archive %s is not in this log of %llu entries", r->operand[0], id,
-                         (unsigned long long)rp_log_state(log)->size);
-    if (status == RP_OK)
-        status = rp_log_prove(log, index, &text, err);
+        status = rp_log_has_predictions(log) && !is_id(r->operand[1])
+                     ? rp_log_prove_file(log, r->operand[1], &text, err)
+                     : prove_archive(log, r, &text, err);
     if (status == RP_OK)
         status = put_proof(session, r, text, err);
     rp_text_free(text);
@@ -210,16 +219,21 @@ rp_status rp_log_command_verify(rp_session *session, const rp_log_request *r, rp
     rp_trust trust = {.count = 0};
     rp_run_log *log = NULL;
     rp_status status = open_log(&log, &trust, r, err);
+    const bool predictions = status == RP_OK && rp_log_has_predictions(log);
 
+    if (predictions)
+        status = rp_log_predictions(log, NULL, NULL, err);
     if (status == RP_OK && session->json) {
         rp_put_open(&session->out, NULL, '{');
         rp_put_text(&session->out, "key_id", rp_log_signer(log));
+        rp_put_text(&session->out, "kind", predictions ? "predictions" : "runs");
         put_head_json(&session->out, rp_log_state(log));
         rp_put_integer(&session->out, "unfinished", rp_log_unfinished(log));
         rp_put_bool(&session->out, "verified", true);
         rp_put_close(&session->out, '}');
     } else if (status == RP_OK) {
-        rp_put_verdict(session, true, "verified", "every entry is under the signed root");
+        rp_put_verdict(session, true, "verified", "every entry is under the signed root%s",
+                       predictions ? ", and every record of a prediction under its entry" : "");
         put_log(session, r->operand[0], rp_log_state(log));
         rp_put_line(session, "signed", "by key %s", rp_log_signer(log));
         put_unfinished(session, log);
@@ -245,11 +259,18 @@ rp_status rp_log_command_list(rp_session *session, const rp_log_request *r, rp_e
         rp_digest_hex(id, entry);
         if (session->json)
             rp_put_text(&session->out, NULL, id);
-        else
+        else if (!rp_log_has_predictions(log))
             rp_buffer_printf(&session->out, "%llu %s\n", (unsigned long long)i, id);
     }
+    if (status == RP_OK && !session->json && rp_log_has_predictions(log))
+        status = rp_log_list_predictions(session, log, err);
     if (status == RP_OK && session->json) {
         rp_put_close(&session->out, ']');
+        if (rp_log_has_predictions(log)) {
+            rp_put_open(&session->out, "predictions", '[');
+            status = rp_log_list_predictions(session, log, err);
+            rp_put_close(&session->out, ']');
+        }
         put_head_json(&session->out, rp_log_state(log));
         rp_put_close(&session->out, '}');
     }
@@ -324,6 +345,9 @@ rp_status rp_log_command_check(rp_session *session, const rp_log_request *r, rp_
         status = read_text(&proof, r->proof, err);
     if (status == RP_OK && proof.size >= sizeof old - 1 && memcmp(proof.data, old, sizeof old - 1) == 0)
         status = check_growth(session, r, &proof, &trust, err);
+    else if (status == RP_OK && rp_log_proves_prediction(&proof))
+        status = rp_log_check_file(session, r->operand[0],
+                                   &(rp_log_text){(const char *)proof.data, proof.size, r->proof}, &trust, err);
     else if (status == RP_OK)
         status = check_inclusion(session, r, &proof, &trust, err);
     rp_buffer_free(&proof);

@@ -52,6 +52,46 @@ RP_API rp_status rp_log_prove(const rp_run_log *log, uint64_t index, char **out,
 RP_API rp_status rp_log_prove_consistency(const rp_run_log *log, const char *old, size_t size, const char *where,
                                           const rp_key *const *trusted, size_t n_trusted, char **out, rp_error *err);
 
+/* ---- predictions: a log of its own, docs/log.md 6 ---- */
+
+/* A record: what was scored by which archive, and what came of it. */
+typedef struct rp_logged_prediction {
+    uint64_t index;
+    char archive_id[RP_DIGEST_HEX];
+    char rows_sha256[RP_DIGEST_HEX]; /* of the table's bytes, unpacked */
+    uint64_t rows_bytes;
+    char predictions_sha256[RP_DIGEST_HEX]; /* of the CSV of predictions */
+    uint64_t predictions_rows;
+    char previous[RP_DIGEST_HEX]; /* the entry before, which is the SHA-256 of its record; "" of the first */
+    char time[24];                /* of the host that scored, 2026-11-23T07:00:00Z */
+} rp_logged_prediction;
+
+/* What is to be logged; borrowed. */
+typedef struct rp_prediction_event {
+    const rp_archive *archive;
+    const void *rows, *predictions; /* a table's bytes, unpacked, and the CSV that was made of it */
+    size_t rows_bytes, predictions_bytes;
+    uint64_t predictions_rows;
+    int64_t time; /* seconds since 1970 */
+} rp_prediction_event;
+
+/* Appends a record and signs a new checkpoint, as rp_log_add does and with its errors; a log of runs is refused.
+ * *record, which may be NULL, is what was appended. Errors: also RP_EHASH where the last record is not that of the last
+ * entry. */
+RP_API rp_status rp_log_add_prediction(const char *folder, const rp_prediction_event *event, const rp_key *key,
+                                       rp_logged_prediction *record, rp_error *err);
+/* Whether the log is one of predictions. */
+RP_API bool rp_log_has_predictions(const rp_run_log *log);
+/* Reads all records, holds each against its entry, and hands it to see (NULL: to nobody), which may end it with an
+ * error. Errors: RP_EHASH where one was changed, removed or put elsewhere; RP_EIO. */
+RP_API rp_status rp_log_predictions(const rp_run_log *log,
+                                    rp_status (*see)(void *self, const rp_logged_prediction *record, rp_error *err),
+                                    void *self, rp_error *err);
+/* A proof that these predictions are in the log, the newest such record in it: text of docs/log.md 6. Errors: RP_EHASH
+ * where they are not; as rp_log_predictions. */
+RP_API rp_status rp_log_prove_prediction(const rp_run_log *log, const void *predictions, size_t size, char **out,
+                                         rp_error *err);
+
 /* ---- checking, without the log ---- */
 
 typedef struct rp_log_inclusion {
@@ -71,6 +111,12 @@ typedef struct rp_log_text {
     size_t size;
     const char *where;
 } rp_log_text;
+
+/* rp_log_check of a CSV of predictions; *record is what the proof says of it. Errors: also RP_EHASH where the proof is
+ * of other predictions. */
+RP_API rp_status rp_log_check_prediction(rp_log_inclusion *out, rp_logged_prediction *record, const rp_log_text *proof,
+                                         const void *predictions, size_t size, const rp_key *const *trusted,
+                                         size_t n_trusted, rp_error *err);
 
 /* Whether a proof shows that the log of the checkpoint inside it begins with all that the checkpoint old covers. Both
  * must be signed by trusted keys. was, is: may be NULL. Errors as above. */

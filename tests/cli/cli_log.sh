@@ -25,7 +25,7 @@ fails 2 'ACTION is missing' "$reprise" log
 fails 2 'did you mean verify' "$reprise" log verfy l
 fails 2 'log add: --key KEY.pem is missing' "$reprise" log add l 1.reprise
 fails 2 'log init: --origin NAME is missing' "$reprise" log init l --key log.pem
-fails 2 'log prove: ARCHIVE or ID is missing' "$reprise" log prove l
+fails 2 'log prove: ARCHIVE, ID or PREDICTIONS is missing' "$reprise" log prove l
 fails 2 'log verify: --trust PUB.pem is missing' "$reprise" log verify l
 fails 2 'log list: unknown option --key; *see|log list: unknown option --key' "$reprise" log list l --key log.pem
 

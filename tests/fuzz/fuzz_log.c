@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rp_log_note note;
     rp_log_proof proof;
     rp_log_inclusion found;
+    rp_logged_prediction record;
     char member[RP_MEMBER_NAME];
     const rp_log_text input = {text, size, "input"};
     rp_error err;
@@ -50,6 +51,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)rp_log_check(&found, text, size, "input", id, NULL, 0, &err);
     if (rp_log_check(&found, text, size, "input", id, list, 1, &err) == RP_OK && found.key_id[0] == '\0')
         abort();
+    if (rp_log_check_prediction(&found, &record, &input, "scores\n", 7, list, 1, &err) == RP_OK &&
+        (found.key_id[0] == '\0' || record.index != found.index))
+        abort();
+    (void)rp_log_check_prediction(&found, &record, &input, "scores\n", 7, NULL, 0, &err);
     (void)rp_log_check_consistency(NULL, NULL, &input, &input, list, 1, &err);
     return 0;
 }

@@ -67,7 +67,7 @@ static void put_proof(rp_buffer *out, const char *id)
     assert_ok(rp_log_path(path, &length, leaf, 3, 1, &err));
     assert_ok(rp_log_note_write(&note, &head, log_key, &err));
     rp_buffer_u8(&note, 0);
-    rp_log_inclusion_write(out, 1, path, length, (char *)note.data);
+    rp_log_inclusion_write(out, NULL, 1, path, length, (char *)note.data);
     rp_buffer_free(&note);
 }
 

@@ -27,7 +27,7 @@ static inline void inclusion_text(rp_buffer *out, const rp_key *by, char id[RP_D
     assert_ok(rp_log_path(path, &length, leaf, 5, 2, &err));
     assert_ok(rp_log_note_write(&note, &head, by, &err));
     rp_buffer_u8(&note, 0);
-    rp_log_inclusion_write(out, 2, path, length, (char *)note.data);
+    rp_log_inclusion_write(out, NULL, 2, path, length, (char *)note.data);
     rp_buffer_free(&note);
 }
 

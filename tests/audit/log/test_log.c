@@ -329,7 +329,7 @@ static void worked_example_of_the_page_is_exact(void **state)
     assert_ok(rp_log_note_write(&made[0], &head, signer, &err));
     rp_buffer_u8(&made[0], 0);
     assert_ok(rp_log_path(path, &length, leaf, 5, 3, &err));
-    rp_log_inclusion_write(&made[1], 3, path, length, (char *)made[0].data);
+    rp_log_inclusion_write(&made[1], NULL, 3, path, length, (char *)made[0].data);
     assert_ok(rp_log_growth(path, &length, leaf, 5, 3, &err));
     rp_log_consistency_write(&made[2], 3, path, length, (char *)made[0].data);
     made[0].size--;

@@ -72,6 +72,13 @@ log verify l --trust me.pub.pem
 log list l
 log consistency l l/checkpoint --trust me.pub.pem -o consistent
 log check l/checkpoint --proof consistent --trust me.pub.pem
+log init scores --origin example.com/s --key me.pem
+predict a.reprise --csv data.csv -o 1.csv --log scores --key me.pem
+predict a.reprise --csv data.csv -o 2.csv --flags --log scores --key me.pem
+log verify scores --trust me.pub.pem
+log list scores
+log prove scores 1.csv -o scored
+log check 1.csv --proof scored --trust me.pub.pem
 timestamp request a.reprise -o t.tsq
 ! answer authority t.tsq t.tsr
 timestamp attach a.reprise t.tsr --request t.tsq
