@@ -79,7 +79,14 @@ static void put_figures_line(rp_session *session, const rp_verified_statement *o
 {
     const rp_stated_figures *f = one->figures;
 
-    if (f->number)
+    if (*f->predecessor)
+        rp_put_line(session, "retrained", "held against %s on %llu rows%s: by key %s (%s) at %s", f->predecessor,
+                    (unsigned long long)f->rows,
+                    f->test         ? " of the test part"
+                    : f->validation ? " of the validation part"
+                                    : "",
+                    one->key_id, one->key_type, one->time);
+    else if (f->number)
         rp_put_line(session, "monitored", "%llu rows%s%s, number %llu: by key %s (%s) at %s",
                     (unsigned long long)f->rows, *f->period ? ", " : "", f->period, (unsigned long long)f->number,
                     one->key_id, one->key_type, one->time);
@@ -161,8 +168,8 @@ static void put_verdict_json(rp_buffer *out, const rp_verdict *v)
 
 static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
 {
-    static const char *const kinds[] = {"provenance", "endorsement", "verdict",     "approval", "finding",
-                                        "validation", "monitoring",  "explanation", "bundle",   "other"};
+    static const char *const kinds[] = {"provenance", "endorsement", "verdict",    "approval", "finding", "validation",
+                                        "monitoring", "explanation", "retraining", "bundle",   "other"};
 
     rp_put_open(out, NULL, '{');
     if (one->approval) {
@@ -188,6 +195,8 @@ static void put_statement_json(rp_buffer *out, const rp_verified_statement *one)
         rp_put_open(out, "figures", '{');
         rp_put_text(out, "data", one->figures->data);
         rp_put_integer(out, "number", one->figures->number);
+        if (*one->figures->predecessor)
+            rp_put_text(out, "predecessor", one->figures->predecessor);
         rp_put_text(out, "period", *one->figures->period ? one->figures->period : NULL);
         rp_put_integer(out, "rows", one->figures->rows);
         rp_put_bool(out, "test", one->figures->test);

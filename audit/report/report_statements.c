@@ -128,8 +128,26 @@ static double largest(const rp_json *list)
     return most;
 }
 
+static void retraining_words(rp_buffer *out, const rp_stated_figures *f)
+{
+    const rp_json *figures = rp_json_object_get(f->predicate, "figures");
+
+    rp_buffer_printf(out, "Held against archive <span class=\"hash\">%s</span> on ", f->predecessor);
+    rp_html_count(out, f->rows);
+    rp_buffer_text(out, f->test         ? " rows of the test part: "
+                        : f->validation ? " rows of the validation part: "
+                                        : " rows of a file: ");
+    put_headline(out, rp_json_object_get(figures, "child"));
+    rp_buffer_text(out, ", the parent ");
+    rp_html_real(out, main_figure(rp_json_object_get(figures, "parent")));
+}
+
 void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
 {
+    if (*f->predecessor) {
+        retraining_words(out, f);
+        return;
+    }
     rp_buffer_text(out, f->number ? "Monitoring " : f->test ? "Validation on the run&#39;s test part" : "Validation");
     if (f->number)
         rp_html_count(out, f->number);
@@ -225,7 +243,7 @@ static size_t put_kind(const rp_report_view *r, rp_statement_kind kind)
     rp_html_note_first(r->out, shown, all,
                        kind == RP_STATEMENT_FINDING ? "findings; all are listed below"
                        : kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_MONITORING ||
-                               kind == RP_STATEMENT_EXPLANATION
+                               kind == RP_STATEMENT_EXPLANATION || kind == RP_STATEMENT_RETRAINING
                            ? "statements; all are listed below"
                        : kind == RP_STATEMENT_APPROVAL ? "decisions; all are listed below"
                                                        : "replays; all are listed below");
@@ -271,10 +289,10 @@ void rp_report_finding_row(rp_report_view *r)
 void rp_report_figures_rows(rp_report_view *r)
 {
     static const rp_statement_kind kinds[] = {RP_STATEMENT_VALIDATION, RP_STATEMENT_MONITORING,
-                                              RP_STATEMENT_EXPLANATION};
-    static const char *const heads[] = {"Validated", "Monitored", "Explained"};
+                                              RP_STATEMENT_EXPLANATION, RP_STATEMENT_RETRAINING};
+    static const char *const heads[] = {"Validated", "Monitored", "Explained", "Against its parent"};
 
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         size_t before = r->out->size;
 
         rp_html_row_open(r->out, heads[k]);

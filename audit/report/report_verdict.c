@@ -50,6 +50,7 @@ static const char *kind_of(const char *member, const char *type)
         {RP_VALIDATION_TYPE, "A validation"},
         {RP_MONITORING_TYPE, "A monitoring"},
         {RP_EXPLANATION_TYPE, "An explanation"},
+        {RP_RETRAINING_TYPE, "A retraining"},
         {RP_ENDORSEMENT_TYPE, "Endorsement: a key vouches for this archive as it is"}};
 
     if (type && strcmp(member, RP_RUN_STATEMENT) == 0 && strcmp(type, RP_PROVENANCE_TYPE) == 0)

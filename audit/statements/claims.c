@@ -8,11 +8,17 @@
 #include "base/handle.h"
 
 static const char *const kinds[] = {
-    [RP_STATEMENT_PROVENANCE] = "provenance",   [RP_STATEMENT_ENDORSEMENT] = "endorsement",
-    [RP_STATEMENT_VERDICT] = "verdict",         [RP_STATEMENT_APPROVAL] = "approval",
-    [RP_STATEMENT_FINDING] = "finding",         [RP_STATEMENT_BUNDLE] = "bundle",
-    [RP_STATEMENT_VALIDATION] = "validation",   [RP_STATEMENT_MONITORING] = "monitoring",
-    [RP_STATEMENT_EXPLANATION] = "explanation", [RP_STATEMENT_OTHER] = "other",
+    [RP_STATEMENT_PROVENANCE] = "provenance",
+    [RP_STATEMENT_ENDORSEMENT] = "endorsement",
+    [RP_STATEMENT_VERDICT] = "verdict",
+    [RP_STATEMENT_APPROVAL] = "approval",
+    [RP_STATEMENT_FINDING] = "finding",
+    [RP_STATEMENT_BUNDLE] = "bundle",
+    [RP_STATEMENT_VALIDATION] = "validation",
+    [RP_STATEMENT_MONITORING] = "monitoring",
+    [RP_STATEMENT_EXPLANATION] = "explanation",
+    [RP_STATEMENT_RETRAINING] = "retraining",
+    [RP_STATEMENT_OTHER] = "other",
 };
 
 /* NULL: a statement. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Statements of figures (FORMAT.md 5.9, 15): what a validation, a monitoring or an explanation found. What the figures
- * are is the matter of audit/validate and audit/explain; here only their form is looked at, and what tells one
+ * Statements of figures (FORMAT.md 5.9, 15): what a validation, a monitoring, an explanation or a retraining found.
+ * What the figures are is the matter of the rooms of those names; here only their form is looked at, and what tells one
  * statement from another. */
 #include <string.h>
 
@@ -27,6 +27,8 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
                                              "number",  "period",  "previous", "samples", "scores",      "time"};
     static const char *const explanation[] = {"columns", "contract", "curve_rows", "data", "favourable", "metric",
                                               "options", "score",    "scored",     "time", "value"};
+    static const char *const retraining[] = {"changes", "classes", "contract", "data",        "decisions", "difference",
+                                             "drift",   "figures", "options",  "predecessor", "scores",    "time"};
 
     switch (kind) {
     case RP_STATEMENT_VALIDATION:
@@ -38,6 +40,11 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
         return has_keys(predicate, monitoring, sizeof monitoring / sizeof *monitoring) &&
                rp_json_is_array(rp_json_object_get(predicate, "scores")) &&
                rp_json_is_array(rp_json_object_get(predicate, "columns"));
+    case RP_STATEMENT_RETRAINING:
+        return has_keys(predicate, retraining, sizeof retraining / sizeof *retraining) &&
+               rp_json_is_array(rp_json_object_get(predicate, "scores")) &&
+               rp_json_is_object(rp_json_object_get(rp_json_object_get(predicate, "figures"), "child")) &&
+               rp_json_is_object(rp_json_object_get(rp_json_object_get(predicate, "figures"), "parent"));
     default:
         return has_keys(predicate, explanation, sizeof explanation / sizeof *explanation) &&
                rp_json_is_array(rp_json_object_get(predicate, "columns")) &&
@@ -61,6 +68,22 @@ static bool read_data(rp_stated_figures *out, const rp_json *data)
     return true;
 }
 
+/* Whether the rows are the child's own, and whom it is held against. */
+static bool read_retraining(rp_stated_figures *out, const rp_json *predicate, const rp_json *part)
+{
+    const char *own = rp_json_string_value(part);
+    const char *id =
+        rp_json_string_value(rp_json_object_get(rp_json_object_get(predicate, "predecessor"), "archive_id"));
+    unsigned char digest[32];
+
+    if (id == NULL || !rp_unhex(digest, sizeof digest, id))
+        return false;
+    memcpy(out->predecessor, id, RP_DIGEST_HEX);
+    out->test = own != NULL && strcmp(own, "test") == 0;
+    out->validation = own != NULL && strcmp(own, "validation") == 0;
+    return out->test || out->validation || rp_json_is_null(part);
+}
+
 /* Of a monitoring its place in the chain; of others whether their rows are the run's own. */
 static bool read_scope(rp_stated_figures *out, const rp_json *predicate, rp_statement_kind kind)
 {
@@ -68,6 +91,8 @@ static bool read_scope(rp_stated_figures *out, const rp_json *predicate, rp_stat
     const rp_json *number = rp_json_object_get(predicate, "number"), *period = rp_json_object_get(predicate, "period");
     const char *name = rp_json_string_value(period), *own = rp_json_string_value(part);
 
+    if (kind == RP_STATEMENT_RETRAINING)
+        return read_retraining(out, predicate, part);
     if (kind != RP_STATEMENT_MONITORING) {
         out->test = own != NULL && strcmp(own, "test") == 0;
         return out->test || rp_json_is_null(part);
@@ -92,6 +117,7 @@ rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_stateme
         return rp_fail(err, RP_ESIGN, "%s: predicate: expected the keys and values of %s by FORMAT 15", where,
                        kind == RP_STATEMENT_VALIDATION   ? "a validation"
                        : kind == RP_STATEMENT_MONITORING ? "a monitoring"
+                       : kind == RP_STATEMENT_RETRAINING ? "a retraining"
                                                          : "an explanation");
     if (time == NULL || !rp_time_valid(time))
         return rp_fail(err, RP_ESIGN, "%s: predicate.time: expected a time as 2026-11-21T15:04:05Z", where);

@@ -22,6 +22,7 @@ static const struct {
     {RP_STATEMENT_VALIDATION, "validation", RP_VALIDATION_TYPE},
     {RP_STATEMENT_MONITORING, "monitoring", RP_MONITORING_TYPE},
     {RP_STATEMENT_EXPLANATION, "explanation", RP_EXPLANATION_TYPE},
+    {RP_STATEMENT_RETRAINING, "retraining", RP_RETRAINING_TYPE},
 };
 enum { LATER = sizeof later / sizeof *later };
 
@@ -118,7 +119,7 @@ static rp_status read_predicate(rp_verified_statement *out, rp_json *predicate, 
         status = rp_finding_read(out->finding, predicate, where, err);
         memcpy(out->time, out->finding->time, sizeof out->time);
     } else if (out->kind == RP_STATEMENT_VALIDATION || out->kind == RP_STATEMENT_MONITORING ||
-               out->kind == RP_STATEMENT_EXPLANATION) {
+               out->kind == RP_STATEMENT_EXPLANATION || out->kind == RP_STATEMENT_RETRAINING) {
         if ((out->figures = rp_calloc(1, sizeof *out->figures)) == NULL)
             return rp_no_memory(err);
         status = rp_figures_read(out->figures, predicate, out->kind, where, err);

@@ -16,6 +16,7 @@
 #define RP_VALIDATION_TYPE "https://reprise.invalid/validation/v1"
 #define RP_MONITORING_TYPE "https://reprise.invalid/monitoring/v1"
 #define RP_EXPLANATION_TYPE "https://reprise.invalid/explanation/v1"
+#define RP_RETRAINING_TYPE "https://reprise.invalid/retraining/v1"
 #define RP_ENDORSEMENT_TYPE "https://reprise.invalid/endorsement/v1"
 
 /* The type of a kind that can be added, or NULL. */
@@ -53,7 +54,7 @@ bool rp_level_known(const char *level);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);
 rp_status rp_finding_write(rp_json **out, const rp_stated_finding *finding, int64_t now, rp_error *err);
 rp_status rp_finding_read(rp_stated_finding *out, const rp_json *predicate, const char *where, rp_error *err);
-/* Of a validation, a monitoring or an explanation; shares the predicate. Clears with rp_figures_clear. */
+/* Of a validation, a monitoring, an explanation or a retraining; shares the predicate. Clears with rp_figures_clear. */
 rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_statement_kind kind, const char *where,
                           rp_error *err);
 void rp_figures_clear(rp_stated_figures *figures); /* NULL is fine; frees what it holds, and it */

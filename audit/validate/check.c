@@ -85,11 +85,11 @@ rp_status rp_validation_same_rows(const rp_json *predicate, const void *csv, siz
 
     if (rp_json_is_string(part))
         return csv ? rp_fail(err, RP_EARG,
-                             "the statement is about part %.40s of the archive's own rows: leave out --csv",
+                             "the statement is about part %.40s of the archive's own rows: leave out --csv (--rows)",
                              rp_json_string_value(part))
                    : RP_OK;
     return csv ? same_rows(predicate, csv, size, where, err)
-               : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv");
+               : rp_fail(err, RP_EARG, "the statement is about rows of a file: give them with --csv (--rows)");
 }
 
 rp_status rp_validation_undated(rp_buffer *out, const rp_json *json, const char *statement, size_t length,
@@ -146,7 +146,6 @@ static rp_status make_again(char **made, size_t *made_length, const check *c, co
                       made_length, err);
 }
 
-/* Of a part of the archive's own rows there is nothing to compare: no others can be given. */
 static rp_status run_check(const check *c, const char *statement, size_t length, rp_error *err)
 {
     const char *type, *id;

@@ -228,25 +228,34 @@ static void clear_cells(cells *c)
     rp_free(c->text);
 }
 
-static void count_numbers(samples *s, const cells *c, size_t rows, const rp_reference_column *r)
+/* Where judged row i stands in the table. */
+static size_t place_of(const rp_judged *j, size_t i)
 {
-    for (size_t i = 0; i < rows; i++) {
-        const bool missing = c->number[i] != c->number[i];
+    return j->row ? (size_t)j->row[i] : i;
+}
 
-        s->count[missing ? r->bins - 1 : rp_bin_of(r->edge, r->edges, c->number[i])]++;
+static void count_numbers(samples *s, const cells *c, const rp_judged *j, const rp_reference_column *r)
+{
+    for (size_t i = 0; i < j->rows; i++) {
+        const double number = c->number[place_of(j, i)];
+        const bool missing = number != number;
+
+        s->count[missing ? r->bins - 1 : rp_bin_of(r->edge, r->edges, number)]++;
         if (!missing)
-            s->found[s->n_found++] = c->number[i];
+            s->found[s->n_found++] = number;
     }
 }
 
-static int count_texts(samples *s, const cells *c, size_t rows, const rp_reference_column *r, rp_json *examples)
+static int count_texts(samples *s, const cells *c, const rp_judged *j, const rp_reference_column *r, rp_json *examples)
 {
     int failed = 0;
 
-    for (size_t i = 0; i < rows; i++) {
-        s->count[c->text[i] ? c->category[i] : r->bins - 1]++;
-        if (c->text[i] && c->category[i] == r->bins - 2)
-            failed |= note_new(examples, c->text[i]);
+    for (size_t i = 0; i < j->rows; i++) {
+        const size_t at = place_of(j, i);
+
+        s->count[c->text[at] ? c->category[at] : r->bins - 1]++;
+        if (c->text[at] && c->category[at] == r->bins - 2)
+            failed |= note_new(examples, c->text[at]);
     }
     return failed;
 }
@@ -258,8 +267,8 @@ static rp_status read_found(samples *s, const rp_judged *j, const rp_reference_c
     rp_status status = read_cells(&c, j->scoring, r->column, err);
 
     if (status == RP_OK && numeric)
-        count_numbers(s, &c, j->rows, r);
-    else if (status == RP_OK && count_texts(s, &c, j->rows, r, examples) != 0)
+        count_numbers(s, &c, j, r);
+    else if (status == RP_OK && count_texts(s, &c, j, r, examples) != 0)
         status = rp_no_memory(err);
     clear_cells(&c);
     return status;

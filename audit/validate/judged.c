@@ -130,6 +130,60 @@ rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *p
     return status;
 }
 
+static rp_status allocate_part(rp_judged_part *out, const rp_judged *of, size_t rows, rp_error *err)
+{
+    const size_t outputs = of->scoring->model.outputs;
+
+    out->scoring.scores = rp_reallocarray(NULL, rows * outputs + 1, sizeof *out->scoring.scores);
+    out->row = rp_reallocarray(NULL, rows + 1, sizeof *out->row);
+    out->judged.known = rp_calloc(rows + 1, sizeof *out->judged.known);
+    out->judged.label = of->label ? rp_calloc(rows + 1, sizeof *out->judged.label) : NULL;
+    out->judged.value = of->value ? rp_calloc(rows + 1, sizeof *out->judged.value) : NULL;
+    return out->scoring.scores && out->row && out->judged.known && (out->judged.label || !of->label) &&
+                   (out->judged.value || !of->value)
+               ? RP_OK
+               : rp_no_memory(err);
+}
+
+rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const int64_t *row, size_t rows, rp_error *err)
+{
+    const size_t outputs = of->scoring->model.outputs;
+    rp_status status;
+
+    *out = (rp_judged_part){.judged = *of, .scoring = *of->scoring};
+    status = allocate_part(out, of, rows, err);
+    out->judged.scoring = &out->scoring;
+    out->judged.row = out->row;
+    out->judged.rows = rows;
+    out->judged.outcomes = 0;
+    for (size_t i = 0; i < rows && status == RP_OK; i++) {
+        const size_t from = (size_t)row[i];
+
+        out->row[i] = row[i];
+        memcpy(out->scoring.scores + i * outputs, of->scoring->scores + from * outputs,
+               outputs * sizeof *out->scoring.scores);
+        if (of->label)
+            out->judged.label[i] = of->label[from];
+        if (of->value)
+            out->judged.value[i] = of->value[from];
+        out->judged.known[i] = of->known[from];
+        out->judged.outcomes += of->known[from];
+    }
+    return status;
+}
+
+void rp_judged_part_close(rp_judged_part *part)
+{
+    if (!part->judged.scoring)
+        return;
+    rp_free(part->scoring.scores);
+    rp_free(part->row);
+    rp_free(part->judged.known);
+    rp_free(part->judged.label);
+    rp_free(part->judged.value);
+    *part = (rp_judged_part){.row = NULL};
+}
+
 rp_status rp_judged_keep_test(rp_judged *j, const void *csv, size_t size, rp_error *err)
 {
     rp_dataset *split = NULL;

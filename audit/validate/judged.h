@@ -30,6 +30,15 @@ void rp_judged_free(rp_judged *judged); /* NULL is fine */
  * was withheld. */
 rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *part, const void **csv, size_t *size,
                         const char **where, rp_error *err);
+/* Some of the rows, in the order given: what takes a judgement takes this one of them. */
+typedef struct rp_judged_part {
+    rp_judged judged; /* its arrays are its own, all else is borrowed */
+    rp_scoring scoring;
+    int64_t *row;
+} rp_judged_part;
+/* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_ENOMEM. */
+rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const int64_t *row, size_t rows, rp_error *err);
+void rp_judged_part_close(rp_judged_part *part);
 /* Of the archive's own table: the rows of its test part alone. Errors: RP_EARG: it has none. */
 rp_status rp_judged_keep_test(rp_judged *judged, const void *csv, size_t size, rp_error *err);
 /* The rows as slices take them. */

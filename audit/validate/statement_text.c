@@ -121,7 +121,8 @@ rp_status rp_validation_open(const void *text, size_t size, const char *where, c
 
 static bool is_known(const char *type)
 {
-    static const char *const types[] = {RP_VALIDATION_TYPE, RP_MONITORING_TYPE, RP_SCORECARD_TYPE, RP_EXPLANATION_TYPE};
+    static const char *const types[] = {RP_VALIDATION_TYPE, RP_MONITORING_TYPE, RP_RETRAINING_TYPE, RP_SCORECARD_TYPE,
+                                        RP_EXPLANATION_TYPE};
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(type, types[i]) == 0)
@@ -158,5 +159,7 @@ rp_status rp_validation_parse(rp_json **out, const char **type, const char **arc
     *out = NULL;
     return rp_fail(
         err, RP_ESIGN,
-        "%s: expected a statement of validation, monitoring, a scorecard or an explanation about one archive", where);
+        "%s: expected a statement of validation, monitoring, retraining, a scorecard or an explanation about one "
+        "archive",
+        where);
 }

@@ -1,44 +1,170 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reprise retrain: a parent's recipe and columns on new rows. */
-#include <stdio.h>
+ * reprise retrain: a parent's recipe and columns on new rows, and both models on the same rows. */
 #include <string.h>
 
-#include "base/text.h"
+#include "base/file.h"
 #include "cli/archive_files.h"
-#include "cli/print.h"
+#include "cli/data/input.h"
+#include "cli/limits.h"
+#include "cli/progress.h"
+#include "cli/retrain/comparison.h"
 #include "cli/run.h"
+#include "cli/signing/defaults.h"
+#include "cli/signing/key_files.h"
 #include "rp/retraining.h"
+#include "rp/validation.h"
 
 typedef struct request {
-    rp_run_request run;
+    rp_run_request run; /* out is the child's archive, written or there already */
     rp_retraining what;
+    const char *child, *rows, *part, *threshold, *statement, *check, *withheld, *parent_withheld;
+    rp_text_list trust;
+    rp_limits limits;
+    bool attach;
 } request;
+
+static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
+
+/* ---- the command line ---- */
+
+static rp_status look_at_child(rp_session *session, request *r, rp_error *err)
+{
+    rp_run_request *run = &r->run;
+    rp_status status;
+
+    if (run->out || r->what.csv || r->what.warm_start || run->cert || run->withhold || run->resume || run->save_every)
+        return rp_fail(err, RP_EARG, "retrain: --child trains nothing: leave out the options of a training");
+    run->out = r->child;
+    status = rp_default_key(session, &run->key, r->statement || r->attach, err);
+    if (status != RP_OK)
+        return status;
+    if (run->passphrase && !run->key)
+        return rp_fail(err, RP_EARG, "retrain: --passphrase-file belongs to a key: give --key FILE too");
+    if (run->key && !r->statement && !r->attach)
+        return rp_fail(err, RP_EARG,
+                       "retrain: --key signs the statement that --statement FILE writes or --attach adds: give one of "
+                       "them too");
+    return rp_device_option("retrain", run->device, err);
+}
+
+/* Either a training or an archive that is there already. */
+static rp_status look(rp_session *session, request *r, const char *synopsis, rp_error *err)
+{
+    rp_status status = rp_default_trust(session, &r->trust, true, err);
+
+    if (status != RP_OK)
+        return status;
+    if (!r->child && !(r->what.csv && r->run.out))
+        return rp_fail(err, RP_EARG,
+                       "retrain: expected --csv FILE and --out FILE, new rows to train on, or --child FILE, an archive "
+                       "that was trained already; see reprise retrain --help");
+    if (r->check && (!r->child || r->statement || r->attach || r->part || r->threshold || r->run.key))
+        return rp_fail(err, RP_EARG,
+                       "retrain: --check makes a statement again as it was asked for: it takes --child, and --rows "
+                       "where it is about others");
+    if (r->rows && r->part)
+        return rp_fail(err, RP_EARG, "retrain: --part is of the child's own rows: leave out --rows");
+    if (r->withheld && !r->child)
+        return rp_fail(err, RP_EARG, "retrain: --withheld is of a child that is there: give --child");
+    status =
+        r->child ? look_at_child(session, r, err) : rp_run_request_check(session, &r->run, "retrain", synopsis, err);
+    if (status == RP_OK && r->attach && !r->run.key)
+        status = rp_fail(err, RP_EARG, "retrain: --attach adds a signed statement: give --key KEY.pem too");
+    if (status == RP_OK && r->statement && !r->run.force && rp_file_exists(r->statement))
+        status = rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
+                         r->statement);
+    return status;
+}
 
 static rp_status parse(rp_session *session, int argc, char **argv, request *r, rp_error *err)
 {
     static const char *const names[] = {"PARENT"};
     const rp_option options[] = {
-        {0, "csv", RP_OPTION_TEXT, "FILE", "the new rows, with the columns of the parent's table", &r->what.csv, true},
-        {'o', "out", RP_OPTION_TEXT, "FILE", "the child's archive", &r->run.out, true},
+        {0, "csv", RP_OPTION_TEXT, "FILE", "the new rows, with the columns of the parent's table", &r->what.csv, false},
+        {'o', "out", RP_OPTION_TEXT, "FILE", "the child's archive to write", &r->run.out, false},
+        {0, "child", RP_OPTION_TEXT, "FILE", "instead: only hold this archive against the parent", &r->child, false},
         {0, "warm-start", RP_OPTION_FLAG, NULL, "start from the parent's weights (default: afresh, as it did)",
          &r->what.warm_start, false},
+        {0, "rows", RP_OPTION_TEXT, "FILE", "judge both on these rows with outcomes (default: --part validation)",
+         &r->rows, false},
+        {0, "part", RP_OPTION_TEXT, "PART", "judge both on the child's own rows: validation or test", &r->part, false},
+        {0, "threshold", RP_OPTION_TEXT, "P", "decisions, and one more confusion, at this score", &r->threshold, false},
+        {0, "statement", RP_OPTION_TEXT, "FILE", "write the comparison here: canonical JSON", &r->statement, false},
+        {0, "attach", RP_OPTION_FLAG, NULL, "add the comparison to the child, signed and dated now", &r->attach, false},
+        {0, "check", RP_OPTION_TEXT, "FILE", "make this comparison again and compare every byte", &r->check, false},
+        {0, "trust", RP_OPTION_LIST, "PUB.pem",
+         "verify the parent's signature first, that of --child, and that of --check FILE (default: REPRISE_TRUST)",
+         &r->trust, false},
+        {0, "parent-withheld", RP_OPTION_TEXT, "DIR", "the same of the parent", &r->parent_withheld, false},
+        RP_OPTION_WITHHELD(&r->withheld),
+        RP_OPTION_LIMITS(&r->limits),
         RP_RUN_OPTIONS(&r->run),
     };
     const rp_usage usage = {
-        "retrain PARENT --csv NEW.csv -o CHILD.reprise [--key KEY.pem] [options]",
+        "retrain PARENT --csv NEW.csv -o CHILD.reprise|--child CHILD.reprise [options]",
         "Trains the parent's recipe again on new rows: its columns, their kinds and its classes are kept, all that\n"
         "is learnt from rows is learnt from the new ones. Categories that are new or gone are listed; a column or\n"
         "a class that is gone, and a number that became text, are errors. The child names the parent as its\n"
-        "predecessor.",
-        "  reprise retrain loans.reprise --csv loans-2026.csv -o loans-2026.reprise --key me.pem",
+        "predecessor. Then both are judged on the same rows: figures of both, who is better, scores that move,\n"
+        "decisions that change, and the drift between both trainings.",
+        "  reprise retrain loans.reprise --csv loans-2026.csv -o loans-2026.reprise --key me.pem --attach",
         names,
         1,
         options,
         RP_COUNT(options)};
     rp_status status = rp_options_parse(session, &usage, argc, argv, &r->what.parent, err);
 
-    return status == RP_OK && !session->helped ? rp_run_request_check(session, &r->run, "retrain", usage.synopsis, err)
-                                               : status;
+    return status == RP_OK && !session->helped ? look(session, r, usage.synopsis, err) : status;
+}
+
+/* ---- both archives ---- */
+
+typedef struct work {
+    rp_run_done done;
+    rp_trust trust;
+    rp_archive *parent, *child;
+    rp_verification *verified[2];
+    rp_key *key; /* of a comparison alone; else that of the training */
+    rp_buffer rows, check;
+    char *statement;
+    size_t length;
+    rp_json *json, *changes;
+    char member[RP_MEMBER_NAME];
+    bool compared;
+} work;
+
+static void release(work *w)
+{
+    rp_run_done_clear(&w->done);
+    rp_trust_free(&w->trust);
+    rp_archive_close(w->parent);
+    rp_archive_close(w->child);
+    rp_verification_free(w->verified[0]);
+    rp_verification_free(w->verified[1]);
+    rp_key_free(w->key);
+    rp_buffer_free(&w->rows);
+    rp_buffer_free(&w->check);
+    rp_text_free(w->statement);
+    rp_json_free(w->json);
+    rp_json_free(w->changes);
+}
+
+/* What can be wrong is found before anything is trained. */
+static rp_status load(work *w, const request *r, rp_error *err)
+{
+    rp_status status = rp_archive_open_trusted(&w->parent, &w->verified[0], r->what.parent, &r->trust, err);
+
+    if (status == RP_OK && r->parent_withheld)
+        status = rp_archive_disclose(w->parent, r->parent_withheld, err);
+    if (status == RP_OK)
+        status = rp_trust_load(&w->trust, &r->trust, err);
+    if (status == RP_OK && r->child && r->run.key)
+        status = rp_signing_key_load(&w->key, r->run.key, r->run.passphrase, err);
+    if (status == RP_OK && r->rows)
+        status = rp_input_read(r->rows, csv_limit, &w->rows, err);
+    if (status == RP_OK && r->check)
+        status = rp_file_read(r->check, statement_limit, &w->check, err);
+    return status;
 }
 
 static rp_status train_again(const void *self, const rp_key *key, const rp_job_options *options, rp_job **job,
@@ -49,119 +175,160 @@ static rp_status train_again(const void *self, const rp_key *key, const rp_job_o
     return rp_retrain(&r->what, r->run.out, key, r->run.force, options, job, err);
 }
 
-/* ---- what changed ---- */
-
-static void put_texts(rp_session *session, const rp_json *list, int64_t count)
+static rp_status open_child(work *w, const request *r, rp_error *err)
 {
-    rp_json *item;
-    size_t i;
-    char quoted[48];
-
-    rp_json_array_foreach (list, i, item) {
-        const char *text = rp_json_string_value(item);
-
-        if (text)
-            rp_buffer_printf(&session->out, "%s %s", i ? "," : "",
-                             rp_printable(quoted, sizeof quoted, text, strlen(text)));
-        else
-            rp_buffer_printf(&session->out, "%s %lld", i ? "," : "", (long long)rp_json_integer_value(item));
-    }
-    if (count > (int64_t)i)
-        rp_buffer_printf(&session->out, " and %lld more", (long long)(count - (int64_t)i));
-    rp_buffer_text(&session->out, "\n");
-}
-
-static void put_list(rp_session *session, const char *label, const rp_json *changes, const char *key)
-{
-    const rp_json *list = rp_json_object_get(changes, key);
-
-    if (rp_json_array_size(list) == 0)
-        return;
-    rp_buffer_printf(&session->out, "%s", label);
-    put_texts(session, list, 0);
-}
-
-static void put_changes(rp_session *session, const rp_json *changes)
-{
-    static const char *const sides[] = {"new", "gone"};
-    rp_json *column;
-    size_t i;
-    char name[40];
-
-    put_list(session, "passed over: columns that the parent did not have:", changes, "columns_new");
-    put_list(session, "not there: columns that the parent passed over:", changes, "columns_gone");
-    put_list(session, "card: of the parent's rows, so left out:", changes, "card_left_out");
-    rp_json_array_foreach (rp_json_object_get(changes, "categories"), i, column) {
-        const rp_json *label = rp_json_object_get(column, "column");
-        const char *text = rp_json_string_value(label);
-
-        if (text)
-            (void)rp_printable(name, sizeof name, text, strlen(text));
-        else
-            (void)snprintf(name, sizeof name, "column %lld", (long long)rp_json_integer_value(label));
-        for (size_t k = 0; k < 2; k++) {
-            const rp_json *side = rp_json_object_get(column, sides[k]);
-            const int64_t count = rp_json_integer_value(rp_json_object_get(side, "count"));
-
-            if (count == 0)
-                continue;
-            rp_buffer_printf(&session->out, "%s: %lld %s %s:", name, (long long)count,
-                             count == 1 ? "category" : "categories", sides[k]);
-            put_texts(session, rp_json_object_get(side, "first"), count);
-        }
-    }
-}
-
-static rp_status changes_of(rp_json **out, const request *r, rp_error *err)
-{
-    rp_archive *parent = NULL, *child = NULL;
+    const char *folder = r->child ? r->withheld : r->run.withhold;
     char *text = NULL;
-    rp_status status = rp_archive_open_confirmed(&parent, r->what.parent, err);
+    rp_status status = r->child ? rp_archive_open_trusted(&w->child, &w->verified[1], r->child, &r->trust, err)
+                                : rp_archive_open_confirmed(&w->child, r->run.out, err);
 
+    if (status == RP_OK && folder)
+        status = rp_archive_disclose(w->child, folder, err);
     if (status == RP_OK)
-        status = rp_archive_open_confirmed(&child, r->run.out, err);
+        status = rp_retraining_changes(w->parent, w->child, &text, err);
     if (status == RP_OK)
-        status = rp_retraining_changes(parent, child, &text, err);
-    if (status == RP_OK)
-        status = rp_json_parse(out, text, strlen(text), true, "changes", err);
+        status = rp_json_parse(&w->changes, text, strlen(text), true, "changes", err);
     rp_text_free(text);
-    rp_archive_close(parent);
-    rp_archive_close(child);
     return status;
 }
 
-static void show(rp_session *session, const request *r, const rp_run_done *done, const rp_json *changes)
+static const void *bytes_of(const char *path, const rp_buffer *buffer)
+{
+    return !path ? NULL : buffer->data ? (const void *)buffer->data : "";
+}
+
+/* Of a recipe that keeps no rows a training stands without a comparison. */
+static bool keeps_rows(const work *w)
+{
+    rp_json *recipe = NULL;
+    bool keeps = true;
+
+    if (rp_member_load_json(w->child, "run/recipe.json", &recipe, NULL) == RP_OK)
+        keeps = !rp_json_is_true(rp_json_object_get(rp_json_object_get(recipe, "data"), "train_on_all"));
+    rp_json_free(recipe);
+    return keeps;
+}
+
+static rp_status compare(work *w, const request *r, rp_error *err)
+{
+    rp_job_options job = {.threads = r->run.threads, .level = r->run.level, .device = r->run.device};
+    const void *rows = bytes_of(r->rows, &w->rows);
+    const rp_retraining_options options = {
+        .csv = rows, .size = w->rows.size, .where = rp_input_name(r->rows), .part = r->part, .threshold = r->threshold};
+    rp_status status = rp_limits_resolve(&r->limits, "retrain", &job, err);
+
+    if (status != RP_OK)
+        return status;
+    if (!r->child && !rows && !r->part && !r->statement && !r->attach && !keeps_rows(w))
+        return RP_OK;
+    w->compared = true;
+    if (!r->check)
+        return rp_retraining_compare(w->parent, w->child, &options, &job, &w->statement, &w->length, err);
+    status = rp_validation_open(bytes_of(r->check, &w->check), w->check.size, r->check,
+                                (const rp_key *const *)w->trust.key, w->trust.count, &w->statement, &w->length, err);
+    return status == RP_OK ? rp_retraining_check(w->parent, w->child, rows, w->rows.size, rp_input_name(r->rows),
+                                                 w->statement, w->length, &job, err)
+                           : status;
+}
+
+static const rp_key *key_of(const work *w)
+{
+    return w->key ? w->key : w->done.key;
+}
+
+static rp_status save(work *w, const request *r, rp_error *err)
+{
+    const rp_key *key = key_of(w);
+    char *text = NULL;
+    size_t length = 0;
+    rp_status status = RP_OK;
+
+    if (r->statement && key)
+        status = rp_validation_sign(w->statement, w->length, key, &text, &length, err);
+    if (status == RP_OK && r->statement)
+        status = key ? rp_file_save(r->statement, text, length, r->run.force, 0644, err)
+                     : rp_file_save(r->statement, w->statement, w->length, r->run.force, 0644, err);
+    rp_text_free(text);
+    if (status != RP_OK || !r->attach)
+        return status;
+    rp_signals_hold(true);
+    status = rp_validation_attach(r->run.out, rp_archive_id(w->child), w->statement, w->length, key, w->member, err);
+    rp_signals_hold(false);
+    return status;
+}
+
+/* ---- results ---- */
+
+static void put_json(rp_session *session, const request *r, const work *w)
 {
     rp_buffer *out = &session->out;
 
-    if (!session->json) {
-        rp_run_put_lines(session, &r->run, done);
-        put_changes(session, changes);
+    rp_put_open(out, NULL, '{');
+    rp_put_json(out, "changes", w->changes);
+    rp_put_bool(out, "checked", r->check != NULL);
+    rp_put_text(out, "key_id", key_of(w) ? rp_key_id(key_of(w)) : NULL);
+    rp_put_text(out, "member", *w->member ? w->member : NULL);
+    rp_put_text(out, "path", r->statement);
+    if (r->child) {
+        rp_put_json(out, "run", NULL);
+    } else {
+        rp_put_open(out, "run", '{');
+        rp_run_put_json(session, &r->run, &w->done);
+        rp_put_close(out, '}');
+    }
+    rp_put_json(out, "statement", w->json);
+    rp_put_bool(out, "verified", w->verified[0] != NULL);
+    rp_put_close(out, '}');
+}
+
+static void put_lines(rp_session *session, const request *r, const work *w)
+{
+    if (r->child)
+        rp_put_line(session, "child", "%s", rp_archive_id(w->child));
+    else
+        rp_run_put_lines(session, &r->run, &w->done);
+    rp_put_retraining_changes(session, w->changes);
+    if (!w->compared) {
+        rp_put_line(session, "judged on", "nothing: the recipe keeps no rows: give others with --child and --rows");
         return;
     }
-    rp_put_open(out, NULL, '{');
-    rp_put_json(out, "changes", changes);
-    rp_put_open(out, "run", '{');
-    rp_run_put_json(session, &r->run, done);
-    rp_put_close(out, '}');
-    rp_put_close(out, '}');
+    rp_put_retraining(session, rp_json_object_get(w->json, "predicate"));
+    if (r->check || r->statement || r->attach)
+        rp_buffer_text(&session->out, "\n");
+    if (r->check)
+        rp_put_verdict(session, true, "checked", "%s: made again from both archives, every byte the same", r->check);
+    if (r->statement)
+        rp_put_line(session, "written", "%s%s", r->statement, key_of(w) ? "" : ", unsigned: no --key was given");
+    if (r->attach)
+        rp_put_line(session, "attached", "%s in %s", w->member, r->run.out);
+    if (key_of(w) && r->child)
+        rp_put_line(session, "signed", "by key %s", rp_key_id(key_of(w)));
+    for (size_t i = 0; i < 2; i++)
+        if (w->verified[i])
+            rp_put_signers(session, w->verified[i]);
 }
 
 rp_status rp_command_retrain(rp_session *session, int argc, char **argv, rp_error *err)
 {
-    request r = {.what = {.parent = NULL}};
-    rp_run_done done = {.job = NULL};
-    rp_json *changes = NULL;
+    request r = {.child = NULL};
+    work w = {.parent = NULL};
     rp_status status = parse(session, argc, argv, &r, err);
 
     if (status != RP_OK || session->helped)
         return status;
-    status = rp_run_train(&done, session, &r.run, "retrain", train_again, &r, err);
+    status = load(&w, &r, err);
+    if (status == RP_OK && !r.child)
+        status = rp_run_train(&w.done, session, &r.run, "retrain", train_again, &r, err);
     if (status == RP_OK)
-        status = changes_of(&changes, &r, err);
+        status = open_child(&w, &r, err);
     if (status == RP_OK)
-        show(session, &r, &done, changes);
-    rp_json_free(changes);
-    rp_run_done_clear(&done);
+        status = compare(&w, &r, err);
+    if (status == RP_OK && w.compared)
+        status = save(&w, &r, err);
+    if (status == RP_OK && w.compared)
+        status = rp_json_parse(&w.json, w.statement, w.length, true, "the statement", err);
+    if (status == RP_OK)
+        (session->json ? put_json : put_lines)(session, &r, &w);
+    release(&w);
     return status;
 }

@@ -21,9 +21,7 @@ static long long count_at(const rp_json *object, const char *key)
     return (long long)rp_json_integer_value(at(object, key));
 }
 
-typedef struct number {
-    char text[RP_NUMBER_TEXT];
-} number;
+typedef rp_figure_text number;
 
 /* A figure with so many decimals. */
 static number real(const rp_json *value, size_t decimals)
@@ -44,6 +42,11 @@ static number real(const rp_json *value, size_t decimals)
         (void)snprintf(out.text, sizeof out.text, "%s", text);
     }
     return out;
+}
+
+rp_figure_text rp_figure_of(const rp_json *value, size_t decimals)
+{
+    return real(value, decimals);
 }
 
 static number four(const rp_json *object, const char *key)
@@ -385,22 +388,19 @@ static void put_new_values(rp_session *session, const rp_json *d)
     rp_buffer_text(&session->out, "\n");
 }
 
-void rp_put_monitoring(rp_session *session, const rp_json *predicate)
+void rp_put_drifts(rp_session *session, const rp_json *drift)
 {
     rp_json *d;
     size_t i;
 
-    rp_put_line(session, "period", "%lld%s", count_at(predicate, "number"),
-                rp_json_is_null(at(predicate, "previous")) ? ", the first" : "");
-    put_data(session, predicate);
     rp_buffer_printf(&session->out, "\n  %-20s %8s %8s %8s %8s %10s\n", "", "PSI", "JS", "V", "KS", "Wasserst.");
-    rp_json_array_foreach (at(predicate, "scores"), i, d) {
+    rp_json_array_foreach (at(drift, "scores"), i, d) {
         char name[32];
 
         (void)snprintf(name, sizeof name, "score %zu", i);
-        put_drift(session, i || rp_json_array_size(at(predicate, "scores")) > 1 ? name : "score", d);
+        put_drift(session, i || rp_json_array_size(at(drift, "scores")) > 1 ? name : "score", d);
     }
-    rp_json_array_foreach (at(predicate, "columns"), i, d) {
+    rp_json_array_foreach (at(drift, "columns"), i, d) {
         const char *text = rp_json_string_value(at(d, "name"));
         char name[32];
 
@@ -411,8 +411,16 @@ void rp_put_monitoring(rp_session *session, const rp_json *predicate)
         put_drift(session, name, d);
         put_new_values(session, d);
     }
-    if (!rp_json_is_true(at(predicate, "samples")))
+    if (!rp_json_is_true(at(drift, "samples")))
         rp_buffer_text(&session->out, "  KS and Wasserstein need the training rows, which the archive does not hold\n");
+}
+
+void rp_put_monitoring(rp_session *session, const rp_json *predicate)
+{
+    rp_put_line(session, "period", "%lld%s", count_at(predicate, "number"),
+                rp_json_is_null(at(predicate, "previous")) ? ", the first" : "");
+    put_data(session, predicate);
+    rp_put_drifts(session, predicate);
     if (rp_json_is_object(at(predicate, "figures"))) {
         rp_buffer_text(&session->out, "\noutcomes\n");
         put_figures(session, predicate);

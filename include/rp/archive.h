@@ -143,6 +143,7 @@ typedef enum rp_statement_kind {
     RP_STATEMENT_VALIDATION,  /* figures of rows with outcomes */
     RP_STATEMENT_MONITORING,  /* how far new rows are from those that trained */
     RP_STATEMENT_EXPLANATION, /* which columns the model needs, and how they move its score */
+    RP_STATEMENT_RETRAINING,  /* child and parent on the same rows */
     RP_STATEMENT_BUNDLE,      /* for public verifiers (FORMAT.md 5.1) */
     RP_STATEMENT_OTHER        /* of a type that this library does not know */
 } rp_statement_kind;
@@ -158,7 +159,7 @@ typedef struct rp_verified_statement {
     struct rp_verdict *verdict;   /* of a verdict; else NULL (rp/statement.h) */
     struct rp_approval *approval; /* of an approval; else NULL */
     struct rp_stated_finding *finding; /* of a finding; else NULL */
-    struct rp_stated_figures *figures; /* of a validation, a monitoring, an explanation; else NULL */
+    struct rp_stated_figures *figures; /* of a validation, monitoring, explanation, retraining; else NULL */
     bool conforms; /* of a provenance: it says that the kernels which made the run conform on the host that made it */
 } rp_verified_statement;
 

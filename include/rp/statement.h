@@ -85,14 +85,16 @@ typedef struct rp_stated_finding {
     char time[RP_TIME_TEXT];
 } rp_stated_finding;
 
-/* What reprise validate, monitor or explain found, as somebody signed it (audit/FORMAT.md 5.9). */
+/* What reprise validate, monitor, explain or retrain found, as somebody signed it (audit/FORMAT.md 5.9). */
 typedef struct rp_stated_figures {
-    bool test;                /* of the test part of the archive's own rows */
-    uint64_t rows;            /* that were judged */
-    int64_t seen;             /* of those the ones that trained; -1: not known, or a monitoring */
-    uint64_t number;          /* of a monitoring: its place in the chain of periods; else 0 */
-    char period[129];         /* of a monitoring; "": it has no name */
-    char data[RP_DIGEST_HEX]; /* SHA-256 of the rows' file */
+    bool test;                       /* of the test part of the archive's own rows */
+    bool validation;                 /* of a retraining: of the validation part of them */
+    uint64_t rows;                   /* that were judged */
+    int64_t seen;                    /* of those the ones that trained; -1: not known, or a monitoring */
+    uint64_t number;                 /* of a monitoring: its place in the chain of periods; else 0 */
+    char period[129];                /* of a monitoring; "": it has no name */
+    char predecessor[RP_DIGEST_HEX]; /* of a retraining: the parent's archive id; else "" */
+    char data[RP_DIGEST_HEX];        /* SHA-256 of the rows' file */
     char time[RP_TIME_TEXT];
     struct rp_json *predicate; /* all that it says; NULL where its key does not count */
 } rp_stated_figures;

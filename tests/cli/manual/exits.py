@@ -80,7 +80,8 @@ def archives(path):
                   ('predict', taken, *row, '-o', '-', '--reasons', '2', '--steps', '1'), ('scorecard', taken),
                   ('explain', taken, *row, '--repeats', '1', '--grid', '1'), ('compare', 'a.reprise', taken),
                   ('compare', taken, 'a.reprise'), ('inventory', taken),
-                  ('retrain', taken, *row, '-o', 'out.reprise', '--force'), ('validate', taken, '--part', 'test'),
+                  ('retrain', taken, *row, '-o', 'out.reprise', '--force'), ('retrain', 'a.reprise', '--child', taken),
+                  ('retrain', taken, '--child', 'a.reprise'), ('validate', taken, '--part', 'test'),
                   ('validate', taken, *row, '-o', 'out.json', '--force'),
                   ('monitor', taken, *row, '-o', 'out.json', '--force'),
                   ('sign', taken, '--key', 'me.pem'), ('cert', taken, 'me.pub.pem'),
@@ -112,6 +113,7 @@ def main():
         shutil.copy(path, work / 'statement')
         refused({0, 1, 3, 4, 5}, 'validate', 'a.reprise', '--csv', 'data.csv', '--check', 'statement')
         refused({0, 1, 3, 4, 5}, 'monitor', 'a.reprise', '--csv', 'data.csv', '--previous', 'statement')
+        refused({0, 1, 3, 4, 5}, 'retrain', 'a.reprise', '--child', 'a.reprise', '--check', 'statement')
         refused({0, 1, 3, 4, 5}, 'scorecard', 'a.reprise', '--check', 'statement')
         refused({0, 1, 3, 4, 5}, 'explain', 'a.reprise', '--csv', 'data.csv', '--check', 'statement')
     for path in made + of_kind('log'):

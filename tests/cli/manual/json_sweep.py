@@ -18,6 +18,7 @@ run s.yaml -o b.reprise --key signer.key --cert signer.pem
 run l.yaml -o l.reprise
 run trials.yaml -o t.reprise
 run all.yaml -o f.reprise
+run every.yaml -o every.reprise
 run regression.yaml -o reg.reprise
 run r.yaml -o w.reprise --withhold salted
 run c.yaml -o c.reprise --key me.pem
@@ -25,6 +26,10 @@ run other.yaml -o o.reprise
 run r.yaml -o n.reprise
 retrain a.reprise --csv data.csv -o again.reprise --key me.pem
 retrain l.reprise --csv odd.csv -o odd.reprise
+retrain l.reprise --csv data.csv -o l2.reprise --key me.pem --attach --statement l2.json
+retrain l.reprise --child odd.reprise
+retrain every.reprise --csv data.csv -o every2.reprise
+verify l2.reprise --trust me.pub.pem
 scorecard l.reprise
 scorecard l.reprise -o card.json --key me.pem
 explain l.reprise --csv data.csv
@@ -134,6 +139,7 @@ def prepare(work, source):
              'other.csv': '\n'.join(rows).replace('3.3,', '3.4,', 1) + '\n',
              'trials.yaml': text + 'search: {over: {lr: [0.1, 0.2]}}\nchallengers: {seeds: 2}\n',
              'all.yaml': linear.replace('}', ', fold: all, folds: 3}'),
+             'every.yaml': linear.replace('}', ', train_on_all: true}'),
              'regression.yaml': 'reprise: 1\ndata: {csv: data.csv, target: x}\ntrain: {task: regression}\n',
              'odd.csv': 'x,kind,y\n' + '\n'.join(f'{i * 900}.5,{"abcd"[i % 4]},{"yes" if i % 2 else "no"}'
                                                 for i in range(30)) + '\n,c,no\n1,c,no\n1,c,yes\n',

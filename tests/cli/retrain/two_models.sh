@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# reprise retrain: parent and child on the same rows. The statement's counts and figures are those of the predictions of
+# both, counted here; it is the same bytes on every level, is made again, names what differs, and lies in the child.
+# Usage: two_models.sh BUILD_DIR
+set -euo pipefail
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/../../.." && pwd)
+reprise=$build/cli/reprise
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() { echo "FAILED: $*" >&2; exit 1; }
+# expect CODE WORDS COMMAND...: exits so, and says the words
+expect() {
+    local code=$1 words=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    [ "$got" = "$code" ] || fail "$*: exit $got, expected $code: $(cat err)"
+    grep -qF -- "$words" err out || fail "$*: expected \"$words\", found: $(cat err out)"
+}
+
+loans=$source/examples/loans.csv
+{ head -1 "$loans"; sed -n 2,1501p "$loans"; } >old.csv
+{ head -1 "$loans"; sed -n 1401,3000p "$loans" | sed '1,400s/,car,/,boat,/'; } >new.csv
+sed 's/loans.csv/old.csv/; s/epochs: 12/epochs: 3/; s/^  folds.*/  folds: 5\n  test: 0.2/' \
+    "$source/examples/loans.yaml" >p.yaml
+"$reprise" keygen me >/dev/null
+"$reprise" keygen you >/dev/null
+"$reprise" run p.yaml -o p.reprise --key me.pem >/dev/null 2>&1
+
+"$reprise" retrain p.reprise --csv new.csv -o c.reprise --statement one.json --threshold 0.25 >text 2>/dev/null
+awk 'length > 80 { print; bad = 1 } END { exit bad }' text || fail "lines beyond 80 columns"
+for words in "validation part" "Spearman" "bands of the parent's training" "decisions at 0.25" "CSI\|PSI" "squared"; do
+    grep -q "$words" text || fail "the text lacks $words"
+done
+pair=("$reprise" retrain p.reprise --child c.reprise)
+"${pair[@]}" --statement two.json --threshold 0.250 --isa ref --threads 1 >/dev/null
+cmp one.json two.json || fail "the level changes the statement"
+
+# counted again from what both models predict
+for run in p c; do "$reprise" predict $run.reprise --csv new.csv -o $run.csv >/dev/null 2>&1; done
+"$reprise" inspect c.reprise --member outputs/predictions.csv >held.csv
+cat >count.py <<'P'
+import csv, json, math
+said = json.load(open("one.json"))["predicate"]
+held = list(csv.DictReader(open("held.csv")))
+rows = [int(r["row"]) for r in held]
+y = [r["truth"] == "yes" for r in held]
+a, b = ([float(r["p_yes"]) for r in csv.DictReader(open(name))] for name in ("p.csv", "c.csv"))
+a, b = [a[i] for i in rows], [b[i] for i in rows]
+n = len(rows)
+def near(found, expected, what):
+    assert abs(float(found) - expected) <= 1e-6 * (1 + abs(expected)), (what, found, expected)
+# predictions are written with the digits of binary32: ranks are exact, differences nearly
+score, d = said["scores"][0], said["decisions"]
+sign = lambda x: (x > 0) - (x < 0)
+pairs = [(sign(a[i] - a[j]), sign(b[i] - b[j])) for i in range(n) for j in range(i)]
+near(score["kendall"], sum(p * q for p, q in pairs) / math.sqrt(sum(p != 0 for p, _ in pairs)) /
+     math.sqrt(sum(q != 0 for _, q in pairs)), "kendall")
+rank = lambda x: [sum(v < w for v in x) + sum(v <= w for v in x) - n for w in x]
+u, v = rank(a), rank(b)
+near(score["spearman"], sum(p * q for p, q in zip(u, v)) / math.sqrt(sum(p * p for p in u)) /
+     math.sqrt(sum(q * q for q in v)), "spearman")
+near(score["mean"], sum(q - p for p, q in zip(a, b)) / n, "mean")
+edges = [float(e) for e in score["edges"]]
+band = lambda x: sum(e <= x for e in edges)
+table = [[0] * (len(edges) + 1) for _ in range(len(edges) + 1)]
+for p, q in zip(a, b):
+    table[band(p)][band(q)] += 1
+assert table == score["migration"], (table, score["migration"])
+moved = [(i, j, c) for i, row in enumerate(table) for j, c in enumerate(row)]
+assert score["moved"] == {"same": sum(c for i, j, c in moved if i == j), "up": sum(c for i, j, c in moved if j > i),
+                          "down": sum(c for i, j, c in moved if j < i),
+                          "beyond_next": sum(c for i, j, c in moved if abs(i - j) > 1)}
+was, now = [p >= 0.25 for p in a], [q >= 0.25 for q in b]
+assert d["changed"] == sum(p != q for p, q in zip(was, now))
+assert d["counts"] == [[sum(p == s and q == t for p, q in zip(was, now)) for t in (False, True)] for s in (False, True)]
+assert d["child_alone"] == sum(q == t != p for p, q, t in zip(was, now, y))
+assert d["parent_alone"] == sum(p == t != q for p, q, t in zip(was, now, y))
+assert d["both_right"] + d["neither_right"] + d["child_alone"] + d["parent_alone"] == n == said["data"]["rows"]
+# DeLong (1988), equations 3 to 5, from all pairs
+def placements(x):
+    kernel = lambda p, q: (p > q) + 0.5 * (p == q)
+    high, low = [s for s, t in zip(x, y) if t], [s for s, t in zip(x, y) if not t]
+    return [sum(kernel(p, q) for q in low) / len(low) for p in high], [sum(kernel(p, q) for p in high) / len(high)
+                                                                       for q in low]
+(pa, qa), (pb, qb) = placements(a), placements(b)
+change = sum(pb) / len(pb) - sum(pa) / len(pa)
+variance = lambda s, t: sum((x - z - change) ** 2 for x, z in zip(t, s)) / (len(s) - 1) / len(s)
+paired = said["difference"]["auc"]
+near(paired["difference"], change, "auc")
+near(paired["error"], math.sqrt(variance(pa, pb) + variance(qa, qb)), "auc error")
+near(paired["p"], math.erfc(abs(change) / float(paired["error"]) / math.sqrt(2)), "auc p")
+e = [(q - t) ** 2 - (p - t) ** 2 for p, q, t in zip(a, b, y)]
+near(said["difference"]["loss"]["difference"], sum(e) / n, "loss")
+near(said["difference"]["loss"]["error"], math.sqrt(sum((x - sum(e) / n) ** 2 for x in e) / (n - 1) / n), "loss error")
+assert said["predecessor"]["named"] and said["predecessor"]["recipe_differs"] == []
+assert said["changes"]["categories"] == [{"column": "purpose", "gone": {"count": 0, "first": []},
+                                          "new": {"count": 1, "first": ["boat"]}}], said["changes"]
+# rows 1401 to 1501 of the table are in both files, so of the parent's training some must be seen
+assert said["data"]["seen_by_parent"] > 0 and said["data"]["seen"] == 0, said["data"]
+assert float(said["figures"]["child"]["discrimination"]["auc"]) == sum(map(float, [paired["difference"], said["figures"]
+        ["parent"]["discrimination"]["auc"]])) or abs(change) < 1
+P
+python3 count.py || fail "counted again"
+# the figures are those of validate on the same rows; the drift that of monitor on the child's training rows
+head -1 new.csv >held_rows.csv
+awk -F, 'NR == FNR { if (FNR > 1) held[$1 + 2]; next } FNR in held' held.csv new.csv >>held_rows.csv
+for run in p c; do "$reprise" validate $run.reprise --csv held_rows.csv --threshold 0.25 -o $run.json >/dev/null; done
+python3 - <<'P' || fail "figures beside validate's"
+import json
+said, p, c = (json.load(open(name))["predicate"] for name in ("one.json", "p.json", "c.json"))
+assert said["figures"] == {"child": c["figures"], "parent": p["figures"]}
+assert said["data"]["seen_by_parent"] == p["data"]["seen"]
+P
+"$reprise" inspect c.reprise --member outputs/reference.json >reference.json
+"$reprise" monitor p.reprise --csv new.csv -o all.json >/dev/null
+python3 - <<'P' || fail "drift"
+import json
+drift, child = json.load(open("one.json"))["predicate"]["drift"], json.load(open("reference.json"))
+everything = json.load(open("all.json"))["predicate"]
+assert drift["samples"] and sum(drift["scores"][0]["counts"]) == child["rows"]
+for mine, theirs in zip(drift["columns"], everything["columns"]):
+    assert sum(mine["counts"]) == child["rows"] < sum(theirs["counts"]) and mine["name"] == theirs["name"]
+names = {c["name"]: c for c in drift["columns"]}
+assert names["purpose"]["new_values"] == ["boat"]
+P
+
+# made again; other archives, other rows, other figures are told apart
+expect 0 "every byte the same" "${pair[@]}" --check one.json
+sed 's/"both_right":[0-9]*/"both_right":9/' one.json >wrong.json
+expect 3 "decisions.both_right" "${pair[@]}" --check wrong.json
+"$reprise" retrain c.reprise --csv old.csv -o d.reprise >/dev/null 2>&1
+expect 4 "is about child" "$reprise" retrain p.reprise --child d.reprise --check one.json
+expect 4 "is about parent" "$reprise" retrain d.reprise --child c.reprise --check one.json
+expect 2 "takes --child" "$reprise" retrain p.reprise --csv new.csv -o x.reprise --check one.json
+expect 2 "own rows" "${pair[@]}" --check one.json --rows old.csv
+printf '{}' >empty.json
+expect 4 "expected a statement" "${pair[@]}" --check empty.json
+"${pair[@]}" --rows old.csv --statement rows.json >/dev/null
+expect 0 "every byte the same" "${pair[@]}" --rows old.csv --check rows.json
+expect 4 "SHA-256 differs" "${pair[@]}" --rows new.csv --check rows.json
+grep -q '"seen_by_parent":960,' rows.json || fail "the parent's training rows: $(grep -o '"data":[^}]*' rows.json)"
+"${pair[@]}" --part test --statement test.json >/dev/null
+expect 0 "every byte the same" "${pair[@]}" --check test.json
+grep -q '"rows":319,' test.json || fail "the test part: $(grep -o '"data":[^}]*' test.json)"
+# a parent beside itself; not its predecessor; a child by another recipe
+expect 0 "does not name" "$reprise" retrain c.reprise --child c.reprise --statement self.json
+grep -q '"changed":0,' self.json || fail "a model's decisions differ from its own"
+sed 's/lr: 0.01/lr: 0.02/; s/old.csv/new.csv/' p.yaml >other.yaml
+"$reprise" run other.yaml -o other.reprise >/dev/null 2>&1
+expect 0 "recipe      not the parent's in: data, predecessor, train" "$reprise" retrain p.reprise --child other.reprise
+
+# in the child, signed; another's key, and a statement about another child, are not this one's
+"$reprise" sign c.reprise --key me.pem >/dev/null
+expect 0 "attached" "${pair[@]}" --attach --key me.pem --trust me.pub.pem
+expect 0 "retrained" "$reprise" verify c.reprise --trust me.pub.pem
+"$reprise" inspect c.reprise --json | grep -q '"kind":"retraining"' || fail "the kind of the statement"
+member=$("$reprise" inspect c.reprise --json | grep -o 'signatures/retraining-[^"]*' | head -1)
+"$reprise" inspect c.reprise --member "$member" >attached.json
+expect 0 "every byte the same" "${pair[@]}" --check attached.json --trust me.pub.pem
+expect 4 "" "${pair[@]}" --check attached.json --trust you.pub.pem
+expect 4 "" "$reprise" retrain p.reprise --csv new.csv -o x.reprise --trust you.pub.pem
+[ ! -e x.reprise ] || fail "trained from a parent that is not trusted"
+expect 0 "attached" "$reprise" retrain p.reprise --csv new.csv -o e.reprise --key me.pem --attach --trust me.pub.pem
+expect 0 "retrained" "$reprise" verify e.reprise --trust me.pub.pem
+expect 2 "--attach adds a signed statement" "${pair[@]}" --attach
+
+# three classes, quantities, and recipes that keep no rows
+awk 'BEGIN { print "x,k,y,z"; for (i = 0; i < 400; i++)
+    print i % 17 "," (i * 7) % 4 "," substr("abc", i * 5 % 3 + (i % 17 > 12), 1) "," i % 17 * 2 + i % 5 }' |
+    sed 's/,,/,a,/' >t.csv
+sed '2,150d' t.csv >u.csv
+printf 'reprise: 1\ndata: {csv: t.csv, target: y, columns: {k: categorical, z: ignore}}\n' >three.yaml
+printf 'reprise: 1\ndata: {csv: t.csv, target: z, columns: {y: ignore}}\ntrain: {task: regression}\n' >line.yaml
+printf 'reprise: 1\ndata: {csv: t.csv, target: z, train_on_all: true}\ntrain: {task: regression}\n' >all.yaml
+for run in three line all; do
+    "$reprise" run $run.yaml -o $run.reprise >/dev/null 2>err || fail "$(cat err)"
+    expect 0 archive "$reprise" retrain $run.reprise --csv u.csv -o $run.child.reprise
+    cp out $run.text
+done
+grep -q "macro AUC" three.text || fail "three classes"
+grep -q "RMSE" line.text || fail "a regression"
+grep -q "the recipe keeps no rows" all.text || fail "no rows"
+expect 2 "keeps no rows to validate on" "$reprise" retrain all.reprise --child all.child.reprise
+expect 0 "Spearman" "$reprise" retrain all.reprise --child all.child.reprise --rows t.csv
+expect 1 "cannot be compared" "$reprise" retrain three.reprise --child line.child.reprise
+# data that were left out come back from their folders
+"$reprise" retrain p.reprise --csv new.csv -o w.reprise --withhold kept --statement w.json >/dev/null 2>&1
+expect 2 "left out of this archive" "$reprise" retrain p.reprise --child w.reprise
+expect 0 "every byte the same" "$reprise" retrain p.reprise --child w.reprise --check w.json --withheld kept
+echo "two models: all as expected"
