@@ -70,6 +70,17 @@ assert abs(float(cut["summary"]["ratio"]) - min(large) / max(large)) < 1e-15
 assert not cut["parts"][cut["summary"]["reference"]]["selection"]["small"]
 PY
 
+# where one of the two is not finite the gap is null: R2 of validation rows that all have one target is -inf
+printf 'x,part,y\n1,train,1\n2,train,3\n3,train,2\n4,train,5\n5,valid,2\n6,valid,2\n' >flat.csv
+printf '%s\n' 'reprise: 1' 'data: {csv: flat.csv, target: y, split: part}' 'train: {task: regression}' \
+    'validation: {by: [x]}' >flat.yaml
+"$reprise" run flat.yaml -o flat.reprise >/dev/null 2>&1
+"$reprise" inspect flat.reprise --member outputs/metrics.json | python3 -c '
+import json, sys
+m = json.load(sys.stdin)
+assert m["validation"]["r2"] == "-inf" and m["training"]["r2"] != "nan", m
+assert m["gap"]["r2"] is None and float(m["gap"]["mse"]) < 0, m["gap"]' || fail "the gap of figures that are not finite"
+
 # all is training: slices of it, and no gap
 sed -i 's/test: 0.2/train_on_all: true/' a.yaml
 "$reprise" run a.yaml -o all.reprise >/dev/null 2>&1
