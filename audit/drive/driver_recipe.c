@@ -69,8 +69,6 @@ static rp_source_text text_of(const recipe_source *s)
 static rp_status make_trainer(recipe_source *s, const rp_run_options *options, rp_error *err)
 {
     const rp_source_text text = text_of(s);
-    const rp_slice_table table = {text.bytes, text.size, text.where};
-    rp_status status;
 
     /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
     if (rp_json_object_set_new(rp_json_object_get(s->recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) !=
@@ -79,8 +77,16 @@ static rp_status make_trainer(recipe_source *s, const rp_run_options *options, r
     s->judged = rp_calloc(1, sizeof *s->judged);
     if (!s->judged)
         return rp_no_memory(err);
-    status = rp_trainer_new(&s->trainer, s->recipe, &text, options, err);
-    return status == RP_OK ? rp_run_slices_check(s->recipe, rp_trainer_dataset(s->trainer), &table, err) : status;
+    return rp_trainer_new(&s->trainer, s->recipe, &text, options, err);
+}
+
+/* Where trials came before, they have looked. An archive's run was looked at when it was made: what has been changed in
+ * it since is found where the figures are taken. */
+static rp_status check_slices(const recipe_source *s, rp_error *err)
+{
+    const rp_source_text text = text_of(s);
+
+    return rp_recipe_tries(s->recipe) ? RP_OK : rp_run_slices_check(s->trainer, &text, err);
 }
 
 rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text,
@@ -96,6 +102,8 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kep
     }
     *s = (recipe_source){.recipe = recipe, .kept = text};
     status = make_trainer(s, options, err);
+    if (status == RP_OK)
+        status = check_slices(s, err);
     if (status == RP_OK)
         return rp_driver_make(out, &rp_recipe_source, s, err);
     free_source(s);
@@ -448,7 +456,6 @@ static rp_status put_trials(rp_json *metrics, const recipe_source *s, rp_error *
 static rp_status judge_within(const recipe_source *s, rp_error *err)
 {
     const rp_source_text text = text_of(s);
-    const rp_slice_table table = {text.bytes, text.size, RP_TABLE_MEMBER};
     judged *j = s->judged;
     rp_status status = j->reference ? RP_OK : rp_trainer_reference(s->trainer, &j->reference, err);
 
@@ -456,7 +463,7 @@ static rp_status judge_within(const recipe_source *s, rp_error *err)
         return status;
     status = rp_trainer_metrics(s->trainer, j->reference, &j->metrics, err);
     if (status == RP_OK)
-        status = rp_run_slices_put(j->metrics, s->trainer, j->reference, &table, err);
+        status = rp_run_slices_put(j->metrics, s->trainer, j->reference, &text, err);
     if (status == RP_OK && s->tried.json)
         status = put_trials(j->metrics, s, err);
     if (status != RP_OK) { /* half of it is none */

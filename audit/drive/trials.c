@@ -142,27 +142,25 @@ static rp_status end(void *self, const rp_trial *trial, const rp_trainer *t, rp_
     return on->recorded ? compare(on, trial, result, err) : RP_OK;
 }
 
-static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_trials_table *table, onlooker *on,
-                      rp_error *err)
+static rp_status make(rp_trials *out, const rp_recipe *recipe, const rp_source_text *table, onlooker *on, rp_error *err)
 {
     const rp_run_options options = rp_job_run_options(on->options);
     const rp_trials_watch watch = {wanted, begin, step, end, on};
 
     *out = (rp_trials){.json = NULL};
-    return rp_recipe_tries(recipe)
-               ? rp_trials_run(out, recipe, table->csv, table->size, table->where, &options, &watch, err)
-               : RP_OK;
+    return rp_recipe_tries(recipe) ? rp_trials_run(out, recipe, table, &options, &watch, err) : RP_OK;
 }
 
-rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_trials_table *table, const rp_job_options *options,
+rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_source_text *table, const rp_job_options *options,
                          rp_error *err)
 {
+    const rp_run_options run = rp_job_run_options(options);
     onlooker on = {.options = options};
     rp_status status = RP_OK;
 
     *out = (rp_trials){.json = NULL};
     if (rp_recipe_tries(recipe))
-        status = rp_trials_settle(recipe, table->csv, table->size, table->where, err);
+        status = rp_trials_settle(recipe, table, &run, err);
     return status == RP_OK ? make(out, recipe, table, &on, err) : status;
 }
 
@@ -186,9 +184,9 @@ static rp_status check_choice(const rp_trials *made, const rp_recipe *recipe, rp
     if (!made->chosen || rp_json_equal(made->chosen->json, recipe->json))
         return RP_OK;
     return rp_fail(err, RP_EBITS,
-                   RP_RECIPE_MEMBER
-                   ": its settings are not those that its search chooses: variant %lld of " RP_TRIALS_MEMBER,
-                   (long long)rp_json_integer_value(rp_json_object_get(made->json, "chosen")));
+                   RP_RECIPE_MEMBER ": its settings are not those that its search chooses: variant %lld, "
+                                    "counted from 1, of " RP_TRIALS_MEMBER,
+                   (long long)rp_json_integer_value(rp_json_object_get(made->json, "chosen")) + 1);
 }
 
 rp_status rp_trials_repeat(rp_trials *out, const rp_archive *archive, const size_t *drawn, size_t count,
@@ -207,7 +205,7 @@ rp_status rp_trials_repeat(rp_trials *out, const rp_archive *archive, const size
             status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
         on.recorded = recorded;
         if (status == RP_OK)
-            status = make(out, recipe, &(rp_trials_table){csv.data, csv.size, RP_TABLE_MEMBER}, &on, err);
+            status = make(out, recipe, &(rp_source_text){csv.data, csv.size, RP_TABLE_MEMBER, NULL, NULL}, &on, err);
         if (status == RP_OK)
             status = check_choice(out, recipe, err);
     }

@@ -7,16 +7,9 @@
 #include "audit/drive/driver.h"
 #include "core/trials/trials.h"
 
-/* The table that trials are made on. */
-typedef struct rp_trials_table {
-    const void *csv;
-    size_t size;
-    const char *where;
-} rp_trials_table;
-
 /* Makes the trials of a run that begins; nothing for a recipe that tries nothing. Its epochs are a number then. Errors:
  * those of rp_trials_run; RP_ECANCELED. */
-rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_trials_table *table, const rp_job_options *options,
+rp_status rp_trials_make(rp_trials *out, rp_recipe *recipe, const rp_source_text *table, const rp_job_options *options,
                          rp_error *err);
 /* Makes an archive's trials again; each must be as recorded. drawn: the numbers, in any order, of so many of them, and
  * out is then empty; NULL: all. Errors: RP_EBITS names the trial that differs, or the choice; RP_EUNSUPPORTED beyond

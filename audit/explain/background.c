@@ -35,7 +35,7 @@ static rp_status prepare(training *t, const rp_archive *archive, rp_error *err)
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
     if (status == RP_OK)
         status = rp_dataset_prepare(&t->data, t->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = NULL}, err);
+                                    &(rp_table_options){.pool = rp_scoring_pool(t->scoring)}, err);
     rp_buffer_free(&csv);
     if (status == RP_OK && t->data->schema->features != t->scoring->model.features)
         status = rp_fail(err, RP_EFORMAT, RP_TABLE_MEMBER " prepared by the recipe has %zu features, the model %zu",

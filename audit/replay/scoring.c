@@ -24,6 +24,11 @@ void rp_scoring_free(rp_scoring *s)
     rp_free(s);
 }
 
+rp_pool *rp_scoring_pool(const rp_scoring *s)
+{
+    return rp_device_pool(rp_run_device(s->run));
+}
+
 static rp_status load_model(rp_scoring *s, const rp_archive *archive, rp_error *err)
 {
     rp_json *recipe = NULL, *schema = NULL;

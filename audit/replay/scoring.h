@@ -26,5 +26,7 @@ rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void
 /* The model and its weights alone: no rows, no scores. */
 rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_job_options *options, rp_error *err);
 void rp_scoring_free(rp_scoring *scoring); /* NULL is fine */
+/* The threads that it computes with, for tables that are read beside it; NULL: one. */
+rp_pool *rp_scoring_pool(const rp_scoring *scoring);
 
 #endif

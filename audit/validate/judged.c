@@ -77,7 +77,7 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *
     if (status == RP_OK && want)
         status = want(self, j->texts, err);
     if (status == RP_OK)
-        status = rp_written_load(j->texts, err);
+        status = rp_written_load(j->texts, rp_scoring_pool(j->scoring), err);
     if (status == RP_OK)
         status = read_outcomes(j, err);
     if (status != RP_OK)
@@ -188,7 +188,7 @@ rp_status rp_judged_keep_test(rp_judged *j, const void *csv, size_t size, rp_err
 {
     rp_dataset *split = NULL;
     rp_status status = rp_dataset_prepare(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
-                                          &(rp_table_options){.pool = NULL}, err);
+                                          &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
 
     if (status == RP_OK && split->test_rows == 0)
         status = rp_fail(err, RP_EARG,

@@ -105,7 +105,7 @@ rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged
         status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER, err);
     if (status == RP_OK)
         status = rp_dataset_prepare(&trained, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
-                                    &(rp_table_options){.pool = NULL}, err);
+                                    &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
     if (status == RP_OK)
         status = count(out, j, table, trained, err);
     rp_dataset_free(trained);

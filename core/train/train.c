@@ -209,9 +209,8 @@ rp_status rp_trainer_new(rp_trainer **out, rp_recipe *recipe, const rp_source_te
 rp_status rp_trainer_try(rp_trainer **out, const rp_recipe *recipe, const rp_trial_rows *rows,
                          const rp_run_options *options, rp_error *err)
 {
-    const rp_source_text text = {rows->csv, rows->size, rows->where, NULL, NULL};
     const origin from = {
-        .recipe = recipe, .lent = *rows->data, .prepare = rows->prepare, .kept = rows->data, .text = &text};
+        .recipe = recipe, .lent = *rows->data, .prepare = rows->prepare, .kept = rows->data, .text = rows->text};
 
     return new_trainer(out, &from, options, err);
 }

@@ -29,9 +29,7 @@ rp_status rp_trainer_clone(rp_trainer **out, const rp_trainer *from, const rp_ru
  * the recipe `prepare`. */
 typedef struct rp_trial_rows {
     const rp_recipe *prepare;
-    const void *csv;
-    size_t size;
-    const char *where;
+    const rp_source_text *text;
     rp_dataset **data;
 } rp_trial_rows;
 /* A trainer of a recipe whose rows these are: prepared now if they were not, and the caller's to free behind it, also

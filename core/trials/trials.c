@@ -16,9 +16,7 @@
 /* The trials under way. */
 typedef struct work {
     const rp_recipe *recipe; /* with the chosen settings, once there are any */
-    const void *csv;
-    size_t size;
-    const char *where;
+    const rp_source_text *text;
     const rp_run_options *options;
     const rp_trials_watch *watch;
     rp_variant *variant; /* [variants]: those that are judged, the linear one, the seeds */
@@ -189,10 +187,9 @@ static rp_status take_scores(work *w, const rp_trial *trial, const rp_trainer *t
 /* The exact model needs its rows in another type; all others share the fold's. */
 static rp_status open_trainer(work *w, rp_trainer **t, rp_recipe *recipe, bool linear, rp_error *err)
 {
-    const rp_source_text text = {w->csv, w->size, w->where, NULL, NULL};
-    const rp_trial_rows rows = {w->prepare, w->csv, w->size, w->where, &w->data};
+    const rp_trial_rows rows = {w->prepare, w->text, &w->data};
 
-    return linear ? rp_trainer_new(t, recipe, &text, w->options, err)
+    return linear ? rp_trainer_new(t, recipe, w->text, w->options, err)
                   : rp_trainer_try(t, recipe, &rows, w->options, err);
 }
 
@@ -366,16 +363,10 @@ static rp_status run(work *w, rp_trials *out, rp_error *err)
     return status == RP_OK && !w->partial ? put_together(&out->json, w, chosen, err) : status;
 }
 
-rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const rp_source_text *text,
                         const rp_run_options *options, const rp_trials_watch *watch, rp_error *err)
 {
-    work w = {.recipe = recipe,
-              .csv = csv,
-              .size = size,
-              .where = where,
-              .options = options,
-              .watch = watch,
-              .out_of_fold = &out->out_of_fold};
+    work w = {.recipe = recipe, .text = text, .options = options, .watch = watch, .out_of_fold = &out->out_of_fold};
     rp_fpenv saved; /* what is drawn, and figures of figures, are bits of the archive */
     rp_status status;
 
@@ -406,21 +397,28 @@ void rp_trials_clear(rp_trials *trials)
     *trials = (rp_trials){.json = NULL};
 }
 
-rp_status rp_trials_settle(rp_recipe *recipe, const void *csv, size_t size, const char *where, rp_error *err)
+rp_status rp_trials_settle(rp_recipe *recipe, const rp_source_text *text, const rp_run_options *options, rp_error *err)
 {
     const bool by_rows = !recipe->train.exact && recipe->train.epochs == RP_EPOCHS_BY_ROWS;
-    const rp_slice_table table = {csv, size, where};
-    rp_dataset *data;
+    rp_dataset *data = NULL;
+    rp_run *run;
+    rp_pool *pool;
     rp_status status;
 
     if (!by_rows && !recipe->validation.given)
         return RP_OK;
-    status = rp_dataset_prepare(&data, recipe, csv, size, where, &(rp_table_options){.pool = NULL}, err);
+    status = rp_run_new(&run, options, err); /* for its threads */
+    if (status != RP_OK)
+        return status;
+    pool = rp_device_pool(rp_run_device(run));
+    status =
+        rp_dataset_prepare(&data, recipe, text->bytes, text->size, text->where, &(rp_table_options){.pool = pool}, err);
     if (status == RP_OK)
-        status = rp_run_slices_check(recipe, data, &table, err);
+        status = rp_slices_of_recipe_check(recipe, data, text, pool, err);
     if (status == RP_OK && by_rows)
         status = rp_recipe_set_epochs(recipe, rp_epochs_by_rows(recipe, (int64_t)data->train_rows), err);
     rp_dataset_free(data);
+    rp_run_free(run);
     return status;
 }
 

@@ -36,15 +36,15 @@ typedef struct rp_trials {
 
 /* How many trials a recipe has; 0 when it tries nothing. */
 uint64_t rp_trials_count(const rp_recipe *recipe);
-/* Makes them. csv is borrowed; where names it in errors. Errors: RP_EARG, RP_EFORMAT: settings that the recipe cannot
+/* Makes them. text is borrowed. Errors: RP_EARG, RP_EFORMAT: settings that the recipe cannot
  * have, before any trial; RP_EDATA: no trial ended with the figure that search.by names; those of training. */
-rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const void *csv, size_t size, const char *where,
+rp_status rp_trials_run(rp_trials *out, const rp_recipe *recipe, const rp_source_text *text,
                         const rp_run_options *options, const rp_trials_watch *watch, rp_error *err);
 void rp_trials_clear(rp_trials *trials);
 /* Before the trials what follows from the rows of the run itself, which are prepared for this: epochs that the recipe
  * leaves to the table, and whether what its section validation: names is there, so that nobody is told after hours of
  * trials. Errors: those of rp_dataset_prepare and rp_run_slices_check. */
-rp_status rp_trials_settle(rp_recipe *recipe, const void *csv, size_t size, const char *where, rp_error *err);
+rp_status rp_trials_settle(rp_recipe *recipe, const rp_source_text *text, const rp_run_options *options, rp_error *err);
 /* What outputs/metrics.json says of them: all of outputs/trials.json but the single trials. json may come from an
  * archive. */
 rp_status rp_trials_summary(rp_json **out, const rp_json *json, rp_error *err);

@@ -105,9 +105,9 @@ rp_status rp_written_want(rp_written *t, const char *name, size_t *col, rp_error
     return RP_OK;
 }
 
-rp_status rp_written_load(rp_written *t, rp_error *err)
+rp_status rp_written_load(rp_written *t, rp_pool *pool, rp_error *err)
 {
-    return rp_table_load(t->table, t->store, t->recipe, &(rp_table_options){.pool = NULL}, err);
+    return rp_table_load(t->table, t->store, t->recipe, &(rp_table_options){.pool = pool}, err);
 }
 
 size_t rp_written_rows(const rp_written *t)

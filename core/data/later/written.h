@@ -14,8 +14,8 @@ void rp_written_free(rp_written *texts); /* NULL is fine */
 /* A column by its name, or without a header by its number from 0: it will be loaded. Errors: RP_EARG, naming the
  * columns that there are. */
 rp_status rp_written_want(rp_written *texts, const char *name, size_t *col, rp_error *err);
-/* Reads the rows, once: the columns that are wanted, and the target's if the table has it. */
-rp_status rp_written_load(rp_written *texts, rp_error *err);
+/* Reads the rows, once: the columns that are wanted, and the target's if the table has it. pool may be NULL. */
+rp_status rp_written_load(rp_written *texts, rp_pool *pool, rp_error *err);
 size_t rp_written_rows(const rp_written *texts);
 /* The cells of a loaded column: out [rows], NULL where one is missing. They live as long as the object. */
 void rp_written_column(const rp_written *texts, size_t col, const char **out);

@@ -24,14 +24,14 @@ static rp_slice_names names_of(const rp_recipe *recipe)
 
 /* The columns that the recipe names, and nothing else of the table. */
 static rp_status open_columns(rp_written **out, rp_slice_plan *plan, const rp_slice_names *names,
-                              const rp_schema *schema, const rp_recipe *recipe, const rp_slice_table *table,
-                              rp_error *err)
+                              const rp_schema *schema, const rp_recipe *recipe, const rp_source_text *table,
+                              rp_pool *pool, rp_error *err)
 {
     rp_status status = rp_written_open(out, schema, recipe, table->bytes, table->size, table->where, err);
 
     if (status == RP_OK)
         status = rp_slices_want(plan, *out, names, err);
-    return status == RP_OK ? rp_written_load(*out, err) : status;
+    return status == RP_OK ? rp_written_load(*out, pool, err) : status;
 }
 
 static rp_status try_parts(const rp_written *texts, const rp_slice_names *names, const rp_slice_plan *plan,
@@ -55,8 +55,8 @@ static rp_status try_parts(const rp_written *texts, const rp_slice_names *names,
     return status;
 }
 
-rp_status rp_run_slices_check(const rp_recipe *recipe, const rp_dataset *data, const rp_slice_table *table,
-                              rp_error *err)
+rp_status rp_slices_of_recipe_check(const rp_recipe *recipe, const rp_dataset *data, const rp_source_text *table,
+                                    rp_pool *pool, rp_error *err)
 {
     const rp_slice_names names = names_of(recipe);
     rp_slice_plan plan;
@@ -68,11 +68,21 @@ rp_status rp_run_slices_check(const rp_recipe *recipe, const rp_dataset *data, c
         return RP_OK;
     status = rp_slices_look(&favourable, data->schema, &names, err);
     if (status == RP_OK)
-        status = open_columns(&texts, &plan, &names, data->schema, recipe, table, err);
+        status = open_columns(&texts, &plan, &names, data->schema, recipe, table, pool, err);
     if (status == RP_OK)
         status = try_parts(texts, &names, &plan, data, err);
     rp_written_free(texts);
     return status == RP_EARG ? rp_fail_at(err, status, "%s: key validation", table->where) : status;
+}
+
+static rp_pool *pool_of(const rp_trainer *t)
+{
+    return rp_device_pool(rp_run_device(t->run));
+}
+
+rp_status rp_run_slices_check(const rp_trainer *t, const rp_source_text *table, rp_error *err)
+{
+    return rp_slices_of_recipe_check(t->recipe, t->data, table, pool_of(t), err);
 }
 
 /* ---- what is put into metrics.json ---- */
@@ -111,7 +121,7 @@ static rp_status put_given(rp_json *part, const rp_slice_rows *rows, double thre
     return status == RP_OK && rp_json_object_set_new(part, "figures", figures) != 0 ? rp_no_memory(err) : status;
 }
 
-static rp_status put_parts(rp_json *part, const rp_trainer *t, rp_slice_rows *rows, const rp_slice_table *table,
+static rp_status put_parts(rp_json *part, const rp_trainer *t, rp_slice_rows *rows, const rp_source_text *table,
                            rp_error *err)
 {
     const rp_recipe *recipe = t->recipe;
@@ -126,7 +136,7 @@ static rp_status put_parts(rp_json *part, const rp_trainer *t, rp_slice_rows *ro
     if (status == RP_OK && recipe->validation.has_threshold)
         status = put_given(part, rows, names.threshold, err);
     if (status == RP_OK)
-        status = open_columns(&texts, &plan, &names, rows->schema, recipe, table, err);
+        status = open_columns(&texts, &plan, &names, rows->schema, recipe, table, pool_of(t), err);
     if (status == RP_OK)
         status = rp_slices_put(part, &plan, &names, rows, texts, err);
     rp_written_free(texts);
@@ -135,7 +145,7 @@ static rp_status put_parts(rp_json *part, const rp_trainer *t, rp_slice_rows *ro
 }
 
 rp_status rp_run_slices_put(rp_json *metrics, const rp_trainer *t, const rp_json *reference,
-                            const rp_slice_table *table, rp_error *err)
+                            const rp_source_text *table, rp_error *err)
 {
     const rp_dataset *d = t->data;
     const bool held = d->valid_rows > 0;
@@ -156,5 +166,7 @@ rp_status rp_run_slices_put(rp_json *metrics, const rp_trainer *t, const rp_json
     if (status == RP_OK)
         status = put_parts(rp_json_object_get(metrics, held ? "validation" : "training"), t, &rows, table, err);
     rp_free(yardstick);
+    if (status == RP_EARG)
+        return rp_fail_at(err, RP_EFORMAT, "%s: key validation", table->where);
     return status == RP_OK && held && put_gap(metrics) != 0 ? rp_no_memory(err) : status;
 }

@@ -147,4 +147,8 @@ forge plain.reprise text.reprise outputs/reference.json "for c in m['columns']:
 expect 4 "the archive's own training rows have others" "$reprise" monitor text.reprise --csv loans.csv
 forge plain.reprise edges.reprise outputs/reference.json 'm["scores"][0]["maximum"] = "9"'
 expect 4 "scores[0].maximum" "$reprise" monitor edges.reprise --csv loans.csv
+# a recipe that was changed in the archive to name what is not there is the archive's fault
+forge a.reprise named.reprise run/recipe.json 'm["validation"]["by"] = ["nobody"]'
+expect 4 "key validation" "$reprise" replay named.reprise
+
 echo "slices, the test part, forged references: as expected"
