@@ -46,7 +46,6 @@ static rp_status cut_numbers(rp_partition *p, const cutting *c, size_t parts, rp
 {
     size_t edges;
 
-    rp_sort_f64(c->sorted, c->numbers);
     p->edge = rp_reallocarray(NULL, parts, sizeof *p->edge);
     if (!p->edge)
         return rp_no_memory(err);
@@ -92,11 +91,10 @@ static rp_status cut_texts(rp_partition *p, const cutting *c, rp_error *err)
     return RP_OK;
 }
 
-static size_t count_distinct(double *x, size_t n)
+static size_t count_distinct(const double *x, size_t n)
 {
     size_t distinct = 0;
 
-    rp_sort_f64(x, n);
     for (size_t i = 0; i < n; i++)
         distinct += i == 0 || x[i] != x[i - 1];
     return distinct;
@@ -117,6 +115,8 @@ static rp_status cut(rp_partition *p, cutting *c, size_t parts, rp_error *err)
             return rp_fail(err, RP_EARG, "%.*s: expected numbers, found \"%s\" in data row %zu", rp_fits(c->by, 200),
                            c->by, rp_printable(quoted, sizeof quoted, c->cell[i], strlen(c->cell[i])), i);
     }
+    if (c->numbers == c->known)
+        rp_sort_f64(c->sorted, c->numbers);
     if (!parts && c->numbers == c->known && count_distinct(c->sorted, c->numbers) > RP_PARTITION_FEW)
         parts = 4;
     return parts ? cut_numbers(p, c, parts, err) : cut_texts(p, c, err);
