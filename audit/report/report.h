@@ -100,6 +100,9 @@ void rp_report_questions(rp_report_view *r); /* rows of the first page's table *
 void rp_report_unknown(rp_report_view *r);   /* what the archive does not say, before what it says */
 /* validation, or training where nothing was kept to validate. */
 const rp_json *rp_report_main_part(const rp_json *metrics);
+/* Where every fold was validated: their number and, of the variant that is the run, means and deviations by figure; 0
+ * where they were not. */
+size_t rp_report_folds(const rp_json *metrics, const rp_json **mean, const rp_json **deviation);
 const char *rp_report_card(const rp_report_view *r, const char *key); /* a text of the recipe's card, or NULL */
 void rp_report_target_name(rp_report_view *r);
 

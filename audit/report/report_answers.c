@@ -19,6 +19,18 @@ const rp_json *rp_report_main_part(const rp_json *metrics)
     return rp_json_is_object(part) ? part : rp_json_object_get(metrics, "training");
 }
 
+size_t rp_report_folds(const rp_json *metrics, const rp_json **mean, const rp_json **deviation)
+{
+    const rp_json *trials = rp_json_object_get(metrics, "trials"), *chosen = rp_json_object_get(trials, "chosen");
+    const int64_t folds = rp_json_integer_value(rp_json_object_get(trials, "folds"));
+    const int64_t at = chosen ? rp_json_integer_value(chosen) : 0;
+    const rp_json *variant = rp_json_array_get(rp_json_object_get(trials, "variants"), at < 0 ? SIZE_MAX : (size_t)at);
+
+    *mean = rp_json_object_get(variant, "mean");
+    *deviation = rp_json_object_get(variant, "deviation");
+    return folds > 0 && rp_json_is_object(*mean) && rp_json_object_size(*mean) ? (size_t)folds : 0;
+}
+
 const char *rp_report_card(const rp_report_view *r, const char *key)
 {
     return r->recipe ? rp_json_string_value(rp_json_object_get(rp_json_object_get(r->recipe->json, "card"), key))
@@ -141,8 +153,38 @@ static void answer_two(rp_buffer *out, const rp_json *figures)
     put_figure(out, ", Brier score", rp_json_object_get(rp_json_object_get(figures, "calibration"), "brier"));
 }
 
+/* What decides: each fold by a model that did not see it. Then what is known of the final model. */
+static void answer_folds(rp_report_view *r, size_t folds, const rp_json *mean, const rp_json *deviation)
+{
+    static const char *const figure[][2] = {{"auc", "area under the ROC curve"},
+                                            {"accuracy", "accuracy"},
+                                            {"r2", "R\xC2\xB2"},
+                                            {"mae", "mean absolute error"}};
+    rp_buffer *out = r->out;
+    bool any = false;
+
+    rp_buffer_printf(out, "Mean and deviation of %zu folds, each by a model that was not trained on it: ", folds);
+    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+        const rp_json *value = rp_json_object_get(mean, figure[i][0]);
+
+        if (!value)
+            continue;
+        rp_buffer_text(out, any ? ", " : "");
+        put_figure(out, figure[i][1], value);
+        rp_buffer_text(out, " \xC2\xB1 ");
+        rp_html_real(out, rp_json_object_get(deviation, figure[i][0]));
+        any = true;
+    }
+    if (r->recipe && r->recipe->search.n_over > 0)
+        rp_buffer_text(out, ". <strong>These means chose its settings</strong> (What was tried): figures of such rows "
+                            "flatter");
+    rp_buffer_text(out, "<br/>The final model was trained on all of them; there it has ");
+}
+
 static void answer_good(rp_report_view *r)
 {
+    const rp_json *mean, *deviation;
+    const size_t folds = held_out(r) ? 0 : rp_report_folds(r->metrics, &mean, &deviation);
     const rp_json *part = rp_report_main_part(r->metrics), *figures = rp_json_object_get(part, "figures");
     int64_t rows = rp_json_integer_value(rp_json_object_get(part, "rows"));
     rp_buffer *out = r->out;
@@ -151,6 +193,8 @@ static void answer_good(rp_report_view *r)
         rp_buffer_text(out, "Not known: the archive records no metrics");
         return;
     }
+    if (folds)
+        answer_folds(r, folds, mean, deviation);
     if (rp_json_object_get(figures, "discrimination")) {
         answer_two(out, figures);
     } else if (rp_json_object_get(part, "r2")) {
@@ -162,7 +206,9 @@ static void answer_good(rp_report_view *r)
                    rp_json_object_get(part, "accuracy"));
     rp_buffer_text(out, ", on ");
     rp_html_count(out, rows > 0 ? (uint64_t)rows : 0);
-    if (!held_out(r))
+    if (folds)
+        rp_buffer_text(out, " rows");
+    else if (!held_out(r))
         rp_buffer_text(out, " rows that it <strong>was trained on</strong>: no others were kept");
     else if (rp_parent_id(r->archive))
         rp_buffer_text(out, " rows kept out of this run; <strong>the run that it started from may have been trained on "
@@ -171,8 +217,9 @@ static void answer_good(rp_report_view *r)
         rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose the epoch whose weights it "
                             "has</strong>: figures of such rows flatter");
     else if (r->recipe && r->recipe->search.n_over > 0)
-        rp_buffer_text(out, " rows that it was not trained on, <strong>but that chose its settings</strong> (Trials): "
-                            "figures of such rows flatter");
+        rp_buffer_text(
+            out, " rows that it was not trained on, <strong>but that chose its settings</strong> (What was tried): "
+                 "figures of such rows flatter");
     else
         rp_buffer_text(out, " rows that it was not trained on");
 }
@@ -203,6 +250,8 @@ static void answer_trivial(rp_report_view *r)
     rp_html_number(r->out, ours);
     rp_buffer_text(r->out, ", the trivial model&#39;s ");
     rp_html_number(r->out, theirs);
+    if (!held_out(r))
+        rp_buffer_text(r->out, ", on the rows that <strong>it was trained on</strong>");
     if (k == 1 && rp_report_real(rp_json_object_get(figures, "log_loss"), &ours) &&
         rp_report_real(rp_json_object_get(trivial, "log_loss"), &theirs) && ours > theirs) {
         rp_buffer_text(r->out, "; <strong>but its probabilities are worse</strong>: log loss ");
@@ -284,7 +333,7 @@ static void answer_stable(rp_report_view *r)
     if (any_of(r, RP_STATEMENT_MONITORING))
         rp_buffer_text(r->out, "Later periods: see Monitored. ");
     tried = rp_json_object_get(r->metrics, "trials") != NULL;
-    rp_buffer_text(r->out, tried ? "Other seeds and folds: see Trials"
+    rp_buffer_text(r->out, tried ? "Other seeds and folds: see What was tried"
                                  : "<strong>Not known</strong> from this archive: "
                                    "other seeds, other folds");
     if (!any_of(r, RP_STATEMENT_MONITORING))
@@ -376,13 +425,19 @@ static void put_unknown(rp_buffer *out, bool unknown, size_t *shown, const char 
 
 void rp_report_unknown(rp_report_view *r)
 {
+    const rp_json *mean, *deviation;
     size_t shown = 0;
     rp_buffer *out = r->out;
     bool card = r->recipe && rp_json_is_object(rp_json_object_get(r->recipe->json, "card"));
 
     put_unknown(out, !card, &shown,
                 "What the model is for, who owns it and until when it may be used: it has no card.");
-    put_unknown(out, r->metrics && !held_out(r), &shown, "How it does on rows it was not trained on: none were kept.");
+    put_unknown(
+        out, r->metrics && !held_out(r) && !any_of(r, RP_STATEMENT_VALIDATION), &shown,
+        rp_report_folds(r->metrics, &mean, &deviation)
+            ? "How the final model does on rows it was not trained on: none were kept; the folds&#39; figures are "
+              "of models like it."
+            : "How it does on rows it was not trained on: none were kept.");
     put_unknown(out, !any_of(r, RP_STATEMENT_VERDICT), &shown,
                 "Whether the run was repeated: no verdict of a replay by a trusted key is in it.");
     put_unknown(out, !any_of(r, RP_STATEMENT_APPROVAL), &shown,

@@ -238,7 +238,7 @@ static void put_columns(rp_report_view *r)
             rp_html_count(out, r->data.missing[i]);
         else
             rp_buffer_text(out, "\xE2\x80\x93");
-        rp_buffer_text(out, "</td><td>");
+        rp_buffer_text(out, "</td><td class=\"text\">");
         put_values(out, column);
         rp_buffer_text(out, "</td></tr>\n");
     }

@@ -224,11 +224,20 @@ static void put_stated(rp_report_view *r)
 
 void rp_report_slices(rp_report_view *r, const rp_json *part)
 {
+    const rp_json *mean, *deviation;
+    const bool held = rp_json_is_object(at(r->metrics, "validation"));
+
     if (rp_json_array_size(at(part, "slices")) + rp_json_array_size(at(part, "groups")) > 0) {
-        rp_buffer_text(r->out,
-                       "<h3>By slice and by group</h3>\n<p class=\"note\">Each part&#39;s own figures; of two classes "
-                       "the observed "
-                       "rate of the positive one beside the mean score.</p>\n");
+        rp_buffer_printf(
+            r->out,
+            "<h3>By slice and by group</h3>\n<p class=\"note\">Of the %s. Each part&#39;s own "
+            "figures; of two classes the observed rate of the positive one beside the mean "
+            "score.</p>\n",
+            held ? "validation rows"
+            : rp_report_folds(r->metrics, &mean, &deviation)
+                ? "rows that the final model <strong>was trained on</strong>, which flatters: no slice was "
+                  "taken of the folds&#39; scores (outputs/out_of_fold.csv)"
+                : "rows that it <strong>was trained on</strong>, which flatters: no others were kept");
         put_cuts(r, part, at(part, "figures"));
     }
     put_stated(r);

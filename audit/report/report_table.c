@@ -54,7 +54,7 @@ static void put_row(rp_buffer *out, const rp_json *column, size_t at)
     rp_buffer_text(out, "</td>");
     for (size_t k = 0; k < RP_QUANTILES; k += k == 0 || k == 4 ? 2 : 1)
         put_quantile(out, quantiles, k);
-    rp_buffer_text(out, "<td>");
+    rp_buffer_text(out, "<td class=\"text\">");
     examples = rp_json_object_get(column, "examples");
     rp_json_array_foreach (examples, i, example) {
         rp_buffer_text(out, i ? ", " : "");

@@ -9,17 +9,19 @@
 enum { VARIANTS_LISTED = 200 };
 
 static const char *const figures[] = {"loss", "accuracy", "auc", "mse", "mae", "r2"};
+static const char *const words[] = {"Loss",     "Accuracy", "AUC", "Mean squared error", "Mean absolute error",
+                                    "R\xC2\xB2"};
 
 static const char *kind_words(const char *kind)
 {
-    static const char *const words[][2] = {{"recipe", "the recipe"},
+    static const char *const kinds[][2] = {{"recipe", "the recipe"},
                                            {"search", "searched"},
                                            {"linear", "challenger: linear model"},
                                            {"seed", "challenger: other seed"}};
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (kind && strcmp(kind, words[i][0]) == 0)
-            return words[i][1];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kind && strcmp(kind, kinds[i][0]) == 0)
+            return kinds[i][1];
     return "unknown";
 }
 
@@ -32,15 +34,27 @@ static bool has(const rp_json *variants, const char *figure)
     return false;
 }
 
+/* "lr 0.01, hidden [16]": a text as it is, all else as JSON. */
 static void put_set(rp_report_view *r, const rp_json *set)
 {
-    rp_buffer text = {0};
+    const char *key;
+    rp_json *value;
+    size_t shown = 0;
 
-    if (rp_json_object_size(set) && rp_json_write(set, &text, NULL) == RP_OK) {
+    rp_json_object_foreach ((rp_json *)set, key, value) {
+        rp_buffer text = {0};
+
+        rp_buffer_text(r->out, shown++ ? ", " : "");
+        rp_html_name(r->out, key);
+        rp_buffer_u8(r->out, ' ');
+        if (rp_json_is_string(value))
+            rp_buffer_text(&text, rp_json_string_value(value));
+        else if (rp_json_write(value, &text, NULL) != RP_OK)
+            r->out->failed = true;
         rp_buffer_u8(&text, 0);
-        rp_html_name(r->out, (const char *)text.data);
+        rp_html_name(r->out, text.failed ? NULL : (const char *)text.data);
+        rp_buffer_free(&text);
     }
-    rp_buffer_free(&text);
 }
 
 static void put_variant(rp_report_view *r, const rp_json *variants, size_t i, bool chosen)
@@ -48,7 +62,7 @@ static void put_variant(rp_report_view *r, const rp_json *variants, size_t i, bo
     const rp_json *variant = rp_json_array_get(variants, i), *mean = rp_json_object_get(variant, "mean");
     const rp_json *deviation = rp_json_object_get(variant, "deviation");
 
-    rp_buffer_printf(r->out, "<tr><th scope=\"row\">%zu</th><td>%s%s</td><td>", i,
+    rp_buffer_printf(r->out, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>%s%s</td><td>", i + 1,
                      kind_words(rp_json_string_value(rp_json_object_get(variant, "kind"))), chosen ? ", chosen" : "");
     put_set(r, rp_json_object_get(variant, "set"));
     rp_buffer_text(r->out, "</td>");
@@ -70,14 +84,14 @@ static void put_spread(rp_report_view *r, const rp_json *spread)
 {
     const rp_json *of = rp_json_object_get(spread, "figures"), *scores = rp_json_object_get(spread, "scores");
 
-    rp_html_table(r->out, NULL, "Spread over seeds", "|#mean|#deviation|#least|#greatest");
+    rp_html_table(r->out, NULL, "Spread over seeds", "|#Mean|#Deviation|#Least|#Greatest");
     for (size_t k = 0; k < sizeof figures / sizeof *figures; k++) {
         static const char *const keys[] = {"mean", "deviation", "minimum", "maximum"};
         const rp_json *one = rp_json_object_get(of, figures[k]);
 
         if (!one)
             continue;
-        rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s</th>", figures[k]);
+        rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s</th>", words[k]);
         for (size_t i = 0; i < 4; i++) {
             rp_buffer_text(r->out, "<td class=\"n\">");
             rp_html_real(r->out, rp_json_object_get(one, keys[i]));
@@ -119,10 +133,10 @@ static void put_head(rp_report_view *r, const rp_json *trials, const rp_json *va
     }
     rp_buffer_text(r->out, ". What was tried elsewhere, before the recipe was written, no archive can show.</p>\n");
     rp_html_table_begin(r->out, NULL, "Variants");
-    rp_html_heads(r->out, "Number|Variant|Settings");
+    rp_html_heads(r->out, "#Number|Variant|Settings");
     for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
         if (has(variants, figures[k]))
-            rp_buffer_printf(r->out, "<th scope=\"col\" class=\"n\">%s</th>", figures[k]);
+            rp_buffer_printf(r->out, "<th scope=\"col\" class=\"n\">%s</th>", words[k]);
     rp_buffer_text(r->out, "</tr></thead>\n<tbody>\n");
 }
 

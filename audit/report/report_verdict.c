@@ -336,9 +336,14 @@ static void put_main_metric(rp_report_view *r)
     const rp_json *value;
     const char *where = rp_json_is_object(part) ? "validation rows" : "training rows";
     const char *label = "Accuracy";
+    const rp_json *mean, *deviation;
 
-    if (!rp_json_is_object(part))
+    if (!rp_json_is_object(part) && rp_report_folds(r->metrics, &mean, &deviation)) {
+        part = mean;
+        where = "mean of the folds";
+    } else if (!rp_json_is_object(part)) {
         part = rp_json_object_get(r->metrics, "training");
+    }
     value = rp_json_object_get(part, "accuracy");
     if (!value) {
         value = rp_json_object_get(part, "r2");

@@ -31,16 +31,49 @@ typedef enum rp_column {
     REPLAYED,
     DECISION,
     OPEN_FINDINGS,
+    VALIDATED,
+    VALIDATED_BY,
+    VALIDATED_ROWS,
+    VALIDATED_VALUE,
+    MONITORED,
+    MONITORED_BY,
+    MONITORED_PERIOD,
+    MONITORED_PSI,
+    MONITORED_VALUE,
     PARENT,
     LOG_ENTRY,
     ERROR_TEXT,
     COLUMNS
 } rp_column;
 
-static const char *const column_name[COLUMNS] = {"file",          "archive_id", "name",      "kind",     "task",
-                                                 "owner",         "tier",       "version",   "use",      "valid_until",
-                                                 "metric",        "value",      "verified",  "replayed", "decision",
-                                                 "open_findings", "parent",     "log_entry", "error"};
+static const char *const column_name[COLUMNS] = {"file",
+                                                 "archive_id",
+                                                 "name",
+                                                 "kind",
+                                                 "task",
+                                                 "owner",
+                                                 "tier",
+                                                 "version",
+                                                 "use",
+                                                 "valid_until",
+                                                 "metric",
+                                                 "value",
+                                                 "verified",
+                                                 "replayed",
+                                                 "decision",
+                                                 "open_findings",
+                                                 "validated",
+                                                 "validated_by",
+                                                 "validated_rows",
+                                                 "validated_value",
+                                                 "monitored",
+                                                 "monitored_by",
+                                                 "monitored_period",
+                                                 "monitored_psi",
+                                                 "monitored_value",
+                                                 "parent",
+                                                 "log_entry",
+                                                 "error"};
 
 typedef struct row {
     char *cell[COLUMNS]; /* NULL: nothing */
@@ -164,24 +197,36 @@ static void take_recipe(row *out, const rp_json *recipe)
                 set(out, card[i].column, text_at(from, card[i].key[k]));
 }
 
+/* Means over all folds of the variant that is the run (FORMAT 9.8); NULL: there are none. */
+static const rp_json *folds_of(const rp_json *metrics)
+{
+    const rp_json *trials = rp_json_object_get(metrics, "trials"), *chosen = rp_json_object_get(trials, "chosen");
+    const int64_t at = chosen ? rp_json_integer_value(chosen) : 0;
+    const rp_json *variant = rp_json_array_get(rp_json_object_get(trials, "variants"), at < 0 ? SIZE_MAX : (size_t)at);
+
+    return rp_json_object_get(trials, "folds") ? rp_json_object_get(variant, "mean") : NULL;
+}
+
 static void take_metrics(row *out, const rp_json *metrics)
 {
     static const char *const keys[] = {"auc", "accuracy", "r2"};
     const rp_json *part = rp_json_object_get(metrics, "validation");
-    bool held = rp_json_is_object(part);
+    bool held = rp_json_is_object(part), folds;
+    char name[40];
 
-    part = held ? part : rp_json_object_get(metrics, "training");
+    part = held ? part : folds_of(metrics);
+    folds = part != NULL && !held;
+    part = part ? part : rp_json_object_get(metrics, "training");
     for (size_t i = 0; i < RP_COUNT(keys); i++) {
         const char *value = text_at(part, keys[i]);
 
         if (!value)
             continue;
         set(out, METRIC, keys[i]);
-        if (!held)
-            set(out, METRIC,
-                i == 0   ? "auc (training rows)"
-                : i == 1 ? "accuracy (training rows)"
-                         : "r2 (training rows)");
+        if (!held) {
+            (void)snprintf(name, sizeof name, "%s (%s)", keys[i], folds ? "mean of folds" : "training rows");
+            set(out, METRIC, name);
+        }
         set(out, VALUE, value);
         return;
     }
@@ -220,6 +265,67 @@ static void take_statements(row *out, const rp_verification *v)
     set(out, REPLAYED, differs ? "bits differ" : replayed ? "yes" : partly ? "in part" : "no");
     set(out, DECISION, rejected ? "rejected" : approved ? "approved" : "none");
     set(out, OPEN_FINDINGS, number);
+}
+
+/* The figure that the run's own `value` is: AUC of two classes, accuracy of more, R2. */
+static const char *main_figure(const rp_json *figures)
+{
+    const rp_json *two = rp_json_object_get(figures, "discrimination");
+
+    return two ? text_at(two, "auc") : text_at(figures, rp_json_object_get(figures, "rmse") ? "r2" : "accuracy");
+}
+
+/* The greatest of its scores' stability indices, of several classes. */
+static const char *greatest_psi(const rp_json *scores)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < rp_json_array_size(scores); i++) {
+        const char *psi = text_at(rp_json_array_get(scores, i), "psi");
+
+        if (psi && (!found || strtod(psi, NULL) > strtod(found, NULL)))
+            found = psi;
+    }
+    return found;
+}
+
+/* The last of a kind: by its signer's clock, of equal times by its number in the chain, then by its name. */
+static const rp_verified_statement *last_of(const rp_verification *v, rp_statement_kind kind)
+{
+    const rp_verified_statement *found = NULL;
+
+    for (size_t i = 0; v && i < v->statements; i++) {
+        const rp_verified_statement *one = &v->statement[i];
+        const int order = found ? strcmp(one->time, found->time) : 1;
+
+        if (one->kind == kind && one->figures &&
+            (order > 0 || (order == 0 && one->figures->number >= found->figures->number)))
+            found = one;
+    }
+    return found;
+}
+
+static void take_figures(row *out, const rp_verification *v)
+{
+    const rp_verified_statement *validation = last_of(v, RP_STATEMENT_VALIDATION);
+    const rp_verified_statement *monitoring = last_of(v, RP_STATEMENT_MONITORING);
+    char rows[64];
+
+    if (validation) {
+        (void)snprintf(rows, sizeof rows, "%llu%s", (unsigned long long)validation->figures->rows,
+                       validation->figures->test ? " of the test part" : "");
+        set(out, VALIDATED, validation->time);
+        set(out, VALIDATED_BY, validation->key_id);
+        set(out, VALIDATED_ROWS, rows);
+        set(out, VALIDATED_VALUE, main_figure(rp_json_object_get(validation->figures->predicate, "figures")));
+    }
+    if (monitoring) {
+        set(out, MONITORED, monitoring->time);
+        set(out, MONITORED_BY, monitoring->key_id);
+        set(out, MONITORED_PERIOD, monitoring->figures->period);
+        set(out, MONITORED_PSI, greatest_psi(rp_json_object_get(monitoring->figures->predicate, "scores")));
+        set(out, MONITORED_VALUE, main_figure(rp_json_object_get(monitoring->figures->predicate, "figures")));
+    }
 }
 
 static void take_log(register_of *reg, row *out)
@@ -266,6 +372,7 @@ static rp_status read_row(register_of *reg, const char *path, row *out, rp_error
         set(out, KIND, rp_archive_kind(archive));
         set(out, PARENT, rp_parent_id(archive));
         take_statements(out, verified);
+        take_figures(out, verified);
         take_log(reg, out);
     } else {
         row_clear(out);
@@ -322,7 +429,7 @@ static void put_row(rp_session *session, const request *r, const row *one)
 
             rp_put_plain_line(&line, text);
             rp_buffer_u8(&line, 0);
-            rp_put_line(session, column_name[i], "%s", line.failed ? "" : (const char *)line.data);
+            rp_buffer_printf(out, "%-18s%s\n", column_name[i], line.failed ? "" : (const char *)line.data);
             rp_buffer_free(&line);
         }
     }
@@ -432,7 +539,8 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "inventory PATH... [--trust PUB.pem ...] [--log LOG [--log-key PUB.pem]] [--csv]",
         "Lists archives, and the *.reprise of folders, as a register: id, name, what the recipe's card says, main "
         "metric,\n"
-        "verified, replayed, decision, open findings, parent. Without --trust statements count for nothing.\n"
+        "verified, replayed, decision, open findings, last validation and monitoring, parent.\n"
+        "Without --trust statements count for nothing.\n"
         "An archive that cannot be read is a row with its error, and the exit code is 4.",
         "  reprise inventory archives/ --trust me.pub.pem --csv > register.csv",
         NULL,

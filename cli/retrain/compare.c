@@ -119,8 +119,14 @@ static void put_row(rp_session *session, const table *t, list_of *list, const ch
 
     rp_printable(shown, sizeof shown, key, strlen(key));
     rp_buffer_printf(&session->out, "  %-*s", NAME, shown);
-    for (size_t i = 0; i < t->runs; i++)
-        put_value(&session->out, rp_json_object_get(list(&t->run[i]), key), list != recipe_of);
+    for (size_t i = 0; i < t->runs; i++) {
+        const rp_json *value = rp_json_object_get(list(&t->run[i]), key);
+
+        if (list == trials_of && value && strcmp(key, "chosen") == 0) /* people count variants from 1 */
+            rp_buffer_printf(&session->out, " %*lld", CELL, (long long)rp_json_integer_value(value) + 1);
+        else
+            put_value(&session->out, value, list != recipe_of);
+    }
     rp_buffer_u8(&session->out, '\n');
 }
 
@@ -174,8 +180,12 @@ static void put_head(rp_session *session, const rp_run_side *side, char label)
     rp_put_plain_line(out, side->path);
     rp_buffer_printf(out, "\n            %s",
                      side->name ? rp_printable(shown, sizeof shown, side->name, strlen(side->name)) : "without a name");
-    if (side->part)
-        rp_buffer_printf(out, "; figures of the %s part, %lld rows", side->part, (long long)side->rows);
+    if (side->part && strcmp(side->part, "folds") == 0)
+        rp_buffer_printf(out, "; figures are means over folds, each by a model that did not see it, %lld rows",
+                         (long long)side->rows);
+    else if (side->part)
+        rp_buffer_printf(out, "; figures of the %s part, %lld rows%s", side->part, (long long)side->rows,
+                         strcmp(side->part, "training") == 0 ? ", WHICH TRAINED IT" : "");
     rp_buffer_printf(out, "\n            table %s\n", side->table[0] ? side->table : "not in the archive");
     if (rp_parent_id(side->archive))
         rp_buffer_printf(out, "            parent %s\n", rp_parent_id(side->archive));

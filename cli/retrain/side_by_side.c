@@ -123,6 +123,44 @@ static rp_status take_figures(rp_run_side *side, const rp_json *part, rp_error *
                            : status;
 }
 
+/* What decides of a run with folds, each validated by a model that did not see it: mean, then deviation, figure by
+ * figure. The final model's own are those of rows that trained it. */
+static rp_status take_folds(rp_run_side *side, const rp_json *variant, rp_error *err)
+{
+    const rp_json *deviation = rp_json_object_get(variant, "deviation");
+    const char *key;
+    rp_json *mean;
+    rp_status status = RP_OK;
+
+    rp_json_object_foreach (rp_json_object_get(variant, "mean"), key, mean) {
+        rp_json *own = rp_json_object_get(deviation, key);
+        rp_buffer name = {0};
+
+        rp_buffer_printf(&name, "%s.deviation", key);
+        rp_buffer_u8(&name, 0);
+        status = rp_buffer_status(&name, err);
+        if (status == RP_OK)
+            status = set(side->metrics, key, rp_json_share(mean), err);
+        if (status == RP_OK && own)
+            status = set(side->metrics, (const char *)name.data, rp_json_share(own), err);
+        rp_buffer_free(&name);
+        if (status != RP_OK)
+            return status;
+    }
+    return RP_OK;
+}
+
+/* Of the variant that is the run; NULL: the folds were not validated. */
+static const rp_json *folds_of(const rp_json *metrics)
+{
+    const rp_json *trials = rp_json_object_get(metrics, "trials"), *chosen = rp_json_object_get(trials, "chosen");
+    const int64_t at = chosen ? rp_json_integer_value(chosen) : 0;
+    const rp_json *variant = rp_json_array_get(rp_json_object_get(trials, "variants"), at < 0 ? SIZE_MAX : (size_t)at);
+
+    return rp_json_object_get(trials, "folds") && rp_json_object_size(rp_json_object_get(variant, "mean")) ? variant
+                                                                                                           : NULL;
+}
+
 static rp_status take_trials(rp_run_side *side, const rp_json *trials, rp_error *err)
 {
     if (!rp_json_is_object(trials))
@@ -136,15 +174,17 @@ static rp_status read_metrics(rp_run_side *side, rp_error *err)
     rp_json *metrics = NULL;
     rp_status status = rp_member_load_json(side->archive, "outputs/metrics.json", &metrics, err);
     const rp_json *training = rp_json_object_get(metrics, "training");
-    const rp_json *part = rp_json_object_get(metrics, "validation");
+    const rp_json *part = rp_json_object_get(metrics, "validation"), *folds = part ? NULL : folds_of(metrics);
 
     if (part || training) {
-        side->part = part ? "validation" : "training";
+        side->part = part ? "validation" : folds ? "folds" : "training";
         side->rows = rp_json_integer_value(rp_json_object_get(part ? part : training, "rows"));
     }
-    if (status == RP_OK && side->part)
+    if (status == RP_OK && folds)
+        status = take_folds(side, folds, err);
+    else if (status == RP_OK && side->part)
         status = take_figures(side, part ? part : training, err);
-    if (status == RP_OK && part)
+    if (status == RP_OK && (part || folds))
         status = take_numbers(side->metrics, "training.", training, err);
     if (status == RP_OK)
         status = take_trials(side, rp_json_object_get(metrics, "trials"), err);
@@ -240,9 +280,9 @@ static rp_status read_coefficients(rp_run_side *side, rp_error *err)
 
 /* ---- rows ---- */
 
-/* Keeps of predictions (FORMAT 9.3) the header, which names the classes, and of each line row and truth. A quoted cell
- * may hold commas and line feeds. */
-static void keep_truths(rp_buffer *text)
+/* Keeps of predictions (FORMAT 9.3) the header, which names the classes, and of each line the first cells: row and
+ * truth, of folds also the fold. A quoted cell may hold commas and line feeds. */
+static void keep_truths(rp_buffer *text, size_t cells)
 {
     size_t kept = 0, cell = 0, line = 0;
     bool quoted = false;
@@ -255,7 +295,7 @@ static void keep_truths(rp_buffer *text)
             quoted = !quoted;
         else if (!quoted && c == ',')
             cell++;
-        if (end || line == 0 || cell < 2)
+        if (end || line == 0 || cell < cells)
             text->data[kept++] = c;
         if (end) {
             line++;
@@ -268,7 +308,9 @@ static void keep_truths(rp_buffer *text)
 static rp_status read_rows(rp_run_side *side, rp_error *err)
 {
     const rp_member *table = rp_archive_find(side->archive, "data/raw.csv");
-    const rp_member *member = rp_archive_find(side->archive, "outputs/predictions.csv");
+    const bool folds = side->part && strcmp(side->part, "folds") == 0;
+    const rp_member *member =
+        rp_archive_find(side->archive, folds ? "outputs/out_of_fold.csv" : "outputs/predictions.csv");
     rp_buffer text = {0};
     rp_status status;
 
@@ -278,7 +320,7 @@ static rp_status read_rows(rp_run_side *side, rp_error *err)
         return RP_OK;
     status = rp_member_load(side->archive, member, &text, err);
     if (status == RP_OK) {
-        keep_truths(&text);
+        keep_truths(&text, folds ? 3 : 2);
         side->judged = (char *)text.data;
         side->judged_size = text.size;
         return RP_OK;

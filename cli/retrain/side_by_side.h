@@ -17,13 +17,13 @@ typedef enum rp_rows {
 typedef struct rp_run_side {
     const char *path; /* borrowed */
     rp_archive *archive;
-    char *name;                /* of the recipe; NULL: none */
-    rp_json *recipe;           /* dotted keys of run/recipe.json */
-    rp_json *metrics;          /* figures of the part that is judged, then training.* */
-    rp_json *coefficients;     /* term to estimate; NULL: no exact fit */
-    rp_json *trials;           /* trials to their number, what decided; NULL: none */
-    const char *part;          /* "validation", "training"; NULL: no metrics */
-    int64_t rows;              /* of that part */
+    char *name;            /* of the recipe; NULL: none */
+    rp_json *recipe;       /* dotted keys of run/recipe.json */
+    rp_json *metrics;      /* figures of the part that is judged, of folds KEY.deviation behind KEY; then training.* */
+    rp_json *coefficients; /* term to estimate; NULL: no exact fit */
+    rp_json *trials;       /* trials to their number, what decided; NULL: none */
+    const char *part;      /* "validation", "folds" (means of all), "training"; NULL: no metrics */
+    int64_t rows;          /* of that part */
     char table[RP_DIGEST_HEX]; /* SHA-256 of data/raw.csv; empty: it is not in the archive */
     char *judged;              /* header of the predictions, then row and truth of each line; NULL: none */
     size_t judged_size;

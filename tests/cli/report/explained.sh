@@ -48,6 +48,25 @@ signer=$("$reprise" verify a.reprise "${trust[@]}" | sed -n 's/^explained.*by ke
 says "by key <span class=\"hash\">$signer<"
 holds "a plot for each of 11 columns" [ "$(grep -c '<desc id="effect-0-' page.html)" = 11 ]
 holds "three lines a row beside the mean" [ "$(grep -c 'polyline class="one"' page.html)" = 24 ]
+# the register has the last validation and monitoring, by whom and what they found
+"$reprise" validate a.reprise --part test --attach --key validator.pem -o v.json >/dev/null
+"$reprise" monitor a.reprise --csv loans.csv --period may --attach --key validator.pem -o m.json >/dev/null
+"$reprise" inventory a.reprise "${trust[@]}" --json >register
+cat >look.py <<'PY'
+import base64, json, sys
+row = json.load(open("register"))["archives"][0]
+def payload(path):
+    return json.loads(base64.b64decode(json.load(open(path))["payload"]))["predicate"]
+v, m = payload("v.json"), payload("m.json")
+assert row["validated_value"] == v["figures"]["discrimination"]["auc"], row
+assert row["validated_rows"] == "179 of the test part", row
+assert row["monitored_psi"] == m["scores"][0]["psi"] and row["monitored_period"] == "may", row
+assert row["monitored_value"] == m["figures"]["discrimination"]["auc"] != row["validated_value"], row
+assert row["validated_by"].startswith(sys.argv[1]) and row["validated"] <= row["monitored"], row
+PY
+holds "the register's figures" python3 look.py "$signer"
+"$reprise" inventory a.reprise --json >register
+holds "nothing of it without a key" grep -q '"validated":null.*"monitored":null' register
 # another's word is no explanation, and without keys nothing is believed
 page a.reprise --trust builder.pub.pem >/dev/null
 says_not 'What moves the score'

@@ -121,3 +121,35 @@ m = json.load(open("a.metrics"))["validation"]
 assert j["host_suspected"] is True and j["metrics_rows"] == "same", j
 assert {f["key"]: f["values"] for f in j["metrics"]}["auc"] == [m["auc"]] * 2, j["metrics"]
 P
+
+# of folds the means decide, with their deviation; the final model's own figures are of rows that trained it
+printf '%s\n' 'reprise: 1' 'data: {csv: t.csv, target: y, positive: "yes", fold: all, folds: 4}' \
+    'search: {over: {l2: [0.1, 1000]}}' >f.yaml
+"$reprise" run f.yaml -o f.reprise >/dev/null 2>&1
+sed 's/1000\]/10]/' f.yaml >g.yaml
+"$reprise" run g.yaml -o g.reprise >/dev/null 2>&1
+"$reprise" compare f.reprise g.reprise a.reprise >text
+has text "means over folds, each by a model that did not see it, 120 rows"
+has text "B: judged on the same rows as A"
+has text "C: judged on OTHER rows than A"
+"$reprise" compare f.reprise g.reprise a.reprise --json >json
+"$reprise" inspect f.reprise --member outputs/metrics.json >f.metrics
+"$reprise" inspect a.reprise --member outputs/metrics.json >a.metrics
+"$reprise" inventory f.reprise --json >register
+python3 - <<'P' || fail "folds"
+import json
+figures = {f["key"]: f["values"] for f in json.load(open("json"))["figures"]}
+m = json.load(open("f.metrics"))
+chosen = m["trials"]["variants"][m["trials"]["chosen"]]
+assert figures["auc"][0] == chosen["mean"]["auc"] != m["training"]["auc"], figures["auc"]
+assert figures["auc.deviation"][0] == chosen["deviation"]["auc"] and figures["auc.deviation"][2] is None
+assert figures["training.auc"][0] == m["training"]["auc"]
+assert figures["auc"][2] == json.load(open("a.metrics"))["validation"]["auc"]
+row = json.load(open("register"))["archives"][0]
+assert (row["metric"], row["value"]) == ("auc (mean of folds)", chosen["mean"]["auc"]), row
+P
+"$reprise" report f.reprise -o f.html >/dev/null
+has f.html "Mean and deviation of 4 folds, each by a model that was not trained on it"
+has f.html "These means chose its settings"
+has f.html "mean of the folds"
+has_not f.html "none were kept.</li>"
