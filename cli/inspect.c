@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/archive_files.h"
+#include "cli/data/used_rows.h"
 #include "cli/print.h"
 
 typedef struct request {
@@ -189,6 +190,8 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     if (r->programs)
         status = rp_programs_put(session, archive, err);
     rp_put_json(out, "recipe", s->recipe);
+    if (status == RP_OK)
+        status = rp_used_rows_put_json(session, archive, err);
     rp_put_json(out, "run", rp_json_object_get(s->manifest, "run"));
     if (status == RP_OK)
         status = put_claims_json(session, archive, err);
@@ -224,6 +227,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
         rp_put_line(session, "states", "all of them kept after every %lld steps, as checkpoints/", every);
     if (rp_parent_id(archive))
         rp_put_line(session, "parent", "%.64s, not checked here: reprise verify --parent", rp_parent_id(archive));
+    status = rp_used_rows_put_line(session, archive, false, err);
     if (s->metrics)
         rp_put_metric_lines(session, s->metrics);
     for (size_t i = 0; i < n; i++)
@@ -232,7 +236,8 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
         rp_put_line(session, "signatures", "%zu, not checked here: reprise verify", statements);
     else
         rp_put_line(session, "signatures", "none");
-    status = put_claims(session, archive, err);
+    if (status == RP_OK)
+        status = put_claims(session, archive, err);
     rp_buffer_u8(&session->out, '\n');
     for (size_t i = 0; i < n; i++)
         rp_buffer_printf(&session->out, "%12llu  %s\n", (unsigned long long)rp_archive_member(archive, i)->size,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise verify: an archive's structure, signatures and hashes, against keys the caller trusts. */
 #include "cli/archive_files.h"
+#include "cli/data/used_rows.h"
 #include "cli/print.h"
 #include "cli/second_reader.h"
 #include "cli/signing/defaults.h"
@@ -64,9 +65,11 @@ static bool is_signed(const rp_verification *v)
     return false;
 }
 
-static void put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
+static rp_status put_json(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v,
+                          rp_error *err)
 {
     rp_buffer *out = &session->out;
+    rp_status status;
 
     rp_put_open(out, NULL, '{');
     rp_put_text(out, "archive_id", v->archive_id);
@@ -89,6 +92,7 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
         rp_put_close(out, '}');
     }
     rp_put_close(out, ']');
+    status = rp_used_rows_put_json(session, archive, err);
     rp_put_bool(out, "signed", is_signed(v));
     rp_put_standings_json(out, v);
     rp_put_statements_json(out, "statements", v->statement, v->statements);
@@ -96,11 +100,14 @@ static void put_json(rp_session *session, const request *r, const rp_archive *ar
     rp_put_bool(out, "verified", !v->policy || v->policy->unmet == 0);
     rp_put_integer(out, "withheld", rp_archive_withheld_count(archive));
     rp_put_close(out, '}');
+    return status;
 }
 
-static void put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v)
+static rp_status put_lines(rp_session *session, const request *r, const rp_archive *archive, const rp_verification *v,
+                           rp_error *err)
 {
     bool met = !v->policy || v->policy->unmet == 0;
+    rp_status status;
 
     rp_put_verdict(session, met, met ? "verified" : "not met",
                    met ? "%s"
@@ -114,6 +121,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
                 (unsigned long long)v->bytes);
     if (rp_archive_withheld_count(archive) > 0)
         rp_put_line(session, "left out", "%zu members, bound by salted digests", rp_archive_withheld_count(archive));
+    status = rp_used_rows_put_line(session, archive, false, err);
     rp_put_signers(session, v);
     for (size_t i = 0; i < v->proofs; i++) {
         const rp_verified_proof *one = &v->proof[i];
@@ -130,6 +138,7 @@ static void put_lines(rp_session *session, const request *r, const rp_archive *a
     rp_put_policy_lines(session, v->policy);
     if (!is_signed(v) && !v->policy)
         rp_put_line(session, "unsigned", "accepted by --allow-unsigned: nobody vouches for this archive");
+    return status;
 }
 
 rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error *err)
@@ -164,10 +173,8 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
         status = rp_second_reader(&archive, r.archive, err);
     if (status == RP_OK)
         status = rp_parent_check(archive, r.parent, err);
-    if (status == RP_OK && session->json)
-        put_json(session, &r, archive, result);
-    else if (status == RP_OK)
-        put_lines(session, &r, archive, result);
+    if (status == RP_OK)
+        status = (session->json ? put_json : put_lines)(session, &r, archive, result, err);
     if (status == RP_OK)
         rp_policy_verdict(session, r.archive, result->policy);
     rp_policy_free(policy);

@@ -423,12 +423,18 @@ static void put_left_out(rp_report_view *r)
 {
     static const char *const why[] = {" of the file's rows by the recipe's data.where",
                                       " of the file's rows for want of a target"};
+    const uint64_t all = r->data.table->rows + r->data.table->dropped[0] + r->data.table->dropped[1];
 
     for (size_t k = 0; k < 2; k++) {
         if (r->data.table->dropped[k] == 0)
             continue;
         rp_html_row_open(r->out, "Left out");
         rp_html_count(r->out, r->data.table->dropped[k]);
+        rp_buffer_text(r->out, " of ");
+        rp_html_count(r->out, all);
+        rp_buffer_text(r->out, " (");
+        rp_html_share(r->out, r->data.table->dropped[k], all);
+        rp_buffer_text(r->out, ")");
         rp_buffer_text(r->out, why[k]);
         rp_html_row_close(r->out);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise replay: computes an archive's run again from the archive alone and compares every recorded bit. */
 #include "base/json.h"
+#include "cli/data/used_rows.h"
 #include "cli/signing/attest.h"
 #include "cli/limits.h"
 #include "cli/replay/replay_options.h"
@@ -85,7 +86,9 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
         rp_put_json(out, "metrics", NULL);
     rp_parent_put_json(session, archive, &r->lineage);
     rp_put_text(out, "path", r->archive);
-    status = rp_choice_put_json(session, job, err);
+    status = rp_used_rows_put_json(session, archive, err);
+    if (status == RP_OK)
+        status = rp_choice_put_json(session, job, err);
     rp_put_seconds(out, "seconds", job->seconds);
     rp_put_integer(out, "steps", job->steps);
     rp_put_integer(out, "threads", job->threads);
@@ -110,6 +113,8 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
     rp_put_line(session, "archive", "%s", rp_archive_id(archive));
     rp_parent_put_line(session, archive, &r->lineage);
     rp_kind_put_line(session, archive);
+    if (status == RP_OK)
+        status = rp_used_rows_put_line(session, archive, job->scope.mode == RP_REPLAY_FULL, err);
     rp_put_metric_lines(session, metrics);
     rp_put_line(session, "time", "%s s on %u %s, kernels %s", rp_fixed(seconds, job->seconds, 2), job->threads,
                 job->threads == 1 ? "thread" : "threads", job->level);

@@ -39,4 +39,28 @@ run line '^validation +MSE'
 silent 'trivial'
 works '"worse_than_trivial": ?\[\]' "$reprise" run line.yaml --no-record --json
 
+# ---- rows that a filter takes away ----
+
+# of 40 rows 16 by a condition, and of the others 4 without a target
+awk 'BEGIN { print "x,y"; for (r = 0; r < 40; r++) print r "," (r >= 36 ? "" : 3 * r + r % 5) }' >some.csv
+of some 'csv: some.csv, target: y, missing_target: drop, where: [{column: x, is: ">=", value: 16}]' 'task: regression'
+run some '^archive'
+told='^rows +20 of 40 used: 50\.0 % are in no figure, 16 left out by data\.where, 4 for want of a target'
+json='"rows": ?\{"left_out": ?16, ?"missing_target": ?4, ?"rows": ?40, ?"used": ?20\}'
+for command in 'verify --allow-unsigned' replay inspect; do
+    # shellcheck disable=SC2086
+    works "$told" "$reprise" $command some.reprise
+    # shellcheck disable=SC2086
+    works "$json" "$reprise" $command some.reprise --json
+done
+works "$told.*; counted again$" "$reprise" replay some.reprise
+works "$told" "$build/cli/reprise-verify" verify some.reprise --allow-unsigned
+works . "$reprise" report some.reprise -o some.html
+holds "the report gives the share" grep -q '16 of 40 (40.0.*%) of the file' some.html
+works . "$reprise" run some.yaml -o some.reprise --force --withhold salted
+works '^rows +the recipe leaves some out, and nothing here says' "$reprise" verify some.reprise --allow-unsigned
+works '"rows": ?null' "$reprise" inspect some.reprise --json
+works '^verified' "$reprise" verify line.reprise --allow-unsigned
+silent '^rows'
+
 finish
