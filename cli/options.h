@@ -72,7 +72,7 @@ extern const size_t rp_options_common_count;
     }
 #define RP_OPTION_DEVICE(where) \
     { \
-        0, "device", RP_OPTION_TEXT, "NAME", \
+        0, "device", RP_OPTION_TEXT, "DEVICE", \
             "where kernels run (default: cpu; reprise doctor lists them); never changes a bit", where, false \
     }
 #define RP_OPTION_WITHHELD(where) \

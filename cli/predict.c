@@ -119,7 +119,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "points", RP_OPTION_TEXT, "P:O:D", "add the points of the scorecard with this scale, as 600:19:50",
          &r->points, false},
         {0, "contributions", RP_OPTION_FLAG, NULL, "add what every column contributes", &r->contributions, false},
-        {0, "reference", RP_OPTION_TEXT, "R",
+        {0, "reference", RP_OPTION_TEXT, "REFERENCE",
          "reasons are relative to all training rows (all), or to those at and just above the cut-off (cutoff)",
          &r->reference, false},
         {0, "cutoff", RP_OPTION_TEXT, "P", "that cut-off (default: 0.5 of a class's score)", &r->cutoff, false},

@@ -74,9 +74,15 @@ rp_value rp_value_of(const char *argument, const char **words)
 {
     static const struct {
         const char *argument, *words;
-    } literal[] = {{"LEVEL", "ref sse2 avx2 avx512 neon"},   {"DECISION", "approve reject abstain"},
-                   {"SEVERITY", "low medium high critical"}, {"HASH", "sha256 sha384 sha512"},
-                   {"ORDER", "annex-iv art31 sr26-2"},       {"SHELL", "bash zsh fish"}};
+    } literal[] = {{"LEVEL", "ref sse2 avx2 avx512 neon"},
+                   {"DECISION", "approve reject abstain"},
+                   {"SEVERITY", "low medium high critical"},
+                   {"HASH", "sha256 sha384 sha512"},
+                   {"ORDER", "annex-iv art31 sr26-2"},
+                   {"SHELL", "bash zsh fish"},
+                   {"REFERENCE", "all cutoff"},
+                   {"DEVICE", "cpu"},
+                   {"test", "test"}};
     static const char *const folders[] = {"DIR", "LOG"};
     static const char *const files[] = {"FILE", "CSV", "PROOF", "PARENT", "ARCHIVE"};
 

@@ -216,7 +216,7 @@ rp_status rp_command_diff(rp_session *session, int argc, char **argv, rp_error *
         RP_OPTION_THREADS(&job.threads),
         {0, "isa", RP_OPTION_LIST, "LEVEL",
          "kernels: ref, sse2, avx2, avx512, neon (default: the best); given twice: of A, of B", &levels, false},
-        {0, "device", RP_OPTION_LIST, "NAME", "where kernels run (default: cpu); given twice: of A, of B", &devices,
+        {0, "device", RP_OPTION_LIST, "DEVICE", "where kernels run (default: cpu); given twice: of A, of B", &devices,
          false},
     };
     const rp_usage usage = {

@@ -94,8 +94,42 @@ def archives(path):
         refused({0, 1, 3, 4, 5} | ({2} if words[0] == 'cert' else set()), *words)
 
 
+def unwritable():
+    """Where an output cannot be written, the error names it: every command with -o, and what else makes a file or folder."""
+    calls = {'run': 'run r.yaml -o @', 'retrain': 'retrain a.reprise --csv data.csv -o @',
+             'predict': 'predict a.reprise --csv data.csv -o @', 'report': 'report a.reprise -o @',
+             'validate': 'validate a.reprise --csv data.csv -o @', 'monitor': 'monitor a.reprise --csv data.csv -o @',
+             'explain': 'explain a.reprise --csv data.csv --repeats 1 --grid 1 -o @', 'scorecard': 'scorecard l.reprise -o @',
+             'inspect': 'inspect a.reprise --member manifest.json -o @', 'log prove': 'log prove l a.reprise -o @',
+             'log consistency': 'log consistency l l/checkpoint --trust me.pub.pem -o @',
+             'timestamp request': 'timestamp request a.reprise -o @', 'a': 'golden check goldens --junit @',
+             'b': 'run r.yaml -o new.reprise --withhold @', 'c': 'keygen @', 'd': 'help --share @',
+             'e': 'log init @ --origin example.com/x --key me.pem'}
+    global checks
+    table = json.loads(call('help', '--json').stdout)['commands']
+    there = {c['name'] for c in table if any(o['letter'] == 'o' for o in c['options'])}
+    if there - calls.keys():
+        failures.append(f'unwritable outputs of {sorted(there - calls.keys())} are not tried')
+    (work / 'goldens').mkdir()
+    for name in ('r.yaml', 'data.csv'):
+        shutil.copy(work / name, work / 'goldens')
+    call('golden', 'record', 'goldens')
+    (work / 'l.yaml').write_text('reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\n')
+    call('run', 'l.yaml', '-o', 'l.reprise')
+    (work / 'folder').mkdir()
+    for name, line in calls.items():
+        for path in ('nowhere/x', 'data.csv/x', 'folder', 'x' * 300):
+            if path == 'folder' and name in 'bcde' or path == 'nowhere/x' and name == 'd':
+                continue  # which they may make, or lies beside their files
+            checks += 1
+            done = call(*[w.replace('@', path) for w in line.split()])
+            if done.returncode not in (1, 2) or path.encode() not in done.stderr or done.stderr.count(b'\n') != 1:
+                failures.append(f'{line}, {path[:20]}: exit {done.returncode}: {done.stderr[:300]}')
+
+
 def main():
     prepare()
+    unwritable()
     made = hostile()
     for path in made + of_kind('archive', 12):
         archives(path)
