@@ -60,6 +60,8 @@ rp_status rp_diff_step(side *a, side *b, findings *found, rp_error *err);
 rp_status rp_diff_programs(const rp_program *a, const rp_program *b, rp_buffer *out, bool *alike, rp_error *err);
 /* Tells a value that differs. */
 rp_status rp_diff_put_value(findings *found, const rp_diff_value *value, rp_program *const program[2], rp_error *err);
+/* Of a told value that is an element of a table's features or targets: the cells it was made of, by column and line. */
+rp_status rp_diff_put_cells(const side *a, const side *b, const rp_diff_value *value, findings *found, rp_error *err);
 void rp_diff_side_free(side *s);
 
 #endif

@@ -227,7 +227,9 @@ static rp_status compare_values(side *a, side *b, findings *f, rp_error *err)
         status = rp_diff_walk(&value, at, differ.size == 0, err);
         if (status == RP_OK && value.found)
             status = rp_diff_put_value(f, &value, program, err);
-        else if (status == RP_OK)
+        if (status == RP_OK && value.found)
+            status = rp_diff_put_cells(a, b, &value, f, err);
+        if (status == RP_OK && !value.found)
             nothing_differs(a, b, &f->text);
     }
     rp_buffer_free(&differ);

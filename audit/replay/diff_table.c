@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tells the tables of two recipes' runs apart: the first cell that differs, by line and column. */
+ * What tells the tables of two recipes' runs apart: the first cell that differs, by line and column; and the cells that
+ * an element of their prepared data was made of. */
 #include <string.h>
 
 #include "audit/replay/diff_private.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "core/data/dataset.h"
+#include "core/data/schema.h"
 #include "core/recipe/recipe.h"
 
 enum { SHOWN = 60 }; /* bytes of a cell */
@@ -199,4 +202,121 @@ rp_status rp_diff_tables(const side *a, const side *b, rp_buffer *out, rp_error 
     close_source(&left);
     close_source(&right);
     return status;
+}
+
+/* ---- where an element of the prepared data comes from ---- */
+
+enum { NO_COLUMN = -1 };
+
+/* The table's column, or NO_COLUMN: a product of columns. */
+static int64_t column_of(const rp_dataset *d, const char *input, size_t feature)
+{
+    for (size_t i = 0; i < d->schema->n_columns; i++) {
+        const rp_schema_column *c = &d->schema->columns[i];
+
+        if (strcmp(input + strlen(input) - 2, "_y") == 0 ? c->target : feature >= c->at && feature < c->at + c->width)
+            return (int64_t)(c->derived ? c->source : i);
+    }
+    return NO_COLUMN;
+}
+
+/* The element's row in the file, or -1 where the input is none of the table's parts. */
+static int64_t row_of(const rp_dataset *d, const char *input, size_t row)
+{
+    const size_t length = strlen(input);
+    const bool train = strncmp(input, "train_", 6) == 0, valid = strncmp(input, "valid_", 6) == 0;
+
+    if (length != 7 || (!train && !valid) || (input[6] != 'x' && input[6] != 'y'))
+        return -1;
+    if (row >= (train ? d->train_rows : d->valid_rows))
+        return -1;
+    return (train ? d->train_row : d->valid_row)[row];
+}
+
+/* The cell's text, and its line; *found stays false where the table cannot be read that far. */
+static rp_status find_cell(const side *s, int64_t row, int64_t column, rp_buffer *cell, size_t *line, bool *found,
+                           rp_error *err)
+{
+    source t = {.recipe = NULL};
+    char *text = rp_malloc(RP_CELL_MAX + 1);
+    rp_status status = text ? open_source(&t, s, err) : rp_no_memory(err);
+
+    for (int64_t i = 0; status == RP_OK && t.rows.cell && i <= row && rp_csv_more(&t.rows); i++) {
+        const size_t begin = t.rows.at;
+
+        if (rp_csv_row(&t.rows) != RP_OK || t.rows.cells != t.table->cols || (size_t)column >= t.rows.cells)
+            break;
+        if (i < row)
+            continue;
+        *line = rp_csv_line(&t.rows, begin);
+        (void)rp_text_copy(text, &t.rows.cell[column]);
+        rp_make_utf8(text);
+        rp_buffer_text(cell, text);
+        rp_buffer_u8(cell, '\0');
+        status = rp_buffer_status(cell, err);
+        *found = true;
+    }
+    close_source(&t);
+    rp_free(text);
+    return status;
+}
+
+static rp_status put_cells(const side *const s[2], const char *input, size_t row, int64_t column, rp_buffer *out,
+                           rp_json *value, rp_error *err)
+{
+    const rp_schema *schema = rp_driver_dataset(s[0]->driver)->schema;
+    const char *name = schema->columns[column].name;
+    rp_buffer cell[2] = {{0}, {0}};
+    size_t line[2];
+    bool found[2] = {false, false};
+    rp_status status = RP_OK;
+
+    for (int k = 0; k < 2 && status == RP_OK; k++)
+        status = find_cell(s[k], row_of(rp_driver_dataset(s[k]->driver), input, row), column, &cell[k], &line[k],
+                           &found[k], err);
+    if (status == RP_OK && found[0] && found[1]) {
+        rp_json *both[2];
+
+        rp_buffer_text(out, "cell      column ");
+        if (name)
+            put_text(out, name);
+        else
+            rp_buffer_printf(out, "%lld", (long long)column);
+        for (int k = 0; k < 2; k++) {
+            rp_buffer_printf(out, "%s %s line %zu: ", k ? "," : ":", s[k]->label, line[k]);
+            put_text(out, (const char *)cell[k].data);
+            both[k] = rp_json_pack("{s:s, s:I}", "cell", (const char *)cell[k].data, "line", (int64_t)line[k]);
+        }
+        if (strcmp((const char *)cell[0].data, (const char *)cell[1].data) == 0)
+            rp_buffer_text(out, "; the same, but prepared otherwise");
+        rp_buffer_u8(out, '\n');
+        if (rp_json_object_set_new(value, "cell",
+                                   rp_json_pack("{s:o, s:o, s:I, s:s?}", "a", both[0], "b", both[1], "column",
+                                                (int64_t)column, "name", name)) != 0)
+            status = rp_no_memory(err);
+    }
+    rp_buffer_free(&cell[0]);
+    rp_buffer_free(&cell[1]);
+    return status;
+}
+
+rp_status rp_diff_put_cells(const side *a, const side *b, const rp_diff_value *value, findings *f, rp_error *err)
+{
+    const side *const s[2] = {a, b};
+    const rp_program *body = value->body[0];
+    const rp_input *input = value->depth ? NULL : rp_program_input_of(body, value->value);
+    const rp_type *type = &body->value[value->value];
+    const rp_dataset *of[2] = {rp_driver_dataset(a->driver), rp_driver_dataset(b->driver)};
+    const size_t rows = type->rank ? type->shape[0] : 0, width = rows ? rp_type_count(type) / rows : 0;
+    int64_t column;
+
+    if (!input || input->kind != RP_INPUT_DATA || !of[0] || !of[1] || width == 0)
+        return RP_OK;
+    for (int k = 0; k < 2; k++)
+        if (row_of(of[k], input->name, value->element / width) < 0)
+            return RP_OK;
+    column = column_of(of[0], input->name, value->element % width);
+    if (column == NO_COLUMN || column != column_of(of[1], input->name, value->element % width))
+        return RP_OK;
+    return put_cells(s, input->name, value->element / width, column, &f->text, f->value, err);
 }

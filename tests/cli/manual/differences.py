@@ -78,6 +78,38 @@ def goldens():
           and d['expected'] in out['goldens'][0]['message'], f'golden: {out}')
 
 
+def cells():
+    """An element of the prepared data is told as the cells it was made of: by line, whatever was skipped and left out."""
+    head = ['# of May', 'id,age,kind,day,y']
+    rows = [f'{i},{20 + i % 37},{"abc"[i % 3]},2024-0{1 + i % 9}-1{i % 9},{"yes" if i * 7 % 17 > 8 else "no"}'
+            for i in range(60)]
+    recipe = ('reprise: 1\ndata: {csv: %s.csv, target: y, positive: "yes", skip_lines: 1, stratify: false, columns: {id: ignore, day: date},\n'
+              '  where: [{column: kind, is: "!=", value: b}]}\nmodel: {hidden: [3]}\ntrain: {epochs: 2}\n')
+    # (row, column, its text there, what stands there before): ages of a row that trains and one that validates, a day
+    cases = {'first': [], 'age': [(3, 1, '41', '23')], 'other': [(9, 1, '77', '29')], 'target': [(33, 4, 'no', 'yes')]}
+    for name, changes in cases.items():
+        changed = [row.split(',') for row in rows]
+        for row, column, text, _ in changes:
+            changed[row][column] = text
+        (work / f'{name}.csv').write_text('\n'.join(head + [','.join(row) for row in changed]) + '\n')
+        (work / f'{name}.yaml').write_text(recipe % name)
+        check(call('run', f'{name}.yaml', '-o', f'{name}.reprise')[0] == 0, f'run {name}')
+    for name, changes in cases.items():
+        for row, column, text, before in changes:
+            code, out, _ = call('diff', 'first.reprise', f'{name}.reprise')
+            cell = (out['difference']['value'] or {}).get('cell')
+            line = row + 3
+            names = ['id', 'age', 'kind', 'day', 'y']
+            if name == 'other':  # it trains, so that mean and deviation move: the first element is of another row, the same cells
+                check(code == 3 and cell and cell['name'] == 'age' and cell['a'] == cell['b'] and rows[cell['a']['line'] - 3]
+                      .split(',')[1] == cell['a']['cell'], f'{name}: {out["difference"]}')
+                continue
+            check(code == 3 and cell == {'a': {'cell': before, 'line': line}, 'b': {'cell': text, 'line': line},
+                                         'column': column, 'name': names[column]}, f'{name}: {out["difference"]}')
+            check(any(f'column "{names[column]}": A line {line}: "{before}", B line {line}: "{text}"' in t for t in out['text']),
+                  f'{name}: {out["text"]}')
+
+
 def main():
     rows = ['x,kind,y'] + [f'{i % 17}.{i % 7},{"abc"[i % 3]},{"yes" if i * 7 % 17 > 8 else "no"}' for i in range(80)]
     (work / 'data.csv').write_text('\n'.join(rows) + '\n')
@@ -107,6 +139,7 @@ def main():
     code, out, _ = call('replay', 'nothing')
     check(code == 1 and out['error']['difference'] is None, f'no archive: {out}')
     goldens()
+    cells()
     shutil.rmtree(work)
     for failure in failures[:20]:
         print('FAIL:', failure)
