@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/explain/statement.h"
+#include "cli/validate/statement.h"
 #include "rp/explain.h"
 
 enum { NAME = 40, POINTS = 7 };

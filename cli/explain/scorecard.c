@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/explain/statement.h"
+#include "cli/validate/statement.h"
 #include "rp/explain.h"
 
 enum { NAME = 48 };

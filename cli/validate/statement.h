@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Commands that make a statement about an archive's model: options that they share, and how it is made, checked, signed
  * and shown. */
-#ifndef CLI_EXPLAIN_STATEMENT_H
-#define CLI_EXPLAIN_STATEMENT_H
+#ifndef CLI_VALIDATE_STATEMENT_H
+#define CLI_VALIDATE_STATEMENT_H
 
 #include "cli/limits.h"
 #include "cli/print.h"

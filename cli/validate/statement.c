@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A statement about a model: made, or made again, signed, written and shown. */
-#include "cli/explain/statement.h"
+#include "cli/validate/statement.h"
 
 #include "base/file.h"
 #include "base/memory.h"
