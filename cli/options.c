@@ -211,3 +211,17 @@ void rp_options_actions(rp_session *session, const char *const *names, size_t co
     for (size_t i = 0; i < session->reader->actions; i++)
         session->reader->action[i] = names[i];
 }
+
+rp_status rp_number_option(size_t *out, const char *text, const char *command, const char *option, size_t least,
+                           size_t most, rp_error *err)
+{
+    int64_t value = 0;
+
+    if (!text)
+        return RP_OK;
+    if (!rp_parse_i64(&value, text, strlen(text)) || value < (int64_t)least || (uint64_t)value > most)
+        return rp_fail(err, RP_EARG, "%s: %s: expected a whole number from %zu to %zu, found %.40s", command, option,
+                       least, most, text);
+    *out = (size_t)value;
+    return RP_OK;
+}

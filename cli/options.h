@@ -90,6 +90,10 @@ rp_status rp_conforming_option(const char *command, const char *level, bool allo
 /* That this build has the device; NULL is fine. Errors: RP_EUNSUPPORTED, naming those that it has. */
 rp_status rp_device_option(const char *command, const char *device, rp_error *err);
 
+/* A whole number from least to most; *out stays when there is no text. Errors: RP_EARG, naming the option. */
+rp_status rp_number_option(size_t *out, const char *text, const char *command, const char *option, size_t least,
+                           size_t most, rp_error *err);
+
 #define RP_COUNT(array) (sizeof(array) / sizeof *(array))
 
 #endif

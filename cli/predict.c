@@ -49,26 +49,12 @@ static rp_status check(const rp_session *session, request *r, rp_error *err)
     return rp_device_option("predict", r->device, err);
 }
 
-/* A whole number from 1 to most; *out stays when there is no text. */
-static rp_status read_count(size_t *out, const char *text, const char *option, size_t most, rp_error *err)
-{
-    int64_t value = 0;
-
-    if (!text)
-        return RP_OK;
-    if (!rp_parse_i64(&value, text, strlen(text)) || value < 1 || (uint64_t)value > most)
-        return rp_fail(err, RP_EARG, "predict: %s: expected a whole number from 1 to %zu, found %.40s", option, most,
-                       text);
-    *out = (size_t)value;
-    return RP_OK;
-}
-
 static rp_status read_explanation(rp_predict_options *o, const request *r, rp_error *err)
 {
-    rp_status status = read_count(&o->reasons, r->reasons, "--reasons", RP_REASONS_MAX, err);
+    rp_status status = rp_number_option(&o->reasons, r->reasons, "predict", "--reasons", 1, RP_REASONS_MAX, err);
 
     if (status == RP_OK)
-        status = read_count(&o->steps, r->steps, "--steps", RP_STEPS_MAX, err);
+        status = rp_number_option(&o->steps, r->steps, "predict", "--steps", 1, RP_STEPS_MAX, err);
     if (status != RP_OK)
         return status;
     if (r->reference && strcmp(r->reference, "all") != 0 && strcmp(r->reference, "cutoff") != 0)

@@ -22,9 +22,10 @@ static rp_status make(const void *self, const rp_archive *archive, const rp_buff
                       csv ? csv->size : 0, where, self, job, statement, length, err);
 }
 
-static rp_status again(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,
-                       size_t length, const rp_job_options *job, rp_error *err)
+static rp_status again(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
+                       const char *statement, size_t length, const rp_job_options *job, rp_error *err)
 {
+    (void)self;
     return rp_explain_check(archive,
                             !csv        ? NULL
                             : csv->data ? (const void *)csv->data
@@ -157,19 +158,6 @@ static void show(rp_session *session, const rp_json *predicate)
     rp_free(order);
 }
 
-static rp_status read_count(size_t *out, const char *text, const char *option, size_t least, size_t most, rp_error *err)
-{
-    int64_t value = 0;
-
-    if (!text)
-        return RP_OK;
-    if (!rp_parse_i64(&value, text, strlen(text)) || value < (int64_t)least || (uint64_t)value > most)
-        return rp_fail(err, RP_EARG, "explain: %s: expected a whole number from %zu to %zu, found %.40s", option, least,
-                       most, text);
-    *out = (size_t)value;
-    return RP_OK;
-}
-
 typedef struct texts {
     const char *repeats, *grid, *curves, *seed;
 } texts;
@@ -177,14 +165,14 @@ typedef struct texts {
 static rp_status read_options(rp_explain_options *o, const texts *t, rp_error *err)
 {
     size_t seed = 1;
-    rp_status status = read_count(&o->repeats, t->repeats, "--repeats", 1, RP_REPEATS_MAX, err);
+    rp_status status = rp_number_option(&o->repeats, t->repeats, "explain", "--repeats", 1, RP_REPEATS_MAX, err);
 
     if (status == RP_OK)
-        status = read_count(&o->grid, t->grid, "--grid", 1, RP_GRID_MAX, err);
+        status = rp_number_option(&o->grid, t->grid, "explain", "--grid", 1, RP_GRID_MAX, err);
     if (status == RP_OK)
-        status = read_count(&o->curves, t->curves, "--curves", 0, RP_CURVES_MAX, err);
+        status = rp_number_option(&o->curves, t->curves, "explain", "--curves", 0, RP_CURVES_MAX, err);
     if (status == RP_OK)
-        status = read_count(&seed, t->seed, "--seed", 0, ((size_t)1 << 53) - 1, err);
+        status = rp_number_option(&seed, t->seed, "explain", "--seed", 0, ((size_t)1 << 53) - 1, err);
     o->seed = seed;
     return status;
 }
@@ -194,11 +182,16 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
     static const char *const names[] = {"ARCHIVE"};
     rp_explain_options how = {.curves = 5};
     texts t = {.seed = NULL};
-    rp_statement_request r = {
-        .command = "explain", .self = &how, .attachable = true, .make = make, .again = again, .show = show};
+    rp_statement_request r = {.command = "explain",
+                              .self = &how,
+                              .attachable = true,
+                              .rows = true,
+                              .make = make,
+                              .again = again,
+                              .show = show};
     const rp_option options[] = {
         {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r.csv, false},
-        {0, "part", RP_OPTION_TEXT, "test", "instead: the archive's own rows that no step has seen", &how.part, false},
+        {0, "part", RP_OPTION_TEXT, "test", "instead: the archive's own rows that no step has seen", &r.part, false},
         {0, "metric", RP_OPTION_TEXT, "NAME",
          "what falls: auc, log_loss, brier; log_loss, accuracy, macro_auc of more classes; r2, rmse, mae", &how.metric,
          false},
@@ -208,8 +201,7 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
         {0, "seed", RP_OPTION_TEXT, "N", "of the permutations (default: 1)", &t.seed, false},
         {0, "grid", RP_OPTION_TEXT, "N", "parts of a number's quantiles (default: 10)", &t.grid, false},
         {0, "curves", RP_OPTION_TEXT, "N", "rows whose own curves are told (default: 5)", &t.curves, false},
-        {0, "attach", RP_OPTION_FLAG, NULL, "add the statement to ARCHIVE, signed by KEY.pem and dated now", &r.attach,
-         false},
+        RP_STATEMENT_ATTACH(&r),
         RP_STATEMENT_OPTIONS(&r),
     };
     const rp_usage usage = {
@@ -226,11 +218,10 @@ rp_status rp_command_explain(rp_session *session, int argc, char **argv, rp_erro
 
     if (status != RP_OK || session->helped)
         return status;
-    r.asked = how.metric || how.favourable || t.repeats || t.seed || t.grid || t.curves || how.part;
+    r.asked = how.metric || how.favourable || t.repeats || t.seed || t.grid || t.curves;
+    how.part = r.part;
     status = read_options(&how, &t, err);
     if (status == RP_OK)
         status = rp_statement_look(session, &r, err);
-    if (status == RP_OK && !r.check && !r.csv == !how.part)
-        status = rp_fail(err, RP_EARG, "explain: expected either --csv FILE or --part test: whose rows?");
     return status == RP_OK ? rp_statement_run(session, &r, err) : status;
 }

@@ -17,9 +17,10 @@ static rp_status make(const void *self, const rp_archive *archive, const rp_buff
     return rp_scorecard(archive, self, job, statement, length, err);
 }
 
-static rp_status again(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,
-                       size_t length, const rp_job_options *job, rp_error *err)
+static rp_status again(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
+                       const char *statement, size_t length, const rp_job_options *job, rp_error *err)
 {
+    (void)self;
     (void)csv;
     (void)where;
     return rp_scorecard_check(archive, statement, length, job, err);

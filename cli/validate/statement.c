@@ -8,7 +8,7 @@
 #include "cli/signing/defaults.h"
 #include "cli/signing/key_files.h"
 
-static const size_t csv_limit = (size_t)4 << 30, statement_limit = (size_t)1 << 20;
+static const size_t csv_limit = (size_t)4 << 30;
 
 rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_error *err)
 {
@@ -18,9 +18,11 @@ rp_status rp_statement_look(rp_session *session, rp_statement_request *r, rp_err
         status = rp_default_key(session, &r->key, !r->check && (r->out || r->attach), err);
     if (status != RP_OK)
         return status;
-    if (r->check && (r->out || r->key || r->attach || r->asked))
+    if (r->check && (r->out || r->key || r->attach || r->part || r->asked))
         return rp_fail(err, RP_EARG, "%s: --check makes a statement again as it was asked for: leave out other options",
                        r->command);
+    if (r->rows && !r->check && !r->csv == !r->part)
+        return rp_fail(err, RP_EARG, "%s: expected either --csv FILE or --part test: whose rows?", r->command);
     if (r->passphrase && !r->key)
         return rp_fail(err, RP_EARG, "%s: --passphrase-file belongs to a key: give --key FILE too", r->command);
     if (r->key && !r->out && !r->attach)
@@ -56,7 +58,7 @@ static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
     if (status == RP_OK && r->csv)
         status = rp_input_read(r->csv, csv_limit, &in->csv, err);
     if (status == RP_OK && r->check)
-        status = rp_file_read(r->check, statement_limit, &in->check, err);
+        status = rp_file_read(r->check, RP_STATEMENT_FILE_MAX, &in->check, err);
     return status;
 }
 
@@ -71,9 +73,9 @@ static rp_status make(const rp_statement_request *r, const inputs *in, const rp_
     /* an empty file has bytes too, none of them */
     status = rp_validation_open(in->check.data ? (const char *)in->check.data : "", in->check.size, r->check,
                                 (const rp_key *const *)in->trust.key, in->trust.count, statement, length, err);
-    return status == RP_OK
-               ? r->again(in->archive, r->csv ? &in->csv : NULL, rp_input_name(r->csv), *statement, *length, job, err)
-               : status;
+    return status == RP_OK ? r->again(r->self, in->archive, r->csv ? &in->csv : NULL, rp_input_name(r->csv), *statement,
+                                      *length, job, err)
+                           : status;
 }
 
 static rp_status save(const rp_statement_request *r, const inputs *in, const char *statement, size_t length,

@@ -11,22 +11,30 @@
 
 typedef struct rp_statement_request {
     const char *command;
-    const char *archive, *csv, *out, *key, *passphrase, *check, *level, *device, *withheld;
+    const char *archive, *csv, *part, *out, *key, *passphrase, *check, *level, *device, *withheld;
     rp_text_list trust;
     rp_limits limits;
     unsigned threads;
     bool force, attach;
     const void *self; /* of the calls below */
     bool attachable;  /* the command has --attach */
+    bool rows;        /* it wants --csv or --part */
     bool asked;       /* for something that --check takes from the statement */
     /* csv: NULL where no file was given */
     rp_status (*make)(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err);
-    rp_status (*again)(const rp_archive *archive, const rp_buffer *csv, const char *where, const char *statement,
-                       size_t length, const rp_job_options *job, rp_error *err);
+    rp_status (*again)(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
+                       const char *statement, size_t length, const rp_job_options *job, rp_error *err);
     void (*show)(rp_session *session, const rp_json *predicate);
 } rp_statement_request;
 
+enum { RP_STATEMENT_FILE_MAX = 1 << 20 }; /* bytes of a statement's file, which is read whole */
+
+#define RP_STATEMENT_ATTACH(r) \
+    { \
+        0, "attach", RP_OPTION_FLAG, NULL, "add the statement to ARCHIVE, signed by KEY.pem and dated now", \
+            &(r)->attach, false \
+    }
 #define RP_STATEMENT_OPTIONS(r) \
     {'o', "out", RP_OPTION_TEXT, "FILE", "write the statement here: canonical JSON", &(r)->out, false}, \
         {0, "check", RP_OPTION_TEXT, "FILE", "make this statement again and compare every byte", &(r)->check, false}, \
