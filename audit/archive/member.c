@@ -27,6 +27,7 @@ static const rp_member_kind kinds[] = {
     {RP_PROGRAMS,           RP_RANK_PROGRAM,    ALL,    0,      false, ANY,                MIB(64)},
     {RP_JOURNAL_MEMBER,     RP_RANK_JOURNAL,    ALL,    0,      false, ANY,                MEMORY},
     {RP_TABLE_MEMBER,       RP_RANK_DATA,       RECIPE, RECIPE, true,  ANY,                MEMORY},
+    {RP_TEST_TABLE_MEMBER,  RP_RANK_DATA,       RECIPE, RECIPE, true,  ANY,                MEMORY},
     {RP_QUALITY_MEMBER,     RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MIB(64)},
     {RP_SCHEMA_MEMBER,      RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MIB(64)},
     {RP_PREPARED_MEMBER,    RP_RANK_DATA,       RECIPE, 0,      true,  ANY,                MEMORY},

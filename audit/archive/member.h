@@ -12,6 +12,7 @@
 #define RP_RECIPE_MEMBER "run/recipe.json"
 #define RP_JOURNAL_MEMBER "run/journal.bin"
 #define RP_TABLE_MEMBER "data/raw.csv"
+#define RP_TEST_TABLE_MEMBER "data/test.csv"
 #define RP_SCHEMA_MEMBER "data/schema.json"
 #define RP_QUALITY_MEMBER "data/quality.json"
 #define RP_PREPARED_MEMBER "data/prepared.json"

@@ -12,9 +12,12 @@
 
 typedef struct rp_driver rp_driver;
 
-/* recipe is taken, also on failure; the text is borrowed. */
-rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text,
+/* recipe is taken, also on failure; the texts are borrowed. test: of data.test_csv; NULL where the recipe has none. */
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text, const rp_kept_text *test,
                                 const rp_run_options *options, rp_error *err);
+/* Where tables lay on this host is circumstance: in an archive they are members, whatever their names were. 0, or other
+ * than that when memory runs out. */
+int rp_recipe_forget_paths(rp_json *recipe);
 /* Everything from the archive, which is borrowed. Errors: RP_EFORMAT, RP_EUNSUPPORTED. */
 rp_status rp_driver_from_archive(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                  rp_error *err);

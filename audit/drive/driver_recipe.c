@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/node.h"
+#include "core/data/later/test_table.h"
 #include "core/data/profile/profile.h"
 #include "core/train/coefficients.h"
 #include "core/train/slices/run_slices.h"
@@ -23,6 +24,8 @@ typedef struct recipe_source {
     rp_recipe *recipe;
     rp_buffer csv;            /* bytes from an archive; empty when they are kept by others */
     const rp_kept_text *kept; /* NULL: csv */
+    rp_buffer test;           /* these two likewise of data.test_csv, where the recipe has it */
+    const rp_kept_text *kept_test;
     rp_trainer *trainer;
     rp_start *start; /* with a parent: the states to start from */
     rp_trials tried; /* json NULL: nothing was */
@@ -56,6 +59,7 @@ static void free_source(void *source)
         rp_start_free(s->start);
         rp_recipe_free(s->recipe);
         rp_buffer_free(&s->csv);
+        rp_buffer_free(&s->test);
         rp_trials_clear(&s->tried);
     }
     rp_free(s);
@@ -66,18 +70,31 @@ static rp_source_text text_of(const recipe_source *s)
     return s->kept ? s->kept->text : (rp_source_text){s->csv.data, s->csv.size, RP_TABLE_MEMBER, NULL, NULL};
 }
 
+/* Rows that no step reads: whether they can be judged later is told before the first one. */
+static rp_status check_test(const recipe_source *s, rp_error *err)
+{
+    const rp_source_text text = text_of(s);
+    const rp_table_bytes own = {text.bytes, text.size, text.where};
+    const rp_table_bytes test =
+        s->kept_test ? (rp_table_bytes){s->kept_test->text.bytes, s->kept_test->text.size, s->kept_test->text.where}
+                     : (rp_table_bytes){s->test.data, s->test.size, RP_TEST_TABLE_MEMBER};
+
+    return s->recipe->data.test_csv ? rp_test_table_check(rp_trainer_dataset(s->trainer), s->recipe, &own, &test, err)
+                                    : RP_OK;
+}
+
 static rp_status make_trainer(recipe_source *s, const rp_run_options *options, rp_error *err)
 {
     const rp_source_text text = text_of(s);
+    rp_status status;
 
-    /* Where the table lay on this host is circumstance; in the archive it is a member, whatever its name was. */
-    if (rp_json_object_set_new(rp_json_object_get(s->recipe->json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) !=
-        0)
+    if (rp_recipe_forget_paths(s->recipe->json) != 0)
         return rp_no_memory(err);
     s->judged = rp_calloc(1, sizeof *s->judged);
     if (!s->judged)
         return rp_no_memory(err);
-    return rp_trainer_new(&s->trainer, s->recipe, &text, options, err);
+    status = rp_trainer_new(&s->trainer, s->recipe, &text, options, err);
+    return status == RP_OK ? check_test(s, err) : status;
 }
 
 /* Where trials came before, they have looked. An archive's run was looked at when it was made: what has been changed in
@@ -89,7 +106,17 @@ static rp_status check_slices(const recipe_source *s, rp_error *err)
     return rp_recipe_tries(s->recipe) ? RP_OK : rp_run_slices_check(s->trainer, &text, err);
 }
 
-rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text,
+int rp_recipe_forget_paths(rp_json *recipe)
+{
+    rp_json *data = rp_json_object_get(recipe, "data");
+    int failed = rp_json_object_set_new(data, "csv", rp_json_string(RP_TABLE_MEMBER));
+
+    if (rp_json_object_get(data, "test_csv"))
+        failed |= rp_json_object_set_new(data, "test_csv", rp_json_string(RP_TEST_TABLE_MEMBER));
+    return failed;
+}
+
+rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kept_text *text, const rp_kept_text *test,
                                 const rp_run_options *options, rp_error *err)
 {
     recipe_source *s = rp_calloc(1, sizeof *s);
@@ -100,7 +127,7 @@ rp_status rp_driver_from_recipe(rp_driver **out, rp_recipe *recipe, const rp_kep
         rp_recipe_free(recipe);
         return rp_no_memory(err);
     }
-    *s = (recipe_source){.recipe = recipe, .kept = text};
+    *s = (recipe_source){.recipe = recipe, .kept = text, .kept_test = test};
     status = make_trainer(s, options, err);
     if (status == RP_OK)
         status = check_slices(s, err);
@@ -205,8 +232,13 @@ static rp_status open_recipe(recipe_source *s, const rp_archive *archive, const 
     if (status == RP_OK && strcmp(s->recipe->data.csv, RP_TABLE_MEMBER) != 0)
         status =
             rp_fail(err, RP_EFORMAT, RP_RECIPE_MEMBER ": data.csv: expected " RP_TABLE_MEMBER ", found another path");
+    if (status == RP_OK && s->recipe->data.test_csv && strcmp(s->recipe->data.test_csv, RP_TEST_TABLE_MEMBER) != 0)
+        status = rp_fail(err, RP_EFORMAT,
+                         RP_RECIPE_MEMBER ": data.test_csv: expected " RP_TEST_TABLE_MEMBER ", found another path");
     if (status == RP_OK)
         status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &s->csv, err);
+    if (status == RP_OK && s->recipe->data.test_csv)
+        status = rp_archive_read_member(archive, RP_TEST_TABLE_MEMBER, SIZE_MAX / 2, &s->test, err);
     if (status == RP_OK)
         status = make_trainer(s, options, err);
     if (status == RP_OK)
@@ -414,6 +446,9 @@ static rp_status add_known(const recipe_source *s, rp_archive_writer *writer, bo
     if (status == RP_OK && data)
         status = s->kept ? rp_kept_text_add(s->kept, writer, err)
                          : rp_archive_writer_add(writer, RP_TABLE_MEMBER, s->csv.data, s->csv.size, err);
+    if (status == RP_OK && data && s->recipe->data.test_csv)
+        status = s->kept_test ? rp_kept_text_add(s->kept_test, writer, err)
+                              : rp_archive_writer_add(writer, RP_TEST_TABLE_MEMBER, s->test.data, s->test.size, err);
     return status == RP_OK && data ? add_prepared(s, writer, err) : status;
 }
 

@@ -31,7 +31,7 @@ static rp_status keep(rp_kept_text *t, const char *path, const char *archive, co
     rp_status status = rp_save_writer(&t->store, archive, err);
 
     if (status == RP_OK)
-        status = rp_archive_writer_begin(t->store, RP_TABLE_MEMBER, err);
+        status = rp_archive_writer_begin(t->store, t->member, err);
     if (status == RP_OK)
         status = rp_table_stream(options, path, put, t->store, err);
     if (status == RP_OK)
@@ -44,11 +44,12 @@ static rp_status keep(rp_kept_text *t, const char *path, const char *archive, co
     return rp_archive_writer_map(t->store, &t->text.bytes, err);
 }
 
-rp_status rp_kept_text_read(rp_kept_text *t, const char *path, const char *archive, const rp_job_options *options,
-                            rp_error *err)
+rp_status rp_kept_text_read(rp_kept_text *t, const char *member, const char *path, const char *archive,
+                            const rp_job_options *options, rp_error *err)
 {
     rp_status status;
 
+    t->member = member;
     t->where = rp_strdup(path);
     if (!t->where)
         return rp_no_memory(err);
@@ -72,7 +73,7 @@ void rp_kept_text_clear(rp_kept_text *t)
 rp_status rp_kept_text_add(const rp_kept_text *t, rp_archive_writer *writer, rp_error *err)
 {
     return t->store ? rp_archive_writer_borrow(writer, t->store, rp_archive_writer_member(t->store, 0), err)
-                    : rp_archive_writer_add(writer, RP_TABLE_MEMBER, t->held.data, t->held.size, err);
+                    : rp_archive_writer_add(writer, t->member, t->held.data, t->held.size, err);
 }
 
 const rp_digest *rp_kept_text_digest(const rp_kept_text *t)

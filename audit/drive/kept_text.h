@@ -9,18 +9,20 @@
 #include "rp/audit.h"
 
 typedef struct rp_kept_text {
+    const char *member; /* what it becomes in the archive */
     rp_source_text text;
     rp_archive_writer *store; /* has it as its only member; NULL: it is held in memory */
     rp_buffer held;
     char *where;
 } rp_kept_text;
 
-/* The table at path, which becomes the text's where. archive: the path beside which it is kept; NULL: in memory.
- * options (NULL: none) may know how to read it. Zeros before. Errors: RP_EIO, RP_EDATA beyond 4 GiB, RP_ENOMEM. */
-rp_status rp_kept_text_read(rp_kept_text *text, const char *path, const char *archive, const rp_job_options *options,
-                            rp_error *err);
+/* The table at path, which becomes the text's where. member: its name in the archive, borrowed. archive: the path
+ * beside which it is kept; NULL: in memory. options (NULL: none) may know how to read it. Zeros before. Errors: RP_EIO,
+ * RP_EDATA beyond 4 GiB, RP_ENOMEM. */
+rp_status rp_kept_text_read(rp_kept_text *text, const char *member, const char *path, const char *archive,
+                            const rp_job_options *options, rp_error *err);
 void rp_kept_text_clear(rp_kept_text *text);
-/* data/raw.csv; the writer borrows the bytes where they are in a file. */
+/* The member; the writer borrows the bytes where they are in a file. */
 rp_status rp_kept_text_add(const rp_kept_text *text, rp_archive_writer *writer, rp_error *err);
 /* A table's bytes, as the options read them or as a plain file. */
 rp_status rp_table_stream(const rp_job_options *options, const char *path, rp_file_taker take, void *self,

@@ -15,28 +15,37 @@ static void note(rp_saver *s, const char *text)
 }
 
 /* Where the table lay is circumstance here too. */
-static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_digest *table, rp_error *err)
+static rp_status identity_of(rp_resume_identity *out, const rp_recipe *recipe, const rp_kept_text *table,
+                             const rp_kept_text *test, rp_error *err)
 {
     rp_json *json = rp_json_deep_copy(recipe->json);
     rp_buffer text = {0};
     rp_status status;
 
-    if (!json ||
-        rp_json_object_set_new(rp_json_object_get(json, "data"), "csv", rp_json_string(RP_TABLE_MEMBER)) != 0) {
+    if (!json || rp_recipe_forget_paths(json) != 0) {
         rp_json_free(json);
         return rp_no_memory(err);
     }
     status = rp_json_write(json, &text, err);
     if (status == RP_OK)
         status = rp_sha256(&out->recipe, text.data, text.size, err);
-    out->data = *table;
+    out->data = *rp_kept_text_digest(table);
+    if (status == RP_OK && recipe->data.test_csv) {
+        unsigned char both[2 * RP_DIGEST_SIZE];
+
+        memcpy(both, out->data.bytes, RP_DIGEST_SIZE);
+        status = rp_sha256(&out->data, test->text.bytes, test->text.size, err);
+        memcpy(both + RP_DIGEST_SIZE, out->data.bytes, RP_DIGEST_SIZE);
+        if (status == RP_OK)
+            status = rp_sha256(&out->data, both, sizeof both, err);
+    }
     rp_buffer_free(&text);
     rp_json_free(json);
     return status;
 }
 
 rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *path, const rp_recipe *recipe,
-                        const rp_digest *table, bool force, rp_error *err)
+                        const rp_kept_text *table, const rp_kept_text *test, bool force, rp_error *err)
 {
     rp_resume_identity identity;
     rp_salt salt;
@@ -45,7 +54,7 @@ rp_status rp_saver_open(rp_saver *s, const rp_job_options *options, const char *
     *s = (rp_saver){.every = options->save_every > 0 ? options->save_every : 0, .began = time(NULL)};
     if (!(s->every > 0) && !options->resume)
         return RP_OK;
-    status = identity_of(&identity, recipe, table, err);
+    status = identity_of(&identity, recipe, table, test, err);
     /* with another salt the records would be others, and an unsalted digest may not lie about */
     if (status == RP_OK && options->withhold)
         status = rp_salt_open(&salt, options->withhold, err);

@@ -20,7 +20,7 @@ typedef struct rp_saver {
 /* Finds out what is beside path, and loads a point when options say so. recipe and the table's digest: what the run is
  * made of. Errors: those of rp_resume_open. */
 rp_status rp_saver_open(rp_saver *saver, const rp_job_options *options, const char *path, const rp_recipe *recipe,
-                        const rp_digest *table, bool force, rp_error *err);
+                        const rp_kept_text *table, const rp_kept_text *test, bool force, rp_error *err);
 /* The writer that came with a loaded point, to be owned; NULL: none was loaded. */
 rp_archive_writer *rp_saver_writer(rp_saver *saver);
 /* Puts driver and recorder, which have made no step, behind the loaded point; nothing when none was loaded. */

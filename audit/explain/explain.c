@@ -325,7 +325,8 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     static const rp_explain_options none = {.seed = 1};
     explanation e = {.metric = NULL};
     rp_json *predicate = NULL;
-    rp_buffer own = {0};
+    rp_buffer bytes = {0};
+    bool own = false;
     rp_fpenv saved;
     rp_status status;
 
@@ -335,11 +336,9 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
         return rp_no_handle(err, __func__, "archive");
     status = look(&e, options ? options : &none, err);
     if (status == RP_OK)
-        status = rp_judged_own(&own, archive, e.options.part, &csv, &size, &where, err);
+        status = rp_judged_own(&bytes, &own, archive, e.options.part, &csv, &size, &where, err);
     if (status == RP_OK)
-        status = rp_judged_new(&e.judged, archive, csv, size, where, job, NULL, NULL, err);
-    if (status == RP_OK && e.options.part)
-        status = rp_judged_keep_test(e.judged, csv, size, err);
+        status = rp_judged_new(&e.judged, archive, csv, size, where, own, job, NULL, NULL, err);
     if (status == RP_OK)
         status = rp_seen_count(&e.seen, archive, e.judged, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
@@ -353,7 +352,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     rp_free(e.from);
     rp_free(e.value);
     rp_judged_free(e.judged);
-    rp_buffer_free(&own);
+    rp_buffer_free(&bytes);
     return status == RP_OK
                ? rp_validation_text(statement, length, rp_archive_id(archive), RP_EXPLANATION_TYPE, predicate,
                                     "ask for fewer curves (--curves), or a coarser grid (--grid)", err)

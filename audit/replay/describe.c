@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "core/data/later/test_table.h"
 #include "core/data/profile/profile.h"
 
 static const char plain[] = "reprise: 1\ndata: {csv: a, target: 0}\n";
@@ -18,6 +19,7 @@ typedef struct description {
     rp_table *table;
     rp_json *profile;
     bool by_recipe;
+    const char *path; /* of recipe or table */
 } description;
 
 static bool ends_with(const char *text, const char *end)
@@ -31,6 +33,7 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
 {
     rp_status status;
 
+    d->path = path;
     d->by_recipe = ends_with(path, ".yaml") || ends_with(path, ".yml") || ends_with(path, ".json");
     if (d->by_recipe) {
         status = rp_recipe_load(path, &d->recipe, &d->where, err);
@@ -43,8 +46,32 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     return status == RP_OK ? rp_table_stream(options, d->where, rp_buffer_take, &d->csv, err) : status;
 }
 
+/* What is found there is told beside the rest. */
+static rp_status look_at_test(description *d, const rp_dataset *dataset, const rp_job_options *options, rp_error *err)
+{
+    const rp_table_bytes own = {d->csv.data, d->csv.size, d->where};
+    char *path = rp_recipe_table_path(d->path, d->recipe->data.test_csv);
+    rp_json *finding;
+    size_t i;
+    rp_buffer test = {0};
+    rp_status status = path ? rp_table_stream(options, path, rp_buffer_take, &test, err) : rp_no_memory(err);
+
+    if (status == RP_OK)
+        status = rp_test_table_check(dataset, d->recipe, &own, &(rp_table_bytes){test.data, test.size, path}, err);
+    rp_buffer_free(&test);
+    rp_free(path);
+    rp_json_array_foreach (rp_json_object_get(dataset->profile, "findings"), i, finding) {
+        const char *code = rp_json_string_value(rp_json_object_get(finding, "code"));
+
+        if (status == RP_OK && code && strncmp(code, "test_", 5) == 0 &&
+            rp_json_array_append(rp_json_object_get(d->profile, "findings"), finding) != 0)
+            status = rp_no_memory(err);
+    }
+    return status;
+}
+
 /* Why a run would be refused: the words of the first error that preparation meets. */
-static rp_status put_refusal(description *d, rp_error *err)
+static rp_status put_refusal(description *d, const rp_job_options *options, rp_error *err)
 {
     rp_dataset *dataset = NULL;
     rp_error refusal = {0};
@@ -54,6 +81,8 @@ static rp_status put_refusal(description *d, rp_error *err)
     if (d->by_recipe)
         status = rp_dataset_prepare(&dataset, d->recipe, d->csv.data, d->csv.size, d->where,
                                     &(rp_table_options){.pool = NULL}, &refusal);
+    if (status == RP_OK && d->by_recipe && d->recipe->data.test_csv)
+        status = look_at_test(d, dataset, options, &refusal);
     if (dataset != NULL &&
         rp_json_object_set(d->profile, "quality", rp_json_object_get(dataset->profile, "quality")) != 0)
         status = RP_ENOMEM;
@@ -85,7 +114,7 @@ static rp_status describe(description *d, const char *path, const rp_job_options
     if (status == RP_OK)
         status = rp_profile_table(&d->profile, &cells, NULL, target);
     if (status == RP_OK)
-        status = put_refusal(d, err);
+        status = put_refusal(d, options, err);
     if (status == RP_OK)
         status = rp_profile_tell(out, d->profile, err);
     rp_buffer_u8(out, 0);

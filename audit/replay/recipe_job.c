@@ -30,8 +30,8 @@ typedef struct recipe_job {
 /* The parts of a job under way. */
 typedef struct work {
     const rp_job_options *options;
-    rp_kept_text text;
-    rp_archive *parent; /* whose recipe it is; NULL: nobody's */
+    rp_kept_text text, test; /* test: of data.test_csv; zeros where the recipe has none */
+    rp_archive *parent;      /* whose recipe it is; NULL: nobody's */
     rp_driver *driver;
     rp_recorder *recorder;
     rp_archive_writer *writer;
@@ -48,6 +48,7 @@ static void work_free(work *w)
     rp_saver_free(&w->saver);
     rp_archive_close(w->parent);
     rp_kept_text_clear(&w->text); /* lent to all of them */
+    rp_kept_text_clear(&w->test);
 }
 
 /* What recipe or manifest say about the recording. */
@@ -118,6 +119,11 @@ void rp_text_free(char *text)
     rp_free(text);
 }
 
+char *rp_recipe_table_path(const char *recipe_path, const char *table)
+{
+    return strcmp(table, "-") == 0 ? rp_strdup("-") : rp_path_beside(recipe_path, table);
+}
+
 rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err)
 {
     rp_buffer yaml = {0};
@@ -128,9 +134,7 @@ rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv
     rp_buffer_free(&yaml);
     if (status != RP_OK)
         return status;
-    *csv_path = strcmp((*recipe)->data.csv, "-") == 0
-                    ? rp_strdup("-")
-                    : rp_path_beside(recipe_path, (*recipe)->data.csv); /* relative to the recipe's folder */
+    *csv_path = rp_recipe_table_path(recipe_path, (*recipe)->data.csv);
     return *csv_path ? RP_OK : rp_no_memory(err);
 }
 
@@ -300,6 +304,17 @@ static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, 
     return status;
 }
 
+/* In memory: a writer lends from one other alone, which has the table. */
+static rp_status read_test(const rp_recipe *recipe, work *w, const recipe_job *job, rp_error *err)
+{
+    char *path = rp_recipe_table_path(job->recipe, recipe->data.test_csv);
+    rp_status status =
+        path ? rp_kept_text_read(&w->test, RP_TEST_TABLE_MEMBER, path, NULL, job->options, err) : rp_no_memory(err);
+
+    rp_free(path);
+    return status;
+}
+
 /* Recipe and table; of a parent's recipe the new table's header decides a part. */
 static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job, rp_error *err)
 {
@@ -310,9 +325,11 @@ static rp_status read_inputs(rp_recipe **recipe, work *w, const recipe_job *job,
         again ? rp_archive_open(&w->parent, again->parent, err) : rp_recipe_load(job->recipe, recipe, &path, err);
 
     if (status == RP_OK)
-        status =
-            rp_kept_text_read(&w->text, again ? again->csv : path, record ? job->archive : NULL, job->options, err);
+        status = rp_kept_text_read(&w->text, RP_TABLE_MEMBER, again ? again->csv : path, record ? job->archive : NULL,
+                                   job->options, err);
     rp_free(path);
+    if (status == RP_OK && !again && (*recipe)->data.test_csv)
+        status = read_test(*recipe, w, job, err);
     return status == RP_OK && again ? rp_retrain_recipe(recipe, w->parent, again->warm_start, &w->text.text, err)
                                     : status;
 }
@@ -342,7 +359,7 @@ static rp_status prepare(work *w, const recipe_job *job, rp_error *err)
         return status;
     }
     w->trials = rp_trials_count(recipe);
-    status = rp_driver_from_recipe(&w->driver, recipe, &w->text, &options, err);
+    status = rp_driver_from_recipe(&w->driver, recipe, &w->text, w->test.where ? &w->test : NULL, &options, err);
     if (w->parent)
         status = blame_rows(status, &options, err);
     if (status == RP_OK)
@@ -362,8 +379,8 @@ static rp_status begin_recording(work *w, const recipe_job *job, rp_error *err)
         status = foresee_space(w, job->archive, bytes, err);
     /* the recipe is resolved now: a resume point belongs to its parent's id, not to a path */
     if (status == RP_OK && job->archive && job->options)
-        status = rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver),
-                               rp_kept_text_digest(&w->text), job->force, err);
+        status = rp_saver_open(&w->saver, job->options, job->archive, rp_driver_recipe(w->driver), &w->text, &w->test,
+                               job->force, err);
     return status == RP_OK ? start_recording(w, job->archive, err) : status;
 }
 

@@ -10,6 +10,8 @@
 /* The recipe at a path, and where its table lies; *recipe is to be freed also on failure. Errors: RP_EIO, RP_EARG,
  * RP_ENOMEM. */
 rp_status rp_recipe_load(const char *recipe_path, rp_recipe **recipe, char **csv_path, rp_error *err);
+/* A table's path: relative to the recipe's folder; - is standard input. NULL when memory runs out. */
+char *rp_recipe_table_path(const char *recipe_path, const char *table);
 /* A driver whose run has all states after the last step: the run's last segment is replayed and compared for them. */
 rp_status rp_replay_last_states(rp_driver **out, const rp_archive *archive, const rp_run_options *options,
                                 rp_error *err);

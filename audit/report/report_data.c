@@ -415,6 +415,8 @@ static void put_split(rp_report_view *r)
         rp_html_count(out, part_rows(d, RP_TESTS));
         rp_buffer_text(out, " to test, which no step has read");
     }
+    if (recipe->data.test_csv)
+        rp_buffer_text(out, "; the rows of " RP_TEST_TABLE_MEMBER " to test, which no step has read");
     rp_html_row_close(out);
 }
 

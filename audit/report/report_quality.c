@@ -104,6 +104,13 @@ void rp_report_quality(rp_buffer *out, const rp_json *quality)
     put_count(out, of, "left_out", " left out by conditions, ");
     put_count(out, of, "missing_target", " for want of a target");
     rp_html_row_close(out);
+    if (rp_json_object_get(quality, "test_table")) {
+        of = open_row(out, quality, "Test table", "test_table");
+        put_count(out, of, "rows", " rows; ");
+        put_count(out, of, "without_outcome", " without an outcome, ");
+        put_count(out, of, "seen", " that repeat a training row in every feature, as recorded");
+        rp_html_row_close(out);
+    }
     of = open_row(out, quality, "Traceability", "traceability");
     rp_buffer_text(out, "source by the card: ");
     put_text(out, of, "source");

@@ -8,6 +8,22 @@
 
 enum { ROWS_MAX = 1000, FINDINGS_MAX = 200 };
 
+/* Of a test table what the run counted: only a replay reads that table again. */
+static rp_status copy_test_counts(rp_report_view *r, rp_error *err)
+{
+    rp_json *recorded = NULL, *counts;
+    rp_status status = RP_OK;
+
+    if (!r->recipe->data.test_csv || !rp_archive_find(r->archive, RP_QUALITY_MEMBER))
+        return RP_OK;
+    status = rp_archive_read_json(r->archive, RP_QUALITY_MEMBER, &recorded, err);
+    counts = rp_json_object_get(recorded, "test_table");
+    if (counts && rp_json_object_set(r->data.quality, "test_table", counts) != 0)
+        status = rp_no_memory(err);
+    rp_json_free(recorded);
+    return status;
+}
+
 rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
 {
     const rp_cells cells = {.recipe = r->recipe, .table = r->data.table, .where = RP_TABLE_MEMBER, .err = err};
@@ -23,6 +39,8 @@ rp_status rp_report_read_profile(rp_report_view *r, rp_error *err)
         status = rp_profile_table(&r->data.profile, &cells, kind, target);
     if (status == RP_OK)
         status = rp_quality(&r->data.quality, &cells, r->data.profile, r->schema->json);
+    if (status == RP_OK)
+        status = copy_test_counts(r, err);
     rp_free(kind);
     return status;
 }

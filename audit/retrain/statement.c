@@ -82,9 +82,9 @@ static rp_status read_own(comparison *c, rp_error *err)
 
 static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *archive, bool own, rp_error *err)
 {
-    return own ? rp_judged_new(out, archive, c->own.data, c->own.size, RP_TABLE_MEMBER, c->job, NULL, NULL, err)
-               : rp_judged_new(out, archive, c->options->csv, c->options->size, c->options->where, c->job, NULL, NULL,
-                               err);
+    return own ? rp_judged_new(out, archive, c->own.data, c->own.size, RP_TABLE_MEMBER, false, c->job, NULL, NULL, err)
+               : rp_judged_new(out, archive, c->options->csv, c->options->size, c->options->where, false, c->job, NULL,
+                               NULL, err);
 }
 
 /* Both read the same outcomes from the same rows; else nothing here would mean anything. */

@@ -44,7 +44,8 @@ static rp_status read_reference(rp_judged *j, const rp_archive *archive, rp_erro
     return status == RP_EFORMAT ? rp_fail_at(err, RP_EFORMAT, RP_REFERENCE_MEMBER) : status;
 }
 
-static rp_status read_outcomes(rp_judged *j, rp_error *err)
+/* tested: how many of j->row, where those are judged alone. */
+static rp_status read_outcomes(rp_judged *j, size_t tested, rp_error *err)
 {
     rp_status status;
 
@@ -56,34 +57,30 @@ static rp_status read_outcomes(rp_judged *j, rp_error *err)
         j->value = rp_calloc(j->rows + 1, sizeof *j->value);
     if (!j->known || (!j->label && !j->value))
         return rp_no_memory(err);
-    status = rp_written_outcomes(j->texts, j->label, j->value, j->known, err);
+    status = rp_written_outcomes(j->texts, j->row, tested, j->label, j->value, j->known, err);
     for (size_t i = 0; i < j->rows; i++)
         j->outcomes += j->known[i];
     return status;
 }
 
-rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                        const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
-                        void *self, rp_error *err)
+/* Which rows are of the test part, before any outcome is looked at. */
+static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *rows, rp_error *err)
 {
-    rp_judged *j = rp_calloc(1, sizeof *j);
-    rp_status status = j ? rp_scoring_new(&j->scoring, archive, csv, size, where, options, err) : rp_no_memory(err);
+    rp_dataset *split = NULL;
+    rp_status status = rp_dataset_prepare(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
+                                          &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
 
-    *out = NULL;
-    if (status == RP_OK)
-        status = read_reference(j, archive, err);
-    if (status == RP_OK)
-        status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, csv, size, where, err);
-    if (status == RP_OK && want)
-        status = want(self, j->texts, err);
-    if (status == RP_OK)
-        status = rp_written_load(j->texts, rp_scoring_pool(j->scoring), err);
-    if (status == RP_OK)
-        status = read_outcomes(j, err);
-    if (status != RP_OK)
-        rp_judged_free(j);
-    else
-        *out = j;
+    if (status == RP_OK && split->test_rows == 0)
+        status =
+            rp_fail(err, RP_EARG,
+                    "part test: the run's recipe keeps no rows for it (data.test, data.test_csv, data.split): give "
+                    "other rows with --csv");
+    if (status == RP_OK) {
+        j->row = split->test_row;
+        *rows = split->test_rows;
+        split->test_row = NULL;
+    }
+    rp_dataset_free(split);
     return status;
 }
 
@@ -108,11 +105,55 @@ static void keep(rp_judged *j, size_t rows)
     j->rows = rows;
 }
 
-rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *part, const void **csv, size_t *size,
-                        const char **where, rp_error *err)
+rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
+                        bool own, const rp_job_options *options,
+                        rp_status (*want)(void *self, rp_written *texts, rp_error *err), void *self, rp_error *err)
 {
+    rp_judged *j = rp_calloc(1, sizeof *j);
+    size_t tested = 0;
+    rp_status status =
+        j ? rp_scoring_new(&j->scoring, archive, csv, size, where, own, options, err) : rp_no_memory(err);
+
+    *out = NULL;
+    if (status == RP_OK)
+        status = read_reference(j, archive, err);
+    if (status == RP_OK)
+        status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, csv, size, where, err);
+    if (status == RP_OK && want)
+        status = want(self, j->texts, err);
+    if (status == RP_OK)
+        status = rp_written_load(j->texts, rp_scoring_pool(j->scoring), err);
+    if (status == RP_OK && own)
+        status = find_test(j, csv, size, &tested, err);
+    if (status == RP_OK)
+        status = read_outcomes(j, tested, err);
+    if (status == RP_OK && own)
+        keep(j, tested);
+    if (status != RP_OK)
+        rp_judged_free(j);
+    else
+        *out = j;
+    return status;
+}
+
+/* Where the test part is a table of its own, that one, left out or not. */
+static const char *test_member(const rp_archive *archive)
+{
+    if (rp_archive_find(archive, RP_TEST_TABLE_MEMBER))
+        return RP_TEST_TABLE_MEMBER;
+    for (size_t i = 0; i < rp_archive_withheld_count(archive); i++)
+        if (strcmp(rp_archive_withheld(archive, i), RP_TEST_TABLE_MEMBER) == 0)
+            return RP_TEST_TABLE_MEMBER;
+    return RP_TABLE_MEMBER;
+}
+
+rp_status rp_judged_own(rp_buffer *bytes, bool *own, const rp_archive *archive, const char *part, const void **csv,
+                        size_t *size, const char **where, rp_error *err)
+{
+    const char *member = test_member(archive);
     rp_status status;
 
+    *own = false;
     if (part && strcmp(part, "test") != 0)
         return rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", part);
     if (!part)
@@ -120,13 +161,14 @@ rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *p
                     : rp_fail(err, RP_EARG, "expected rows with outcomes, or a part of the archive's own: --part test");
     if (*csv)
         return rp_fail(err, RP_EARG, "part: is of the archive's own rows: give no others");
-    if (!rp_archive_find(archive, RP_TABLE_MEMBER))
-        return rp_fail(err, RP_EUNSUPPORTED,
-                       RP_TABLE_MEMBER ": is not in this archive: its rows were withheld (give --withheld DIR)");
-    status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, own, err);
-    *csv = own->data;
-    *size = own->size;
-    *where = RP_TABLE_MEMBER;
+    if (!rp_archive_find(archive, member))
+        return rp_fail(err, RP_EUNSUPPORTED, "%s: is not in this archive: its rows were withheld (give --withheld DIR)",
+                       member);
+    status = rp_archive_read_member(archive, member, SIZE_MAX / 2, bytes, err);
+    *csv = bytes->data;
+    *size = bytes->size;
+    *where = member;
+    *own = strcmp(member, RP_TABLE_MEMBER) == 0;
     return status;
 }
 
@@ -182,25 +224,6 @@ void rp_judged_part_close(rp_judged_part *part)
     rp_free(part->judged.label);
     rp_free(part->judged.value);
     *part = (rp_judged_part){.row = NULL};
-}
-
-rp_status rp_judged_keep_test(rp_judged *j, const void *csv, size_t size, rp_error *err)
-{
-    rp_dataset *split = NULL;
-    rp_status status = rp_dataset_prepare(&split, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
-                                          &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
-
-    if (status == RP_OK && split->test_rows == 0)
-        status = rp_fail(err, RP_EARG,
-                         "part test: the run's recipe keeps no rows for it (data.test, data.split): give other rows "
-                         "with --csv");
-    if (status == RP_OK) {
-        j->row = split->test_row;
-        split->test_row = NULL;
-        keep(j, split->test_rows);
-    }
-    rp_dataset_free(split);
-    return status;
 }
 
 rp_slice_rows rp_judged_rows(const rp_judged *j)

@@ -20,16 +20,17 @@ typedef struct rp_judged {
     size_t rows, outcomes;
 } rp_judged;
 
-/* Borrows csv and where. want: may be NULL; wants further columns before texts are loaded. */
+/* Borrows csv and where. own: csv is the run's own table, of whose rows only those of the test part are judged
+ * (RP_EARG: it has none). want: may be NULL; wants further columns before texts are loaded. */
 rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                        const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
-                        void *self, rp_error *err);
+                        bool own, const rp_job_options *options,
+                        rp_status (*want)(void *self, rp_written *texts, rp_error *err), void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
-/* Whose rows are judged: those given, or, with a part ("test"), the archive's own table, which goes to own and is then
- * *csv: nobody else's can be in their place. Errors: RP_EARG: both, neither, another part; RP_EUNSUPPORTED: the table
- * was withheld. */
-rp_status rp_judged_own(rp_buffer *own, const rp_archive *archive, const char *part, const void **csv, size_t *size,
-                        const char **where, rp_error *err);
+/* Whose rows are judged: those given, or, with a part ("test"), the archive's own, which go to bytes and are then *csv:
+ * nobody else's can be in their place. *own: they are of the run's own table, not of a test file. Errors: RP_EARG:
+ * both, neither, another part; RP_EUNSUPPORTED: the table was withheld. */
+rp_status rp_judged_own(rp_buffer *bytes, bool *own, const rp_archive *archive, const char *part, const void **csv,
+                        size_t *size, const char **where, rp_error *err);
 /* Some of the rows, in the order given: what takes a judgement takes this one of them. */
 typedef struct rp_judged_part {
     rp_judged judged; /* its arrays are its own, all else is borrowed */
@@ -39,8 +40,6 @@ typedef struct rp_judged_part {
 /* row [rows]: numbers in the table, copied; of must outlive the part. Errors: RP_ENOMEM. */
 rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const int64_t *row, size_t rows, rp_error *err);
 void rp_judged_part_close(rp_judged_part *part);
-/* Of the archive's own table: the rows of its test part alone. Errors: RP_EARG: it has none. */
-rp_status rp_judged_keep_test(rp_judged *judged, const void *csv, size_t size, rp_error *err);
 /* The rows as slices take them. */
 rp_slice_rows rp_judged_rows(const rp_judged *judged);
 /* These figures' area beside that of the run's own validation part: {"auc", "auc_error", "p", "statistic"}, null where

@@ -1,100 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seen rows: a number of 64 bits a row, made of its features; the training rows' are sorted and searched. Rows that are
- * not equal have the same number once in 10^13 pairs of tables of 10^6 rows. */
+ * Judged rows beside the training rows of the archive. */
 #include "audit/validate/seen.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "audit/archive/archive_private.h"
-#include "base/memory.h"
-#include "core/data/later/reference.h"
-#include "core/data/table.h"
-#include "determinism/bits.h"
-
-/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
-static uint64_t of_text(const char *text)
-{
-    uint64_t h = 0xCBF29CE484222325u;
-
-    for (; text && *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001B3u;
-    return text ? h : 1;
-}
-
-static uint64_t of_number(double x)
-{
-    return x == x ? rp_bits_f64(x + 0.0) : 1;
-}
-
-static rp_status number_rows(uint64_t *number, const rp_rows *rows, const rp_schema *schema, rp_error *err)
-{
-    const size_t n = rp_rows_count(rows);
-    double *value = rp_reallocarray(NULL, n + 1, sizeof *value);
-    size_t *category = rp_reallocarray(NULL, n + 1, sizeof *category);
-    const char **text = rp_reallocarray(NULL, n + 1, sizeof *text);
-    rp_status status = value && category && text ? RP_OK : rp_no_memory(err);
-
-    memset(number, 0, n * sizeof *number);
-    for (size_t c = 0; c < schema->n_columns && status == RP_OK; c++) {
-        const bool numeric = schema->columns[c].kind == RP_COL_NUMERIC;
-
-        if (schema->columns[c].kind == RP_COL_IGNORE)
-            continue;
-        rp_rows_features(rows, c, value, category, text);
-        for (size_t i = 0; i < n; i++)
-            number[i] = mix((number[i] ^ (numeric ? of_number(value[i]) : of_text(text[i]))) + 0x9E3779B97F4A7C15u);
-    }
-    rp_free(value);
-    rp_free(category);
-    rp_free(text);
-    return status;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-static rp_status count(int64_t *out, const rp_judged *j, const rp_rows *table, const rp_dataset *trained, rp_error *err)
-{
-    const size_t n = rp_rows_count(table), m = trained->train_rows;
-    uint64_t *all = rp_reallocarray(NULL, n + 1, sizeof *all), *own = rp_reallocarray(NULL, m + 1, sizeof *own);
-    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(j->scoring->rows) + 1, sizeof *found);
-    rp_status status = all && own && found ? RP_OK : rp_no_memory(err);
-
-    if (status == RP_OK)
-        status = number_rows(all, table, j->scoring->schema, err);
-    if (status == RP_OK)
-        status = number_rows(found, j->scoring->rows, j->scoring->schema, err);
-    if (status == RP_OK) {
-        for (size_t i = 0; i < m; i++)
-            own[i] = all[trained->train_row[i]];
-        qsort(own, m, sizeof *own, compare);
-        *out = 0;
-        for (size_t i = 0; i < j->rows; i++)
-            *out += bsearch(&found[j->row ? (size_t)j->row[i] : i], own, m, sizeof *own, compare) != NULL;
-    }
-    rp_free(all);
-    rp_free(own);
-    rp_free(found);
-    return status;
-}
+#include "core/data/later/seen.h"
 
 rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged *j, rp_error *err)
 {
     rp_buffer csv = {0};
     rp_rows *table = NULL;
     rp_dataset *trained = NULL;
+    rp_tally seen;
     rp_status status;
 
     *out = -1;
@@ -102,12 +18,16 @@ rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
     if (status == RP_OK)
-        status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER, err);
+        status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER, true,
+                              err);
     if (status == RP_OK)
         status = rp_dataset_prepare(&trained, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
     if (status == RP_OK)
-        status = count(out, j, table, trained, err);
+        status = rp_rows_seen(&seen, j->scoring->schema, j->scoring->rows, j->row, j->rows, table, trained->train_row,
+                              trained->train_rows, err);
+    if (status == RP_OK)
+        *out = (int64_t)seen.count;
     rp_dataset_free(trained);
     rp_rows_free(table);
     rp_buffer_free(&csv);

@@ -116,15 +116,13 @@ static rp_status validate(rp_json **out, validation *v, const void *csv, size_t 
 
 /* Everything between the rows' bytes and the predicate. */
 static rp_status judge(rp_json **predicate, validation *v, const rp_archive *archive, const void *csv, size_t size,
-                       const char *where, const rp_job_options *job, rp_error *err)
+                       const char *where, bool own, const rp_job_options *job, rp_error *err)
 {
     rp_judged *j = NULL;
     rp_fpenv saved;
-    rp_status status = rp_judged_new(&j, archive, csv, size, where, job, want, v, err);
+    rp_status status = rp_judged_new(&j, archive, csv, size, where, own, job, want, v, err);
 
     v->judged = j;
-    if (status == RP_OK && v->options->part)
-        status = rp_judged_keep_test(j, csv, size, err);
     if (status == RP_OK)
         status = rp_seen_count(&v->seen, archive, j, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
@@ -141,7 +139,8 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
 {
     static const rp_validation_options none = {.n_by = 0};
     validation v = {.options = options ? options : &none};
-    rp_buffer own = {0};
+    rp_buffer bytes = {0};
+    bool own = false;
     rp_json *predicate = NULL;
     rp_status status;
 
@@ -151,10 +150,10 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
         return rp_no_handle(err, __func__, "archive");
     status = read_names(&v, err);
     if (status == RP_OK)
-        status = rp_judged_own(&own, archive, v.options->part, &csv, &size, &where, err);
+        status = rp_judged_own(&bytes, &own, archive, v.options->part, &csv, &size, &where, err);
     if (status == RP_OK)
-        status = judge(&predicate, &v, archive, csv, size, where, job, err);
-    rp_buffer_free(&own);
+        status = judge(&predicate, &v, archive, csv, size, where, own, job, err);
+    rp_buffer_free(&bytes);
     if (status == RP_OK)
         status = rp_validation_text(statement, length, rp_archive_id(archive), RP_VALIDATION_TYPE, predicate,
                                     "ask for fewer slices and groups (--by, --groups), or fewer parts of them", err);

@@ -199,19 +199,23 @@ static void settle(sink *s, size_t row, bool texts)
             s->value[i] = (double)NAN;
 }
 
+/* The cell of a row that is not kept. */
+static void pass_over(sink *s, size_t row)
+{
+    if (s->floats != NULL)
+        s->floats[row] = 0;
+    if (s->known && s->texts)
+        s->code[row] = (uint32_t)RP_NO_CODE;
+    else if (s->known)
+        s->value[row] = (double)NAN;
+}
+
 static void take_missing(sink *s, size_t row, const char *text, size_t length)
 {
     count(s, RP_SORT_MISSING, row);
-    if (s->floats != NULL)
-        s->floats[row] = 0;
     if (length == 4 && (memcmp(text, "None", 4) == 0 || memcmp(text, "NULL", 4) == 0 || memcmp(text, "null", 4) == 0))
         count(s, RP_SORT_WORD, row);
-    if (!s->known)
-        return;
-    if (s->texts)
-        s->code[row] = (uint32_t)RP_NO_CODE;
-    else
-        s->value[row] = (double)NAN;
+    pass_over(s, row);
 }
 
 static int64_t date_value(const rp_column *column, const rp_moment *moment)
@@ -402,6 +406,15 @@ static rp_status read_row(rp_chunk_reader *r, size_t bad)
     return RP_OK;
 }
 
+static void take_row(rp_chunk_reader *r, size_t row, bool look)
+{
+    for (size_t col = 0; col < r->table->cols; col++)
+        if (look)
+            take_cell(r, &r->sink[col], row, &r->csv.cell[r->table->column[col].source]);
+        else
+            pass_over(&r->sink[col], row);
+}
+
 static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
 {
     const size_t bad = rp_csv_bad_text(&r->csv, chunk->begin, chunk->end);
@@ -414,13 +427,10 @@ static rp_status read_rows(rp_chunk_reader *r, rp_chunk *chunk)
             status = check_row(r, chunk, &keep_it);
         if (status != RP_OK)
             return status;
-        if (keep_it) {
+        if (keep_it || r->filter->blank) {
             if (chunk->number != NULL)
                 chunk->number[chunk->rows] = (uint32_t)chunk->numbers;
-            for (size_t col = 0; col < r->table->own_cols; col++)
-                take_cell(r, &r->sink[col], chunk->rows, &r->csv.cell[col]);
-            for (size_t col = r->table->own_cols; col < r->table->cols; col++)
-                take_cell(r, &r->sink[col], chunk->rows, &r->csv.cell[r->table->column[col].source]);
+            take_row(r, chunk->rows, keep_it);
             chunk->rows++;
         }
         chunk->numbers++;

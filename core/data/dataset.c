@@ -107,6 +107,11 @@ static rp_status split_rows(preparation *prep, rp_dataset *out)
         else
             out->test_row[out->test_rows++] = (int64_t)row;
     }
+    if (status == RP_OK && out->test_rows > 0 && prep->cells.recipe->data.test_csv != NULL)
+        status =
+            rp_fail(prep->cells.err, RP_EARG,
+                    "%s: key data.test_csv: the column of data.split has test rows too, %zu: there is one test part",
+                    prep->cells.where, out->test_rows);
     if (status == RP_OK && out->train_rows == 0)
         status = rp_fail(prep->cells.err, RP_EDATA, "%s: no row is left to train on", prep->cells.where);
     if (status == RP_OK && out->valid_rows == 0 && prep->cells.recipe->train.patience > 0)

@@ -65,11 +65,11 @@ void rp_schema_give_back(const rp_schema *schema, double *score, size_t n);
  * in training, with or without the target. */
 typedef struct rp_rows rp_rows;
 
-/* Borrows all that it is given, until it is freed. Errors: RP_EDATA (no such table, or not with these columns),
- * RP_ENOMEM.
- */
+/* Borrows all that it is given, until it is freed. own: it is the table that the run was made of: rows that the recipe
+ * leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, or not with
+ * these columns), RP_ENOMEM. */
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
-                       const char *where, rp_error *err);
+                       const char *where, bool own, rp_error *err);
 void rp_rows_free(rp_rows *rows); /* NULL is fine */
 size_t rp_rows_count(const rp_rows *rows);
 const rp_table *rp_rows_table(const rp_rows *rows); /* with the columns that the model does not know */

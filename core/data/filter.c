@@ -47,6 +47,21 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     return status;
 }
 
+rp_status rp_filter_own(rp_filter **out, const rp_cells *cells)
+{
+    const rp_recipe *recipe = cells->recipe;
+    size_t target = SIZE_MAX;
+    rp_status status = RP_OK;
+
+    if (recipe->data.reading.drop_missing_target)
+        status = rp_column_find(cells, &recipe->data.target, "data.target", &target);
+    if (status == RP_OK)
+        status = rp_filter_resolve(out, cells, target);
+    if (status == RP_OK && *out != NULL)
+        (*out)->blank = true;
+    return status;
+}
+
 void rp_filter_free(rp_filter *filter)
 {
     if (filter == NULL)

@@ -46,7 +46,7 @@ static bool is_read_date(const rp_schema *schema, size_t i)
 
 static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, size_t *source)
 {
-    size_t cols = cells->table->cols, col = 0;
+    size_t cols = cells->table->own_cols, col = 0;
     const size_t own = rp_schema_own(schema);
     bool named = cells->table->names != NULL;
     rp_status status = RP_OK;
@@ -70,19 +70,23 @@ static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, siz
 static const rp_store store_of[] = {[RP_COL_NUMERIC] = RP_STORE_NUMBERS, [RP_COL_CATEGORICAL] = RP_STORE_TEXTS};
 
 /* Of the table only what the schema's columns need. */
-static rp_status load(rp_rows *r, const rp_cells *cells)
+static rp_status load(rp_rows *r, const rp_cells *cells, bool own)
 {
     const rp_schema *schema = r->schema;
+    rp_filter *filter = NULL;
     rp_store *store = rp_calloc(r->table->cols, sizeof *store);
     rp_status status = store != NULL ? RP_OK : rp_no_memory(cells->err);
 
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         if (schema->columns[i].kind != RP_COL_IGNORE)
             store[r->source[i]] = store_of[schema->columns[i].kind];
+    if (status == RP_OK && own)
+        status = rp_filter_own(&filter, cells);
     if (status == RP_OK)
-        status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){.pool = NULL}, cells->err);
+        status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){.filter = filter}, cells->err);
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
+    rp_filter_free(filter);
     rp_free(store);
     return status;
 }
@@ -101,13 +105,17 @@ static void map_treatments(rp_rows *r)
     }
 }
 
-static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size)
+static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size, bool own)
 {
     rp_status status = rp_table_open(&r->table, csv, size, r->recipe, r->where, cells->err);
 
     if (status != RP_OK)
         return status;
     cells->table = r->table;
+    if (own) /* conditions may be on parts that are no features */
+        status = rp_dates_declare(cells, r->table);
+    if (status != RP_OK)
+        return status;
     r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
     status = r->source != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
     if (status == RP_OK)
@@ -118,13 +126,13 @@ static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t 
         status = rp_no_memory(cells->err);
     if (status == RP_OK) {
         map_treatments(r);
-        status = load(r, cells);
+        status = load(r, cells, own);
     }
     return status == RP_OK ? rp_encoder_new(&r->encoder, r->schema, cells, r->source) : status;
 }
 
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
-                       const char *where, rp_error *err)
+                       const char *where, bool own, rp_error *err)
 {
     rp_cells cells = {.recipe = recipe, .where = where, .err = err, .recorded = true};
     rp_rows *r = rp_calloc(1, sizeof *r);
@@ -134,7 +142,7 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
     if (r == NULL)
         return rp_no_memory(err);
     *r = (rp_rows){.schema = schema, .recipe = recipe, .where = where};
-    status = open_rows(r, &cells, csv, size);
+    status = open_rows(r, &cells, csv, size, own);
     if (status != RP_OK)
         rp_rows_free(r);
     else

@@ -79,6 +79,7 @@ typedef struct rp_filter {
     size_t *col;              /* [n]: the table's column of each */
     size_t n;
     size_t target; /* its missing cells drop the row; SIZE_MAX: they do not */
+    bool blank;    /* a row that is not kept has its place nevertheless, with no cell looked at: all read as missing */
 } rp_filter;
 
 typedef struct rp_table_options {

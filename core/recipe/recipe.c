@@ -462,6 +462,7 @@ void rp_recipe_free(rp_recipe *recipe)
     }
     rp_free(recipe->data.reading.where);
     rp_free(recipe->data.csv);
+    rp_free(recipe->data.test_csv);
     free_texts(&recipe->validation.by);
     free_texts(&recipe->validation.groups);
     rp_free(recipe->validation.favourable);

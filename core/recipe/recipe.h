@@ -186,6 +186,7 @@ typedef struct rp_recipe {
     uint64_t seed;               /* seed: [0] 0 .. 2^53-1 */
     struct {                     /* data: */
         char *csv;               /*   csv: path relative to the recipe file (required) */
+        char *test_csv;          /*   test_csv: [absent] another table, whose rows are the test part; instead of test */
         bool header;             /*   header: [true] */
         char delimiter;          /*   delimiter: [","] one printable byte or "\t" */
         rp_column_ref target;    /*   target: name or index (required) */

@@ -132,6 +132,12 @@ static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *o
     if (rp_node_applies(reader, data, "data.test", folds, "without train_on_all and split") &&
         rp_node_at(reader, data, "data.test") != NULL)
         rp_recipe_real(reader, data, "data.test", &out->data.test, 0, &share);
+    if (rp_node_applies(reader, data, "data.test_csv", out->data.test == 0, "without test"))
+        rp_node_read_text(reader, data, "data.test_csv", &out->data.test_csv, NULL, PATH_LIMIT);
+    if (reader->status == RP_OK && out->data.test_csv != NULL && strcmp(out->data.test_csv, "-") == 0 &&
+        strcmp(out->data.csv, "-") == 0)
+        rp_node_refuse(reader, rp_node_at(reader, data, "data.test_csv"), "data.test_csv",
+                       "standard input is one table: data.csv is it already");
 }
 
 static void check_name(rp_node_reader *reader, const rp_column_ref *column, const char *path)
@@ -194,7 +200,8 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "group",
                                        "time",
                                        "split",
-                                       "test"};
+                                       "test",
+                                       "test_csv"};
     const rp_node *data = rp_node_section(reader, top, "data"), *target;
     int choice;
 

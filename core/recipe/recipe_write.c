@@ -231,6 +231,8 @@ static void write_data(writer top, const rp_recipe *recipe)
     const char delimiter[2] = {recipe->data.delimiter, '\0'};
 
     put(w, "csv", rp_json_string(recipe->data.csv));
+    if (recipe->data.test_csv != NULL)
+        put(w, "test_csv", rp_json_string(recipe->data.test_csv));
     put(w, "header", rp_json_boolean(recipe->data.header));
     put(w, "delimiter", rp_json_string(delimiter));
     put(w, "target", ref_json(&recipe->data.target));

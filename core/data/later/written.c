@@ -176,7 +176,25 @@ static rp_status read_word(const rp_written *t, const rp_word *word, outcome *ou
     return fail_outcome(t, word, "one of the classes of the training data, letter for letter", err);
 }
 
-static void spread(const rp_written *t, const outcome *of, int64_t *label, double *value, bool *known)
+/* The words that stand in one of the rows. */
+static bool *mark_words(const rp_written *t, const int64_t *row, size_t n)
+{
+    bool *used = rp_calloc(t->table->column[t->target].words.count + 1, sizeof *used);
+    uint32_t code[RP_BLOCK];
+
+    for (size_t first = 0; first < n && used; first += RP_BLOCK) {
+        const size_t part = n - first < RP_BLOCK ? n - first : RP_BLOCK;
+
+        rp_table_codes_of(t->table, t->target, row + first, part, code);
+        for (size_t i = 0; i < part; i++)
+            if (code[i] != (uint32_t)RP_NO_CODE)
+                used[code[i]] = true;
+    }
+    return used;
+}
+
+/* Words that were not looked at are as if missing. */
+static void spread(const rp_written *t, const outcome *of, const bool *used, int64_t *label, double *value, bool *known)
 {
     uint32_t code[RP_BLOCK];
 
@@ -185,7 +203,7 @@ static void spread(const rp_written *t, const outcome *of, int64_t *label, doubl
 
         rp_table_codes(t->table, t->target, first, n, code);
         for (size_t i = 0; i < n; i++) {
-            known[first + i] = code[i] != (uint32_t)RP_NO_CODE;
+            known[first + i] = code[i] != (uint32_t)RP_NO_CODE && (!used || used[code[i]]);
             if (known[first + i] && label)
                 label[first + i] = of[code[i]].label;
             else if (known[first + i])
@@ -195,9 +213,11 @@ static void spread(const rp_written *t, const outcome *of, int64_t *label, doubl
 }
 
 /* Each distinct text once: they come in the order of their first rows, so the first that is wrong is the first line. */
-rp_status rp_written_outcomes(const rp_written *t, int64_t *label, double *value, bool *known, rp_error *err)
+rp_status rp_written_outcomes(const rp_written *t, const int64_t *row, size_t n, int64_t *label, double *value,
+                              bool *known, rp_error *err)
 {
     const rp_dictionary *words;
+    bool *used = NULL;
     outcome *of;
     rp_status status = RP_OK;
 
@@ -206,12 +226,16 @@ rp_status rp_written_outcomes(const rp_written *t, int64_t *label, double *value
         return RP_OK;
     words = &t->table->column[t->target].words;
     of = rp_calloc(words->count + 1, sizeof *of);
-    if (!of)
-        return rp_no_memory(err);
+    if (row)
+        used = mark_words(t, row, n);
+    if (!of || (row && !used))
+        status = rp_no_memory(err);
     for (size_t i = 0; i < words->count && status == RP_OK; i++)
-        status = read_word(t, &words->word[i], &of[i], err);
+        if (!used || used[i])
+            status = read_word(t, &words->word[i], &of[i], err);
     if (status == RP_OK)
-        spread(t, of, label, value, known);
+        spread(t, of, used, label, value, known);
+    rp_free(used);
     rp_free(of);
     return status;
 }

@@ -57,7 +57,7 @@ static void a_text_is_what_was_read_whatever_becomes_of_its_file(void **state)
 
     (void)state;
     OK(rp_file_save(path, bytes, LENGTH, true, 0600, &err));
-    OK(rp_kept_text_read(&text, path, archive, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, archive, NULL, &err));
     OK(rp_file_save(path, "other", 5, true, 0600, &err));
     OK(truncate(path, 1));
     assert_int_equal(text.text.size, LENGTH);
@@ -85,18 +85,18 @@ static void an_empty_text_and_one_in_memory_are_kept_too(void **state)
 
     (void)state;
     OK(rp_file_save(path, "", 0, true, 0600, &err));
-    OK(rp_kept_text_read(&text, path, archive, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, archive, NULL, &err));
     assert_int_equal(text.text.size, 0);
     text.text.leave(text.text.self);
     rp_kept_text_clear(&text);
 
     OK(rp_file_save(path, "a,y\n", 4, true, 0600, &err));
-    OK(rp_kept_text_read(&text, path, NULL, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, NULL, &err));
     assert_int_equal(text.text.size, 4);
     assert_memory_equal(text.text.bytes, "a,y\n", 4);
     assert_null(text.text.leave);
     rp_kept_text_clear(&text);
-    assert_int_equal(rp_kept_text_read(&text, folder, archive, NULL, &err), RP_EIO);
+    assert_int_equal(rp_kept_text_read(&text, "data/raw.csv", folder, archive, NULL, &err), RP_EIO);
     rp_kept_text_clear(&text);
 }
 

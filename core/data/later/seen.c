@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Seen rows: a number of 64 bits a row, made of its features; the training rows' are sorted and searched. Rows that are
+ * not equal have the same number once in 10^13 pairs of tables of 10^6 rows. */
+#include "core/data/later/seen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/data/later/reference.h"
+#include "determinism/bits.h"
+
+/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static uint64_t of_text(const char *text)
+{
+    uint64_t h = 0xCBF29CE484222325u;
+
+    for (; text && *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001B3u;
+    return text ? h : 1;
+}
+
+static uint64_t of_number(double x)
+{
+    return x == x ? rp_bits_f64(x + 0.0) : 1;
+}
+
+static rp_status number_rows(uint64_t *number, const rp_rows *rows, const rp_schema *schema, rp_error *err)
+{
+    const size_t n = rp_rows_count(rows);
+    double *value = rp_reallocarray(NULL, n + 1, sizeof *value);
+    size_t *category = rp_reallocarray(NULL, n + 1, sizeof *category);
+    const char **text = rp_reallocarray(NULL, n + 1, sizeof *text);
+    rp_status status = value && category && text ? RP_OK : rp_no_memory(err);
+
+    memset(number, 0, n * sizeof *number);
+    for (size_t c = 0; c < schema->n_columns && status == RP_OK; c++) {
+        const bool numeric = schema->columns[c].kind == RP_COL_NUMERIC;
+
+        if (schema->columns[c].kind == RP_COL_IGNORE)
+            continue;
+        rp_rows_features(rows, c, value, category, text);
+        for (size_t i = 0; i < n; i++)
+            number[i] = mix((number[i] ^ (numeric ? of_number(value[i]) : of_text(text[i]))) + 0x9E3779B97F4A7C15u);
+    }
+    rp_free(value);
+    rp_free(category);
+    rp_free(text);
+    return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
+                       const rp_rows *own, const int64_t *trained, size_t m, rp_error *err)
+{
+    const size_t all_rows = rp_rows_count(own);
+    uint64_t *all = rp_reallocarray(NULL, all_rows + 1, sizeof *all);
+    uint64_t *mine = rp_reallocarray(NULL, m + 1, sizeof *mine);
+    uint64_t *found = rp_reallocarray(NULL, rp_rows_count(rows) + 1, sizeof *found);
+    rp_status status = all && mine && found ? RP_OK : rp_no_memory(err);
+
+    *out = (rp_tally){.count = 0};
+    if (status == RP_OK)
+        status = number_rows(all, own, schema, err);
+    if (status == RP_OK)
+        status = number_rows(found, rows, schema, err);
+    if (status == RP_OK) {
+        for (size_t i = 0; i < m; i++)
+            mine[i] = all[trained[i]];
+        qsort(mine, m, sizeof *mine, compare);
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = row ? (size_t)row[i] : i;
+
+            if (!bsearch(&found[at], mine, m, sizeof *mine, compare))
+                continue;
+            if (out->count++ == 0)
+                out->first = at;
+        }
+    }
+    rp_free(all);
+    rp_free(mine);
+    rp_free(found);
+    return status;
+}

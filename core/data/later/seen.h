@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows that a model may have been trained on: figures of them flatter it. */
+#ifndef CORE_DATA_LATER_SEEN_H
+#define CORE_DATA_LATER_SEEN_H
+
+#include "core/data/dataset.h"
+
+/* How many of row[0..n) (NULL: the first n) have, in every feature, the value of one and the same of the rows
+ * trained[0..m) of own, the run's own table; and the first that has. Errors: RP_ENOMEM. */
+rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *rows, const int64_t *row, size_t n,
+                       const rp_rows *own, const int64_t *trained, size_t m, rp_error *err);
+
+#endif
