@@ -180,6 +180,25 @@ static rp_status check_gzip(const source *s, rp_error *err)
                    s->name);
 }
 
+/* What libarchive says of nothing is that it has no format (EILSEQ where no error is named for that); and it unpacks
+ * what was packed twice at once, whose first checksum nobody then holds against anything. */
+static rp_status refuse(const source *s, struct archive *a, rp_error *err)
+{
+    const char *why = archive_error_string(a);
+
+    if (archive_errno(a) == EILSEQ && s->given == 0)
+        return rp_fail(err, RP_EDATA, "%s: nothing is packed in it; expected rows of cells", s->name);
+    return rp_fail(err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EDATA, "%s: cannot be unpacked: %s", s->name,
+                   why != NULL ? why : "it is empty or damaged");
+}
+
+static rp_status packed_once(const source *s, struct archive *a, rp_error *err)
+{
+    if (archive_filter_count(a) <= 2) /* the last one is "none" */
+        return RP_OK;
+    return rp_fail(err, RP_EDATA, "%s: what is packed in it is packed itself; unpack it once", s->name);
+}
+
 static rp_status unpack(source *s, struct archive *a, rp_error *err)
 {
     struct archive_entry *entry;
@@ -197,6 +216,8 @@ static rp_status unpack(source *s, struct archive *a, rp_error *err)
     if (archive_read_support_format_raw(a) != ARCHIVE_OK || archive_read_open(a, s, NULL, give, NULL) != ARCHIVE_OK ||
         archive_read_next_header(a, &entry) != ARCHIVE_OK)
         got = -1;
+    else
+        status = packed_once(s, a, err);
     while (status == RP_OK && got > 0) {
         got = archive_read_data(a, block, sizeof block);
         if (got > 0) {
@@ -205,8 +226,7 @@ static rp_status unpack(source *s, struct archive *a, rp_error *err)
         }
     }
     if (status == RP_OK && got < 0)
-        status = rp_fail(err, archive_errno(a) == ENOMEM ? RP_ENOMEM : RP_EDATA, "%s: cannot be unpacked: %s", s->name,
-                         archive_error_string(a) != NULL ? archive_error_string(a) : "it is empty or damaged");
+        status = refuse(s, a, err);
     return status == RP_OK && s->packing == GZIP ? check_gzip(s, err) : status;
 }
 

@@ -66,6 +66,18 @@ for packed in t.csv.gz t.csv.zst; do
 done
 cat t.csv.gz t.csv.gz >two.gz
 refused 1 "several ones in one" "$reprise" data two.gz
+gzip -c t.csv.gz >twice.gz
+refused 1 "twice.gz: what is packed in it is packed itself; unpack it once" "$reprise" data twice.gz
+: >nothing
+gzip -c nothing >nothing.gz
+refused 1 "nothing.gz: nothing is packed in it; expected rows of cells" "$reprise" data nothing.gz
+refused 1 "standard input: nothing is packed in it" "$reprise" data - <nothing.gz
+if command -v zstd >/dev/null; then
+    zstd -q -c nothing >nothing.zst
+    refused 1 "nothing.zst: nothing is packed in it" "$reprise" data nothing.zst
+    zstd -q -c t.csv.gz >both.zst
+    refused 1 "both.zst" "$reprise" data both.zst
+fi
 
 # a bomb: 40 MB in 40 kB
 { printf 'a,b\n'; head -c 40000000 /dev/zero | tr '\0' '1'; } | gzip -9 >bomb.gz
