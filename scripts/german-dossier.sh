@@ -78,6 +78,7 @@ YAML
 "$reprise" replay german.reprise --trust builder.pub.pem --attest --key validator.pem
 "$reprise" validate german.reprise --part test --groups personal_status_and_sex --favourable good \
     --attach --key validator.pem
+"$reprise" explain german.reprise --part test --repeats 20 --curves 12 --attach --key validator.pem
 "$reprise" monitor german.reprise --csv later.csv --period later --attach --key validator.pem
 "$reprise" approve german.reprise --role owner --decision approve --reason 'an example of the documentation' \
     --trust builder.pub.pem --key owner.pem

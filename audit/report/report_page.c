@@ -63,7 +63,7 @@ static const char table_style[] =
     "\n"
     "table.statements .hash{white-space:nowrap;font-size:.72em}\n"
     "table.policy td:first-child{white-space:nowrap}\n"
-    "tbody th{font-weight:400;min-width:6.5rem}tbody th.n{min-width:0}thead th.n{white-space:normal}\n"
+    "tbody th{font-weight:400;min-width:8rem}tbody th.n{min-width:0}thead th.n{white-space:normal}\n"
     ".wide tbody th{min-width:9rem}td.text{min-width:11rem}.soft{overflow-wrap:anywhere}\n"
     "table.facts{table-layout:fixed}\ntable.facts th{width:13rem;color:var(--soft)}\n"
     ".n{text-align:right;white-space:nowrap;padding-right:1.4rem}\nth:last-child,td:last-child{padding-right:0}\n"

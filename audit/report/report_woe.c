@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Information values, and weights of evidence by bin, of the columns that are treated so (CONTRACT 9.5a). */
+#include <stdio.h>
+
 #include "audit/report/report.h"
 
 enum { PLOTTED_MAX = 6, BINS_MAX = 64, LISTED_MAX = 60 };
@@ -68,11 +70,12 @@ static void put_bin_name(rp_buffer *out, const rp_json *column, size_t i)
 
 static void draw(rp_report_view *r, const rp_json *columns, size_t i)
 {
+    char id[32];
     const rp_json *column = rp_json_array_get(columns, i), *woe = at(column, "woe");
     const size_t n = rp_json_array_size(woe);
     double x[BINS_MAX], y[BINS_MAX];
     const rp_chart_line line = {.x = x, .y = y, .n = n, .style = "mean", .dots = true};
-    const rp_chart chart = {.id = "woe",
+    const rp_chart chart = {.id = id,
                             .title = "Weight of evidence by bin",
                             .x_label = "bin",
                             .y_label = "weight of evidence",
@@ -83,6 +86,7 @@ static void draw(rp_report_view *r, const rp_json *columns, size_t i)
 
     if (n < 2 || n > BINS_MAX)
         return;
+    (void)snprintf(id, sizeof id, "woe-%zu", i);
     for (size_t k = 0; k < n; k++) {
         x[k] = (double)(k + 1);
         if (!rp_report_real(rp_json_array_get(woe, k), &y[k]))

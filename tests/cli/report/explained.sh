@@ -101,6 +101,26 @@ open(sys.argv[4], "wb").write(b"".join(b for _, b in plain + signed) + tail)
 PY
 fails 4 'explanation-.*archive' "$reprise" verify moved.reprise "${trust[@]}"
 
+# the test part is the same rows as a file of them: every figure, curve and point
+awk -F, -v OFS=, 'NR == 1 { print $0, "part"; next } { print $0, (NR % 5 ? NR % 7 ? "train" : "valid" : "test") }' \
+    loans.csv >parts.csv
+grep -E ',(test|part)$' parts.csv >test.csv
+printf '%s\n' 'reprise: 1' 'seed: 3' 'data: {csv: parts.csv, target: default, split: part,' \
+    '  columns: {loan_id: ignore}}' 'train: {task: classification}' >s.yaml
+"$reprise" run s.yaml -o s.reprise >/dev/null 2>err || bad "a split column: $(cat err)"
+for rows in "--part test" "--csv test.csv"; do
+    # shellcheck disable=SC2086
+    "$reprise" explain s.reprise $rows --repeats 2 --curves 4 -o "${rows##* }.json" --force >/dev/null
+done
+cat >look.py <<'PY'
+import json
+a, b = (json.load(open(f))["predicate"] for f in ("test.json", "test.csv.json"))
+assert a["columns"] == b["columns"] and a["value"] == b["value"]
+assert a["data"]["rows"] == b["data"]["rows"] == 120, a["data"]
+assert a["curve_rows"] != b["curve_rows"] and a["data"]["seen"] == b["data"]["seen"] == 0
+PY
+holds "the part's figures are its rows'" python3 look.py
+
 # an older one by another key is shown too, the newest first; one on rows that trained says so
 works '^attached' "$reprise" explain a.reprise --csv loans.csv --metric brier --repeats 2 --favourable no --attach \
     --key builder.pem
