@@ -56,9 +56,39 @@ rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verifi
     return status;
 }
 
-rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
-                                 const rp_text_list *trusted, const char *policy_path, rp_error *err)
+rp_status rp_parents_verify(rp_verification **out, const rp_text_list *parents, const rp_trust *trust,
+                            const rp_verify_options *options, rp_error *err)
 {
+    const size_t n = rp_policy_asks_parent(options->policy) ? parents->count : 0;
+    rp_status status = RP_OK;
+
+    *out = NULL;
+    for (size_t i = n; i-- > 0 && status == RP_OK;) {
+        rp_verify_options each = *options;
+        rp_verification *one = NULL;
+        rp_archive *archive = NULL;
+
+        each.parent = *out;
+        status =
+            rp_verify(parents->item[i], (const rp_key *const *)trust->key, trust->count, &each, &one, &archive, err);
+        if (status == RP_OK && i + 1 < n)
+            status = rp_parent_check(archive, parents->item[i + 1], err);
+        rp_archive_close(archive);
+        rp_verification_free(*out);
+        *out = one;
+    }
+    if (status != RP_OK) {
+        rp_verification_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
+                                 const rp_text_list *trusted, const char *policy_path, const rp_text_list *parents,
+                                 rp_error *err)
+{
+    rp_verification *parent = NULL;
     rp_trust trust = {.count = 0};
     rp_policy *policy = NULL;
     rp_verify_options options = {.tell_unmet = true};
@@ -70,9 +100,13 @@ rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verifie
         status = rp_policy_load(&policy, policy_path, err);
     options.policy = policy;
     if (status == RP_OK)
+        status = rp_parents_verify(&parent, parents, &trust, &options, err);
+    options.parent = parent;
+    if (status == RP_OK)
         status = rp_verify(path, (const rp_key *const *)trust.key, trust.count, &options, verified, archive, err);
     if (status == RP_OK)
         status = rp_second_reader(archive, path, err);
+    rp_verification_free(parent);
     rp_policy_free(policy);
     rp_trust_free(&trust);
     return status;

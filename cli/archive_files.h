@@ -18,14 +18,20 @@ rp_status rp_archive_open_confirmed(rp_archive **archive, const char *path, rp_e
 /* Opens an archive; with trusted keys it is the verified one, from the same open file, and *verified is set. */
 rp_status rp_archive_open_trusted(rp_archive **archive, rp_verification **verified, const char *path,
                                   const rp_text_list *trusted, rp_error *err);
-/* The same held against a policy: whether it is met is in the verification. */
+/* The same held against a policy: whether it is met is in the verification. parents: as of rp_parents_verify. */
 rp_status rp_archive_open_policy(rp_archive **archive, rp_verification **verified, const char *path,
-                                 const rp_text_list *trusted, const char *policy_path, rp_error *err);
+                                 const rp_text_list *trusted, const char *policy_path, const rp_text_list *parents,
+                                 rp_error *err);
 
 #define RP_OPTION_PARENT(where) \
     { \
         0, "parent", RP_OPTION_TEXT, "PARENT", "the run started from this archive: check its id and its states", \
             where, false \
+    }
+#define RP_OPTION_PARENT_LINE(where) \
+    { \
+        0, "parent", RP_OPTION_LIST, "PARENT", \
+            "the run started from this archive: check its id and its states; then its own parent's", where, false \
     }
 #define RP_OPTION_PARENTS(where) \
     { \
@@ -45,6 +51,11 @@ typedef struct rp_lineage {
  * those of opening and rp_check_parent; those of rp_replay, RP_EBITS among them, with the parent's name. */
 rp_status rp_lineage_replay(rp_lineage *out, const rp_archive *child, const rp_text_list *parents,
                             const rp_job_options *options, rp_error *err);
+/* Where the policy asks for it (parent: met): each archive of a line, the last first, is held against options' policy,
+ * so that each knows whether its parent meets it; *out is the first one's, NULL where nothing is asked or was given.
+ * Each is the parent of the one before it. */
+rp_status rp_parents_verify(rp_verification **out, const rp_text_list *parents, const rp_trust *trust,
+                            const rp_verify_options *options, rp_error *err);
 /* path NULL: nothing is checked. Errors: those of opening, and of rp_check_parent. */
 rp_status rp_parent_check(const rp_archive *child, const char *path, rp_error *err);
 /* "parent  ID, checked" where there is one; nothing else. In JSON null or {"archive_id", "checked", "replayed"}. */

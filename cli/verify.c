@@ -8,8 +8,8 @@
 #include "cli/signing/trust.h"
 
 typedef struct request {
-    const char *archive, *policy, *parent;
-    rp_text_list trust, log_key;
+    const char *archive, *policy;
+    rp_text_list trust, log_key, parents; /* its parent, that one's, and so on */
     rp_trust_request authorities;
     bool allow_unsigned;
 } request;
@@ -27,7 +27,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         RP_OPTIONS_TRUST(&r->authorities),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "what must be there, and whose keys count: docs/policy.md",
          &r->policy, false},
-        RP_OPTION_PARENT(&r->parent),
+        RP_OPTION_PARENT_LINE(&r->parents),
     };
     const rp_usage usage = {
         "verify ARCHIVE --trust PUB.pem [--trust PUB.pem ...] [options]",
@@ -56,6 +56,11 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
     return status;
 }
 
+static const char *parent_of(const request *r)
+{
+    return r->parents.count ? r->parents.item[0] : NULL;
+}
+
 /* Whether somebody vouches for the archive: a verdict or an approval alone does not. */
 static bool is_signed(const rp_verification *v)
 {
@@ -78,7 +83,7 @@ static rp_status put_json(rp_session *session, const request *r, const rp_archiv
     rp_put_text(out, "kind", rp_archive_kind(archive));
     rp_put_integer(out, "members", v->members);
     rp_put_statements_json(out, "not_counted", v->other, v->others);
-    rp_parent_put_json(session, archive, &(rp_lineage){.parent = r->parent});
+    rp_parent_put_json(session, archive, &(rp_lineage){.parent = parent_of(r)});
     rp_put_text(out, "path", r->archive);
     rp_put_policy_json(out, "policy", v->policy);
     rp_put_open(out, "proofs", '[');
@@ -115,7 +120,7 @@ static rp_status put_lines(rp_session *session, const request *r, const rp_archi
                          "for more",
                    r->archive);
     rp_put_line(session, "archive", "%s", v->archive_id);
-    rp_parent_put_line(session, archive, &(rp_lineage){.parent = r->parent});
+    rp_parent_put_line(session, archive, &(rp_lineage){.parent = parent_of(r)});
     rp_kind_put_line(session, archive);
     rp_put_line(session, "contents", "%zu members, %llu bytes, every hash right", v->members,
                 (unsigned long long)v->bytes);
@@ -145,7 +150,7 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
 {
     request r = {0};
     rp_trust trust = {.count = 0}, logs = {.count = 0};
-    rp_verification *result = NULL;
+    rp_verification *result = NULL, *parent = NULL;
     rp_archive *archive = NULL;
     rp_trust_store *store = NULL;
     rp_policy *policy = NULL;
@@ -168,16 +173,20 @@ rp_status rp_command_verify(rp_session *session, int argc, char **argv, rp_error
                                   .policy = policy,
                                   .tell_unmet = true};
     if (status == RP_OK)
+        status = rp_parents_verify(&parent, &r.parents, &trust, &options, err);
+    options.parent = parent;
+    if (status == RP_OK)
         status = rp_verify(r.archive, (const rp_key *const *)trust.key, trust.count, &options, &result, &archive, err);
     if (status == RP_OK)
         status = rp_second_reader(&archive, r.archive, err);
     if (status == RP_OK)
-        status = rp_parent_check(archive, r.parent, err);
+        status = rp_parent_check(archive, parent_of(&r), err);
     if (status == RP_OK)
         status = (session->json ? put_json : put_lines)(session, &r, archive, result, err);
     if (status == RP_OK)
         rp_policy_verdict(session, r.archive, result->policy);
     rp_policy_free(policy);
+    rp_verification_free(parent);
     rp_verification_free(result);
     rp_archive_close(archive);
     rp_trust_free(&trust);

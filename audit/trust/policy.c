@@ -158,6 +158,14 @@ bool rp_policy_asks_facts(const rp_policy *policy)
     return false;
 }
 
+bool rp_policy_asks_parent(const rp_policy *policy)
+{
+    for (size_t i = 0; policy != NULL && i < policy->clauses; i++)
+        if (policy->clause[i].kind == RP_CLAUSE_PARENT && policy->clause[i].parent == RP_PARENT_MET)
+            return true;
+    return false;
+}
+
 bool rp_policy_certifies(const rp_policy *policy)
 {
     for (size_t i = 0; i < policy->clauses; i++)

@@ -47,7 +47,7 @@ typedef enum rp_clause_kind {
 typedef enum rp_against { RP_AGAINST_FAILS, RP_AGAINST_SUPERSEDED, RP_AGAINST_IGNORED } rp_against;
 
 /* What is asked of a run that started from another's states. */
-typedef enum rp_parent_rule { RP_PARENT_CHECKED, RP_PARENT_NONE, RP_PARENT_ANY } rp_parent_rule;
+typedef enum rp_parent_rule { RP_PARENT_CHECKED, RP_PARENT_NONE, RP_PARENT_ANY, RP_PARENT_MET } rp_parent_rule;
 
 /* What a clause asks of a value: a figure of a part's metrics, or a key of the recipe, by its dotted name. */
 typedef struct rp_model_bound {

@@ -32,12 +32,14 @@ static bool parent_replayed(rp_check *c, const rp_clause *replay)
 void rp_check_parent_clause(rp_check *c, rp_buffer *text)
 {
     const rp_verification *v = c->verified;
+    const bool met = c->clause->parent == RP_PARENT_MET, checked = met || c->clause->parent == RP_PARENT_CHECKED;
     bool known = false;
 
-    rp_buffer_text(text, c->clause->parent == RP_PARENT_NONE ? "starts from no other run's states"
-                         : c->clause->parent == RP_PARENT_ANY
-                             ? "may start from another run's states"
-                             : "what it started from was replayed too, by whoever's replay counts");
+    rp_buffer_text(text, c->clause->parent == RP_PARENT_NONE  ? "starts from no other run's states"
+                         : c->clause->parent == RP_PARENT_ANY ? "may start from another run's states"
+                                                              : "what it started from was replayed too, by whoever's "
+                                                                "replay counts");
+    rp_buffer_text(text, met ? ", and meets this policy itself" : "");
     if (*v->parent == '\0' && strcmp(v->kind, "api") == 0 && c->clause->parent == RP_PARENT_NONE) {
         c->refuted = true;
         rp_buffer_text(&c->found,
@@ -49,14 +51,19 @@ void rp_check_parent_clause(rp_check *c, rp_buffer *text)
         rp_buffer_text(&c->found, "it names no parent");
         return;
     }
-    for (size_t i = 0; c->clause->parent == RP_PARENT_CHECKED && i < c->policy->clauses; i++)
+    for (size_t i = 0; checked && i < c->policy->clauses; i++)
         if (c->policy->clause[i].kind == RP_CLAUSE_REPLAY)
             known = parent_replayed(c, &c->policy->clause[i]) || known;
-    c->refuted = c->clause->parent == RP_PARENT_NONE || (c->clause->parent == RP_PARENT_CHECKED && !known);
+    c->refuted = c->clause->parent == RP_PARENT_NONE || (checked && !known) || (met && !v->parent_met);
     rp_buffer_printf(&c->found, "%sit started from archive %s", c->found.size ? ", " : "", v->parent);
-    if (c->clause->parent == RP_PARENT_CHECKED && !known)
+    if (checked && !known)
         rp_buffer_text(&c->found, ": whoever may replay does reprise replay ARCHIVE --parent PARENT --attest; a policy "
                                   "that takes unchecked parents says parent: any");
+    if (met)
+        rp_buffer_text(&c->found, v->parent_met     ? "; that archive meets this policy"
+                                  : v->parent_given ? "; that archive does not meet this policy"
+                                                    : "; that archive was not given: reprise verify ARCHIVE --policy "
+                                                      "POLICY --parent PARENT, its own parents behind it");
 }
 
 void rp_check_run_kind(rp_check *c, rp_buffer *text)

@@ -17,9 +17,9 @@ static int read_word(rp_policy_reader *in, const rp_node *node, const char *key,
 
 void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const names[] = {"checked", "none", "any"};
+    static const char *const names[] = {"checked", "none", "any", "met"};
 
-    clause->parent = (rp_parent_rule)read_word(in, node, clause->name, names, 3, "none, checked or any");
+    clause->parent = (rp_parent_rule)read_word(in, node, clause->name, names, 4, "none, checked, met or any");
 }
 
 void rp_policy_read_run_kind(rp_policy_reader *in, const rp_node *node, rp_clause *clause)

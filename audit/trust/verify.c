@@ -318,6 +318,15 @@ static rp_status hold_against(const rp_policy *policy, bool tell, const char *wh
     return RP_OK;
 }
 
+/* What the parent's own verification says, if it is the parent's and by this policy. */
+static void take_parent(rp_verification *result, const rp_verification *parent, const rp_policy *policy)
+{
+    result->parent_given = parent != NULL && *result->parent != '\0' &&
+                           strcmp(parent->archive_id, result->parent) == 0 &&
+                           memcmp(parent->judged_by, policy->digest, sizeof parent->judged_by) == 0;
+    result->parent_met = result->parent_given && parent->policy != NULL && parent->policy->unmet == 0;
+}
+
 /* The policy's keys count beside the caller's; what must have been signed by whom, its clauses say. */
 static rp_status verify_by_policy(rp_archive *archive, const rp_key *const *trusted, size_t n_trusted,
                                   const rp_verify_options *options, rp_verification *result, rp_error *err)
@@ -341,6 +350,8 @@ static rp_status verify_by_policy(rp_archive *archive, const rp_key *const *trus
     if (status == RP_OK && rp_policy_asks_facts(policy) &&
         (status = rp_run_facts_read(&result->facts, archive, err)) != RP_OK)
         status = rp_fail_at(err, status, "%s", archive->where);
+    if (status == RP_OK)
+        take_parent(result, options->parent, policy);
     return status == RP_OK ? hold_against(policy, options->tell_unmet, archive->where, result, err) : status;
 }
 

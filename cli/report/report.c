@@ -8,8 +8,8 @@
 #include "cli/print.h"
 
 typedef struct request {
-    const char *archive, *out, *withheld, *policy, *parent, *dossier;
-    rp_text_list trust;
+    const char *archive, *out, *withheld, *policy, *dossier;
+    rp_text_list trust, parents;
     bool force;
 } request;
 
@@ -21,7 +21,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         {0, "trust", RP_OPTION_LIST, "PUB.pem",
          "verify the signature with this public key first (default: REPRISE_TRUST)", &r->trust, false},
         RP_OPTION_WITHHELD(&r->withheld),
-        RP_OPTION_PARENT(&r->parent),
+        RP_OPTION_PARENT_LINE(&r->parents),
         {0, "policy", RP_OPTION_TEXT, "POLICY.yaml", "hold the archive against this policy and report every clause",
          &r->policy, false},
         {0, "dossier", RP_OPTION_TEXT, "ORDER", "tell the evidence in the order of annex-iv, art31 or sr26-2",
@@ -91,8 +91,8 @@ static rp_status make(const request *r, const rp_archive *archive, const rp_veri
     rp_report_options options = {0};
     rp_status status = choose_dossier(&options.dossier, r->dossier, err);
 
-    if (status == RP_OK && r->parent)
-        status = rp_archive_open_confirmed(&parent, r->parent, err);
+    if (status == RP_OK && r->parents.count)
+        status = rp_archive_open_confirmed(&parent, r->parents.item[0], err);
     if (status == RP_OK && parent)
         status = rp_check_parent(archive, parent, err);
     options.parent = parent;
@@ -113,7 +113,7 @@ static rp_status report(rp_session *session, const request *r, rp_error *err)
     if (!r->force && rp_file_exists(r->out))
         return rp_fail(err, RP_EEXIST, "%s: already exists: choose another name, or give --force to replace it",
                        r->out);
-    status = r->policy ? rp_archive_open_policy(&archive, &verified, r->archive, &r->trust, r->policy, err)
+    status = r->policy ? rp_archive_open_policy(&archive, &verified, r->archive, &r->trust, r->policy, &r->parents, err)
                        : rp_archive_open_trusted(&archive, &verified, r->archive, &r->trust, err);
     if (status == RP_OK && r->withheld)
         status = rp_archive_disclose(archive, r->withheld, err);

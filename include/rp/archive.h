@@ -113,6 +113,9 @@ typedef struct rp_verify_options {
      * policy then says so. */
     const struct rp_policy *policy;
     bool tell_unmet;
+    /* Borrowed, or NULL: the verification under the same policy of the archive that the run started from, for a clause
+     * `parent: met`. That its states are the run's rp_check_parent says (rp/audit.h). */
+    const struct rp_verification *parent;
 } rp_verify_options;
 
 /* One timestamp beside a statement (rp/trust.h). */
@@ -199,8 +202,10 @@ typedef struct rp_verification {
     char archive_id[RP_DIGEST_HEX];
     char kind[8];               /* "recipe", "api" */
     char parent[RP_DIGEST_HEX]; /* archive id of the run whose states this one started from; "": none */
-    size_t members;             /* all of them, manifest.json and statements included */
-    uint64_t bytes;             /* of the whole archive */
+    /* With a policy: options.parent is that archive's, under the same policy; and meets it. */
+    bool parent_given, parent_met;
+    size_t members; /* all of them, manifest.json and statements included */
+    uint64_t bytes; /* of the whole archive */
     /* By trusted keys, every signature right; with a policy also by those whom one of its clauses takes by certificate.
      */
     size_t statements;

@@ -10,6 +10,8 @@ typedef struct rp_policy rp_policy;
 
 /* Reads a policy. Paths in it are relative to its folder. Errors: RP_EARG with file and line; RP_EIO. */
 RP_API rp_status rp_policy_load(rp_policy **out, const char *path, rp_error *err);
+/* Whether it asks that a run's parent meets it too (parent: met): rp_verify_options.parent is then to be given. */
+RP_API bool rp_policy_asks_parent(const rp_policy *policy); /* NULL: no */
 /* The same from text; where names it in errors. folder: of the paths in it; NULL: only key ids and PEM text are taken.
  */
 RP_API rp_status rp_policy_from_text(rp_policy **out, const char *text, size_t size, const char *where,

@@ -119,6 +119,17 @@ works '^attested' "$reprise" replay g.reprise --parent a.reprise --attest --key 
 works '^met +parent: .*replayed it too' "$reprise" verify g.reprise --policy parents.yaml
 policy 'parent: none' >none.yaml
 gives 4 '^unmet +parent: starts from no other' "$reprise" verify g.reprise --policy none.yaml
+# and held against the policy itself, by whoever has it
+policy 'parent: met' >met.yaml
+cp a.reprise p.reprise
+gives 4 '^unmet +parent: .*meets this policy itself: .*was not given' "$reprise" verify g.reprise --policy met.yaml
+gives 4 '^unmet +parent: .*does not meet this policy' "$reprise" verify g.reprise --policy met.yaml --parent p.reprise
+works '^archive' "$reprise" run a.yaml -o p.reprise --key me.pem --force
+works '^attested' "$reprise" replay p.reprise --attest --key val.pem
+works '^met +parent: .*that archive meets this policy' "$reprise" verify g.reprise --policy met.yaml --parent p.reprise
+fails 4 'parent: recorded archive id' "$reprise" verify g.reprise --policy met.yaml --parent plain.reprise
+works 'met.html' "$reprise" report g.reprise -o met.html --policy met.yaml --parent p.reprise
+gives 4 'unmet.html' "$reprise" report g.reprise -o unmet.html --policy met.yaml
 works 'g.html' "$reprise" report g.reprise -o g.html --policy parents.yaml
 holds 'the report tells the parent first' grep -q 'Its weights started from another run' g.html
 recipe d.yaml data.csv 3 'parent: {archive: gone.reprise}'

@@ -86,8 +86,8 @@ static void policies_are_refused_for_every_flaw(void **state)
         {BUILDER "approvals: {of: a, role: ''}\n", "printable"},
         {BUILDER "approvals: {of: b, count: 2}\n", "never be met"},
         {BUILDER "approvals: {of: a, of: b}\n", "given twice"},
-        {BUILDER "parent: replayed\n", "none, checked or any"},
-        {BUILDER "parent: [none]\n", "none, checked or any"},
+        {BUILDER "parent: replayed\n", "none, checked, met or any"},
+        {BUILDER "parent: [none]\n", "none, checked, met or any"},
         {BUILDER "conformant: false\n", "leave it out"},
         {BUILDER "metrics: {at_least: 1}\n", "metrics[0].of: is missing"},
         {BUILDER "metrics: {of: auc}\n", "demands nothing"},
@@ -457,6 +457,16 @@ static void parents_are_replayed_too(void **state)
     expect(replay, false, "did not replay it");
     verdict[2].parent_checked = true;
     expect(replay, true, "replayed it too");
+    /* the parent's own word, by this policy and of that archive */
+    expect("replay: {mode: full, by: c}\nparent: met\n", false, "that archive was not given");
+    v.parent_given = true;
+    expect("replay: {mode: full, by: c}\nparent: met\n", false, "does not meet this policy");
+    v.parent_met = true;
+    expect("replay: {mode: full, by: c}\nparent: met\n", true, "that archive meets this policy");
+    verdict[2].parent_checked = false;
+    expect("replay: {mode: full, by: c}\nparent: met\n", false, "did not replay it");
+    verdict[2].parent_checked = true;
+    v.parent_given = v.parent_met = false;
     verdict[2].conforms = false; /* its verdict does not count for the clause on replays */
     expect("replay: {mode: full, by: c}\nparent: checked\n", false, "it started from");
     verdict[2].conforms = true;
