@@ -118,6 +118,9 @@ void rp_report_metrics_section(rp_report_view *r);
 void rp_report_trials_section(rp_report_view *r); /* where anything was tried */
 /* Within the metrics: by slice and group, validations and monitorings by trusted keys; part: the one that is judged. */
 void rp_report_slices(rp_report_view *r, const rp_json *part);
+/* The drift of every feature as a monitoring or a retraining states it; of_whom begins the sentence on it. */
+void rp_report_column_drift(rp_report_view *r, const rp_json *columns, const char *of_whom);
+void rp_report_retrainings(rp_report_view *r);          /* where trusted keys have attached comparisons with a parent */
 void rp_report_explained_section(rp_report_view *r);    /* where trusted keys have attached explanations */
 void rp_report_woe(rp_report_view *r);                  /* within the section on the data */
 void rp_report_coefficients_section(rp_report_view *r); /* of an exact fit; else nothing */

@@ -261,6 +261,28 @@ static void answer_trivial(rp_report_view *r)
     }
 }
 
+/* Of a run that takes another's place, by its recipe's word: what trusted keys say of both. */
+static void answer_predecessor(rp_report_view *r, const char *predecessor)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        if (one->kind != RP_STATEMENT_RETRAINING || !one->figures->predicate || shown == 4 ||
+            strcmp(one->figures->predecessor, predecessor) != 0)
+            continue;
+        rp_buffer_text(r->out, shown++ ? "<br/>" : "");
+        rp_report_figures_words(r->out, one->figures);
+    }
+    if (shown == 0)
+        rp_buffer_printf(r->out,
+                         "<strong>Not known</strong>: its recipe names archive <span class=\"hash\">%s</span> as its "
+                         "predecessor, and no trusted key has held it against that one (<code>reprise retrain PARENT "
+                         "--child ARCHIVE --attach</code>)",
+                         predecessor);
+}
+
 static void answer_parent(rp_report_view *r)
 {
     static const char *const keys[] = {"auc", "accuracy", "r2"};
@@ -268,6 +290,10 @@ static void answer_parent(rp_report_view *r)
     const rp_json *ours = rp_report_main_part(r->metrics), *theirs = rp_report_main_part(r->parent_metrics);
     size_t k = 0;
 
+    if (!parent && r->recipe && r->recipe->predecessor) {
+        answer_predecessor(r, r->recipe->predecessor);
+        return;
+    }
     if (!parent) {
         rp_buffer_text(r->out, !r->recipe               ? "None is recorded"
                                : r->recipe->train.exact ? "There is none: an exact fit, which starts at 0"

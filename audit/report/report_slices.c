@@ -6,7 +6,7 @@
 #include "audit/report/report.h"
 #include "rp/statement.h"
 
-enum { PARTS_MAX = 24, COLUMNS_MAX = 30, STATED_MAX = 6 };
+enum { PARTS_MAX = 24, STATED_MAX = 6 };
 
 static const rp_json *at(const rp_json *object, const char *key)
 {
@@ -161,40 +161,6 @@ static const rp_verified_statement *newest(const rp_report_view *r)
     return found;
 }
 
-static void put_drift(rp_report_view *r, const rp_verified_statement *one)
-{
-    const rp_json *columns = at(one->figures->predicate, "columns");
-    const size_t n = rp_json_array_size(columns), shown = n < COLUMNS_MAX ? n : COLUMNS_MAX;
-    rp_buffer *out = r->out;
-    double psi;
-
-    rp_buffer_text(out,
-                   "<h4>Drift, feature by feature</h4>\n<p class=\"note\">The newest monitoring against edges frozen "
-                   "at training; bars end at 0.5. Custom calls less than 0.1 stable, more than 0.25 a "
-                   "shift.</p>\n");
-    rp_html_table(out, "slim", NULL, "Feature|#PSI||#KS");
-    for (size_t i = 0; i < shown; i++) {
-        const rp_json *c = rp_json_array_get(columns, i);
-        const bool known = rp_report_real(at(c, "psi"), &psi);
-
-        rp_buffer_text(out, "<tr><th scope=\"row\">");
-        if (rp_json_is_string(at(c, "name")))
-            rp_html_name(out, rp_json_string_value(at(c, "name")));
-        else
-            rp_html_count(out, (uint64_t)rp_json_integer_value(at(c, "column")));
-        rp_buffer_text(out, "</th>");
-        put_cell(out, at(c, "psi"));
-        rp_buffer_text(out, "<td class=\"bars\">");
-        if (known)
-            rp_svg_bar(out, (uint64_t)((psi < 0.5 ? psi : 0.5) * 10000), 5000);
-        rp_buffer_text(out, "</td>");
-        put_cell(out, at(c, "ks"));
-        rp_buffer_text(out, "</tr>\n");
-    }
-    rp_buffer_text(out, "</tbody>\n</table>\n");
-    rp_html_note_first(out, shown, n, "features");
-}
-
 static void put_stated(rp_report_view *r)
 {
     const rp_verified_statement *last = newest(r);
@@ -219,7 +185,7 @@ static void put_stated(rp_report_view *r)
     rp_report_figures_words(r->out, last->figures);
     rp_report_by(r, last);
     rp_buffer_text(r->out, "</p>\n");
-    put_drift(r, last);
+    rp_report_column_drift(r, at(last->figures->predicate, "columns"), "The newest monitoring");
 }
 
 void rp_report_slices(rp_report_view *r, const rp_json *part)
@@ -241,4 +207,5 @@ void rp_report_slices(rp_report_view *r, const rp_json *part)
         put_cuts(r, part, at(part, "figures"));
     }
     put_stated(r);
+    rp_report_retrainings(r);
 }

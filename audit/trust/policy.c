@@ -33,9 +33,10 @@ static rp_status borrow_log_keys(rp_policy *policy, rp_error *err)
 
 static rp_status read_policy(rp_policy_reader *in, const rp_node *top)
 {
-    static const char *const keys[] = {"policy", "name",  "groups",     "builder", "replay", "approvals", "log",
-                                       "parent", "kind",  "conformant", "metrics", "recipe", "columns",   "findings",
-                                       "card",   "valid", "validation", "drift",   "slices", "selection", "trials"};
+    static const char *const keys[] = {"policy",  "name",      "groups", "builder",    "replay",     "approvals",
+                                       "log",     "parent",    "kind",   "conformant", "metrics",    "recipe",
+                                       "columns", "findings",  "card",   "valid",      "validation", "drift",
+                                       "slices",  "selection", "trials", "fall"};
     const rp_node *version = top->kind == RP_NODE_MAPPING ? rp_node_find(top, "policy") : NULL, *name;
     int64_t number = 0;
 
@@ -140,6 +141,8 @@ bool rp_clause_about(const rp_clause *clause, rp_statement_kind kind)
     case RP_CLAUSE_SLICES:
     case RP_CLAUSE_SELECTION:
         return clause->figures.stated && kind == RP_STATEMENT_VALIDATION;
+    case RP_CLAUSE_FALL:
+        return kind == RP_STATEMENT_RETRAINING;
     default:
         return false;
     }

@@ -40,6 +40,7 @@ typedef enum rp_clause_kind {
     RP_CLAUSE_TRIALS,
     RP_CLAUSE_SLICES, /* of the run, or where the clause says by whom, of statements */
     RP_CLAUSE_SELECTION,
+    RP_CLAUSE_FALL, /* of statements, and of the predecessor that the recipe names */
     RP_CLAUSE_KINDS
 } rp_clause_kind;
 
@@ -58,16 +59,35 @@ typedef struct rp_model_bound {
     double low, high, gap;
 } rp_model_bound;
 
+/* Figures that may fall against the parent; rp_fall_names has their names in this order. */
+typedef enum rp_fall {
+    RP_FALL_AUC,
+    RP_FALL_GINI,
+    RP_FALL_KS,
+    RP_FALL_ACCURACY,
+    RP_FALL_MACRO_AUC,
+    RP_FALL_R2,
+    RP_FALL_BRIER,
+    RP_FALL_LOG_LOSS,
+    RP_FALL_RMSE,
+    RP_FALL_MAE,
+    RP_FALLS
+} rp_fall;
+
 /* What a clause asks of figures by slice and group, and of statements that hold figures. */
 typedef struct rp_figure_rule {
     bool stated;              /* slices, selection: of statements by the group, not of the run */
-    bool test, others;        /* validation: of the test part alone; of other rows alone */
+    bool test, others;        /* validation, fall: of the test part alone; of other rows alone */
+    bool validation;          /* fall: of the validation part alone */
     uint64_t rows, few, days; /* at least so many rows; below few a part is passed over; days 0: of any age */
     double seen;              /* validation: at most this share of the rows may be training rows */
     char column[256], favourable[256];
     double threshold;
     bool has_psi, has_csi, has_ratio, has_difference;
     double psi, csi, ratio, difference;
+    bool has_fall[RP_FALLS], same_recipe; /* fall */
+    double fall[RP_FALLS];
+    char predecessor[RP_DIGEST_HEX]; /* "": whichever the run names */
 } rp_figure_rule;
 
 typedef enum rp_group_kind {

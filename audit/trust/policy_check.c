@@ -164,6 +164,7 @@ static void (*const checks[RP_CLAUSE_KINDS])(rp_check *c, rp_buffer *text) = {
     [RP_CLAUSE_DRIFT] = rp_check_drift,
     [RP_CLAUSE_SLICES] = rp_check_slices,
     [RP_CLAUSE_SELECTION] = rp_check_selection,
+    [RP_CLAUSE_FALL] = rp_check_fall,
     [RP_CLAUSE_VALID] = rp_check_valid,
     [RP_CLAUSE_TRIALS] = rp_check_trials,
 };

@@ -44,6 +44,7 @@ void rp_check_validation(rp_check *c, rp_buffer *text);
 void rp_check_drift(rp_check *c, rp_buffer *text);
 void rp_check_slices(rp_check *c, rp_buffer *text);
 void rp_check_selection(rp_check *c, rp_buffer *text);
+void rp_check_fall(rp_check *c, rp_buffer *text);
 
 /* Close in any case. Errors: RP_ENOMEM. */
 rp_status rp_evidence_open(rp_check *out, const rp_policy *policy, const rp_clause *clause,

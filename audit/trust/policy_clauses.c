@@ -200,6 +200,7 @@ static const struct {
     [RP_CLAUSE_DRIFT] = {"drift", false, true, false, rp_policy_read_drift},
     [RP_CLAUSE_SLICES] = {"slices", false, true, false, rp_policy_read_slices},
     [RP_CLAUSE_SELECTION] = {"selection", false, true, false, rp_policy_read_selection},
+    [RP_CLAUSE_FALL] = {"fall", false, true, false, rp_policy_read_fall},
     [RP_CLAUSE_PARENT] = {"parent", false, false, true, rp_policy_read_parent},
     [RP_CLAUSE_CONFORMANT] = {"conformant", false, false, true, rp_policy_read_conformant},
     [RP_CLAUSE_METRICS] = {"metrics", false, true, false, rp_policy_read_metrics},

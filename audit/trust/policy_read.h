@@ -44,6 +44,7 @@ void rp_policy_read_name(rp_policy_reader *in, const rp_node *mapping, const cha
 void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
+void rp_policy_read_fall(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clause *clause);
 /* Clauses on the run itself, from their node (policy_model.c). */
 void rp_policy_read_parent(rp_policy_reader *in, const rp_node *node, rp_clause *clause);

@@ -4,11 +4,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/trust/figures/figure_text.h"
 #include "audit/trust/policy_read.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum { FEW = 30 };
+
+const char *const rp_fall_names[RP_FALLS] = {[RP_FALL_AUC] = "auc",
+                                             [RP_FALL_GINI] = "gini",
+                                             [RP_FALL_KS] = "ks",
+                                             [RP_FALL_ACCURACY] = "accuracy",
+                                             [RP_FALL_MACRO_AUC] = "macro_auc",
+                                             [RP_FALL_R2] = "r2",
+                                             [RP_FALL_BRIER] = "brier",
+                                             [RP_FALL_LOG_LOSS] = "log_loss",
+                                             [RP_FALL_RMSE] = "rmse",
+                                             [RP_FALL_MAE] = "mae"};
 
 static bool has(const rp_policy_reader *in, const rp_node *mapping, const char *key)
 {
@@ -62,6 +74,15 @@ static void read_signers(rp_policy_reader *in, const rp_node *node, rp_clause *c
     rp_policy_read_dates(in, node, clause);
 }
 
+/* Of the judged rows, how many may have trained the model. */
+static void read_seen(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    clause->figures.seen = 0.5;
+    if (read_bound(in, node, "seen", clause, &clause->figures.seen) && in->r.status == RP_OK &&
+        clause->figures.seen > 1)
+        rp_node_refuse(&in->r, node, clause->name, "seen: expected a share of the rows, 0 to 1");
+}
+
 void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const keys[] = {"by",       "count",   "independent", "on",         "rows",      "seen", "of",
@@ -78,10 +99,7 @@ void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_cla
     clause->figures.others = where == 2;
     read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
     read_integer(in, node, "days", clause, &clause->figures.days, 0);
-    clause->figures.seen = 0.5;
-    if (read_bound(in, node, "seen", clause, &clause->figures.seen) && in->r.status == RP_OK &&
-        clause->figures.seen > 1)
-        rp_node_refuse(&in->r, node, path, "seen: expected a share of the rows, 0 to 1");
+    read_seen(in, node, clause);
     if (has(in, node, "of") || has(in, node, "at_least") || has(in, node, "at_most"))
         read_figure(in, node, clause);
 }
@@ -144,4 +162,48 @@ void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clau
     clause->figures.has_difference = read_bound(in, node, "difference", clause, &clause->figures.difference);
     refuse_nothing(in, node, clause, clause->figures.has_ratio || clause->figures.has_difference,
                    "ratio or difference");
+}
+
+static void read_predecessor(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    char *id = clause->figures.predecessor;
+
+    if (!has(in, node, "predecessor"))
+        return;
+    rp_policy_read_name(in, node, "predecessor", "an archive id", clause, id, sizeof clause->figures.predecessor);
+    if (in->r.status == RP_OK &&
+        (strlen(id) != RP_DIGEST_HEX - 1 || strspn(id, "0123456789abcdef") != RP_DIGEST_HEX - 1))
+        rp_node_refuse(&in->r, node, clause->name, "predecessor: expected an archive id of 64 hex digits");
+}
+
+void rp_policy_read_fall(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
+{
+    static const char *const on[] = {"any", "test", "validation", "rows"};
+    const char *keys[12 + RP_FALLS] = {"by",        "count",      "independent", "on",          "rows",        "days",
+                                       "timestamp", "not_before", "not_after",   "predecessor", "same_recipe", "seen"};
+    char path[RP_POLICY_PATH];
+    size_t n = 12;
+    int where = 0;
+    bool asks = false;
+
+    for (size_t k = 0; k < RP_FALLS; k++)
+        keys[n++] = rp_fall_names[k];
+    rp_policy_check_keys(in, node, clause->name, keys, n);
+    clause->figures.stated = true;
+    read_signers(in, node, clause);
+    (void)snprintf(path, sizeof path, "%s.on", clause->name);
+    rp_node_read_choice(&in->r, node, path, &where, 0, on, 4);
+    clause->figures.test = where == 1;
+    clause->figures.validation = where == 2;
+    clause->figures.others = where == 3;
+    read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
+    read_integer(in, node, "days", clause, &clause->figures.days, 0);
+    read_seen(in, node, clause);
+    read_predecessor(in, node, clause);
+    rp_policy_read_flag(in, node, "same_recipe", clause, &clause->figures.same_recipe);
+    for (size_t k = 0; k < RP_FALLS; k++) {
+        clause->figures.has_fall[k] = read_bound(in, node, rp_fall_names[k], clause, &clause->figures.fall[k]);
+        asks = asks || clause->figures.has_fall[k];
+    }
+    refuse_nothing(in, node, clause, asks, "a figure and how far it may fall, such as auc: 0.01");
 }

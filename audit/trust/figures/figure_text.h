@@ -12,6 +12,8 @@ void rp_put_bound(rp_buffer *out, double value);
 void rp_put_bounds(rp_buffer *out, const rp_model_bound *bound);
 /* False for what is no number, NaN among it. */
 bool rp_within(const rp_model_bound *bound, const rp_json *value);
+/* As a policy writes them. */
+extern const char *const rp_fall_names[RP_FALLS];
 /* Why statement i does not count for a clause on figures, whoever's group its signer is of; or NULL. */
 const char *rp_figures_lack(rp_check *c, size_t i);
 /* Beside the key: what a statement is about. */
