@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sanitized builds only: the command proves its kernels for one command line of eight. A proof takes half a second
+ * Sanitized builds only: the command proves its kernels for one command line of 64. A proof takes half a second
  * there, the scripts start the command a thousand times, and nearly all of their time went to it; test_conformance,
  * cli_conformance and doctor have it whole. The words of the line choose, so that a failure comes again when the same
  * line does. */
@@ -11,7 +11,7 @@
 rp_status __real_rp_host_conforms(const char *level, rp_error *err);
 rp_status __wrap_rp_host_conforms(const char *level, rp_error *err);
 
-enum { ONE_OF = 8 };
+enum { ONE_OF = 64 };
 
 /* FNV-1a of the words behind the command's own name, each without the folders before its last slash: scripts work in
  * folders of new names. A line that cannot be read is chosen. */
