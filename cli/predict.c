@@ -213,6 +213,7 @@ static void put_warnings_json(rp_buffer *out, const rp_prediction *p)
     rp_put_open(out, "warnings", '{');
     rp_put_integer(out, "rows", p->flagged_rows);
     rp_put_integer(out, "unseen", p->unseen);
+    rp_put_integer(out, "rare_or_new", p->rare_or_new);
     rp_put_integer(out, "outside", p->outside);
     rp_put_integer(out, "missing", p->missing);
     rp_put_close(out, '}');
@@ -251,6 +252,9 @@ static void remark_warnings(rp_buffer *out, const rp_prediction *p)
                      "numbers out of range, %llu missing",
                      (unsigned long long)p->flagged_rows, (unsigned long long)p->rows, (unsigned long long)p->unseen,
                      (unsigned long long)p->outside, (unsigned long long)p->missing);
+    if (p->rare_or_new)
+        rp_buffer_printf(out, ", %llu categories pooled as rare or new: which of the two the model does not know",
+                         (unsigned long long)p->rare_or_new);
 }
 
 static rp_status put_result(rp_session *session, const request *r, const rp_archive *archive, bool verified,

@@ -6,9 +6,10 @@
 #include "base/memory.h"
 #include "core/data/later/reference.h"
 
-enum { NOTHING, UNSEEN, OUTSIDE, MISSING, KINDS };
+enum { NOTHING, UNSEEN, OTHER, OUTSIDE, MISSING, KINDS };
 
-static const char *const kind_name[KINDS] = {[UNSEEN] = "unseen", [OUTSIDE] = "outside", [MISSING] = "missing"};
+static const char *const kind_name[KINDS] = {
+    [UNSEEN] = "unseen", [OTHER] = "rare_or_new", [OUTSIDE] = "outside", [MISSING] = "missing"};
 
 /* Columns of all rows, one at a time. */
 typedef struct column_cells {
@@ -29,7 +30,9 @@ static unsigned char flag_category(const rp_reference_column *r, const rp_schema
 {
     if (text == NULL)
         return r->count[r->bins - 1] == 0 ? MISSING : NOTHING;
-    return category == c->categories ? UNSEEN : NOTHING;
+    if (category < c->categories)
+        return NOTHING;
+    return c->other ? OTHER : UNSEEN; /* which texts were pooled nothing in the archive but its table says */
 }
 
 static void flag_column(const rp_flags *f, const rp_scoring *s, const rp_reference_column *r, const column_cells *cells,
@@ -106,6 +109,7 @@ rp_status rp_flags_find(rp_flags *out, const rp_archive *archive, const rp_scori
     rp_json_free(json);
     prediction->checked = status == RP_OK;
     prediction->unseen = count[UNSEEN];
+    prediction->rare_or_new = count[OTHER];
     prediction->outside = count[OUTSIDE];
     prediction->missing = count[MISSING];
     prediction->flagged_rows = status == RP_OK ? count_rows(out) : 0;

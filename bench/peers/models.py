@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Exact models beside scikit-learn (mean of five folds) and statsmodels (coefficients, standard errors, p) on tables
-that those packages bring. Usage: models.py REPRISE; needs numpy, pandas, scikit-learn, statsmodels, palmerpenguins.
+that those packages bring. Usage: models.py REPRISE; needs numpy, pandas, scikit-learn, statsmodels,
+palmerpenguins, vega_datasets.
 Ends with 1 where a table misses its bar: 0.01 of accuracy, 0.02 of R2; 1e-8 of a coefficient."""
 import io
 import json
@@ -28,12 +29,21 @@ SCORED = {"penguins": "species", "iris": "target", "wine": "target", "breast_can
           "elnino": "DEC", "heart": "survival", "anes96": "vote", "spector": "GRADE", "ccard": "AVGEXP",
           "copper": "WORLDCONSUMPTION", "stackloss": "STACKLOSS", "scotland": "YES", "grunfeld": "invest",
           "longley": "TOTEMP"}
-CLASSES = {"penguins", "iris", "wine", "breast_cancer", "anes96", "spector"}
+CLASSES = {"penguins", "iris", "wine", "breast_cancer", "anes96", "spector", "seattle_weather"}
+# of vega_datasets, with a column of dates: the target, the date, its parts and what pandas calls them
+DATED = {"seattle_weather": ("weather", "date", {"days": None, "month": "month", "weekday": "weekday"}),
+         "stocks": ("price", "date", {"days": None, "year": "year", "month": "month"})}
+SCORED.update({name: of[0] for name, of in DATED.items()})
 LINEAR = ["longley", "stackloss", "fair", "randhie", "ccard", "diabetes", "copper", "elnino", "macrodata"]
 missed = False
 
 
 def table(name):
+    if name in DATED:
+        from vega_datasets import data
+        frame = getattr(data, name)()
+        frame[DATED[name][1]] = frame[DATED[name][1]].dt.strftime("%Y-%m-%d")
+        return frame
     if name == "penguins":
         from palmerpenguins import load_penguins
         return load_penguins()
@@ -62,16 +72,28 @@ def bar(name, words, held):
     print("%-14s %s%s" % (name, words, "" if held else "   MISSED"))
 
 
+def with_parts(frame, column, parts):
+    """The parts of the dates as columns of numbers, by pandas."""
+    day = pd.to_datetime(frame[column])
+    made = {part: (day - pd.Timestamp(0)).dt.days if word is None else getattr(day.dt, word) for part, word in parts.items()}
+    return frame.drop(columns=[column]).assign(**made)
+
+
 def scored(reprise, name):
     frame, target, classes = table(name), SCORED[name], name in CLASSES
-    ours, theirs = [], []
+    ours, theirs, dates = [], [], ""
+    if name in DATED:
+        _, column, parts = DATED[name]
+        dates = ", columns: {%s: {kind: date, parts: [%s]}}" % (column, ", ".join(parts))
     for fold in range(5):
-        member = run(reprise, frame, target, "" if classes else "train: {task: regression}\n", ", fold: %d" % fold)
+        member = run(reprise, frame, target, "" if classes else "train: {task: regression}\n",
+                     ", fold: %d%s" % (fold, dates))
         metrics = json.loads(member("outputs/metrics.json"))
         ours.append(float(metrics["validation"]["accuracy" if classes else "r2"]))
         held = np.zeros(len(frame), bool)
         held[pd.read_csv(io.StringIO(member("outputs/predictions.csv")))["row"].values] = True
-        x, y = frame.drop(columns=[target]), frame[target].astype(str) if classes else frame[target]
+        seen = with_parts(frame, column, parts) if dates else frame
+        x, y = seen.drop(columns=[target]), frame[target].astype(str) if classes else frame[target]
         numeric = list(x.select_dtypes("number").columns)
         prepare = ColumnTransformer([
             ("n", make_pipeline(SimpleImputer(), StandardScaler()), numeric),

@@ -3,6 +3,7 @@
 #include "cli/validate/trivial.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A figure that both have: of the model inside `in` of its figures, or beside them; of the trivial model by its name.
  */
@@ -75,4 +76,28 @@ void rp_put_trivial_json(rp_buffer *out, const char *key, const rp_json *metrics
         if (is_worse(&list[i], part, &ours, &theirs))
             rp_put_text(out, NULL, list[i].name);
     rp_put_close(out, ']');
+}
+
+bool rp_metrics_perfect(const rp_json *metrics)
+{
+    enum { LEAST_ROWS = 20 };
+    const char *name, *accuracy, *r2;
+    const rp_json *part = main_part(metrics, &name);
+
+    accuracy = rp_json_string_value(at(part, "accuracy"));
+    r2 = rp_json_string_value(at(part, "r2"));
+    return rp_json_integer_value(at(part, "rows")) >= LEAST_ROWS &&
+           ((accuracy && strcmp(accuracy, "1") == 0) || (r2 && strtod(r2, NULL) >= 0.9999));
+}
+
+void rp_put_perfect_line(rp_session *session, const rp_json *metrics)
+{
+    const char *name;
+
+    (void)main_part(metrics, &name);
+    if (rp_metrics_perfect(metrics))
+        rp_put_verdict(session, false, "perfect",
+                       "on the %s rows, which real outcomes hardly ever are: is a column, or some together, known only "
+                       "when the target is?",
+                       name);
 }

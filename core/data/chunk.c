@@ -408,9 +408,11 @@ static rp_status read_row(rp_chunk_reader *r, size_t bad)
 
 static void take_row(rp_chunk_reader *r, size_t row, bool look)
 {
+    const size_t own = r->table->own_cols;
+
     for (size_t col = 0; col < r->table->cols; col++)
         if (look)
-            take_cell(r, &r->sink[col], row, &r->csv.cell[r->table->column[col].source]);
+            take_cell(r, &r->sink[col], row, &r->csv.cell[col < own ? col : r->table->column[col].source]);
         else
             pass_over(&r->sink[col], row);
 }

@@ -15,7 +15,8 @@ typedef struct rp_predict_options {
      * has no header. At most RP_ID_COLUMNS_MAX; they need not be features. */
     const char *const *id;
     size_t n_id;
-    bool flags; /* a last column "warnings": unseen:COLUMN, outside:COLUMN, missing:COLUMN, with ";" between them */
+    /* a last column "warnings": unseen:COLUMN, rare_or_new:COLUMN, outside:COLUMN, missing:COLUMN, with ";" between */
+    bool flags;
     /* Reasons (CONTRACT 14.9): what columns add to the margin of what is favourable, beside reference rows. */
     size_t reasons;         /* columns reason_1, contribution_1, ..: the most adverse; then margin and gap; 0: none */
     bool contributions;     /* a column c_NAME for each feature column, and margin and gap */
@@ -33,6 +34,7 @@ typedef struct rp_prediction {
     uint64_t rows;
     bool checked;          /* the archive says what the training rows were like; else the counts are 0 */
     uint64_t unseen;       /* categories that no training row had */
+    uint64_t rare_or_new;  /* where rare ones are pooled: one of those, or one that no training row had */
     uint64_t outside;      /* numbers below or above all of training's */
     uint64_t missing;      /* missing cells of columns that missed none in training */
     uint64_t flagged_rows; /* rows with any of them */

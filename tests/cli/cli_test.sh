@@ -253,7 +253,8 @@ holds "stderr counts them" grep -q '^reprise: 2 of 3 rows have cells that traini
 cp "$log/out" odd.out
 attempt "$reprise" predict a.reprise --csv odd.csv -o - --id id --flags --isa ref --threads 3
 holds "with the same bytes at every level" cmp odd.out "$log/out"
-works '"warnings":\{"rows":2,"unseen":1,"outside":1,"missing":1\}' "$reprise" predict a.reprise --csv odd.csv \
+works '"warnings":\{"rows":2,"unseen":1,"rare_or_new":0,"outside":1,"missing":1\}' \
+    "$reprise" predict a.reprise --csv odd.csv \
     -o odd.pred --id id --json
 awk 'BEGIN { print "id,x,y"; for (i = 0; i < 40; i++) print "n" i "," i % 7 "," (i % 7 > 2 ? "p" : "q") }' >remarks.csv
 printf 'reprise: 1\ndata: {csv: remarks.csv, target: y, comment: "#", columns: {id: ignore}}\n' >remarks.yaml

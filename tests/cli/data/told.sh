@@ -39,6 +39,18 @@ run line '^validation +MSE'
 silent 'trivial'
 works '"worse_than_trivial": ?\[\]' "$reprise" run line.yaml --no-record --json
 
+# ---- too good: two columns whose product is the target ----
+
+awk 'BEGIN { print "a,b,y"; for (r = 0; r < 200; r++) {
+    a = r * 7 % 31; b = r * 11 % 37; print a "," b "," a * b
+} }' >product.csv
+of product 'csv: product.csv, target: y, interactions: [[a, b]]' 'task: regression, l2: 0'
+run product '^perfect +on the validation rows'
+works '"perfect": ?true' "$reprise" run product.yaml --no-record --json
+of product 'csv: product.csv, target: y' 'task: regression, l2: 0'
+run product '^validation'
+silent 'perfect'
+
 # ---- rows that a filter takes away ----
 
 # of 40 rows 16 by a condition, and of the others 4 without a target
@@ -62,5 +74,20 @@ works '^rows +the recipe leaves some out, and nothing here says' "$reprise" veri
 works '"rows": ?null' "$reprise" inspect some.reprise --json
 works '^verified' "$reprise" verify line.reprise --allow-unsigned
 silent '^rows'
+
+# ---- categories that were pooled, or are new ----
+
+awk 'BEGIN {
+    print "k,y"
+    for (r = 0; r < 60; r++)
+        print (r % 20 == 7 ? "rare" r : substr("ab", r % 2 + 1, 1)) "," (r * 7 % 5 < 2 ? "yes" : "no")
+}' >pool.csv
+of pool 'csv: pool.csv, target: y, columns: {k: {kind: categorical, rare: 0.1}}, train_on_all: true' ''
+run pool '^archive'
+printf 'k\na\nrare7\nnever\n' >new.csv
+attempt "$reprise" predict pool.reprise --csv new.csv --flags -o -
+checks=$((checks + 2))
+[ "$(grep -c 'rare_or_new:k' "$log/out")" = 2 ] || bad "two of three rows are rare or new"
+grep -q '0 unseen categories.*2 categories pooled as rare or new' "$log/err" || bad "the remark does not count them"
 
 finish
