@@ -9,7 +9,7 @@
 #include "cli/validate/statement.h"
 #include "rp/explain.h"
 
-enum { NAME = 40, POINTS = 7 };
+enum { NAME = 96, POINTS = 7 };
 
 static rp_status make(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err)
@@ -64,7 +64,7 @@ static void put_importance(rp_session *session, const rp_json *column)
     char name[NAME], number[2][RP_NUMBER_TEXT];
 
     name_of(name, column);
-    rp_buffer_printf(&session->out, "  %-24.*s %10s %10s\n", (int)rp_fits(name, 24), name,
+    rp_buffer_printf(&session->out, "  %-44s %10s %10s\n", name,
                      real(number[0], rp_json_object_get(importance, "mean"), 4),
                      real(number[1], rp_json_object_get(importance, "deviation"), 4));
 }
@@ -91,8 +91,7 @@ static void put_dependence(rp_session *session, const rp_json *column)
             (void)snprintf(name, sizeof name, "%s", rp_rounded(number[0], text, 4));
         else
             (void)rp_printable(name, sizeof name, text, strlen(text));
-        rp_buffer_printf(&session->out, "  %-24.*s %10s\n", (int)rp_fits(name, 24), name,
-                         real(number[1], rp_json_array_get(mean, at), 4));
+        rp_buffer_printf(&session->out, "  %-44s %10s\n", name, real(number[1], rp_json_array_get(mean, at), 4));
     }
 }
 

@@ -7,7 +7,7 @@
 #include "cli/validate/statement.h"
 #include "rp/explain.h"
 
-enum { NAME = 48 };
+enum { NAME = 160 }; /* of categories too: who looks cells up wants the whole of them */
 
 static rp_status make(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err)

@@ -294,6 +294,14 @@ printf '%s\n' 'reprise: 1' 'data: {csv: remarks.csv, target: y, comment: "#",' \
 works "^archive" "$reprise" run number.yaml -o number.reprise
 works '^  factor x -?[0-9]+\.[0-9]{12,} x \(log1p\(number within [0-9.]+ and [0-9.]+\) - [0-9.]{12,}\) / [0-9.]{12,}' \
     "$reprise" scorecard number.reprise
+awk 'BEGIN { print "kind,y"; for (i = 0; i < 40; i++) print (i % 3 ? "other" : "a category whose text is longer than" \
+    " the column of the table and whole") "," (i % 7 > 2 ? "p" : "q") }' >long.csv
+printf '%s\n' 'reprise: 1' 'data: {csv: long.csv, target: y}' >long_text.yaml
+works "^archive" "$reprise" run long_text.yaml -o long_text.reprise
+works '^  a category whose text is longer than the column of the table and whole +-?[0-9]+ ' \
+    "$reprise" scorecard long_text.reprise
+works '^  a category whose text is longer than the column of the table and whole +0\.[0-9]+$' \
+    "$reprise" explain long_text.reprise --csv long.csv --repeats 1
 works '^checked +why.json: made again' "$reprise" explain card.reprise --csv remarks.csv --check why.json --isa ref
 fails 2 'expected auc, log_loss or brier' "$reprise" explain card.reprise --csv remarks.csv --metric r2
 fails 2 'whole number from 1 to 100' "$reprise" explain card.reprise --csv remarks.csv --repeats none
