@@ -82,7 +82,8 @@ rp_value rp_value_of(const char *argument, const char **words)
                    {"SHELL", "bash zsh fish"},
                    {"REFERENCE", "all cutoff"},
                    {"DEVICE", "cpu"},
-                   {"test", "test"}};
+                   {"test", "test"},
+                   {"PART", "validation test"}};
     static const char *const folders[] = {"DIR", "LOG"};
     static const char *const files[] = {"FILE", "CSV", "PROOF", "PARENT", "ARCHIVE"};
 
