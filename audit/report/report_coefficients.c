@@ -78,6 +78,7 @@ static void put_term(rp_report_view *r, const rp_json *term, bool tests)
     if (standing && strcmp(standing, "estimated") != 0)
         rp_buffer_text(r->out, strcmp(standing, "reference") == 0 ? " (reference)"
                                : strcmp(standing, "zero") == 0    ? " (zero by l1)"
+                               : strcmp(standing, "offset") == 0  ? " (offset)"
                                                                   : " (left out)");
     rp_buffer_text(r->out, "</th>");
     put_cell(r, term, "estimate");

@@ -21,6 +21,7 @@ void rp_judged_free(rp_judged *j)
     rp_free(j->yardstick);
     rp_free(j->label);
     rp_free(j->value);
+    rp_free(j->offset);
     rp_free(j->known);
     rp_free(j->row);
     rp_free(j);
@@ -58,6 +59,8 @@ static rp_status read_outcomes(rp_judged *j, size_t tested, rp_error *err)
     if (!j->known || (!j->label && !j->value))
         return rp_no_memory(err);
     status = rp_written_outcomes(j->texts, j->row, tested, j->label, j->value, j->known, err);
+    if (status == RP_OK)
+        status = rp_rows_offsets(&j->offset, j->scoring->rows, err);
     for (size_t i = 0; i < j->rows; i++)
         j->outcomes += j->known[i];
     return status;
@@ -99,6 +102,8 @@ static void keep(rp_judged *j, size_t rows)
             j->label[i] = j->label[from];
         if (j->value)
             j->value[i] = j->value[from];
+        if (j->offset)
+            j->offset[i] = j->offset[from];
         j->known[i] = j->known[from];
         j->outcomes += j->known[i];
     }
@@ -236,7 +241,8 @@ rp_slice_rows rp_judged_rows(const rp_judged *j)
                            .score = j->scoring->scores,
                            .label = j->label,
                            .value = j->value,
-                           .known = j->known};
+                           .known = j->known,
+                           .offset = j->offset};
 }
 
 rp_status rp_judged_figures(rp_json **out, const rp_judged *j, double threshold, rp_error *err)

@@ -15,6 +15,7 @@ typedef struct rp_judged {
     rp_yardstick *yardstick;
     int64_t *label; /* [rows] of classes, else NULL */
     double *value;  /* [rows] of a regression, else NULL */
+    double *offset; /* [rows] what is added to each one's predictor; NULL: nothing */
     bool *known;    /* [rows] */
     int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
     size_t rows, outcomes;

@@ -155,6 +155,47 @@ def weighted(reprise, name, target, family, weights):
         max(figures.values()) <= 1e-8)
 
 
+def offset(reprise, name, frame, target, family, key):
+    """GLM(exposure=) and GLM(offset=) by the column beside, with weights too."""
+    for weights in (False, True):
+        frame = frame.reset_index(drop=True).copy()
+        frame["w"] = 0.5 + np.arange(len(frame)) % 3 if weights else 1.0
+        x, y, o = sm.add_constant(frame.drop(columns=[target, "w", "beside"])), frame[target], frame["beside"]
+        log = sm.families.links.Log()
+        kind = {"poisson": sm.families.Poisson(log), "gamma": sm.families.Gamma(log), "binomial": sm.families.Binomial(),
+                "gaussian": sm.families.Gaussian()}[family]
+        result = sm.GLM(y, x, family=kind, var_weights=frame["w"], **{key: o}).fit(tol=1e-15, maxiter=200)
+        train = "l2: 0" if family == "binomial" else "task: regression, family: %s, l2: 0" % family
+        found = json.loads(run(reprise, frame if weights else frame.drop(columns="w"), target, "train: {%s}\n" % train,
+                               ", train_on_all: true, %s: beside%s" % (key, ", weight: w" if weights else ""))(
+                                   "outputs/coefficients.json"))
+        terms = [t for t in found["outputs"][0]["terms"] if t["standing"] == "estimated"]
+        figures = {"estimate": farthest([t["estimate"] for t in terms], result.params),
+                   "error": farthest([t["error"] for t in terms], result.bse),
+                   "deviance": farthest(found["deviance"], result.deviance),
+                   "null": farthest(found["null_deviance"], result.null_deviance)}
+        if family in ("poisson", "binomial"):
+            figures["likelihood"] = farthest(found["log_likelihood"], result.llf)
+            figures["aic"] = farthest(found["aic"], result.aic)
+        bar(name, "%s, %s%s  " % (family, key, ", weights" if weights else "") +
+            "  ".join("%s %.0e" % f for f in figures.items()), max(figures.values()) <= 1e-8)
+
+
+def offsets(reprise):
+    randhie, scotland, fair, longley, cpunish = (table(n) for n in ("randhie", "scotland", "fair", "longley", "cpunish"))
+    randhie["beside"] = 0.25 + np.arange(len(randhie)) % 8 * 0.5
+    offset(reprise, "randhie", randhie, "mdvis", "poisson", "exposure")
+    scotland["beside"] = 1000.0 * (1 + np.arange(len(scotland)) % 5)
+    offset(reprise, "scotland", scotland, "YES", "gamma", "exposure")
+    fair["affairs"] = (fair["affairs"] > 0).astype(int)
+    fair["beside"] = np.arange(len(fair)) % 7 / 3 - 1
+    offset(reprise, "fair", fair, "affairs", "binomial", "offset")
+    longley["beside"] = 100.0 * np.arange(len(longley))
+    offset(reprise, "longley", longley, "TOTEMP", "gaussian", "offset")
+    cpunish["beside"] = np.log(cpunish.pop("VC100k96"))
+    offset(reprise, "cpunish", cpunish, "EXECUTIONS", "poisson", "offset")
+
+
 def sampled(reprise, name, classes):
     """sample_weight and class_weight of scikit-learn: probabilities of the rows that were fitted."""
     frame = table(name).select_dtypes("number").dropna().copy()
@@ -199,6 +240,8 @@ def main():
                              ("scotland", "gamma"), ("ccard", "gamma")]:
             for weights in ("small", "large"):
                 weighted(reprise, name, SCORED[name], family, weights)
+        print("offsets and exposures")
+        offsets(reprise)
         sampled(reprise, "spector", "rows")
         sampled(reprise, "spector", "balanced")
         sampled(reprise, "fair", None)

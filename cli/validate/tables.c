@@ -190,7 +190,8 @@ static void put_quantity(rp_session *session, const rp_json *f)
     put(session, "RMSE", four(f, "rmse").text, "", four(trivial, "rmse").text);
     put(session, "MAE", four(f, "mae").text, "", four(trivial, "mae").text);
     put(session, "bias", four(f, "bias").text, "", "");
-    put(session, "mean of outcomes", four(f, "mean").text, "", four(trivial, "prediction").text);
+    put(session, "mean of outcomes", four(f, "mean").text, "",
+        rp_json_object_get(trivial, "prediction") ? four(trivial, "prediction").text : "");
     put(session, "mean prediction", four(f, "mean_prediction").text, "", "");
     rp_buffer_text(&session->out, "\n  outcome less prediction\n");
     rp_json_array_foreach (at(f, "residual_quantiles"), i, q)

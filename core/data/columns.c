@@ -127,6 +127,37 @@ static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t t
     return RP_OK;
 }
 
+rp_status rp_offset_find(const rp_cells *cells, size_t *out)
+{
+    const rp_recipe *recipe = cells->recipe;
+
+    *out = SIZE_MAX;
+    return recipe->data.offset.given ? rp_column_find(cells, &recipe->data.offset, rp_recipe_offset_key(recipe), out)
+                                     : RP_OK;
+}
+
+/* It is a feature, as it stands: no rule of data.columns may change it. */
+static rp_status add_offset(const rp_cells *cells, rp_column_kind *kind, size_t target, const unsigned char *ruled)
+{
+    const char *key = rp_recipe_offset_key(cells->recipe);
+    char label[RP_LABEL_SIZE];
+    size_t col;
+    rp_status status = rp_offset_find(cells, &col);
+
+    if (status != RP_OK || col == SIZE_MAX)
+        return status;
+    if (col == target)
+        return rp_fail(cells->err, RP_EARG, "%s: key %s: this column is the target; name another", cells->where, key);
+    rp_column_label(label, sizeof label, cells->table, col);
+    if (ruled[col])
+        return rp_fail(cells->err, RP_EARG,
+                       "%s: key %s: data.columns lists %s too; leave it out there: it is added to the predictor as it "
+                       "is",
+                       cells->where, key, label);
+    kind[col] = RP_COL_NUMERIC;
+    return RP_OK;
+}
+
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target)
 {
     size_t cols = cells->table->cols;
@@ -143,6 +174,8 @@ rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t
         status = apply_rules(cells, kind, *target, ruled);
     if (status == RP_OK)
         status = set_aside(cells, kind, *target, ruled);
+    if (status == RP_OK)
+        status = add_offset(cells, kind, *target, ruled);
     rp_free(ruled);
     if (status == RP_OK)
         kind[*target] = RP_COL_IGNORE;
@@ -216,7 +249,11 @@ static rp_status infer_kind(const rp_cells *cells, size_t col, rp_column_kind *k
 
 rp_status rp_columns_settle(const rp_cells *cells, rp_column_kind *kind)
 {
-    rp_status status = RP_OK;
+    size_t offset;
+    rp_status status = rp_offset_find(cells, &offset);
+
+    if (status == RP_OK && offset != SIZE_MAX)
+        status = rp_offset_check(cells, offset, cells->recipe->data.exposure ? RP_OFFSET_LOG : RP_OFFSET_NUMBER);
 
     for (size_t col = 0; col < cells->table->cols && status == RP_OK; col++) {
         if (kind[col] == RP_COL_AUTO)

@@ -65,6 +65,12 @@ void rp_schema_give_back(const rp_schema *schema, double *score, size_t n);
  * in training, with or without the target. */
 typedef struct rp_rows rp_rows;
 
+/* What is added to each row's predictor, [train_rows] or [valid_rows], to be freed; NULL where nothing is. Errors:
+ * RP_ENOMEM. */
+rp_status rp_dataset_offsets(double **out, const rp_dataset *dataset, bool validation, rp_error *err);
+/* Of new rows, [rp_rows_count]. */
+rp_status rp_rows_offsets(double **out, const rp_rows *rows, rp_error *err);
+
 /* Borrows all that it is given, until it is freed. own: it is the table that the run was made of: rows that the recipe
  * leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, or not with
  * these columns), RP_ENOMEM. */

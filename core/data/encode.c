@@ -84,6 +84,7 @@ void rp_encoder_free(rp_encoder *e)
 static double standardised(const rp_schema_column *column, double number)
 {
     double value = number == number  ? rp_treat_number(column, number)
+                   : column->offset  ? 0 /* of a row that is left out: none else is scored without */
                    : column->imputes ? column->missing
                                      : column->mean;
 

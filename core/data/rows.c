@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/data/later/reference.h"
+#include "core/data/treat/treat.h"
 #include "determinism/fpenv.h"
 
 struct rp_rows {
@@ -85,7 +86,10 @@ static rp_status load(rp_rows *r, const rp_cells *cells, bool own)
     if (status == RP_OK)
         status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){.filter = filter}, cells->err);
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
-        status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
+        if (schema->columns[i].offset == RP_OFFSET_NONE)
+            status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
+        else if (!own) /* the run's own table was looked at when it was made, but for what it leaves out */
+            status = rp_offset_check(cells, r->source[i], schema->columns[i].offset);
     rp_filter_free(filter);
     rp_free(store);
     return status;
@@ -217,4 +221,24 @@ void rp_rows_features(const rp_rows *r, size_t column, double *number, size_t *c
             category[first + i] = missing ? c->categories : rp_category_find(c, text[first + i]);
         }
     }
+}
+
+rp_status rp_rows_offsets(double **out, const rp_rows *r, rp_error *err)
+{
+    const rp_schema_column *column = NULL;
+    size_t col = 0;
+
+    *out = NULL;
+    for (; col < r->schema->n_columns && !column; col++)
+        if (r->schema->columns[col].offset != RP_OFFSET_NONE)
+            column = &r->schema->columns[col];
+    if (!column)
+        return RP_OK;
+    *out = rp_reallocarray(NULL, r->table->rows + 1, sizeof **out);
+    if (!*out)
+        return rp_no_memory(err);
+    rp_table_numbers(r->table, r->source[col - 1], 0, r->table->rows, *out);
+    for (size_t i = 0; i < r->table->rows; i++)
+        (*out)[i] = rp_treat_number(column, (*out)[i]);
+    return RP_OK;
 }

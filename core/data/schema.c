@@ -29,6 +29,21 @@ static bool read_real(const rp_json *object, const char *key, double *out)
     return strcmp(text, again) == 0;
 }
 
+/* A column that is added to the predictor is nothing else. */
+static rp_status read_offset(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
+{
+    static const char *const others[] = {"deviation", "cap", "log", "missing", "indicator", "woe"};
+    const char *word = rp_json_string_value(rp_json_object_get(json, "offset"));
+
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (rp_json_object_get(json, others[k]) != NULL)
+            return fail_column(in, i, "expected an offset as it is, without deviation and treatments");
+    if (word == NULL || (strcmp(word, "log") != 0 && strcmp(word, "number") != 0))
+        return fail_column(in, i, "expected offset as number or log");
+    out->offset = word[0] == 'l' ? RP_OFFSET_LOG : RP_OFFSET_NUMBER;
+    return RP_OK;
+}
+
 static rp_status read_numeric(const schema_source *in, const rp_json *json, size_t i, rp_schema_column *out)
 {
     double deviation;
@@ -40,6 +55,8 @@ static rp_status read_numeric(const schema_source *in, const rp_json *json, size
     if (!read_real(json, "mean", &out->mean))
         return fail_column(in, i, "expected a finite decimal as mean");
     out->standardize = rp_json_object_get(json, "deviation") != NULL;
+    if (!out->target && rp_json_object_get(json, "offset") != NULL)
+        return read_offset(in, json, i, out);
     if (!out->standardize)
         return RP_OK;
     if (!read_real(json, "deviation", &deviation) || deviation < 0)
@@ -133,7 +150,7 @@ size_t rp_schema_own(const rp_schema *schema)
 
 static rp_status read_columns(const schema_source *in, const rp_json *list, rp_schema *out)
 {
-    size_t targets = 0, n = rp_json_array_size(list);
+    size_t targets = 0, offsets = 0, n = rp_json_array_size(list);
 
     if (!rp_json_is_array(list) || n == 0 || n > 4096)
         return rp_fail(in->err, RP_EFORMAT, "%s: expected columns as a list of 1 to 4096", in->where);
@@ -152,9 +169,12 @@ static rp_status read_columns(const schema_source *in, const rp_json *list, rp_s
         if ((column->name == NULL) != (out->columns[0].name == NULL))
             return fail_column(in, i, "expected names for all columns or for none");
         targets += column->target;
+        offsets += column->offset != RP_OFFSET_NONE;
         column->at = out->features;
         out->features += column->target ? 0 : column->width;
     }
+    if (offsets > 1)
+        return rp_fail(in->err, RP_EFORMAT, "%s: expected one offset at most, found %zu", in->where, offsets);
     if (targets != 1)
         return rp_fail(in->err, RP_EFORMAT, "%s: expected one target column, found %zu", in->where, targets);
     return RP_OK;

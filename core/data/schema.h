@@ -7,6 +7,9 @@
 
 #include "core/data/dataset.h"
 
+/* What a column adds to the predictor of an exact fit: its number, or the number's logarithm. */
+typedef enum rp_offset { RP_OFFSET_NONE, RP_OFFSET_NUMBER, RP_OFFSET_LOG } rp_offset;
+
 typedef struct rp_schema_column {
     rp_column_kind kind; /* never auto */
     bool target;         /* kind is then RP_COL_IGNORE */
@@ -22,6 +25,7 @@ typedef struct rp_schema_column {
     bool null_category;    /* the missing value has a category of its own, the last */
     bool other;            /* pooled and unknown categories have one of their own, the last */
     bool capped, log, indicator, imputes, binned, missing_bin; /* core/data/treat/treat.h */
+    rp_offset offset;       /* its one feature has the coefficient 1 and is not learnt */
     double cap[2], missing; /* missing: the treated value of a missing cell, where imputes */
     double *edge, *woe;     /* [edges]; [groups], NULL: a feature a group */
     size_t edges;
@@ -77,6 +81,13 @@ rp_status rp_filter_tell(const rp_cells *cells);
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target);
 /* What is to be kept of each column. store [cols]. */
 void rp_columns_store(const rp_recipe *recipe, const rp_column_kind *kind, size_t cols, size_t target, rp_store *store);
+/* The column that data.offset or data.exposure names, which is then numeric; SIZE_MAX: none. Errors: RP_EARG (the
+ * target, one that is declared otherwise). */
+rp_status rp_offset_find(const rp_cells *cells, size_t *out);
+/* That its cells, on a loaded table, are what can be added to a predictor. Errors: RP_EDATA. */
+rp_status rp_offset_check(const rp_cells *cells, size_t col, rp_offset offset);
+/* The feature, from 0, whose coefficient is 1; SIZE_MAX: none. */
+size_t rp_schema_offset(const rp_schema *schema);
 /* The columns that rows are divided by, which are compared as texts. Errors: RP_EARG. */
 rp_status rp_columns_store_roles(const rp_cells *cells, rp_store *store);
 /* Of a table that is loaded: the kind of each column without auto (CONTRACT 9.2). No numeric or categorical cell breaks

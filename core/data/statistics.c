@@ -18,6 +18,7 @@ typedef struct fitter {
     const char **text; /* [the most words of a column] */
     bool *met;         /* the same */
     uint32_t *code;    /* [train_rows] */
+    size_t offset;     /* the column that is one; SIZE_MAX: none */
     bool failed;       /* a JSON value could not be made */
 } fitter;
 
@@ -91,7 +92,9 @@ static rp_status fit_numeric(fitter *fit, size_t col, rp_json *out)
                        "%s: %s: the numbers are too large to average in binary64; rescale them", fit->cells->where,
                        label);
     put_real(fit, out, "mean", mean);
-    if (fit->cells->recipe->data.standardize)
+    if (col == fit->offset)
+        put(fit, out, "offset", rp_json_string(fit->cells->recipe->data.exposure ? "log" : "number"));
+    else if (fit->cells->recipe->data.standardize)
         put_real(fit, out, "deviation", deviation);
     return RP_OK;
 }
@@ -153,6 +156,8 @@ static rp_status fit_column(fitter *fit, size_t col, rp_column_kind kind, bool t
             rp_json_pack("[I, s]", (int64_t)table->column[col].source, rp_date_part_names[table->column[col].part]));
     if (target)
         return fit->cells->recipe->data.standardize_target ? fit_target(fit, out) : RP_OK;
+    if (col == fit->offset)
+        return fit_numeric(fit, col, out);
     if (treatment == NULL && kind == RP_COL_NUMERIC && fit->cells->recipe->data.missing_numeric == RP_MISSING_MEDIAN)
         treatment = &plain;
     if (treatment != NULL && kind != RP_COL_IGNORE && kind != RP_COL_DATE)
@@ -220,6 +225,7 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
     rp_status status = RP_OK;
     size_t words = 1;
 
+    status = rp_offset_find(cells, &fit.offset);
     fit.value = rp_reallocarray(NULL, train_rows, sizeof *fit.value);
     for (size_t col = 0; col < cells->table->cols; col++)
         words = cells->table->column[col].words.count > words ? cells->table->column[col].words.count : words;
@@ -230,6 +236,11 @@ rp_status rp_schema_fit(rp_json **out, const rp_cells *cells, const rp_column_ki
     put(&fit, schema, "split", write_split(&fit, valid_rows));
     put(&fit, schema, "columns", rp_json_array());
     columns = rp_json_object_get(schema, "columns");
+    if (status == RP_OK && fit.offset != SIZE_MAX && target->classes > 2)
+        status = rp_fail(cells->err, RP_EARG,
+                         "%s: key %s: the target has %zu classes, and a column is added to the "
+                         "predictor of one output; leave it out",
+                         cells->where, rp_recipe_offset_key(cells->recipe), target->classes);
     if (fit.value == NULL || fit.text == NULL || fit.met == NULL || fit.code == NULL || columns == NULL)
         status = rp_no_memory(cells->err);
     if (status == RP_OK)

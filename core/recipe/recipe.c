@@ -160,6 +160,10 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
         rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 3);
     out->train.family = (rp_family)family;
+    if (reader->status == RP_OK && data != NULL)
+        (void)rp_node_applies(
+            reader, data, "data.exposure", family != RP_FAMILY_GAUSSIAN,
+            "to families with a logarithmic link, poisson and gamma; name its logarithm as data.offset");
     rp_recipe_real(reader, train, "train.l1", &out->train.l1, 0, &penalty_range);
     rp_recipe_real(reader, train, "train.l2", &out->train.l2, 1, &penalty_range);
     out->train.loss = regression ? RP_LOSS_MSE : RP_LOSS_AUTO;
@@ -180,6 +184,15 @@ static void read_epochs(rp_node_reader *reader, const rp_node *train, rp_recipe 
         rp_node_wrong(reader, node, "train.epochs", "an integer from 1 to 1000000, or auto", NULL);
 }
 
+/* What is added to the predictor is not learnt, so that only a model that is its predictor has it. */
+static void read_no_offset(rp_node_reader *reader, const rp_node *data)
+{
+    if (reader->status != RP_OK || data == NULL)
+        return;
+    (void)rp_node_applies(reader, data, "data.offset", false, "with train.solver: exact, a model without layers");
+    (void)rp_node_applies(reader, data, "data.exposure", false, "with train.solver: exact, a model without layers");
+}
+
 static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
     static const char *const keys[] = {"epochs", "batch", "drop_last", "shards",        "accumulate", "shuffle",
@@ -195,6 +208,7 @@ static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node
         read_exact(reader, top, train, out);
         return;
     }
+    read_no_offset(reader, rp_node_find(top, "data"));
     (void)rp_node_applies(reader, train, "train.family", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l1", false, "with train.solver: exact");
     (void)rp_node_applies(reader, train, "train.l2", false, "with train.solver: exact");
@@ -446,6 +460,7 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.missing);
     rp_free(recipe->data.target.name);
     rp_free(recipe->data.weight.name);
+    rp_free(recipe->data.offset.name);
     rp_free(recipe->data.group.name);
     rp_free(recipe->data.time.name);
     rp_free(recipe->data.split.name);

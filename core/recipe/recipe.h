@@ -191,6 +191,9 @@ typedef struct rp_recipe {
         char delimiter;          /*   delimiter: [","] one printable byte or "\t" */
         rp_column_ref target;    /*   target: name or index (required) */
         rp_column_ref weight;    /*   weight: [absent] a column of numbers: how much each row counts in the loss */
+        rp_column_ref offset;    /*   offset: [absent] a column of numbers that is added to the predictor of an exact
+                                        fit as it is; or */
+        bool exposure;           /*   exposure: [absent] one whose logarithm is (families poisson and gamma) */
         char *positive;          /*   positive: [null] the positive class of a two-class target; null: the last */
         rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
@@ -315,6 +318,12 @@ enum { RP_EPOCHS_BY_ROWS = 0, RP_EPOCHS_LEAST = 10, RP_EPOCHS_MOST = 100 };
 static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
     return recipe->data.weight.given || recipe->train.balanced || recipe->train.n_class_weights > 0;
+}
+
+/* Under which of its two keys data.offset was given. */
+static inline const char *rp_recipe_offset_key(const rp_recipe *recipe)
+{
+    return recipe->data.exposure ? "data.exposure" : "data.offset";
 }
 
 /* Whether anything is tried before the run (core/trials/trials.h). */

@@ -140,6 +140,18 @@ static void read_split(rp_node_reader *reader, const rp_node *data, rp_recipe *o
                        "standard input is one table: data.csv is it already");
 }
 
+/* One of the two: both are a column that is added to the predictor. */
+static void read_offset(rp_node_reader *reader, const rp_node *data, rp_recipe *out)
+{
+    const rp_node *exposure = rp_node_at(reader, data, "data.exposure");
+
+    read_optional(reader, data, "data.offset", &out->data.offset);
+    if (exposure == NULL || !rp_node_applies(reader, data, "data.exposure", !out->data.offset.given, "without offset"))
+        return;
+    read_optional(reader, data, "data.exposure", &out->data.offset);
+    out->data.exposure = true;
+}
+
 static void check_name(rp_node_reader *reader, const rp_column_ref *column, const char *path)
 {
     if (column->name != NULL)
@@ -157,6 +169,7 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
             rp_node_refuse(reader, NULL, "data.interactions",
                            "expected indices from 0, as header is false, found a name");
     check_name(reader, &out->data.weight, "data.weight");
+    check_name(reader, &out->data.offset, rp_recipe_offset_key(out));
     check_name(reader, &out->data.group, "data.group");
     check_name(reader, &out->data.time, "data.time");
     check_name(reader, &out->data.split, "data.split");
@@ -197,6 +210,8 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "standardize_target",
                                        "interactions",
                                        "weight",
+                                       "offset",
+                                       "exposure",
                                        "group",
                                        "time",
                                        "split",
@@ -219,6 +234,7 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
     else
         rp_recipe_read_column(reader, target, "data.target", &out->data.target);
     read_optional(reader, data, "data.weight", &out->data.weight);
+    read_offset(reader, data, out);
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);

@@ -238,6 +238,8 @@ static void write_data(writer top, const rp_recipe *recipe)
     put(w, "target", ref_json(&recipe->data.target));
     if (recipe->data.weight.given)
         put(w, "weight", ref_json(&recipe->data.weight));
+    if (recipe->data.offset.given)
+        put(w, recipe->data.exposure ? "exposure" : "offset", ref_json(&recipe->data.offset));
     if (!recipe->train.regression)
         put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));

@@ -32,7 +32,7 @@ static double sum_of_sizes(double *work, const double *a, const double *b, doubl
 }
 
 rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *truth, size_t rows, double trivial,
-                       rp_error *err)
+                       const double *of_each, rp_error *err)
 {
     const double n = (double)(int64_t)rows;
     double *work = rp_reallocarray(NULL, rows + 1, sizeof *work), spread, squares, sum;
@@ -47,9 +47,9 @@ rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *t
     out->rmse = __builtin_sqrt(out->mse);
     out->mae = sum_of_sizes(work, prediction, truth, 0, rows) / n;
     out->r2 = 1 - squares / spread;
-    sum = sum_of_squares(work, truth, NULL, trivial, rows);
+    sum = sum_of_squares(work, truth, of_each, trivial, rows);
     out->trivial_rmse = __builtin_sqrt(sum / n);
-    out->trivial_mae = sum_of_sizes(work, truth, NULL, trivial, rows) / n;
+    out->trivial_mae = sum_of_sizes(work, truth, of_each, trivial, rows) / n;
     out->trivial_r2 = 1 - sum / spread;
     out->skill = 1 - squares / sum;
     for (size_t i = 0; i < rows; i++)

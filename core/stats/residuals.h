@@ -17,9 +17,10 @@ typedef struct rp_errors {
     double mean, predicted_mean;
 } rp_errors;
 
-/* prediction, truth [rows], finite; trivial: the value that the trivial model gives. NaN where rows is 0 or a figure is
+/* prediction, truth [rows], finite; trivial: the value that the trivial model gives, or of each row; NULL: the
+ * value. NaN where rows is 0 or a figure is
  * not defined. Errors: RP_ENOMEM. */
 rp_status rp_errors_of(rp_errors *out, const double *prediction, const double *truth, size_t rows, double trivial,
-                       rp_error *err);
+                       const double *of_each, rp_error *err);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct table {
     double *shift, *scale;                                    /* of each feature: v = shift + scale * x */
     unsigned char *how;                                       /* [unknowns]: a standing */
     const double *weight;                                     /* [train_rows]; NULL: 1 */
+    double *offset;     /* [train_rows], what is added to each row's predictor; NULL: nothing */
     double rows, total; /* training rows that count at all, and the sum of their weights */
     double deviation, estimated, dispersion, pearson;
     double quantile; /* of 95 % intervals */
@@ -41,6 +42,7 @@ static void clear(table *c)
     rp_free(c->shift);
     rp_free(c->scale);
     rp_free(c->how);
+    rp_free(c->offset);
 }
 
 /* A result in memory of its own. */
@@ -99,9 +101,9 @@ static rp_status take_results(table *c, rp_error *err)
 
 /* ---- which coefficients there are ---- */
 
-typedef enum standing { ESTIMATED, REFERENCE, LEFT_OUT, ZERO } standing; /* zero: by l1 */
+typedef enum standing { ESTIMATED, REFERENCE, LEFT_OUT, ZERO, OFFSET } standing; /* zero: by l1 */
 
-static const char *const standing_names[] = {"estimated", "reference", "left_out", "zero"};
+static const char *const standing_names[] = {"estimated", "reference", "left_out", "zero", "offset"};
 
 static standing standing_of(const table *c, size_t output, size_t feature)
 {
@@ -128,6 +130,8 @@ static rp_status take_standings(table *c, rp_error *err)
             const rp_feature f = rp_feature_of(schema, i, &product, &second);
 
             how[1 + i] = !penalty && (first || f.reference) ? REFERENCE : ESTIMATED;
+            if (schema->columns[f.column].offset != RP_OFFSET_NONE)
+                how[1 + i] = OFFSET;
         }
     }
     for (size_t i = 0; i < c->unknowns; i++) {
@@ -264,22 +268,41 @@ static int put_outputs(rp_json *out, const table *c)
 /* ---- sums over the training rows ---- */
 
 /* Which value of a row is summed. */
-typedef enum summed { TARGET, SQUARE, LOG_TARGET, TARGET_LOG_TARGET, LOG_GAMMA_AFTER, OF_CLASS } summed;
+typedef enum summed {
+    TARGET,
+    SQUARE,
+    LOG_TARGET,
+    TARGET_LOG_TARGET,
+    LOG_GAMMA_AFTER,
+    OF_CLASS,
+    ADDED,        /* the offset o */
+    EXPOSED,      /* e^o */
+    PER_EXPOSURE, /* y e^-o */
+    TARGET_ADDED  /* y o */
+} summed;
 
 static double value_of(const table *c, summed what, double parameter, size_t row)
 {
     const rp_dataset *d = c->t->data;
-    const double y = what == OF_CLASS ? 0 : d->train_target[row];
+    const double y = what == OF_CLASS ? 0 : d->train_target[row], o = c->offset ? c->offset[row] : 0;
 
     switch (what) {
     case SQUARE:
-        return (y - parameter) * (y - parameter);
+        return ((y - o) - parameter) * ((y - o) - parameter);
     case LOG_TARGET:
         return rp_log_f64(y);
     case TARGET_LOG_TARGET:
         return y > 0 ? y * rp_log_f64(y) : 0;
     case LOG_GAMMA_AFTER:
         return rp_log_gamma(y + 1);
+    case ADDED:
+        return o;
+    case EXPOSED:
+        return rp_exp_f64(o);
+    case PER_EXPOSURE:
+        return y * rp_exp_f64(-o);
+    case TARGET_ADDED:
+        return y * o;
     case OF_CLASS:
         return d->train_label[row] == (int64_t)parameter;
     default:
@@ -348,6 +371,65 @@ static rp_status null_likelihood(const table *c, double *out, rp_error *err)
     return status;
 }
 
+/* The intercept b that the constant model of two classes has beside the offset, the root of the slope f(b), which
+ * falls: Newton's method, or halves of the interval that holds the root where it would leave it. */
+static double constant_beside(const table *c, double share, double *work)
+{
+    const size_t n = c->t->data->train_rows;
+    const double even = rp_log_f64(share / (1 - share));
+    double least = c->offset[0], most = c->offset[0], b, low, high;
+
+    for (size_t i = 1; i < n; i++) {
+        least = c->offset[i] < least ? c->offset[i] : least;
+        most = c->offset[i] > most ? c->offset[i] : most;
+    }
+    low = even - most;
+    high = even - least;
+    b = 0.5 * (low + high);
+    for (int times = 0; times < 100; times++) {
+        double slope, curve, next;
+
+        for (size_t i = 0; i < n; i++)
+            work[i] = (c->weight ? c->weight[i] : 1) * (c->t->data->train_target[i] - rp_sigmoid_f64(c->offset[i] + b));
+        slope = rp_sum_f64(work, n, 1);
+        for (size_t i = 0; i < n; i++) {
+            const double z = c->offset[i] + b;
+
+            work[i] = (c->weight ? c->weight[i] : 1) * (rp_sigmoid_f64(z) * rp_sigmoid_f64(-z));
+        }
+        curve = rp_sum_f64(work, n, 1);
+        *(slope > 0 ? &low : &high) = b;
+        next = b + slope / curve;
+        if (!(next >= low && next <= high))
+            next = 0.5 * (low + high);
+        if (slope == 0 || next == b || (next - b) * (next - b) * curve <= 1e-20 * c->total)
+            return next;
+        b = next;
+    }
+    return b;
+}
+
+/* As null_likelihood, beside an offset. */
+static rp_status null_beside(const table *c, double *out, rp_error *err)
+{
+    const size_t n = c->t->data->train_rows;
+    double *work = rp_reallocarray(NULL, n, sizeof *work), sum = 0, b;
+    rp_status status = work ? sum_of(c, TARGET, 0, &sum, err) : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        b = constant_beside(c, sum / c->total, work);
+        for (size_t i = 0; i < n; i++) {
+            const double z = c->offset[i] + b, away = c->t->data->train_target[i] > 0.5 ? -z : z;
+            const double grown = away > 0 ? away + rp_log1p_f64(rp_exp_f64(-away)) : rp_log1p_f64(rp_exp_f64(away));
+
+            work[i] = (c->weight ? c->weight[i] : 1) * grown;
+        }
+        *out = -rp_sum_f64(work, n, 1);
+    }
+    rp_free(work);
+    return status;
+}
+
 static double gaussian_likelihood(const table *c, double squares)
 {
     return -(0.5 * c->rows) * (rp_log_f64(0x1.921fb54442d18p+2 * (squares / c->rows)) + 1); /* 2 pi */
@@ -355,11 +437,13 @@ static double gaussian_likelihood(const table *c, double squares)
 
 static rp_status gaussian_goodness(const table *c, goodness *out, rp_error *err)
 {
-    double sum = 0, squares = 0, logs = 0;
+    double sum = 0, added = 0, squares = 0, logs = 0;
     rp_status status = sum_of(c, TARGET, 0, &sum, err);
 
+    if (status == RP_OK && c->offset)
+        status = sum_of(c, ADDED, 0, &added, err);
     if (status == RP_OK)
-        status = sum_of(c, SQUARE, sum / c->total, &squares, err);
+        status = sum_of(c, SQUARE, (sum - added) / c->total, &squares, err);
     if (status == RP_OK && c->weight)
         status = sum_of_weights(c, false, &logs, err);
     if (status != RP_OK)
@@ -375,7 +459,7 @@ static rp_status gaussian_goodness(const table *c, goodness *out, rp_error *err)
 static rp_status poisson_goodness(const table *c, goodness *out, rp_error *err)
 {
     const double d = c->deviation;
-    double y = 0, y_log_y = 0, log_gamma = 0, nothing;
+    double y = 0, y_log_y = 0, log_gamma = 0, exposed = c->total, added = 0, nothing;
     rp_status status = sum_of(c, TARGET, 0, &y, err);
 
     if (status == RP_OK)
@@ -384,7 +468,13 @@ static rp_status poisson_goodness(const table *c, goodness *out, rp_error *err)
         status = sum_of(c, LOG_GAMMA_AFTER, 0, &log_gamma, err);
     if (status != RP_OK)
         return status;
-    nothing = y - y * rp_log_f64(y / c->total);
+    if (c->offset)
+        status = sum_of(c, EXPOSED, 0, &exposed, err);
+    if (status == RP_OK && c->offset)
+        status = sum_of(c, TARGET_ADDED, 0, &added, err);
+    if (status != RP_OK)
+        return status;
+    nothing = y - (y * rp_log_f64(y / exposed) + added);
     *out = (goodness){-d - log_gamma, -nothing - log_gamma, 2 * (d + (y_log_y - y)), 2 * (nothing + (y_log_y - y))};
     return RP_OK;
 }
@@ -392,11 +482,13 @@ static rp_status poisson_goodness(const table *c, goodness *out, rp_error *err)
 static rp_status gamma_goodness(const table *c, goodness *out, rp_error *err)
 {
     const double d = c->deviation, a = 1 / c->dispersion;
-    double y = 0, log_y = 0, shapes = 0, likelihood;
-    rp_status status = sum_of(c, TARGET, 0, &y, err);
+    double y = 0, log_y = 0, shapes = 0, added = 0, likelihood;
+    rp_status status = sum_of(c, c->offset ? PER_EXPOSURE : TARGET, 0, &y, err);
 
     if (status == RP_OK)
         status = sum_of(c, LOG_TARGET, 0, &log_y, err);
+    if (status == RP_OK && c->offset)
+        status = sum_of(c, ADDED, 0, &added, err);
     if (status == RP_OK && c->weight)
         status = sum_of_weights(c, true, &shapes, err);
     if (status != RP_OK)
@@ -404,7 +496,7 @@ static rp_status gamma_goodness(const table *c, goodness *out, rp_error *err)
     likelihood = c->weight ? shapes + a * (log_y - d)
                            : c->rows * (a * rp_log_f64(a) - rp_log_gamma(a)) + (a - 1) * log_y - a * d;
     *out = (goodness){likelihood, __builtin_nan(""), 2 * ((d - log_y) - c->total),
-                      2 * (c->total * rp_log_f64(y / c->total) - log_y)};
+                      2 * ((c->total * rp_log_f64(y / c->total) + added) - log_y)};
     return RP_OK;
 }
 
@@ -417,7 +509,7 @@ static rp_status goodness_of(const table *c, goodness *out, rp_error *err)
     if (c->log_link)
         return c->t->model.loss == RP_LOSS_POISSON ? poisson_goodness(c, out, err) : gamma_goodness(c, out, err);
     *out = (goodness){-c->deviation, 0, 2 * c->deviation, 0};
-    status = null_likelihood(c, &out->null_likelihood, err);
+    status = c->offset ? null_beside(c, &out->null_likelihood, err) : null_likelihood(c, &out->null_likelihood, err);
     out->null_deviance = -2 * out->null_likelihood;
     return status;
 }
@@ -493,6 +585,8 @@ static rp_status put_numbers(rp_json *out, const table *c, rp_error *err)
     failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)c->rows));
     if (c->weight)
         failed |= rp_put_figure(out, "weights", c->total);
+    if (c->offset)
+        failed |= put_word(out, "offset", r->data.exposure ? "exposure" : "offset");
     failed |= rp_json_object_set_new(out, "estimated", rp_json_integer((int64_t)c->estimated));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         double x = 0;
@@ -511,6 +605,9 @@ static rp_status put_numbers(rp_json *out, const table *c, rp_error *err)
 static rp_status write_table(table *c, rp_json *out, rp_error *err)
 {
     rp_status status = take_results(c, err);
+
+    if (status == RP_OK)
+        status = rp_dataset_offsets(&c->offset, c->t->data, false, err);
 
     if (status == RP_OK)
         status = take_standings(c, err);

@@ -45,7 +45,9 @@ static void add_features(const fit *f, runs *r, bool reference)
         if (column->kind == RP_COL_IGNORE)
             continue;
         rest -= column->width;
-        if (groups && reference && column->width > 0) {
+        if (column->offset != RP_OFFSET_NONE)
+            add_run(r, 1, 0);
+        else if (groups && reference && column->width > 0) {
             add_run(r, 1, 0);
             add_run(r, column->width - 1, 1);
         } else {
@@ -83,14 +85,29 @@ static rp_tensor estimated(const fit *f, rp_graph *g, rp_error *err)
     return result;
 }
 
+/* [1, width]: first, then `each` for every feature but the offset, which has its own. */
+static rp_tensor for_each(const fit *f, rp_graph *g, rp_tensor first, double each, double own)
+{
+    rp_tensor part[4] = {first};
+    size_t n = 1;
+
+    if (f->offset == SIZE_MAX) {
+        part[n++] = filled(g, 1, f->width - 1, each);
+        return rp_concat(part, n, 1);
+    }
+    if (f->offset > 0)
+        part[n++] = filled(g, 1, f->offset, each);
+    part[n++] = filled(g, 1, 1, own);
+    if (f->offset + 2 < f->width)
+        part[n++] = filled(g, 1, f->width - 2 - f->offset, each);
+    return rp_concat(part, n, 1);
+}
+
 /* [1, unknowns]: the strength for each coefficient but the intercepts. */
 static rp_tensor penalties(const fit *f, rp_graph *g, double strength)
 {
-    rp_tensor part[2], row, rows;
+    rp_tensor row = for_each(f, g, filled(g, 1, 1, 0), strength, 0), rows;
 
-    part[0] = filled(g, 1, 1, 0);
-    part[1] = filled(g, 1, f->width - 1, strength);
-    row = rp_concat(part, 2, 1);
     if (f->outputs == 1)
         return row;
     rows = rp_broadcast_to(row, 2, (size_t[]){f->outputs, f->width});
@@ -260,17 +277,47 @@ static rp_status loop(const fit *f, rp_graph *g, const rp_tensor *carried, const
 
 /* ---- beginning and end ---- */
 
-/* Of the targets. */
-static rp_tensor mean_of(const fit *f, const rp_tensor *row)
+/* Of a value of each row. */
+static rp_tensor mean_of(const fit *f, const rp_tensor *row, rp_tensor value)
 {
     rp_tensor sum, weights;
 
     if (!f->model->weighted)
-        return rp_mean(row[Y], NULL, 0, false);
-    sum = rp_mul(row[Y], row[W]);
+        return rp_mean(value, NULL, 0, false);
+    sum = rp_mul(value, row[W]);
     sum = all(sum);
     weights = all(row[W]);
     return rp_div(sum, weights);
+}
+
+/* The intercept beside an offset: of the families with a log link and of a linear regression that of the model without
+ * other columns. */
+static rp_tensor start_beside(const fit *f, rp_graph *g, const rp_tensor *data)
+{
+    rp_tensor offset = rp_slice(data[X], (size_t[]){0, f->offset}, (size_t[]){f->rows, f->offset + 1}), mean, rest;
+
+    if (f->model->loss == RP_LOSS_POISSON) {
+        mean = mean_of(f, data, data[Y]);
+        rest = rp_exp(offset);
+        rest = mean_of(f, data, rest);
+        mean = rp_log(rp_div(mean, rest));
+    } else if (f->model->loss == RP_LOSS_GAMMA) {
+        rest = rp_neg(offset);
+        rest = rp_exp(rest);
+        rest = rp_mul(data[Y], rest);
+        mean = rp_log(mean_of(f, data, rest));
+    } else if (f->model->loss == RP_LOSS_MSE) {
+        rest = rp_sub(data[Y], offset);
+        mean = mean_of(f, data, rest);
+    } else {
+        mean = mean_of(f, data, data[Y]);
+        rest = rp_neg(mean);
+        rest = rp_add_scalar(rest, 1);
+        mean = rp_log(rp_div(mean, rest));
+        rest = mean_of(f, data, offset);
+        mean = rp_sub(mean, rest);
+    }
+    return for_each(f, g, shaped(mean, 1, 1), 0, 1);
 }
 
 /* Intercepts that fit the mean of the targets; zeros of several outputs. */
@@ -280,7 +327,9 @@ static rp_tensor start(const fit *f, rp_graph *g, const rp_tensor *data)
 
     if (f->outputs > 1)
         return filled(g, f->outputs, f->width, 0);
-    row[0] = mean_of(f, data);
+    if (f->offset != SIZE_MAX)
+        return start_beside(f, g, data);
+    row[0] = mean_of(f, data, data[Y]);
     if (f->model->loss == RP_LOSS_BCE) {
         rest = rp_neg(row[0]);
         rest = rp_add_scalar(rest, 1);
@@ -307,7 +356,7 @@ static rp_tensor limit(const fit *f, rp_graph *g, const rp_tensor *row)
         size = rp_scale(size, 1e-18);
         return rp_div(size, number(g, (double)f->rows));
     }
-    mean = mean_of(f, row);
+    mean = mean_of(f, row, row[Y]);
     spread = rp_sub(row[Y], mean);
     spread = rp_mul(spread, spread);
     spread = weigh(f, spread, row);
@@ -426,6 +475,7 @@ rp_status rp_exact_fit(const rp_model *model, const rp_dataset *data, const rp_r
     fit f = {.model = model,
              .schema = data->schema,
              .rows = data->train_rows,
+             .offset = rp_schema_offset(data->schema),
              .total = data->train_total,
              .width = 1 + model->features,
              .outputs = model->outputs,

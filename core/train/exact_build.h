@@ -16,6 +16,7 @@ typedef struct fit {
     const rp_model *model;
     const rp_schema *schema;
     size_t rows, width, outputs, unknowns; /* width: 1 + features; unknowns: outputs * width */
+    size_t offset;                         /* the feature whose coefficient stays 1; SIZE_MAX: none */
     double total;                          /* the sum of the weights, or the rows */
     rp_type row[ROW];
 } fit;

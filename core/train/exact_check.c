@@ -133,11 +133,12 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
                                double estimate, rp_error *err)
 {
     const size_t column = lost > 0 ? (lost - 1) % (data->schema->features + 1) : 0;
+    const size_t offset = rp_schema_offset(data->schema);
     char text[192], class[64];
     bool ties;
 
     for (size_t i = 0; model->loss == RP_LOSS_POISSON && i < data->schema->features; i++)
-        if (is_empty_category(data, i))
+        if (i != offset && is_empty_category(data, i))
             return rp_fail(
                 err, RP_EDATA,
                 "the exact fit did not converge in %.0f iterations: all targets of %s are 0, so its estimate is "
@@ -146,7 +147,7 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
 
     for (size_t i = 0; data->train_label && i < data->schema->features; i++)
         for (size_t k = 0; k < data->schema->classes; k++)
-            if (separates(data, i, (int64_t)k, &ties))
+            if (i != offset && separates(data, i, (int64_t)k, &ties))
                 return rp_fail(
                     err, RP_EDATA,
                     "the exact fit did not converge in %.0f iterations: %s alone tells class \"%s\" from the "

@@ -84,8 +84,10 @@ rp_status rp_yardstick_read(rp_yardstick **out, const rp_json *reference, size_t
     *out = y;
     if (!y)
         return rp_no_memory(err);
-    y->threshold = rp_from_bits_f64(0x7FF8000000000000u);
+    y->threshold = y->rate = y->above = rp_from_bits_f64(0x7FF8000000000000u);
     (void)read_real(rp_json_object_get(reference, "threshold"), &y->threshold);
+    (void)read_real(rp_json_object_get(reference, "rate"), &y->rate);
+    (void)read_real(rp_json_object_get(reference, "above_offset"), &y->above);
     right = classes ? rp_json_array_size(list) == classes : read_real(rp_json_object_get(reference, "mean"), &y->mean);
     for (size_t k = 0; k < classes && right; k++) {
         y->class_rows[k] = rp_json_integer_value(rp_json_array_get(list, k));
@@ -345,7 +347,7 @@ static rp_status more_classes(rp_json *out, const rp_scored_rows *s, const rp_ya
 
 /* ---- a quantity ---- */
 
-static int put_errors(rp_json *out, const rp_errors *e, double trivial)
+static int put_errors(rp_json *out, const rp_errors *e, const rp_yardstick *y, bool beside)
 {
     rp_json *residuals = member(out, "residual_quantiles", rp_json_array()), *other;
     int failed = rp_put_figure(out, "rmse", e->rmse) | rp_put_figure(out, "mae", e->mae);
@@ -356,20 +358,35 @@ static int put_errors(rp_json *out, const rp_errors *e, double trivial)
     for (int k = 0; k < RP_RESIDUAL_QUANTILES; k++)
         failed |= rp_append_figure(residuals, e->residual[k]);
     other = member(out, "trivial", rp_json_object());
-    failed |= rp_put_figure(other, "prediction", trivial) | rp_put_figure(other, "rmse", e->trivial_rmse);
+    failed |= !beside              ? rp_put_figure(other, "prediction", y->mean)
+              : y->rate == y->rate ? rp_put_figure(other, "rate", y->rate)
+                                   : rp_put_figure(other, "above_offset", y->above);
+    failed |= rp_put_figure(other, "rmse", e->trivial_rmse);
     return failed | rp_put_figure(other, "mae", e->trivial_mae) | rp_put_figure(other, "r2", e->trivial_r2);
+}
+
+double rp_trivial_beside(const rp_yardstick *y, double offset)
+{
+    return y->rate == y->rate ? y->rate * rp_exp_f64(offset) : y->above + offset;
 }
 
 static rp_status quantity(rp_json *out, const rp_scored_rows *s, const rp_yardstick *y, rp_error *err)
 {
+    const bool beside = s->offset && (y->rate == y->rate || y->above == y->above);
+    double *each = NULL;
     rp_errors e;
     rp_status status;
 
     for (size_t i = 0; i < s->rows; i++)
         if (s->score[i] - s->score[i] != 0)
             return rp_fail(err, RP_EDATA, "prediction of row %zu: expected a finite number, found none", i);
-    status = rp_errors_of(&e, s->score, s->target, s->rows, y->mean, err);
-    return status == RP_OK && put_errors(out, &e, y->mean) != 0 ? rp_no_memory(err) : status;
+    if (beside && !(each = rp_reallocarray(NULL, s->rows + 1, sizeof *each)))
+        return rp_no_memory(err);
+    for (size_t i = 0; i < s->rows && beside; i++)
+        each[i] = rp_trivial_beside(y, s->offset[i]);
+    status = rp_errors_of(&e, s->score, s->target, s->rows, y->mean, each, err);
+    rp_free(each);
+    return status == RP_OK && put_errors(out, &e, y, beside) != 0 ? rp_no_memory(err) : status;
 }
 
 rp_status rp_figures(rp_json **out, const rp_scored_rows *s, const rp_yardstick *y, const rp_figure_options *options,

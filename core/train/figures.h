@@ -11,6 +11,7 @@
 /* What the trivial model is, and what a threshold was chosen on: the training rows. */
 typedef struct rp_yardstick {
     double mean;          /* of a regression's target */
+    double rate, above;   /* beside an offset o: sum of targets / sum of e^o; mean of targets less o; NaN: not so */
     double threshold;     /* Youden's of two classes, chosen on the training rows; NaN: none */
     int64_t class_rows[]; /* [classes]; their sum is at least 1 */
 } rp_yardstick;
@@ -23,6 +24,7 @@ typedef struct rp_scored_rows {
     const double *score;           /* [rows, outputs] */
     const int64_t *label;          /* [rows], of classes */
     const double *target;          /* [rows], of a regression */
+    const double *offset;          /* [rows], what is added to each row's predictor; NULL: nothing */
 } rp_scored_rows;
 
 typedef struct rp_figure_options {
@@ -35,6 +37,9 @@ typedef struct rp_figure_options {
 rp_status rp_figures(rp_json **out, const rp_scored_rows *rows, const rp_yardstick *yardstick,
                      const rp_figure_options *options, rp_error *err);
 
+/* What the trivial model of a quantity gives a row beside an offset: the rate times its exposure, or what targets were
+ * above it. */
+double rp_trivial_beside(const rp_yardstick *yardstick, double offset);
 /* The class that the model predicts: the first largest score; for one probability, the positive class from 0.5 up. */
 int64_t rp_decide(const double *score, size_t outputs, bool classes);
 /* 0, or -1 when memory runs out, as the calls of base/json.h. */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "core/data/later/reference.h"
+#include "core/data/schema.h"
 #include "core/stats/ranking.h"
 #include "core/stats/discrimination.h"
 #include "core/train/coefficients.h"
@@ -13,6 +14,7 @@
 #include "core/train/train.h"
 #include "determinism/bits.h"
 #include "determinism/decimal.h"
+#include "determinism/math.h"
 #include "determinism/sum.h"
 
 static int64_t decide(const rp_model *model, const double *score)
@@ -166,6 +168,24 @@ static rp_json *class_counts(const int64_t *label, size_t rows, size_t classes)
     return NULL;
 }
 
+/* What the trivial model is beside an offset: one rate, or what targets are above it on average. */
+static rp_status put_beside_offset(rp_json *out, const rp_trainer *t, double mean, rp_error *err)
+{
+    const rp_dataset *d = rp_trainer_dataset(t);
+    const bool log_link = rp_trainer_model(t)->loss != RP_LOSS_MSE;
+    const double n = (double)d->train_rows;
+    double *offset;
+    rp_status status = rp_dataset_offsets(&offset, d, false, err);
+
+    if (status != RP_OK || !offset)
+        return status;
+    for (size_t i = 0; i < d->train_rows; i++)
+        offset[i] = log_link ? rp_exp_f64(offset[i]) : offset[i];
+    mean = log_link ? mean * n / rp_sum_f64(offset, d->train_rows, 1) : mean - rp_sum_f64(offset, d->train_rows, 1) / n;
+    rp_free(offset);
+    return rp_put_figure(out, log_link ? "rate" : "above_offset", mean) ? rp_no_memory(err) : RP_OK;
+}
+
 static rp_status reference(rp_json *out, const rp_trainer *t, const double *score, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
@@ -183,9 +203,11 @@ static rp_status reference(rp_json *out, const rp_trainer *t, const double *scor
     failed |= rp_put_figure(out, classes ? "threshold" : "mean", value);
     if (classes)
         failed |= rp_json_object_set_new(out, "classes", class_counts(d->train_label, d->train_rows, classes));
+    if (!classes && rp_schema_offset(d->schema) != SIZE_MAX)
+        status = put_beside_offset(out, t, value, err);
     failed |= rp_json_object_set_new(out, "rows", rp_json_integer((int64_t)d->train_rows));
     failed |= rp_json_object_set_new(out, "scores", scores_reference(score, d->train_rows, outputs));
-    return failed ? rp_no_memory(err) : RP_OK;
+    return status == RP_OK && failed ? rp_no_memory(err) : status;
 }
 
 rp_status rp_trainer_reference(const rp_trainer *t, rp_json **out, rp_error *err)
@@ -212,16 +234,21 @@ static rp_status figures(rp_json *out, const rp_trainer *t, const rp_yardstick *
                          bool validation, rp_error *err)
 {
     const rp_dataset *d = rp_trainer_dataset(t);
-    const rp_scored_rows rows = {.rows = validation ? d->valid_rows : d->train_rows,
-                                 .classes = d->schema->classes,
-                                 .outputs = rp_trainer_model(t)->outputs,
-                                 .score = score,
-                                 .label = validation ? d->valid_label : d->train_label,
-                                 .target = validation ? d->valid_target : d->train_target};
+    rp_scored_rows rows = {.rows = validation ? d->valid_rows : d->train_rows,
+                           .classes = d->schema->classes,
+                           .outputs = rp_trainer_model(t)->outputs,
+                           .score = score,
+                           .label = validation ? d->valid_label : d->train_label,
+                           .target = validation ? d->valid_target : d->train_target};
     const rp_figure_options options = {.fitted = !validation, .threshold = rp_from_bits_f64(0x7FF8000000000000u)};
     rp_json *json;
-    rp_status status = rp_figures(&json, &rows, yardstick, &options, err);
+    double *offset;
+    rp_status status = rp_dataset_offsets(&offset, d, validation, err);
 
+    rows.offset = offset;
+    if (status == RP_OK)
+        status = rp_figures(&json, &rows, yardstick, &options, err);
+    rp_free(offset);
     if (status == RP_OK && rp_json_object_set_new(out, "figures", json) != 0)
         status = rp_no_memory(err);
     return status;

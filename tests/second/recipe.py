@@ -39,6 +39,8 @@ class Table:
         self.names, self.rows, self.missing = lines[0], lines[1:], set(data["missing"])
         self.rules = {data["weight"]: {"kind": "ignore"}} if "weight" in data else {}
         self.rules.update({c["column"]: c for c in data["columns"]})
+        self.offset = data.get("offset")
+        need("exposure" not in data, "a recipe of another kind")
         target = self.names.index(data["target"])
         classes = sorted({row[target] for row in self.rows}, key=lambda t: t.encode())
         need(len(classes) == 2 and all(number(c) is None for c in classes), "classes of another kind")
@@ -118,6 +120,8 @@ class Table:
         if kind in ("ignore", "date"):
             return None
         labels = [self.labels[r] for r in self.train]
+        if self.names[c] == self.offset:
+            return lambda row: [number(row[c])]
         if kind == "numeric":
             cell = lambda row: None if row[c] in self.missing else number(row[c])
             learn = lambda x: treat.numeric(rule, self.missing_numeric, x, labels, self.rounded)

@@ -43,6 +43,8 @@ double rp_treat_number(const rp_schema_column *column, double value)
 {
     if (column->capped)
         value = value < column->cap[0] ? column->cap[0] : value > column->cap[1] ? column->cap[1] : value;
+    if (column->offset == RP_OFFSET_LOG)
+        return rp_log_f64(value);
     if (column->log)
         value = value < 0 ? -rp_log1p_f64(-value) : rp_log1p_f64(value);
     return value;
@@ -198,7 +200,7 @@ rp_status rp_interactions_read(rp_schema *out, const rp_json *list, const char *
             int64_t col = rp_json_integer_value(at);
 
             if (!rp_json_is_integer(at) || rp_json_array_size(pair) != 2 || col < 0 || (size_t)col >= out->n_columns ||
-                out->columns[col].kind == RP_COL_IGNORE)
+                out->columns[col].kind == RP_COL_IGNORE || out->columns[col].offset != RP_OFFSET_NONE)
                 return rp_fail(err, RP_EFORMAT, "%s: interactions[%zu]: expected two columns that have features", where,
                                i);
             out->pair[i][k] = (size_t)col;
@@ -216,7 +218,8 @@ rp_status rp_interactions_fit(rp_json *schema, const rp_cells *cells, const rp_c
 {
     const rp_recipe *recipe = cells->recipe;
     rp_json *list = recipe->data.n_interactions > 0 ? rp_json_array() : NULL;
-    rp_status status = RP_OK;
+    size_t offset;
+    rp_status status = rp_offset_find(cells, &offset);
     bool failed = false;
 
     for (size_t i = 0; i < recipe->data.n_interactions && status == RP_OK; i++) {
@@ -226,6 +229,10 @@ rp_status rp_interactions_fit(rp_json *schema, const rp_cells *cells, const rp_c
             char label[RP_LABEL_SIZE];
 
             status = rp_column_find(cells, &recipe->data.interaction[i].column[k], "data.interactions", &col[k]);
+            if (status == RP_OK && col[k] == offset)
+                status = rp_fail(cells->err, RP_EARG,
+                                 "%s: key data.interactions: %s is added to the predictor and has no coefficient",
+                                 cells->where, rp_column_label(label, sizeof label, cells->table, col[k]));
             if (status == RP_OK && (col[k] == target || kind[col[k]] == RP_COL_IGNORE))
                 status = rp_fail(cells->err, RP_EARG, "%s: key data.interactions: %s is %s and has no features",
                                  cells->where, rp_column_label(label, sizeof label, cells->table, col[k]),

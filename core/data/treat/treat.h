@@ -31,7 +31,7 @@ rp_status rp_interactions_fit(rp_json *schema, const rp_cells *cells, const rp_c
 rp_status rp_treatment_read(rp_schema_column *out, const rp_json *json, const char **wrong, rp_error *err);
 rp_status rp_interactions_read(rp_schema *out, const rp_json *list, const char *where, rp_error *err);
 
-/* A number under caps and logarithm. */
+/* A number under caps and logarithm, or of an exposure its logarithm. */
 double rp_treat_number(const rp_schema_column *column, double value);
 /* The bin of a number, NaN for a missing cell, in a column with bins; SIZE_MAX for a missing cell that has none. */
 size_t rp_group_of(const rp_schema_column *column, double number);

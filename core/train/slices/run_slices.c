@@ -150,6 +150,7 @@ rp_status rp_run_slices_put(rp_json *metrics, const rp_trainer *t, const rp_json
     const rp_dataset *d = t->data;
     const bool held = d->valid_rows > 0;
     rp_yardstick *yardstick = NULL;
+    double *offset = NULL;
     rp_slice_rows rows = {.schema = d->schema,
                           .row = held ? d->valid_row : d->train_row,
                           .rows = held ? d->valid_rows : d->train_rows,
@@ -162,10 +163,14 @@ rp_status rp_run_slices_put(rp_json *metrics, const rp_trainer *t, const rp_json
     if (!t->recipe->validation.given)
         return RP_OK;
     status = rp_yardstick_read(&yardstick, reference, d->schema->classes, err);
+    if (status == RP_OK)
+        status = rp_dataset_offsets(&offset, d, held, err);
     rows.yardstick = yardstick;
+    rows.offset = offset;
     if (status == RP_OK)
         status = put_parts(rp_json_object_get(metrics, held ? "validation" : "training"), t, &rows, table, err);
     rp_free(yardstick);
+    rp_free(offset);
     if (status == RP_EARG)
         return rp_fail_at(err, RP_EFORMAT, "%s: key validation", table->where);
     return status == RP_OK && held && put_gap(metrics) != 0 ? rp_no_memory(err) : status;

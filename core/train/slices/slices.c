@@ -53,7 +53,7 @@ rp_status rp_slices_look(int64_t *out, const rp_schema *schema, const rp_slice_n
 /* ---- figures of some of the rows ---- */
 
 typedef struct picked {
-    double *score, *target;
+    double *score, *target, *offset;
     int64_t *label;
     size_t rows;
 } picked;
@@ -70,12 +70,15 @@ static rp_status pick(picked *p, const rp_slice_rows *r, const size_t *part, siz
     p->score = rp_reallocarray(NULL, p->rows * r->outputs + 1, sizeof *p->score);
     p->target = rp_reallocarray(NULL, p->rows + 1, sizeof *p->target);
     p->label = rp_reallocarray(NULL, p->rows + 1, sizeof *p->label);
-    if (!p->score || !p->target || !p->label)
+    p->offset = r->offset ? rp_reallocarray(NULL, p->rows + 1, sizeof *p->offset) : NULL;
+    if (!p->score || !p->target || !p->label || (r->offset && !p->offset))
         return rp_no_memory(err);
     for (size_t i = 0, n = 0; i < r->rows; i++) {
         if (!is_known(r, i) || (part && part[i] != which))
             continue;
         memcpy(p->score + n * r->outputs, r->score + i * r->outputs, r->outputs * sizeof *p->score);
+        if (r->offset)
+            p->offset[n] = r->offset[i];
         p->label[n] = r->label ? r->label[i] : 0;
         p->target[n++] = r->value ? r->value[i] : 0;
     }
@@ -92,7 +95,8 @@ rp_status rp_slice_figures(rp_json **out, const rp_slice_rows *r, const size_t *
                                  .outputs = r->outputs,
                                  .score = p.score,
                                  .label = p.label,
-                                 .target = p.target};
+                                 .target = p.target,
+                                 .offset = p.offset};
 
     *out = NULL;
     if (status == RP_OK && p.rows)
@@ -100,6 +104,7 @@ rp_status rp_slice_figures(rp_json **out, const rp_slice_rows *r, const size_t *
     rp_free(p.score);
     rp_free(p.target);
     rp_free(p.label);
+    rp_free(p.offset);
     return status;
 }
 

@@ -24,6 +24,7 @@ typedef struct rp_slice_rows {
     const int64_t *label; /* [rows] of classes, else NULL */
     const double *value;  /* [rows] of a regression, else NULL */
     const bool *known;    /* [rows]; NULL: of all */
+    const double *offset; /* [rows] what is added to each one's predictor; NULL: nothing */
     bool fitted;          /* the model was fitted to them */
 } rp_slice_rows;
 

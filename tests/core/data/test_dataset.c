@@ -572,6 +572,12 @@ static void a_damaged_schema_is_refused(void **state)
         "{\"kind\":\"target\",\"name\":null}]}",
         "{\"classes\":null,\"columns\":[{\"categories\":[\"a\"],\"kind\":\"categorical\",\"name\":\"x\"},"
         "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null,\"offset\":\"ln\"},"
+        "{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"deviation\":\"1\",\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null,"
+        "\"offset\":\"log\"},{\"kind\":\"target\",\"name\":null}]}",
+        "{\"classes\":null,\"columns\":[{\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null,\"offset\":\"log\"},"
+        "{\"kind\":\"numeric\",\"mean\":\"1\",\"name\":null,\"offset\":\"log\"},{\"kind\":\"target\",\"name\":null}]}",
     };
 
     (void)state;
@@ -833,7 +839,24 @@ static const mistake split_mistakes[] = {
     {"group: g, columns: {g: numeric}", "a,g,y\n1,2,0\n2,2,1\n", RP_EARG, {"data.group", "categorical"}},
 };
 
-static void assert_mistakes(const char *keys, const mistake *list, size_t count)
+static const mistake offset_mistakes[] = {
+    {"offset: o", "a,o,y\n1,1,0\n2,x,1\n", RP_EDATA, {"d.csv:3", "column \"o\"", "offset", "\"x\""}},
+    {"offset: o", "a,o,y\n1,,0\n2,1,1\n", RP_EDATA, {"d.csv:2", "column \"o\"", "finite", "\"\""}},
+    {"offset: o", "a,o,y\n1,1,0\n2,inf,1\n", RP_EDATA, {"d.csv:3", "column \"o\"", "finite", "\"inf\""}},
+    {"offset: y", "a,o,y\n1,1,0\n2,1,1\n", RP_EARG, {"data.offset", "is the target"}},
+    {"offset: p", "a,o,y\n1,1,0\n2,1,1\n", RP_EARG, {"data.offset", "\"p\""}},
+    {"offset: o, columns: {o: numeric}", "a,o,y\n1,1,0\n2,1,1\n", RP_EARG, {"data.offset", "data.columns", "\"o\""}},
+    {"offset: o, interactions: [[a, o]]", "a,o,y\n1,1,0\n2,1,1\n", RP_EARG, {"data.interactions", "\"o\""}},
+    {"exposure: o", "a,o,y\n1,1,0\n2,0,1\n", RP_EDATA, {"d.csv:3", "exposure", "above 0", "\"0\""}},
+    {"exposure: o", "a,o,y\n1,1,0\n2,-3,1\n", RP_EDATA, {"d.csv:3", "exposure", "above 0", "\"-3\""}},
+    {"exposure: o", "a,o,y\n1,NA,0\n2,-3,1\n", RP_EDATA, {"d.csv:2", "exposure", "\"NA\""}},
+};
+
+static const mistake offset_classes[] = {
+    {"offset: o", "a,o,y\n1,1,0\n2,1,1\n3,1,2\n", RP_EARG, {"data.offset", "3 classes"}},
+};
+
+static void assert_mistakes(const char *head, const char *keys, const mistake *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const mistake *m = &list[i];
@@ -843,7 +866,7 @@ static void assert_mistakes(const char *keys, const mistake *list, size_t count)
         rp_error err = {0};
         rp_status status;
 
-        snprintf(yaml, sizeof yaml, HEAD "data: {csv: a, target: y%s%s%s}\n", keys, m->data[0] != '\0' ? ", " : "",
+        snprintf(yaml, sizeof yaml, "%sdata: {csv: a, target: y%s%s%s}\n", head, keys, m->data[0] != '\0' ? ", " : "",
                  m->data);
         recipe = parse(yaml);
         status = rp_dataset_prepare(&dataset, recipe, m->csv, strlen(m->csv), "d.csv",
@@ -862,8 +885,11 @@ static void assert_mistakes(const char *keys, const mistake *list, size_t count)
 static void each_mistake_gets_one_clear_error(void **state)
 {
     (void)state;
-    assert_mistakes(", train_on_all: true", mistakes, COUNT(mistakes));
-    assert_mistakes("", split_mistakes, COUNT(split_mistakes));
+    assert_mistakes(HEAD, ", train_on_all: true", mistakes, COUNT(mistakes));
+    assert_mistakes(HEAD, "", split_mistakes, COUNT(split_mistakes));
+    assert_mistakes("reprise: 1\ntrain: {task: regression, family: poisson}\n", ", train_on_all: true", offset_mistakes,
+                    COUNT(offset_mistakes));
+    assert_mistakes("reprise: 1\n", ", train_on_all: true", offset_classes, COUNT(offset_classes));
 }
 
 static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)

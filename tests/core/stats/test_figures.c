@@ -386,7 +386,7 @@ static void errors_stand_beside_those_of_one_value(void **state)
     rp_errors e;
 
     (void)state;
-    assert_int_equal(rp_errors_of(&e, p, t, 4, 3, NULL), RP_OK);
+    assert_int_equal(rp_errors_of(&e, p, t, 4, 3, NULL, NULL), RP_OK);
     near(e.mse, 1.5);
     near(e.mae, 1);
     near(e.bias, 0);

@@ -141,7 +141,10 @@ static void write_table(char *out, size_t size, int rows)
 static void every_level_and_number_of_threads_has_the_same_bits(void **state)
 {
     static char csv[200000];
-    static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5, l1: 2}\n"};
+    static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5, l1: 2}\n",
+                                          ("reprise: 1\ndata: {csv: d.csv, target: b, train_on_all: true, exposure: a, "
+                                           "where: [{column: a, is: '>', value: 0}]}\n"
+                                           "train: {task: regression, family: poisson}\n")};
     const char *const *levels;
     const size_t n = rp_kernel_levels(&levels);
     fitted first, f;
@@ -638,6 +641,106 @@ static void keys_say_which_recipes_are_exact(void **state)
     refused(HEAD "model: {hidden: [4]}\ntrain: {l2: 1}\n", "train.l2");
     refused(HEAD "train: {l2: -1}\n", "train.l2");
     refused(HEAD "train: {family: gaussian}\n", "train.family");
+    refused("reprise: 1\ndata: {csv: d, target: y, exposure: e}\ntrain: {task: regression}\n", "data.exposure");
+    refused("reprise: 1\ndata: {csv: d, target: y, exposure: e}\n", "data.exposure");
+    refused("reprise: 1\ndata: {csv: d, target: y, exposure: e, offset: o}\ntrain: {task: regression, family: "
+            "poisson}\n",
+            "without offset");
+    refused("reprise: 1\ndata: {csv: d, target: y, offset: o}\nmodel: {hidden: [4]}\n", "data.offset");
+    refused("reprise: 1\ndata: {csv: d, target: y, offset: o}\ntrain: {epochs: 4}\n", "solver: exact");
+    refused("reprise: 1\ndata: {csv: d, header: false, target: 0, offset: o}\n", "data.offset");
+}
+
+/* Rows of one term's figures and the fit's. */
+static void assert_fit(const rp_json *table, const char *const *key, const double *expected, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(__builtin_fabs(real_of(table, key[i]) - expected[i]) <= 1e-10 * (1 + __builtin_fabs(expected[i]))))
+            fail_msg("%s: expected %.17g, found %.17g", key[i], expected[i], real_of(table, key[i]));
+}
+
+/* statsmodels 0.15: GLM(y, [1, x], Poisson or Gamma with the log link, exposure=e) and, of classes, offset=o, fitted to
+ * tol 1e-15; of the linear regression OLS(y - o, [1, x]). The offset's column stands in front, between and behind. */
+static void offsets_are_added_to_the_predictor_and_not_estimated(void **state)
+{
+    static const char *const of_term[] = {"estimate", "error"};
+    static const char *const of_fit[] = {"log_likelihood", "deviance", "null_deviance"};
+    static const struct {
+        const char *keys, *csv;
+        size_t offset; /* which term */
+        double expected[7];
+    } given[] = {
+        {"exposure: e}\ntrain: {task: regression, family: poisson, l2: 0}\n",
+         "e,x,y\n10,1,2\n20,2,3\n5,3,1\n40,4,9\n8,5,2\n16,6,6\n25,7,8\n50,8,21\n",
+         1,
+         {-2.0344763587047203, 0.4227722574983191, 0.14379414280795635, 0.06551369069063669, -13.65427657034037,
+          0.5498187438953497, 5.742168364691301}},
+        {"exposure: e}\ntrain: {task: regression, family: gamma, l2: 0}\n",
+         "x,e,y\n1,10,2.5\n2,20,3.5\n3,5,1.5\n4,40,9.5\n5,8,2.5\n6,16,6.5\n7,25,8.5\n8,50,21.5\n",
+         2,
+         {-1.6377220560910044, 0.13874456209264002, 0.09567540860802462, 0.02747551745148044, -9.546153090780649,
+          0.20015894796613573, 0.5895873352217693}},
+        {"offset: o}\ntrain: {l2: 0}\n",
+         "x,y,o\n1,0,-1\n2,1,0.5\n3,0,0.25\n4,1,2\n5,1,-2\n6,0,1\n7,1,0.5\n8,1,-0.5\n",
+         2,
+         {-1.2298573250449207, 1.903965500240483, 0.41011010768123723, 0.40821781685036185, -5.795059194793689,
+          11.590118389587378, 12.822444279257928}},
+        {"offset: o}\ntrain: {task: regression, l2: 0}\n",
+         "o,x,y\n-1,1,2\n0.5,2,3\n0.25,3,1\n2,4,9\n-2,5,2\n1,6,6\n0.5,7,8\n-0.5,8,21\n",
+         1,
+         {-2.3928571428571406, 3.701627856533566, 1.9553571428571421, 0.7330315454321451, -22.666926113273455,
+          135.4084821428571, 295.9921875}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        char yaml[200];
+        rp_json *table;
+        const size_t x = 3 - given[i].offset;
+
+        (void)snprintf(yaml, sizeof yaml, "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, %s",
+                       given[i].keys);
+        table = table_of(yaml, given[i].csv);
+        assert_fit(term_of(table, 0, 0), of_term, given[i].expected, 2);
+        assert_fit(term_of(table, 0, x), of_term, given[i].expected + 2, 2);
+        assert_fit(table, of_fit, given[i].expected + 4, 3);
+        assert_string_equal(rp_json_string_value(rp_json_object_get(term_of(table, 0, given[i].offset), "standing")),
+                            "offset");
+        assert_true(real_of(term_of(table, 0, given[i].offset), "encoded") == 1);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(table, "estimated")), 2);
+        rp_json_free(table);
+    }
+}
+
+/* A constant exposure moves the intercept by its logarithm and nothing else, with penalties too: it has none. */
+static void a_constant_exposure_moves_the_intercept_alone(void **state)
+{
+    static const char *const penalties[] = {"l2: 0", "l2: 1", "l2: 0.5, l1: 0.5"};
+    static const char csv[] = "x,e,y\n1,7,2\n2,7,3\n3,7,1\n4,7,9\n5,7,2\n6,7,6\n7,7,8\n8,7,21\n";
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char yaml[200];
+        rp_json *with, *without;
+
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, exposure: e}\n"
+                       "train: {task: regression, family: poisson, %s}\n",
+                       penalties[i]);
+        with = table_of(yaml, csv);
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, columns: {e: ignore}}\n"
+                       "train: {task: regression, family: poisson, %s}\n",
+                       penalties[i]);
+        without = table_of(yaml, csv);
+        assert_near(real_of(term_of(with, 0, 1), "estimate"), real_of(term_of(without, 0, 1), "estimate"));
+        assert_near(real_of(term_of(with, 0, 0), "estimate"),
+                    real_of(term_of(without, 0, 0), "estimate") - 1.9459101490553132); /* log(7) */
+        assert_near(real_of(with, "deviance"), real_of(without, "deviance"));
+        assert_near(real_of(with, "null_deviance"), real_of(without, "null_deviance"));
+        rp_json_free(with);
+        rp_json_free(without);
+    }
 }
 
 int main(void)
@@ -657,6 +760,8 @@ int main(void)
         cmocka_unit_test(the_table_says_what_has_no_estimate),
         cmocka_unit_test(poisson_coefficients_are_logarithms_of_means),
         cmocka_unit_test(gamma_errors_follow_from_pearsons_sum),
+        cmocka_unit_test(offsets_are_added_to_the_predictor_and_not_estimated),
+        cmocka_unit_test(a_constant_exposure_moves_the_intercept_alone),
         cmocka_unit_test(targets_that_a_family_has_not_are_refused),
         cmocka_unit_test(l1_moves_coefficients_to_zero_and_tells_so),
         cmocka_unit_test(a_weight_of_2_is_the_row_twice_and_0_none),
