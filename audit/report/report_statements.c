@@ -290,7 +290,7 @@ void rp_report_figures_rows(rp_report_view *r)
 {
     static const rp_statement_kind kinds[] = {RP_STATEMENT_VALIDATION, RP_STATEMENT_MONITORING,
                                               RP_STATEMENT_EXPLANATION, RP_STATEMENT_RETRAINING};
-    static const char *const heads[] = {"Validated", "Monitored", "Explained", "Against its parent"};
+    static const char *const heads[] = {"Validated", "Monitored", "Explained", "Retrained"};
 
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         size_t before = r->out->size;
