@@ -49,6 +49,18 @@ static bool is_worse(const figure *f, const rp_json *part, const char **ours, co
     return f->more ? x < y : x > y;
 }
 
+/* Beside an offset the trivial model has one rate for all exposures, or one number above all offsets. */
+static const char *than(const figure *f, const rp_json *part)
+{
+    const rp_json *trivial = at(at(part, "figures"), "trivial");
+
+    if (at(trivial, "rmse") == NULL)
+        return f->than;
+    return at(trivial, "rate")           ? "one rate for all exposures"
+           : at(trivial, "above_offset") ? "the offset and one number for all"
+                                         : f->than;
+}
+
 void rp_put_trivial_line(rp_session *session, const rp_json *metrics)
 {
     char a[RP_NUMBER_TEXT], b[RP_NUMBER_TEXT];
@@ -58,7 +70,7 @@ void rp_put_trivial_line(rp_session *session, const rp_json *metrics)
 
     for (size_t i = 0; i < FIGURES; i++)
         if (is_worse(&list[i], part, &ours, &theirs))
-            rp_buffer_printf(&line, "%s%s (%s %s, there %s)", line.size ? ", and than " : "", list[i].than,
+            rp_buffer_printf(&line, "%s%s (%s %s, there %s)", line.size ? ", and than " : "", than(&list[i], part),
                              list[i].label, rp_rounded(a, ours, 4), rp_rounded(b, theirs, 4));
     rp_buffer_u8(&line, 0);
     if (line.size > 1)
