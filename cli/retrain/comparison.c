@@ -241,8 +241,9 @@ static void put_head(rp_session *session, const rp_json *predicate)
     rp_put_line(session, "judged on", "%lld rows%s%s%s", count_at(data, "rows"),
                 part ? " of the child's table, its " : "", part ? part : "", part ? " part" : " of a file");
     if (rp_json_is_integer(at(data, "seen_by_parent")))
-        rp_put_line(session, "seen", "%lld equal a training row of the parent, %lld one of the child",
-                    count_at(data, "seen_by_parent"), count_at(data, "seen"));
+        rp_put_line(session, "seen", "%lld equal a training row of the parent%s, %lld one of the child%s",
+                    count_at(data, "seen_by_parent"), count_at(data, "seen_by_parent") ? ", which flatters it" : "",
+                    count_at(data, "seen"), count_at(data, "seen") ? ", which flatters it" : "");
     else
         rp_put_line(session, "seen", "not known: the parent's rows are not in its archive");
     if (rp_json_array_size(differs)) {

@@ -216,6 +216,19 @@ static size_t begin_of(const moment *sorted, size_t place)
     return place;
 }
 
+/* A part that is more than half again of what was asked for. */
+static rp_status warn_share(const rp_cells *cells, size_t col, const char *name, size_t wanted, size_t found)
+{
+    const rp_warning warning = {.kind = RP_WARN_SPLIT, .column = col, .count = found};
+
+    if (cells->warnings == NULL || 2 * found <= 3 * wanted)
+        return RP_OK;
+    return rp_warnings_add(cells->warnings, &warning, cells->err,
+                           "the %s part has %zu of %zu rows, %zu were asked for: rows of one time stay together, and "
+                           "there are few times; data.split says it row by row",
+                           name, found, cells->table->rows, wanted);
+}
+
 rp_status rp_split_time(const rp_cells *cells, unsigned char *part)
 {
     const rp_recipe *recipe = cells->recipe;
@@ -240,6 +253,10 @@ rp_status rp_split_time(const rp_cells *cells, unsigned char *part)
             status = rp_fail(cells->err, RP_EDATA,
                              "%s: key data.time: too few different times for a part to train on and one to validate",
                              cells->where);
+        if (status == RP_OK)
+            status = warn_share(cells, col, "validation", end / (size_t)recipe->data.folds, end - begin);
+        if (status == RP_OK && tested > 0)
+            status = warn_share(cells, col, "test", tested, rows - end);
     }
     rp_free(sorted);
     return status;

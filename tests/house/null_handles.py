@@ -11,7 +11,7 @@ text = '\n'.join(open(h).read() for h in headers)
 text = re.sub(r'/\*.*?\*/|//[^\n]*', ' ', text, flags=re.S)
 opaque = {n for n in re.findall(r'typedef struct (\w+) \w+;', text) if not re.search(r'struct %s\s*\{' % n, text)}
 structs = set(re.findall(r'typedef struct (\w+)\s*\{', text))
-may_be_null = {'rp_train_recipe'}  # its key: then the archive is not signed
+may_be_null = {'rp_train_recipe', 'rp_retrain'}  # their key: then the archive is not signed
 calls, statuses = [], 0
 prototype = r'RP_API\s+([\w\s\*]+?)\b(rp_\w+)\s*\(([^;]*?)\)\s*(?:RP_PRINTF\([^)]*\))?\s*;'
 for result, name, parameters in re.findall(prototype, text):

@@ -473,6 +473,26 @@ static void a_column_can_name_the_parts(void **state)
     assert_parts("split: 1, standardize: false", "a,s,y\n0,train,0\n1,train,1\n", "tt");
 }
 
+/* Of ten rows two were asked for; the last time has five. */
+static void a_part_that_equal_times_make_large_is_told(void **state)
+{
+    static const char csv[] = "a,t,y\n1,1,0\n2,1,1\n3,2,0\n4,2,1\n5,2,0\n6,3,1\n7,3,0\n8,3,1\n9,3,0\n1,3,1\n";
+    rp_dataset *d = prepare(HEAD "data: {csv: a, target: y, time: t}\n", csv);
+
+    (void)state;
+    assert_int_equal(d->valid_rows, 5);
+    assert_int_equal(d->warnings.count, 1);
+    assert_true(d->warnings.item[0].kind == RP_WARN_SPLIT && d->warnings.item[0].count == 5);
+    assert_non_null(strstr(d->warnings.item[0].text, "validation part has 5 of 10 rows, 2 were asked for"));
+    rp_dataset_free(d);
+    d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 3}\n", csv); /* 5 for 3: half again and more */
+    assert_int_equal(d->warnings.count, 1);
+    rp_dataset_free(d);
+    d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 2}\n", csv);
+    assert_int_equal(d->warnings.count, 0);
+    rp_dataset_free(d);
+}
+
 /* Equal times stay together, in the later part; the file's order does not matter. */
 static void the_latest_rows_validate_and_those_behind_are_tested(void **state)
 {
@@ -1053,6 +1073,7 @@ static void every_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_that_equal_times_make_large_is_told),
         cmocka_unit_test(columns_are_fitted_and_encoded_in_file_order),
         cmocka_unit_test(a_constant_column_is_zero_even_where_its_average_would_round),
         cmocka_unit_test(without_standardising_numbers_are_rounded_once),
