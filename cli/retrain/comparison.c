@@ -241,11 +241,15 @@ static void put_head(rp_session *session, const rp_json *predicate)
     rp_put_line(session, "judged on", "%lld rows%s%s%s", count_at(data, "rows"),
                 part ? " of the child's table, its " : "", part ? part : "", part ? " part" : " of a file");
     if (rp_json_is_integer(at(data, "seen_by_parent")))
-        rp_put_line(session, "seen", "%lld equal a training row of the parent%s, %lld one of the child%s",
-                    count_at(data, "seen_by_parent"), count_at(data, "seen_by_parent") ? ", which flatters it" : "",
-                    count_at(data, "seen"), count_at(data, "seen") ? ", which flatters it" : "");
+        rp_put_line(session, "seen", "%lld equal a training row of the parent, %lld one of the child",
+                    count_at(data, "seen_by_parent"), count_at(data, "seen"));
     else
         rp_put_line(session, "seen", "not known: the parent's rows are not in its archive");
+    if (count_at(data, "seen_by_parent") > 0 || count_at(data, "seen") > 0)
+        rp_put_line(session, "flattered", "%s, by rows like those it was trained on",
+                    count_at(data, "seen") == 0             ? "the parent"
+                    : count_at(data, "seen_by_parent") == 0 ? "the child"
+                                                            : "both");
     if (rp_json_array_size(differs)) {
         rp_buffer_text(&session->out, "recipe      not the parent's in:");
         put_texts(session, differs, 0);
