@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The spool of an archive that is being written. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _GNU_SOURCE /* madvise, O_TMPFILE */
 #include "audit/archive/spool.h"
 
 #include <errno.h>
@@ -24,6 +24,18 @@ struct rp_spool {
     char *where; /* for errors: the folder of an unnamed file, or the file */
 };
 
+/* A file that never has a name leaves none where the process is ended; not every file system can make one. */
+static int make_unnamed(const char *directory)
+{
+#ifdef O_TMPFILE
+    return open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+#else
+    (void)directory;
+    errno = EOPNOTSUPP;
+    return -1;
+#endif
+}
+
 static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *err)
 {
     rp_buffer path = {0};
@@ -40,10 +52,14 @@ static rp_status open_unnamed(rp_spool *spool, const char *directory, rp_error *
     if (status == RP_OK && !spool->where)
         status = rp_no_memory(err);
     if (status == RP_OK) {
-        spool->fd = mkstemp((char *)path.data);
+        const int fd = make_unnamed(directory);
+
+        /* kernels and file systems without such files say one of these three */
+        spool->fd =
+            fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) ? mkstemp((char *)path.data) : fd;
         if (spool->fd < 0)
             status = rp_fail(err, RP_EIO, "%s: cannot make a temporary file: %s", directory, strerror(errno));
-        else if (unlink((char *)path.data) != 0 || fcntl(spool->fd, F_SETFD, FD_CLOEXEC) != 0)
+        else if ((fd < 0 && unlink((char *)path.data) != 0) || fcntl(spool->fd, F_SETFD, FD_CLOEXEC) != 0)
             status = rp_fail(err, RP_EIO, "%s: cannot hide a temporary file: %s", directory, strerror(errno));
     }
     rp_buffer_free(&path);
