@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions over any axes, and running sums along one (CONTRACT 4.3). An item of a reduction is one output element,
  * made of the elements along the reduced axes in row-major order. */
+#include <string.h>
+
 #include "determinism/math.h"
 #include "determinism/sum.h"
 #include "kernels/level.h"
@@ -22,6 +24,8 @@
 /* Reduces the elements that a fresh walk gives into *out. */
 typedef void reduce_one(void *out, const rp_walk *walk);
 
+enum { VALUE_MAX = 8 }; /* bytes of the widest element */
+
 static unsigned axes_mask(const rp_attr *axes)
 {
     unsigned mask = 0;
@@ -38,16 +42,24 @@ static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin
     const rp_view *kept[2] = {&kept_out, &kept_in};
     rp_view reduced = rp_view_axes(&args->in[0], mask, true);
     const rp_view *walked = &reduced;
-    const size_t count = rp_view_count(&reduced);
+    const size_t count = rp_view_count(&reduced), size = rp_dtype_size(kept_out.dtype);
+    char of_none[VALUE_MAX] = {0};
     rp_walk walk, inner;
 
     rp_walk_begin(&walk, kept, 2, begin, end);
     rp_walk_begin(&inner, &walked, 1, 0, count);
     inner.attr = args->attr;
+    if (count == 0) /* one value for all: an output is one unit of work then, which a reduction takes longer than */
+        reduce(of_none, &inner);
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
+            char *out = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
+
             inner.next[0] = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
-            reduce((char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)rp_dtype_size(kept_out.dtype), &inner);
+            if (count == 0)
+                memcpy(out, of_none, size);
+            else
+                reduce(out, &inner);
         }
 }
 
