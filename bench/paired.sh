@@ -31,7 +31,7 @@ pair() { # name, arguments: both trees in turn
             tree=$base
             [ $side = base ] || tree=$new
             (cd "$tree" && taskset -c "${CORE:-1}" "build/release/bench/$name" "$@") \
-                >"$folder/$name${1:+.$1}.$side.$round" 2>/dev/null
+                >"$folder/$name${1:+.${1//\//_}}.$side.$round" 2>/dev/null
         done
     done
 }
