@@ -338,7 +338,11 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     if (status == RP_OK)
         status = rp_judged_own(&bytes, &own, archive, e.options.part, &csv, &size, &where, err);
     if (status == RP_OK)
-        status = rp_judged_new(&e.judged, archive, csv, size, where, own, job, NULL, NULL, err);
+        status =
+            rp_judged_new(&e.judged, archive,
+                          &(rp_judged_table){
+                              .csv = csv, .size = size, .where = where, .of = own ? RP_JUDGED_TESTED : RP_JUDGED_GIVEN},
+                          job, NULL, NULL, err);
     if (status == RP_OK)
         status = rp_seen_count(&e.seen, archive, e.judged, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {

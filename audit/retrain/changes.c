@@ -122,49 +122,77 @@ static rp_json *categories(const rp_schema *parent, const rp_schema *child)
 }
 
 /* Keys of the parent's card that the child has not. */
-static rp_status card_beyond(rp_json **out, const rp_archive *parent, const rp_archive *child, rp_error *err)
+static rp_json *card_beyond(const rp_json *was, const rp_json *is)
 {
-    rp_json *was = NULL, *is = NULL, *text;
+    rp_json *list = rp_json_array(), *text;
     const char *key;
-    rp_status status = rp_archive_read_json(parent, RP_RECIPE_MEMBER, &was, err);
-    int failed = 0;
+    int failed = list == NULL;
 
-    *out = rp_json_array();
-    if (status == RP_OK)
-        status = rp_archive_read_json(child, RP_RECIPE_MEMBER, &is, err);
     rp_json_object_foreach (rp_json_object_get(was, "card"), key, text) {
         (void)text;
         if (!rp_json_object_get(rp_json_object_get(is, "card"), key))
-            failed |= rp_json_array_append_new(*out, rp_json_string(key));
+            failed |= rp_json_array_append_new(list, rp_json_string(key));
     }
-    rp_json_free(was);
-    rp_json_free(is);
-    if (status == RP_OK && (failed || !*out))
-        status = rp_no_memory(err);
-    if (status == RP_OK)
-        return RP_OK;
-    rp_json_free(*out);
-    *out = NULL;
-    return status;
+    if (!failed)
+        return list;
+    rp_json_free(list);
+    return NULL;
+}
+
+static bool all_folds(const rp_json *data)
+{
+    const char *fold = rp_json_string_value(rp_json_object_get(data, "fold"));
+
+    return fold && strcmp(fold, "all") == 0;
+}
+
+/* How the parent was chosen and judged beyond one training, where the child was not: a figure of the one has no
+ * counterpart of the other then. */
+static rp_json *recipe_beyond(const rp_json *was, const rp_json *is)
+{
+    const rp_json *data = rp_json_object_get(was, "data"), *now = rp_json_object_get(is, "data");
+    const struct {
+        const char *key;
+        bool lacks;
+    } left_out[] = {
+        {"challengers", rp_json_object_get(was, "challengers") && !rp_json_object_get(is, "challengers")},
+        {"data.fold", all_folds(data) && !all_folds(now)},
+        {"data.test_csv", rp_json_object_get(data, "test_csv") && !rp_json_object_get(now, "test_csv")},
+        {"search", rp_json_object_get(was, "search") && !rp_json_object_get(is, "search")},
+    };
+    rp_json *list = rp_json_array();
+    int failed = list == NULL;
+
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (left_out[i].lacks)
+            failed |= rp_json_array_append_new(list, rp_json_string(left_out[i].key));
+    if (!failed)
+        return list;
+    rp_json_free(list);
+    return NULL;
 }
 
 rp_status rp_changes_of(rp_json **out, const rp_archive *parent, const rp_archive *child, rp_error *err)
 {
     rp_schema *was = NULL, *is = NULL;
-    rp_json *card = NULL;
+    rp_json *recipe = NULL, *now = NULL;
     rp_status status = read_schema(&was, parent, err);
 
     *out = NULL;
     if (status == RP_OK)
         status = read_schema(&is, child, err);
     if (status == RP_OK)
-        status = card_beyond(&card, parent, child, err);
+        status = rp_archive_read_json(parent, RP_RECIPE_MEMBER, &recipe, err);
+    if (status == RP_OK)
+        status = rp_archive_read_json(child, RP_RECIPE_MEMBER, &now, err);
     if (status == RP_OK) {
-        *out = rp_json_pack("{s:O, s:o, s:o, s:o}", "card_left_out", card, "categories", categories(was, is),
-                            "columns_gone", columns_beyond(was, is), "columns_new", columns_beyond(is, was));
+        *out = rp_json_pack("{s:o, s:o, s:o, s:o, s:o}", "card_left_out", card_beyond(recipe, now), "categories",
+                            categories(was, is), "columns_gone", columns_beyond(was, is), "columns_new",
+                            columns_beyond(is, was), "recipe_left_out", recipe_beyond(recipe, now));
         status = *out ? RP_OK : rp_no_memory(err);
     }
-    rp_json_free(card);
+    rp_json_free(recipe);
+    rp_json_free(now);
     rp_schema_free(was);
     rp_schema_free(is);
     return status;

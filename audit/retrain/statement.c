@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The statement of a retraining (audit/FORMAT.md 15.5): a function of parent, child, rows and options alone. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/replay/retrain.h"
@@ -18,8 +19,10 @@ typedef struct comparison {
     const rp_archive *parent, *child;
     const rp_retraining_options *options;
     const rp_job_options *job;
-    rp_buffer own;             /* the child's table; no bytes: it is not at hand */
-    rp_dataset *split;         /* of that */
+    rp_buffer own;     /* the child's table; no bytes: it is not at hand */
+    rp_dataset *split; /* of that */
+    int64_t *row;      /* the rows of all its parts, ascending */
+    size_t rows;
     rp_judged *was, *is;       /* of all the rows that were given, or of the child's table */
     rp_judged *trained;        /* the child's table under the parent, where `was` is of other rows */
     rp_judged_part old, fresh; /* the rows that are judged */
@@ -34,6 +37,7 @@ static void clear(comparison *c)
     rp_judged_free(c->is);
     rp_judged_free(c->trained);
     rp_dataset_free(c->split);
+    rp_free(c->row);
     rp_buffer_free(&c->own);
 }
 
@@ -52,6 +56,32 @@ static rp_status read_options(comparison *c, rp_error *err)
         return rp_fail(err, RP_EARG, "part: is of the child's own rows: give no others");
     if (part && strcmp(part, "test") != 0 && strcmp(part, "validation") != 0)
         return rp_fail(err, RP_EARG, "part: expected validation or test, found \"%.40s\"", part);
+    return RP_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The rows of all parts: others are left out by the child's recipe, and their cells may be anything. */
+static rp_status list_rows(comparison *c, rp_error *err)
+{
+    const rp_dataset *d = c->split;
+    const struct {
+        const int64_t *row;
+        size_t rows;
+    } part[] = {{d->train_row, d->train_rows}, {d->valid_row, d->valid_rows}, {d->test_row, d->test_rows}};
+
+    c->row = rp_reallocarray(NULL, d->train_rows + d->valid_rows + d->test_rows + 1, sizeof *c->row);
+    if (!c->row)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        for (size_t k = 0; k < part[i].rows; k++)
+            c->row[c->rows++] = part[i].row[k];
+    qsort(c->row, c->rows, sizeof *c->row, by_number);
     return RP_OK;
 }
 
@@ -75,6 +105,8 @@ static rp_status read_own(comparison *c, rp_error *err)
     if (status == RP_OK)
         status = rp_dataset_prepare(&c->split, recipe, c->own.data, c->own.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = NULL}, err);
+    if (status == RP_OK)
+        status = list_rows(c, err);
     rp_json_free(json);
     rp_recipe_free(recipe);
     return status;
@@ -82,9 +114,16 @@ static rp_status read_own(comparison *c, rp_error *err)
 
 static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *archive, bool own, rp_error *err)
 {
-    return own ? rp_judged_new(out, archive, c->own.data, c->own.size, RP_TABLE_MEMBER, false, c->job, NULL, NULL, err)
-               : rp_judged_new(out, archive, c->options->csv, c->options->size, c->options->where, false, c->job, NULL,
-                               NULL, err);
+    const rp_judged_table its = {c->own.data, c->own.size, RP_TABLE_MEMBER, RP_JUDGED_TABLE, c->row, c->rows};
+    const rp_judged_table given = {
+        .csv = c->options->csv, .size = c->options->size, .where = c->options->where, .of = RP_JUDGED_GIVEN};
+
+    return rp_judged_new(out, archive, own ? &its : &given, c->job, NULL, NULL, err);
+}
+
+static bool has_offset(const rp_judged *j, size_t row)
+{
+    return !j->offset || j->offset[row] - j->offset[row] == 0;
 }
 
 /* Both read the same outcomes from the same rows; else nothing here would mean anything. */
@@ -114,6 +153,11 @@ static rp_status same_task(const comparison *c, rp_error *err)
                            "parent and child cannot be compared: of row %zu they read other outcomes: "
                            "their targets are not the same column",
                            i);
+        else if (a->known[i] && (!has_offset(a, i) || !has_offset(b, i)))
+            return rp_fail(
+                err, RP_EDATA,
+                "parent and child cannot be compared: row %zu has no offset or exposure that the %s can take", i,
+                has_offset(a, i) ? "child" : "parent");
     return RP_OK;
 }
 

@@ -45,8 +45,8 @@ static rp_status read_reference(rp_judged *j, const rp_archive *archive, rp_erro
     return status == RP_EFORMAT ? rp_fail_at(err, RP_EFORMAT, RP_REFERENCE_MEMBER) : status;
 }
 
-/* tested: how many of j->row, where those are judged alone. */
-static rp_status read_outcomes(rp_judged *j, size_t tested, rp_error *err)
+/* row: of which alone, NULL: of all. */
+static rp_status read_outcomes(rp_judged *j, const int64_t *row, size_t rows, rp_error *err)
 {
     rp_status status;
 
@@ -58,7 +58,7 @@ static rp_status read_outcomes(rp_judged *j, size_t tested, rp_error *err)
         j->value = rp_calloc(j->rows + 1, sizeof *j->value);
     if (!j->known || (!j->label && !j->value))
         return rp_no_memory(err);
-    status = rp_written_outcomes(j->texts, j->row, tested, j->label, j->value, j->known, err);
+    status = rp_written_outcomes(j->texts, row, rows, j->label, j->value, j->known, err);
     if (status == RP_OK)
         status = rp_rows_offsets(&j->offset, j->scoring->rows, err);
     for (size_t i = 0; i < j->rows; i++)
@@ -110,30 +110,33 @@ static void keep(rp_judged *j, size_t rows)
     j->rows = rows;
 }
 
-rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                        bool own, const rp_job_options *options,
-                        rp_status (*want)(void *self, rp_written *texts, rp_error *err), void *self, rp_error *err)
+rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *table,
+                        const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
+                        void *self, rp_error *err)
 {
     rp_judged *j = rp_calloc(1, sizeof *j);
-    size_t tested = 0;
+    const bool tested = table->of == RP_JUDGED_TESTED, own = table->of != RP_JUDGED_GIVEN;
+    size_t rows = table->rows;
     rp_status status =
-        j ? rp_scoring_new(&j->scoring, archive, csv, size, where, own, options, err) : rp_no_memory(err);
+        j ? rp_scoring_new(&j->scoring, archive, table->csv, table->size, table->where, own, options, err)
+          : rp_no_memory(err);
 
     *out = NULL;
     if (status == RP_OK)
         status = read_reference(j, archive, err);
     if (status == RP_OK)
-        status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, csv, size, where, err);
+        status = rp_written_open(&j->texts, j->scoring->schema, j->scoring->recipe, table->csv, table->size,
+                                 table->where, err);
     if (status == RP_OK && want)
         status = want(self, j->texts, err);
     if (status == RP_OK)
         status = rp_written_load(j->texts, rp_scoring_pool(j->scoring), err);
-    if (status == RP_OK && own)
-        status = find_test(j, csv, size, &tested, err);
+    if (status == RP_OK && tested)
+        status = find_test(j, table->csv, table->size, &rows, err);
     if (status == RP_OK)
-        status = read_outcomes(j, tested, err);
-    if (status == RP_OK && own)
-        keep(j, tested);
+        status = read_outcomes(j, tested ? j->row : table->row, rows, err);
+    if (status == RP_OK && tested)
+        keep(j, rows);
     if (status != RP_OK)
         rp_judged_free(j);
     else

@@ -21,11 +21,26 @@ typedef struct rp_judged {
     size_t rows, outcomes;
 } rp_judged;
 
-/* Borrows csv and where. own: csv is the run's own table, of whose rows only those of the test part are judged
- * (RP_EARG: it has none). want: may be NULL; wants further columns before texts are loaded. */
-rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                        bool own, const rp_job_options *options,
-                        rp_status (*want)(void *self, rp_written *texts, rp_error *err), void *self, rp_error *err);
+/* Which rows are judged, and whether a recipe's filter leaves some of them out. */
+typedef enum rp_judged_of {
+    RP_JUDGED_GIVEN, /* all, as they are */
+    RP_JUDGED_TABLE, /* a run's own table: what its recipe leaves out keeps its place, without an outcome */
+    RP_JUDGED_TESTED /* the run's own table, of which only the test part is kept (RP_EARG: there is none) */
+} rp_judged_of;
+
+typedef struct rp_judged_table {
+    const void *csv;
+    size_t size;
+    const char *where;
+    rp_judged_of of;
+    const int64_t *row; /* [rows] of RP_JUDGED_TABLE: whose outcomes are read */
+    size_t rows;
+} rp_judged_table;
+
+/* Borrows what the table has. want: may be NULL; wants further columns before texts are loaded. */
+rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_judged_table *table,
+                        const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
+                        void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
 /* Whose rows are judged: those given, or, with a part ("test"), the archive's own, which go to bytes and are then *csv:
  * nobody else's can be in their place. *own: they are of the run's own table, not of a test file. Errors: RP_EARG:

@@ -100,7 +100,9 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
     }
     status = predicate ? chain(predicate, archive, previous, previous_size, err) : rp_no_memory(err);
     if (status == RP_OK)
-        status = rp_judged_new(&j, archive, csv, size, where, false, job, NULL, NULL, err);
+        status = rp_judged_new(&j, archive,
+                               &(rp_judged_table){.csv = csv, .size = size, .where = where, .of = RP_JUDGED_GIVEN}, job,
+                               NULL, NULL, err);
     if (status == RP_OK)
         status = rp_training_open(&t, archive, j, job, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {

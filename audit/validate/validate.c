@@ -120,7 +120,9 @@ static rp_status judge(rp_json **predicate, validation *v, const rp_archive *arc
 {
     rp_judged *j = NULL;
     rp_fpenv saved;
-    rp_status status = rp_judged_new(&j, archive, csv, size, where, own, job, want, v, err);
+    const rp_judged_table table = {
+        .csv = csv, .size = size, .where = where, .of = own ? RP_JUDGED_TESTED : RP_JUDGED_GIVEN};
+    rp_status status = rp_judged_new(&j, archive, &table, job, want, v, err);
 
     v->judged = j;
     if (status == RP_OK)

@@ -67,6 +67,7 @@ void rp_put_retraining_changes(rp_session *session, const rp_json *changes)
     put_list(session, "passed over: columns that the parent did not have:", changes, "columns_new");
     put_list(session, "not there: columns that the parent passed over:", changes, "columns_gone");
     put_list(session, "card: of the parent's rows, so left out:", changes, "card_left_out");
+    put_list(session, "recipe: not made again, so without a counterpart in the child:", changes, "recipe_left_out");
     rp_json_array_foreach (at(changes, "categories"), i, column)
         for (size_t k = 0; k < 2; k++) {
             const rp_json *side = at(column, sides[k]);

@@ -41,7 +41,8 @@ RP_API rp_status rp_retraining_check(const rp_archive *parent, const rp_archive 
                                      const char *where, const char *statement, size_t length, const rp_job_options *job,
                                      rp_error *err);
 /* What the child's table has otherwise than the parent's: {"card_left_out", "categories", "columns_gone",
- * "columns_new"}, as audit/FORMAT.md 15.5 has them. json: NUL-terminated, freed with rp_text_free. */
+ * "columns_new", "recipe_left_out"}, as audit/FORMAT.md 15.5 has them. json: NUL-terminated, freed with rp_text_free.
+ */
 RP_API rp_status rp_retraining_changes(const rp_archive *parent, const rp_archive *child, char **json, rp_error *err);
 
 #endif

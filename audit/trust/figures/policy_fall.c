@@ -102,13 +102,26 @@ static const char *scope_lacks(const rp_check *c, const rp_stated_figures *f)
     return rows_lack(c, f);
 }
 
+/* Which of the figures that can be asked for there are. */
+static void put_figures(rp_buffer *said, const rp_json *figures)
+{
+    bool first = true;
+    double value;
+
+    for (size_t k = 0; k < RP_FALLS; k++)
+        if (figure_of(figures, k, &value)) {
+            rp_buffer_printf(said, "%s%s", first ? ": there are " : ", ", rp_fall_names[k]);
+            first = false;
+        }
+}
+
 /* A figure that fell too far, or that is not there, refutes. */
 static void judge(rp_check *c, size_t i)
 {
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_json *figures = rp_json_object_get(c->verified->statement[i].figures->predicate, "figures");
     rp_buffer said = {0};
-    bool fine = true;
+    bool fine = true, missing = false;
 
     for (size_t k = 0; k < RP_FALLS; k++) {
         double child, parent, worse;
@@ -119,7 +132,7 @@ static void judge(rp_check *c, size_t i)
         if (!figure_of(rp_json_object_get(figures, "child"), k, &child) ||
             !figure_of(rp_json_object_get(figures, "parent"), k, &parent)) {
             rp_buffer_text(&said, "nowhere");
-            fine = false;
+            missing = true;
             continue;
         }
         worse = falls[k].less ? child - parent : parent - child;
@@ -128,6 +141,9 @@ static void judge(rp_check *c, size_t i)
         rp_put_bound(&said, parent);
         fine = fine && worse <= rule->fall[k];
     }
+    if (missing)
+        put_figures(&said, rp_json_object_get(figures, "child"));
+    fine = fine && !missing;
     rp_buffer_u8(&said, 0);
     c->found.failed = c->found.failed || said.failed;
     c->refuted = c->refuted || !fine;

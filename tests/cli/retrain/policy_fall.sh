@@ -60,7 +60,7 @@ met c 'fall: {by: validators, on: validation, rows: 250, log_loss: 0.1, ks: 0.2,
 unmet "judged other rows than the test part" c 'fall: {by: validators, auc: 0.05, on: test}'
 unmet "judged the run's own rows" c 'fall: {by: validators, auc: 0.05, on: rows}'
 unmet "judged too few rows" c 'fall: {by: validators, auc: 0.05, rows: 5000}'
-unmet "found rmse nowhere" c 'fall: {by: validators, rmse: 1}'
+unmet "found rmse nowhere: there are auc, gini, ks, accuracy, brier, log_loss" c 'fall: {by: validators, rmse: 1}'
 unmet "the run names none as its predecessor" p "$clause"
 
 # a model that is worse, where outcomes are what they are; one statement that says so is not outvoted
@@ -120,6 +120,47 @@ mine, theirs = open("fresh.reprise", "rb").read(), open("c.reprise", "rb").read(
 open("moved.reprise", "wb").write(mine[:begin] + theirs[first:last] + mine[end:])
 PY
 fails 4 'about another archive' "$reprise" verify moved.reprise --trust builder.pub.pem --trust validator.pub.pem
+
+# what only somebody's word ties to the archive: another table's digest, other rows than its part has
+cat >forge.py <<'PY'
+# forge.py ARCHIVE OUT KEY.pem WAS IS: the comparison in the archive with other words, signed again by that key
+import base64, hashlib, json, re, subprocess, sys
+name, out, key, was, now = sys.argv[1:]
+data = open(name, "rb").read()
+at = data.index(b"signatures/retraining-")
+size = int(data[at + 124:at + 135], 8)
+end = at + 512 + (size + 511) // 512 * 512
+envelope = json.loads(data[at + 512:at + 512 + size])
+payload, changes = re.subn(was.encode(), now.encode(), base64.b64decode(envelope["payload"]))
+assert changes == 1, changes
+kind = envelope["payloadType"].encode()
+open("pae", "wb").write(b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload))
+while True:  # a signature has the lower of its two s: of 32 bytes, which are 33 in DER where the first bit is set
+    sig = subprocess.run(["openssl", "dgst", "-sha256", "-sign", key, "pae"], check=True, capture_output=True).stdout
+    if sig[4 + sig[3] + 1] <= 32 and sig[4 + sig[3] + 2] < 0x7f:
+        break
+envelope["payload"] = base64.b64encode(payload).decode()
+envelope["signatures"][0]["sig"] = base64.b64encode(sig).decode()
+text = json.dumps(envelope, sort_keys=True, separators=(",", ":")).encode()
+header = bytearray(data[at:at + 512])
+path = re.sub(rb"-[0-9a-f]{16}\.dsse", b"-%b.dsse" % hashlib.sha256(text).hexdigest()[:16].encode(),
+              bytes(header[:100]))
+header[:100] = path
+header[124:135] = b"%011o" % len(text)
+header[148:156] = b" " * 8
+header[148:156] = b"%06o\0 " % sum(header)
+open(out, "wb").write(data[:at] + header + text + b"\0" * (-len(text) % 512) + data[end:])
+PY
+forge() {
+    attempt python3 forge.py c.reprise forged.reprise validator.pem "$1" "$2"
+    holds "the comparison signed again" [ "$code" = 0 ]
+}
+forge '"classes":' '"classes":'
+met forged "$clause"
+forge '("data":{[^}]*"sha256":")[0-9a-f]{64}' "\\g<1>$(printf '%064d' 7)"
+unmet "judged another table than the archive's" forged "$clause"
+forge '("data":{[^}]*"rows":)300' '\g<1>299'
+unmet "judged more or fewer rows" forged "$clause"
 
 # the report
 cp fresh.reprise unheld.reprise

@@ -186,6 +186,43 @@ grep -q "the recipe keeps no rows" all.text || fail "no rows"
 expect 2 "keeps no rows to validate on" "$reprise" retrain all.reprise --child all.child.reprise
 expect 0 "Spearman" "$reprise" retrain all.reprise --child all.child.reprise --rows t.csv
 expect 1 "cannot be compared" "$reprise" retrain three.reprise --child line.child.reprise
+# whose drift it is: the child's training rows, wherever in the table they stand, as if those alone were monitored;
+# and cells of rows that the recipe leaves out are nobody's business, here as in the training
+awk -F, -v OFS=, 'BEGIN { split("validation,test,train", part) } NR == 1 { print $0, "part"; next }
+    { print $0, part[NR % 3 + 1] }' u.csv >parts.csv
+cat >parts.yaml <<'Y'
+reprise: 1
+data: {csv: parts.csv, target: z, split: part, where: [{column: k, is: "<", value: 3}]}
+train: {task: regression}
+Y
+"$reprise" run parts.yaml -o parts.reprise >/dev/null 2>err || fail "$(cat err)"
+awk -F, -v OFS=, 'NR > 1 { $1 = $1 * 2 + NR % 5; $4 = $4 + NR % 3 } { print }' parts.csv >moved.csv
+awk -F, -v OFS=, 'NR > 1 && $2 == 3 { $1 = "unreadable"; $4 = "so too" } { print }' moved.csv >left.csv
+awk -F, 'NR == 1 || ($2 < 3 && $5 == "train")' moved.csv >trained.csv
+"$reprise" monitor parts.reprise --csv trained.csv -o monitored.json >/dev/null
+for rows in moved left; do
+    expect 0 archive "$reprise" retrain parts.reprise --csv $rows.csv -o parts.child.reprise --force \
+        --statement $rows.json
+done
+python3 - <<'P' || fail "the drift of the training rows"
+import json
+of = lambda name: json.load(open(name))["predicate"]
+moved, left, monitored = of("moved.json"), of("left.json"), of("monitored.json")
+assert moved["drift"]["columns"] == monitored["columns"] and moved["drift"]["scores"] == monitored["scores"]
+assert all(moved[key] == left[key] for key in ("figures", "difference", "scores", "drift"))
+P
+# what the parent was chosen and judged by, and the child is not
+cat >chosen.yaml <<'Y'
+reprise: 1
+data: {csv: t.csv, target: z, folds: 3, fold: all, test_csv: u.csv, columns: {y: ignore}}
+train: {task: regression}
+search: {over: {l2: [0, 1]}}
+Y
+"$reprise" run chosen.yaml -o chosen.reprise >/dev/null 2>err || fail "$(cat err)"
+expect 0 "recipe: not made again, so without a counterpart in the child: data.fold, data.test_csv, search" \
+    "$reprise" retrain chosen.reprise --csv t.csv -o x.reprise --force
+expect 0 archive "$reprise" retrain parts.reprise --csv moved.csv -o x.reprise --force
+! grep -q "not made again" out || fail "left out what was not there"
 # data that were left out come back from their folders
 "$reprise" retrain p.reprise --csv new.csv -o w.reprise --withhold kept --statement w.json >/dev/null 2>&1
 expect 2 "left out of this archive" "$reprise" retrain p.reprise --child w.reprise
