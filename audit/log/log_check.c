@@ -17,6 +17,8 @@ rp_status rp_log_inclusion_check(rp_log_proof *out, const char *text, size_t siz
         return rp_fail(err, RP_EARG, "%.64s is not an archive id: expected 64 lowercase hex digits", archive_id);
     strcat(what, archive_id);
     status = rp_log_inclusion_parse(out, text, size, where, err);
+    if (status == RP_OK && out->note.head.predictions)
+        status = rp_fail(err, RP_EHASH, "%s: is of a log of predictions, which no archive is in", where);
     return status == RP_OK ? rp_log_path_leads(out, &leaf, where, what, err) : status;
 }
 
@@ -69,6 +71,9 @@ static rp_status check_growth(const rp_log_proof *proof, const rp_log_note *old,
     if (proof->number != old->head.size)
         return rp_fail(err, RP_EHASH, "%s: begins at %llu entries, %s has %llu", where,
                        (unsigned long long)proof->number, old_where, (unsigned long long)old->head.size);
+    if (old->head.size > 0 && is->predictions != old->head.predictions)
+        return rp_fail(err, RP_EHASH, "%s: is of a log of %s, %s of one of %s", where,
+                       is->predictions ? "predictions" : "runs", old_where, is->predictions ? "runs" : "predictions");
     status = rp_log_growth_check(&right, proof->path, proof->length, old->head.size, is->size, &old->head.root,
                                  &is->root, err);
     if (status == RP_OK && !right)

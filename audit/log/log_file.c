@@ -137,6 +137,22 @@ static rp_status compare_root(rp_run_log *log, rp_error *err)
                    expected, found);
 }
 
+/* Of an add that was killed at a log's first prediction, a record may lie where the checkpoint covers nothing yet. */
+static rp_status compare_kind(const rp_run_log *log, rp_error *err)
+{
+    const bool records = rp_file_exists(log->predictions_path);
+
+    if (log->note.head.predictions && !records)
+        return rp_fail(err, RP_EHASH,
+                       "%s: is not there, and the checkpoint is of a log of predictions: its records were "
+                       "removed",
+                       log->predictions_path);
+    if (records && log->count > 0 && !log->note.head.predictions)
+        return rp_fail(err, RP_EHASH, "%s: lies beside a checkpoint of a log of runs: it was put there",
+                       log->predictions_path);
+    return RP_OK;
+}
+
 static rp_status lock(const rp_run_log *log, rp_error *err)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -163,7 +179,9 @@ static rp_status load(rp_run_log *log, const rp_key *const *trusted, size_t n_tr
         status = read_checkpoint(log, trusted, n_trusted, err);
     if (status == RP_OK)
         status = read_entries(log, fd, err);
-    return status == RP_OK ? compare_root(log, err) : status;
+    if (status == RP_OK)
+        status = compare_root(log, err);
+    return status == RP_OK ? compare_kind(log, err) : status;
 }
 
 rp_status rp_log_open_to(rp_run_log **out, const char *folder, const rp_key *const *trusted, size_t n_trusted,
@@ -372,7 +390,7 @@ rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key
     if (status != RP_OK)
         return status;
     there = rp_log_find(log, archive_id, &at);
-    if (rp_file_exists(log->predictions_path))
+    if (rp_log_has_predictions(log))
         status = rp_fail(err, RP_EARG, "%s: is a log of predictions: runs have a log of their own", folder);
     else if (!there) {
         at = log->count;
@@ -437,6 +455,9 @@ static rp_status compare_old(const rp_run_log *log, const rp_log_head *old, cons
     if (old->size > log->count)
         return rp_fail(err, RP_EHASH, "%s: covers %llu entries, the log has %zu: entries were removed", where,
                        (unsigned long long)old->size, log->count);
+    if (old->size > 0 && old->predictions != log->note.head.predictions)
+        return rp_fail(err, RP_EHASH, "%s: is of a log of %s, which this is not", where,
+                       old->predictions ? "predictions" : "runs");
     status = rp_log_root(&root, log->leaf, (size_t)old->size, err);
     if (status == RP_OK && !rp_digest_equal(&root, &old->root))
         status = rp_fail(err, RP_EHASH, "%s: the log's first %llu entries are not those it covers: the log was changed",

@@ -190,8 +190,14 @@ rp_status rp_log_note_parse(rp_log_note *out, const char *text, size_t size, con
     out->signed_size = (size_t)(r.at - text);
     if (status == RP_OK)
         status = next(&r, &line, "an empty line");
+    out->head.predictions = status == RP_OK && line.size == strlen(RP_LOG_OF_PREDICTIONS) &&
+                            memcmp(line.text, RP_LOG_OF_PREDICTIONS, line.size) == 0;
+    if (out->head.predictions) {
+        out->signed_size = (size_t)(r.at - text);
+        status = next(&r, &line, "an empty line");
+    }
     if (status == RP_OK && line.size != 0)
-        status = malformed(&r, "an empty line: extension lines are not supported");
+        status = malformed(&r, "an empty line: no other extension lines are supported");
     while (status == RP_OK && (signatures == 0 || r.at < r.end)) {
         if (++signatures > RP_LOG_SIGNATURES_MAX)
             return malformed(&r, "at most 64 signatures");

@@ -8,7 +8,8 @@
 #include "audit/log/log_tree.h"
 #include "rp/log.h"
 
-#define RP_LOG_DASH "\xe2\x80\x94 " /* U+2014, space: before each signature */
+#define RP_LOG_DASH "\xe2\x80\x94 "         /* U+2014, space: before each signature */
+#define RP_LOG_OF_PREDICTIONS "predictions" /* the extension line of their checkpoints */
 #define RP_LOG_PROOF_LINE "c2sp.org/tlog-proof@v1"
 enum { RP_LOG_NOTE_LIMIT = 65536, RP_LOG_PROOF_LIMIT = 2 * RP_LOG_NOTE_LIMIT, RP_LOG_SIGNATURES_MAX = 64 };
 

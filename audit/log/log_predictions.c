@@ -92,7 +92,7 @@ static rp_status parse_record(rp_logged_prediction *out, const char *text, size_
 
 bool rp_log_has_predictions(const rp_run_log *log)
 {
-    return log && rp_file_exists(log->predictions_path);
+    return log && (log->note.head.predictions || rp_file_exists(log->predictions_path));
 }
 
 static rp_status changed(const rp_run_log *log, uint64_t index, const char *what, rp_error *err)
@@ -259,6 +259,7 @@ static rp_status append(rp_run_log *log, rp_logged_prediction *record, const rp_
         status = put_line(log, fd, end, &line, err);
     if (status == RP_OK) {
         rp_digest_hex(entry, &digest);
+        log->note.head.predictions = true; /* from here on the checkpoint says so */
         status = rp_log_append(log, entry, key, err);
     }
     rp_buffer_free(&line);
@@ -297,7 +298,7 @@ rp_status rp_log_add_prediction(const char *folder, const rp_prediction_event *e
         return status;
     if (log->count > 0 && !rp_log_has_predictions(log))
         status = rp_fail(err, RP_EARG,
-                         "%s: is a log of runs, or its file predictions was removed: predictions have a "
+                         "%s: is a log of runs: predictions have a "
                          "log of their own: reprise log init",
                          folder);
     if (status == RP_OK)
@@ -368,6 +369,8 @@ rp_status rp_log_check_prediction(rp_log_inclusion *out, rp_logged_prediction *r
     if (!proof)
         return rp_no_handle(err, __func__, "proof");
     status = rp_log_inclusion_parse_extra(&parsed, &extra, proof->text, proof->size, where, err);
+    if (status == RP_OK && !parsed.note.head.predictions)
+        status = rp_fail(err, RP_EHASH, "%s: its checkpoint is of a log of runs, which no prediction is in", where);
     if (status == RP_OK)
         status = parse_record(record, (const char *)extra.bytes, extra.size, where, err);
     if (status == RP_OK)

@@ -30,6 +30,7 @@ rp_status rp_log_note_write(rp_buffer *out, const rp_log_head *head, const rp_ke
 
     rp_buffer_printf(&text, "%s\n%llu\n", head->origin, (unsigned long long)head->size);
     put_digest(&text, &head->root);
+    rp_buffer_text(&text, head->predictions ? RP_LOG_OF_PREDICTIONS "\n" : "");
     status = rp_buffer_status(&text, err);
     if (status == RP_OK)
         status = rp_key_note_id(key, head->origin, id, err);

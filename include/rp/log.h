@@ -15,6 +15,7 @@ typedef struct rp_log_head {
     char origin[RP_LOG_ORIGIN]; /* the log's name: printable ASCII without spaces and '+' */
     uint64_t size;
     rp_digest root;
+    bool predictions; /* entries are records of predictions (docs/log.md 6), not archive ids */
 } rp_log_head;
 
 /* ---- keeping a log: a folder with `entries` and `checkpoint` ---- */

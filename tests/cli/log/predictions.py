@@ -83,7 +83,8 @@ def read_by_the_text(count):
         check(sorted(record) == ['archive_id', 'index', 'log', 'predictions', 'previous', 'rows', 'time'], f'{record}')
         previous = entries[i]
     leaves = [sha256(b'\0' + bytes.fromhex(e)) for e in entries[:-1]]
-    check(head[1] == str(count) and base64.b64decode(head[2]) == root(leaves), f'checkpoint: {head[:3]}')
+    check(head[1] == str(count) and base64.b64decode(head[2]) == root(leaves) and head[3:5] == ['predictions', ''],
+          f'checkpoint: {head[:5]}')
     return [json.loads(line) for line in lines[:-1]]
 
 
@@ -172,7 +173,9 @@ def tampering():
     tampered('a line put in', edit('predictions', lines_of(lambda x: [x[0], x[0], *x[1:]])), 'record 1 was changed', add=0)
     tampered('no newline', edit('predictions', lambda d: d[:-1]), 'record 2 is no line')
     tampered('a long line', edit('predictions', lambda d: b'x' * 5000 + d), 'record 0 is no line', add=0)
-    tampered('the file gone', lambda folder: (folder / 'predictions').unlink(), '', verify=0, add=2)
+    tampered('the file gone', lambda folder: (folder / 'predictions').unlink(), 'its records were removed')
+    tampered('the kind changed', edit('checkpoint', lambda d: d.replace(b'\npredictions\n', b'\n')),
+             'signature')
     tampered('entries cut', edit('entries', lines_of(lambda x: x[:2])), 'entries were removed')
     tampered('entries swapped', edit('entries', lines_of(lambda x: [x[1], x[0], x[2]])), 'entries were changed')
 
@@ -207,6 +210,9 @@ def refused():
     gives(0, '', 'log', 'add', 'r', 'a.reprise', '--key', 'log.pem')
     gives(0, '', 'log', 'prove', 'r', 'a.reprise', '-o', 'of-a-run')
     predict('never.csv', log='r', code=2, said='is a log of runs')
+    shutil.copy(work / 'l/predictions', work / 'r/predictions')
+    gives(4, 'it was put there', 'log', 'verify', 'r', '--trust', 'log.pub.pem')
+    (work / 'r/predictions').unlink()
     gives(2, 'is a log of predictions', 'log', 'add', 'l', 'a.reprise', '--key', 'log.pem')
     gives(2, 'give --log LOG and --key', 'predict', 'a.reprise', '--csv', 'data.csv', '-o', 'never.csv', '--log', 'l')
     gives(2, 'give --log LOG and --key', 'predict', 'a.reprise', '--csv', 'data.csv', '-o', 'never.csv', '--key', 'log.pem')
