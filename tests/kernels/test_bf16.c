@@ -17,6 +17,7 @@
 #include "determinism/philox.h"
 #include "tests/kernels/kernel_call.h"
 #include "rp/rp.h"
+#include "tests/house/sanitized.h"
 
 static const char *const *levels;
 static size_t n_levels;
@@ -97,6 +98,8 @@ static void every_f32_goes_to_the_nearest_bf16(void **state)
         const bool nan_or_infinity = (high & 0x7F80) == 0x7F80;
         size_t wrong = 0;
 
+        if (SANITIZED && high % 17 != 0) /* odd and even ones */
+            continue;
         for (uint32_t low = 0; low < N; low++)
             bits[low] = high << 16 | low;
         memcpy(x, bits, sizeof x);

@@ -15,6 +15,7 @@
 #include "core/program/graph.h"
 #include "core/program/infer.h"
 #include "determinism/philox.h"
+#include "tests/house/sanitized.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
 enum { SLOWER = 30 };
@@ -29,7 +30,14 @@ enum { SLOWER = 1 };
 #endif
 
 /* Nanoseconds for a unit of W, and what is tried of each operation. */
-enum { BOUND = 100, TRIES = 400, WORK_MAX = 200000, BYTES_MAX = 1 << 20, OPERANDS = 9, PATIENCE = 240 };
+enum {
+    BOUND = 100,
+    TRIES = SANITIZED ? 100 : 400,
+    WORK_MAX = 200000,
+    BYTES_MAX = 1 << 20,
+    OPERANDS = 9,
+    PATIENCE = 240
+};
 
 typedef struct search {
     uint64_t seed, draws;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batches as maps beside their parts written out (CONTRACT 12.3, 12.7): every batch below 60 rows in every number of
- * shards and micro-batches up to 8, of which many are empty. */
+ * shards and micro-batches up to 8, of which many are empty; under sanitizers one in five of these. */
 #include "tests/core/train/shard_programs.h"
+#include "tests/house/sanitized.h"
 
 enum { ROWS_MAX = 60, PARTS_MAX = 8 };
 
@@ -43,7 +44,8 @@ static void maps_have_the_bits_of_their_parts_for_every_cut_of_a_batch(void **st
     for (size_t count = 1; count < ROWS_MAX; count++)
         for (size_t shards = 1; shards <= PARTS_MAX; shards++)
             for (size_t micro = 1; micro <= PARTS_MAX; micro++)
-                assert_parts(m, device, count, shards, micro);
+                if (!SANITIZED || (count + 2 * shards + 3 * micro) % 5 == 0)
+                    assert_parts(m, device, count, shards, micro);
     rp_device_free(device);
     small_model_free(m);
 }
