@@ -206,7 +206,7 @@ rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t siz
     if (!archive)
         return rp_no_handle(err, __func__, "archive");
     p = rp_calloc(1, sizeof *p);
-    status = p ? rp_scoring_new(&s, archive, csv, size, where, false, job, err) : rp_no_memory(err);
+    status = p ? rp_scoring_new(&s, archive, csv, size, where, false, NULL, job, err) : rp_no_memory(err);
     if (status == RP_OK)
         status = predict(p, archive, s, where, options ? options : &none, job, err);
     rp_scoring_free(s);

@@ -151,14 +151,15 @@ rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_
 }
 
 rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                         bool own, const rp_job_options *options, rp_error *err)
+                         bool own, const rp_recipe *filter, const rp_job_options *options, rp_error *err)
 {
     rp_scoring *s;
     rp_status status = rp_scoring_open(&s, archive, options, err);
 
     *out = NULL;
     if (status == RP_OK)
-        status = rp_rows_open(&s->rows, s->schema, s->recipe, csv, size, where, own, err);
+        status =
+            rp_rows_open(&s->rows, s->schema, s->recipe, csv, size, where, own && !filter ? s->recipe : filter, err);
     if (status == RP_OK)
         status = score(s, options, err);
     if (status != RP_OK)

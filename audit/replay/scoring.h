@@ -19,10 +19,11 @@ typedef struct rp_scoring {
     double *scores; /* [rows, outputs] */
 } rp_scoring;
 
-/* Borrows archive and where while it lives; csv is copied. own: as rp_rows_open has it. Errors: RP_EUNSUPPORTED for a
+/* Borrows archive and where while it lives; csv is copied. own: it is the archive's table, and
+ * filter, as rp_rows_open has it, its recipe unless another is given. Errors: RP_EUNSUPPORTED for a
  * run of the C API and beyond what options allow; those of rp_rows_open and rp_rows_encode. */
 rp_status rp_scoring_new(rp_scoring **out, const rp_archive *archive, const void *csv, size_t size, const char *where,
-                         bool own, const rp_job_options *options, rp_error *err);
+                         bool own, const rp_recipe *filter, const rp_job_options *options, rp_error *err);
 /* The model and its weights alone: no rows, no scores. */
 rp_status rp_scoring_open(rp_scoring **out, const rp_archive *archive, const rp_job_options *options, rp_error *err);
 void rp_scoring_free(rp_scoring *scoring); /* NULL is fine */

@@ -20,6 +20,7 @@ typedef struct comparison {
     const rp_retraining_options *options;
     const rp_job_options *job;
     rp_buffer own;     /* the child's table; no bytes: it is not at hand */
+    rp_recipe *recipe; /* the child's; NULL without its table */
     rp_dataset *split; /* of that */
     int64_t *row;      /* the rows of all its parts, ascending */
     size_t rows;
@@ -37,6 +38,7 @@ static void clear(comparison *c)
     rp_judged_free(c->is);
     rp_judged_free(c->trained);
     rp_dataset_free(c->split);
+    rp_recipe_free(c->recipe);
     rp_free(c->row);
     rp_buffer_free(&c->own);
 }
@@ -88,7 +90,6 @@ static rp_status list_rows(comparison *c, rp_error *err)
 /* The child's own table, which is judged, and whose training rows are held against the parent's. */
 static rp_status read_own(comparison *c, rp_error *err)
 {
-    rp_recipe *recipe = NULL;
     rp_json *json = NULL;
     rp_status status;
 
@@ -101,20 +102,20 @@ static rp_status read_own(comparison *c, rp_error *err)
     if (status == RP_OK)
         status = rp_archive_read_json(c->child, RP_RECIPE_MEMBER, &json, err);
     if (status == RP_OK)
-        status = rp_recipe_from_json(&recipe, json, RP_RECIPE_MEMBER, err);
+        status = rp_recipe_from_json(&c->recipe, json, RP_RECIPE_MEMBER, err);
     if (status == RP_OK)
-        status = rp_dataset_prepare(&c->split, recipe, c->own.data, c->own.size, RP_TABLE_MEMBER,
+        status = rp_dataset_prepare(&c->split, c->recipe, c->own.data, c->own.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = NULL}, err);
     if (status == RP_OK)
         status = list_rows(c, err);
     rp_json_free(json);
-    rp_recipe_free(recipe);
     return status;
 }
 
 static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *archive, bool own, rp_error *err)
 {
-    const rp_judged_table its = {c->own.data, c->own.size, RP_TABLE_MEMBER, RP_JUDGED_TABLE, c->row, c->rows};
+    const rp_judged_table its = {c->own.data, c->own.size, RP_TABLE_MEMBER, RP_JUDGED_TABLE,
+                                 c->row,      c->rows,     c->recipe};
     const rp_judged_table given = {
         .csv = c->options->csv, .size = c->options->size, .where = c->options->where, .of = RP_JUDGED_GIVEN};
 

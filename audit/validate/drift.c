@@ -35,7 +35,8 @@ rp_status rp_training_open(rp_training *t, const rp_archive *archive, const rp_j
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &t->csv, err);
     if (status == RP_OK)
-        status = rp_scoring_new(&t->scoring, archive, t->csv.data, t->csv.size, RP_TABLE_MEMBER, true, options, err);
+        status =
+            rp_scoring_new(&t->scoring, archive, t->csv.data, t->csv.size, RP_TABLE_MEMBER, true, NULL, options, err);
     if (status == RP_OK)
         status = rp_dataset_prepare(&t->dataset, j->scoring->recipe, t->csv.data, t->csv.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);

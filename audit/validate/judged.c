@@ -117,9 +117,9 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
     rp_judged *j = rp_calloc(1, sizeof *j);
     const bool tested = table->of == RP_JUDGED_TESTED, own = table->of != RP_JUDGED_GIVEN;
     size_t rows = table->rows;
-    rp_status status =
-        j ? rp_scoring_new(&j->scoring, archive, table->csv, table->size, table->where, own, options, err)
-          : rp_no_memory(err);
+    rp_status status = j ? rp_scoring_new(&j->scoring, archive, table->csv, table->size, table->where, own,
+                                          table->filter, options, err)
+                         : rp_no_memory(err);
 
     *out = NULL;
     if (status == RP_OK)

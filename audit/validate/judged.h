@@ -35,6 +35,7 @@ typedef struct rp_judged_table {
     rp_judged_of of;
     const int64_t *row; /* [rows] of RP_JUDGED_TABLE: whose outcomes are read */
     size_t rows;
+    const rp_recipe *filter; /* of RP_JUDGED_TABLE: the recipe of the run that the table is of */
 } rp_judged_table;
 
 /* Borrows what the table has. want: may be NULL; wants further columns before texts are loaded. */

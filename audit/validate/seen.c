@@ -18,8 +18,8 @@ rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged
         return RP_OK;
     status = rp_archive_read_member(archive, RP_TABLE_MEMBER, SIZE_MAX / 2, &csv, err);
     if (status == RP_OK)
-        status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER, true,
-                              err);
+        status = rp_rows_open(&table, j->scoring->schema, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
+                              j->scoring->recipe, err);
     if (status == RP_OK)
         status = rp_dataset_prepare(&trained, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);

@@ -71,11 +71,11 @@ rp_status rp_dataset_offsets(double **out, const rp_dataset *dataset, bool valid
 /* Of new rows, [rp_rows_count]. */
 rp_status rp_rows_offsets(double **out, const rp_rows *rows, rp_error *err);
 
-/* Borrows all that it is given, until it is freed. own: it is the table that the run was made of: rows that the recipe
- * leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, or not with
- * these columns), RP_ENOMEM. */
+/* Borrows all that it is given, until it is freed. filter: NULL, or the recipe of the run that the table is of: rows
+ * that it leaves out keep their places, and all their cells are as if missing. Errors: RP_EDATA (no such table, or not
+ * with these columns), RP_ENOMEM. */
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
-                       const char *where, bool own, rp_error *err);
+                       const char *where, const rp_recipe *filter, rp_error *err);
 void rp_rows_free(rp_rows *rows); /* NULL is fine */
 size_t rp_rows_count(const rp_rows *rows);
 const rp_table *rp_rows_table(const rp_rows *rows); /* with the columns that the model does not know */

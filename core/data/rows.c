@@ -71,7 +71,7 @@ static rp_status map_columns(const rp_schema *schema, const rp_cells *cells, siz
 static const rp_store store_of[] = {[RP_COL_NUMERIC] = RP_STORE_NUMBERS, [RP_COL_CATEGORICAL] = RP_STORE_TEXTS};
 
 /* Of the table only what the schema's columns need. */
-static rp_status load(rp_rows *r, const rp_cells *cells, bool own)
+static rp_status load(rp_rows *r, const rp_cells *cells, const rp_cells *filter_of)
 {
     const rp_schema *schema = r->schema;
     rp_filter *filter = NULL;
@@ -81,14 +81,14 @@ static rp_status load(rp_rows *r, const rp_cells *cells, bool own)
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         if (schema->columns[i].kind != RP_COL_IGNORE)
             store[r->source[i]] = store_of[schema->columns[i].kind];
-    if (status == RP_OK && own)
-        status = rp_filter_own(&filter, cells);
+    if (status == RP_OK && filter_of)
+        status = rp_filter_own(&filter, filter_of);
     if (status == RP_OK)
         status = rp_table_load(r->table, store, r->recipe, &(rp_table_options){.filter = filter}, cells->err);
     for (size_t i = 0; i < schema->n_columns && status == RP_OK; i++)
         if (schema->columns[i].offset == RP_OFFSET_NONE)
             status = rp_column_check(cells, r->source[i], schema->columns[i].kind);
-        else if (!own) /* the run's own table was looked at when it was made, but for what it leaves out */
+        else if (!filter_of) /* the run's own table was looked at when it was made, but for what it leaves out */
             status = rp_offset_check(cells, r->source[i], schema->columns[i].offset);
     rp_filter_free(filter);
     rp_free(store);
@@ -109,15 +109,17 @@ static void map_treatments(rp_rows *r)
     }
 }
 
-static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size, bool own)
+static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size, const rp_recipe *filter)
 {
+    rp_cells others = *cells;
     rp_status status = rp_table_open(&r->table, csv, size, r->recipe, r->where, cells->err);
 
     if (status != RP_OK)
         return status;
-    cells->table = r->table;
-    if (own) /* conditions may be on parts that are no features */
-        status = rp_dates_declare(cells, r->table);
+    cells->table = others.table = r->table;
+    others.recipe = filter;
+    if (filter != NULL) /* conditions may be on parts that are no features */
+        status = rp_dates_declare(&others, r->table);
     if (status != RP_OK)
         return status;
     r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
@@ -130,13 +132,13 @@ static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t 
         status = rp_no_memory(cells->err);
     if (status == RP_OK) {
         map_treatments(r);
-        status = load(r, cells, own);
+        status = load(r, cells, filter != NULL ? &others : NULL);
     }
     return status == RP_OK ? rp_encoder_new(&r->encoder, r->schema, cells, r->source) : status;
 }
 
 rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv, size_t size,
-                       const char *where, bool own, rp_error *err)
+                       const char *where, const rp_recipe *filter, rp_error *err)
 {
     rp_cells cells = {.recipe = recipe, .where = where, .err = err, .recorded = true};
     rp_rows *r = rp_calloc(1, sizeof *r);
@@ -146,7 +148,7 @@ rp_status rp_rows_open(rp_rows **out, const rp_schema *schema, const rp_recipe *
     if (r == NULL)
         return rp_no_memory(err);
     *r = (rp_rows){.schema = schema, .recipe = recipe, .where = where};
-    status = open_rows(r, &cells, csv, size, own);
+    status = open_rows(r, &cells, csv, size, filter);
     if (status != RP_OK)
         rp_rows_free(r);
     else

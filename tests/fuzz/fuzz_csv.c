@@ -44,7 +44,7 @@ static void encode_again(const rp_dataset *dataset, const rp_recipe *recipe, con
         rp_free(x);
         return;
     }
-    if (!x || rp_rows_open(&rows, dataset->schema, recipe, csv, size, "fuzz", false, &err) != RP_OK)
+    if (!x || rp_rows_open(&rows, dataset->schema, recipe, csv, size, "fuzz", NULL, &err) != RP_OK)
         abort();
     for (size_t i = 0; i < dataset->train_rows; i++)
         if (rp_rows_encode(rows, (size_t)dataset->train_row[i], 1, x, &err) != RP_OK ||

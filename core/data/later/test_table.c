@@ -101,14 +101,14 @@ rp_status rp_test_table_check(const rp_dataset *d, const rp_recipe *recipe, cons
     rp_rows *rows = NULL, *trained = NULL;
     rp_tally seen = {.count = 0};
     size_t without = 0;
-    rp_status status = rp_rows_open(&rows, d->schema, recipe, test->bytes, test->size, test->where, false, err);
+    rp_status status = rp_rows_open(&rows, d->schema, recipe, test->bytes, test->size, test->where, NULL, err);
 
     if (status == RP_OK)
         status = encode_all(rows, d->schema, err);
     if (status == RP_OK)
         status = count_outcomes(d->schema, recipe, test, &without, err);
     if (status == RP_OK)
-        status = rp_rows_open(&trained, d->schema, recipe, own->bytes, own->size, own->where, true, err);
+        status = rp_rows_open(&trained, d->schema, recipe, own->bytes, own->size, own->where, recipe, err);
     if (status == RP_OK)
         status =
             rp_rows_seen(&seen, d->schema, rows, NULL, rp_rows_count(rows), trained, d->train_row, d->train_rows, err);

@@ -309,7 +309,7 @@ static rp_status encode(const rp_schema *schema, const rp_recipe *recipe, const 
                         rp_error *err)
 {
     rp_rows *r;
-    rp_status status = rp_rows_open(&r, schema, recipe, csv, strlen(csv), "n.csv", false, err);
+    rp_status status = rp_rows_open(&r, schema, recipe, csv, strlen(csv), "n.csv", NULL, err);
 
     *x = NULL;
     if (status != RP_OK)

@@ -163,7 +163,7 @@ static void assert_encoded(const char *keys, const char *csv, size_t width, size
             fail_msg("%s: feature %zu: expected %a, found %a", keys, i, (double)expected[i], (double)d->train_x[i]);
     /* the first row again, by the schema's text alone */
     if (rp_schema_from_json(&schema, d->schema->json, "schema", &err) != RP_OK ||
-        rp_rows_open(&r, schema, recipe, new_csv, strlen(new_csv), "n.csv", false, &err) != RP_OK ||
+        rp_rows_open(&r, schema, recipe, new_csv, strlen(new_csv), "n.csv", NULL, &err) != RP_OK ||
         rp_rows_encode(r, 0, 1, x, &err) != RP_OK)
         fail_msg("%s", err.text);
     assert_memory_equal(x, d->train_x, width * sizeof *x);

@@ -66,7 +66,7 @@ static void assert_encoded(const char *keys, const char *csv, size_t width, size
     assert_features(d->train_x, expected, rows, width, keys);
     if (new_csv != NULL) {
         if (rp_schema_from_json(&schema, d->schema->json, "schema", &err) != RP_OK ||
-            rp_rows_open(&r, schema, recipe, new_csv, strlen(new_csv), "n.csv", false, &err) != RP_OK ||
+            rp_rows_open(&r, schema, recipe, new_csv, strlen(new_csv), "n.csv", NULL, &err) != RP_OK ||
             rp_rows_encode(r, 0, new_rows, x, &err) != RP_OK)
             fail_msg("%s", err.text);
         assert_features(x, new_expected, new_rows, width, keys);
