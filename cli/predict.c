@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise predict: scores new rows with an archive's final weights and recorded preparation. */
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/file.h"
@@ -334,6 +336,24 @@ static rp_status compare(const request *r, const rp_prediction *p, rp_prediction
     return status;
 }
 
+/* What can be known to end without a file is found before anything is logged; and no prediction takes the place of the
+ * log. */
+static rp_status look_at_place(const request *r, rp_error *err)
+{
+    char *folder = r->to_stdout ? NULL : rp_path_beside(r->out, ".");
+    struct stat log, place;
+    rp_status status = RP_OK;
+
+    if (!folder)
+        return r->to_stdout ? RP_OK : rp_no_memory(err);
+    if (stat(folder, &place) != 0)
+        status = rp_fail(err, RP_EIO, "%s: cannot write: %s; nothing was logged", r->out, strerror(errno));
+    else if (stat(r->log, &log) == 0 && log.st_dev == place.st_dev && log.st_ino == place.st_ino)
+        status = rp_fail(err, RP_EARG, "predict: --out %s lies in the folder of the log: choose another", r->out);
+    rp_free(folder);
+    return status;
+}
+
 /* Before they are written: who has them, has them from the log. */
 static rp_status enter(const request *r, const rp_archive *archive, const rp_buffer *csv, const rp_prediction *p,
                        const rp_key *key, rp_logged_prediction *out, rp_error *err)
@@ -370,6 +390,8 @@ static rp_status predict(rp_session *session, const request *r, const rp_archive
         status = rp_predict_rows(archive, csv.data, csv.size, rp_input_name(r->csv), &options, job, &p, err);
     if (status == RP_OK && r->production)
         status = compare(r, p, &difference, err);
+    if (status == RP_OK && r->log)
+        status = look_at_place(r, err);
     if (status == RP_OK && r->log)
         status = enter(r, archive, &csv, p, key, &logged, err);
     rp_buffer_free(&csv);

@@ -219,6 +219,11 @@ rp_status rp_log_open(rp_run_log **out, const char *folder, const rp_key *const 
     return rp_log_open_to(out, folder, trusted, n_trusted, false, err);
 }
 
+bool rp_log_has_predictions(const rp_run_log *log)
+{
+    return log && (log->note.head.predictions || rp_file_exists(log->predictions_path));
+}
+
 const rp_log_head *rp_log_state(const rp_run_log *log)
 {
     return &log->note.head;

@@ -90,11 +90,6 @@ static rp_status parse_record(rp_logged_prediction *out, const char *text, size_
 
 /* ---- reading ---- */
 
-bool rp_log_has_predictions(const rp_run_log *log)
-{
-    return log && (log->note.head.predictions || rp_file_exists(log->predictions_path));
-}
-
 static rp_status changed(const rp_run_log *log, uint64_t index, const char *what, rp_error *err)
 {
     return rp_fail(err, RP_EHASH, "%s: record %llu %s", log->predictions_path, (unsigned long long)index, what);
@@ -201,12 +196,17 @@ static rp_status find_end(const rp_run_log *log, int fd, off_t *end, rp_error *e
             begin--;
         if (rp_sha256(&digest, tail + begin, at - begin, err) != RP_OK)
             return RP_ENOMEM;
-        if (rp_digest_equal(&digest, &log->entry[log->count - 1])) {
+        if (rp_digest_equal(&digest, &log->entry[log->count - 1])) /* the first such line: others are copies of it */
             *end = info.st_size - (off_t)size + (off_t)at + 1;
-            return RP_OK;
-        }
     }
-    return no_records(log, err);
+    if (*end == 0)
+        return no_records(log, err);
+    if (info.st_size - *end > RECORD_MAX)
+        return rp_fail(err, RP_EHASH,
+                       "%s: behind the last entry's record lies more than an add leaves: it was changed; "
+                       "keep the first %llu lines",
+                       log->predictions_path, (unsigned long long)log->count);
+    return RP_OK;
 }
 
 static rp_status put_line(const rp_run_log *log, int fd, off_t end, const rp_buffer *line, rp_error *err)

@@ -195,6 +195,14 @@ def tampering():
         edit('entries', lambda d: d + b'abc')(folder)
     tampered('unfinished', unfinished, '', verify=0, add=0)
     gives(0, '4 entries', 'log', 'verify', 't', '--trust', 'log.pub.pem')
+    # a copy of the last record is none; many of them nobody's add has left
+    tampered('a copy', edit('predictions', lambda d: d + d.splitlines(keepends=True)[-1]), '', verify=0, add=0)
+    gives(0, '4 entries', 'log', 'verify', 't', '--trust', 'log.pub.pem')
+    edit('predictions', lambda d: d + d.splitlines(keepends=True)[-1] * 20)(work / 't')
+    predict('never.csv', log='t', code=4, said='lies more than an add leaves')
+    shutil.rmtree(work / 't')
+    shutil.copytree(work / 'l', work / 't')
+    predict('never.csv', log='t')
     # an older state is right in itself: who kept a newer checkpoint sees it
     shutil.copy(work / 't/checkpoint', work / 'newer')
     gives(4, 'entries were removed', 'log', 'consistency', 'l', 'newer', '--trust', 'log.pub.pem')
@@ -219,6 +227,11 @@ def refused():
     gives(2, 'that --out FILE writes', 'predict', 'a.reprise', '--csv', 'data.csv', '--compare', '0.csv', '--log', 'l',
           '--key', 'log.pem')
     check(not (work / 'never.csv').exists(), 'predictions that are not logged were written')
+    before = {p.name: p.read_bytes() for p in (work / 'l').iterdir()}
+    for name in ('predictions', 'entries', 'checkpoint', 'x'):
+        predict(f'l/{name}', code=2, said='lies in the folder of the log')
+    predict('nowhere/x.csv', code=1, said='nothing was logged')
+    check({p.name: p.read_bytes() for p in (work / 'l').iterdir()} == before, 'the log was touched')
 
 
 def together():
