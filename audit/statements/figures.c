@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { COUNT_MAX = 1 << 30 };
-
 /* All that a predicate has, and nothing else. */
 static bool has_keys(const rp_json *object, const char *const *keys, size_t count)
 {
@@ -97,7 +95,8 @@ static bool read_scope(rp_stated_figures *out, const rp_json *predicate, rp_stat
         out->test = own != NULL && strcmp(own, "test") == 0;
         return out->test || rp_json_is_null(part);
     }
-    if (!rp_json_is_integer(number) || rp_json_integer_value(number) < 1 || rp_json_integer_value(number) > COUNT_MAX ||
+    if (!rp_json_is_integer(number) || rp_json_integer_value(number) < 1 ||
+        rp_json_integer_value(number) > RP_PERIODS_MAX ||
         (name ? !rp_line_fits(name, sizeof out->period) : !rp_json_is_null(period)))
         return false;
     out->number = (uint64_t)rp_json_integer_value(number);

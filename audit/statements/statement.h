@@ -54,6 +54,8 @@ bool rp_level_known(const char *level);
 rp_status rp_approval_write(rp_json **out, const rp_approval *approval, int64_t now, rp_error *err);
 rp_status rp_finding_write(rp_json **out, const rp_stated_finding *finding, int64_t now, rp_error *err);
 rp_status rp_finding_read(rp_stated_finding *out, const rp_json *predicate, const char *where, rp_error *err);
+/* A chain of monitorings has at most so many. */
+enum { RP_PERIODS_MAX = 1 << 30 };
 /* Of a validation, a monitoring, an explanation or a retraining; shares the predicate. Clears with rp_figures_clear. */
 rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_statement_kind kind, const char *where,
                           rp_error *err);

@@ -156,7 +156,7 @@ bool rp_clause_signed(const rp_clause *clause)
 bool rp_policy_asks_facts(const rp_policy *policy)
 {
     for (size_t i = 0; i < policy->clauses; i++)
-        if (policy->clause[i].kind >= RP_CLAUSE_METRICS)
+        if (policy->clause[i].kind >= RP_CLAUSE_METRICS || policy->clause[i].kind == RP_CLAUSE_VALIDATION)
             return true;
     return false;
 }

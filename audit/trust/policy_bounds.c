@@ -332,6 +332,9 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
     else if (!agree)
         rp_buffer_text(&c->found, "outputs/metrics.json and outputs/trials.json do not have the same trials");
     else
-        rp_buffer_printf(&c->found, "it records %.0f trials, %llu of them other seeds, %s linear challenger", number,
-                         (unsigned long long)seeds, linear ? "one a" : "none a");
+        rp_buffer_printf(&c->found, "it records %.0f trials, %llu of them other seeds, %s linear challenger%s", number,
+                         (unsigned long long)seeds, linear ? "one a" : "none a",
+                         rp_fact_at(c->verified->facts->recipe, "predecessor")
+                             ? "; those of its predecessor, whose settings it may have, are not among them"
+                             : "");
 }

@@ -15,6 +15,7 @@ rp_status rp_validation_attach(const char *path, const char *archive_id, const c
     const char *type, *id;
     char now[RP_TIME_TEXT];
     rp_json *json, *predicate;
+    rp_stated_figures form = {.predicate = NULL};
     rp_status status;
 
     if (!key || !statement)
@@ -31,6 +32,10 @@ rp_status rp_validation_attach(const char *path, const char *archive_id, const c
     rp_time_write(now, time(NULL));
     if (status == RP_OK && rp_json_object_set_new(predicate, "time", rp_json_string(now)) != 0)
         status = rp_no_memory(err);
+    if (status ==
+        RP_OK) /* what a reader of the archive would refuse makes the whole of it one that nobody can verify */
+        status = rp_figures_read(&form, predicate, rp_statement_kind_of(type), "the statement", err);
+    rp_json_free(form.predicate);
     if (status == RP_OK)
         status = rp_statement_add(path, rp_statement_kind_of(type), archive_id, key, predicate, member, err);
     rp_json_free(predicate);

@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "audit/sign/signed_json.h"
+#include "audit/statements/statement.h"
 #include "audit/validate/drift.h"
+#include "audit/validate/seen.h"
 #include "audit/validate/statement_text.h"
 #include "base/handle.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "determinism/fpenv.h"
 #include "rp/validation.h"
 
@@ -29,8 +32,9 @@ static rp_status chain(rp_json *out, const rp_archive *archive, const void *prev
     if (status == RP_OK && previous) {
         number = rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "predicate"), "number"));
         status = rp_validation_open(previous, size, where, NULL, 0, &payload, &length, err);
-        if (status == RP_OK && (number < 1 || number >= (int64_t)1 << 31))
-            status = rp_fail(err, RP_ESIGN, "%s: number: expected 1 to 2^31", where);
+        if (status == RP_OK && (number < 1 || number >= RP_PERIODS_MAX))
+            status = rp_fail(err, RP_ESIGN, "%s: number: expected 1 to %d, of a chain that can go on", where,
+                             RP_PERIODS_MAX - 1);
         if (status == RP_OK && (digest = rp_text_digest(payload, length, err)) == NULL)
             status = rp_no_memory(err);
     }
@@ -43,16 +47,18 @@ static rp_status chain(rp_json *out, const rp_archive *archive, const void *prev
     return status;
 }
 
-static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t, const char *period, const void *csv,
-                          size_t size, rp_error *err)
+static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t, const rp_archive *archive,
+                          const char *period, const rp_judged_table *table, rp_error *err)
 {
-    rp_json *data = rp_text_digest(csv, size, err);
-    int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
+    int64_t seen = -1;
+    rp_status status = rp_seen_count(&seen, archive, j, err);
+    rp_json *data = status == RP_OK ? rp_text_digest(table->csv, table->size, err) : NULL;
+    int failed;
 
-    if (period && !rp_line_fits(period, PERIOD_LINE)) {
-        rp_json_free(data);
-        return rp_fail(err, RP_EARG, "period: expected a line of 1 to 128 bytes without control characters");
-    }
+    if (!data)
+        return status == RP_OK ? rp_no_memory(err) : status;
+    failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
+    failed |= rp_json_object_set_new(data, "seen", seen < 0 ? rp_json_null() : rp_json_integer(seen));
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
@@ -87,6 +93,7 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
                      size_t *length, rp_error *err)
 {
     rp_json *predicate = rp_json_object();
+    const rp_judged_table table = {.csv = csv, .size = size, .where = where, .of = RP_JUDGED_GIVEN};
     rp_judged *j = NULL;
     rp_training t = {.scoring = NULL};
     rp_fpenv saved;
@@ -98,15 +105,17 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
         rp_json_free(predicate);
         return rp_no_handle(err, __func__, "archive");
     }
+    if (period && (!rp_line_fits(period, PERIOD_LINE) || !rp_is_utf8(period, strlen(period)))) {
+        rp_json_free(predicate);
+        return rp_fail(err, RP_EARG, "period: expected a line of 1 to 128 bytes of UTF-8 without control characters");
+    }
     status = predicate ? chain(predicate, archive, previous, previous_size, err) : rp_no_memory(err);
     if (status == RP_OK)
-        status = rp_judged_new(&j, archive,
-                               &(rp_judged_table){.csv = csv, .size = size, .where = where, .of = RP_JUDGED_GIVEN}, job,
-                               NULL, NULL, err);
+        status = rp_judged_new(&j, archive, &table, job, NULL, NULL, err);
     if (status == RP_OK)
         status = rp_training_open(&t, archive, j, job, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
-        status = describe(predicate, j, &t, period, csv, size, err);
+        status = describe(predicate, j, &t, archive, period, &table, err);
         if (status == RP_OK)
             status = compare(predicate, j, &t, err);
         rp_fpenv_leave(&saved);

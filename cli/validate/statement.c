@@ -45,6 +45,30 @@ typedef struct inputs {
     rp_buffer csv, check;
 } inputs;
 
+/* What goes on from it says of its number no more than it does: where anybody is to believe that, it is signed. */
+static rp_status load_before(const inputs *in, const rp_statement_request *r, rp_error *err)
+{
+    const rp_key **by;
+    size_t n = in->trust.count, length = 0;
+    char *payload = NULL;
+    rp_status status = rp_file_read(r->previous, RP_STATEMENT_FILE_MAX, r->before, err);
+
+    if (status != RP_OK || (!r->attach && n == 0))
+        return status;
+    by = rp_reallocarray(NULL, n + 1, sizeof *by);
+    if (!by)
+        return rp_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        by[i] = in->trust.key[i];
+    if (in->key)
+        by[n++] = in->key;
+    status = rp_validation_open(r->before->data ? (const char *)r->before->data : "", r->before->size, r->previous, by,
+                                n, &payload, &length, err);
+    rp_text_free(payload);
+    rp_free(by);
+    return status;
+}
+
 static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
 {
     rp_status status = rp_archive_open_trusted(&in->archive, &in->verified, r->archive, &r->trust, err);
@@ -59,7 +83,7 @@ static rp_status load(inputs *in, const rp_statement_request *r, rp_error *err)
         status = rp_input_read(r->csv, csv_limit, &in->csv, err);
     if (status == RP_OK && r->check)
         status = rp_file_read(r->check, RP_STATEMENT_FILE_MAX, &in->check, err);
-    return status;
+    return status == RP_OK && r->previous ? load_before(in, r, err) : status;
 }
 
 static rp_status make(const rp_statement_request *r, const inputs *in, const rp_job_options *job, char **statement,

@@ -16,10 +16,13 @@ typedef struct rp_statement_request {
     rp_limits limits;
     unsigned threads;
     bool force, attach;
-    const void *self; /* of the calls below */
-    bool attachable;  /* the command has --attach */
-    bool rows;        /* it wants --csv or --part */
-    bool asked;       /* for something that --check takes from the statement */
+    const void *self;     /* of the calls below */
+    const char *previous; /* NULL, or the statement before, which is read to before: with --attach or --trust it is
+                           * signed by the signer or by a trusted key */
+    rp_buffer *before;
+    bool attachable; /* the command has --attach */
+    bool rows;       /* it wants --csv or --part */
+    bool asked;      /* for something that --check takes from the statement */
     /* csv: NULL where no file was given */
     rp_status (*make)(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                       const rp_job_options *job, char **statement, size_t *length, rp_error *err);

@@ -93,35 +93,27 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
 /* ---- monitor ---- */
 
 typedef struct period {
-    const char *name, *previous; /* the file of the statement before */
+    const char *name;
+    rp_buffer before; /* the statement of the period before */
+    bool first;       /* there is none */
 } period;
 
 static rp_status monitor(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                          const rp_job_options *job, char **statement, size_t *length, rp_error *err)
 {
     const period *p = self;
-    rp_buffer previous = {0};
-    rp_status status = p->previous ? rp_file_read(p->previous, RP_STATEMENT_FILE_MAX, &previous, err) : RP_OK;
 
-    if (status == RP_OK)
-        status = rp_monitor(archive, bytes_of(csv), size_of(csv), where, p->name,
-                            bytes_of(p->previous ? &previous : NULL), previous.size, job, statement, length, err);
-    rp_buffer_free(&previous);
-    return status;
+    return rp_monitor(archive, bytes_of(csv), size_of(csv), where, p->name, bytes_of(p->first ? NULL : &p->before),
+                      p->before.size, job, statement, length, err);
 }
 
 static rp_status monitor_again(const void *self, const rp_archive *archive, const rp_buffer *csv, const char *where,
                                const char *statement, size_t length, const rp_job_options *job, rp_error *err)
 {
     const period *p = self;
-    rp_buffer previous = {0};
-    rp_status status = p->previous ? rp_file_read(p->previous, RP_STATEMENT_FILE_MAX, &previous, err) : RP_OK;
 
-    if (status == RP_OK)
-        status = rp_validation_check(archive, bytes_of(csv), size_of(csv), where, statement, length,
-                                     bytes_of(p->previous ? &previous : NULL), previous.size, job, err);
-    rp_buffer_free(&previous);
-    return status;
+    return rp_validation_check(archive, bytes_of(csv), size_of(csv), where, statement, length,
+                               bytes_of(p->first ? NULL : &p->before), p->before.size, job, err);
 }
 
 rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_error *err)
@@ -130,6 +122,7 @@ rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_erro
     period p = {.name = NULL};
     rp_statement_request r = {.command = "monitor",
                               .self = &p,
+                              .before = &p.before,
                               .attachable = true,
                               .make = monitor,
                               .again = monitor_again,
@@ -137,7 +130,8 @@ rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_erro
     const rp_option options[] = {
         {0, "csv", RP_OPTION_TEXT, "FILE", "new rows, with the columns of the training data", &r.csv, true},
         {0, "period", RP_OPTION_TEXT, "TEXT", "what to call this period", &p.name, false},
-        {0, "previous", RP_OPTION_TEXT, "FILE", "the statement of the period before, which this one names", &p.previous,
+        {0, "previous", RP_OPTION_TEXT, "FILE",
+         "the statement of the period before, which this one names; with --attach or --trust signed", &r.previous,
          false},
         RP_STATEMENT_ATTACH(&r),
         RP_STATEMENT_OPTIONS(&r),
@@ -158,6 +152,10 @@ rp_status rp_command_monitor(rp_session *session, int argc, char **argv, rp_erro
     if (status != RP_OK || session->helped)
         return status;
     r.asked = p.name != NULL;
+    p.first = r.previous == NULL;
     status = rp_statement_look(session, &r, err);
-    return status == RP_OK ? rp_statement_run(session, &r, err) : status;
+    if (status == RP_OK)
+        status = rp_statement_run(session, &r, err);
+    rp_buffer_free(&p.before);
+    return status;
 }

@@ -106,8 +106,8 @@ void rp_policy_read_validation(rp_policy_reader *in, const rp_node *node, rp_cla
 
 void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"by",   "count", "independent", "psi",        "csi",
-                                       "rows", "days",  "timestamp",   "not_before", "not_after"};
+    static const char *const keys[] = {"by",   "count", "independent", "psi",        "csi",      "rows",
+                                       "days", "seen",  "timestamp",   "not_before", "not_after"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_signers(in, node, clause);
@@ -115,6 +115,7 @@ void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *
     clause->figures.has_csi = read_bound(in, node, "csi", clause, &clause->figures.csi);
     read_integer(in, node, "rows", clause, &clause->figures.rows, 1);
     read_integer(in, node, "days", clause, &clause->figures.days, 0);
+    read_seen(in, node, clause);
     refuse_nothing(in, node, clause,
                    clause->figures.has_psi || clause->figures.has_csi || clause->figures.days > 0 || clause->dated,
                    "psi, csi or days");
@@ -123,13 +124,15 @@ void rp_policy_read_drift(rp_policy_reader *in, const rp_node *node, rp_clause *
 /* Of the run's own figures, unless the clause says whose statement. */
 static void read_whose(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const only[] = {"count", "independent", "timestamp", "not_before", "not_after"};
+    static const char *const only[] = {"count", "independent", "seen", "timestamp", "not_before", "not_after"};
 
     rp_policy_read_name(in, node, "column", "the column as the slices name it, such as region or age:4", clause,
                         clause->figures.column, sizeof clause->figures.column);
     clause->figures.stated = has(in, node, "by");
-    if (clause->figures.stated)
+    if (clause->figures.stated) {
         read_signers(in, node, clause);
+        read_seen(in, node, clause);
+    }
     for (size_t i = 0; i < COUNT(only) && !clause->figures.stated; i++)
         if (has(in, node, only[i]))
             rp_node_refuse(&in->r, node, clause->name, "%s: only with by, the group of those whose statement counts",
@@ -138,8 +141,8 @@ static void read_whose(rp_policy_reader *in, const rp_node *node, rp_clause *cla
 
 void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
-    static const char *const keys[] = {"column", "of",          "at_least",  "at_most",    "few",      "by",
-                                       "count",  "independent", "timestamp", "not_before", "not_after"};
+    static const char *const keys[] = {"column", "of",          "at_least",  "at_most",    "few",       "by",
+                                       "count",  "independent", "timestamp", "not_before", "not_after", "seen"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_whose(in, node, clause);
@@ -150,7 +153,7 @@ void rp_policy_read_slices(rp_policy_reader *in, const rp_node *node, rp_clause 
 void rp_policy_read_selection(rp_policy_reader *in, const rp_node *node, rp_clause *clause)
 {
     static const char *const keys[] = {"column", "favourable",  "threshold", "ratio",      "difference", "by",
-                                       "count",  "independent", "timestamp", "not_before", "not_after"};
+                                       "count",  "independent", "timestamp", "not_before", "not_after",  "seen"};
 
     rp_policy_check_keys(in, node, clause->name, keys, COUNT(keys));
     read_whose(in, node, clause);

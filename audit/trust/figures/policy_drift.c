@@ -57,8 +57,12 @@ static void judge(rp_check *c, size_t i)
     rp_buffer said = {0};
     bool fine;
 
-    if (lacks || f->rows < rule->rows) {
-        rp_note_figures(c, i, lacks ? lacks : "looked at too few rows");
+    if (!lacks && f->rows < rule->rows)
+        lacks = "looked at too few rows";
+    if (!lacks)
+        lacks = rp_seen_lacks(c, i);
+    if (lacks) {
+        rp_note_figures(c, i, lacks);
         return;
     }
     fine = hold(&said, f->predicate, "scores", "PSI", rule->has_psi, rule->psi);
@@ -89,6 +93,7 @@ static void put_demand(const rp_check *c, rp_buffer *text)
     }
     if (rule->rows > 1)
         rp_buffer_printf(text, ", of %llu rows or more", (unsigned long long)rule->rows);
+    rp_put_seen(c, text);
     if (rule->days)
         rp_buffer_printf(text, ", at most %llu days old", (unsigned long long)rule->days);
     rp_buffer_text(text, c->clause->independent ? ", not by who made the run" : "");

@@ -78,10 +78,12 @@ static const char *rows_lack(const rp_check *c, const rp_stated_figures *f)
     return NULL;
 }
 
-static const char *scope_lacks(const rp_check *c, const rp_stated_figures *f)
+static const char *scope_lacks(const rp_check *c, size_t i)
 {
+    const rp_stated_figures *f = c->verified->statement[i].figures;
     const rp_figure_rule *rule = &c->clause->figures;
     const rp_json *differs = rp_fact_at(f->predicate, "predecessor.recipe_differs");
+    const char *seen;
 
     if (strcmp(f->predecessor, predecessor_of(c)) != 0)
         return "held it against another archive than its predecessor";
@@ -93,10 +95,8 @@ static const char *scope_lacks(const rp_check *c, const rp_stated_figures *f)
         return "judged the run's own rows";
     if (f->rows < rule->rows)
         return "judged too few rows";
-    if (rule->seen < 1 && f->seen < 0)
-        return "does not say how many of its rows were trained on";
-    if (rule->seen < 1 && (double)f->seen > rule->seen * (double)f->rows)
-        return "judged rows that the model was trained on";
+    if ((seen = rp_seen_lacks(c, i)) != NULL)
+        return seen;
     if (rule->same_recipe && !(rp_json_is_array(differs) && rp_json_array_size(differs) == 0))
         return "does not say that its recipe is the predecessor's";
     return rows_lack(c, f);
@@ -197,7 +197,7 @@ void rp_check_fall(rp_check *c, rp_buffer *text)
         if (c->verified->statement[i].kind != RP_STATEMENT_RETRAINING || !rp_evidence_in_group(c, i))
             continue;
         lacks = rp_figures_lack(c, i);
-        lacks = lacks ? lacks : scope_lacks(c, c->verified->statement[i].figures);
+        lacks = lacks ? lacks : scope_lacks(c, i);
         if (lacks)
             rp_note_figures(c, i, lacks);
         else

@@ -164,13 +164,13 @@ static void of_statement(rp_check *c, size_t i)
 {
     const rp_json *predicate = c->verified->statement[i].figures->predicate;
     const rp_json *threshold = rp_fact_at(predicate, "options.threshold");
-    const char *lacks = rp_figures_lack(c, i);
+    const char *lacks = rp_figures_lack(c, i), *seen = rp_seen_lacks(c, i);
     const bool groups = c->clause->kind == RP_CLAUSE_SELECTION;
     rp_buffer said = {0};
     bool fine;
 
-    if (lacks) {
-        rp_note_figures(c, i, lacks);
+    if (lacks || seen) {
+        rp_note_figures(c, i, lacks ? lacks : seen);
         return;
     }
     fine = judge_holder(&said, predicate, threshold, c->clause);
@@ -192,6 +192,9 @@ static void check(rp_check *c, rp_buffer *text)
         return;
     }
     rp_buffer_printf(text, ", by a validation of %llu of %s", (unsigned long long)c->clause->count, c->group->name);
+    if (c->clause->figures.seen < 1)
+        rp_buffer_text(text, " on rows");
+    rp_put_seen(c, text);
     rp_evidence_describe_dates(c, text);
     for (size_t i = 0; i < c->verified->statements; i++)
         if (c->verified->statement[i].kind == RP_STATEMENT_VALIDATION && rp_evidence_in_group(c, i))

@@ -82,6 +82,27 @@ const char *rp_figures_lack(rp_check *c, size_t i)
     return why != NULL ? why : rp_evidence_date_lacks(c, i);
 }
 
+const char *rp_seen_lacks(const rp_check *c, size_t i)
+{
+    const double most = c->clause->figures.seen;
+    const rp_stated_figures *f = c->verified->statement[i].figures;
+
+    if (most >= 1)
+        return NULL;
+    if (f->seen < 0)
+        return "does not say how many of its rows were trained on";
+    return (double)f->seen <= most * (double)f->rows ? NULL : "judged rows that the model was trained on";
+}
+
+void rp_put_seen(const rp_check *c, rp_buffer *text)
+{
+    if (c->clause->figures.seen >= 1)
+        return;
+    rp_buffer_text(text, ", of which at most ");
+    rp_put_bound(text, c->clause->figures.seen);
+    rp_buffer_text(text, " were trained on");
+}
+
 static const char *scope_lacks(rp_check *c, size_t i)
 {
     const rp_figure_rule *rule = &c->clause->figures;
@@ -93,11 +114,17 @@ static const char *scope_lacks(rp_check *c, size_t i)
         return "judged the run's own test part";
     if (f->rows < rule->rows)
         return "judged too few rows";
-    if (rule->seen >= 1)
-        return NULL;
-    if (f->seen < 0)
-        return "does not say how many of its rows were trained on";
-    return (double)f->seen <= rule->seen * (double)f->rows ? NULL : "judged rows that the model was trained on";
+    return rp_seen_lacks(c, i);
+}
+
+/* A test part that is drawn from the run's own table nobody chooses; one that is a table of its own somebody has. */
+static const char *chosen(const rp_check *c, size_t i)
+{
+    const rp_run_facts *facts = c->verified->facts;
+
+    return c->verified->statement[i].figures->test && facts && rp_fact_at(facts->recipe, "data.test_csv")
+               ? ", its test part a table of its own (data.test_csv), which who made the run chose"
+               : "";
 }
 
 /* A figure that is out of bounds refutes. */
@@ -106,20 +133,22 @@ static void judge(rp_check *c, size_t i)
     const rp_model_bound *bound = &c->clause->bound;
     const rp_json *predicate = c->verified->statement[i].figures->predicate;
     const rp_json *value = rp_fact_at(rp_json_object_get(predicate, "figures"), bound->path);
+    const bool bounded = bound->has_low || bound->has_high;
     rp_buffer text = {0};
 
-    if (!bound->has_low && !bound->has_high) {
-        rp_evidence_count(c, i, "validated it");
-        return;
+    if (!bounded) {
+        rp_buffer_text(&text, "validated it");
+    } else {
+        rp_buffer_printf(&text, "found %s ", bound->path);
+        if (value == NULL || rp_json_is_object(value) || rp_json_is_array(value))
+            rp_buffer_text(&text, "nowhere");
+        else
+            rp_fact_text(value, &text);
     }
-    rp_buffer_printf(&text, "found %s ", bound->path);
-    if (value == NULL || rp_json_is_object(value) || rp_json_is_array(value))
-        rp_buffer_text(&text, "nowhere");
-    else
-        rp_fact_text(value, &text);
+    rp_buffer_text(&text, chosen(c, i));
     rp_buffer_u8(&text, 0);
     c->found.failed = c->found.failed || text.failed;
-    if (!rp_within(bound, value)) {
+    if (bounded && !rp_within(bound, value)) {
         c->refuted = true;
         rp_note_figures(c, i, text.failed ? "" : (const char *)text.data);
     } else if (!text.failed) {
@@ -138,11 +167,7 @@ static void put_demand(const rp_check *c, rp_buffer *text)
                                     : "the test part or other rows");
     if (rule->rows > 1)
         rp_buffer_printf(text, ", %llu or more", (unsigned long long)rule->rows);
-    if (rule->seen < 1) {
-        rp_buffer_text(text, ", of which at most ");
-        rp_put_bound(text, rule->seen);
-        rp_buffer_text(text, " were trained on");
-    }
+    rp_put_seen(c, text);
     if (rule->days)
         rp_buffer_printf(text, ", at most %llu days ago", (unsigned long long)rule->days);
     if (c->clause->bound.has_low || c->clause->bound.has_high) {

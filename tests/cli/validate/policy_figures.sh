@@ -124,6 +124,56 @@ unmet "CSI .* of income, period 2" a.reprise "$drift"
 # a new beginning of the chain does not hide what it came to
 "$reprise" monitor a.reprise --csv new.csv --period 2026-06 --attach --key validator.pem >/dev/null
 unmet "CSI .* of income, period 2" a.reprise "$drift"
+# nor does a number that somebody wrote: what is attached goes on from a statement that is signed, and by whom
+python3 - april.json unsigned.json broken.json last.json <<'PY'
+import base64, json, sys
+april, unsigned, broken, last = sys.argv[1:]
+envelope = json.load(open(april))
+payload = base64.b64decode(envelope["payload"])
+assert payload.count(b'"number":1,') == 1
+many = payload.replace(b'"number":1,', b'"number":%d,' % (2**30 - 2))
+open(unsigned, "wb").write(many)
+open(last, "wb").write(payload.replace(b'"number":1,', b'"number":%d,' % 2**30))
+envelope["payload"] = base64.b64encode(many).decode()
+open(broken, "w").write(json.dumps(envelope, sort_keys=True, separators=(",", ":")))
+PY
+for name in unsigned broken; do
+    fails 4 "$name.json" "$reprise" monitor a.reprise --csv new.csv --previous $name.json --attach --key validator.pem
+    fails 4 "$name.json" "$reprise" monitor a.reprise --csv new.csv --previous $name.json -o x.json \
+        --key validator.pem --trust builder.pub.pem --trust validator.pub.pem
+done
+fails 4 'april.json' "$reprise" monitor a.reprise --csv new.csv --previous april.json --attach --key modeller.pem
+fails 4 'of a chain that can go on' "$reprise" monitor a.reprise --csv new.csv --previous last.json
+works 'verified' "$reprise" verify a.reprise --trust builder.pub.pem
+fails 2 'of UTF-8' "$reprise" monitor a.reprise --csv new.csv --period $'\xff'
+# the training rows drift from nothing, and are good in every part
+
+cp own.reprise seen.reprise
+"$reprise" monitor seen.reprise --csv loans.csv --attach --key validator.pem >/dev/null
+unmet "judged rows that the model was trained on" seen.reprise "$drift"
+met seen.reprise 'drift: {by: validators, psi: 0.1, csi: 0.25, seen: 1}'
+cp blind.reprise parts.reprise
+"$reprise" validate parts.reprise --csv loans.csv --groups home --favourable no --attach --key validator.pem >/dev/null
+unmet "judged rows that the model was trained on" parts.reprise \
+    'selection: {column: home, favourable: "no", ratio: 0, by: validators}'
+met parts.reprise 'selection: {column: home, favourable: "no", ratio: 0, by: validators, seen: 1}'
+unmet "judged rows that the model was trained on" parts.reprise \
+    'slices: {column: home, of: discrimination.auc, at_least: 0, by: validators}'
+met parts.reprise 'slices: {column: home, of: discrimination.auc, at_least: 0, by: validators, seen: 1}'
+refused_here() { policy p.yaml "$2"; fails 2 "$1" "$reprise" verify a.reprise --policy p.yaml; }
+refused_here 'only with by' 'slices: {column: home, of: auc, at_least: 0, seen: 1}'
+# a test part that is a table of its own is told: who made the run chose its rows
+sed 's/, test: 0.2/, test_csv: new.csv/' a.yaml >chosen.yaml
+holds "the recipe has a test table" grep -q test_csv chosen.yaml
+run chosen chosen
+"$reprise" validate chosen.reprise --part test --attach --key validator.pem >/dev/null
+policy p.yaml 'validation: {by: validators, on: test, of: discrimination.auc, at_least: 0.5}'
+works 'its test part a table of its own .data.test_csv., which who made the run chose' \
+    "$reprise" verify chosen.reprise --policy p.yaml
+# the child of a run that was chosen among many says that it has their settings
+"$reprise" retrain a.reprise --csv new.csv -o child.reprise --key builder.pem >/dev/null 2>&1
+unmet "those of its predecessor, whose settings it may have, are not among them" child.reprise \
+    'trials: {at_least: 1}'
 # counts that were forged so that drift is none: nobody believes them
 forge blind.reprise forged.reprise outputs/reference.json \
     'for c in m["columns"]: c["counts"] = [x + 1 for x in c["counts"]]'
