@@ -189,8 +189,9 @@ static rp_status allocate_part(rp_judged_part *out, const rp_judged *of, size_t 
     out->judged.known = rp_calloc(rows + 1, sizeof *out->judged.known);
     out->judged.label = of->label ? rp_calloc(rows + 1, sizeof *out->judged.label) : NULL;
     out->judged.value = of->value ? rp_calloc(rows + 1, sizeof *out->judged.value) : NULL;
+    out->judged.offset = of->offset ? rp_calloc(rows + 1, sizeof *out->judged.offset) : NULL;
     return out->scoring.scores && out->row && out->judged.known && (out->judged.label || !of->label) &&
-                   (out->judged.value || !of->value)
+                   (out->judged.value || !of->value) && (out->judged.offset || !of->offset)
                ? RP_OK
                : rp_no_memory(err);
 }
@@ -216,6 +217,8 @@ rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const in
             out->judged.label[i] = of->label[from];
         if (of->value)
             out->judged.value[i] = of->value[from];
+        if (of->offset)
+            out->judged.offset[i] = of->offset[from];
         out->judged.known[i] = of->known[from];
         out->judged.outcomes += of->known[from];
     }
@@ -231,6 +234,7 @@ void rp_judged_part_close(rp_judged_part *part)
     rp_free(part->judged.known);
     rp_free(part->judged.label);
     rp_free(part->judged.value);
+    rp_free(part->judged.offset);
     *part = (rp_judged_part){.row = NULL};
 }
 

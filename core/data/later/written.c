@@ -193,8 +193,7 @@ static bool *mark_words(const rp_written *t, const int64_t *row, size_t n)
     return used;
 }
 
-/* Words that were not looked at are as if missing. */
-static void spread(const rp_written *t, const outcome *of, const bool *used, int64_t *label, double *value, bool *known)
+static void spread(const rp_written *t, const outcome *of, int64_t *label, double *value, bool *known)
 {
     uint32_t code[RP_BLOCK];
 
@@ -203,13 +202,23 @@ static void spread(const rp_written *t, const outcome *of, const bool *used, int
 
         rp_table_codes(t->table, t->target, first, n, code);
         for (size_t i = 0; i < n; i++) {
-            known[first + i] = code[i] != (uint32_t)RP_NO_CODE && (!used || used[code[i]]);
+            known[first + i] = code[i] != (uint32_t)RP_NO_CODE;
             if (known[first + i] && label)
                 label[first + i] = of[code[i]].label;
             else if (known[first + i])
                 value[first + i] = of[code[i]].value;
         }
     }
+}
+
+/* Rows that were not asked for are without an outcome, whatever words stand in them. */
+static void keep_listed(bool *known, size_t rows, const int64_t *row, size_t n)
+{
+    for (size_t i = 0, next = 0; i < rows; i++)
+        if (next < n && (size_t)row[next] == i)
+            next++;
+        else
+            known[i] = false;
 }
 
 /* Each distinct text once: they come in the order of their first rows, so the first that is wrong is the first line. */
@@ -234,7 +243,9 @@ rp_status rp_written_outcomes(const rp_written *t, const int64_t *row, size_t n,
         if (!used || used[i])
             status = read_word(t, &words->word[i], &of[i], err);
     if (status == RP_OK)
-        spread(t, of, used, label, value, known);
+        spread(t, of, label, value, known);
+    if (status == RP_OK && row)
+        keep_listed(known, t->table->rows, row, n);
     rp_free(used);
     rp_free(of);
     return status;

@@ -22,8 +22,9 @@ void rp_written_column(const rp_written *texts, size_t col, const char **out);
 /* Whether the text is a finite number under the recipe's rules. */
 bool rp_written_number(const rp_written *texts, const char *text, double *out);
 /* What the rows came to, as far as it is known: label [rows] of classes, or value [rows] of a regression, and known
- * [rows]; the other of the two is NULL. Nothing is known where the table has no target. row [n], ascending: only these
- * are looked at; NULL: all. Errors: RP_EDATA: a class that was none in training, no number. */
+ * [rows]; the other of the two is NULL. Nothing is known where the table has no target. row [n], ascending and
+ * distinct: only of these is anything known; NULL: of all. Errors: RP_EDATA: a class that was none in training, no
+ * number. */
 rp_status rp_written_outcomes(const rp_written *texts, const int64_t *row, size_t n, int64_t *label, double *value,
                               bool *known, rp_error *err);
 

@@ -211,6 +211,33 @@ moved, left, monitored = of("moved.json"), of("left.json"), of("monitored.json")
 assert moved["drift"]["columns"] == monitored["columns"] and moved["drift"]["scores"] == monitored["scores"]
 assert all(moved[key] == left[key] for key in ("figures", "difference", "scores", "drift"))
 P
+# an exposure is each row's own: the part is judged as the same rows by themselves; and a row that the recipe leaves out
+# may lack one, whatever its target's cell says
+awk 'BEGIN { print "x,k,n,z"; for (i = 0; i < 600; i++)
+    print i % 17 "," i % 3 "," 1 + i * i % 40 "," int((1 + i * i % 40) * (1 + i % 17 / 8) / 4) + i % 2 }' >exposed.csv
+awk -F, -v OFS=, 'NR > 1 && $2 == 2 && NR % 4 == 0 { $3 = "" } { print }' exposed.csv >gap.csv
+cat >exposed.yaml <<'Y'
+reprise: 1
+data: {csv: exposed.csv, target: z, exposure: n, where: [{column: k, is: "<", value: 2}]}
+train: {task: regression, family: poisson}
+Y
+"$reprise" run exposed.yaml -o exposed.reprise >/dev/null 2>err || fail "$(cat err)"
+for rows in exposed gap; do
+    expect 0 archive "$reprise" retrain exposed.reprise --csv $rows.csv -o exposed.child.reprise --force \
+        --statement $rows.json
+done
+"$reprise" inspect exposed.child.reprise --member outputs/predictions.csv >held.csv
+awk -F, 'NR == FNR { if (FNR > 1) held[$1 + 2]; next } FNR == 1 || FNR in held' held.csv exposed.csv >held_rows.csv
+"$reprise" retrain exposed.reprise --child exposed.child.reprise --rows held_rows.csv --statement alone.json >/dev/null
+"$reprise" validate exposed.child.reprise --csv held_rows.csv -o by_itself.json >/dev/null
+python3 - <<'P' || fail "the exposures of the part"
+import json
+of = lambda name: json.load(open(name))["predicate"]
+part, gap, rows, child = of("exposed.json"), of("gap.json"), of("alone.json"), of("by_itself.json")
+assert part["figures"] == rows["figures"] and part["scores"] == rows["scores"], (part["figures"], rows["figures"])
+assert part["figures"]["child"] == child["figures"]
+assert part["figures"] == gap["figures"] and part["drift"] == gap["drift"]
+P
 # what the parent was chosen and judged by, and the child is not
 cat >chosen.yaml <<'Y'
 reprise: 1
