@@ -131,7 +131,8 @@ static int name_pairs(const again *a)
 
 static rp_status name_columns(const again *a)
 {
-    static const char *const keys[] = {"target", "weight", "offset", "exposure", "group", "time", "split"};
+    static const char *const keys[] = {"target",      "weight", "offset", "exposure",
+                                       "denominator", "group",  "time",   "split"};
     rp_json *item;
     size_t i;
     int failed = name_pairs(a);
@@ -156,7 +157,7 @@ static bool refers(const again *a, const rp_json *ref, size_t column)
 /* Rows are divided or weighed by it. */
 static bool has_role(const again *a, size_t column)
 {
-    static const char *const keys[] = {"weight", "offset", "exposure", "group", "time", "split"};
+    static const char *const keys[] = {"weight", "offset", "exposure", "denominator", "group", "time", "split"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (refers(a, rp_json_object_get(a->data, keys[i]), column))

@@ -105,6 +105,7 @@ const rp_json *rp_report_main_part(const rp_json *metrics);
 size_t rp_report_folds(const rp_json *metrics, const rp_json **mean, const rp_json **deviation);
 const char *rp_report_card(const rp_report_view *r, const char *key); /* a text of the recipe's card, or NULL */
 void rp_report_target_name(rp_report_view *r);
+void rp_report_trials_name(rp_report_view *r); /* of counts: in what they are counted; else nothing */
 
 /* The sections, in order. Those that read members as they go return what ended the report. */
 void rp_report_head(rp_report_view *r);

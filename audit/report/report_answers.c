@@ -62,7 +62,9 @@ static const char *form_of(const rp_report_view *r)
     if (recipe->model.n_hidden)
         return "A neural network";
     if (recipe->train.regression && recipe->train.exact && recipe->train.family != RP_FAMILY_GAUSSIAN)
-        return recipe->train.family == RP_FAMILY_POISSON ? "A Poisson regression" : "A gamma regression";
+        return recipe->train.family == RP_FAMILY_POISSON ? "A Poisson regression"
+               : recipe->train.family == RP_FAMILY_GAMMA ? "A gamma regression"
+                                                         : "A logistic regression of counts";
     return recipe->train.regression ? "A linear regression" : "A logistic regression";
 }
 
@@ -102,10 +104,12 @@ static void answer_model(rp_report_view *r)
                      r->recipe->model.n_conv + r->recipe->model.n_hidden ? "layers" : "layer");
     rp_html_count(out, parameters_of(r->model));
     rp_buffer_printf(out, " parameters on %zu features; it gives %s of ", r->schema->features,
-                     r->recipe->train.regression ? "the value"
-                     : r->schema->classes == 2   ? "the probability"
-                                                 : "a class");
+                     r->recipe->data.denominator.given ? "the share"
+                     : r->recipe->train.regression     ? "the value"
+                     : r->schema->classes == 2         ? "the probability"
+                                                       : "a class");
     rp_report_target_name(r);
+    rp_report_trials_name(r);
     if (r->schema->classes == 2 && r->data.class_name) {
         rp_buffer_text(out, " = ");
         rp_html_name(out, r->data.class_name[1]);

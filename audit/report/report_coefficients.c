@@ -119,6 +119,7 @@ static void put_fit(rp_report_view *r, const rp_json *table)
                 {"null_deviance", "Deviance of the constant model"},
                 {"log_likelihood", "Log likelihood"},
                 {"dispersion", "Dispersion"},
+                {"pearson_dispersion", "Pearson's chi squared / degrees of freedom"},
                 {"aic", "AIC"},
                 {"bic", "BIC"},
                 {"mcfadden", "McFadden's R\xC2\xB2"},

@@ -193,6 +193,19 @@ void rp_report_target_name(rp_report_view *r)
     put_column_name(r->out, r->schema, target_column(r->schema));
 }
 
+void rp_report_trials_name(rp_report_view *r)
+{
+    const rp_column_ref *trials = r->recipe ? &r->recipe->data.denominator : NULL;
+
+    if (!trials || !trials->given)
+        return;
+    rp_buffer_text(r->out, " in the trials of ");
+    if (trials->name)
+        rp_html_name(r->out, trials->name);
+    else
+        rp_buffer_printf(r->out, "%lld", (long long)trials->index);
+}
+
 static void put_values(rp_buffer *out, const rp_schema_column *column)
 {
     put_treatment(out, column);
@@ -462,6 +475,7 @@ static void put_facts(rp_report_view *r)
     put_column_kinds(r);
     rp_html_row_open(out, "Target");
     put_column_name(out, r->schema, target_column(r->schema));
+    rp_report_trials_name(r);
     if (r->schema->classes)
         rp_buffer_printf(out, ", %zu classes", r->schema->classes);
     else

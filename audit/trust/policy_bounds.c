@@ -169,9 +169,9 @@ static void note_rules_on_rows(rp_check *c)
     const rp_json *data = rp_json_object_get(recipe, "data"), *where = rp_json_object_get(data, "where");
     const size_t rules = rp_json_array_size(where);
 
-    for (size_t i = 0; i <= rules; i++) {
-        const rp_json *name =
-            i < rules ? rp_json_object_get(rp_json_array_get(where, i), "column") : rp_json_object_get(data, "weight");
+    for (size_t i = 0; i < rules + 2; i++) {
+        const rp_json *name = i < rules ? rp_json_object_get(rp_json_array_get(where, i), "column")
+                                        : rp_json_object_get(data, i == rules ? "weight" : "denominator");
 
         for (size_t k = 0; k < c->clause->words && rp_json_is_string(name); k++) {
             if (strcmp(rp_json_string_value(name), c->clause->word[k]) != 0)

@@ -196,6 +196,49 @@ def offsets(reprise):
     offset(reprise, "cpunish", cpunish, "EXECUTIONS", "poisson", "offset")
 
 
+def counted(reprise, name, frame, successes, trials, weights, beside):
+    """GLM of [successes, failures], with weights and an offset too."""
+    frame = frame.reset_index(drop=True).copy()
+    x = sm.add_constant(frame.drop(columns=[successes, trials]))
+    more, keys = {}, ""
+    if weights:
+        frame["w"] = 0.5 + np.arange(len(frame)) % 3
+        more["var_weights"], keys = frame["w"], ", weight: w"
+    if beside:
+        frame["o"] = np.arange(len(frame)) % 5 / 4 - 0.5
+        more["offset"], keys = frame["o"], keys + ", offset: o"
+    pair = pd.DataFrame({"s": frame[successes], "f": frame[trials] - frame[successes]})
+    result = sm.GLM(pair, x, family=sm.families.Binomial(), **more).fit(tol=1e-15, maxiter=200)
+    found = json.loads(run(reprise, frame, successes, "train: {task: regression, family: binomial, l2: 0}\n",
+                           ", train_on_all: true, denominator: %s%s" % (trials, keys))("outputs/coefficients.json"))
+    terms = [t for t in found["outputs"][0]["terms"] if t["standing"] == "estimated"]
+    of = lambda key: [t[key] for t in terms]
+    figures = {"estimate": farthest(of("estimate"), result.params), "error": farthest(of("error"), result.bse),
+               "p": np.max(np.abs(np.array(of("p"), float) - np.asarray(result.pvalues))),
+               "likelihood": farthest(found["log_likelihood"], result.llf), "aic": farthest(found["aic"], result.aic),
+               "bic": farthest(found["bic"], result.bic_llf), "deviance": farthest(found["deviance"], result.deviance),
+               "null": farthest(found["null_deviance"], result.null_deviance),
+               "null likelihood": farthest(found["null_log_likelihood"], result.llnull),
+               "pearson": farthest(found["pearson"], result.pearson_chi2)}
+    bar(name, "counts%s%s  " % (", weights" if weights else "", ", offset" if beside else "") +
+        "  ".join("%s %.0e" % f for f in figures.items()), max(figures.values()) <= 1e-8)
+
+
+def counts(reprise):
+    star98 = table("star98")
+    star98["N"] = star98["NABOVE"] + star98.pop("NBELOW")
+    cancer = sm.datasets.cancer.load_pandas().data
+    cancer["cancer"], cancer["population"] = cancer["cancer"].round(), cancer["population"].round()
+    cancer["third"] = np.arange(len(cancer)) % 3
+    longley = table("longley")[["TOTEMP", "UNEMP", "ARMED", "YEAR"]].assign(ALL=lambda f: f["UNEMP"] + f["TOTEMP"])
+    longley = longley.drop(columns="TOTEMP")
+    doctors = table("randhie")[["mdvis", "lncoins", "idp", "physlm", "disea"]].assign(visits=lambda f: f["mdvis"] + 3)
+    for name, frame, successes, trials in (("star98", star98, "NABOVE", "N"), ("cancer", cancer, "cancer", "population"),
+                                           ("longley", longley, "UNEMP", "ALL"), ("randhie", doctors, "mdvis", "visits")):
+        for weights, beside in ((False, False), (True, False), (True, True)):
+            counted(reprise, name, frame, successes, trials, weights, beside)
+
+
 def sampled(reprise, name, classes):
     """sample_weight and class_weight of scikit-learn: probabilities of the rows that were fitted."""
     frame = table(name).select_dtypes("number").dropna().copy()
@@ -242,6 +285,8 @@ def main():
                 weighted(reprise, name, SCORED[name], family, weights)
         print("offsets and exposures")
         offsets(reprise)
+        print("counts of successes out of trials")
+        counts(reprise)
         sampled(reprise, "spector", "rows")
         sampled(reprise, "spector", "balanced")
         sampled(reprise, "fair", None)

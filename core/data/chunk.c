@@ -372,6 +372,21 @@ static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const
     return RP_OK;
 }
 
+/* Whether it is a number of them other than 0, or no number, of which the target's error tells. */
+static bool has_trials(rp_chunk_reader *r, const rp_text *cell)
+{
+    const size_t length = rp_text_copy(r->unescaped, cell);
+    rp_dress dress;
+    double number = 1;
+    int places;
+
+    if (is_missing(r, r->unescaped, length))
+        return false;
+    return rp_cell_classify(&r->recipe->data.reading, r->unescaped, length, &number, &places, &dress) !=
+               RP_CELL_NUMBER ||
+           number != 0;
+}
+
 /* Whether the row that was read is kept. */
 static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
 {
@@ -384,7 +399,8 @@ static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
     chunk->dropped[0] += !*keep_it;
     if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
         return status;
-    *keep_it = !is_missing(r, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target]));
+    *keep_it = !is_missing(r, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target])) &&
+               (f->trials == SIZE_MAX || has_trials(r, &r->csv.cell[r->table->column[f->trials].source]));
     chunk->dropped[1] += !*keep_it;
     return RP_OK;
 }

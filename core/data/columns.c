@@ -95,6 +95,7 @@ static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t t
         const char *key;
         rp_column_kind never;
     } role[] = {{&cells->recipe->data.weight, "data.weight", RP_COL_CATEGORICAL},
+                {&cells->recipe->data.denominator, "data.denominator", RP_COL_CATEGORICAL},
                 {&cells->recipe->data.time, "data.time", RP_COL_CATEGORICAL},
                 {&cells->recipe->data.group, "data.group", RP_COL_NUMERIC},
                 {&cells->recipe->data.split, "data.split", RP_COL_NUMERIC}};

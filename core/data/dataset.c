@@ -188,6 +188,18 @@ static rp_status take_outcomes(const preparation *prep, const rp_schema *schema,
     return RP_OK;
 }
 
+static rp_status take_trials(const preparation *prep, rp_dataset *out)
+{
+    const double *trials = prep->target.trials;
+
+    if (trials == NULL)
+        return RP_OK;
+    out->train_trials = rp_calloc(out->train_rows, sizeof *out->train_trials);
+    for (size_t i = 0; out->train_trials != NULL && i < out->train_rows; i++)
+        out->train_trials[i] = trials[out->train_row[i]];
+    return out->train_trials != NULL ? RP_OK : rp_no_memory(prep->cells.err);
+}
+
 static rp_status encode(preparation *prep, rp_dataset *out)
 {
     const outcomes train = {&out->train_label, &out->train_target, &out->train_learnt};
@@ -196,7 +208,9 @@ static rp_status encode(preparation *prep, rp_dataset *out)
 
     if (status == RP_OK)
         status = take_outcomes(prep, out->schema, out->train_row, out->train_rows, &train);
-    return status == RP_OK ? take_outcomes(prep, out->schema, out->valid_row, out->valid_rows, &valid) : status;
+    if (status == RP_OK)
+        status = take_outcomes(prep, out->schema, out->valid_row, out->valid_rows, &valid);
+    return status == RP_OK ? take_trials(prep, out) : status;
 }
 
 /* A batch cannot have more rows than there are: it is then all of them, and that is said. */
@@ -307,6 +321,7 @@ void rp_dataset_free(rp_dataset *dataset)
     rp_free(dataset->train_weight);
     rp_free(dataset->valid_weight);
     rp_free(dataset->train_wide_weight);
+    rp_free(dataset->train_trials);
     rp_free(dataset->valid_wide_weight);
     rp_free(dataset->train_row);
     rp_free(dataset->valid_row);

@@ -39,6 +39,7 @@ typedef struct rp_dataset {
         *valid_learnt; /* as they are learnt: standardised where that is asked for; NULL in an exact fit */
     float *train_weight, *valid_weight; /* [rows] of mean 1; NULL when all rows count alike, and in an exact fit: */
     double *train_wide_weight, *valid_wide_weight; /* [rows] the weights as they are given */
+    double *train_trials;                          /* [rows] of counts, else NULL */
     double train_total, valid_total;               /* the sum of an exact fit's weights; the rows without */
     int64_t *train_row, *valid_row;                /* number of each row in the file, from 0; ascending */
     int64_t *test_row;                             /* [test_rows] likewise, of those that no step sees */

@@ -31,10 +31,13 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     f = rp_calloc(1, sizeof *f);
     if (f == NULL)
         return rp_no_memory(cells->err);
-    *f = (rp_filter){.where = r->where, .n = r->n_where, .target = r->drop_missing_target ? target : SIZE_MAX};
+    *f = (rp_filter){
+        .where = r->where, .n = r->n_where, .target = r->drop_missing_target ? target : SIZE_MAX, .trials = SIZE_MAX};
     f->col = rp_reallocarray(NULL, f->n, sizeof *f->col);
     if (f->col == NULL)
         status = rp_no_memory(cells->err);
+    if (status == RP_OK && r->drop_missing_target && cells->recipe->data.denominator.given)
+        status = rp_column_find(cells, &cells->recipe->data.denominator, "data.denominator", &f->trials);
     for (size_t i = 0; i < f->n && status == RP_OK; i++) {
         status = rp_column_find(cells, &r->where[i].column, "data.where", &f->col[i]);
         if (status == RP_OK)

@@ -103,11 +103,17 @@ typedef struct rp_target {
     const char **class_name;
     int64_t *label;
     float *value;
-    double *wide; /* the value in binary64 */
+    double *wide;   /* the value in binary64 */
+    double *trials; /* of counts, whose values are proportions: of how many */
 } rp_target;
 
 rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out);
 void rp_target_clear(rp_target *target);
+/* CONTRACT 9.13: values, the numbers of the target's cells, become proportions of the trials in data.denominator's
+ * column. Errors: RP_EARG (no such column), RP_EDATA (a cell that is no whole number within its bounds, no trials). */
+rp_status rp_counts_read(const rp_cells *cells, size_t target, rp_target *out);
+/* The greatest number of trials. */
+#define RP_TRIALS_MAX 0x1p40
 
 /* CONTRACT 9.4: which part each of the table's rows is in. part [rows]. Errors: RP_EARG, RP_EDATA. */
 typedef enum rp_row_part { RP_TRAINS, RP_VALIDATES, RP_TESTS } rp_row_part;

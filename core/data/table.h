@@ -79,6 +79,7 @@ typedef struct rp_filter {
     size_t *col;              /* [n]: the table's column of each */
     size_t n;
     size_t target; /* its missing cells drop the row; SIZE_MAX: they do not */
+    size_t trials; /* likewise, and so does a 0: without trials there is no target */
     bool blank;    /* a row that is not kept has its place nevertheless, with no cell looked at: all read as missing */
 } rp_filter;
 

@@ -182,7 +182,7 @@ static rp_status read_values(const rp_cells *cells, size_t col, rp_target *out)
     rp_table_floats(table, col, 0, table->rows, out->value);
     if (out->wide != NULL) /* finite, as it is in binary32 */
         rp_table_numbers(table, col, 0, table->rows, out->wide);
-    return RP_OK;
+    return cells->recipe->data.denominator.given ? rp_counts_read(cells, col, out) : RP_OK;
 }
 
 rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out)
@@ -205,5 +205,6 @@ void rp_target_clear(rp_target *target)
     rp_free(target->label);
     rp_free(target->value);
     rp_free(target->wide);
+    rp_free(target->trials);
     memset(target, 0, sizeof *target);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What rows count in the loss (CONTRACT 9.10): a column's number times the weight of the row's class; brought to mean 1
- * in each part, so that learning rates keep their meaning, or as given where the minimum itself is computed. */
+ * What rows count in the loss (CONTRACT 9.10): a column's number times the weight of the row's class, of counts times
+ * the row's trials; brought to mean 1 in each part, so that learning rates keep their meaning, or as given where the
+ * minimum itself is computed. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -52,6 +53,8 @@ static rp_status weigh_rows(const weights *w, const int64_t *row, size_t n, doub
             return fail_cell(w, (size_t)row[i]);
         if (w->class != NULL)
             value[i] *= w->class[w->target->label[row[i]]];
+        if (w->target->trials != NULL)
+            value[i] *= w->target->trials[row[i]];
     }
     return RP_OK;
 }

@@ -142,6 +142,21 @@ static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_nod
                        "what is fitted exactly starts from no weights; leave it out, or set train.solver: gradient");
 }
 
+/* Counts have both: the family and the column of trials. */
+static void read_family_of_counts(rp_node_reader *reader, const rp_node *data, const rp_recipe *out)
+{
+    const bool counts = out->train.family == RP_FAMILY_BINOMIAL;
+
+    if (reader->status != RP_OK || data == NULL)
+        return;
+    if (counts && !out->data.denominator.given)
+        rp_node_refuse(reader, data, "data.denominator",
+                       "required with train.family: binomial: the column of trials, of which the target counts the "
+                       "successes; a target of two classes needs no family");
+    else
+        (void)rp_node_applies(reader, data, "data.denominator", counts, "with train.family: binomial");
+}
+
 static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
 {
     const bool regression = out->train.regression;
@@ -158,12 +173,13 @@ static void read_exact(rp_node_reader *reader, const rp_node *top, const rp_node
     rp_recipe_read_class_weights(reader, train, out);
     out->data.standardize_target = false;
     if (rp_node_applies(reader, train, "train.family", regression, "to regressions"))
-        rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 3);
+        rp_node_read_choice(reader, train, "train.family", &family, RP_FAMILY_GAUSSIAN, rp_family_names, 4);
     out->train.family = (rp_family)family;
     if (reader->status == RP_OK && data != NULL)
         (void)rp_node_applies(
-            reader, data, "data.exposure", family != RP_FAMILY_GAUSSIAN,
+            reader, data, "data.exposure", family == RP_FAMILY_POISSON || family == RP_FAMILY_GAMMA,
             "to families with a logarithmic link, poisson and gamma; name its logarithm as data.offset");
+    read_family_of_counts(reader, data, out);
     rp_recipe_real(reader, train, "train.l1", &out->train.l1, 0, &penalty_range);
     rp_recipe_real(reader, train, "train.l2", &out->train.l2, 1, &penalty_range);
     out->train.loss = regression ? RP_LOSS_MSE : RP_LOSS_AUTO;
@@ -191,6 +207,7 @@ static void read_no_offset(rp_node_reader *reader, const rp_node *data)
         return;
     (void)rp_node_applies(reader, data, "data.offset", false, "with train.solver: exact, a model without layers");
     (void)rp_node_applies(reader, data, "data.exposure", false, "with train.solver: exact, a model without layers");
+    (void)rp_node_applies(reader, data, "data.denominator", false, "with train.family: binomial, of an exact fit");
 }
 
 static void read_train(rp_node_reader *reader, const rp_node *top, const rp_node *train, rp_recipe *out)
@@ -461,6 +478,7 @@ void rp_recipe_free(rp_recipe *recipe)
     rp_free(recipe->data.target.name);
     rp_free(recipe->data.weight.name);
     rp_free(recipe->data.offset.name);
+    rp_free(recipe->data.denominator.name);
     rp_free(recipe->data.group.name);
     rp_free(recipe->data.time.name);
     rp_free(recipe->data.split.name);

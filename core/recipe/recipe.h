@@ -24,7 +24,7 @@ typedef enum rp_loss {
 } rp_loss;
 typedef enum rp_optimizer_kind { RP_OPT_SGD, RP_OPT_ADAM, RP_OPT_ADAMW, RP_OPT_RMSPROP } rp_optimizer_kind;
 typedef enum rp_schedule_kind { RP_SCHED_CONSTANT, RP_SCHED_STEP, RP_SCHED_COSINE } rp_schedule_kind;
-typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_POISSON, RP_FAMILY_GAMMA } rp_family;
+typedef enum rp_family { RP_FAMILY_GAUSSIAN, RP_FAMILY_POISSON, RP_FAMILY_GAMMA, RP_FAMILY_BINOMIAL } rp_family;
 typedef enum rp_column_kind {
     RP_COL_AUTO,
     RP_COL_NUMERIC,
@@ -198,6 +198,8 @@ typedef struct rp_recipe {
         rp_column_rule *columns; /*   columns: [{}] mapping name-or-index -> auto|numeric|categorical|ignore; in the
                                         JSON a list of {column, kind}, indices first, ascending */
         size_t n_columns;
+        rp_column_ref denominator;   /*   denominator: [absent] of family binomial, and required there: the column of
+                                            trials, of which the target counts the successes */
         rp_column_pair *interaction; /*   interactions: [absent] pairs of columns whose features are multiplied */
         size_t n_interactions;
         rp_reading reading; /*   decimal, thousands, strip, prefix, suffix, encoding, comment, ... */
@@ -317,7 +319,8 @@ enum { RP_EPOCHS_BY_ROWS = 0, RP_EPOCHS_LEAST = 10, RP_EPOCHS_MOST = 100 };
 /* Whether rows count differently in the loss. */
 static inline bool rp_recipe_weighs(const rp_recipe *recipe)
 {
-    return recipe->data.weight.given || recipe->train.balanced || recipe->train.n_class_weights > 0;
+    return recipe->data.weight.given || recipe->data.denominator.given || recipe->train.balanced ||
+           recipe->train.n_class_weights > 0;
 }
 
 /* Under which of its two keys data.offset was given. */

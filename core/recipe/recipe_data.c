@@ -170,6 +170,7 @@ static void check_names(rp_node_reader *reader, rp_recipe *out)
                            "expected indices from 0, as header is false, found a name");
     check_name(reader, &out->data.weight, "data.weight");
     check_name(reader, &out->data.offset, rp_recipe_offset_key(out));
+    check_name(reader, &out->data.denominator, "data.denominator");
     check_name(reader, &out->data.group, "data.group");
     check_name(reader, &out->data.time, "data.time");
     check_name(reader, &out->data.split, "data.split");
@@ -212,6 +213,7 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
                                        "weight",
                                        "offset",
                                        "exposure",
+                                       "denominator",
                                        "group",
                                        "time",
                                        "split",
@@ -235,6 +237,7 @@ void rp_recipe_read_data(rp_node_reader *reader, const rp_node *top, rp_recipe *
         rp_recipe_read_column(reader, target, "data.target", &out->data.target);
     read_optional(reader, data, "data.weight", &out->data.weight);
     read_offset(reader, data, out);
+    read_optional(reader, data, "data.denominator", &out->data.denominator);
     if (rp_node_applies(reader, data, "data.positive", !out->train.regression, "to a classification"))
         rp_node_read_text(reader, data, "data.positive", &out->data.positive, NULL, RP_RECIPE_TEXT);
     read_rules(reader, data, out);

@@ -17,7 +17,7 @@ extern const char *const rp_encoding_names[4];
 extern const char *const rp_relation_names[7]; /* =, !=, <, <=, >, >=, present */
 extern const char *const rp_task_names[2];
 extern const char *const rp_solver_names[2]; /* exact, gradient */
-extern const char *const rp_family_names[3];
+extern const char *const rp_family_names[4];
 extern const char *const rp_padding_names[2];
 extern const char *const rp_pool_names[3];
 extern const char *const rp_algorithm_names[2];

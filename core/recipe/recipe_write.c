@@ -18,7 +18,7 @@ const char *const rp_encoding_names[4] = {"utf-8", "latin-1", "windows-1252", "u
 const char *const rp_relation_names[7] = {"=", "!=", "<", "<=", ">", ">=", "present"};
 const char *const rp_task_names[2] = {"classification", "regression"};
 const char *const rp_solver_names[2] = {"exact", "gradient"};
-const char *const rp_family_names[3] = {"gaussian", "poisson", "gamma"};
+const char *const rp_family_names[4] = {"gaussian", "poisson", "gamma", "binomial"};
 const char *const rp_padding_names[2] = {"same", "valid"};
 const char *const rp_pool_names[3] = {"none", "max", "avg"};
 const char *const rp_algorithm_names[2] = {"direct", "winograd"};
@@ -240,6 +240,8 @@ static void write_data(writer top, const rp_recipe *recipe)
         put(w, "weight", ref_json(&recipe->data.weight));
     if (recipe->data.offset.given)
         put(w, recipe->data.exposure ? "exposure" : "offset", ref_json(&recipe->data.offset));
+    if (recipe->data.denominator.given)
+        put(w, "denominator", ref_json(&recipe->data.denominator));
     if (!recipe->train.regression)
         put(w, "positive", recipe->data.positive != NULL ? rp_json_string(recipe->data.positive) : rp_json_null());
     put(w, "columns", rules_json(recipe, w.failed));

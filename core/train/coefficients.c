@@ -28,8 +28,8 @@ typedef struct table {
     double *offset;     /* [train_rows], what is added to each row's predictor; NULL: nothing */
     double rows, total; /* training rows that count at all, and the sum of their weights */
     double deviation, estimated, dispersion, pearson;
-    double quantile; /* of 95 % intervals */
-    bool gaussian, classes, log_link;
+    double quantile;                          /* of 95 % intervals */
+    bool gaussian, classes, counts, log_link; /* counts: proportions of trials */
 } table;
 
 static void clear(table *c)
@@ -80,6 +80,12 @@ static rp_status take_units(table *c, rp_error *err)
         c->scale[i] = scaled ? column->divisor : 1;
     }
     return RP_OK;
+}
+
+/* Odds are what a logit link has, ratios a logarithm. */
+static bool has_odds(const table *c)
+{
+    return c->classes || c->counts;
 }
 
 static rp_status take_results(table *c, rp_error *err)
@@ -208,8 +214,8 @@ static int put_tests(rp_json *term, const table *c, size_t output, size_t featur
     failed |= rp_put_figure(term, "low", estimate - reach);
     failed |= rp_put_figure(term, "high", estimate + reach);
     if (!c->gaussian && feature > 0) {
-        failed |= rp_put_figure(term, c->classes ? "odds_low" : "ratio_low", rp_exp_f64(estimate - reach));
-        failed |= rp_put_figure(term, c->classes ? "odds_high" : "ratio_high", rp_exp_f64(estimate + reach));
+        failed |= rp_put_figure(term, has_odds(c) ? "odds_low" : "ratio_low", rp_exp_f64(estimate - reach));
+        failed |= rp_put_figure(term, has_odds(c) ? "odds_high" : "ratio_high", rp_exp_f64(estimate + reach));
     }
     if (feature > 0)
         failed |= rp_put_figure(term, "inflation", inflation_of(c, feature));
@@ -235,7 +241,7 @@ static rp_json *term_json(const table *c, size_t output, size_t feature)
     if (feature > 0)
         failed |= rp_put_figure(term, "encoded", c->beta[output * c->width + feature]);
     if (!c->gaussian && feature > 0 && how == ESTIMATED)
-        failed |= rp_put_figure(term, c->classes ? "odds" : "ratio", rp_exp_f64(estimate));
+        failed |= rp_put_figure(term, has_odds(c) ? "odds" : "ratio", rp_exp_f64(estimate));
     if (how == ESTIMATED && !penalised(c))
         failed |= put_tests(term, c, output, feature, estimate);
     if (!failed)
@@ -278,8 +284,22 @@ typedef enum summed {
     ADDED,        /* the offset o */
     EXPOSED,      /* e^o */
     PER_EXPOSURE, /* y e^-o */
-    TARGET_ADDED  /* y o */
+    TARGET_ADDED, /* y o */
+    ENTROPY,      /* of a proportion p log p + (1 - p) log(1 - p) */
+    WAYS          /* of counts the logarithm of the binomial coefficient, by trial: what is summed weighs by trials */
 } summed;
+
+static double times_log(double x)
+{
+    return x > 0 ? x * rp_log_f64(x) : 0;
+}
+
+static double log_ways(double trials, double proportion)
+{
+    const double successes = __builtin_rint(proportion * trials);
+
+    return rp_log_gamma(trials + 1) - rp_log_gamma(successes + 1) - rp_log_gamma(trials - successes + 1);
+}
 
 static double value_of(const table *c, summed what, double parameter, size_t row)
 {
@@ -303,6 +323,10 @@ static double value_of(const table *c, summed what, double parameter, size_t row
         return y * rp_exp_f64(-o);
     case TARGET_ADDED:
         return y * o;
+    case ENTROPY:
+        return times_log(y) + times_log(1 - y);
+    case WAYS:
+        return log_ways(d->train_trials[row], y) / d->train_trials[row];
     case OF_CLASS:
         return d->train_label[row] == (int64_t)parameter;
     default:
@@ -409,6 +433,11 @@ static double constant_beside(const table *c, double share, double *work)
     return b;
 }
 
+static double softplus(double z)
+{
+    return z > 0 ? z + rp_log1p_f64(rp_exp_f64(-z)) : rp_log1p_f64(rp_exp_f64(z));
+}
+
 /* As null_likelihood, beside an offset. */
 static rp_status null_beside(const table *c, double *out, rp_error *err)
 {
@@ -419,8 +448,8 @@ static rp_status null_beside(const table *c, double *out, rp_error *err)
     if (status == RP_OK) {
         b = constant_beside(c, sum / c->total, work);
         for (size_t i = 0; i < n; i++) {
-            const double z = c->offset[i] + b, away = c->t->data->train_target[i] > 0.5 ? -z : z;
-            const double grown = away > 0 ? away + rp_log1p_f64(rp_exp_f64(-away)) : rp_log1p_f64(rp_exp_f64(away));
+            const double y = c->t->data->train_target[i], z = c->offset[i] + b;
+            const double grown = c->counts ? softplus(z) - y * z : softplus(y > 0.5 ? -z : z);
 
             work[i] = (c->weight ? c->weight[i] : 1) * grown;
         }
@@ -500,6 +529,26 @@ static rp_status gamma_goodness(const table *c, goodness *out, rp_error *err)
     return RP_OK;
 }
 
+/* The constants of the binomial distribution are in the likelihoods, as in those of other families. */
+static rp_status counts_goodness(const table *c, goodness *out, rp_error *err)
+{
+    double y = 0, entropy = 0, ways = 0, nothing = 0;
+    rp_status status = sum_of(c, TARGET, 0, &y, err);
+
+    if (status == RP_OK)
+        status = sum_of(c, ENTROPY, 0, &entropy, err);
+    if (status == RP_OK)
+        status = sum_of(c, WAYS, 0, &ways, err);
+    if (status == RP_OK && c->offset)
+        status = null_beside(c, &nothing, err);
+    if (status != RP_OK)
+        return status;
+    if (!c->offset)
+        nothing = y * rp_log_f64(y / c->total) + (c->total - y) * rp_log_f64((c->total - y) / c->total);
+    *out = (goodness){ways - c->deviation, ways + nothing, 2 * (c->deviation + entropy), 2 * (entropy - nothing)};
+    return RP_OK;
+}
+
 static rp_status goodness_of(const table *c, goodness *out, rp_error *err)
 {
     rp_status status;
@@ -508,6 +557,8 @@ static rp_status goodness_of(const table *c, goodness *out, rp_error *err)
         return gaussian_goodness(c, out, err);
     if (c->log_link)
         return c->t->model.loss == RP_LOSS_POISSON ? poisson_goodness(c, out, err) : gamma_goodness(c, out, err);
+    if (c->counts)
+        return counts_goodness(c, out, err);
     *out = (goodness){-c->deviation, 0, 2 * c->deviation, 0};
     status = c->offset ? null_beside(c, &out->null_likelihood, err) : null_likelihood(c, &out->null_likelihood, err);
     out->null_deviance = -2 * out->null_likelihood;
@@ -540,8 +591,10 @@ static rp_status put_fit(rp_json *out, const table *c, rp_error *err)
     if (penalised(c))
         return failed ? rp_no_memory(err) : RP_OK;
     failed |= rp_put_figure(out, "dispersion", c->dispersion);
-    if (c->log_link)
+    if (c->log_link || c->counts)
         failed |= rp_put_figure(out, "pearson", c->pearson);
+    if (c->counts)
+        failed |= rp_put_figure(out, "pearson_dispersion", c->pearson / (c->rows - c->estimated));
     failed |= put_criteria(out, c, g.likelihood, c->estimated);
     return failed ? rp_no_memory(err) : RP_OK;
 }
@@ -614,7 +667,7 @@ static rp_status write_table(table *c, rp_json *out, rp_error *err)
     if (status != RP_OK)
         return status;
     c->dispersion = c->gaussian ? c->deviation / (c->rows - c->estimated) : 1;
-    if (c->log_link)
+    if (c->log_link || c->counts)
         status = rp_exact_number(c->t->full, "pearson", &c->pearson, err);
     if (status != RP_OK)
         return status;
@@ -639,6 +692,7 @@ rp_status rp_trainer_coefficients(const rp_trainer *t, rp_json **out, rp_error *
                .total = t->data->train_total,
                .gaussian = t->model.loss == RP_LOSS_MSE,
                .classes = t->data->schema->classes > 0,
+               .counts = t->data->train_trials != NULL,
                .log_link = t->model.loss == RP_LOSS_POISSON || t->model.loss == RP_LOSS_GAMMA};
     rp_status status;
 

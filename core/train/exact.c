@@ -157,7 +157,7 @@ static rp_status iterate(const fit *f, rp_graph *g, const rp_tensor *shared, rp_
     t = all(t);
     t = rp_scale(t, 0.5);
     out->losses = value[LOSS];
-    out->pearson = is_log_link(f) ? value[PEARSON] : rp_no_tensor();
+    out->pearson = has_pearson(f) ? value[PEARSON] : rp_no_tensor();
     out->objective = f->model->loss == RP_LOSS_MSE ? rp_scale(value[LOSS], 0.5) : value[LOSS];
     out->objective = rp_add(out->objective, t);
     if (is_lasso(f)) {

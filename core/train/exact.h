@@ -25,7 +25,8 @@ enum {
  *   limit         f64 [], under or at which it has converged
  *   sweeps        i64 [], with l1: of all iterations together; without it
  *   factor        f64 [n, n], the last Cholesky factor of the n unknowns; an infinite diagonal: a column left out
- *   pearson       f64 [], of the families poisson and gamma: the weighted sum of (y - m)^2 / v, v = m and m^2
+ *   pearson       f64 [], of the families poisson, gamma and binomial: the weighted sum of (y - m)^2 / v, v = m, m^2
+ *                 and m (1 - m)
  * and without a penalty
  *   covariance    f64 [n, n], the inverse of the second derivatives of what is estimated
  *   gram          f64 [1 + features, 1 + features], the weighted sums of products of 1 and the features

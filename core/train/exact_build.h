@@ -22,7 +22,7 @@ typedef struct fit {
 } fit;
 
 /* What a pass over the rows gives: the sum of losses; the sum of residuals times features [outputs, width]; the matrix
- * of second derivatives, in two parts where there are several outputs; of the families with a log link Pearson's sum.
+ * of second derivatives, in two parts where there are several outputs; of poisson, gamma and counts Pearson's sum.
  */
 enum { LOSS, SLOPE, CURVE, CROSS, PEARSON = CROSS, PASSED };
 
@@ -37,6 +37,12 @@ typedef struct newton {
 static inline bool is_log_link(const fit *f)
 {
     return f->model->loss == RP_LOSS_POISSON || f->model->loss == RP_LOSS_GAMMA;
+}
+
+/* Whether targets are numbers whose spread follows from their mean. */
+static inline bool has_pearson(const fit *f)
+{
+    return is_log_link(f) || f->model->recipe->train.family == RP_FAMILY_BINOMIAL;
 }
 
 static inline bool is_lasso(const fit *f)

@@ -65,11 +65,28 @@ static rp_status check_classes(const rp_dataset *data, rp_error *err)
     return RP_OK;
 }
 
+/* Trials that all end alike have an infinite intercept. */
+static rp_status check_proportions(const rp_dataset *data, rp_error *err)
+{
+    bool success = false, failure = false;
+
+    for (size_t i = 0; i < data->train_rows; i++) {
+        success = success || (data->train_target[i] > 0 && counts(data->train_wide_weight, i));
+        failure = failure || (data->train_target[i] < 1 && counts(data->train_wide_weight, i));
+    }
+    if (success && failure)
+        return RP_OK;
+    return rp_fail(err, RP_EDATA, "train.family: binomial: all trials of the training part are %s",
+                   success ? "successes" : "failures");
+}
+
 rp_status rp_exact_targets(const rp_model *model, const rp_dataset *data, rp_error *err)
 {
     bool positive = false, unused = false;
     rp_status status;
 
+    if (data->train_trials)
+        return check_proportions(data, err);
     if (model->loss != RP_LOSS_POISSON && model->loss != RP_LOSS_GAMMA)
         return check_classes(data, err);
     status = check_targets(model, data->train_target, data->train_wide_weight, data->train_row, data->train_rows,
@@ -109,9 +126,9 @@ static bool separates(const rp_dataset *data, size_t feature, int64_t label, boo
            (in.low != in.high || out.low != out.high || in.low != out.low);
 }
 
-/* Whether the feature is only 0 or 1, and all targets where it is 1 are 0: of a Poisson regression the estimate is
- * -infinity. */
-static bool is_empty_category(const rp_dataset *data, size_t feature)
+/* Whether the feature is only 0 or 1, and all targets where it is 1 are the extreme, 0 or of proportions also 1: the
+ * estimate is infinite. */
+static bool is_extreme_category(const rp_dataset *data, size_t feature, double extreme)
 {
     const size_t width = data->schema->features;
     size_t rows = 0;
@@ -121,7 +138,7 @@ static bool is_empty_category(const rp_dataset *data, size_t feature)
 
         if (!counts(data->train_wide_weight, row))
             continue;
-        if (x != 0 && (x != 1 || data->train_target[row] > 0))
+        if (x != 0 && (x != 1 || data->train_target[row] != extreme))
             return false;
         rows += x == 1;
     }
@@ -137,8 +154,16 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
     char text[192], class[64];
     bool ties;
 
+    for (size_t i = 0; data->train_trials && i < data->schema->features; i++)
+        for (int all = 0; all < 2; all++)
+            if (i != offset && is_extreme_category(data, i, all))
+                return rp_fail(err, RP_EDATA,
+                               "the exact fit did not converge in %.0f iterations: all trials of %s are %s, so its "
+                               "estimate is infinite; set train.l2 above 0, or the column to ignore under data.columns",
+                               iterations, rp_feature_text(text, sizeof text, data->schema, i),
+                               all ? "successes" : "failures");
     for (size_t i = 0; model->loss == RP_LOSS_POISSON && i < data->schema->features; i++)
-        if (i != offset && is_empty_category(data, i))
+        if (i != offset && is_extreme_category(data, i, 0))
             return rp_fail(
                 err, RP_EDATA,
                 "the exact fit did not converge in %.0f iterations: all targets of %s are 0, so its estimate is "
@@ -163,6 +188,11 @@ static rp_status not_converged(const rp_model *model, const rp_dataset *data, do
                        "%s, or the column to ignore under data.columns",
                        iterations, rp_feature_text(text, sizeof text, data->schema, column - 1), estimate,
                        model->recipe->train.l2 > 0 ? "what it is" : "0");
+    if (data->train_trials)
+        return rp_fail(err, RP_EDATA,
+                       "the exact fit did not converge in %.0f iterations: columns together tell successes from "
+                       "failures, so estimates are infinite, or numbers are too far apart; set train.l2 above %g",
+                       iterations, model->recipe->train.l2);
     return rp_fail(
         err, RP_EDATA,
         "the exact fit did not converge in %.0f iterations%s; set train.l2 above %s, or train.solver: gradient",

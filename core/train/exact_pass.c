@@ -6,7 +6,7 @@
 
 static size_t passed(const fit *f)
 {
-    return f->outputs > 1 || is_log_link(f) ? PASSED : CROSS;
+    return f->outputs > 1 || has_pearson(f) ? PASSED : CROSS;
 }
 
 /* 1 for each row, then its features. */
@@ -60,10 +60,10 @@ static void pass_one(const fit *f, const rp_tensor *row, rp_tensor z, rp_tensor 
     value[SLOPE] = rp_matmul(across, x);
     across = rp_transpose(x, NULL);
     value[CURVE] = rp_matmul(across, weighted);
-    if (!is_log_link(f))
+    if (!has_pearson(f))
         return;
     residual = rp_mul(residual, residual);
-    if (f->model->loss == RP_LOSS_POISSON)
+    if (f->model->loss != RP_LOSS_GAMMA)
         residual = rp_div(residual, weight);
     residual = weigh(f, residual, row);
     value[PEARSON] = all(residual);

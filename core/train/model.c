@@ -123,6 +123,22 @@ static rp_status check_size(const rp_model *m, rp_error *err)
                           : rp_fail(err, RP_EARG, "model: %.0f parameters in all, expected at most 2^31", total);
 }
 
+/* Of an exact fit's family; that of a classification is gaussian, and says nothing. Counts have the loss of two
+ * classes, of a proportion. */
+static rp_loss loss_of(rp_family family, rp_loss other)
+{
+    switch (family) {
+    case RP_FAMILY_POISSON:
+        return RP_LOSS_POISSON;
+    case RP_FAMILY_GAMMA:
+        return RP_LOSS_GAMMA;
+    case RP_FAMILY_BINOMIAL:
+        return RP_LOSS_BCE;
+    default:
+        return other;
+    }
+}
+
 rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, size_t classes, rp_error *err)
 {
     size_t width = features, first = recipe->model.n_conv;
@@ -135,8 +151,8 @@ rp_status rp_model_init(rp_model *m, const rp_recipe *recipe, size_t features, s
                     .dtype = recipe->train.exact ? RP_F64 : RP_F32};
     if (m->loss == RP_LOSS_AUTO)
         m->loss = classes == 0 ? RP_LOSS_MSE : classes == 2 ? RP_LOSS_BCE : RP_LOSS_CROSS_ENTROPY;
-    if (recipe->train.exact && recipe->train.family != RP_FAMILY_GAUSSIAN)
-        m->loss = recipe->train.family == RP_FAMILY_POISSON ? RP_LOSS_POISSON : RP_LOSS_GAMMA;
+    if (recipe->train.exact)
+        m->loss = loss_of(recipe->train.family, m->loss);
     m->outputs = m->loss == RP_LOSS_CROSS_ENTROPY ? classes : 1;
     if (first > 0)
         status = add_image(m, &width, err);

@@ -175,8 +175,11 @@ static rp_status put_beside_offset(rp_json *out, const rp_trainer *t, double mea
     const bool log_link = rp_trainer_model(t)->loss != RP_LOSS_MSE;
     const double n = (double)d->train_rows;
     double *offset;
-    rp_status status = rp_dataset_offsets(&offset, d, false, err);
+    rp_status status = RP_OK;
 
+    if (rp_trainer_model(t)->loss == RP_LOSS_BCE) /* of proportions it is their mean */
+        return RP_OK;
+    status = rp_dataset_offsets(&offset, d, false, err);
     if (status != RP_OK || !offset)
         return status;
     for (size_t i = 0; i < d->train_rows; i++)

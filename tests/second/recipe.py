@@ -40,7 +40,7 @@ class Table:
         self.rules = {data["weight"]: {"kind": "ignore"}} if "weight" in data else {}
         self.rules.update({c["column"]: c for c in data["columns"]})
         self.offset = data.get("offset")
-        need("exposure" not in data, "a recipe of another kind")
+        need("exposure" not in data and "denominator" not in data, "a recipe of another kind")
         target = self.names.index(data["target"])
         classes = sorted({row[target] for row in self.rows}, key=lambda t: t.encode())
         need(len(classes) == 2 and all(number(c) is None for c in classes), "classes of another kind")

@@ -18,6 +18,7 @@ struct rp_written {
     rp_table *table;
     rp_store *store; /* [cols] */
     size_t target;   /* cols: none */
+    size_t trials;   /* of a target that counts successes; cols: none */
 };
 
 static size_t find_name(const rp_written *t, const char *name)
@@ -42,6 +43,29 @@ static size_t find_target(const rp_written *t)
     return t->table->cols;
 }
 
+/* In training; NULL: it had none. The recipe and the schema may be anybody's. */
+static const char *name_of_trials(const rp_written *t)
+{
+    const rp_column_ref *ref = &t->recipe->data.denominator;
+
+    if (ref->name || !ref->given)
+        return ref->name;
+    return (size_t)ref->index < t->schema->n_columns ? t->schema->columns[ref->index].name : NULL;
+}
+
+/* The column of trials, where the recipe names one and the table has it. */
+static size_t find_trials(const rp_written *t)
+{
+    const rp_column_ref *ref = &t->recipe->data.denominator;
+    const char *name = name_of_trials(t);
+
+    if (!ref->given || t->target >= t->table->cols)
+        return t->table->cols;
+    if (!t->table->names)
+        return ref->name ? t->table->cols : (size_t)ref->index;
+    return name ? find_name(t, name) : t->table->cols;
+}
+
 rp_status rp_written_open(rp_written **out, const rp_schema *schema, const rp_recipe *recipe, const void *csv,
                           size_t size, const char *where, rp_error *err)
 {
@@ -59,6 +83,9 @@ rp_status rp_written_open(rp_written **out, const rp_schema *schema, const rp_re
         t->target = find_target(t);
         if (t->target < t->table->cols)
             t->store[t->target] = RP_STORE_TEXTS;
+        t->trials = find_trials(t);
+        if (t->trials < t->table->cols)
+            t->store[t->trials] = RP_STORE_TEXTS;
         *out = t;
         return RP_OK;
     }
@@ -221,6 +248,63 @@ static void keep_listed(bool *known, size_t rows, const int64_t *row, size_t n)
             known[i] = false;
 }
 
+/* A cell of counts; missing: not known. */
+static rp_status read_count(const rp_written *t, size_t col, size_t row, const char *text, double most, double *out,
+                            rp_error *err)
+{
+    char quoted[64], label[RP_LABEL_SIZE];
+
+    *out = -1;
+    if (text == NULL)
+        return RP_OK;
+    if (rp_written_number(t, text, out) && *out >= 0 && *out <= most && *out == __builtin_floor(*out))
+        return RP_OK;
+    return rp_fail(err, RP_EDATA, "%s:%zu: %s %s: expected a whole number from 0 to %s%.0f, found \"%s\"", t->where,
+                   rp_table_line(t->table, row), col == t->target ? "target" : "denominator",
+                   rp_column_label(label, sizeof label, t->table, col), col == t->target ? "the row's trials, " : "",
+                   most, rp_printable(quoted, sizeof quoted, text, strlen(text)));
+}
+
+/* Proportions of the rows that have trials. */
+static rp_status read_counts(const rp_written *t, const int64_t *row, size_t n, double *value, bool *known,
+                             rp_error *err)
+{
+    const size_t rows = t->table->rows;
+    const char **successes = rp_reallocarray(NULL, rows + 1, sizeof *successes);
+    const char **trials = rp_reallocarray(NULL, rows + 1, sizeof *trials);
+    rp_status status = successes && trials ? RP_OK : rp_no_memory(err);
+
+    if (status == RP_OK) {
+        rp_written_column(t, t->target, successes);
+        rp_written_column(t, t->trials, trials);
+    }
+    for (size_t i = 0; i < (row ? n : rows) && status == RP_OK; i++) {
+        const size_t at = row ? (size_t)row[i] : i;
+        double of, count = -1;
+
+        status = read_count(t, t->trials, at, trials[at], RP_TRIALS_MAX, &of, err);
+        if (status == RP_OK && of > 0)
+            status = read_count(t, t->target, at, successes[at], of, &count, err);
+        if (status != RP_OK || count < 0)
+            continue;
+        known[at] = true;
+        value[at] = count / of;
+    }
+    rp_free(successes);
+    rp_free(trials);
+    return status;
+}
+
+static rp_status fail_no_trials(const rp_written *t, rp_error *err)
+{
+    const char *name = name_of_trials(t);
+    char quoted[64];
+
+    return rp_fail(err, RP_EDATA,
+                   "%s:1: expected the column \"%s\" in the header, the trials of the target that is there, found none",
+                   t->where, name ? rp_printable(quoted, sizeof quoted, name, strlen(name)) : "");
+}
+
 /* Each distinct text once: they come in the order of their first rows, so the first that is wrong is the first line. */
 rp_status rp_written_outcomes(const rp_written *t, const int64_t *row, size_t n, int64_t *label, double *value,
                               bool *known, rp_error *err)
@@ -233,6 +317,8 @@ rp_status rp_written_outcomes(const rp_written *t, const int64_t *row, size_t n,
     memset(known, 0, t->table->rows * sizeof *known);
     if (t->target >= t->table->cols)
         return RP_OK;
+    if (t->recipe->data.denominator.given)
+        return t->trials < t->table->cols ? read_counts(t, row, n, value, known, err) : fail_no_trials(t, err);
     words = &t->table->column[t->target].words;
     of = rp_calloc(words->count + 1, sizeof *of);
     if (row)

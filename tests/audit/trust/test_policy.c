@@ -500,7 +500,8 @@ static rp_json *parsed(const char *text)
 static void models_are_held_to_the_policy(void **state)
 {
     rp_run_facts facts = {
-        parsed("{\"data\":{\"train_on_all\":false,\"weight\":\"w\",\"where\":[{\"column\":\"kept\"}]},"
+        parsed("{\"data\":{\"denominator\":\"n\",\"train_on_all\":false,\"weight\":\"w\","
+               "\"where\":[{\"column\":\"kept\"}]},"
                "\"model\":{\"hidden\":[8,4]},\"seed\":7,\"train\":{\"epochs\":20,"
                "\"optimizer\":{\"kind\":\"adamw\",\"lr\":\"0.01\"}},\"name\":null}"),
         parsed("{\"columns\":[{\"kind\":\"ignore\",\"name\":\"gender\"},{\"kind\":\"numeric\",\"name\":\"age\"},"
@@ -548,6 +549,7 @@ static void models_are_held_to_the_policy(void **state)
     expect("columns: {not_used: [gender, age]}\n", false, "it takes in age");
     expect("columns: {not_used: [gender, kept]}\n", false, "rows are chosen by kept");
     expect("columns: {not_used: [w]}\n", false, "rows are weighed by w");
+    expect("columns: {not_used: [n]}\n", false, "rows are weighed by n");
     v.facts = NULL;
     rp_json_free(facts.recipe);
     rp_json_free(facts.schema);

@@ -776,6 +776,32 @@ static void rows_are_left_out_by_rules_and_keep_their_numbers(void **state)
     }
 }
 
+/* A row without trials has no target: it is left out with those that miss it. The others are proportions. */
+static void counts_are_proportions_that_weigh_their_trials(void **state)
+{
+    static const char csv[] = "a,n,y,w\n1,4,1,1\n2,0,0,1\n3,NA,1,1\n4,8,8,0.5\n5,7,,1\n6,0.0,3,1\n7,3,0,2\n";
+    static const char yaml[] = "reprise: 1\ndata: {csv: a, target: y, train_on_all: true, denominator: n, weight: w, "
+                               "missing_target: drop}\ntrain: {task: regression, family: binomial}\n";
+    rp_recipe *recipe = parse(yaml);
+    rp_dataset *d = NULL;
+    rp_error err = {0};
+
+    (void)state;
+    if (rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.chunk = 5}, &err) != RP_OK)
+        fail_msg("%s", err.text);
+    rp_recipe_free(recipe);
+    assert_int_equal(d->train_rows, 3);
+    assert_int_equal(d->schema->features, 1);
+    assert_memory_equal(d->train_row, ((int64_t[]){0, 3, 6}), 3 * sizeof(int64_t));
+    assert_memory_equal(d->train_target, ((double[]){0.25, 1, 0}), 3 * sizeof(double));
+    assert_memory_equal(d->train_wide_weight, ((double[]){4, 4, 6}), 3 * sizeof(double));
+    assert_memory_equal(d->train_trials, ((double[]){4, 8, 3}), 3 * sizeof(double));
+    assert_true(d->train_total == 14);
+    assert_int_equal(d->warnings.count, 1);
+    assert_int_equal(d->warnings.item[0].count, 4);
+    rp_dataset_free(d);
+}
+
 static void comments_and_lines_in_front_are_passed_over(void **state)
 {
     assert_numbers("skip_lines: 2", "made by\n\"hand\na,y\n1,0\n2,1\n", (float[]){1, 2}, 2);
@@ -872,6 +898,23 @@ static const mistake offset_mistakes[] = {
     {"exposure: o", "a,o,y\n1,NA,0\n2,-3,1\n", RP_EDATA, {"d.csv:2", "exposure", "\"NA\""}},
 };
 
+static const mistake count_mistakes[] = {
+    {"denominator: n", "a,n,y\n1,3,2\n2,3,4\n", RP_EDATA, {"d.csv:3", "target column \"y\"", "3 trials", "\"4\""}},
+    {"denominator: n", "a,n,y\n1,3,2\n2,3,0.5\n", RP_EDATA, {"d.csv:3", "target column \"y\"", "\"0.5\""}},
+    {"denominator: n", "a,n,y\n1,3,-1\n2,3,1\n", RP_EDATA, {"d.csv:2", "target column \"y\"", "\"-1\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,3.5,1\n", RP_EDATA, {"d.csv:3", "denominator column \"n\"", "\"3.5\""}},
+    {"denominator: n", "a,n,y\n1,-3,0\n2,3,1\n", RP_EDATA, {"d.csv:2", "denominator column \"n\"", "\"-3\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,1e13,1\n", RP_EDATA, {"d.csv:3", "2^40", "\"1e13\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,inf,1\n", RP_EDATA, {"d.csv:3", "denominator", "\"inf\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,x,1\n", RP_EDATA, {"d.csv:3", "denominator", "whole", "\"x\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,0,0\n", RP_EDATA, {"d.csv:3", "trials", "\"0\"", "missing_target: drop"}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,0,1\n", RP_EDATA, {"d.csv:3", "target column \"y\"", "0 trials", "\"1\""}},
+    {"denominator: n", "a,n,y\n1,3,1\n2,NA,1\n", RP_EDATA, {"d.csv:3", "trials", "\"NA\"", "missing_target: drop"}},
+    {"denominator: n, missing_target: drop", "a,n,y\n1,3,1\n2,x,1\n", RP_EDATA, {"d.csv:3", "whole", "\"x\""}},
+    {"denominator: y", "a,n,y\n1,3,1\n2,3,1\n", RP_EARG, {"data.denominator", "is the target"}},
+    {"denominator: m", "a,n,y\n1,3,1\n2,3,1\n", RP_EARG, {"data.denominator", "\"m\""}},
+};
+
 static const mistake offset_classes[] = {
     {"offset: o", "a,o,y\n1,1,0\n2,1,1\n3,1,2\n", RP_EARG, {"data.offset", "3 classes"}},
 };
@@ -910,6 +953,8 @@ static void each_mistake_gets_one_clear_error(void **state)
     assert_mistakes("reprise: 1\ntrain: {task: regression, family: poisson}\n", ", train_on_all: true", offset_mistakes,
                     COUNT(offset_mistakes));
     assert_mistakes("reprise: 1\n", ", train_on_all: true", offset_classes, COUNT(offset_classes));
+    assert_mistakes("reprise: 1\ntrain: {task: regression, family: binomial}\n", ", train_on_all: true", count_mistakes,
+                    COUNT(count_mistakes));
 }
 
 static void a_recipe_that_does_not_fit_the_rows_is_refused(void **state)
@@ -1096,6 +1141,7 @@ int main(void)
         cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
         cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),
         cmocka_unit_test(rows_are_left_out_by_rules_and_keep_their_numbers),
+        cmocka_unit_test(counts_are_proportions_that_weigh_their_trials),
         cmocka_unit_test(comments_and_lines_in_front_are_passed_over),
         cmocka_unit_test(other_encodings_are_read_as_their_characters),
         cmocka_unit_test(each_mistake_gets_one_clear_error),

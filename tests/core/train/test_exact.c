@@ -138,24 +138,41 @@ static void write_table(char *out, size_t size, int rows)
     assert_true(used < size);
 }
 
+/* Successes b of n trials, some rows without any. */
+static void write_counts(char *out, size_t size, int rows)
+{
+    size_t used = (size_t)snprintf(out, size, "a,b,c,n\n");
+
+    for (int i = 0; i < rows; i++) {
+        const int b = i * 5 % 11;
+
+        used += (size_t)snprintf(out + used, size - used, "%d.%d,%d,%s,%d\n", i * 7 % 13, i % 10, b, i % 3 ? "u" : "v",
+                                 b + i * 31 % 17);
+    }
+    assert_true(used < size);
+}
+
 static void every_level_and_number_of_threads_has_the_same_bits(void **state)
 {
     static char csv[200000];
     static const char *const recipes[] = {HEAD, HEAD "train: {l2: 0}\n", HEAD "train: {l2: 0.5, l1: 2}\n",
                                           ("reprise: 1\ndata: {csv: d.csv, target: b, train_on_all: true, exposure: a, "
                                            "where: [{column: a, is: '>', value: 0}]}\n"
-                                           "train: {task: regression, family: poisson}\n")};
+                                           "train: {task: regression, family: poisson}\n"),
+                                          ("reprise: 1\ndata: {csv: d.csv, target: b, train_on_all: true, denominator: "
+                                           "n, missing_target: drop}\n"
+                                           "train: {task: regression, family: binomial, l2: 0}\n")};
     const char *const *levels;
     const size_t n = rp_kernel_levels(&levels);
     fitted first, f;
 
     (void)state;
-    write_table(csv, sizeof csv, SANITIZED ? 4500 : 9001); /* two blocks or three */
     for (size_t r = 0; r < sizeof recipes / sizeof *recipes; r++) {
-        fit(&first, recipes[r], csv, "ref", 1);
+        (strstr(recipes[r], "denominator") ? write_counts : write_table)(csv, sizeof csv, SANITIZED ? 4500 : 9001);
+        fit(&first, recipes[r], csv, "ref", 1); /* two blocks or three */
         if (first.status != RP_OK)
             fail_msg("%s", first.error);
-        assert_true(first.weight[1] != 0);
+        assert_true(first.weight[0] != 0 || first.weight[1] != 0);
         for (size_t l = 0; l < n; l++)
             for (unsigned threads = 1 + 2 * (SANITIZED && l > 0); threads <= 3; threads += 2) {
                 fit(&f, recipes[r], csv, levels[l], threads);
@@ -646,6 +663,15 @@ static void keys_say_which_recipes_are_exact(void **state)
     refused("reprise: 1\ndata: {csv: d, target: y, exposure: e, offset: o}\ntrain: {task: regression, family: "
             "poisson}\n",
             "without offset");
+    refused("reprise: 1\ndata: {csv: d, target: y, denominator: n}\ntrain: {task: regression}\n", "family: binomial");
+    refused("reprise: 1\ndata: {csv: d, target: y, denominator: n}\n", "data.denominator");
+    refused("reprise: 1\ndata: {csv: d, target: y, denominator: n}\ntrain: {task: regression, epochs: 3}\n",
+            "data.denominator");
+    refused("reprise: 1\ndata: {csv: d, target: y}\ntrain: {task: regression, family: binomial}\n",
+            "data.denominator: required");
+    refused("reprise: 1\ndata: {csv: d, target: y, denominator: n, exposure: e}\ntrain: {task: regression, family: "
+            "binomial}\n",
+            "data.exposure");
     refused("reprise: 1\ndata: {csv: d, target: y, offset: o}\nmodel: {hidden: [4]}\n", "data.offset");
     refused("reprise: 1\ndata: {csv: d, target: y, offset: o}\ntrain: {epochs: 4}\n", "solver: exact");
     refused("reprise: 1\ndata: {csv: d, header: false, target: 0, offset: o}\n", "data.offset");
@@ -743,9 +769,102 @@ static void a_constant_exposure_moves_the_intercept_alone(void **state)
     }
 }
 
+/* statsmodels 0.15: GLM([successes, failures], [1, x], Binomial, var_weights=w, offset=o) to tol 1e-15. */
+static void counts_are_a_logistic_regression_of_their_trials(void **state)
+{
+    static const char csv[] = "x,n,y,w,o\n1,10,2,1,0.5\n2,8,3,2,-0.25\n3,12,5,0.5,0\n4,20,11,3,1\n5,15,7,1,-1\n"
+                              "6,9,9,2,0.25\n7,40,36,1,0.5\n8,1,0,4,0\n";
+    static const char *const of_term[] = {"estimate", "error"};
+    static const char *const of_fit[] = {
+        "log_likelihood", "null_log_likelihood", "deviance", "null_deviance", "pearson", "aic"};
+    static const struct {
+        const char *keys;
+        double expected[10];
+    } given[] = {{"columns: {w: ignore, o: ignore}",
+                  {-1.9675077214706531, 0.5714520316027164, 0.5436997078522395, 0.1177734703482427, -15.318147467239886,
+                   -28.751076420625232, 12.943616908946748, 39.80947481571745, 17.139328412946803, 34.63629493447977}},
+                 {"weight: w, columns: {o: ignore}",
+                  {-1.583136471025737, 0.4732610670667998, 0.45463944321388766, 0.10005036632624713, -28.64377434475245,
+                   -40.88143849114087, 31.611139477103748, 56.08646776988063, 41.174487307630464, 61.2875486895049}},
+                 {"weight: w, offset: o",
+                  {-2.07682303311458, 0.5018152785505803, 0.47039704639323004, 0.10388354904969734, -31.096317876655466,
+                   -43.57887744220399, 36.51622654090981, 61.481345672006846, 39.37631617084327, 66.19263575331092}}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        char yaml[300];
+        rp_json *table;
+
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, denominator: n, train_on_all: true, %s}\n"
+                       "train: {task: regression, family: binomial, l2: 0}\n",
+                       given[i].keys);
+        table = table_of(yaml, csv);
+        assert_fit(term_of(table, 0, 0), of_term, given[i].expected, 2);
+        assert_fit(term_of(table, 0, 1), of_term, given[i].expected + 2, 2);
+        assert_fit(table, of_fit, given[i].expected + 4, 6);
+        assert_near(real_of(table, "pearson_dispersion"), real_of(table, "pearson") / 6);
+        assert_near(real_of(table, "dispersion"), 1);
+        assert_near(real_of(term_of(table, 0, 1), "odds"), __builtin_exp(real_of(term_of(table, 0, 1), "estimate")));
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(table, "rows")), 8);
+        rp_json_free(table);
+    }
+}
+
+/* Groups of trials are those trials one by one, penalties and all, but for what rows are counted by. */
+static void counts_have_the_estimates_of_single_trials(void **state)
+{
+    static const char *const penalties[] = {"l2: 0", "l2: 2", "l2: 0.5, l1: 0.5"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char yaml[200];
+        fitted many, one;
+
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, denominator: n, train_on_all: true, standardize: "
+                       "false}\ntrain: {task: regression, family: binomial, %s}\n",
+                       penalties[i]);
+        fit(&many, yaml, "x,n,y\n0,3,1\n1,2,1\n3,4,3\n", "", 2);
+        (void)snprintf(yaml, sizeof yaml, HEAD "train: {%s}\n", penalties[i]);
+        fit(&one, yaml, "x,y\n0,n\n0,y\n0,n\n1,y\n1,n\n3,y\n3,y\n3,n\n3,y\n", "", 2);
+        if (many.status != RP_OK || one.status != RP_OK)
+            fail_msg("%s%s", many.error, one.error);
+        assert_true(__builtin_fabs(many.weight[0] - one.weight[0]) < 1e-10); /* of l1 the descent ends earlier */
+        assert_true(__builtin_fabs(many.bias[0] - one.bias[0]) < 1e-10);
+    }
+}
+
+static void counts_without_a_finite_estimate_are_told(void **state)
+{
+    static const struct {
+        const char *csv, *words;
+    } given[] = {{"x,n,y\n0,3,0\n1,2,0\n3,4,0\n", "all trials of the training part are failures"},
+                 {"x,n,y\n0,3,3\n1,2,2\n3,4,4\n", "all trials of the training part are successes"},
+                 {"c,n,y\nu,3,1\nv,2,2\nv,5,5\nw,4,1\n", "all trials of column \"c\" being \"v\" are successes"},
+                 {"c,n,y\nu,3,1\nv,2,0\nv,5,0\nw,4,1\n", "all trials of column \"c\" being \"v\" are failures"},
+                 {"x,n,y\n1,3,0\n2,2,0\n3,5,5\n4,4,4\n", "tell successes from failures"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        fitted f;
+
+        fit(&f,
+            "reprise: 1\ndata: {csv: d.csv, target: y, denominator: n, train_on_all: true, standardize: false}\n"
+            "train: {task: regression, family: binomial, l2: 0}\n",
+            given[i].csv, "", 1);
+        assert_int_equal(f.status, RP_EDATA);
+        if (!strstr(f.error, given[i].words) && !(i == 4 && strstr(f.error, "no information left")))
+            fail_msg("expected \"%s\" in: %s", given[i].words, f.error);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_a_logistic_regression_of_their_trials),
+        cmocka_unit_test(counts_have_the_estimates_of_single_trials),
+        cmocka_unit_test(counts_without_a_finite_estimate_are_told),
         cmocka_unit_test(least_squares_are_those_by_hand),
         cmocka_unit_test(ridge_shrinks_the_slope_and_not_the_intercept),
         cmocka_unit_test(logistic_coefficients_are_the_logarithms_of_odds),
