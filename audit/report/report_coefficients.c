@@ -102,7 +102,7 @@ static void put_output(rp_report_view *r, const rp_json *output, bool tests)
     }
     rp_buffer_text(r->out, "<div class=\"wide\">");
     rp_html_table(
-        r->out, NULL, "In the units of the table; of a product (times), of the features as encoded",
+        r->out, NULL, "In the units of the table",
         tests ? "Term|#Estimate|#Standard error|#z or t|#p|#95 % from|#to|#Odds or rate ratio|#Variance inflation"
               : "Term|#Estimate|#Of the feature as encoded");
     for (size_t i = 0; i < listed; i++)

@@ -196,6 +196,40 @@ def offsets(reprise):
     offset(reprise, "cpunish", cpunish, "EXECUTIONS", "poisson", "offset")
 
 
+def products(reprise):
+    """Formulas a * b of raw columns, beside interactions of standardised ones."""
+    fair, doctors, spector = table("fair"), table("randhie"), table("spector")
+    fair["affair"] = (fair["affairs"] > 0).astype(int)
+    fair["kind"] = fair["occupation"].map(lambda o: "k%d" % o)
+    families = {"gaussian": sm.families.Gaussian(), "poisson": sm.families.Poisson(), "binomial": sm.families.Binomial()}
+    for name, frame, target, family, columns, pairs in (
+            ("longley", table("longley"), "TOTEMP", "gaussian", ["UNEMP", "ARMED", "POP"], [("UNEMP", "ARMED")]),
+            ("fair", fair, "affairs", "gaussian", ["age", "yrs_married", "educ"], [("age", "yrs_married"), ("age", "educ")]),
+            ("randhie", doctors, "mdvis", "poisson", ["lncoins", "lpi", "disea"], [("lncoins", "lpi"), ("lpi", "disea")]),
+            ("spector", spector, "GRADE", "binomial", ["GPA", "TUCE", "PSI"], [("GPA", "TUCE")]),
+            ("fair", fair, "affair", "binomial", ["age", "kind"], [("age", "kind")])):
+        formula = "%s ~ %s" % (target, " + ".join(columns + ["%s:%s" % pair for pair in pairs]))
+        result = sm.GLM.from_formula(formula, frame, family=families[family]).fit(tol=1e-15, maxiter=200)
+        if family == "gaussian":
+            result = sm.OLS.from_formula(formula, frame).fit()
+        train = "l2: 0" if family == "binomial" else "task: regression, family: %s, l2: 0" % family
+        keys = ", train_on_all: true, interactions: [%s]" % ", ".join("[%s, %s]" % pair for pair in pairs)
+        found = json.loads(run(reprise, frame[columns + [target]], target, "train: {%s}\n" % train, keys)(
+            "outputs/coefficients.json"))
+        terms = {}
+        for t in found["outputs"][0]["terms"]:
+            word = lambda part: part["column"] + ("[T.%s]" % part["category"] if "category" in part else "")
+            parts = [t, t["times"]] if "times" in t else [t]
+            terms["Intercept" if "intercept" in t else ":".join(map(word, parts))] = t
+        # of a number times a category our slopes are differences from the last group's, theirs from the first's
+        same = [n for n in result.params.index if "kind" in n and ":" not in n or "kind" not in formula or n == "Intercept"]
+        figures = {"estimate": farthest([terms[n]["estimate"] for n in same], result.params[same]),
+                   "error": farthest([terms[n]["error"] for n in same], result.bse[same]),
+                   "p": np.max(np.abs(np.array([terms[n]["p"] for n in same], float) - result.pvalues[same]))}
+        bar(name, "%s, products %s  " % (family, pairs) + "  ".join("%s %.0e" % f for f in figures.items()),
+            max(figures.values()) <= 1e-8)
+
+
 def counted(reprise, name, frame, successes, trials, weights, beside):
     """GLM of [successes, failures], with weights and an offset too."""
     frame = frame.reset_index(drop=True).copy()
@@ -285,6 +319,8 @@ def main():
                 weighted(reprise, name, SCORED[name], family, weights)
         print("offsets and exposures")
         offsets(reprise)
+        print("products in raw units")
+        products(reprise)
         print("counts of successes out of trials")
         counts(reprise)
         sampled(reprise, "spector", "rows")

@@ -14,6 +14,7 @@
 #include "core/train/exact_check.h"
 #include "core/train/figures.h"
 #include "core/train/trainer.h"
+#include "core/train/units/units.h"
 #include "determinism/math.h"
 #include "determinism/sum.h"
 
@@ -22,11 +23,12 @@ typedef struct table {
     const rp_trainer *t;
     size_t width, outputs, unknowns;
     double *beta, *factor, *covariance, *gram, *gram_inverse; /* the last three NULL with a penalty */
-    double *shift, *scale;                                    /* of each feature: v = shift + scale * x */
-    unsigned char *how;                                       /* [unknowns]: a standing */
-    const double *weight;                                     /* [train_rows]; NULL: 1 */
-    double *offset;     /* [train_rows], what is added to each row's predictor; NULL: nothing */
-    double rows, total; /* training rows that count at all, and the sum of their weights */
+    rp_units units;
+    double *by;           /* [width]: room for a row of units */
+    unsigned char *how;   /* [unknowns]: a standing */
+    const double *weight; /* [train_rows]; NULL: 1 */
+    double *offset;       /* [train_rows], what is added to each row's predictor; NULL: nothing */
+    double rows, total;   /* training rows that count at all, and the sum of their weights */
     double deviation, estimated, dispersion, pearson;
     double quantile;                          /* of 95 % intervals */
     bool gaussian, classes, counts, log_link; /* counts: proportions of trials */
@@ -39,8 +41,8 @@ static void clear(table *c)
     rp_free(c->covariance);
     rp_free(c->gram);
     rp_free(c->gram_inverse);
-    rp_free(c->shift);
-    rp_free(c->scale);
+    rp_units_clear(&c->units);
+    rp_free(c->by);
     rp_free(c->how);
     rp_free(c->offset);
 }
@@ -59,27 +61,6 @@ static rp_status take(const table *c, const char *name, double **out, rp_error *
 static bool penalised(const table *c)
 {
     return c->t->recipe->train.l1 > 0 || c->t->recipe->train.l2 > 0;
-}
-
-/* How features came from values: (v - mean) / divisor. */
-static rp_status take_units(table *c, rp_error *err)
-{
-    const rp_schema *schema = c->t->data->schema;
-
-    c->shift = rp_calloc(c->width, sizeof *c->shift);
-    c->scale = rp_calloc(c->width, sizeof *c->scale);
-    if (!c->shift || !c->scale)
-        return rp_no_memory(err);
-    for (size_t i = 0; i < schema->features; i++) {
-        bool product;
-        rp_feature second, f = rp_feature_of(schema, i, &product, &second);
-        const rp_schema_column *column = &schema->columns[f.column];
-        const bool scaled = !product && f.part == RP_FEATURE_NUMBER && column->standardize;
-
-        c->shift[i] = scaled ? column->mean : 0;
-        c->scale[i] = scaled ? column->divisor : 1;
-    }
-    return RP_OK;
 }
 
 /* Odds are what a logit link has, ratios a logarithm. */
@@ -102,7 +83,11 @@ static rp_status take_results(table *c, rp_error *err)
         status = take(c, "gram_inverse", &c->gram_inverse, err);
     if (status == RP_OK)
         status = rp_exact_number(c->t->full, "deviation", &c->deviation, err);
-    return status == RP_OK ? take_units(c, err) : status;
+    if (status == RP_OK)
+        status = rp_units_of(&c->units, c->t->data->schema, !penalised(c), err);
+    if (status == RP_OK && !(c->by = rp_reallocarray(NULL, c->width, sizeof *c->by)))
+        status = rp_no_memory(err);
+    return status;
 }
 
 /* ---- which coefficients there are ---- */
@@ -154,35 +139,51 @@ static rp_status take_standings(table *c, rp_error *err)
 
 /* ---- estimates in the table's units ---- */
 
+/* Whether it is its own encoded coefficient in other units, and no other's. */
+static bool stands_alone(const table *c, size_t feature)
+{
+    size_t others = 0;
+
+    for (size_t i = 0; i < c->width; i++)
+        others += i != feature && c->by[i] != 0;
+    return feature > 0 && others == 0;
+}
+
+/* by: the feature's row of units. */
 static double estimate_of(const table *c, size_t output, size_t feature)
 {
     const double *beta = &c->beta[output * c->width];
-    double intercept = beta[0];
+    double total = 0;
+    bool any = false;
 
-    if (feature > 0)
-        return beta[feature] / c->scale[feature - 1];
-    for (size_t j = 1; j < c->width; j++)
-        intercept = intercept - beta[j] * (c->shift[j - 1] / c->scale[j - 1]);
-    return intercept;
+    if (stands_alone(c, feature))
+        return beta[feature] / c->units.scale[feature];
+    for (size_t i = 0; i < c->width; i++)
+        if (c->by[i] != 0) {
+            total = any ? total + beta[i] * c->by[i] : beta[i] * c->by[i];
+            any = true;
+        }
+    return total;
 }
 
-/* Of the intercept the quadratic form of (1, -shift / scale, ..) over the covariance, row by row. */
+/* The quadratic form of the feature's row over the covariance, row by row. */
 static double variance_of(const table *c, size_t output, size_t feature)
 {
     const size_t first = output * c->width;
     double total = 0;
 
-    if (feature > 0)
-        return c->covariance[(first + feature) * (c->unknowns + 1)] / (c->scale[feature - 1] * c->scale[feature - 1]);
+    if (stands_alone(c, feature))
+        return c->covariance[(first + feature) * (c->unknowns + 1)] /
+               (c->units.scale[feature] * c->units.scale[feature]);
     for (size_t i = 0; i < c->width; i++) {
-        const double a = i ? -(c->shift[i - 1] / c->scale[i - 1]) : 1;
         double row = 0;
 
-        for (size_t j = 0; j < c->width && standing_of(c, output, i) == ESTIMATED; j++)
-            if (standing_of(c, output, j) == ESTIMATED)
-                row = row + c->covariance[(first + i) * c->unknowns + first + j] *
-                                (j ? -(c->shift[j - 1] / c->scale[j - 1]) : 1);
-        total = total + a * row;
+        if (c->by[i] == 0 || standing_of(c, output, i) != ESTIMATED)
+            continue;
+        for (size_t j = 0; j < c->width; j++)
+            if (c->by[j] != 0 && standing_of(c, output, j) == ESTIMATED)
+                row = row + c->covariance[(first + i) * c->unknowns + first + j] * c->by[j];
+        total = total + c->by[i] * row;
     }
     return total;
 }
@@ -233,8 +234,11 @@ static rp_json *term_json(const table *c, size_t output, size_t feature)
 {
     rp_json *term = rp_json_object();
     const standing how = standing_of(c, output, feature);
-    const double estimate = estimate_of(c, output, feature);
+    double estimate;
     int failed = put_name(term, c, feature);
+
+    rp_units_row(&c->units, feature, c->by);
+    estimate = estimate_of(c, output, feature);
 
     failed |= put_word(term, "standing", standing_names[how]);
     failed |= rp_put_figure(term, "estimate", estimate);

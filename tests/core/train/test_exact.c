@@ -769,6 +769,101 @@ static void a_constant_exposure_moves_the_intercept_alone(void **state)
     }
 }
 
+/* statsmodels 0.15, formulas y ~ a * b (linear and Poisson) and y ~ a * g, of raw columns; ours are standardised. */
+static void coefficients_of_products_are_in_the_units_of_the_table(void **state)
+{
+    static const char *const of_term[] = {"estimate", "error"};
+    static const char csv[] =
+        "a,b,y\n21,5,3\n24,-2,9\n30,1,4\n33,7,6\n35,0,2\n40,-4,8\n41,3,1\n46,6,5\n52,2,9\n58,-1,3\n";
+    static const char groups[] =
+        "a,g,y\n21,u,3\n24,v,9\n30,w,4\n33,u,6\n35,v,2\n40,w,8\n41,u,1\n46,v,5\n52,w,9\n58,u,3\n";
+    static const struct {
+        const char *pair, *family, *csv;
+        size_t terms[4]; /* in the order of statsmodels; of the last those of a are left: our last group is what it is
+                            of */
+        double expected[4][2];
+    } given[] = {{"[a, b]",
+                  "gaussian",
+                  csv,
+                  {0, 1, 2, 3},
+                  {{7.1896798505982, 4.0014229246867},
+                   {-0.04619546293653426, 0.09912309872658749},
+                   {-1.3179882703930368, 1.1863388505621628},
+                   {0.029955684919705874, 0.03152665469698147}}},
+                 {"[b, a]",
+                  "poisson",
+                  csv,
+                  {0, 1, 2, 3},
+                  {{1.9347398457852478, 0.5294972961806541},
+                   {-0.007033287332868142, 0.013575795510392008},
+                   {-0.28047832981832793, 0.1783035205154603},
+                   {0.0064032781502792865, 0.004669290444941053}}},
+                 {"[a, g]",
+                  "gaussian",
+                  groups,
+                  {0, 3, 4, 4},
+                  {{4.374610861293652, 4.183075330316211},
+                   {7.322358835676083, 7.681723538519434},
+                   {-6.424061410743894, 8.514485502151562},
+                   {-6.424061410743894, 8.514485502151562}}}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        char yaml[200];
+        rp_json *table;
+
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, interactions: [%s]}\n"
+                       "train: {task: regression, family: %s, l2: 0}\n",
+                       given[i].pair, given[i].family);
+        table = table_of(yaml, given[i].csv);
+        for (size_t k = 0; k < 4; k++)
+            assert_fit(term_of(table, 0, given[i].terms[k]), of_term, given[i].expected[k], 2);
+        if (given[i].csv == groups) /* the first group stays the reference, though products hold it too */
+            assert_true(real_of(term_of(table, 0, 2), "estimate") == 0);
+        rp_json_free(table);
+    }
+}
+
+/* With penalties too: the sum of the raw terms is the predictor of every row. */
+static void terms_in_the_units_of_the_table_sum_to_the_predictor(void **state)
+{
+    static const char csv[] = "a,b,y\n21,5,3\n24,-2,9\n30,1,4\n33,7,6\n35,0,2\n40,-4,8\n41,3,1\n46,6,5\n";
+    static const double a[] = {21, 24, 30, 33, 35, 40, 41, 46}, b[] = {5, -2, 1, 7, 0, -4, 3, 6};
+    static const char yaml[] =
+        "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, interactions: [[a, b], [a, a]]}\n"
+        "train: {task: regression, l2: 0.5, l1: 0.25}\n";
+    rp_json *table = table_of(yaml, csv);
+    double e[5], mean[2] = {0, 0}, spread[2] = {0, 0};
+
+    (void)state;
+    for (int j = 0; j < 5; j++)
+        e[j] = real_of(term_of(table, 0, (size_t)j), "estimate");
+    for (int i = 0; i < 8; i++) {
+        mean[0] += a[i] / 8;
+        mean[1] += b[i] / 8;
+    }
+    for (int i = 0; i < 8; i++) {
+        spread[0] += (a[i] - mean[0]) * (a[i] - mean[0]) / 8;
+        spread[1] += (b[i] - mean[1]) * (b[i] - mean[1]) / 8;
+    }
+    for (int i = 0; i < 8; i++) {
+        const double u = (a[i] - mean[0]) / __builtin_sqrt(spread[0]), v = (b[i] - mean[1]) / __builtin_sqrt(spread[1]);
+        const double raw = e[1] * a[i] + e[2] * b[i] + e[3] * a[i] * b[i] + e[4] * a[i] * a[i];
+        const double first = e[1] * a[0] + e[2] * b[0] + e[3] * a[0] * b[0] + e[4] * a[0] * a[0];
+        const double us = (a[0] - mean[0]) / __builtin_sqrt(spread[0]),
+                     vs = (b[0] - mean[1]) / __builtin_sqrt(spread[1]);
+        double encoded[5], sum, start;
+
+        for (int j = 1; j < 5; j++)
+            encoded[j] = real_of(term_of(table, 0, (size_t)j), "encoded");
+        sum = encoded[1] * u + encoded[2] * v + encoded[3] * u * v + encoded[4] * u * u;
+        start = encoded[1] * us + encoded[2] * vs + encoded[3] * us * vs + encoded[4] * us * us;
+        assert_true(__builtin_fabs((raw - first) - (sum - start)) < 1e-11);
+    }
+    rp_json_free(table);
+}
+
 /* statsmodels 0.15: GLM([successes, failures], [1, x], Binomial, var_weights=w, offset=o) to tol 1e-15. */
 static void counts_are_a_logistic_regression_of_their_trials(void **state)
 {
@@ -862,6 +957,8 @@ static void counts_without_a_finite_estimate_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(coefficients_of_products_are_in_the_units_of_the_table),
+        cmocka_unit_test(terms_in_the_units_of_the_table_sum_to_the_predictor),
         cmocka_unit_test(counts_are_a_logistic_regression_of_their_trials),
         cmocka_unit_test(counts_have_the_estimates_of_single_trials),
         cmocka_unit_test(counts_without_a_finite_estimate_are_told),
