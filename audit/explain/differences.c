@@ -213,39 +213,86 @@ static rp_status match_by_order(size_t *partner, const sheet *ours, const sheet 
 
 /* ---- cells ---- */
 
+typedef struct pair {
+    size_t ours, theirs; /* columns */
+    bool number;
+} pair;
+
 typedef struct comparison {
     const sheet *ours, *theirs;
-    size_t column[2][RP_COLUMNS_MAX]; /* of ours, of theirs */
-    bool number[RP_COLUMNS_MAX];
-    size_t columns;
+    const char *const *id;
+    size_t n_id;
+    pair *pair; /* [ours->cols], of which there are */
+    size_t pairs;
     double tolerance, largest; /* largest: -1 before there is any */
     rp_prediction_diff *out;
 } comparison;
 
-/* Ours are: row, ids, predicted, probabilities of a classification; then warnings and reasons. */
+static bool is_id(const comparison *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_id; i++)
+        if (strcmp(c->id[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* One more name of a list that has room for the first few. */
+static void list_name(char list[RP_NAME_LIST], const char *name)
+{
+    const size_t used = strlen(list);
+    char quoted[RP_QUOTED_TEXT];
+
+    (void)rp_printable(quoted, sizeof quoted, name, strlen(name));
+    if (used + strlen(quoted) + 8 < RP_NAME_LIST)
+        (void)snprintf(list + used, RP_NAME_LIST - used, "%s%s", used ? ", " : "", quoted);
+    else if (used > 3 && strcmp(list + used - 3, "...") != 0)
+        (void)snprintf(list + used, RP_NAME_LIST - used, ", ...");
+}
+
+/* Whatever stands in theirs and has no counterpart in ours is told: nobody shall think that it was looked at. */
+static void list_others(const comparison *c)
+{
+    for (size_t i = 0; i < c->theirs->cols; i++) {
+        const char *name = cell(c->theirs, 0, i);
+        bool compared = strcmp(name, "row") == 0 || is_id(c, name);
+
+        for (size_t k = 0; k < c->pairs && !compared; k++)
+            compared = c->pair[k].theirs == i;
+        if (!compared) {
+            c->out->passed_over++;
+            list_name(c->out->passed_over_names, name);
+        }
+    }
+}
+
+/* Ours are: row, ids, predicted, probabilities of a classification; then warnings, points and reasons, as asked for. */
 static rp_status choose_columns(comparison *c, rp_error *err)
 {
-    size_t first = 0, probabilities = 0;
+    size_t first = 0, scores;
     char quoted[RP_QUOTED_TEXT];
 
     (void)find(c->ours, "predicted", &first);
-    for (size_t i = first + 1; i < c->ours->cols; i++)
-        probabilities += strncmp(cell(c->ours, 0, i), "p_", 2) == 0;
+    for (scores = first + 1; scores < c->ours->cols && strncmp(cell(c->ours, 0, scores), "p_", 2) == 0; scores++)
+        ;
     for (size_t i = first; i < c->ours->cols; i++) {
         const char *name = cell(c->ours, 0, i);
-        const bool probability = i > first && strncmp(name, "p_", 2) == 0;
+        const bool text = i == first
+                              ? scores > first + 1
+                              : i >= scores && (strcmp(name, "warnings") == 0 || strncmp(name, "reason_", 7) == 0);
         size_t theirs;
 
-        if ((i > first && !probability) || !find(c->theirs, name, &theirs))
+        if (!find(c->theirs, name, &theirs)) {
+            c->out->lacking++;
+            list_name(c->out->lacking_names, name);
             continue;
+        }
         if (find_after(c->theirs, name, theirs + 1))
             return rp_fail(err, RP_EDATA, "%s:1: two columns %s: which one is to be compared?", c->theirs->where,
                            rp_printable(quoted, sizeof quoted, name, strlen(name)));
-        c->column[0][c->columns] = i;
-        c->column[1][c->columns] = theirs;
-        c->number[c->columns++] = probability || probabilities == 0;
+        c->pair[c->pairs++] = (pair){i, theirs, !text};
     }
-    if (c->columns)
+    list_others(c);
+    if (c->pairs)
         return RP_OK;
     return rp_fail(err, RP_EDATA,
                    "%s:1: no column to compare; expected names as predictions have them: predicted, or p_ and a class",
@@ -283,7 +330,7 @@ static bool same_number(comparison *c, size_t k, size_t row, const char *own, co
     if (distance > c->largest && distance > 0) {
         c->largest = distance;
         c->out->largest_row = row;
-        quote(c->out->largest_column, cell(c->ours, 0, c->column[0][k]));
+        quote(c->out->largest_column, cell(c->ours, 0, c->pair[k].ours));
     }
     return c->tolerance > 0 ? distance <= c->tolerance : rounded == narrow;
 }
@@ -296,7 +343,7 @@ static void differ(comparison *c, size_t row, size_t k, const char *own, const c
         d->first_is_a_cell = d->any = true;
         d->row = row;
         d->line = line_of(c->theirs, partner); /* counted in the file: once */
-        quote(d->column, cell(c->ours, 0, c->column[0][k]));
+        quote(d->column, cell(c->ours, 0, c->pair[k].ours));
         quote(d->expected, own);
         quote(d->found, other);
     }
@@ -307,37 +354,40 @@ static void compare_row(comparison *c, size_t row, size_t partner)
 {
     const uint64_t before = c->out->differing;
 
-    for (size_t k = 0; k < c->columns; k++) {
-        const char *own = cell(c->ours, row + 1, c->column[0][k]);
-        const char *other = cell(c->theirs, partner + 1, c->column[1][k]);
+    for (size_t k = 0; k < c->pairs; k++) {
+        const char *own = cell(c->ours, row + 1, c->pair[k].ours);
+        const char *other = cell(c->theirs, partner + 1, c->pair[k].theirs);
 
         c->out->cells++;
-        if (!(c->number[k] ? same_number(c, k, row, own, other) : strcmp(own, other) == 0))
+        if (!(c->pair[k].number ? same_number(c, k, row, own, other) : strcmp(own, other) == 0))
             differ(c, row, k, own, other, partner);
     }
     c->out->rows_differing += c->out->differing > before;
 }
 
-static rp_status compare(comparison *c, const char *const *id, size_t n_id, rp_error *err)
+static rp_status compare(comparison *c, rp_error *err)
 {
     size_t *partner = rp_reallocarray(NULL, c->ours->rows + 1, sizeof *partner);
-    rp_status status = partner ? choose_columns(c, err) : rp_no_memory(err);
+    rp_status status;
     char largest[RP_DECIMAL_SIZE];
 
+    c->pair = rp_reallocarray(NULL, c->ours->cols, sizeof *c->pair);
+    status = partner && c->pair ? choose_columns(c, err) : rp_no_memory(err);
     if (status == RP_OK)
-        status = n_id ? match_by_id(partner, c->ours, c->theirs, id, n_id, err)
-                      : match_by_order(partner, c->ours, c->theirs, err);
+        status = c->n_id ? match_by_id(partner, c->ours, c->theirs, c->id, c->n_id, err)
+                         : match_by_order(partner, c->ours, c->theirs, err);
     for (size_t i = 0; i < c->ours->rows && status == RP_OK; i++)
         if (partner[i] != SIZE_MAX) {
             compare_row(c, i, partner[i]);
             c->out->rows_found++;
         }
     rp_free(partner);
+    rp_free(c->pair);
     if (status != RP_OK)
         return status;
     c->out->rows = c->ours->rows;
-    c->out->columns = c->columns;
-    if (n_id == 0)
+    c->out->columns = c->pairs;
+    if (c->n_id == 0)
         c->out->rows_found = c->theirs->rows;
     c->out->any = c->out->any || c->out->rows != c->out->rows_found;
     if (c->largest >= 0) {
@@ -352,18 +402,15 @@ rp_status rp_predictions_compare(const char *ours, size_t length, const void *th
                                  rp_error *err)
 {
     sheet own = {.where = NULL}, other = {.where = NULL};
-    comparison *c = rp_calloc(1, sizeof *c);
+    comparison c = {.ours = &own, .theirs = &other, .id = id, .n_id = n_id, .largest = -1, .out = out};
     rp_fpenv saved;
-    rp_status status = c ? rp_fpenv_enter(&saved, NULL, err) : rp_no_memory(err);
+    rp_status status = rp_fpenv_enter(&saved, NULL, err);
 
     *out = (rp_prediction_diff){.rows = 0};
-    if (status != RP_OK) {
-        rp_free(c);
+    if (status != RP_OK)
         return status;
-    }
-    *c = (comparison){.ours = &own, .theirs = &other, .largest = -1, .out = out};
-    if (tolerance && (!rp_parse_f64(&c->tolerance, tolerance, strlen(tolerance)) ||
-                      !(c->tolerance >= 0 && c->tolerance - c->tolerance == 0)))
+    if (tolerance && (!rp_parse_f64(&c.tolerance, tolerance, strlen(tolerance)) ||
+                      !(c.tolerance >= 0 && c.tolerance - c.tolerance == 0)))
         status =
             rp_fail(err, RP_EARG, "predict: the tolerance: expected a decimal of at least 0, found %.40s", tolerance);
     if (status == RP_OK && n_id > RP_ID_COLUMNS_MAX)
@@ -373,10 +420,9 @@ rp_status rp_predictions_compare(const char *ours, size_t length, const void *th
     if (status == RP_OK)
         status = open_sheet(&other, theirs, size, where, err);
     if (status == RP_OK)
-        status = compare(c, id, n_id, err);
+        status = compare(&c, err);
     close_sheet(&own);
     close_sheet(&other);
-    rp_free(c);
     rp_fpenv_leave(&saved);
     return status;
 }

@@ -56,12 +56,15 @@ RP_API rp_status rp_predict_rows(const rp_archive *archive, const void *csv, siz
                                  rp_error *err);
 RP_API void rp_prediction_free(rp_prediction *prediction); /* NULL is fine */
 
-enum { RP_QUOTED_TEXT = 96 };
+enum { RP_QUOTED_TEXT = 96, RP_NAME_LIST = 256 };
 
 /* The first difference in the order of rows, and in a row of columns; how many there are. */
 typedef struct rp_prediction_diff {
     uint64_t rows, rows_found; /* of ours and of theirs; they may differ */
     uint64_t columns;          /* that both have and that were compared */
+    uint64_t lacking;          /* columns of ours that theirs has not */
+    uint64_t passed_over;      /* columns of theirs that ours has not: nothing is said of them */
+    char lacking_names[RP_NAME_LIST], passed_over_names[RP_NAME_LIST]; /* the first of both, as errors quote text */
     uint64_t cells, differing, rows_differing;
     bool any;             /* some cell, or the number of rows, differs */
     bool first_is_a_cell; /* then: */
@@ -72,12 +75,13 @@ typedef struct rp_prediction_diff {
     uint64_t largest_row;
 } rp_prediction_diff;
 
-/* Compares theirs, a CSV with a header, with a text of rp_predict_rows: predicted classes and probabilities, or values,
- * in the columns of the same names; other columns are passed over. Rows belong together by the columns `id`, which both
- * must have, or else by their order; a column "row" of theirs must then count from 0. Numbers are the same when theirs,
- * rounded to binary32, is ours; with a tolerance above 0 (a decimal; NULL: 0) when |theirs - ours| in binary64 is no
- * more than it. Rows that ours has not are passed over with ids. Errors: RP_EDATA with the line: no CSV, no column to
- * compare, an id twice; RP_EARG for the tolerance. */
+/* Compares theirs, a CSV with a header, with a text of rp_predict_rows: every column of ours behind the ids (predicted,
+ * probabilities, and warnings, points, reasons and contributions where ours has them) with theirs of the same name;
+ * columns that one of both lacks are counted and named. Classes, warnings and reasons are texts. Rows belong together
+ * by the columns `id`, which both must have, or else by their order; a column "row" of theirs must then count from 0.
+ * Numbers are the same when theirs, rounded to binary32, is ours; with a tolerance above 0 (a decimal; NULL: 0) when
+ * |theirs - ours| in binary64 is no more than it. Rows that ours has not are passed over with ids. Errors: RP_EDATA
+ * with the line: no CSV, no column to compare, an id twice; RP_EARG for the tolerance. */
 RP_API rp_status rp_predictions_compare(const char *ours, size_t length, const void *theirs, size_t size,
                                         const char *where, const char *const *id, size_t n_id, const char *tolerance,
                                         rp_prediction_diff *out, rp_error *err);

@@ -74,7 +74,7 @@ fails 1 'nothing: cannot open' "$reprise" diff a.reprise nothing
 fails 1 'nothing: cannot open' "$reprise" golden check nothing
 fails 2 'no recipe' "$reprise" golden record folder
 fails 1 'nothing.csv: cannot open' "$reprise" predict a.reprise --csv nothing.csv -o p.csv
-fails 2 'data.csv: already exists' "$reprise" predict a.reprise --csv data.csv -o data.csv
+fails 2 'is the file of --csv: choose another' "$reprise" predict a.reprise --csv data.csv -o data.csv
 
 # what would never end, or differ the next time, is no input: opening it does not wait for a writer either
 mkfifo pipe

@@ -319,7 +319,30 @@ gives 3 '^first +row 2 \(changed.csv:4\), column p_yes: expected 0\.[0-9]+, foun
 gives 0 '^the model ' "$reprise" predict a.reprise --csv odd.csv --compare changed.csv --tolerance 1
 head -3 odd.pred >short.csv
 gives 3 '^rows +expected 3, found 2' "$reprise" predict a.reprise --csv odd.csv --compare short.csv
-rm -f odd.* turned.csv changed.csv short.csv
+cp odd.pred same.csv
+fails 2 'is the file of --compare' "$reprise" predict a.reprise --csv odd.csv --compare same.csv -o ./same.csv --force
+fails 2 'is the file of --csv' "$reprise" predict a.reprise --csv odd.csv -o odd.csv --force
+cmp odd.pred same.csv
+# every column that was made is compared, and what is not is named
+asked="--flags --reasons 2 --contributions"
+# shellcheck disable=SC2086
+"$reprise" predict a.reprise --csv odd.csv $asked -o made.csv >/dev/null
+columns=$(head -1 made.csv | tr ',' '\n' | wc -l)
+# shellcheck disable=SC2086
+works "^the model +made.csv: 3 of 3 rows, $((columns - 1)) columns, 0 of" \
+    "$reprise" predict a.reprise --csv odd.csv $asked --compare made.csv
+for column in $(seq 2 "$columns"); do
+    awk -F, -v OFS=, -v c="$column" 'NR == 3 { $c = "x" $c } { print }' made.csv >changed.csv
+    # shellcheck disable=SC2086
+    gives 3 "^different +changed.csv: 3 of 3 rows, $((columns - 1)) columns, 1 of" \
+        "$reprise" predict a.reprise --csv odd.csv $asked --compare changed.csv
+done
+works '^passed +only in made.csv, so not compared: warnings, reason_1, ' \
+    "$reprise" predict a.reprise --csv odd.csv --compare made.csv
+# shellcheck disable=SC2086
+works '^lacking +not in same.csv, so not compared: warnings, reason_1, ' \
+    "$reprise" predict a.reprise --csv odd.csv $asked --compare same.csv
+rm -f odd.* turned.csv changed.csv short.csv made.csv same.csv
 fails 4 'nobody has signed' "$reprise" predict b.reprise --csv new.csv -o pred.csv --trust me.pub.pem
 
 # ---- golden ----

@@ -155,6 +155,58 @@ static void classes_are_texts_and_values_numbers(void **state)
     assert_false(d.any);
 }
 
+/* Numbers of points and contributions as numbers, reasons and warnings as texts; what one of both lacks is named. */
+static void all_that_is_ours_is_compared(void **state)
+{
+    static const char made[] = "row,id,predicted,p_a,p_b,warnings,points,reason_1,contribution_1,margin,gap,c_p_a\n"
+                               "0,x,a,0.75,0.25,,512,age,-0.5,1.5,0,0.25\n";
+    static const char *const wrong[] = {"warnings\nunseen:age\n",
+                                        "points\n513\n",
+                                        "reason_1\nAge\n",
+                                        "contribution_1\n-0.25\n",
+                                        "margin\n1\n",
+                                        "gap\n1\n",
+                                        "c_p_a\n1\n",
+                                        "p_b\n0.5\n"};
+    static const char right[] = "points,contribution_1,c_p_a,reason_1,extra\n512.0,-5e-1,0.250,age,1\n";
+    rp_prediction_diff d;
+    rp_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(
+            rp_predictions_compare(made, strlen(made), wrong[i], strlen(wrong[i]), "t", NULL, 0, NULL, &d, &err),
+            RP_OK);
+        assert_int_equal(d.differing, 1);
+        assert_int_equal(d.columns, 1);
+    }
+    assert_int_equal(rp_predictions_compare(made, strlen(made), right, strlen(right), "t", NULL, 0, NULL, &d, &err),
+                     RP_OK);
+    assert_false(d.any);
+    assert_int_equal(d.columns, 4);
+    assert_int_equal(d.passed_over, 1);
+    assert_string_equal(d.passed_over_names, "extra");
+    assert_int_equal(d.lacking, 6);
+    assert_string_equal(d.lacking_names, "predicted, p_a, p_b, warnings, margin, gap");
+}
+
+static void lists_of_names_end(void **state)
+{
+    char many[4000] = "predicted";
+    rp_prediction_diff d;
+
+    (void)state;
+    for (int i = 0; i < 150; i++)
+        strcat(many, ",some_column_or_other");
+    strcat(many, "\nno");
+    for (int i = 0; i < 150; i++)
+        strcat(many, ",1");
+    d = compared(many, 0, NULL);
+    assert_int_equal(d.passed_over, 150);
+    assert_true(strlen(d.passed_over_names) < sizeof d.passed_over_names);
+    assert_string_equal(d.passed_over_names + strlen(d.passed_over_names) - 5, ", ...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +218,8 @@ int main(void)
         cmocka_unit_test(more_or_fewer_rows_are_a_difference),
         cmocka_unit_test(what_cannot_be_compared_is_told),
         cmocka_unit_test(classes_are_texts_and_values_numbers),
+        cmocka_unit_test(all_that_is_ours_is_compared),
+        cmocka_unit_test(lists_of_names_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
