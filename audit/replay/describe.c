@@ -46,13 +46,10 @@ static rp_status load(description *d, const char *path, const rp_job_options *op
     return status == RP_OK ? rp_table_stream(options, d->where, rp_buffer_take, &d->csv, err) : status;
 }
 
-/* What is found there is told beside the rest. */
 static rp_status look_at_test(description *d, const rp_dataset *dataset, const rp_job_options *options, rp_error *err)
 {
     const rp_table_bytes own = {d->csv.data, d->csv.size, d->where};
     char *path = rp_recipe_table_path(d->path, d->recipe->data.test_csv);
-    rp_json *finding;
-    size_t i;
     rp_buffer test = {0};
     rp_status status = path ? rp_table_stream(options, path, rp_buffer_take, &test, err) : rp_no_memory(err);
 
@@ -60,14 +57,25 @@ static rp_status look_at_test(description *d, const rp_dataset *dataset, const r
         status = rp_test_table_check(dataset, d->recipe, &own, &(rp_table_bytes){test.data, test.size, path}, err);
     rp_buffer_free(&test);
     rp_free(path);
+    return status;
+}
+
+/* What only preparation sees: how rows were divided and what they weigh, and the test table. */
+static rp_status take_findings(description *d, const rp_dataset *dataset)
+{
+    static const char *const codes[] = {"split_share", "mean_weight", "test_unfiltered", "test_seen"};
+    rp_json *finding;
+    size_t i;
+
     rp_json_array_foreach (rp_json_object_get(dataset->profile, "findings"), i, finding) {
         const char *code = rp_json_string_value(rp_json_object_get(finding, "code"));
 
-        if (status == RP_OK && code && strncmp(code, "test_", 5) == 0 &&
-            rp_json_array_append(rp_json_object_get(d->profile, "findings"), finding) != 0)
-            status = rp_no_memory(err);
+        for (size_t k = 0; code && k < sizeof codes / sizeof *codes; k++)
+            if (strcmp(code, codes[k]) == 0 &&
+                rp_json_array_append(rp_json_object_get(d->profile, "findings"), finding) != 0)
+                return RP_ENOMEM;
     }
-    return status;
+    return RP_OK;
 }
 
 /* Why a run would be refused: the words of the first error that preparation meets. */
@@ -83,6 +91,8 @@ static rp_status put_refusal(description *d, const rp_job_options *options, rp_e
                                     &(rp_table_options){.pool = NULL}, &refusal);
     if (status == RP_OK && d->by_recipe && d->recipe->data.test_csv)
         status = look_at_test(d, dataset, options, &refusal);
+    if (dataset != NULL && take_findings(d, dataset) != RP_OK)
+        status = RP_ENOMEM;
     if (dataset != NULL &&
         rp_json_object_set(d->profile, "quality", rp_json_object_get(dataset->profile, "quality")) != 0)
         status = RP_ENOMEM;

@@ -221,7 +221,7 @@ static rp_status profile(const preparation *prep, rp_dataset *out)
     if (status == RP_OK && (size_t)prep->cells.recipe->train.batch > out->train_rows)
         status = rp_profile_add(out->profile, &prep->cells,
                                 &(rp_finding){"batch", true, SIZE_MAX, SIZE_MAX, out->train_rows, NULL, NULL});
-    return status == RP_OK ? rp_profile_add_warnings(out->profile, &out->warnings, prep->cells.err) : status;
+    return status;
 }
 
 /* Rows are told by their numbers in the file. */
@@ -257,6 +257,8 @@ static rp_status prepare(preparation *prep, rp_dataset *out, const void *csv, si
                                       out->train_rows);
     if (status == RP_OK)
         status = rp_weights_read(&prep->cells, &prep->target, out);
+    if (status == RP_OK)
+        status = rp_profile_add_warnings(out->profile, &out->warnings, prep->cells.err);
     if (status == RP_OK)
         status = encode(prep, out); /* the table's cells are gone then */
     if (status == RP_OK)

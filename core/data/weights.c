@@ -9,6 +9,9 @@
 #include "core/data/schema.h"
 #include "determinism/sum.h"
 
+/* Of an exact fit: below it sums of weights times features have lost digits, and their reciprocals overflow. */
+#define LEAST_TOTAL 0x1p-1000
+
 typedef struct weights {
     const rp_cells *cells;
     const rp_target *target;
@@ -125,6 +128,11 @@ static rp_status weigh_part(const weights *w, const char *part, const int64_t *r
     if (status != RP_OK)
         return status;
     *total = rp_sum_f64(*out, rows, 1);
+    if (*total > 0 && *total < LEAST_TOTAL && w->cells->recipe->train.exact)
+        return rp_fail(w->cells->err, RP_EDATA,
+                       "%s: the weights of the %s part's %zu rows sum to %g, too little to compute with: multiply all "
+                       "of them by one number",
+                       w->cells->where, part, rows, *total);
     if (*total > 0 && *total - *total == 0)
         return RP_OK;
     return rp_fail(w->cells->err, RP_EDATA, "%s: the weights of the %s part's %zu rows sum to nothing finite above 0",
@@ -150,6 +158,37 @@ static rp_status level(const weights *w, double **given, size_t rows, double *to
     return RP_OK;
 }
 
+/* Whether anything but the loss changes where all weights are multiplied by a number: beside a penalty all does, and
+ * standard errors where the dispersion is 1. */
+static bool size_matters(const rp_recipe *recipe)
+{
+    return recipe->train.exact &&
+           (recipe->train.l1 > 0 || recipe->train.l2 > 0 || !recipe->train.regression ||
+            recipe->train.family == RP_FAMILY_POISSON || recipe->train.family == RP_FAMILY_BINOMIAL);
+}
+
+static rp_status warn_mean(const weights *w, const rp_dataset *d)
+{
+    const rp_warning warning = {.kind = RP_WARN_WEIGHTS, .column = w->col, .count = d->train_rows};
+    double *given, mean;
+
+    if (w->col == SIZE_MAX || !size_matters(w->cells->recipe) || w->cells->warnings == NULL)
+        return RP_OK;
+    given = rp_reallocarray(NULL, d->train_rows, sizeof *given);
+    if (given == NULL)
+        return rp_no_memory(w->cells->err);
+    rp_table_numbers_of(w->cells->table, w->col, d->train_row, d->train_rows, given);
+    mean = rp_sum_f64(given, d->train_rows, 1) / (double)d->train_rows;
+    rp_free(given);
+    if (mean >= 0.1 && mean <= 10)
+        return RP_OK;
+    return rp_warnings_add(w->cells->warnings, &warning, w->cells->err,
+                           "the weights of the %zu training rows have the mean %.3g: an exact fit counts each row that "
+                           "often, beside its penalty (train.l2) and in standard errors; divide them by their mean "
+                           "unless they are counts of rows",
+                           d->train_rows, mean);
+}
+
 rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dataset *d)
 {
     const rp_recipe *recipe = cells->recipe;
@@ -170,6 +209,8 @@ rp_status rp_weights_read(const rp_cells *cells, const rp_target *target, rp_dat
         status = weigh_part(&w, "training", d->train_row, d->train_rows, &d->train_wide_weight, &d->train_total);
     if (status == RP_OK && d->valid_rows > 0)
         status = weigh_part(&w, "validation", d->valid_row, d->valid_rows, &d->valid_wide_weight, &d->valid_total);
+    if (status == RP_OK)
+        status = warn_mean(&w, d);
     if (status == RP_OK && !recipe->train.exact)
         status = level(&w, &d->train_wide_weight, d->train_rows, &d->train_total, &d->train_weight);
     if (status == RP_OK && !recipe->train.exact && d->valid_rows > 0)

@@ -355,6 +355,15 @@ static rp_status sum_of(const table *c, summed what, double parameter, double *o
     return RP_OK;
 }
 
+/* b log b - log gamma(b), which becomes log b where b is small; there gamma(b) overflows, and b itself may underflow.
+ */
+static double log_shape(double weight, double dispersion)
+{
+    const double b = weight / dispersion;
+
+    return b < 0x1p-1000 ? rp_log_f64(weight) - rp_log_f64(dispersion) : b * rp_log_f64(b) - rp_log_gamma(b);
+}
+
 /* Of what depends on the weight itself: its logarithm; of the gamma family what its likelihood has of w / dispersion.
  * Rows that weigh nothing are not there. */
 static rp_status sum_of_weights(const table *c, bool gamma, double *out, rp_error *err)
@@ -365,10 +374,10 @@ static rp_status sum_of_weights(const table *c, bool gamma, double *out, rp_erro
     if (!work)
         return rp_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        const double w = c->weight[i], a = w / c->dispersion;
+        const double w = c->weight[i];
 
         work[i] = !(w > 0) ? 0
-                  : gamma  ? (a * rp_log_f64(a) - rp_log_gamma(a)) - rp_log_f64(c->t->data->train_target[i])
+                  : gamma  ? log_shape(w, c->dispersion) - rp_log_f64(c->t->data->train_target[i])
                            : rp_log_f64(w);
     }
     *out = rp_sum_f64(work, n, 1);

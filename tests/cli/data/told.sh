@@ -32,6 +32,17 @@ works '"worse_than_trivial": ?\["brier"' "$reprise" run two.yaml --no-record --j
 of three 'csv: noise.csv, target: three, columns: {quantity: ignore, two: ignore}' 'l2: 0.01'
 run three 'than predicting the shares of the classes \(log loss [0-9.]+, there [0-9.]+\)'
 silent 'AUC'
+# weights that are no rows, and parts of a time split that are far from what was asked for: by run and by data
+awk 'BEGIN { print "x,w,t,y"
+    for (r = 0; r < 40; r++) print r "," 60 + r % 3 "," (r < 20 ? 1 : 2) "," r * 5 % 7 }' >w.csv
+of weights 'csv: w.csv, target: y, weight: w, columns: {t: ignore}' 'task: regression'
+run weights '^warning +the weights of the [0-9]+ training rows have the mean 6[01]'
+works 'have the mean 6[01]' "$reprise" data weights.yaml
+works '"code": ?"mean_weight"' "$reprise" data weights.yaml --json
+of times 'csv: w.csv, target: y, time: t, columns: {w: ignore}' 'task: regression'
+run times '^warning +the validation part has 20 of 40 rows'
+works 'the validation part has 20 of 40 rows' "$reprise" data times.yaml
+silent 'have the mean'
 # a model that is better says nothing
 awk 'BEGIN { print "x,y"; for (r = 0; r < 40; r++) print r "," 2 * r + r * 7 % 3 }' >line.csv
 of line 'csv: line.csv, target: y' 'task: regression'

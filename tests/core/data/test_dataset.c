@@ -776,6 +776,42 @@ static void rows_are_left_out_by_rules_and_keep_their_numbers(void **state)
     }
 }
 
+/* Where it decides something: beside a penalty, or where the dispersion is 1. */
+static void weights_far_from_1_are_told_of_exact_fits(void **state)
+{
+    static const char csv[] = "a,w,y\n1,20,1\n2,10,3\n3,30,2\n4,10,4\n";
+    static const struct {
+        const char *data, *train;
+        size_t told;
+    } given[] = {{"weight: w", "task: regression", 1},
+                 {"weight: w", "task: regression, l2: 0", 0},
+                 {"weight: w", "task: regression, family: poisson, l2: 0", 1},
+                 {"weight: w", "task: regression, epochs: 2", 0},
+                 {"weight: a", "task: regression", 0},
+                 {"denominator: w", "task: regression, family: binomial", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(given); i++) {
+        char yaml[300];
+        rp_recipe *recipe;
+        rp_dataset *d = NULL;
+        rp_error err = {0};
+
+        snprintf(yaml, sizeof yaml, "reprise: 1\ndata: {csv: a, target: y, train_on_all: true, %s}\ntrain: {%s}\n",
+                 given[i].data, given[i].train);
+        recipe = parse(yaml);
+        if (rp_dataset_prepare(&d, recipe, csv, strlen(csv), "d.csv", &(rp_table_options){.pool = NULL}, &err) != RP_OK)
+            fail_msg("%s", err.text);
+        rp_recipe_free(recipe);
+        assert_int_equal(d->warnings.count, given[i].told);
+        if (given[i].told) {
+            assert_true(d->warnings.item[0].kind == RP_WARN_WEIGHTS && d->warnings.item[0].column == 1);
+            assert_non_null(strstr(d->warnings.item[0].text, "have the mean 17.5"));
+        }
+        rp_dataset_free(d);
+    }
+}
+
 /* A row without trials has no target: it is left out with those that miss it. The others are proportions. */
 static void counts_are_proportions_that_weigh_their_trials(void **state)
 {
@@ -1141,6 +1177,7 @@ int main(void)
         cmocka_unit_test(numbers_are_read_in_the_dress_that_the_recipe_names),
         cmocka_unit_test(what_may_be_meant_otherwise_is_a_warning),
         cmocka_unit_test(rows_are_left_out_by_rules_and_keep_their_numbers),
+        cmocka_unit_test(weights_far_from_1_are_told_of_exact_fits),
         cmocka_unit_test(counts_are_proportions_that_weigh_their_trials),
         cmocka_unit_test(comments_and_lines_in_front_are_passed_over),
         cmocka_unit_test(other_encodings_are_read_as_their_characters),

@@ -495,6 +495,38 @@ static void errors_are_those_of_analytic_weights(void **state)
     rp_json_free(table);
 }
 
+/* Of a gamma regression w / dispersion is then 0. Together they are refused: sums of them have no digits. */
+static void weights_as_small_as_numbers_get_leave_numbers(void **state)
+{
+    static const char *const families[] = {"gaussian", "poisson", "gamma"};
+    char yaml[200];
+    fitted f;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        rp_json *table;
+
+        (void)snprintf(yaml, sizeof yaml,
+                       "reprise: 1\ndata: {csv: d.csv, target: y, train_on_all: true, weight: w}\n"
+                       "train: {task: regression, family: %s, l2: 0}\n",
+                       families[i]);
+        table = table_of(yaml, "x,w,y\n1,1,1\n2,1,900\n3,1,2\n4,1,700\n5,5e-324,3\n6,1,3\n7,1e-310,4\n8,1,1\n");
+        for (size_t k = 0; k < 4; k++) {
+            const double figure =
+                real_of(table, ((const char *[]){"log_likelihood", "aic", "deviance", "dispersion"})[k]);
+
+            if (figure - figure != 0)
+                fail_msg("%s: figure %zu is %g", families[i], k, figure);
+        }
+        assert_true(real_of(term_of(table, 0, 1), "error") > 0);
+        assert_int_equal(rp_json_integer_value(rp_json_object_get(table, "rows")), 8);
+        rp_json_free(table);
+        fit(&f, yaml, "x,w,y\n1,1e-310,1\n2,1e-310,9\n3,1e-310,2\n4,1e-310,7\n", "", 1);
+        assert_int_equal(f.status, RP_EDATA);
+        assert_non_null(strstr(f.error, "multiply all of them by one number"));
+    }
+}
+
 static void a_class_that_weighs_nothing_is_named(void **state)
 {
     fitted f;
@@ -982,6 +1014,7 @@ int main(void)
         cmocka_unit_test(l1_moves_coefficients_to_zero_and_tells_so),
         cmocka_unit_test(a_weight_of_2_is_the_row_twice_and_0_none),
         cmocka_unit_test(errors_are_those_of_analytic_weights),
+        cmocka_unit_test(weights_as_small_as_numbers_get_leave_numbers),
         cmocka_unit_test(a_class_that_weighs_nothing_is_named),
         cmocka_unit_test(fits_have_the_bits_of_all_builds),
         cmocka_unit_test(nearly_certain_rows_have_scores_of_their_own),
