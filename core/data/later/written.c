@@ -282,6 +282,8 @@ static rp_status read_counts(const rp_written *t, const int64_t *row, size_t n, 
         const size_t at = row ? (size_t)row[i] : i;
         double of, count = -1;
 
+        if (successes[at] == NULL)
+            continue;
         status = read_count(t, t->trials, at, trials[at], RP_TRIALS_MAX, &of, err);
         if (status == RP_OK && of > 0)
             status = read_count(t, t->target, at, successes[at], of, &count, err);
