@@ -87,7 +87,34 @@ static void put_cut(rp_report_view *r, const rp_json *cut, const rp_json *whole)
     rp_html_note_first(out, shown, n, "parts");
 }
 
-static void put_selection(rp_report_view *r, const rp_json *cut)
+/* At which threshold rows are selected, and where another than the recipe's was given. */
+static void put_threshold(rp_report_view *r, const rp_json *whole)
+{
+    const rp_json *list = at(whole, "thresholds"), *given = NULL;
+    rp_buffer *out = r->out;
+    double value;
+
+    for (size_t i = 0; i < rp_json_array_size(list); i++) {
+        const char *rule = rp_json_string_value(at(rp_json_array_get(list, i), "rule"));
+
+        if (rule && strcmp(rule, "given") == 0)
+            given = at(rp_json_array_get(list, i), "threshold");
+    }
+    if (!list)
+        return;
+    rp_buffer_text(out, " at threshold ");
+    if (!given)
+        rp_buffer_text(out, "0.5");
+    else
+        rp_html_real(out, given);
+    value = 0.5;
+    if (given && !rp_report_real(given, &value))
+        return;
+    if (value != (r->recipe && r->recipe->validation.has_threshold ? r->recipe->validation.threshold : 0.5))
+        rp_buffer_text(out, ", <strong>which is not the recipe&#39;s</strong>: whoever made this statement chose it");
+}
+
+static void put_selection(rp_report_view *r, const rp_json *cut, const rp_json *whole)
 {
     const rp_json *parts = at(cut, "parts"), *summary = at(cut, "summary");
     rp_buffer *out = r->out;
@@ -96,6 +123,7 @@ static void put_selection(rp_report_view *r, const rp_json *cut)
         return;
     rp_buffer_text(out, "<p class=\"note\">Selected: predicted ");
     rp_html_name(out, rp_json_string_value(at(cut, "favourable")));
+    put_threshold(r, whole);
     rp_buffer_text(out,
                    ". Groups of fewer than 30 rows are few: they are no standard for others and no part of the "
                    "ratio in all. A screening, to be read with its counts and intervals.</p>\n<div class=\"wide\">");
@@ -141,7 +169,7 @@ static void put_cuts(rp_report_view *r, const rp_json *holder, const rp_json *wh
         put_cut(r, rp_json_array_get(slices, i), whole);
     for (size_t i = 0; i < rp_json_array_size(groups); i++) {
         put_cut(r, rp_json_array_get(groups, i), whole);
-        put_selection(r, rp_json_array_get(groups, i));
+        put_selection(r, rp_json_array_get(groups, i), whole);
     }
 }
 

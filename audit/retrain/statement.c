@@ -50,10 +50,8 @@ static rp_status read_options(comparison *c, rp_error *err)
     const rp_retraining_options *o = c->options;
     const char *part = o->part;
 
-    c->threshold = 0.0 / 0.0;
-    if (o->threshold &&
-        (!rp_parse_f64(&c->threshold, o->threshold, strlen(o->threshold)) || c->threshold - c->threshold != 0))
-        return rp_fail(err, RP_EARG, "threshold: expected a decimal, found \"%.40s\"", o->threshold);
+    if (rp_judged_threshold(&c->threshold, o->threshold, err) != RP_OK)
+        return RP_EARG;
     if (part && o->csv)
         return rp_fail(err, RP_EARG, "part: is of the child's own rows: give no others");
     if (part && strcmp(part, "test") != 0 && strcmp(part, "validation") != 0)

@@ -7,7 +7,6 @@
 #include "audit/archive/archive_private.h"
 #include "audit/trust/figures/reference_counts.h"
 #include "base/memory.h"
-#include "core/stats/distributions.h"
 #include "determinism/decimal.h"
 
 void rp_judged_free(rp_judged *j)
@@ -272,30 +271,10 @@ rp_json *rp_judged_classes(const rp_judged *j)
     return list;
 }
 
-static bool real_at(const rp_json *discrimination, const char *key, double *out)
+rp_status rp_judged_threshold(double *out, const char *text, rp_error *err)
 {
-    const char *text = rp_json_string_value(rp_json_object_get(discrimination, key));
-
-    return text && rp_parse_f64(out, text, strlen(text)) && *out - *out == 0;
-}
-
-rp_json *rp_judged_development(const rp_judged *j, const rp_json *figures)
-{
-    const rp_json *part = rp_json_object_get(j->metrics, "validation"), *now, *then;
-    double auc, error, was, was_error;
-    rp_json *out;
-
-    part = part ? part : rp_json_object_get(j->metrics, "training");
-    then = rp_json_object_get(rp_json_object_get(part, "figures"), "discrimination");
-    now = rp_json_object_get(figures, "discrimination");
-    if (!real_at(then, "auc", &was) || !real_at(then, "auc_error", &was_error) || !real_at(now, "auc", &auc) ||
-        !real_at(now, "auc_error", &error) || error == 0)
-        return rp_json_null();
-    out = rp_json_object();
-    if ((rp_put_figure(out, "auc", was) | rp_put_figure(out, "auc_error", was_error) |
-         rp_put_figure(out, "statistic", (was - auc) / error) |
-         rp_put_figure(out, "p", rp_normal_upper((was - auc) / error))) == 0)
-        return out;
-    rp_json_free(out);
-    return NULL;
+    *out = 0.0 / 0.0;
+    if (!text || (rp_parse_f64(out, text, strlen(text)) && *out >= 0 && *out <= 1))
+        return RP_OK;
+    return rp_fail(err, RP_EARG, "threshold: expected a score from 0 to 1, found \"%.40s\"", text);
 }

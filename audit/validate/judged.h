@@ -59,11 +59,14 @@ rp_status rp_judged_part_open(rp_judged_part *out, const rp_judged *of, const in
 void rp_judged_part_close(rp_judged_part *part);
 /* The rows as slices take them. */
 rp_slice_rows rp_judged_rows(const rp_judged *judged);
-/* These figures' area beside that of the run's own validation part: {"auc", "auc_error", "p", "statistic"}, null where
- * one of the two has none (CONTRACT 14.8); NULL when memory runs out. */
-rp_json *rp_judged_development(const rp_judged *judged, const rp_json *figures);
+/* These figures' area beside that of the rows that the run was judged by: {"auc", "auc_error", "p", "part",
+ * "statistic"}, null where one of the two has none (CONTRACT 14.8). Errors: RP_EFORMAT: the scores out of fold. */
+rp_status rp_judged_development(rp_json **out, const rp_judged *judged, const rp_archive *archive,
+                                const rp_json *figures, rp_error *err);
 /* The names of the model's classes in their order, null of a regression; NULL when memory runs out. */
 rp_json *rp_judged_classes(const rp_judged *judged);
+/* A threshold of scores: text is a decimal from 0 to 1, or NULL: NaN then. Errors: RP_EARG. */
+rp_status rp_judged_threshold(double *out, const char *text, rp_error *err);
 /* Figures of all rows with an outcome; *out is NULL where there is none. threshold: one more; NaN: none. */
 rp_status rp_judged_figures(rp_json **out, const rp_judged *judged, double threshold, rp_error *err);
 

@@ -68,17 +68,20 @@ static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t
     return failed ? rp_no_memory(err) : RP_OK;
 }
 
-static rp_status compare(rp_json *out, const rp_judged *j, const rp_training *t, rp_error *err)
+static rp_status compare(rp_json *out, const rp_archive *archive, const rp_judged *j, const rp_training *t,
+                         rp_error *err)
 {
-    rp_json *scores = NULL, *columns = NULL, *figures = NULL;
+    rp_json *scores = NULL, *columns = NULL, *figures = NULL, *development = NULL;
     rp_status status = rp_drift_of_scores(&scores, j, t, err);
 
     if (status == RP_OK)
         status = rp_drift_of_columns(&columns, j, t, err);
     if (status == RP_OK)
         status = rp_judged_figures(&figures, j, 0.0 / 0.0, err);
+    if (status == RP_OK)
+        status = rp_judged_development(&development, j, archive, figures, err);
     if (status == RP_OK &&
-        (rp_json_object_set_new(out, "development", rp_judged_development(j, figures)) != 0 ||
+        (rp_json_object_set_new(out, "development", development) != 0 ||
          rp_json_object_set(out, "scores", scores) != 0 || rp_json_object_set(out, "columns", columns) != 0 ||
          rp_json_object_set(out, "figures", figures ? figures : rp_json_null()) != 0))
         status = rp_no_memory(err);
@@ -117,7 +120,7 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = describe(predicate, j, &t, archive, period, &table, err);
         if (status == RP_OK)
-            status = compare(predicate, j, &t, err);
+            status = compare(predicate, archive, j, &t, err);
         rp_fpenv_leave(&saved);
     }
     rp_training_close(&t);

@@ -13,6 +13,7 @@
 
 typedef struct validation {
     int64_t seen; /* -1: the training rows are not at hand */
+    const rp_archive *archive;
     const rp_judged *judged;
     const rp_validation_options *options;
     rp_slice_names names;
@@ -38,10 +39,7 @@ static rp_status read_names(validation *v, rp_error *err)
                                 .n_groups = o->n_groups,
                                 .favourable = o->favourable,
                                 .threshold = 0.0 / 0.0};
-    if (o->threshold && (!rp_parse_f64(&v->names.threshold, o->threshold, strlen(o->threshold)) ||
-                         v->names.threshold - v->names.threshold != 0))
-        return rp_fail(err, RP_EARG, "threshold: expected a decimal, found \"%.40s\"", o->threshold);
-    return RP_OK;
+    return rp_judged_threshold(&v->names.threshold, o->threshold, err);
 }
 
 static rp_json *texts(const char *const *text, size_t n)
@@ -75,7 +73,7 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
 {
     const rp_judged *j = v->judged;
     const rp_slice_rows rows = rp_judged_rows(j);
-    rp_json *data = rp_text_digest(csv, size, err), *figures = NULL;
+    rp_json *data = rp_text_digest(csv, size, err), *figures = NULL, *development = NULL;
     rp_status status = rp_judged_figures(&figures, j, v->names.threshold, err);
     int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
 
@@ -83,7 +81,9 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
-    failed |= rp_json_object_set_new(out, "development", rp_judged_development(j, figures));
+    if (status == RP_OK)
+        status = rp_judged_development(&development, j, v->archive, figures, err);
+    failed |= status == RP_OK && rp_json_object_set_new(out, "development", development) != 0;
     failed |= rp_json_object_set_new(out, "figures", figures);
     failed |= rp_json_object_set_new(out, "options", options_json(v));
     failed |= rp_json_object_set_new(out, "contract", rp_json_integer(1));
@@ -140,7 +140,7 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
                       rp_error *err)
 {
     static const rp_validation_options none = {.n_by = 0};
-    validation v = {.options = options ? options : &none};
+    validation v = {.archive = archive, .options = options ? options : &none};
     rp_buffer bytes = {0};
     bool own = false;
     rp_json *predicate = NULL;

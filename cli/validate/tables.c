@@ -77,14 +77,20 @@ static void put(rp_session *session, const char *name, const char *value, const 
     end_line(&session->out);
 }
 
+/* Which rows the fall is from, for those that trained the model flatter it. */
 static void put_development(rp_session *session, const rp_json *development)
 {
+    const char *part = rp_json_string_value(at(development, "part"));
     char text[ROW];
 
     if (!rp_json_is_object(development))
         return;
     (void)snprintf(text, sizeof text, "fall since, p %s", four(development, "p").text);
-    put(session, "AUC of the run's part", four(development, "auc").text, text, "");
+    put(session,
+        part && strcmp(part, "training") == 0 ? "AUC in training"
+        : part && strcmp(part, "folds") == 0  ? "AUC out of fold"
+                                              : "AUC in validation",
+        four(development, "auc").text, text, "");
 }
 
 static void put_two_classes(rp_session *session, const rp_json *f, const rp_json *development)
@@ -280,7 +286,25 @@ static void put_slices(rp_session *session, const rp_json *list, const rp_json *
     }
 }
 
-static void put_selection(rp_session *session, const rp_json *cut)
+/* Of two classes what selects: the one that was given, else 0.5. */
+static void put_threshold(rp_buffer *out, const rp_json *figures)
+{
+    rp_json *t;
+    size_t i;
+
+    rp_json_array_foreach (at(figures, "thresholds"), i, t) {
+        const char *rule = rp_json_string_value(at(t, "rule"));
+
+        if (rule && strcmp(rule, "given") == 0) {
+            rp_buffer_printf(out, ", at the threshold that was given, %s", four(t, "threshold").text);
+            return;
+        }
+    }
+    if (at(figures, "thresholds"))
+        rp_buffer_text(out, ", at threshold 0.5");
+}
+
+static void put_selection(rp_session *session, const rp_json *cut, const rp_json *figures)
 {
     const rp_json *summary = at(cut, "summary");
     const char *favourable = rp_json_string_value(at(cut, "favourable"));
@@ -292,8 +316,10 @@ static void put_selection(rp_session *session, const rp_json *cut)
     if (!summary)
         return;
     rp_buffer_printf(
-        out, "\n  selected: predicted \"%s\"\n",
+        out, "\n  selected: predicted \"%s\"",
         rp_printable(quoted, sizeof quoted, favourable ? favourable : "", favourable ? strlen(favourable) : 0));
+    put_threshold(out, figures);
+    rp_buffer_text(out, "\n");
     rp_buffer_printf(out, "  %-12s %7s %8s %7s %7s  %-16s %7s\n", "", "rows", "selected", "rate", "ratio", "95 %", "p");
     rp_json_array_foreach (at(cut, "parts"), k, part) {
         const rp_json *s = at(part, "selection");
@@ -341,7 +367,7 @@ void rp_put_validation(rp_session *session, const rp_json *predicate)
         rp_json *one = rp_json_pack("[O]", cut);
 
         put_slices(session, one, figures);
-        put_selection(session, cut);
+        put_selection(session, cut, figures);
         rp_json_free(one);
     }
 }

@@ -25,7 +25,7 @@ typedef struct rp_retraining_options {
     size_t size;
     const char *where;     /* names csv in errors */
     const char *part;      /* "validation" or "test"; NULL: validation. Only without csv */
-    const char *threshold; /* a decimal; NULL: 0.5 */
+    const char *threshold; /* a decimal from 0 to 1; NULL: 0.5 */
 } rp_retraining_options;
 
 /* Parent and child on the same rows: figures of both, who is better, scores that moved, decisions that changed; and the

@@ -16,7 +16,7 @@ typedef struct rp_validation_options {
     const char *const *by, *const *groups;
     size_t n_by, n_groups;
     const char *favourable; /* the class that it is good to get; NULL: the positive one, the last of more */
-    const char *threshold;  /* of the positive class's score, a decimal; NULL: 0.5 */
+    const char *threshold;  /* of the positive class's score, a decimal from 0 to 1; NULL: 0.5 */
     const char *part;       /* "test": the rows of the archive's own table that no step of the run has seen, csv is NULL
                                then; NULL: the rows given */
 } rp_validation_options;

@@ -81,7 +81,11 @@ expect 2 "loan_id:4" "${validate[@]}" --by loan_id
 expect 2 "expected numbers" "${validate[@]}" --by home:3
 expect 2 "2 to 20 parts" "${validate[@]}" --by age:40
 expect 2 "one of the model's 2 classes" "${validate[@]}" --groups home --favourable maybe
-expect 2 "expected a decimal" "${validate[@]}" --threshold x
+for threshold in x 2 -1 1.0000001 nan inf; do
+    expect 2 "expected a score from 0 to 1" "${validate[@]}" --threshold $threshold
+done
+expect 0 "at the threshold that was given, 0.2500" "${validate[@]}" --groups home --threshold 0.25
+expect 0 "at threshold 0.5" "${validate[@]}" --groups home
 cut -d, -f1-12 new.csv >blind.csv
 expect 1 "expected rows with an outcome" "$reprise" validate a.reprise --csv blind.csv
 sed 's/,no$/,never/' new.csv >unknown.csv
@@ -114,6 +118,40 @@ d, now = s["development"], s["figures"]["discrimination"]
 assert abs((float(d["auc"]) - float(now["auc"])) / float(now["auc_error"]) - float(d["statistic"])) < 1e-9
 assert c["purpose"]["new_values"] == ["boat"] and c["purpose"]["counts"][-2] == 250 and c["income"]["above"] > 0
 assert all(x["ks"] is not None for x in s["columns"] if x["kind"] == "numeric")' || fail "the statement of period 2"
+
+# whose area later rows are held against: never that of training rows where others were scored
+sed 's/^  fold: 0.*/  fold: all/' "$source/examples/loans.yaml" >folds.yaml
+sed '/^  fold: /d; s/^  folds.*/  train_on_all: true/' "$source/examples/loans.yaml" >all.yaml
+for run in folds all; do
+    "$reprise" run $run.yaml -o $run.reprise >/dev/null 2>err || fail "$(cat err)"
+    "$reprise" validate $run.reprise --csv loans.csv -o $run.json >$run.text
+    "$reprise" inspect $run.reprise --member outputs/metrics.json >$run.metrics
+done
+"$reprise" inspect folds.reprise --member outputs/out_of_fold.csv >folds.csv
+"$reprise" monitor folds.reprise --csv loans.csv -o period.json >/dev/null
+grep -q "AUC out of fold" folds.text && grep -q "AUC in training" all.text || fail "the part is not named"
+python3 - <<'P' || fail "the area out of fold"
+import csv, json
+of = lambda name: json.load(open(name + ".json"))["predicate"]["development"]
+training = lambda name: json.load(open(name + ".metrics"))["training"]["figures"]["discrimination"]
+rows = list(csv.DictReader(open("folds.csv")))
+yes, no = ([float(r["p_yes"]) for r in rows if (r["truth"] == "yes") == t] for t in (True, False))
+merged = sorted([(x, 1) for x in yes] + [(x, 0) for x in no])
+wins = below = i = 0
+while i < len(merged):  # pairs won, ties by half
+    j = i
+    while j < len(merged) and merged[j][0] == merged[i][0]:
+        j += 1
+    high = sum(t for _, t in merged[i:j])
+    wins += high * (below + (j - i - high) / 2)
+    below += j - i - high
+    i = j
+assert of("folds")["part"] == "folds" and abs(float(of("folds")["auc"]) - wins / len(yes) / len(no)) < 1e-12
+assert of("period") == of("folds") and of("folds")["auc"] != training("folds")["auc"]
+assert of("all")["part"] == "training" and of("all")["auc"] == training("all")["auc"]
+P
+python3 -c 'import json
+assert json.load(open("one.json"))["predicate"]["development"]["part"] == "validation"' || fail "the validation part"
 
 # pooled categories are no drift, and no new values
 sed 's/loan_id: ignore/loan_id: ignore\n    purpose: {rare: 0.2}/' "$source/examples/loans.yaml" >rare.yaml

@@ -93,6 +93,8 @@ unmet "made the run itself" alone.reprise 'validation: {by: builders, independen
 "$reprise" validate own.reprise --csv new.csv --groups home --favourable no --threshold 0.02 --attach \
     --key validator.pem >/dev/null
 unmet "selected at threshold 0.02" own.reprise 'selection: {column: home, favourable: "no", ratio: 0.2, by: validators}'
+"$reprise" report own.reprise -o own.html --trust builder.pub.pem --trust validator.pub.pem >/dev/null
+works 'at threshold 0.02000, <strong>which is not the recipe' cat own.html
 # another archive's statement, by a copy of its member
 python3 - a.reprise alone.reprise <<'PY'
 import io, sys, tarfile
