@@ -163,6 +163,8 @@ void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
         rp_html_count(out, (uint64_t)f->seen);
         rp_buffer_text(out, " of them trained on</strong>");
     }
+    if (rp_json_is_true(rp_json_object_get(rp_json_object_get(f->predicate, "data"), "unfiltered")))
+        rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them)");
     if (f->number) {
         rp_buffer_text(out, ", stability index of scores ");
         rp_html_number(out, largest(rp_json_object_get(f->predicate, "scores")));

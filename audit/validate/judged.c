@@ -136,6 +136,8 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
         status = read_outcomes(j, tested ? j->row : table->row, rows, err);
     if (status == RP_OK && tested)
         keep(j, rows);
+    if (status == RP_OK)
+        j->unfiltered = !own && j->scoring->recipe->data.reading.n_where > 0;
     if (status != RP_OK)
         rp_judged_free(j);
     else

@@ -19,6 +19,7 @@ typedef struct rp_judged {
     bool *known;    /* [rows] */
     int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
     size_t rows, outcomes;
+    bool unfiltered; /* the recipe has conditions on rows, and these were judged whether they meet them or not */
 } rp_judged;
 
 /* Which rows are judged, and whether a recipe's filter leaves some of them out. */

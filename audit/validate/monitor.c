@@ -60,6 +60,7 @@ static rp_status describe(rp_json *out, const rp_judged *j, const rp_training *t
     failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
     failed |= rp_json_object_set_new(data, "seen", seen < 0 ? rp_json_null() : rp_json_integer(seen));
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
+    failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
     failed |= rp_json_object_set_new(out, "period", period ? rp_json_string(period) : rp_json_null());

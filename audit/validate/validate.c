@@ -78,6 +78,7 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
     int failed = rp_json_object_set_new(data, "rows", rp_json_integer((int64_t)j->rows));
 
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
+    failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
     failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));

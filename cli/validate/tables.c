@@ -347,6 +347,8 @@ static void put_data(rp_session *session, const rp_json *predicate)
 
     rp_put_line(session, "rows", "%lld, of which %lld without an outcome", count_at(data, "rows"),
                 count_at(data, "without_outcome"));
+    if (rp_json_is_true(at(data, "unfiltered")))
+        rp_put_line(session, "where", "not applied: rows that the recipe leaves out are judged too");
     if (count_at(data, "seen"))
         rp_put_line(session, "seen", "%lld are in every feature what a training row is: they flatter",
                     count_at(data, "seen"));

@@ -153,6 +153,22 @@ P
 python3 -c 'import json
 assert json.load(open("one.json"))["predicate"]["development"]["part"] == "validation"' || fail "the validation part"
 
+# conditions of the recipe: the test part meets them, of a file every row is judged, and that is told
+keys='  folds: 5\n  test: 0.2\n  where: [{column: home, is: "=", value: rent}]'
+sed "s/^  folds.*/$keys/" "$source/examples/loans.yaml" >where.yaml
+"$reprise" run where.yaml -o where.reprise >/dev/null 2>err || fail "$(cat err)"
+"$reprise" validate where.reprise --part test -o where.json >text
+! grep -q "^where" text || fail "the test part meets the conditions"
+expect 0 "where       not applied: rows that the recipe leaves out are judged too" \
+    "$reprise" validate where.reprise --csv loans.csv -o file.json
+expect 0 "where       not applied" "$reprise" monitor where.reprise --csv loans.csv
+expect 0 "where       not applied" "$reprise" retrain where.reprise --child where.reprise --rows loans.csv
+python3 -c '
+import json
+data = [json.load(open(name))["predicate"]["data"] for name in ("where.json", "file.json", "one.json")]
+assert [d["unfiltered"] for d in data] == [False, True, False], data
+assert data[1]["rows"] == 5000 > data[0]["rows"]' || fail "whether conditions were applied"
+
 # pooled categories are no drift, and no new values
 sed 's/loan_id: ignore/loan_id: ignore\n    purpose: {rare: 0.2}/' "$source/examples/loans.yaml" >rare.yaml
 "$reprise" run rare.yaml -o rare.reprise >/dev/null 2>&1
