@@ -87,20 +87,66 @@ static rp_status apply_rules(const rp_cells *cells, rp_column_kind *kind, size_t
     return RP_OK;
 }
 
+/* Parts that a recipe gives a column besides that of a feature. */
+typedef struct column_role {
+    const rp_column_ref *column;
+    const char *key;
+    rp_column_kind never;
+    bool told; /* that it is no feature is worth a word */
+} column_role;
+
+enum { ROLES = 5 };
+
+static void list_roles(column_role out[ROLES], const rp_recipe *recipe)
+{
+    const column_role list[ROLES] = {{&recipe->data.weight, "data.weight", RP_COL_CATEGORICAL, false},
+                                     {&recipe->data.denominator, "data.denominator", RP_COL_CATEGORICAL, false},
+                                     {&recipe->data.time, "data.time", RP_COL_CATEGORICAL, true},
+                                     {&recipe->data.group, "data.group", RP_COL_NUMERIC, true},
+                                     {&recipe->data.split, "data.split", RP_COL_NUMERIC, false}};
+
+    memcpy(out, list, sizeof list);
+}
+
+rp_status rp_columns_roles(const rp_cells *cells, const char **key)
+{
+    column_role role[ROLES];
+
+    list_roles(role, cells->recipe);
+    for (size_t i = 0; i < ROLES; i++) {
+        size_t col = 0;
+        rp_status status;
+
+        if (!role[i].column->given)
+            continue;
+        status = rp_column_find(cells, role[i].column, role[i].key, &col);
+        if (status != RP_OK)
+            return status;
+        key[col] = role[i].key;
+    }
+    return RP_OK;
+}
+
+static rp_status tell_role(const rp_cells *cells, const column_role *role, size_t col)
+{
+    const rp_warning warning = {.kind = RP_WARN_ROLE, .column = col};
+    char label[RP_LABEL_SIZE];
+
+    if (cells->warnings == NULL || !role->told || cells->table->column[col].date != NULL)
+        return RP_OK;
+    rp_column_label(label, sizeof label, cells->table, col);
+    return rp_warnings_add(cells->warnings, &warning, cells->err,
+                           "%s is no feature, since %s names it; data.columns with its kind, %s, makes it one too",
+                           label, role->key, role->never == RP_COL_NUMERIC ? "categorical" : "numeric");
+}
+
 /* A column that the recipe gives another part is no feature unless it is declared. */
 static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t target, const unsigned char *ruled)
 {
-    const struct {
-        const rp_column_ref *column;
-        const char *key;
-        rp_column_kind never;
-    } role[] = {{&cells->recipe->data.weight, "data.weight", RP_COL_CATEGORICAL},
-                {&cells->recipe->data.denominator, "data.denominator", RP_COL_CATEGORICAL},
-                {&cells->recipe->data.time, "data.time", RP_COL_CATEGORICAL},
-                {&cells->recipe->data.group, "data.group", RP_COL_NUMERIC},
-                {&cells->recipe->data.split, "data.split", RP_COL_NUMERIC}};
+    column_role role[ROLES];
 
-    for (size_t i = 0; i < sizeof role / sizeof *role; i++) {
+    list_roles(role, cells->recipe);
+    for (size_t i = 0; i < ROLES; i++) {
         size_t col = 0;
         rp_status status;
 
@@ -122,8 +168,12 @@ static rp_status set_aside(const rp_cells *cells, rp_column_kind *kind, size_t t
                            "%s: key %s: data.columns declares this column %s; leave it out there, or declare it %s",
                            cells->where, role[i].key, kind[col] == RP_COL_AUTO ? "auto" : "otherwise",
                            role[i].never == RP_COL_NUMERIC ? "categorical" : "numeric");
-        if (!ruled[col])
-            kind[col] = RP_COL_IGNORE;
+        if (ruled[col])
+            continue;
+        kind[col] = RP_COL_IGNORE;
+        status = tell_role(cells, &role[i], col);
+        if (status != RP_OK)
+            return status;
     }
     return RP_OK;
 }

@@ -77,6 +77,9 @@ rp_status rp_filter_own(rp_filter **out, const rp_cells *cells);
 void rp_filter_free(rp_filter *filter); /* NULL is fine */
 /* Warns of the rows that were left out. */
 rp_status rp_filter_tell(const rp_cells *cells);
+/* The key of data that gives a column another part than that of a feature (weight, time, group, ...): key [cols], which
+ * is left as it is for other columns. Errors: RP_EARG: there is no such column. */
+rp_status rp_columns_roles(const rp_cells *cells, const char **key);
 /* The kind that the recipe gives each column of an open table, the target's being ignore. kind [cols]. */
 rp_status rp_columns_declare(const rp_cells *cells, rp_column_kind *kind, size_t *target);
 /* What is to be kept of each column. store [cols]. */

@@ -51,10 +51,12 @@ static bool is_declared(const rp_cells *cells, size_t col)
     return false;
 }
 
-static const char *why(const rp_cells *cells, const rp_column_view *v, bool target)
+static const char *why(const rp_cells *cells, const rp_column_view *v, bool target, const char *role)
 {
     if (target)
         return "data.target";
+    if (role != NULL && !is_declared(cells, v->col))
+        return role;
     if (is_declared(cells, v->col) || is_part(cells->table, v->col))
         return "data.columns";
     if (v->distinct == 0)
@@ -102,14 +104,14 @@ static void put_examples(builder *b, const rp_column_view *v, const rp_table *ta
 }
 
 static rp_status put_column(rp_json *columns, const rp_cells *cells, const rp_column_view *v, rp_column_kind kind,
-                            bool target)
+                            bool target, const char *role)
 {
     const rp_table *table = cells->table;
     builder b = {.object = rp_json_object()};
 
     put(&b, "name", table->names != NULL ? rp_json_string(table->names[v->col]) : rp_json_null());
     put(&b, "kind", rp_json_string(target ? "target" : kind == RP_COL_AUTO ? "mixed" : rp_column_kind_names[kind]));
-    put(&b, "why", rp_json_string(why(cells, v, target)));
+    put(&b, "why", rp_json_string(why(cells, v, target, role)));
     put(&b, "missing", rp_json_integer((int64_t)v->missing));
     put(&b, "distinct", rp_json_integer((int64_t)v->distinct));
     if (v->numeric)
@@ -131,7 +133,8 @@ typedef struct profiler {
     const rp_column_kind *kind;
     size_t target_col;
     rp_column_view target;
-    bool *use; /* [cols]: neither ignored nor the target */
+    bool *use;         /* [cols]: neither ignored nor the target */
+    const char **role; /* [cols]: the key that gives a column another part than that of a feature, else NULL */
     rp_json *profile;
     rp_json **part; /* [cols]: columns and findings of one column each; NULL: memory ran out */
 } profiler;
@@ -151,6 +154,8 @@ static rp_column_kind kind_of(const profiler *p, const rp_column_view *v)
                  : p->cells->table->names != NULL && strcmp(p->cells->table->names[v->col], rule->column.name) == 0))
             return rule->kind;
     }
+    if (p->role[v->col] != NULL)
+        return RP_COL_IGNORE;
     return is_part(p->cells->table, v->col) ? RP_COL_NUMERIC : infer(v);
 }
 
@@ -182,7 +187,7 @@ static rp_status profile_column(const profiler *p, size_t col, const rp_column_v
 
     beside.kind = target ? RP_COL_IGNORE : kind_of(p, v);
     p->use[col] = beside.kind != RP_COL_IGNORE;
-    status = put_column(rp_json_object_get(part, "columns"), p->cells, v, beside.kind, target);
+    status = put_column(rp_json_object_get(part, "columns"), p->cells, v, beside.kind, target, p->role[col]);
     if (status == RP_OK && target)
         return rp_find_in_target(&beside);
     if (status == RP_OK && p->kind == NULL && p->use[col] && !is_declared(p->cells, col) &&
@@ -312,9 +317,12 @@ static rp_status make(profiler *p)
     p->use = rp_calloc(table->cols, sizeof *p->use);
     p->part = rp_calloc(table->cols, sizeof *p->part);
     p->profile = rp_json_pack("{s:I, s:[], s:[]}", "rows", (int64_t)table->rows, "columns", "findings");
-    if (p->use == NULL || p->part == NULL || p->profile == NULL)
+    p->role = rp_calloc(table->cols, sizeof *p->role);
+    if (p->use == NULL || p->part == NULL || p->role == NULL || p->profile == NULL)
         return rp_no_memory(p->cells->err);
-    status = find_delimiter(p);
+    status = rp_columns_roles(p->cells, p->role);
+    if (status == RP_OK)
+        status = find_delimiter(p);
     if (status == RP_OK && p->target_col != SIZE_MAX) {
         status = rp_view_new(&p->target, table->rows, p->cells->err);
         if (status == RP_OK)
@@ -334,6 +342,7 @@ rp_status rp_profile_table(rp_json **out, const rp_cells *cells, const rp_column
 
     rp_view_free(&p.target);
     rp_free(p.use);
+    rp_free(p.role);
     rp_free(p.part);
     *out = p.profile;
     if (status != RP_OK) {

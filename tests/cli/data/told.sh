@@ -86,6 +86,26 @@ works '"rows": ?null' "$reprise" inspect some.reprise --json
 works '^verified' "$reprise" verify line.reprise --allow-unsigned
 silent '^rows'
 
+# ---- columns that the recipe gives another part ----
+
+awk 'BEGIN { print "year,x,who,y"
+    for (i = 0; i < 300; i++) print 1990 + i % 30 "," i * 7 % 11 "," i % 40 "," i % 30 }' >years.csv
+for key in time:year:numeric group:who:categorical; do
+    IFS=: read -r key column kind <<<"$key"
+    of part "csv: years.csv, target: y, $key: $column" 'task: regression'
+    for command in run data; do
+        [ $command = run ] && extra="-o part.reprise --force" || extra=
+        # shellcheck disable=SC2086
+        works "^warning +column \"$column\" is no feature, since data.$key names it; data.columns .*, $kind, makes" \
+            "$reprise" $command part.yaml $extra
+    done
+    works "^$column +ignore +data.$key " "$reprise" data part.yaml
+    works '"code": ?"set_aside"' "$reprise" data part.yaml --json
+    of part "csv: years.csv, target: y, $key: $column, columns: {$column: $kind}" 'task: regression'
+    works "^$column +$kind +data.columns " "$reprise" data part.yaml
+    silent 'is no feature'
+done
+
 # ---- categories that were pooled, or are new ----
 
 awk 'BEGIN {
