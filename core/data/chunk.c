@@ -395,12 +395,12 @@ static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
 
     *keep_it = true;
     for (size_t i = 0; i < f->n && *keep_it && status == RP_OK; i++)
-        status = check_condition(r, &f->where[i], &r->table->column[f->col[i]], keep_it);
+        status = check_condition(r, &f->where[i], &f->table->column[f->col[i]], keep_it);
     chunk->dropped[0] += !*keep_it;
     if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
         return status;
     *keep_it = !is_missing(r, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target])) &&
-               (f->trials == SIZE_MAX || has_trials(r, &r->csv.cell[r->table->column[f->trials].source]));
+               (f->trials == SIZE_MAX || has_trials(r, &r->csv.cell[f->table->column[f->trials].source]));
     chunk->dropped[1] += !*keep_it;
     return RP_OK;
 }

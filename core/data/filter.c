@@ -31,8 +31,11 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     f = rp_calloc(1, sizeof *f);
     if (f == NULL)
         return rp_no_memory(cells->err);
-    *f = (rp_filter){
-        .where = r->where, .n = r->n_where, .target = r->drop_missing_target ? target : SIZE_MAX, .trials = SIZE_MAX};
+    *f = (rp_filter){.where = r->where,
+                     .table = cells->table,
+                     .n = r->n_where,
+                     .target = r->drop_missing_target ? target : SIZE_MAX,
+                     .trials = SIZE_MAX};
     f->col = rp_reallocarray(NULL, f->n, sizeof *f->col);
     if (f->col == NULL)
         status = rp_no_memory(cells->err);

@@ -109,21 +109,37 @@ static void map_treatments(rp_rows *r)
     }
 }
 
+/* Another recipe's conditions have the table's columns to themselves: what are dates to it need be none to the model,
+ * or count from another day. */
+static rp_status open_conditions(rp_table **apart, rp_cells *of, const rp_rows *r, const void *csv, size_t size)
+{
+    rp_status status = RP_OK;
+
+    if (of->recipe != r->recipe)
+        status = rp_table_open(apart, csv, size, of->recipe, r->where, of->err);
+    if (status != RP_OK)
+        return status;
+    of->table = *apart != NULL ? *apart : r->table;
+    return rp_dates_declare(of, *apart != NULL ? *apart : r->table);
+}
+
 static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t size, const rp_recipe *filter)
 {
     rp_cells others = *cells;
+    rp_table *apart = NULL;
     rp_status status = rp_table_open(&r->table, csv, size, r->recipe, r->where, cells->err);
 
     if (status != RP_OK)
         return status;
-    cells->table = others.table = r->table;
+    cells->table = r->table;
     others.recipe = filter;
-    if (filter != NULL) /* conditions may be on parts that are no features */
-        status = rp_dates_declare(&others, r->table);
-    if (status != RP_OK)
-        return status;
     r->source = rp_calloc(r->schema->n_columns, sizeof *r->source);
-    status = r->source != NULL ? map_columns(r->schema, cells, r->source) : rp_no_memory(cells->err);
+    if (r->source == NULL)
+        status = rp_no_memory(cells->err);
+    if (status == RP_OK && filter != NULL) /* conditions may be on parts that are no features */
+        status = open_conditions(&apart, &others, r, csv, size);
+    if (status == RP_OK)
+        status = map_columns(r->schema, cells, r->source);
     if (status == RP_OK)
         status = rp_dates_follow(r->schema, cells, r->table, r->source);
     r->treatment = rp_calloc(r->table->cols, sizeof(const rp_treatment *));
@@ -134,6 +150,7 @@ static rp_status open_rows(rp_rows *r, rp_cells *cells, const void *csv, size_t 
         map_treatments(r);
         status = load(r, cells, filter != NULL ? &others : NULL);
     }
+    rp_table_free(apart);
     return status == RP_OK ? rp_encoder_new(&r->encoder, r->schema, cells, r->source) : status;
 }
 

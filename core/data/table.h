@@ -76,7 +76,8 @@ rp_status rp_table_derive(rp_table *table, size_t col, const rp_date_rule *rule,
 /* Which rows are kept (CONTRACT 9.1). */
 typedef struct rp_filter {
     const rp_row_rule *where; /* the recipe's */
-    size_t *col;              /* [n]: the table's column of each */
+    const rp_table *table;    /* whose columns they are, with the dates of the recipe that filters */
+    size_t *col;              /* [n]: the column of each */
     size_t n;
     size_t target; /* its missing cells drop the row; SIZE_MAX: they do not */
     size_t trials; /* likewise, and so does a 0: without trials there is no target */
