@@ -367,6 +367,7 @@ static rp_status compare(const request *r, const rp_prediction *p, rp_prediction
 static rp_status look_at_place(const request *r, rp_error *err)
 {
     char *folder = r->to_stdout ? NULL : rp_path_beside(r->out, ".");
+    rp_file_writer *writer = NULL;
     struct stat log, place;
     rp_status status = RP_OK;
 
@@ -376,6 +377,8 @@ static rp_status look_at_place(const request *r, rp_error *err)
         status = rp_fail(err, RP_EIO, "%s: cannot write: %s; nothing was logged", r->out, strerror(errno));
     else if (stat(r->log, &log) == 0 && log.st_dev == place.st_dev && log.st_ino == place.st_ino)
         status = rp_fail(err, RP_EARG, "predict: --out %s lies in the folder of the log: choose another", r->out);
+    else if ((status = rp_file_create(&writer, r->out, r->force, 0644, err)) == RP_OK)
+        rp_file_abort(writer); /* it can be written */
     rp_free(folder);
     return status;
 }

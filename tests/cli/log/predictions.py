@@ -231,6 +231,10 @@ def refused():
     for name in ('predictions', 'entries', 'checkpoint', 'x'):
         predict(f'l/{name}', code=2, said='lies in the folder of the log')
     predict('nowhere/x.csv', code=1, said='nothing was logged')
+    (work / 'folder').mkdir()
+    predict('folder', code=2, said='is a directory')
+    os.mkfifo(work / 'pipe')
+    predict('pipe', code=2, said='is not a regular file')
     check({p.name: p.read_bytes() for p in (work / 'l').iterdir()} == before, 'the log was touched')
 
 
