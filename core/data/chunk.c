@@ -148,6 +148,17 @@ static bool is_missing(const rp_chunk_reader *r, const char *text, size_t length
     return false;
 }
 
+/* Likewise, by the recipe whose conditions leave rows out, which need not be the one that the table is read by. */
+static bool is_missing_to(const rp_recipe *recipe, const char *text, size_t length)
+{
+    if (!recipe->data.missing_first[length > 0 ? (unsigned char)text[0] : 0])
+        return false;
+    for (size_t i = 0; i < recipe->data.n_missing; i++)
+        if (strlen(recipe->data.missing[i]) == length && memcmp(text, recipe->data.missing[i], length) == 0)
+            return true;
+    return false;
+}
+
 static void take_text(rp_chunk_reader *r, sink *s, size_t row, const char *text, size_t length, bool own)
 {
     rp_word word = {.at = text,
@@ -347,19 +358,20 @@ static rp_status check_date(rp_chunk_reader *r, const rp_row_rule *c, const rp_c
 /* A missing cell meets no condition. Text that should be ordered is an error: nobody can say what was meant. */
 static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const rp_column *column, bool *holds)
 {
+    const rp_recipe *recipe = r->filter->recipe;
     size_t length = rp_text_copy(r->unescaped, &r->csv.cell[column->source]);
     rp_dress dress;
     double number;
     char quoted[64];
     int places;
 
-    *holds = !is_missing(r, r->unescaped, length);
+    *holds = !is_missing_to(recipe, r->unescaped, length);
     if (!*holds || c->is == RP_IS_PRESENT)
         return RP_OK;
     if (column->date != NULL)
         return check_date(r, c, column, length, holds);
     if (c->numeric &&
-        rp_cell_classify(&r->recipe->data.reading, r->unescaped, length, &number, &places, &dress) == RP_CELL_NUMBER) {
+        rp_cell_classify(&recipe->data.reading, r->unescaped, length, &number, &places, &dress) == RP_CELL_NUMBER) {
         *holds = compare(c->is, number, c->number);
         return RP_OK;
     }
@@ -375,15 +387,15 @@ static rp_status check_condition(rp_chunk_reader *r, const rp_row_rule *c, const
 /* Whether it is a number of them other than 0, or no number, of which the target's error tells. */
 static bool has_trials(rp_chunk_reader *r, const rp_text *cell)
 {
+    const rp_recipe *recipe = r->filter->recipe;
     const size_t length = rp_text_copy(r->unescaped, cell);
     rp_dress dress;
     double number = 1;
     int places;
 
-    if (is_missing(r, r->unescaped, length))
+    if (is_missing_to(recipe, r->unescaped, length))
         return false;
-    return rp_cell_classify(&r->recipe->data.reading, r->unescaped, length, &number, &places, &dress) !=
-               RP_CELL_NUMBER ||
+    return rp_cell_classify(&recipe->data.reading, r->unescaped, length, &number, &places, &dress) != RP_CELL_NUMBER ||
            number != 0;
 }
 
@@ -399,7 +411,7 @@ static rp_status check_row(rp_chunk_reader *r, rp_chunk *chunk, bool *keep_it)
     chunk->dropped[0] += !*keep_it;
     if (status != RP_OK || !*keep_it || f->target == SIZE_MAX)
         return status;
-    *keep_it = !is_missing(r, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target])) &&
+    *keep_it = !is_missing_to(f->recipe, r->unescaped, rp_text_copy(r->unescaped, &r->csv.cell[f->target])) &&
                (f->trials == SIZE_MAX || has_trials(r, &r->csv.cell[f->table->column[f->trials].source]));
     chunk->dropped[1] += !*keep_it;
     return RP_OK;

@@ -31,7 +31,8 @@ rp_status rp_filter_resolve(rp_filter **out, const rp_cells *cells, size_t targe
     f = rp_calloc(1, sizeof *f);
     if (f == NULL)
         return rp_no_memory(cells->err);
-    *f = (rp_filter){.where = r->where,
+    *f = (rp_filter){.recipe = cells->recipe,
+                     .where = r->where,
                      .table = cells->table,
                      .n = r->n_where,
                      .target = r->drop_missing_target ? target : SIZE_MAX,

@@ -75,7 +75,8 @@ rp_status rp_table_open(rp_table **out, const void *bytes, size_t size, const rp
 rp_status rp_table_derive(rp_table *table, size_t col, const rp_date_rule *rule, rp_error *err);
 /* Which rows are kept (CONTRACT 9.1). */
 typedef struct rp_filter {
-    const rp_row_rule *where; /* the recipe's */
+    const rp_recipe *recipe;  /* that filters: its words for a missing cell and its way to write a number */
+    const rp_row_rule *where; /* its conditions */
     const rp_table *table;    /* whose columns they are, with the dates of the recipe that filters */
     size_t *col;              /* [n]: the column of each */
     size_t n;

@@ -261,7 +261,8 @@ train: {task: regression}
 Y
 sed 's/parts: \[days\]/parts: [days], since: 2015-01-01/' dated.yaml >origin.yaml
 sed 's/parts: \[days\]/parts: [days, quarter]/; s/m: categorical/m: date/' dated.yaml >others.yaml
-sed 's/target: z/target: z, where: [{column: d.quarter, is: "<", value: 5}, {column: m, is: present}]/' others.yaml >where.yaml
+sed 's/target: z/target: z, where: [{column: d.quarter, is: "<", value: 5}, {column: m, is: present}]/' others.yaml \
+    >where.yaml
 for name in dated origin others where; do
     "$reprise" run $name.yaml -o $name.reprise >/dev/null 2>err || fail "$(cat err)"
 done
@@ -274,6 +275,23 @@ of = {name: json.load(open(name + ".json"))["predicate"] for name in ("dated", "
 for name in of:
     assert all(float(column["psi"]) == 0 for column in of[name]["drift"]["columns"]), name
     assert of[name]["figures"]["parent"] == of["dated"]["figures"]["parent"], name
+P
+# nor is what is missing to the parent missing where the child's conditions look
+awk 'BEGIN { print "x,k,z"; for (i = 0; i < 400; i++) { k = i % 4 == 1 ? -9 : i % 6
+    print i % 17 "," k "," i % 17 / 2 + i * 7 % 11 / 10 + (k > 0 ? k : 2) } }' >coded.csv
+coded=0
+for words in "" ', missing: ["", "-9"]' ', where: [{column: k, is: "<", value: 9}]'; do
+    name=coded$((++coded))
+    printf 'reprise: 1\ndata: {csv: coded.csv, target: z%s}\ntrain: {task: regression}\n' "$words" >$name.yaml
+    "$reprise" run $name.yaml -o $name.reprise >/dev/null 2>err || fail "$(cat err)"
+done
+for child in 1 3; do
+    expect 0 "drift, the child's" "$reprise" retrain coded2.reprise --child coded$child.reprise --statement $child.json
+done
+python3 - <<'P' || fail "a parent that looks at what the child's conditions keep"
+import json
+all_rows, kept = (json.load(open(name + ".json"))["predicate"] for name in "13")
+assert all(all_rows[key] == kept[key] for key in ("figures", "drift"))
 P
 # data that were left out come back from their folders
 "$reprise" retrain p.reprise --csv new.csv -o w.reprise --withhold kept --statement w.json >/dev/null 2>&1
