@@ -15,4 +15,12 @@
 #define SANITIZED 0
 #endif
 
+/* Nobody may touch these bytes from here on, until their block is freed. */
+#if SANITIZED
+#include <sanitizer/asan_interface.h>
+#define RP_FORBID(memory, bytes) __asan_poison_memory_region(memory, bytes)
+#else
+#define RP_FORBID(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
 #endif
