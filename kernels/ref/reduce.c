@@ -43,21 +43,25 @@ static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin
     rp_view reduced = rp_view_axes(&args->in[0], mask, true);
     const rp_view *walked = &reduced;
     const size_t count = rp_view_count(&reduced), size = rp_dtype_size(kept_out.dtype);
-    char of_none[VALUE_MAX] = {0};
+    union {
+        double f64;
+        int64_t i64;
+        char bytes[VALUE_MAX];
+    } of_none = {.bytes = {0}}; /* of any type */
     rp_walk walk, inner;
 
     rp_walk_begin(&walk, kept, 2, begin, end);
     rp_walk_begin(&inner, &walked, 1, 0, count);
     inner.attr = args->attr;
     if (count == 0) /* one value for all: an output is one unit of work then, which a reduction takes longer than */
-        reduce(of_none, &inner);
+        reduce(of_none.bytes, &inner);
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             char *out = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
 
             inner.next[0] = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
             if (count == 0)
-                memcpy(out, of_none, size);
+                memcpy(out, of_none.bytes, size);
             else
                 reduce(out, &inner);
         }
