@@ -171,6 +171,23 @@ static rp_status write_rows(beside *b, const rp_scoring *s, rp_prediction *out, 
     return RP_OK;
 }
 
+/* Of an exact fit, whose rows are finite: a product or a power of theirs need not be. */
+static rp_status check_scores(const rp_scoring *s, const char *where, rp_error *err)
+{
+    const size_t outputs = s->model.outputs, n = rp_rows_count(s->rows) * outputs;
+
+    if (!s->recipe->train.exact)
+        return RP_OK;
+    for (size_t i = 0; i < n; i++)
+        if (s->scores[i] - s->scores[i] != 0)
+            return rp_fail(err, RP_EDATA,
+                           "%s:%zu: the prediction is beyond binary64: is every number of this row in the units of the "
+                           "training data%s?",
+                           where, rp_table_line(rp_rows_table(s->rows), i / outputs),
+                           s->recipe->data.offset.given ? ", its offset or exposure too" : "");
+    return RP_OK;
+}
+
 static rp_status predict(rp_prediction *out, const rp_archive *archive, const rp_scoring *s, const char *where,
                          const rp_predict_options *options, const rp_job_options *job, rp_error *err)
 {
@@ -207,6 +224,8 @@ rp_status rp_predict_rows(const rp_archive *archive, const void *csv, size_t siz
         return rp_no_handle(err, __func__, "archive");
     p = rp_calloc(1, sizeof *p);
     status = p ? rp_scoring_new(&s, archive, csv, size, where, false, NULL, job, err) : rp_no_memory(err);
+    if (status == RP_OK)
+        status = check_scores(s, where, err);
     if (status == RP_OK)
         status = predict(p, archive, s, where, options ? options : &none, job, err);
     rp_scoring_free(s);

@@ -126,11 +126,15 @@ static void put_fit(rp_report_view *r, const rp_json *table)
                 {"r2", "R\xC2\xB2"},
                 {"condition", "Condition number"}};
 
+    const char *family = rp_json_string_value(rp_json_object_get(table, "family"));
+    const bool measured = family && (strcmp(family, "gaussian") == 0 || strcmp(family, "gamma") == 0);
+
     rp_html_table(r->out, "slim", "Of the training rows", "Figure|#Value");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!rp_json_object_get(table, rows[i].key))
             continue;
-        rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s</th>", rows[i].label);
+        rp_buffer_printf(r->out, "<tr><th scope=\"row\">%s%s</th>", rows[i].label,
+                         strcmp(rows[i].key, "dispersion") == 0 && !measured ? ", as the family has it" : "");
         put_cell(r, table, rows[i].key);
         rp_buffer_text(r->out, "</tr>\n");
     }

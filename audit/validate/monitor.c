@@ -15,8 +15,21 @@
 
 enum { PERIOD_LINE = 129 };
 
+/* Two periods that follow each other have two names: else the second might be the first, made again. */
+static rp_status check_name(const char *period, const rp_json *before, rp_error *err)
+{
+    const char *name = rp_json_string_value(rp_json_object_get(before, "period"));
+    char quoted[64];
+
+    if (!period || !name || strcmp(period, name) != 0)
+        return RP_OK;
+    return rp_fail(err, RP_EARG, "period: \"%s\" is what the previous statement calls its own: give another name",
+                   rp_printable(quoted, sizeof quoted, name, strlen(name)));
+}
+
 /* {"number", "previous"}: 1 and null, or one more than the statement before and its digest. */
-static rp_status chain(rp_json *out, const rp_archive *archive, const void *previous, size_t size, rp_error *err)
+static rp_status chain(rp_json *out, const rp_archive *archive, const char *period, const void *previous, size_t size,
+                       rp_error *err)
 {
     const char *where = "the previous statement", *type, *id;
     rp_json *json = NULL, *digest = NULL;
@@ -29,6 +42,8 @@ static rp_status chain(rp_json *out, const rp_archive *archive, const void *prev
         status = rp_fail(err, RP_EFORMAT, "%s: expected one of monitoring, found %.100s", where, type);
     if (status == RP_OK && previous && strcmp(id, rp_archive_id(archive)) != 0)
         status = rp_fail(err, RP_EHASH, "%s is about archive %.64s, this is %s", where, id, rp_archive_id(archive));
+    if (status == RP_OK && previous)
+        status = check_name(period, rp_json_object_get(json, "predicate"), err);
     if (status == RP_OK && previous) {
         number = rp_json_integer_value(rp_json_object_get(rp_json_object_get(json, "predicate"), "number"));
         status = rp_validation_open(previous, size, where, NULL, 0, &payload, &length, err);
@@ -113,7 +128,7 @@ rp_status rp_monitor(const rp_archive *archive, const void *csv, size_t size, co
         rp_json_free(predicate);
         return rp_fail(err, RP_EARG, "period: expected a line of 1 to 128 bytes of UTF-8 without control characters");
     }
-    status = predicate ? chain(predicate, archive, previous, previous_size, err) : rp_no_memory(err);
+    status = predicate ? chain(predicate, archive, period, previous, previous_size, err) : rp_no_memory(err);
     if (status == RP_OK)
         status = rp_judged_new(&j, archive, &table, job, NULL, NULL, err);
     if (status == RP_OK)

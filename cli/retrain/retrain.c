@@ -304,8 +304,10 @@ static void put_lines(rp_session *session, const request *r, const work *w)
     if (key_of(w) && r->child)
         rp_put_line(session, "signed", "by key %s", rp_key_id(key_of(w)));
     for (size_t i = 0; i < 2; i++)
-        if (w->verified[i])
+        if (w->verified[i]) {
+            rp_put_line(session, i == 0 ? "parent" : "child", "%s", "what keys that are trusted say of it:");
             rp_put_signers(session, w->verified[i]);
+        }
 }
 
 rp_status rp_command_retrain(rp_session *session, int argc, char **argv, rp_error *err)

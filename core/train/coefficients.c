@@ -606,7 +606,7 @@ static rp_status put_fit(rp_json *out, const table *c, rp_error *err)
     failed |= rp_put_figure(out, "dispersion", c->dispersion);
     if (c->log_link || c->counts)
         failed |= rp_put_figure(out, "pearson", c->pearson);
-    if (c->counts)
+    if (c->counts || (c->log_link && c->t->model.loss == RP_LOSS_POISSON))
         failed |= rp_put_figure(out, "pearson_dispersion", c->pearson / (c->rows - c->estimated));
     failed |= put_criteria(out, c, g.likelihood, c->estimated);
     return failed ? rp_no_memory(err) : RP_OK;

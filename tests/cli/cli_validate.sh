@@ -105,7 +105,10 @@ grep -q "outside the range" text && grep -q "Gini" text || fail "values out of r
 awk 'length > 80 { print; bad = 1 } END { exit bad }' text || fail "lines beyond 80 columns"
 expect 0 "every byte the same" "${monitor[@]}" --csv later.csv --check second.json --previous first.json
 expect 2 "--previous FILE" "${monitor[@]}" --csv later.csv --check second.json
-expect 3 "differs in number" "${monitor[@]}" --csv later.csv --check second.json --previous second.json
+"${monitor[@]}" --csv later.csv --previous second.json --period 2026-03 -o third.json >/dev/null
+expect 3 "differs in number" "${monitor[@]}" --csv later.csv --check second.json --previous third.json
+"${monitor[@]}" --csv later.csv --period May -o may.json >/dev/null
+expect 2 'period: "May" is what the previous' "${monitor[@]}" --csv later.csv --previous may.json --period May
 expect 4 "is about archive" "$reprise" monitor b.reprise --csv later.csv --previous first.json
 expect 4 "expected one of monitoring" "${monitor[@]}" --csv later.csv --previous one.json
 python3 -c '

@@ -106,6 +106,17 @@ for key in time:year:numeric group:who:categorical; do
     silent 'is no feature'
 done
 
+# ---- predictions that no number is ----
+
+awk 'BEGIN { print "x,n,y"; for (i = 0; i < 100; i++) print i % 7 "," 1 + i % 5 "," i % 7 * (1 + i % 5) + i % 3 }' >seen.csv
+of seen 'csv: seen.csv, target: y, exposure: n' 'task: regression, family: poisson'
+run seen '^archive'
+printf 'x,n\n1,2\n6,1e308\n' >far.csv
+fails 1 'far.csv:3: the prediction is beyond binary64: .*, its offset or exposure too' \
+    "$reprise" predict seen.reprise --csv far.csv -o far.pred
+printf 'x,n\n1,2\n6,1e300\n' >far.csv
+works '^written +far.pred: 2 rows' "$reprise" predict seen.reprise --csv far.csv -o far.pred
+
 # ---- categories that were pooled, or are new ----
 
 awk 'BEGIN {

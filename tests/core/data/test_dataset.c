@@ -481,15 +481,17 @@ static void a_part_that_equal_times_make_large_is_told(void **state)
 
     (void)state;
     assert_int_equal(d->valid_rows, 5);
-    assert_int_equal(d->warnings.count, 1);
-    assert_true(d->warnings.item[0].kind == RP_WARN_SPLIT && d->warnings.item[0].count == 5);
-    assert_non_null(strstr(d->warnings.item[0].text, "validation part has 5 of 10 rows, 2 were asked for"));
+    assert_int_equal(d->warnings.count, 2);
+    assert_true(d->warnings.item[0].kind == RP_WARN_ROLE && d->warnings.item[0].column == 1); /* t is no feature */
+    assert_true(d->warnings.item[1].kind == RP_WARN_SPLIT && d->warnings.item[1].count == 5);
+    assert_non_null(strstr(d->warnings.item[1].text, "validation part has 5 of 10 rows, 2 were asked for"));
     rp_dataset_free(d);
     d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 3}\n", csv); /* 5 for 3: half again and more */
-    assert_int_equal(d->warnings.count, 1);
+    assert_int_equal(d->warnings.count, 2);
     rp_dataset_free(d);
     d = prepare(HEAD "data: {csv: a, target: y, time: t, folds: 2}\n", csv);
-    assert_int_equal(d->warnings.count, 0);
+    assert_int_equal(d->warnings.count, 1);
+    assert_int_equal(d->warnings.item[0].kind, RP_WARN_ROLE);
     rp_dataset_free(d);
 }
 

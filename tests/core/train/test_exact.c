@@ -380,6 +380,8 @@ static void poisson_coefficients_are_logarithms_of_means(void **state)
     assert_near(real_of(slope, "error"), __builtin_sqrt(0.25 + 1.0 / 15));
     assert_near(real_of(slope, "ratio"), 5);
     assert_near(real_of(table, "pearson"), 2 + 8 / 5.0);
+    assert_near(real_of(table, "dispersion"), 1);
+    assert_near(real_of(table, "pearson_dispersion"), (2 + 8 / 5.0) / 5);
     rp_json_free(table);
 }
 
