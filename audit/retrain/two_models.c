@@ -20,6 +20,17 @@ static double score_of(const rp_judged *j, size_t row, size_t k)
     return j->scoring->scores[row * j->scoring->model.outputs + k];
 }
 
+/* Of two classes the score of class 1, whether the model has one output or one for each; of a quantity the score. */
+static double last_score(const rp_judged *j, size_t row)
+{
+    return score_of(j, row, j->scoring->model.outputs - 1);
+}
+
+static bool has_two_classes(const rp_judged *j)
+{
+    return j->scoring->schema->classes == 2;
+}
+
 static rp_json *counts_json(const int64_t *count, size_t n)
 {
     rp_json *list = rp_json_array();
@@ -63,8 +74,8 @@ static double loss_of(const rp_judged *j, size_t row)
     const size_t outputs = j->scoring->model.outputs;
     double loss = 0;
 
-    if (!j->label || outputs == 1) {
-        const double d = score_of(j, row, 0) - (j->label ? (double)j->label[row] : j->value[row]);
+    if (!j->label || has_two_classes(j)) {
+        const double d = last_score(j, row) - (j->label ? (double)j->label[row] : j->value[row]);
 
         return d * d;
     }
@@ -104,8 +115,8 @@ static rp_status take_known(known_rows *r, const rp_two_models *m, rp_error *err
     for (size_t i = 0; i < rows; i++) {
         if (!m->child->known[i])
             continue;
-        r->parent[r->n] = score_of(m->parent, i, 0);
-        r->child[r->n] = score_of(m->child, i, 0);
+        r->parent[r->n] = last_score(m->parent, i);
+        r->child[r->n] = last_score(m->child, i);
         r->positive[r->n] = m->child->label && m->child->label[i] == 1;
         r->loss[r->n++] = loss_of(m->child, i) - loss_of(m->parent, i);
     }
@@ -120,7 +131,7 @@ rp_status rp_two_models_difference(rp_json **out, const rp_two_models *m, rp_err
     rp_status status = take_known(&r, m, err);
     int failed = 0;
 
-    if (status == RP_OK && m->child->label && outputs_of(m) == 1) {
+    if (status == RP_OK && has_two_classes(m->child)) {
         status = rp_paired_areas(&auc, r.parent, r.child, r.positive, r.n, err);
         if (status == RP_OK)
             failed |= put_paired(json, "auc", &auc);
@@ -247,8 +258,8 @@ static size_t decide(const rp_two_models *m, const rp_judged *j, size_t row)
 {
     const size_t outputs = outputs_of(m);
 
-    if (outputs == 1)
-        return score_of(j, row, 0) >= (m->threshold == m->threshold ? m->threshold : 0.5);
+    if (has_two_classes(j))
+        return last_score(j, row) >= (m->threshold == m->threshold ? m->threshold : 0.5);
     return (size_t)rp_decide(j->scoring->scores + row * outputs, outputs, true);
 }
 

@@ -211,6 +211,29 @@ moved, left, monitored = of("moved.json"), of("left.json"), of("monitored.json")
 assert moved["drift"]["columns"] == monitored["columns"] and moved["drift"]["scores"] == monitored["scores"]
 assert all(moved[key] == left[key] for key in ("figures", "difference", "scores", "drift"))
 P
+# two classes are two classes with an output for each, too
+printf 'reprise: 1\ndata: {csv: old.csv, target: default, columns: {loan_id: ignore}}
+model: {hidden: [4]}\ntrain: {epochs: 2, loss: cross_entropy}\n' >both.yaml
+"$reprise" run both.yaml -o both.reprise >/dev/null 2>err || fail "$(cat err)"
+expect 0 archive "$reprise" retrain both.reprise --csv new.csv -o both.child.reprise --statement both.json \
+    --threshold 0.3
+for run in both both.child; do
+    "$reprise" predict $run.reprise --csv new.csv -o $run.csv >/dev/null 2>&1
+done
+"$reprise" inspect both.child.reprise --member outputs/predictions.csv >held.csv
+python3 - <<'P' || fail "two classes with two outputs"
+import csv, json
+said = json.load(open("both.json"))["predicate"]
+held = list(csv.DictReader(open("held.csv")))
+a, b = ([float(r["p_yes"]) for r in csv.DictReader(open(name))] for name in ("both.csv", "both.child.csv"))
+a, b = ([x[int(r["row"])] for r in held] for x in (a, b))
+y, n = [r["truth"] == "yes" for r in held], len(held)
+said_loss = float(said["difference"]["loss"]["difference"])
+assert abs(said_loss - sum((q - t) ** 2 - (p - t) ** 2 for p, q, t in zip(a, b, y)) / n) < 1e-6
+area = lambda of: float(said["figures"][of]["discrimination"]["auc"])
+assert abs(float(said["difference"]["auc"]["difference"]) - (area("child") - area("parent"))) < 1e-12
+assert said["decisions"]["changed"] == sum((p >= 0.3) != (q >= 0.3) for p, q in zip(a, b))
+P
 # an exposure is each row's own: the part is judged as the same rows by themselves; and a row that the recipe leaves out
 # may lack one, whatever its target's cell says
 awk 'BEGIN { print "x,k,n,z"; for (i = 0; i < 600; i++)
