@@ -107,7 +107,7 @@ static rp_json *cap_json(const rp_schema_column *c)
     return rp_json_pack("[s, s]", low, high);
 }
 
-/* A number without bins: what a unit of its feature is worth, and a missing cell. */
+/* A number without bins: what a unit of its feature is worth, and a missing cell, which an offset may not have. */
 static int add_number(table *t, rp_json *out, rp_json *parts, const rp_schema_column *c, int64_t *low, int64_t *high)
 {
     const bool narrow = t->card->scoring->model.dtype == RP_F32;
@@ -124,6 +124,8 @@ static int add_number(table *t, rp_json *out, rp_json *parts, const rp_schema_co
     t->x[c->at] = narrow ? (double)(float)value : value;
     if (c->indicator)
         t->x[c->at + 1] = 1;
+    if (c->offset != RP_OFFSET_NONE)
+        return failed;
     return failed || add_part(t, parts, rp_json_pack("{s:o}", "missing", rp_json_boolean(true)), c, low, high);
 }
 

@@ -117,6 +117,13 @@ fails 1 'far.csv:3: the prediction is beyond binary64: .*, its offset or exposur
 printf 'x,n\n1,2\n6,1e300\n' >far.csv
 works '^written +far.pred: 2 rows' "$reprise" predict seen.reprise --csv far.csv -o far.pred
 
+awk 'BEGIN { print "x,o,y"; for (i = 0; i < 100; i++) print i % 7 "," i % 5 / 4 "," (i * 7 % 9 < 4 ? "no" : "yes") }' \
+    >card.csv
+of card 'csv: card.csv, target: y, offset: o' 'task: classification'
+run card '^archive'
+works '"column":"o",.*"parts":\[\]' "$reprise" scorecard card.reprise --json
+works '^base ' "$reprise" scorecard card.reprise
+
 # ---- categories that were pooled, or are new ----
 
 awk 'BEGIN {
