@@ -82,8 +82,8 @@ static const rp_dossier_heading art31[] = {
      "Stability against other approaches, hyperparameters and the randomness of training; explanations, global and per "
      "prediction",
      {RP_SHOWS_STABLE, RP_SHOWS_TRIVIAL, RP_SHOWS_COEFFICIENTS},
-     "Runs with other seeds, settings and methods, each an archive of its own; explanations of single decisions, and of "
-     "the model where none is attached."},
+     "Runs with other seeds, settings and methods, each an archive of its own; explanations of single decisions, and "
+     "of the model where none is attached."},
     {"ECB guide, 6, 120 and 137",
      "Register of models, past versions, dimensions of data quality",
      {RP_SHOWS_QUALITY, RP_SHOWS_DATA, RP_SHOWS_ID},

@@ -108,7 +108,8 @@ done
 
 # ---- predictions that no number is ----
 
-awk 'BEGIN { print "x,n,y"; for (i = 0; i < 100; i++) print i % 7 "," 1 + i % 5 "," i % 7 * (1 + i % 5) + i % 3 }' >seen.csv
+awk 'BEGIN { print "x,n,y"
+    for (i = 0; i < 100; i++) print i % 7 "," 1 + i % 5 "," i % 7 * (1 + i % 5) + i % 3 }' >seen.csv
 of seen 'csv: seen.csv, target: y, exposure: n' 'task: regression, family: poisson'
 run seen '^archive'
 printf 'x,n\n1,2\n6,1e308\n' >far.csv
