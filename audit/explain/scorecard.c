@@ -144,8 +144,10 @@ static rp_json *column_json(table *t, size_t place)
         failed = c->kind == RP_COL_CATEGORICAL ? add_categories(t, parts, c, &low, &high)
                  : c->binned                   ? add_bins(t, parts, c, &low, &high)
                                                : add_number(t, out, parts, c, &low, &high);
-    t->lowest += low;
-    t->highest += high;
+    if (low <= high) { /* an offset's number has no part */
+        t->lowest += low;
+        t->highest += high;
+    }
     if (!failed)
         return out;
     rp_json_free(out);
