@@ -381,6 +381,15 @@ rp_status rp_log_append(rp_run_log *log, const char *archive_id, const rp_key *k
     return status;
 }
 
+/* What the first prediction of all left, whose add was killed: nothing covers it. */
+static rp_status drop_unfinished_record(const rp_run_log *log, rp_error *err)
+{
+    if (log->count > 0 || !rp_file_exists(log->predictions_path) || unlink(log->predictions_path) == 0)
+        return RP_OK;
+    return rp_fail(err, RP_EIO, "%s: cannot remove what an unfinished add left: %s", log->predictions_path,
+                   strerror(errno));
+}
+
 rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key *key, uint64_t *index, bool *added,
                         rp_error *err)
 {
@@ -395,11 +404,13 @@ rp_status rp_log_add_id(const char *folder, const char *archive_id, const rp_key
     if (status != RP_OK)
         return status;
     there = rp_log_find(log, archive_id, &at);
-    if (rp_log_has_predictions(log))
+    if (log->note.head.predictions)
         status = rp_fail(err, RP_EARG, "%s: is a log of predictions: runs have a log of their own", folder);
     else if (!there) {
         at = log->count;
-        status = rp_log_append(log, archive_id, key, err);
+        status = drop_unfinished_record(log, err);
+        if (status == RP_OK)
+            status = rp_log_append(log, archive_id, key, err);
     }
     if (status == RP_OK && index != NULL)
         *index = at;

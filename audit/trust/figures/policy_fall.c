@@ -102,14 +102,21 @@ static const char *scope_lacks(const rp_check *c, size_t i)
     return rows_lack(c, f);
 }
 
-/* Which of the figures that can be asked for there are. */
+/* Both models' figure k. */
+static bool figures_of(const rp_json *figures, size_t k, double *child, double *parent)
+{
+    return figure_of(rp_json_object_get(figures, "child"), k, child) &&
+           figure_of(rp_json_object_get(figures, "parent"), k, parent);
+}
+
+/* Which of the figures that can be asked for there are of both. */
 static void put_figures(rp_buffer *said, const rp_json *figures)
 {
     bool first = true;
-    double value;
+    double child, parent;
 
     for (size_t k = 0; k < RP_FALLS; k++)
-        if (figure_of(figures, k, &value)) {
+        if (figures_of(figures, k, &child, &parent)) {
             rp_buffer_printf(said, "%s%s", first ? ": there are " : ", ", rp_fall_names[k]);
             first = false;
         }
@@ -129,8 +136,7 @@ static void judge(rp_check *c, size_t i)
         if (!rule->has_fall[k])
             continue;
         rp_buffer_printf(&said, "%s%s ", said.size ? ", " : "found ", rp_fall_names[k]);
-        if (!figure_of(rp_json_object_get(figures, "child"), k, &child) ||
-            !figure_of(rp_json_object_get(figures, "parent"), k, &parent)) {
+        if (!figures_of(figures, k, &child, &parent)) {
             rp_buffer_text(&said, "nowhere");
             missing = true;
             continue;
@@ -142,7 +148,7 @@ static void judge(rp_check *c, size_t i)
         fine = fine && worse <= rule->fall[k];
     }
     if (missing)
-        put_figures(&said, rp_json_object_get(figures, "child"));
+        put_figures(&said, figures);
     fine = fine && !missing;
     rp_buffer_u8(&said, 0);
     c->found.failed = c->found.failed || said.failed;

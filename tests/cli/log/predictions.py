@@ -215,7 +215,11 @@ def refused():
     predict('never.csv', key='log.pub.pem', code=2, said='private key')
     predict('never.csv', log='nothing', code=1)
     gives(0, '', 'log', 'init', 'r', '--origin', 'example.com/runs', '--key', 'log.pem')
+    # of a first prediction whose add was killed its record may lie there, and it is a log of runs nevertheless
+    (work / 'r/predictions').write_bytes((work / 'l/predictions').read_bytes().splitlines(keepends=True)[0])
     gives(0, '', 'log', 'add', 'r', 'a.reprise', '--key', 'log.pem')
+    check(not (work / 'r/predictions').exists(), 'the record of an add that was killed is left')
+    gives(0, '', 'log', 'verify', 'r', '--trust', 'log.pub.pem')
     gives(0, '', 'log', 'prove', 'r', 'a.reprise', '-o', 'of-a-run')
     predict('never.csv', log='r', code=2, said='is a log of runs')
     shutil.copy(work / 'l/predictions', work / 'r/predictions')
