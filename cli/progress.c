@@ -136,20 +136,33 @@ static size_t columns(void)
 /* How much is done of all trials, or of the run. */
 static double share_done(const rp_progress *p)
 {
-    const double part = (double)p->step / (double)p->steps;
+    const double part = p->steps ? (double)p->step / (double)p->steps : 0;
 
     return p->trials ? ((double)(p->trial - 1) + part) / (double)p->trials : part;
 }
 
+/* A step of those in all; of a table that is being read its bytes. */
+static size_t count_text(char *out, size_t size, const rp_progress *p, bool bytes)
+{
+    char done[RP_NUMBER_TEXT], all[RP_NUMBER_TEXT];
+    int n;
+
+    if (bytes)
+        n = p->steps ? snprintf(out, size, "%s/%s", rp_memory_text(done, p->step), rp_memory_text(all, p->steps))
+                     : snprintf(out, size, "%s", rp_memory_text(done, p->step));
+    else if (p->trials)
+        n = snprintf(out, size, "trial %llu/%llu", (unsigned long long)p->trial, (unsigned long long)p->trials);
+    else
+        n = snprintf(out, size, "%llu/%llu", (unsigned long long)p->step, (unsigned long long)p->steps);
+    return (size_t)n;
+}
+
 /* What stands behind the bar: all of it, or as much as leaves the line whole, the least important first gone. */
-static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, double seconds, size_t room)
+static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, bool bytes, double seconds, size_t room)
 {
     char loss[RP_NUMBER_TEXT], eta[RP_NUMBER_TEXT], count[64], part[2][64];
     const double done = share_done(p);
-    size_t used = p->trials ? (size_t)snprintf(count, sizeof count, "trial %llu/%llu", (unsigned long long)p->trial,
-                                               (unsigned long long)p->trials)
-                            : (size_t)snprintf(count, sizeof count, "%llu/%llu", (unsigned long long)p->step,
-                                               (unsigned long long)p->steps);
+    size_t used = count_text(count, sizeof count, p, bytes);
 
     if (used > room)
         used = (size_t)snprintf(count, sizeof count, "%u%%", (unsigned)(100 * done));
@@ -158,7 +171,7 @@ static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, double second
     (void)snprintf(part[0], sizeof part[0], "  ETA %s s", rp_fixed(eta, seconds * (1 - done) / done, 0));
     (void)snprintf(part[1], sizeof part[1], "  loss %s", p->loss < INFINITY ? rp_fixed(loss, (double)p->loss, 4) : "-");
     for (size_t i = 0; i < 2; i++)
-        if ((i == 0 || p->loss < INFINITY) && used + strlen(part[i]) <= room) {
+        if ((i == 0 ? done > 0 : p->loss < INFINITY) && used + strlen(part[i]) <= room) {
             memcpy(out + used, part[i], strlen(part[i]) + 1);
             used += strlen(part[i]);
         }
@@ -169,16 +182,18 @@ static size_t tail_text(char out[TAIL_ROOM], const rp_progress *p, double second
 static void draw(rp_meter *meter, const rp_progress *p, double now)
 {
     char tail[TAIL_ROOM];
-    const size_t width = columns() - 1, label = strlen(meter->label);
+    const char *name = meter->reading ? "reading" : meter->label;
+    const size_t width = columns() - 1, label = strlen(name);
     const bool named = label + 2 + MEANT <= width; /* a long name gives way to figures */
-    const size_t left = width - (named ? label + 2 : 0), used = tail_text(tail, p, now - meter->start, left);
+    const size_t left = width - (named ? label + 2 : 0);
+    const size_t used = tail_text(tail, p, meter->reading, now - meter->start, left);
     const size_t bar = left < used + 2 + BAR_LEAST + 2 ? 0 : left - used - 4 < BAR_MOST ? left - used - 4 : BAR_MOST;
     const size_t filled = (size_t)((double)bar * share_done(p));
     rp_buffer line = {0};
 
     rp_buffer_u8(&line, '\r');
     if (named) {
-        rp_put_plain_line(&line, meter->label); /* the name of a golden is that of a file */
+        rp_put_plain_line(&line, name); /* the name of a golden is that of a file */
         rp_buffer_text(&line, used ? "  " : "");
     }
     if (bar)
@@ -195,12 +210,13 @@ static void draw(rp_meter *meter, const rp_progress *p, double now)
 
 void rp_meter_outlook(void *self, uint64_t steps, uint64_t memory)
 {
-    const rp_meter *meter = self;
+    rp_meter *meter = self;
     char text[RP_NUMBER_TEXT];
     rp_buffer line = {0};
 
     if (!meter->shown)
         return;
+    rp_meter_clear(meter);
     rp_buffer_printf(&line, "%s: %llu %s, %s of memory\n", meter->label, (unsigned long long)steps,
                      steps == 1 ? "step" : "steps", rp_memory_text(text, memory));
     put(&line);
@@ -216,9 +232,10 @@ bool rp_meter_update(void *self, const rp_progress *progress)
     if (meter->shown && progress->step && progress->steps) {
         double now = rp_clock();
 
-        if (meter->trying && !progress->trials) /* behind the trials the run itself begins */
+        if (meter->reading || (meter->trying && !progress->trials)) /* behind the trials the run itself begins */
             meter->start = now;
         meter->trying = progress->trials > 0;
+        meter->reading = false;
         if (now - meter->last >= redraw_seconds) {
             meter->last = now;
             draw(meter, progress, now);
@@ -227,12 +244,31 @@ bool rp_meter_update(void *self, const rp_progress *progress)
     return !interrupted;
 }
 
-void rp_meter_end(rp_meter *meter)
+void rp_meter_reading(void *self, uint64_t bytes, uint64_t all)
+{
+    rp_meter *meter = self;
+    const double now = rp_clock();
+
+    if (!meter->shown || now - (meter->last > 0 ? meter->last : meter->start) < redraw_seconds)
+        return;
+    if (!meter->reading)
+        meter->start = now;
+    meter->reading = true;
+    meter->last = now;
+    draw(meter, &(rp_progress){.step = bytes, .steps = all, .loss = INFINITY}, now);
+}
+
+void rp_meter_clear(rp_meter *meter)
 {
     static unsigned char clear[] = "\r\033[K";
 
     if (meter->drawn)
         put(&(rp_buffer){.data = clear, .size = sizeof clear - 1});
     meter->drawn = false;
+}
+
+void rp_meter_end(rp_meter *meter)
+{
+    rp_meter_clear(meter);
     polled = 0;
 }

@@ -11,8 +11,9 @@ typedef struct rp_meter {
     const char *label;
     bool shown; /* stderr is a terminal that can rewrite a line */
     bool colour;
-    bool drawn;  /* something stands on the line */
-    bool trying; /* what was told last was a trial */
+    bool drawn;   /* something stands on the line */
+    bool trying;  /* what was told last was a trial */
+    bool reading; /* what was told last was a table being read */
     double start, last;
 } rp_meter;
 
@@ -27,6 +28,8 @@ void rp_signals_hold(bool hold);
 void rp_meter_begin(rp_meter *meter, const char *label);
 bool rp_meter_update(void *meter, const rp_progress *progress);      /* for rp_job_options */
 void rp_meter_outlook(void *meter, uint64_t steps, uint64_t memory); /* likewise: a line above the bar */
+void rp_meter_reading(void *meter, uint64_t bytes, uint64_t all);    /* likewise */
+void rp_meter_clear(rp_meter *meter); /* the line is empty, for what shall stand above the bar */
 void rp_meter_end(rp_meter *meter);
 
 double rp_clock(void); /* seconds, monotonic */

@@ -150,13 +150,14 @@ void rp_run_put_lines(rp_session *session, const rp_run_request *r, const rp_run
 /* Above the bar of a terminal, before a long training: what it learns from. */
 static void show_table(void *self, const char *json)
 {
-    const rp_meter *meter = self;
+    rp_meter *meter = self;
     rp_json *table = NULL;
     rp_buffer lines = {0};
 
     if (!meter->shown ||
         rp_json_parse_within(&table, json, strlen(json), RP_JSON_METRICS_MEMORY, true, "table", NULL) != RP_OK)
         return;
+    rp_meter_clear(meter);
     if (rp_json_array_size(rp_json_object_get(table, "columns")) <= COLUMNS_SHOWN)
         rp_put_table(&lines, table);
     (void)fwrite(lines.data, 1, lines.size, stderr);
@@ -176,6 +177,7 @@ rp_status rp_run_train(rp_run_done *out, rp_session *session, const rp_run_reque
                                     .no_record = r->no_record,
                                     .progress = rp_meter_update,
                                     .outlook = rp_meter_outlook,
+                                    .reading = rp_meter_reading,
                                     .table = show_table,
                                     .read_table = rp_input_table,
                                     .self = &meter,

@@ -8,14 +8,31 @@
 
 static const size_t limit = (size_t)4 << 30;
 
-static rp_status put(void *self, const void *bytes, size_t size, rp_error *err)
+static void tell(const rp_kept_text *t, size_t done, size_t size)
 {
-    return rp_archive_writer_put(self, bytes, size, err);
+    if (t->options && t->options->reading)
+        t->options->reading(t->options->self, done, size);
 }
 
-static void leave(void *self)
+/* Into the file, or into memory where there is none. */
+static rp_status put(void *self, const void *bytes, size_t size, rp_error *err)
 {
-    rp_archive_writer_leave(self);
+    rp_kept_text *t = self;
+    const rp_status status =
+        t->store ? rp_archive_writer_put(t->store, bytes, size, err) : rp_buffer_take(&t->held, bytes, size, err);
+
+    t->text.size += size;
+    tell(t, t->text.size, 0);
+    return status;
+}
+
+static void leave(void *self, size_t done, size_t size)
+{
+    const rp_kept_text *t = self;
+
+    if (t->store)
+        rp_archive_writer_leave(t->store);
+    tell(t, done, size);
 }
 
 rp_status rp_table_stream(const rp_job_options *options, const char *path, rp_file_taker take, void *self,
@@ -33,14 +50,11 @@ static rp_status keep(rp_kept_text *t, const char *path, const char *archive, co
     if (status == RP_OK)
         status = rp_archive_writer_begin(t->store, t->member, err);
     if (status == RP_OK)
-        status = rp_table_stream(options, path, put, t->store, err);
+        status = rp_table_stream(options, path, put, t, err);
     if (status == RP_OK)
         status = rp_archive_writer_end(t->store, err);
     if (status != RP_OK)
         return status;
-    t->text.size = (size_t)rp_archive_writer_member(t->store, 0)->size;
-    t->text.leave = leave;
-    t->text.self = t->store;
     return rp_archive_writer_map(t->store, &t->text.bytes, err);
 }
 
@@ -53,12 +67,12 @@ rp_status rp_kept_text_read(rp_kept_text *t, const char *member, const char *pat
     t->where = rp_strdup(path);
     if (!t->where)
         return rp_no_memory(err);
-    t->text.where = t->where;
+    t->options = options;
+    t->text = (rp_source_text){.where = t->where, .leave = leave, .self = t};
     if (archive)
         return keep(t, path, archive, options, err);
-    status = rp_table_stream(options, path, rp_buffer_take, &t->held, err);
+    status = rp_table_stream(options, path, put, t, err);
     t->text.bytes = t->held.data;
-    t->text.size = t->held.size;
     return status;
 }
 

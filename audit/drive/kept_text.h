@@ -14,10 +14,12 @@ typedef struct rp_kept_text {
     rp_archive_writer *store; /* has it as its only member; NULL: it is held in memory */
     rp_buffer held;
     char *where;
+    const rp_job_options *options; /* who is told how much has been read; or NULL */
 } rp_kept_text;
 
 /* The table at path, which becomes the text's where. member: its name in the archive, borrowed. archive: the path
- * beside which it is kept; NULL: in memory. options (NULL: none) may know how to read it. Zeros before. Errors: RP_EIO,
+ * beside which it is kept; NULL: in memory. options (NULL: none; borrowed) may know how to read it, and are told how
+ * far. The text stays where it is from then on. Zeros before. Errors: RP_EIO,
  * RP_EDATA beyond 4 GiB, RP_ENOMEM. */
 rp_status rp_kept_text_read(rp_kept_text *text, const char *member, const char *path, const char *archive,
                             const rp_job_options *options, rp_error *err);

@@ -293,8 +293,7 @@ static rp_status start_from_parent(work *w, const recipe_job *job, const rp_run_
 /* Trials come before the run has memory of its own; a search's choice is the run's recipe. */
 static rp_status try_first(rp_trials *tried, rp_recipe **recipe, const work *w, const recipe_job *job, rp_error *err)
 {
-    const rp_source_text text = {w->text.text.bytes, w->text.text.size, w->text.text.where, NULL, NULL};
-    rp_status status = rp_trials_make(tried, *recipe, &text, job->options, err);
+    rp_status status = rp_trials_make(tried, *recipe, &w->text.text, job->options, err);
 
     if (status == RP_OK && tried->chosen) {
         rp_recipe_free(*recipe);

@@ -314,10 +314,10 @@ static rp_status cut(rp_table *table, size_t target, rp_error *err)
     return RP_OK;
 }
 
-static void leave(const rp_table_options *options)
+static void leave(const rp_table *table, const rp_table_options *options, size_t done)
 {
     if (options->leave != NULL)
-        options->leave(options->self);
+        options->leave(options->self, done, table->csv.end);
 }
 
 static rp_status read_all(rp_table *table, loading *l, const rp_table_options *options, rp_error *err)
@@ -330,7 +330,7 @@ static rp_status read_all(rp_table *table, loading *l, const rp_table_options *o
         l->chunk = table->chunk + i;
         atomic_store(&l->taken, 0);
         rp_pool_run(options->pool, n, 1, read_chunks, l);
-        leave(options);
+        leave(table, options, table->chunk[i + n - 1].end);
         for (size_t k = i; k < i + n && status == RP_OK; k++) {
             if (k > 0) {
                 table->chunk[k].first_line = table->chunk[k - 1].first_line + table->chunk[k - 1].lines;
@@ -423,7 +423,7 @@ rp_status rp_table_load(rp_table *table, const rp_store *store, const rp_recipe 
     for (size_t col = 0; col < table->cols && status == RP_OK; col++)
         if (is_mixed(&table->column[col]))
             status = read_mixed(table, recipe, col, err);
-    leave(options);
+    leave(table, options, table->csv.end);
     if (status == RP_OK && table->rows == 0)
         status = rp_fail(err, RP_EDATA,
                          "%s: expected rows, found none that is kept: data.where leaves out %zu, data.missing_target: "

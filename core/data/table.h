@@ -89,9 +89,9 @@ typedef struct rp_table_options {
     rp_pool *pool;           /* NULL: the calling thread alone */
     size_t chunk;            /* about so many bytes at a time; 0: as suits the table */
     const rp_filter *filter; /* NULL: all rows are kept */
-    /* Called when the text behind and before what is read next is not looked at for a while; NULL: not. Its bytes stay
-     * readable, and what they are. */
-    void (*leave)(void *self);
+    /* Called when `done` of the text's `size` bytes have been read, and what is behind and before what is read next is
+     * not looked at for a while; NULL: not. The bytes stay readable, and what they are. */
+    void (*leave)(void *self, size_t done, size_t size);
     void *self;
     struct rp_device *device; /* whose memory features are made in, where the host shares it; NULL: the host's */
 } rp_table_options;

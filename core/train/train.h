@@ -9,13 +9,13 @@
 
 typedef struct rp_trainer rp_trainer;
 
-/* A table's text; where names it in errors. leave (NULL: not) is called while the table is read, when the bytes so far
- * are not looked at for a while: whoever has them elsewhere may give their memory back. */
+/* A table's text; where names it in errors. leave (NULL: not) is called while the table is read, when the bytes so far,
+ * `done` of them, are not looked at for a while: whoever has them elsewhere may give their memory back. */
 typedef struct rp_source_text {
     const void *bytes;
     size_t size;
     const char *where;
-    void (*leave)(void *self);
+    void (*leave)(void *self, size_t done, size_t size);
     void *self;
 } rp_source_text;
 

@@ -75,6 +75,9 @@ typedef struct rp_job_options {
     /* rp_train_recipe: called before the first step with what is ahead: steps in all, and bytes of the device that
      * weights, table and all steps' programs hold. May be NULL. */
     void (*outlook)(void *self, uint64_t steps, uint64_t memory);
+    /* rp_train_recipe, rp_retrain: called while the table is read, with its bytes so far: first as they come (all 0:
+     * how many there will be is not known), then as they become columns, maybe more than once. May be NULL. */
+    void (*reading)(void *self, uint64_t bytes, uint64_t all);
     void *self;
     const char *withhold; /* rp_train_recipe: leave data and single rows' scores out of the archive, into this folder */
     const rp_replay_choice *choice; /* rp_replay: NULL: all of the run */

@@ -62,7 +62,7 @@ static void a_text_is_what_was_read_whatever_becomes_of_its_file(void **state)
     OK(truncate(path, 1));
     assert_int_equal(text.text.size, LENGTH);
     assert_memory_equal(text.text.bytes, bytes, LENGTH);
-    text.text.leave(text.text.self);
+    text.text.leave(text.text.self, LENGTH, LENGTH);
     assert_memory_equal(text.text.bytes, bytes, LENGTH);
     OK(rp_sha256(&digest, bytes, LENGTH, &err));
     assert_true(rp_digest_equal(&digest, rp_kept_text_digest(&text)));
@@ -79,22 +79,36 @@ static void a_text_is_what_was_read_whatever_becomes_of_its_file(void **state)
     free(bytes);
 }
 
+typedef struct heard {
+    uint64_t bytes, all;
+} heard;
+
+static void hear(void *self, uint64_t bytes, uint64_t all)
+{
+    *(heard *)self = (heard){bytes, all};
+}
+
 static void an_empty_text_and_one_in_memory_are_kept_too(void **state)
 {
+    heard h = {0, 0};
     rp_kept_text text = {.where = NULL};
 
     (void)state;
     OK(rp_file_save(path, "", 0, true, 0600, &err));
     OK(rp_kept_text_read(&text, "data/raw.csv", path, archive, NULL, &err));
     assert_int_equal(text.text.size, 0);
-    text.text.leave(text.text.self);
+    text.text.leave(text.text.self, 0, 0);
     rp_kept_text_clear(&text);
 
     OK(rp_file_save(path, "a,y\n", 4, true, 0600, &err));
-    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, NULL, &err));
+    OK(rp_kept_text_read(&text, "data/raw.csv", path, NULL, &(rp_job_options){.reading = hear, .self = &h}, &err));
     assert_int_equal(text.text.size, 4);
     assert_memory_equal(text.text.bytes, "a,y\n", 4);
-    assert_null(text.text.leave);
+    assert_int_equal(h.bytes, 4);
+    assert_int_equal(h.all, 0);
+    text.text.leave(text.text.self, 3, 4);
+    assert_int_equal(h.bytes, 3);
+    assert_int_equal(h.all, 4);
     rp_kept_text_clear(&text);
     assert_int_equal(rp_kept_text_read(&text, "data/raw.csv", folder, archive, NULL, &err), RP_EIO);
     rp_kept_text_clear(&text);
@@ -116,12 +130,15 @@ static char *table_of_rows(void)
 }
 
 typedef struct counted {
-    size_t left;
+    size_t left, done, size;
 } counted;
 
-static void count(void *self)
+static void count(void *self, size_t done, size_t size)
 {
-    ((counted *)self)->left++;
+    counted *c = self;
+
+    assert_true(done >= c->done && done <= size);
+    *c = (counted){c->left + 1, done, size};
 }
 
 /* solver: exact has them in binary64, gradient in binary32. */
@@ -138,6 +155,8 @@ static void features_are_in_memory_once(const char *solver)
     OK(rp_recipe_from_yaml(&recipe, yaml, strlen(yaml), "t.yaml", &err));
     OK(rp_trainer_new(&t, recipe, &text, &(rp_run_options){.threads = 2}, &err));
     assert_true(c.left >= 1);
+    assert_int_equal(c.done, strlen(csv));
+    assert_int_equal(c.size, strlen(csv));
     memset(csv, 'x', strlen(csv)); /* what was left is not read again */
     {
         const rp_dataset *d = rp_trainer_dataset(t);

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 
 reprise = pathlib.Path(sys.argv[1]).resolve()
 work = pathlib.Path(tempfile.mkdtemp())
@@ -71,6 +72,34 @@ def progress():
         failures.append(f'no terminal: exit {plain.returncode}, {plain.stderr[:200]!r}')
 
 
+def reading():
+    """A table that comes slowly is told of while it comes; what stands above the bar has a line of its own."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 100, 0, 0))
+    process = subprocess.Popen([reprise, 'run', 'piped.yaml', '--no-record'], cwd=work, stdin=subprocess.PIPE, stderr=slave,
+                               stdout=subprocess.DEVNULL, env={**os.environ, 'TERM': 'xterm'})
+    os.close(slave)
+    text = (work / 'data.csv').read_bytes()
+    head, rows = text.split(b'\n', 1)
+    process.stdin.write(head + b'\n')
+    for _ in range(5):
+        process.stdin.write(rows * 100)
+        process.stdin.flush()
+        time.sleep(0.15)
+    process.stdin.close()
+    seen = b''
+    while select.select([master], [], [], 60)[0]:
+        try:
+            seen += os.read(master, 65536)
+        except OSError:
+            break
+    os.close(master)
+    if process.wait() != 0 or not re.search(rb'\rreading +\[.*[0-9] [KM]iB\x1b\[K', seen):
+        failures.append(f'reading: exit {process.returncode}, {seen[:400]!r}')
+    if not re.search(rb'\r\x1b\[K(column|training: )', seen):
+        failures.append(f'what stands above the bar does not begin a line: {seen[:800]!r}')
+
+
 def space():
     """On a file system of 256 KiB: training is not begun, and the figures are there."""
     disk = work / 'disk'
@@ -108,8 +137,10 @@ def main():
                                       'search: {over: {lr: [0.001, 0.002, 0.003, 0.004]}}\n')
     (work / 'wide.yaml').write_text(head + 'model: {hidden: [128, 128]}\ntrain: {epochs: 2, batch: 100}\n'
                                     'record: {checkpoint_every: 1}\n')
+    (work / 'piped.yaml').write_text(head.replace('csv: data.csv', 'csv: "-"') + 'train: {solver: exact}\n')
     (work / 'small.yaml').write_text(head + 'model: {hidden: [2]}\ntrain: {epochs: 1}\n')
     progress()
+    reading()
     space()
     shutil.rmtree(work)
     for failure in failures:
