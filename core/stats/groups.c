@@ -19,6 +19,12 @@ static double ratio(uint64_t a, uint64_t b)
     return b ? real(a) / real(b) : rp_from_bits_f64(0x7FF8000000000000u);
 }
 
+/* Of a rate of 0 or 1 the interval of Katz takes the variance to be 0, or has none. */
+static bool knows_no_variance(const rp_group *g)
+{
+    return g->selected == 0 || g->selected == g->rows;
+}
+
 static void against(rp_group *g, const rp_group *reference)
 {
     const double z = rp_normal_quantile(0.975), none = rp_from_bits_f64(0x7FF8000000000000u);
@@ -31,7 +37,7 @@ static void against(rp_group *g, const rp_group *reference)
     g->p = g->rate == reference->rate
                ? 1
                : rp_normal_two_sided((g->rate - reference->rate) / __builtin_sqrt((pooled * (1 - pooled)) * spread));
-    if (g == reference || g->selected == 0 || reference->selected == 0)
+    if (g == reference || knows_no_variance(g) || knows_no_variance(reference))
         return;
     error = __builtin_sqrt((1 / real(g->selected) - 1 / real(g->rows)) +
                            (1 / real(reference->selected) - 1 / real(reference->rows)));

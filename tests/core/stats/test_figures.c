@@ -353,6 +353,21 @@ static void groups_are_held_against_the_highest_rate(void **state)
     rp_compare_groups(&s, g, 3, 1);
     near(s.difference, 0.45);
     near(s.opportunity, 0.1);
+    {
+        /* ten of ten: its rate varies too, by how much ten rows do not say */
+        rp_group all[] = {{.rows = 10, .selected = 10}, {.rows = 100, .selected = 90}};
+
+        rp_compare_groups(&s, all, 2, 0);
+        assert_int_equal(s.reference, 1);
+        near(all[0].ratio, 1 / 0.9);
+        assert_true(all[0].ratio_low != all[0].ratio_low && all[0].ratio_high != all[0].ratio_high);
+        all[1].rows = all[1].selected = 40;
+        all[0] = (rp_group){.rows = 100, .selected = 90};
+        rp_compare_groups(&s, all, 2, 0);
+        assert_int_equal(s.reference, 1);
+        assert_true(all[0].p > 0.03 && all[0].ratio_low != all[0].ratio_low);
+    }
+    rp_compare_groups(&s, g, 3, 1);
     near(s.odds, 0.3); /* false positives: 20 of 120, 15 of 50, 0 of 40 */
     assert_true(s.ratio == 0);
 }
