@@ -212,7 +212,7 @@ typedef struct rp_chart_line {
 /* A histogram, beside the chart's others in each bin. */
 typedef struct rp_chart_bars {
     const double *edge;   /* [n + 1] ascending, finite */
-    const double *height; /* [n] at least 0 */
+    const double *height; /* [n], from 0 up or down */
     size_t n;
     const char *style, *label;
 } rp_chart_bars;

@@ -132,7 +132,8 @@ static void put_bar(rp_buffer *out, const rp_chart_bars *bars, size_t i, size_t 
 {
     double left = rp_axis_place(x, bars->edge[i]), width = (rp_axis_place(x, bars->edge[i + 1]) - left) / (double)all;
     double top = rp_axis_place(y, bars->height[i]), foot = rp_axis_place(y, 0);
-    const double at[] = {left + width * (double)series + 0.3, top, width > 1 ? width - 0.6 : 0.4, foot - top};
+    const double at[] = {left + width * (double)series + 0.3, top < foot ? top : foot, width > 1 ? width - 0.6 : 0.4,
+                         top < foot ? foot - top : top - foot};
     static const char *const name[] = {"x", "y", "width", "height"};
 
     rp_buffer_printf(out, "<rect class=\"%s\"", bars->style);

@@ -57,6 +57,8 @@ static void put_bin_name(rp_buffer *out, const rp_json *column, size_t i)
 
     if (category) {
         rp_html_name(out, category);
+    } else if (categories && i >= rp_json_array_size(categories)) {
+        rp_buffer_text(out, "other");
     } else if (categories || i > n) {
         rp_buffer_text(out, "missing");
     } else if (i == 0) {
@@ -73,25 +75,25 @@ static void draw(rp_report_view *r, const rp_json *columns, size_t i)
     char id[32];
     const rp_json *column = rp_json_array_get(columns, i), *woe = at(column, "woe");
     const size_t n = rp_json_array_size(woe);
-    double x[BINS_MAX], y[BINS_MAX];
-    const rp_chart_line line = {.x = x, .y = y, .n = n, .style = "mean", .dots = true};
+    double edge[BINS_MAX + 1], y[BINS_MAX];
+    const rp_chart_bars bar = {.edge = edge, .height = y, .n = n, .style = "dark"};
     const rp_chart chart = {.id = id,
                             .title = "Weight of evidence by bin",
                             .x_label = "bin",
                             .y_label = "weight of evidence",
-                            .line = &line,
-                            .lines = 1,
+                            .bar = &bar,
+                            .bars = 1,
                             .whole_x = true};
     rp_buffer desc = {0};
 
     if (n < 2 || n > BINS_MAX)
         return;
     (void)snprintf(id, sizeof id, "woe-%zu", i);
-    for (size_t k = 0; k < n; k++) {
-        x[k] = (double)(k + 1);
+    for (size_t k = 0; k <= n; k++)
+        edge[k] = (double)k + 0.5;
+    for (size_t k = 0; k < n; k++)
         if (!rp_report_real(rp_json_array_get(woe, k), &y[k]))
             return;
-    }
     put_name(&desc, columns, i);
     rp_buffer_text(&desc, ": ");
     for (size_t k = 0; k < n && k < 12; k++) {

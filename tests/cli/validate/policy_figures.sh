@@ -189,12 +189,14 @@ for words in 'Validated' 'test part' 'Monitored' 'By slice and by group' 'Drift,
     '(<bdi>validators</bdi>)' 'lowest to highest rate of selection'; do
     holds "the report says $words" grep -qF "$words" r.html
 done
-sed 's/loan_id: ignore/loan_id: ignore, home: {woe: true}, age: {bins: monotonic, woe: true}/' a.yaml >woe.yaml
+sed 's/loan_id: ignore/loan_id: ignore, home: {woe: true}, purpose: {woe: true, rare: 0.2}, age: {bins: monotonic, woe: true}/' a.yaml >woe.yaml
 run woe woe
 works 'written' "$reprise" report woe.reprise -o woe.html --trust builder.pub.pem
 for words in 'Information values' 'Weight of evidence by bin' 'id="woe'; do
     holds "the report says $words" grep -qF "$words" woe.html
 done
+holds "what is rare is pooled, and not missing" \
+    grep -q '<bdi>purpose</bdi>: 1 <bdi>[a-z]*</bdi>, 2 other\. ' woe.html
 first=$(grep -o '<bdi>\(age\|home\)</bdi></th><td class="n">' woe.html | head -1)
 holds "the greatest information value comes first" test "$first" = '<bdi>age</bdi></th><td class="n">'
 
