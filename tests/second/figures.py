@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CONTRACT 14 and FORMAT 9.5, 9.6 in Python for two classes: the figures of a part, and the reference of the training rows."""
+import functools
 import math
 
 from distributions import (beta_cdf, beta_quantile, chi_squared_upper, normal_quantile, normal_two_sided)
@@ -28,6 +29,7 @@ def ranking(scores, positive):
     return [(s, *found[s]) for s in sorted(found)]
 
 
+@functools.lru_cache(maxsize=None)
 def jeffreys(k, n):
     low = 0.0 if k == 0 else beta_quantile(0.025, k + 0.5, (n - k) + 0.5)
     return low, 1.0 if k == n else beta_quantile(0.975, k + 0.5, (n - k) + 0.5)
