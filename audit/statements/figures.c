@@ -50,17 +50,21 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
     }
 }
 
-/* {bytes, rows, sha256, without_outcome}, and but for a monitoring seen. */
-static bool read_data(rp_stated_figures *out, const rp_json *data)
+/* {bytes, rows, seen, sha256, without_outcome}. The rows that count are those that were judged: of a validation and of
+ * a comparison those with an outcome, so that rows without one, which enter no figure, make up no number of them. */
+static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_kind kind)
 {
+    const bool judged = kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_RETRAINING;
     const rp_json *rows = rp_json_object_get(data, "rows"), *seen = rp_json_object_get(data, "seen");
+    const rp_json *without = rp_json_object_get(data, "without_outcome");
     const char *hex = rp_json_string_value(rp_json_object_get(data, "sha256"));
     unsigned char digest[32];
 
-    if (!rp_json_is_integer(rows) || rp_json_integer_value(rows) < 0 || hex == NULL ||
+    if (!rp_json_is_integer(rows) || !rp_json_is_integer(without) || rp_json_integer_value(without) < 0 ||
+        rp_json_integer_value(rows) < rp_json_integer_value(without) || hex == NULL ||
         !rp_unhex(digest, sizeof digest, hex))
         return false;
-    out->rows = (uint64_t)rp_json_integer_value(rows);
+    out->rows = (uint64_t)(rp_json_integer_value(rows) - (judged ? rp_json_integer_value(without) : 0));
     out->seen = rp_json_is_integer(seen) ? rp_json_integer_value(seen) : -1;
     memcpy(out->data, hex, RP_DIGEST_HEX);
     return true;
@@ -111,7 +115,7 @@ rp_status rp_figures_read(rp_stated_figures *out, rp_json *predicate, rp_stateme
     const char *time = rp_json_string_value(rp_json_object_get(predicate, "time"));
 
     memset(out, 0, sizeof *out);
-    if (!in_form(predicate, kind) || !read_data(out, rp_json_object_get(predicate, "data")) ||
+    if (!in_form(predicate, kind) || !read_data(out, rp_json_object_get(predicate, "data"), kind) ||
         !read_scope(out, predicate, kind))
         return rp_fail(err, RP_ESIGN, "%s: predicate: expected the keys and values of %s by FORMAT 15", where,
                        kind == RP_STATEMENT_VALIDATION   ? "a validation"

@@ -84,6 +84,19 @@ cp a.reprise own.reprise
 "$reprise" validate blind.reprise --csv loans.csv --attach --key validator.pem >/dev/null
 unmet "judged rows that the model was trained on" blind.reprise 'validation: {by: validators}'
 met blind.reprise 'validation: {by: validators, seen: 1}'
+# 80 rows that trained, and 400 without an outcome, which are judged by nothing and make up no number of rows; a row
+# without one that trained flatters nothing
+run blind padded
+sed -n '82,481s/,[a-z]*$/,/p' loans.csv >without.csv
+{ head -81 loans.csv; awk -F, -v OFS=, '{ $3 += 1000000; print }' without.csv; } >padded.csv
+"$reprise" validate padded.reprise --csv padded.csv --attach --key validator.pem >/dev/null
+unmet "judged too few rows" padded.reprise 'validation: {by: validators, rows: 100, seen: 1}'
+met padded.reprise 'validation: {by: validators, rows: 80, seen: 1}'
+unmet "judged rows that the model was trained on" padded.reprise 'validation: {by: validators, rows: 50}'
+run blind fresh
+{ head -81 loans.csv | awk -F, -v OFS=, 'NR > 1 { $3 += 1000000 } { print }'; cat without.csv; } >fresh.csv
+"$reprise" validate fresh.reprise --csv fresh.csv --attach --key validator.pem >/dev/null
+met fresh.reprise 'validation: {by: validators, rows: 80, seen: 0}'
 run blind alone
 "$reprise" validate alone.reprise --part test --attach --key modeller.pem >/dev/null
 unmet "no validation by any of them" alone.reprise "$clause"
@@ -189,7 +202,8 @@ for words in 'Validated' 'test part' 'Monitored' 'By slice and by group' 'Drift,
     '(<bdi>validators</bdi>)' 'lowest to highest rate of selection'; do
     holds "the report says $words" grep -qF "$words" r.html
 done
-sed 's/loan_id: ignore/loan_id: ignore, home: {woe: true}, purpose: {woe: true, rare: 0.2}, age: {bins: monotonic, woe: true}/' a.yaml >woe.yaml
+evidence='home: {woe: true}, purpose: {woe: true, rare: 0.2}, age: {bins: monotonic, woe: true}'
+sed "s/loan_id: ignore/loan_id: ignore, $evidence/" a.yaml >woe.yaml
 run woe woe
 works 'written' "$reprise" report woe.reprise -o woe.html --trust builder.pub.pem
 for words in 'Information values' 'Weight of evidence by bin' 'id="woe'; do
