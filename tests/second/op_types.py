@@ -80,6 +80,7 @@ FORMS = {
     "argmax": ({"axis": "integer"}, 1),
     "softmax": ({}, 1),
     "softmax_grad": ({}, 2),
+    "cross_entropy": ({}, 2),
     "layer_norm": ({"eps": "real"}, 3),
     "layer_norm_grad": ({"eps": "real"}, 3),
     "matmul": ({}, 2),
@@ -255,6 +256,12 @@ def infer_softmax(at, types, shapes):
     return [types[0]]
 
 
+def infer_cross_entropy(at, types, shapes):
+    rows(types)
+    need(types[1] == ("i64", shapes[0][:-1]), "labels")
+    return [(types[0][0], shapes[0][:-1])]
+
+
 def infer_softmax_grad(at, types, shapes):
     need(types[0] == types[1] and types[0][0] in REALS and shapes[0] != (), "types")
     return [types[0]]
@@ -342,6 +349,7 @@ INFER = {
     "argmax": infer_argmax,
     "softmax": infer_softmax,
     "softmax_grad": infer_softmax_grad,
+    "cross_entropy": infer_cross_entropy,
     "layer_norm": infer_layer_norm,
     "layer_norm_grad": infer_layer_norm_grad,
     "matmul": infer_matmul,

@@ -327,6 +327,19 @@ def softmax_grad(at, dtype, g, y):
     return [mul(sub(a, d), b) for a, b in zip(g, y)]
 
 
+def compute_cross_entropy(at, types, values, results):
+    dtype, n = types[0][0], types[0][1][-1]
+    _, sub, _, _ = stepwise(dtype)
+    need(all(0 <= k < n for k in values[1]), "a label outside the row")
+    out = []
+    for r, k in enumerate(values[1]):
+        x = values[0][r * n : (r + 1) * n]
+        m = fold(maximum, x)
+        s = total([elementary.function("exp", sub(v, m), dtype) for v in x], dtype)
+        out.append(sub(elementary.function("log", s, dtype), sub(x[k], m)))
+    return [out]
+
+
 def normed(at, dtype, x):
     """d, r and N of 7.5."""
     add, sub, mul, div = stepwise(dtype)
@@ -479,6 +492,7 @@ COMPUTE = {
     "argmax": compute_argmax,
     "softmax": by_rows(softmax),
     "softmax_grad": by_rows(softmax_grad),
+    "cross_entropy": compute_cross_entropy,
     "layer_norm": by_rows(layer_norm),
     "layer_norm_grad": by_rows(layer_norm_grad),
     "matmul": compute_matmul,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of validation and monitoring (FORMAT 15.1, 15.2) made again from archive, rows and what `predict` writes of
-them, every key and every text. Usage: evidence.py REPRISE FOLDER; exits 1 at what differs, or if too little was held."""
+"""Statements of validation and monitoring (FORMAT 15.1, 15.2) made again from archive, rows and what `predict` writes
+of them, every key and every text. Usage: evidence.py REPRISE FOLDER; exits 1 at what differs, or if too little was
+compared."""
 import csv
 import hashlib
 import io
@@ -14,13 +15,13 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import figures  # noqa: E402
 from archive import members  # noqa: E402
+from compared import finish, same  # noqa: E402
 from drift import bin_of, development, of_counts, of_samples  # noqa: E402
 from figures import real  # noqa: E402
 from parts import cut, of_classes, of_quantity, selection  # noqa: E402
 from recipe import number  # noqa: E402
 
 LEAST = 9000  # values that are held against each other
-held, wrong = 0, []
 
 
 def draws(seed):
@@ -53,23 +54,6 @@ def call(*words):
     if done.returncode:
         sys.exit("%s: %s" % (" ".join(words), done.stderr))
     return done.stdout
-
-
-def same(found, made, where):
-    global held
-    if isinstance(found, dict) and isinstance(made, dict):
-        for key in sorted(set(found) | set(made)):
-            if key not in found or key not in made:
-                wrong.append("%s.%s: only %s it" % (where, key, "the text has" if key in made else "the program has"))
-            else:
-                same(found[key], made[key], "%s.%s" % (where, key))
-    elif isinstance(found, list) and isinstance(made, list) and len(found) == len(made):
-        for i, (a, b) in enumerate(zip(found, made)):
-            same(a, b, "%s[%d]" % (where, i))
-    else:
-        held += 1
-        if type(found) is not type(made) or found != made:
-            wrong.append("%s: %r, by the text %r" % (where, found, made))
 
 
 class Model:
@@ -272,10 +256,7 @@ def main():
             found, text = predicate(*words)
             same(found, monitoring(model, path, period, previous), "monitor %s" % path)
             previous = {"number": found["number"], "text": text}
-    for line in wrong[:40]:
-        print(line)
-    print("%d values of statements held against the text's, %d differ" % (held, len(wrong)))
-    sys.exit(bool(wrong) or held < LEAST)
+    finish("statements", LEAST)
 
 
 reprise = os.path.abspath(sys.argv[1])
