@@ -271,6 +271,7 @@ static rp_status fill(rp_json *out, explanation *e, const void *csv, size_t size
 
     failed |=
         rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(e->judged->rows - e->changes.rows)));
+    failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(e->judged->unfiltered));
     failed |= rp_json_object_set_new(data, "seen", e->seen < 0 ? rp_json_null() : rp_json_integer(e->seen));
     failed |= rp_json_object_set_new(out, "data", data) | rp_json_object_set_new(out, "columns", list);
     failed |= rp_json_object_set_new(out, "curve_rows", rows);
@@ -344,7 +345,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
                               .csv = csv, .size = size, .where = where, .of = own ? RP_JUDGED_TESTED : RP_JUDGED_GIVEN},
                           job, NULL, NULL, err);
     if (status == RP_OK)
-        status = rp_seen_count(&e.seen, archive, e.judged, false, err);
+        status = rp_seen_count(&e.seen, archive, e.judged, true, err);
     if (status == RP_OK && (status = rp_fpenv_enter(&saved, NULL, err)) == RP_OK) {
         status = explain(&predicate, &e, csv, size, where, job, err);
         rp_fpenv_leave(&saved);

@@ -50,11 +50,10 @@ static bool in_form(const rp_json *predicate, rp_statement_kind kind)
     }
 }
 
-/* {bytes, rows, seen, sha256, without_outcome}. The rows that count are those that were judged: of a validation and of
- * a comparison those with an outcome, so that rows without one, which enter no figure, make up no number of them. */
+/* {bytes, rows, seen, sha256, without_outcome}. The rows that count are those that were judged: but in a monitoring
+ * those with an outcome, so that rows without one, which enter no figure, make up no number of them. */
 static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_kind kind)
 {
-    const bool judged = kind == RP_STATEMENT_VALIDATION || kind == RP_STATEMENT_RETRAINING;
     const rp_json *rows = rp_json_object_get(data, "rows"), *seen = rp_json_object_get(data, "seen");
     const rp_json *without = rp_json_object_get(data, "without_outcome");
     const char *hex = rp_json_string_value(rp_json_object_get(data, "sha256"));
@@ -64,7 +63,9 @@ static bool read_data(rp_stated_figures *out, const rp_json *data, rp_statement_
         rp_json_integer_value(rows) < rp_json_integer_value(without) || hex == NULL ||
         !rp_unhex(digest, sizeof digest, hex))
         return false;
-    out->rows = (uint64_t)(rp_json_integer_value(rows) - (judged ? rp_json_integer_value(without) : 0));
+    out->rows = (uint64_t)rp_json_integer_value(rows);
+    if (kind != RP_STATEMENT_MONITORING)
+        out->rows -= (uint64_t)rp_json_integer_value(without);
     out->seen = rp_json_is_integer(seen) ? rp_json_integer_value(seen) : -1;
     memcpy(out->data, hex, RP_DIGEST_HEX);
     return true;

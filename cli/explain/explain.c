@@ -135,6 +135,8 @@ static void show(rp_session *session, const rp_json *predicate)
     rp_put_line(session, "rows", "%lld, of which %lld without an outcome",
                 (long long)rp_json_integer_value(rp_json_object_get(data, "rows")),
                 (long long)rp_json_integer_value(rp_json_object_get(data, "without_outcome")));
+    if (rp_json_is_true(rp_json_object_get(data, "unfiltered")))
+        rp_put_line(session, "where", "not applied: rows that the recipe leaves out are judged too");
     if (favourable)
         rp_put_line(session, "score", "the probability of \"%s\"",
                     rp_printable(quoted, sizeof quoted, favourable, strlen(favourable)));

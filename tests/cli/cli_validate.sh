@@ -166,10 +166,12 @@ expect 0 "where       not applied: rows that the recipe leaves out are judged to
     "$reprise" validate where.reprise --csv loans.csv -o file.json
 expect 0 "where       not applied" "$reprise" monitor where.reprise --csv loans.csv
 expect 0 "where       not applied" "$reprise" retrain where.reprise --child where.reprise --rows loans.csv
+expect 0 "where       not applied" "$reprise" explain where.reprise --csv loans.csv --repeats 1 -o explained.json
 python3 -c '
 import json
-data = [json.load(open(name))["predicate"]["data"] for name in ("where.json", "file.json", "one.json")]
-assert [d["unfiltered"] for d in data] == [False, True, False], data
+names = ("where.json", "file.json", "one.json", "explained.json")
+data = [json.load(open(name))["predicate"]["data"] for name in names]
+assert [d["unfiltered"] for d in data] == [False, True, False, True], data
 assert data[1]["rows"] == 5000 > data[0]["rows"]' || fail "whether conditions were applied"
 
 # pooled categories are no drift, and no new values

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of validation and monitoring (FORMAT 15.1, 15.2) made again from archive, rows and what `predict` writes
-of them, every key and every text. Usage: evidence.py REPRISE FOLDER; exits 1 at what differs, or if too little was
+"""Statements of validation, monitoring, scorecards and explanations (FORMAT 15.1 to 15.4) made again from archive,
+rows and what `predict` writes of them, every key and every text. Usage: evidence.py REPRISE FOLDER; exits 1 at what differs, or if too little was
 compared."""
 import csv
 import hashlib
@@ -17,11 +17,13 @@ import figures  # noqa: E402
 from archive import members  # noqa: E402
 from compared import finish, same  # noqa: E402
 from drift import bin_of, development, of_counts, of_samples  # noqa: E402
+from explanation import Explained  # noqa: E402
 from figures import real  # noqa: E402
 from parts import cut, of_classes, of_quantity, selection  # noqa: E402
 from recipe import number  # noqa: E402
+from scorecard import Card  # noqa: E402
 
-LEAST = 9000  # values that are held against each other
+LEAST = 13500  # values that are held against each other
 
 
 def draws(seed):
@@ -225,7 +227,32 @@ def predicate(*words):
     return json.loads(text)["predicate"], {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
 
 
+def scorecards():
+    """Of bins, categories, weights of evidence and numbers; and rows' points, which the table alone gives."""
+    pathlib.Path("card.csv").write_text(table(31, 400, 2))
+    for name, columns, favourable, scale in (
+            ("groups", "x: {bins: 4}, age: {bins: monotonic, woe: true}, k: {woe: true}, who: {rare: 0.1}", None, "600:19:50"),
+            ("numbers", "x: {missing: median, indicator: true}, age: {log: true, cap: [0.05, 0.9]}, k: {rare: 0.19}", "no",
+             "500.5:1:20"),
+            ("missing", "x: {bins: [1, 2.5, 4], missing: median, indicator: true}, k: {rare: 0.21, woe: true}", "yes",
+             "1e3:50:40.25")):
+        pathlib.Path(name + ".yaml").write_text("reprise: 1\ndata: {csv: card.csv, target: y, positive: \"yes\", columns: "
+                                                "{%s}}\ntrain: {task: classification}\n" % columns)
+        archive = name + ".reprise"
+        call("run", name + ".yaml", "-o", archive, "--force")
+        card = Card(archive, favourable, scale)
+        words = ["--points", scale] + (["--favourable", favourable] if favourable else [])
+        found, _ = predicate("scorecard", archive, *words)
+        same(found, card.predicate(), "scorecard %s" % name)
+        later = table(32, 200, 2, True)
+        pathlib.Path("rows.csv").write_text(later)
+        missing = set(json.loads(members(archive)["run/recipe.json"])["data"]["missing"])
+        lines = list(csv.DictReader(io.StringIO(call("predict", archive, "--csv", "rows.csv", "-o", "-", *words))))
+        same([int(line["points"]) for line in lines], card.rows(later, missing), "points %s" % name)
+
+
 def main():
+    scorecards()
     for name, kind, task in (("two", 2, "classification"), ("three", 3, "classification"), ("one", 1, "regression")):
         pathlib.Path(name + ".csv").write_text(table(kind, 400, kind))
         pathlib.Path(name + ".yaml").write_text(
@@ -256,6 +283,13 @@ def main():
             found, text = predicate(*words)
             same(found, monitoring(model, path, period, previous), "monitor %s" % path)
             previous = {"number": found["number"], "text": text}
+        asked = {1: ("mae", None), 2: ("log_loss", "no"), 3: (None, "low")}[kind]
+        for path, (metric, favourable), curves in ((later, (None, None), 3), (few, asked, 0)):
+            different = len({row[0] for row in model.read(pathlib.Path(few).read_text())} - {None})
+            options = {"curves": curves, "grid": 4 if curves else different - 1, "repeats": 2, "seed": kind, "metric": metric, "favourable": favourable}
+            words = [w for k, v in options.items() if v is not None for w in ("--" + k, str(v))]
+            found, _ = predicate("explain", archive, "--csv", path, *words)
+            same(found, Explained(model, path, favourable, metric).predicate(options | {"part": None}), "explain %s" % path)
     finish("statements", LEAST)
 
 
