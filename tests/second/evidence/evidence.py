@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Statements of validation, monitoring, scorecards and explanations (FORMAT 15.1 to 15.4) made again from archive,
+"""Statements of validation, monitoring, scorecards, explanations and retraining (FORMAT 15) made again from archive,
 rows and what `predict` writes of them, every key and every text. Usage: evidence.py REPRISE FOLDER; exits 1 at what differs, or if too little was
 compared."""
 import csv
@@ -9,123 +9,23 @@ import io
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import figures  # noqa: E402
+import model  # noqa: E402
 from archive import members  # noqa: E402
 from compared import finish, same  # noqa: E402
 from drift import bin_of, development, of_counts, of_samples  # noqa: E402
 from explanation import Explained  # noqa: E402
 from figures import real  # noqa: E402
-from parts import cut, of_classes, of_quantity, selection  # noqa: E402
+from model import Model, call, table  # noqa: E402
+from parts import cut, selection  # noqa: E402
 from recipe import number  # noqa: E402
+from retraining import categories, decisions, of_areas, of_losses, of_scores as of_two_scores  # noqa: E402
 from scorecard import Card  # noqa: E402
 
-LEAST = 13500  # values that are held against each other
-
-
-def draws(seed):
-    while True:
-        seed = seed * 6364136223846793005 + 1442695040888963407 & 2**64 - 1
-        yield (seed >> 33) / 2**31
-
-
-def table(seed, rows, kind, later=False, first=None):
-    """Numbers with ties and gaps, few and many values, categories (new ones later), a group of few, an outcome. first:
-    how many rows one of two groups has, without more of them."""
-    d, out = draws(seed), [["x", "age", "k", "who", "y"]]
-    for row in range(rows):
-        x, age, k, who, u, gone = (next(d) for _ in range(6))
-        value = round(x * 40) / 8 + (1.75 if later else 0)
-        word = "abcde"[int(k * 5)] if not later or gone < 0.9 else "new, \"%d\"" % (k * 8)
-        far = value + int(age * 60) / 20 + (word in "ab") + 3 * u
-        y = "%.2f" % far if kind == 1 else ["low", "middle", "high"][(far > 4) + (far > 6)] if kind == 3 else \
-            "yes" if far > 5 else "no"
-        out.append(["" if gone < 0.06 else "%g" % value, str(20 + int(age * 60)), "" if gone > 0.95 else word,
-                    "mfx"[(who > 0.5) + (who > 0.93) if first is None else row >= first],
-                    "" if later and 0.3 < gone < 0.36 else y])
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(out)
-    return text.getvalue()
-
-
-def call(*words):
-    done = subprocess.run([reprise, *words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit("%s: %s" % (" ".join(words), done.stderr))
-    return done.stdout
-
-
-class Model:
-    """An archive, and the rows of a file with their scores."""
-
-    def __init__(self, name, kind):
-        found = members(name + ".reprise")
-        load = lambda member: json.loads(found[member])
-        self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
-        self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
-        self.missing = set(load("run/recipe.json")["data"]["missing"])
-        self.raw = self.read(found["data/raw.csv"].decode())
-        others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
-        self.train = [r for r in range(len(self.raw)) if r not in others]
-        pathlib.Path("raw.csv").write_bytes(found["data/raw.csv"])
-        scores = self.scores("raw.csv")
-        self.training = [scores[r] for r in self.train]
-
-    def read(self, text):
-        """Its rows, a missing cell None."""
-        lines = list(csv.reader(io.StringIO(text, newline="")))
-        self.names = lines[0]
-        return [[None if c in self.missing else c for c in line] for line in lines[1:]]
-
-    def scores(self, path):
-        lines = list(csv.reader(io.StringIO(call("predict", self.name + ".reprise", "--csv", path, "-o", "-"))))[1:]
-        return [float(line[1]) if self.kind == 1 else float(line[2]) if self.kind == 2 else [*map(float, line[2:])]
-                for line in lines]
-
-    def figures(self, scores, outcomes, threshold, part):
-        """Of those rows that have an outcome; of a part without bands and cap."""
-        there = [(s, t) for s, t in zip(scores, outcomes) if t is not None]
-        if part and not there:
-            return None
-        s, t = [a for a, b in there], [b for a, b in there]
-        if self.kind == 1:
-            return of_quantity(s, [float(v) for v in t], float(self.reference["mean"]))
-        labels = [self.metrics["classes"].index(v) for v in t]
-        if self.kind == 3:
-            return of_classes(s, labels, self.reference["classes"], 3)
-        if 0 < sum(labels) < len(labels):
-            out = figures.figures(s, labels, self.reference, False)
-        else:
-            out = one_outcome(s, labels, self.reference)
-        if threshold is not None:
-            out["thresholds"].append(figures.confusion(figures.ranking(s, labels), "given", threshold))
-        if part:
-            del out["discrimination"]["cap"], out["calibration"]["bands"]
-        return out
-
-    def key(self, row):
-        """What makes two rows the same: of a feature its number, else its text."""
-        out = []
-        for c, column in enumerate(self.columns):
-            if column["kind"] in ("numeric", "categorical"):
-                x = None if row[c] is None else number(row[c]) if column["kind"] == "numeric" else row[c]
-                out.append(x)
-        return tuple(out)
-
-
-def one_outcome(scores, labels, reference):
-    """Ranking is not defined; what needs no other outcome is."""
-    r = figures.ranking(scores, labels)
-    said, brier = figures.trivial(r, reference["classes"])
-    thresholds = [figures.confusion(r, "half", 0.5)]
-    if reference["threshold"] is not None:
-        thresholds.append(figures.confusion(r, "youden_training", float(reference["threshold"])))
-    keys = ("auc", "auc_error", "auc_high", "auc_low", "gini", "kendall_tau", "ks", "ks_score", "somers_d", "cap")
-    return {"rows": len(scores), "positives": sum(labels), "discrimination": dict.fromkeys(keys),
-            "calibration": figures.calibration(r, False, brier), "thresholds": thresholds, "trivial": said}
+LEAST = 16500  # values that are held against each other
 
 
 def validation(model, path, by, groups, favourable, threshold):
@@ -176,14 +76,8 @@ def validation(model, path, by, groups, favourable, threshold):
             "groups": [group(g) for g in groups]}
 
 
-def monitoring(model, path, period, previous):
-    said = validation(model, path, [], [], None, None)
-    for key in ("options", "slices", "groups"):
-        del said[key]
-    rows, scores = model.read(pathlib.Path(path).read_text()), model.scores(path)
-    known = {model.key(model.raw[r]) for r in model.train}
-    said["data"]["seen"] = sum(model.key(row) in known for row in rows)
-
+def drift(model, rows, scores):
+    """Of rows and their scores by the model against what it was trained on: of scores, of columns."""
     def of_numbers(reference, now, then, missing):
         """now, then: the numbers that are there; missing: how many rows have none, None of a score."""
         edges = [float(e) for e in reference["edges"]]
@@ -198,9 +92,9 @@ def monitoring(model, path, period, previous):
                 "above": sum(v > float(reference["maximum"]) for v in now), **of_samples(sorted(then), sorted(now))}
 
     each = (lambda s: [s]) if model.kind < 3 else (lambda s: s)
-    said["scores"] = [of_numbers(one, [each(s)[k] + 0.0 for s in scores], [each(s)[k] + 0.0 for s in model.training], None)
+    of_scores = [of_numbers(one, [each(s)[k] + 0.0 for s in scores], [each(s)[k] + 0.0 for s in model.training], None)
                       for k, one in enumerate(model.reference["scores"])]
-    said["columns"] = []
+    of_columns = []
     for one in model.reference["columns"]:
         c = one["column"]
         column, cells = model.columns[c], [row[c] for row in rows]
@@ -215,9 +109,76 @@ def monitoring(model, path, period, previous):
             b = counts + [len(there) - sum(counts), len(cells) - len(there)]
             new = list(dict.fromkeys(t for t in there if t not in words))[:5]
             found = {"counts": b, **of_counts(one["counts"] + [one["missing"]], b), "new_values": new}
-        said["columns"].append(head | found)
+        of_columns.append(head | found)
+    return of_scores, of_columns
+
+
+def monitoring(model, path, period, previous):
+    said = validation(model, path, [], [], None, None)
+    for key in ("options", "slices", "groups"):
+        del said[key]
+    rows, scores = model.read(pathlib.Path(path).read_text()), model.scores(path)
+    known = {model.key(model.raw[r]) for r in model.train}
+    said["data"]["seen"] = sum(model.key(row) in known for row in rows)
+
+    said["scores"], said["columns"] = drift(model, rows, scores)
     return said | {"period": period, "samples": True, "number": previous["number"] + 1 if previous else 1,
                    "previous": previous["text"] if previous else None}
+
+
+def comparison(parent, child, path, part, threshold):
+    """path: the rows, None with part: the child's own."""
+    kind, target = child.kind, child.names.index("y")
+    if part:
+        text, known = pathlib.Path(child.name + ".raw.csv").read_bytes(), child.judged
+        pathlib.Path("part.csv").write_text(child.text_of(known))
+        rows, path = [child.raw[r] for r in known], "part.csv"
+    else:
+        text = pathlib.Path(path).read_bytes()
+        rows = child.read(text.decode())
+    both = [parent.scores(path), child.scores(path)]
+    outcomes = [row[target] for row in rows]
+    there = [r for r, t in enumerate(outcomes) if t is not None]
+    made = [m.figures(s, outcomes, threshold, False) for m, s in zip((parent, child), both)]
+    seen = [sum(m.key(rows[r]) in {m.key(m.raw[t]) for t in m.train} for r in there) for m in (parent, child)]
+    classes = child.metrics.get("classes")
+    out = {"contract": 1, "classes": classes, "options": {"part": part, "threshold": threshold and real(threshold)},
+           "figures": dict(zip(("parent", "child"), made)),
+           "data": {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows), "unfiltered": False,
+                    "without_outcome": len(rows) - len(there), "seen": seen[1], "seen_by_parent": seen[0]},
+           "predecessor": {"archive_id": parent.id, "named": True, "recipe_differs": []},
+           "changes": {"card_left_out": [], "recipe_left_out": [], "columns_gone": [],
+                       "columns_new": [n for n in child.names if n not in parent.names],
+                       "categories": categories(parent.columns, child.columns)}}
+    each = (lambda s: [s]) if kind < 3 else (lambda s: s)
+    out["scores"] = [of_two_scores([each(s)[k] for s in both[0]], [each(s)[k] for s in both[1]], one["edges"])
+                     for k, one in enumerate(parent.reference["scores"])]
+
+    def loss(s, t):
+        if kind == 3:
+            total = 0.0
+            for k, v in enumerate(s):
+                d = v - float(classes[k] == t)
+                total = total + d * d
+            return total
+        d = s - (float(t) if kind == 1 else float(classes.index(t)))
+        return d * d
+    losses = [[loss(s[r], outcomes[r]) for r in there] for s in both]
+    out["difference"] = {"auc": None, "loss": of_losses(*losses)}
+    if kind == 2:
+        labels = [classes.index(outcomes[r]) for r in there]
+        auc = [float(f["discrimination"]["auc"]) for f in made]
+        out["difference"]["auc"] = of_areas([both[0][r] for r in there], [both[1][r] for r in there], labels, auc)
+    level = 0.5 if threshold is None else threshold
+    decide = (lambda s: int(s >= level)) if kind == 2 else lambda s: max(range(3), key=lambda c: (s[c], -c))
+    labels = [None if t is None or kind == 1 else classes.index(t) for t in outcomes]
+    out["decisions"] = None if kind == 1 else decisions([decide(s) for s in both[0]], [decide(s) for s in both[1]], labels,
+                                                        len(classes))
+    later = parent.scores(child.name + ".raw.csv")
+    order = [child.names.index(n) for n in parent.names]
+    trained = [[child.raw[r][c] for c in order] for r in child.train]
+    found = drift(parent, trained, [later[r] for r in child.train])
+    return out | {"drift": {"samples": True, "scores": found[0], "columns": found[1]}}
 
 
 def predicate(*words):
@@ -290,10 +251,27 @@ def main():
             words = [w for k, v in options.items() if v is not None for w in ("--" + k, str(v))]
             found, _ = predicate("explain", archive, "--csv", path, *words)
             same(found, Explained(model, path, favourable, metric).predicate(options | {"part": None}), "explain %s" % path)
+        new, son = name + "-new.csv", name + "-son"
+        lines = [line for line in table(kind + 40, 300, kind, True).split("\n")[:-1] if not line.endswith(",")]
+        pathlib.Path(new).write_text("\n".join([lines[0] + ",extra"] + [line + ",%d" % n for n, line in enumerate(lines[1:])])
+                                     + "\n")
+        call("retrain", archive, "--csv", new, "-o", son + ".reprise", "--force")
+        child = Model(son, kind)
+        extra = name + "-rows.csv"
+        lines = table(kind + 50, 90, kind, True).split("\n")[:-1]
+        pathlib.Path(extra).write_text("\n".join([lines[0] + ",extra"] + [line + ",1" for line in lines[1:] + lines[1:9]])
+                                       + "\n")
+        for rows, part, threshold in ((None, "validation", None), (extra, None, 0.75 if kind == 2 else None)):
+            words = ["retrain", archive, "--child", son + ".reprise"]
+            words += ["--rows", rows] if rows else ["--part", part]
+            words += ["--threshold", str(threshold)] if threshold else []
+            call(*words, "--statement", "statement.json", "--force")
+            found = json.loads(pathlib.Path("statement.json").read_bytes())["predicate"]
+            same(found, comparison(model, child, rows, part, threshold), "retrain %s %s" % (name, rows or part))
     finish("statements", LEAST)
 
 
-reprise = os.path.abspath(sys.argv[1])
+model.reprise = os.path.abspath(sys.argv[1])
 os.makedirs(sys.argv[2], exist_ok=True)
 os.chdir(sys.argv[2])
 main()

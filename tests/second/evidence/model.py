@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the statements are made of: tables, an archive's model with its training rows, and scores by `predict`."""
+import csv
+import hashlib
+import io
+import json
+import pathlib
+import subprocess
+import sys
+
+import figures
+from archive import members
+from parts import of_classes, of_quantity
+from recipe import number
+
+reprise = None  # the command, set by who imports this
+
+
+def draws(seed):
+    while True:
+        seed = seed * 6364136223846793005 + 1442695040888963407 & 2**64 - 1
+        yield (seed >> 33) / 2**31
+
+
+def table(seed, rows, kind, later=False, first=None):
+    """Numbers with ties and gaps, few and many values, categories (new ones later), a group of few, an outcome. first:
+    how many rows one of two groups has, without more of them."""
+    d, out = draws(seed), [["x", "age", "k", "who", "y"]]
+    for row in range(rows):
+        x, age, k, who, u, gone = (next(d) for _ in range(6))
+        value = round(x * 40) / 8 + (1.75 if later else 0)
+        word = "abcde"[int(k * 5)] if not later or gone < 0.9 else "new, \"%d\"" % (k * 8)
+        far = value + int(age * 60) / 20 + (word in "ab") + 3 * u
+        y = "%.2f" % far if kind == 1 else ["low", "middle", "high"][(far > 4) + (far > 6)] if kind == 3 else \
+            "yes" if far > 5 else "no"
+        out.append(["" if gone < 0.06 else "%g" % value, str(20 + int(age * 60)), "" if gone > 0.95 else word,
+                    "mfx"[(who > 0.5) + (who > 0.93) if first is None else row >= first],
+                    "" if later and 0.3 < gone < 0.36 else y])
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(out)
+    return text.getvalue()
+
+
+def call(*words):
+    done = subprocess.run([reprise, *words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("%s: %s" % (" ".join(words), done.stderr))
+    return done.stdout
+
+
+class Model:
+    """An archive, and the rows of a file with their scores."""
+
+    def __init__(self, name, kind):
+        found = members(name + ".reprise")
+        load = lambda member: json.loads(found[member])
+        self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
+        self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
+        self.missing = set(load("run/recipe.json")["data"]["missing"])
+        self.raw = self.read(found["data/raw.csv"].decode())
+        others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
+        self.train, self.judged = [r for r in range(len(self.raw)) if r not in others], sorted(others)
+        self.id = hashlib.sha256(found["manifest.json"]).hexdigest()
+        pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
+        scores = self.scores(name + ".raw.csv")
+        self.training = [scores[r] for r in self.train]
+
+    def read(self, text):
+        """Its rows, a missing cell None."""
+        lines = list(csv.reader(io.StringIO(text, newline="")))
+        self.names = lines[0]
+        return [[None if c in self.missing else c for c in line] for line in lines[1:]]
+
+    def text_of(self, rows):
+        """A table of these of its rows."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.names] + [["" if c is None else c for c in self.raw[r]]
+                                                                         for r in rows])
+        return text.getvalue()
+
+    def scores(self, path):
+        lines = list(csv.reader(io.StringIO(call("predict", self.name + ".reprise", "--csv", path, "-o", "-"))))[1:]
+        return [float(line[1]) if self.kind == 1 else float(line[2]) if self.kind == 2 else [*map(float, line[2:])]
+                for line in lines]
+
+    def figures(self, scores, outcomes, threshold, part):
+        """Of those rows that have an outcome; of a part without bands and cap."""
+        there = [(s, t) for s, t in zip(scores, outcomes) if t is not None]
+        if part and not there:
+            return None
+        s, t = [a for a, b in there], [b for a, b in there]
+        if self.kind == 1:
+            return of_quantity(s, [float(v) for v in t], float(self.reference["mean"]))
+        labels = [self.metrics["classes"].index(v) for v in t]
+        if self.kind == 3:
+            return of_classes(s, labels, self.reference["classes"], 3)
+        if 0 < sum(labels) < len(labels):
+            out = figures.figures(s, labels, self.reference, False)
+        else:
+            out = one_outcome(s, labels, self.reference)
+        if threshold is not None:
+            out["thresholds"].append(figures.confusion(figures.ranking(s, labels), "given", threshold))
+        if part:
+            del out["discrimination"]["cap"], out["calibration"]["bands"]
+        return out
+
+    def key(self, row):
+        """What makes two rows the same: of a feature its number, else its text."""
+        out = []
+        for c, column in enumerate(self.columns):
+            if column["kind"] in ("numeric", "categorical"):
+                x = None if row[c] is None else number(row[c]) if column["kind"] == "numeric" else row[c]
+                out.append(x)
+        return tuple(out)
+
+
+def one_outcome(scores, labels, reference):
+    """Ranking is not defined; what needs no other outcome is."""
+    r = figures.ranking(scores, labels)
+    said, brier = figures.trivial(r, reference["classes"])
+    thresholds = [figures.confusion(r, "half", 0.5)]
+    if reference["threshold"] is not None:
+        thresholds.append(figures.confusion(r, "youden_training", float(reference["threshold"])))
+    keys = ("auc", "auc_error", "auc_high", "auc_low", "gini", "kendall_tau", "ks", "ks_score", "somers_d", "cap")
+    return {"rows": len(scores), "positives": sum(labels), "discrimination": dict.fromkeys(keys),
+            "calibration": figures.calibration(r, False, brier), "thresholds": thresholds, "trivial": said}
