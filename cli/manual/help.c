@@ -137,7 +137,11 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         argv[1] = argv[0];
     }
     if (argc > 1 + named && argv[1 + named][0] != '-')
-        return rp_fail(err, RP_EARG, "help: expected one command, found more; see reprise help");
+        return named ? rp_fail(err, RP_EARG,
+                               "help: expected one command, found more; what follows it has its own help: "
+                               "reprise %.40s %.40s --help",
+                               r->command, argv[2])
+                     : rp_fail(err, RP_EARG, "help: expected one command, found more; see reprise help");
     status = rp_options_parse(session, &usage, argc - named, argv + named, NULL, err);
     if (status == RP_OK && !session->helped && r->man + (r->completion != NULL) + (r->share != NULL) > 1)
         return rp_fail(err, RP_EARG, "help: --man, --completion and --share exclude each other");

@@ -41,6 +41,7 @@ typedef enum rp_column {
     MONITORED_PSI,
     MONITORED_VALUE,
     PARENT,
+    PREDECESSOR,
     LOG_ENTRY,
     ERROR_TEXT,
     COLUMNS
@@ -72,6 +73,7 @@ static const char *const column_name[COLUMNS] = {"file",
                                                  "monitored_psi",
                                                  "monitored_value",
                                                  "parent",
+                                                 "predecessor",
                                                  "log_entry",
                                                  "error"};
 
@@ -190,6 +192,7 @@ static void take_recipe(row *out, const rp_json *recipe)
     const rp_json *from = rp_json_object_get(recipe, "card");
 
     set(out, NAME, text_at(recipe, "name"));
+    set(out, PREDECESSOR, text_at(recipe, "predecessor"));
     set(out, TASK, text_at(rp_json_object_get(recipe, "train"), "task"));
     for (size_t i = 0; i < RP_COUNT(card); i++)
         for (size_t k = 0; k < RP_COUNT(card[i].key) && card[i].key[k]; k++)
@@ -539,7 +542,7 @@ static rp_status parse(rp_session *session, int argc, char **argv, request *r, r
         "inventory PATH... [--trust PUB.pem ...] [--log LOG [--log-key PUB.pem]] [--csv]",
         "Lists archives, and the *.reprise of folders, as a register: id, name, what the recipe's card says, main "
         "metric,\n"
-        "verified, replayed, decision, open findings, last validation and monitoring, parent.\n"
+        "verified, replayed, decision, open findings, last validation and monitoring, parent, predecessor.\n"
         "Without --trust statements count for nothing.\n"
         "An archive that cannot be read is a row with its error, and the exit code is 4.",
         "  reprise inventory archives/ --trust me.pub.pem --csv > register.csv",

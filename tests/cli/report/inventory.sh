@@ -33,6 +33,17 @@ has row '"auc",'
 has row '"not checked"'
 sed -n 4p table >row; has row '"api"'
 
+# whose place a retrained model takes
+printf 'x,y\n' >old.csv
+for i in $(seq 60); do echo "$((i * 7 % 23)),$((i * 7 % 23 * 2 + i % 3))" >>old.csv; done
+printf 'reprise: 1\ndata: {csv: old.csv, target: y}\ntrain: {task: regression}\n' >old.yaml
+"$reprise" run old.yaml -o old.reprise >/dev/null 2>&1
+"$reprise" retrain old.reprise --csv old.csv -o new.reprise >/dev/null 2>&1
+"$reprise" inventory new.reprise old.reprise --json >table
+old=$("$reprise" inspect old.reprise | sed -n 's/^archive *//p')
+has table "\"parent\":null,\"predecessor\":\"$old\""
+has table '"predecessor":null'
+
 # what a trusted key has signed counts, and nothing without it
 "$reprise" sign runs/b.reprise --key key.pem >/dev/null
 "$reprise" approve runs/b.reprise --role r --decision approve --reason x --key key.pem --trust key.pub.pem >/dev/null
