@@ -339,6 +339,8 @@ static inline float rp_powi_f32_inline(float x, int64_t n)
         bit >>= 1;
     while ((bit >>= 1) != 0) {
         y = y * y;
+        if (y + y == y || y != y) /* +0, infinity and NaN stay so; the last bit gives the sign */
+            bit = 1;
         if (m & bit)
             y = y * x;
     }
@@ -356,6 +358,8 @@ static inline double rp_powi_f64_inline(double x, int64_t n)
         bit >>= 1;
     while ((bit >>= 1) != 0) {
         y = y * y;
+        if (y + y == y || y != y) /* +0, infinity and NaN stay so; the last bit gives the sign */
+            bit = 1;
         if (m & bit)
             y = y * x;
     }

@@ -535,6 +535,52 @@ static void powi_takes_special_values_as_the_contract_says(void **state)
     assert_true(same_f64("powi 0", 0, rp_powi_f64(0.0, 0), ONE64));
 }
 
+/* Every multiplication of CONTRACT 5.7, whatever it multiplies. */
+static double all_multiplications(double x, int64_t n, bool in_f64)
+{
+    const uint64_t m = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    volatile float y32 = (float)x;
+    volatile double y64 = x;
+    int bit = 63;
+
+    while (!(m >> bit & 1))
+        bit--;
+    while (--bit >= 0) {
+        y32 = y32 * y32;
+        y64 = y64 * y64;
+        if (m >> bit & 1) {
+            y32 = y32 * (float)x;
+            y64 = y64 * x;
+        }
+    }
+    if (n < 0) {
+        y32 = 1 / y32;
+        y64 = 1 / y64;
+    }
+    return in_f64 ? y64 : (double)y32;
+}
+
+static void powi_of_what_multiplies_itself_is_the_same(void **state)
+{
+    static const double of[] = {0,         -0.0,           1,         -1,       0x1p-149,  -0x1p-149, 0x1p-1074,
+                                -0x1p-80,  0x1.fffffep127, -1e30,     1e300,    -1e155,    0.75,      -0.75,
+                                1.0000001, -1.0000001,     0.9999999, INFINITY, -INFINITY, 3.7e5,     -2,
+                                0x1p-64,   0x1p64,         -0x1.8p1};
+    uint64_t seed = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int k = 0; k < 4000; k++) {
+            const int64_t drawn = (int64_t)(next_random(&seed) >> next_random(&seed) % 64);
+            const int64_t n = k < 70 ? k - 35 : k < 72 ? (k == 70 ? INT64_MIN : INT64_MAX) : k % 2 ? drawn : -drawn;
+            const float x = (float)of[i], wanted = n ? (float)all_multiplications((double)x, n, false) : 1;
+            const double in_f64 = n ? all_multiplications(of[i], n, true) : 1;
+
+            assert_true(same_f32("powi", rp_bits_f32(x), rp_powi_f32(x, n), rp_bits_f32(wanted)));
+            assert_true(same_f64("powi", of[i], rp_powi_f64(of[i], n), rp_bits_f64(in_f64)));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +599,7 @@ int main(void)
         cmocka_unit_test(fma_f64_is_exact),
         cmocka_unit_test(powi_multiplies_in_the_written_order),
         cmocka_unit_test(powi_takes_special_values_as_the_contract_says),
+        cmocka_unit_test(powi_of_what_multiplies_itself_is_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
