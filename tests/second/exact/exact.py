@@ -16,9 +16,10 @@ import program  # noqa: E402
 import replay  # noqa: E402
 from coefficients import Fit  # noqa: E402
 from compared import finish, same  # noqa: E402
+import stationary  # noqa: E402
 from table import Table  # noqa: E402
 
-LEAST = 1500  # values that are held against each other
+LEAST = 2690  # values that are held against each other
 CASES = [  # name, data, train
     ("plain", "target: y", "task: regression, l2: 0"),
     ("raw", "target: y, standardize: false, columns: {n: ignore}", "task: regression, l2: 0"),
@@ -107,6 +108,8 @@ def check(name, data, train):
     loss = loss or ("mse" if not table.classes else "cross_entropy" if many else "bce")
     fit = Fit(table, {k: v[2] for k, v in results.items()}, loss, float(plan["train"]["l1"]), float(plan["train"]["l2"]))
     same(json.loads(found["outputs/coefficients.json"]), fit.json(), name)
+    checked, wrong = stationary.wrong(fit)
+    same("; ".join(wrong), "", "%s: %d slopes and covariances" % (name, checked))
 
 
 def main():
