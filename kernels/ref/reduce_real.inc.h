@@ -48,9 +48,24 @@ static void FN(mean_one)(void *out, const rp_walk *walk)
     *(T *)out = FN(sum_over)(*walk) / (T)walk->left;
 }
 
+/* Of one element, which is its mean: what the lanes below give, without them. */
+static T FN(var_of_one)(rp_walk walk, int64_t correction)
+{
+    T d = 0;
+
+    if (rp_walk_next(&walk))
+        d = *(const T *)walk.at[0] - *(const T *)walk.at[0];
+    return d * d / (T)(correction < 1 ? 1 - correction : 0);
+}
+
 /* The sum of (x - mean)^2 over the count less the correction, but not less than 0. */
 static void FN(var_one)(void *out, const rp_walk *start)
 {
+    if (start->left == 1) {
+        *(T *)out = FN(var_of_one)(*start, RP_AT(start->attr, var, correction).i);
+        return;
+    }
+
     const T mean = FN(sum_over)(*start) / (T)start->left;
     const int64_t n = (int64_t)start->left, correction = RP_AT(start->attr, var, correction).i;
     rp_walk walk = *start;
