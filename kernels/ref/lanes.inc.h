@@ -7,35 +7,50 @@ enum { LANES_LEVELS = 6 };
 #endif
 
 typedef struct FN(lanes) {
-    T lane[LANES_LEVELS][RP_LANES];
+    T lane[LANES_LEVELS][RP_LANES]; /* those that an element has joined */
     size_t count[LANES_LEVELS];
     int levels; /* that have begun */
 } FN(lanes);
 
-static inline void FN(lanes_clear)(FN(lanes) * s, int level)
-{
-    for (int l = 0; l < RP_LANES; l++)
-        s->lane[level][l] = 0;
-    s->count[level] = 0;
-}
-
 static inline void FN(lanes_begin)(FN(lanes) * s)
 {
     s->levels = 1;
-    FN(lanes_clear)(s, 0);
+    s->count[0] = 0;
+}
+
+/* The fold by halves. A lane that nothing joined is +0, and adding +0 changes no lane: none is -0, for all began at
+ * +0. So what few elements cost is that of few additions. */
+static inline T FN(lanes_fold)(FN(lanes) * s, int level)
+{
+    T *lane = s->lane[level];
+    size_t used = s->count[level];
+
+    if (used == 0)
+        return 0;
+    if (used >= RP_LANES)
+        return FN(rp_fold_lanes)(lane);
+    for (size_t width = RP_LANES / 2; width > 0; width /= 2) {
+        for (size_t l = 0; l + width < used; l++)
+            lane[l] += lane[l + width];
+        used = used < width ? used : width;
+    }
+    return lane[0];
 }
 
 /* Adds x to `level`; a chunk that is full folds and joins the level above. */
 static inline void FN(lanes_push)(FN(lanes) * s, int level, T x)
 {
     for (;; level++) {
+        T *lane;
+
         if (level == s->levels)
-            FN(lanes_clear)(s, s->levels++);
-        s->lane[level][s->count[level] % RP_LANES] += x;
+            s->count[s->levels++] = 0;
+        lane = &s->lane[level][s->count[level] % RP_LANES];
+        *lane = (s->count[level] < RP_LANES ? (T)0 : *lane) + x;
         if (++s->count[level] < RP_CHUNK)
             return;
-        x = FN(rp_fold_lanes)(s->lane[level]);
-        FN(lanes_clear)(s, level);
+        x = FN(lanes_fold)(s, level);
+        s->count[level] = 0;
     }
 }
 
@@ -49,6 +64,6 @@ static inline T FN(lanes_total)(FN(lanes) * s)
 {
     for (int level = 0; level < s->levels - 1; level++)
         if (s->count[level] > 0)
-            FN(lanes_push)(s, level + 1, FN(rp_fold_lanes)(s->lane[level]));
-    return FN(rp_fold_lanes)(s->lane[s->levels - 1]);
+            FN(lanes_push)(s, level + 1, FN(lanes_fold)(s, level));
+    return FN(lanes_fold)(s, s->levels - 1);
 }

@@ -8,6 +8,27 @@
 #include "kernels/level.h"
 #include "kernels/walk.h"
 
+/* The elements that one output is made of. */
+typedef struct elements {
+    rp_walk walk;
+    char *first;
+    size_t count;
+} elements;
+
+/* The walk from its first element, which a reduction takes for each of its passes. */
+static rp_walk *from_first(elements *e)
+{
+    rp_walk *walk = &e->walk;
+
+    walk->run = 0;
+    walk->first = 0;
+    walk->left = e->count;
+    for (int d = 0; d < walk->rank; d++)
+        walk->index[d] = 0;
+    walk->next[0] = e->first;
+    return walk;
+}
+
 #include "kernels/type_f32.h"
 #include "kernels/ref/reduce_real.inc.h"
 #include "kernels/ref/reduce_type.inc.h"
@@ -21,8 +42,8 @@
 #include "kernels/ref/reduce_int.inc.h"
 #include "kernels/ref/reduce_type.inc.h"
 
-/* Reduces the elements that a fresh walk gives into *out. */
-typedef void reduce_one(void *out, const rp_walk *walk);
+/* Reduces the elements into *out. */
+typedef void reduce_one(void *out, elements *e);
 
 enum { VALUE_MAX = 8 }; /* bytes of the widest element */
 
@@ -42,28 +63,29 @@ static void reduce_items(const rp_kernel_args *args, unsigned mask, size_t begin
     const rp_view *kept[2] = {&kept_out, &kept_in};
     rp_view reduced = rp_view_axes(&args->in[0], mask, true);
     const rp_view *walked = &reduced;
-    const size_t count = rp_view_count(&reduced), size = rp_dtype_size(kept_out.dtype);
+    const size_t size = rp_dtype_size(kept_out.dtype);
     union {
         double f64;
         int64_t i64;
         char bytes[VALUE_MAX];
     } of_none = {.bytes = {0}}; /* of any type */
-    rp_walk walk, inner;
+    elements e = {.count = rp_view_count(&reduced)};
+    rp_walk walk;
 
     rp_walk_begin(&walk, kept, 2, begin, end);
-    rp_walk_begin(&inner, &walked, 1, 0, count);
-    inner.attr = args->attr;
-    if (count == 0) /* one value for all: an output is one unit of work then, which a reduction takes longer than */
-        reduce(of_none.bytes, &inner);
+    rp_walk_begin(&e.walk, &walked, 1, 0, e.count);
+    e.walk.attr = args->attr;
+    if (e.count == 0) /* one value for all: an output is one unit of work then, which a reduction takes longer than */
+        reduce(of_none.bytes, &e);
     while (rp_walk_next(&walk))
         for (size_t i = 0; i < walk.run; i++) {
             char *out = (char *)walk.at[0] + (ptrdiff_t)i * walk.step[0] * (ptrdiff_t)size;
 
-            inner.next[0] = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
-            if (count == 0)
+            e.first = (char *)walk.at[1] + (ptrdiff_t)i * walk.step[1] * (ptrdiff_t)rp_dtype_size(reduced.dtype);
+            if (e.count == 0)
                 memcpy(out, of_none.bytes, size);
             else
-                reduce(out, &inner);
+                reduce(out, &e);
         }
 }
 

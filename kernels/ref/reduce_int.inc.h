@@ -27,16 +27,16 @@ static bool FN(lower)(T x, T best)
     return x < best;
 }
 
-static void FN(sum_one)(void *out, const rp_walk *start)
+static void FN(sum_one)(void *out, elements *e)
 {
-    rp_walk walk = *start;
+    rp_walk *walk = from_first(e);
     WIDE total = 0;
 
-    while (rp_walk_next(&walk)) {
-        const T *x = walk.at[0];
+    while (rp_walk_next(walk)) {
+        const T *x = walk->at[0];
 
-        for (size_t i = 0; i < walk.run; i++)
-            total += (WIDE)x[(ptrdiff_t)i * walk.step[0]];
+        for (size_t i = 0; i < walk->run; i++)
+            total += (WIDE)x[(ptrdiff_t)i * walk->step[0]];
     }
     *(T *)out = (T)total;
 }

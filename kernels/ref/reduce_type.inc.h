@@ -3,16 +3,16 @@
 
 /* What `choose` keeps of all elements, beginning with the value of none. */
 #define CHOSEN(name, none, choose) \
-    static void FN(name)(void *out, const rp_walk *start) \
+    static void FN(name)(void *out, elements *e) \
     { \
-        rp_walk walk = *start; \
+        rp_walk *walk = from_first(e); \
         T best = FN(none)(); \
 \
-        while (rp_walk_next(&walk)) { \
-            const T *x = walk.at[0]; \
+        while (rp_walk_next(walk)) { \
+            const T *x = walk->at[0]; \
 \
-            for (size_t i = 0; i < walk.run; i++) \
-                best = FN(choose)(best, x[(ptrdiff_t)i * walk.step[0]]); \
+            for (size_t i = 0; i < walk->run; i++) \
+                best = FN(choose)(best, x[(ptrdiff_t)i * walk->step[0]]); \
         } \
         *(T *)out = best; \
     }
@@ -23,21 +23,21 @@ CHOSEN(min_one, highest, minimum)
 
 /* The place of the first element that no other beats; a NaN beats every number, zeros are equal. */
 #define PLACE_OF(name, beats) \
-    static void FN(name)(void *out, const rp_walk *start) \
+    static void FN(name)(void *out, elements *e) \
     { \
-        rp_walk walk = *start; \
+        rp_walk *walk = from_first(e); \
         int64_t found = 0; \
         T best = 0; \
 \
-        while (rp_walk_next(&walk)) { \
-            const T *x = walk.at[0]; \
+        while (rp_walk_next(walk)) { \
+            const T *x = walk->at[0]; \
 \
-            for (size_t i = 0; i < walk.run; i++) { \
-                const T value = x[(ptrdiff_t)i * walk.step[0]]; \
+            for (size_t i = 0; i < walk->run; i++) { \
+                const T value = x[(ptrdiff_t)i * walk->step[0]]; \
 \
-                if (walk.first + i == 0 || FN(beats)(value, best)) { \
+                if (walk->first + i == 0 || FN(beats)(value, best)) { \
                     best = value; \
-                    found = (int64_t)(walk.first + i); \
+                    found = (int64_t)(walk->first + i); \
                 } \
             } \
         } \
