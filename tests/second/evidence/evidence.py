@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -224,11 +225,15 @@ def main():
         later, few = name + "-later.csv", name + "-few.csv"
         pathlib.Path(later).write_text(table(kind + 10, 300, kind, True))
         pathlib.Path(few).write_text(table(kind + 20, 64, kind, first=30))
+        none = name + "-none.csv"  # no favourable outcome in two groups that are not small
+        pathlib.Path(none).write_text(re.sub(",(yes|high)(?=\n)", ",no" if kind == 2 else ",low",
+                                             table(kind + 60, 90, kind, first=40)))
         own = name + "-own.csv"  # rows that training knows
         pathlib.Path(own).write_text("\n".join((pathlib.Path(name + ".csv").read_text()).split("\n")[:90]) + "\n")
         for path, by, groups, favourable, threshold in (
                 (later, ["age", "k", "age:3", "x:20"], ["who", "k"], None, None), (few, ["who"], ["who", "x:3"], None, None),
-                (own, ["x"], ["who"], {1: None, 2: "no", 3: "low"}[kind], 0.37 if kind == 2 else None)):
+                (own, ["x"], ["who"], {1: None, 2: "no", 3: "low"}[kind], 0.37 if kind == 2 else None),
+                (none, [], ["who"], None, None)):
             words = ["validate", archive, "--csv", path] + [w for b in by for w in ("--by", b)]
             words += [w for g in groups for w in ("--groups", g)]
             words += ["--favourable", favourable] if favourable else []

@@ -121,6 +121,7 @@ def one_outcome(scores, labels, reference):
     thresholds = [figures.confusion(r, "half", 0.5)]
     if reference["threshold"] is not None:
         thresholds.append(figures.confusion(r, "youden_training", float(reference["threshold"])))
-    keys = ("auc", "auc_error", "auc_high", "auc_low", "gini", "kendall_tau", "ks", "ks_score", "somers_d", "cap")
-    return {"rows": len(scores), "positives": sum(labels), "discrimination": dict.fromkeys(keys),
+    keys = ("auc", "auc_error", "auc_high", "auc_low", "gini", "kendall_tau", "ks", "ks_score", "somers_d")
+    none = [{"captured": None, "lift": None, "tenths": k} for k in range(1, 11)]
+    return {"rows": len(scores), "positives": sum(labels), "discrimination": dict.fromkeys(keys) | {"cap": none},
             "calibration": figures.calibration(r, False, brier), "thresholds": thresholds, "trivial": said}

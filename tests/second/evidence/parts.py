@@ -104,6 +104,6 @@ def selection(groups):
     rates = [rate[g] for g in large]
     true = apart([divide(groups[g][3], groups[g][2]) for g in large])
     false = apart([divide(groups[g][1] - groups[g][3], groups[g][0] - groups[g][2]) for g in large])
-    odds = max(true, false) if true == true and false == false else true
+    odds = max([v for v in (true, false) if v == v], default=NAN)
     return said, summary | {"ratio": real(min(rates) / rate[reference] if s0 else NAN),
                             "difference": real(apart(rates)), "opportunity": real(true), "odds": real(odds)}
