@@ -51,7 +51,9 @@ def call(*words):
 class Model:
     """An archive, and the rows of a file with their scores."""
 
-    def __init__(self, name, kind):
+    def __init__(self, name, kind, part_of=None):
+        """part_of: the part of a row, None of one that is not kept; without it the rows that predictions.csv lacks
+        have trained."""
         found = members(name + ".reprise")
         load = lambda member: json.loads(found[member])
         self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
@@ -59,7 +61,11 @@ class Model:
         self.missing = set(load("run/recipe.json")["data"]["missing"])
         self.raw = self.read(found["data/raw.csv"].decode())
         others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
-        self.train, self.judged = [r for r in range(len(self.raw)) if r not in others], sorted(others)
+        parts = [part_of(dict(zip(self.names, row))) if part_of else "validation" if r in others else "train"
+                 for r, row in enumerate(self.raw)]
+        self.train, self.judged, self.tested = ([r for r, part in enumerate(parts) if part == name]
+                                                for name in ("train", "validation", "test"))
+        self.filtered = None in parts
         self.id = hashlib.sha256(found["manifest.json"]).hexdigest()
         pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
         scores = self.scores(name + ".raw.csv")
