@@ -306,6 +306,45 @@ void rp_put_metrics(rp_buffer *out, const char *key, const rp_json *metrics)
     rp_put_close(out, '}');
 }
 
+/* The first five terms, by their columns. */
+static void put_terms(rp_buffer *line, const rp_json *terms)
+{
+    const size_t n = rp_json_array_size(terms);
+
+    for (size_t i = 0; i < n && i < 5; i++) {
+        const rp_json *term = rp_json_array_get(terms, i), *column = rp_json_object_get(term, "column");
+        const char *name = rp_json_string_value(column);
+        char text[64];
+
+        rp_buffer_text(line, i ? ", " : "");
+        if (name)
+            rp_buffer_text(line, rp_printable(text, sizeof text, name, strlen(name)));
+        else
+            rp_buffer_printf(line, column ? "column %lld" : "intercept", (long long)rp_json_integer_value(column));
+        if (rp_json_object_get(term, "indicator"))
+            rp_buffer_text(line, " is missing");
+    }
+    if (n > 5)
+        rp_buffer_printf(line, " and %zu more", n - 5);
+}
+
+/* A scorecard whose points run against what its bins' own rates say is one that nobody can explain. */
+static void put_opposed_line(rp_session *session, const rp_json *fit)
+{
+    const rp_json *opposed = rp_json_object_get(fit, "opposed");
+    rp_buffer line = {0};
+
+    if (rp_json_array_size(opposed) == 0)
+        return;
+    put_terms(&line, opposed);
+    rp_buffer_u8(&line, 0);
+    rp_put_verdict(session, false, "opposed",
+                   "%s: negative coefficients of weights of evidence, so that points run against the bins' own rates; "
+                   "leave out a column that goes along with another",
+                   (char *)line.data);
+    rp_buffer_free(&line);
+}
+
 /* An exact fit: how it went, and which columns have no coefficient of their own. */
 static void put_fit_line(rp_session *session, const rp_json *fit)
 {
@@ -316,21 +355,8 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
 
     if (!rp_json_is_object(fit))
         return;
-    for (size_t i = 0; i < n && i < 5; i++) {
-        const rp_json *term = rp_json_array_get(left, i), *column = rp_json_object_get(term, "column");
-        const char *name = rp_json_string_value(column);
-        char text[64];
-
-        rp_buffer_text(&line, i ? ", " : "; left out: ");
-        if (name)
-            rp_buffer_text(&line, rp_printable(text, sizeof text, name, strlen(name)));
-        else
-            rp_buffer_printf(&line, column ? "column %lld" : "intercept", (long long)rp_json_integer_value(column));
-        if (rp_json_object_get(term, "indicator"))
-            rp_buffer_text(&line, " is missing");
-    }
-    if (n > 5)
-        rp_buffer_printf(&line, " and %zu more", n - 5);
+    rp_buffer_text(&line, n ? "; left out: " : "");
+    put_terms(&line, left);
     if (n > 0)
         rp_buffer_text(&line, n == 1 ? ", a sum of multiples of others" : ", sums of multiples of others");
     rp_buffer_u8(&line, 0);
@@ -341,6 +367,7 @@ static void put_fit_line(rp_session *session, const rp_json *fit)
                 (long long)rp_json_integer_value(rp_json_object_get(fit, "iterations")), sweeps,
                 (long long)rp_json_integer_value(rp_json_object_get(fit, "estimated")), (char *)line.data);
     rp_buffer_free(&line);
+    put_opposed_line(session, fit);
 }
 
 static const char *const metric_names[][2] = {{"accuracy", "accuracy"}, {"auc", "AUC"}, {"mse", "MSE"},

@@ -317,13 +317,27 @@ static int copy_of(rp_json *to, const char *key, const rp_json *from)
     return rp_json_object_set_new(to, key, rp_json_share(rp_json_object_get(from, key)));
 }
 
-/* The terms that were left out, without their numbers. */
-static int put_left_out(rp_json *fit, const rp_json *table)
+static bool is_left_out(const rp_json *term)
+{
+    return strcmp(rp_json_string_value(rp_json_object_get(term, "standing")), "left_out") == 0;
+}
+
+/* Weights of evidence grow with the positive class's share: beside the other columns the fit turns them round. */
+static bool is_opposed(const rp_json *term)
+{
+    const char *coefficient = rp_json_string_value(rp_json_object_get(term, "encoded"));
+
+    return rp_json_object_get(term, "woe") && !rp_json_object_get(term, "times") && coefficient != NULL &&
+           coefficient[0] == '-' && strcmp(coefficient, "-0") != 0;
+}
+
+/* Terms without their numbers: those of that kind. */
+static int put_terms(rp_json *fit, const char *key, const rp_json *table, bool (*is)(const rp_json *term))
 {
     static const char *const keys[] = {"column", "category", "other", "bin", "indicator", "woe", "times"};
     const rp_json *outputs = rp_json_object_get(table, "outputs");
     rp_json *list = rp_json_array();
-    int failed = rp_json_object_set_new(fit, "left_out", list);
+    int failed = rp_json_object_set_new(fit, key, list);
 
     for (size_t k = 0; k < rp_json_array_size(outputs) && !failed; k++) {
         const rp_json *terms = rp_json_object_get(rp_json_array_get(outputs, k), "terms");
@@ -332,7 +346,7 @@ static int put_left_out(rp_json *fit, const rp_json *table)
             const rp_json *term = rp_json_array_get(terms, j);
             rp_json *name;
 
-            if (strcmp(rp_json_string_value(rp_json_object_get(term, "standing")), "left_out") != 0)
+            if (!is(term))
                 continue;
             name = rp_json_object();
             failed |= rp_json_array_append_new(list, name);
@@ -342,6 +356,16 @@ static int put_left_out(rp_json *fit, const rp_json *table)
         }
     }
     return failed;
+}
+
+static bool has_woe(const rp_json *table)
+{
+    const rp_json *terms = rp_json_object_get(rp_json_array_get(rp_json_object_get(table, "outputs"), 0), "terms");
+
+    for (size_t j = 0; j < rp_json_array_size(terms); j++)
+        if (rp_json_object_get(rp_json_array_get(terms, j), "woe"))
+            return true;
+    return false;
 }
 
 /* What everybody is told of an exact fit. */
@@ -360,7 +384,9 @@ static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
         if (rp_json_object_get(table, keys[i]))
             failed |= copy_of(fit, keys[i], table);
     if (!failed)
-        failed |= put_left_out(fit, table);
+        failed |= put_terms(fit, "left_out", table, is_left_out);
+    if (!failed && has_woe(table))
+        failed |= put_terms(fit, "opposed", table, is_opposed);
     rp_json_free(table);
     return failed ? rp_no_memory(err) : RP_OK;
 }

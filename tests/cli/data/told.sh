@@ -125,6 +125,20 @@ run card '^archive'
 works '"column":"o",.*"parts":\[\]' "$reprise" scorecard card.reprise --json
 works '^base ' "$reprise" scorecard card.reprise
 
+# ---- weights of evidence that the fit turns round ----
+
+# two columns that say the same, but for some rows where b alone is wrong
+awk 'BEGIN { print "a,b,y"; for (r = 0; r < 400; r++) {
+    a = r % 5; b = r % 7 < 2 ? (a + 1) % 5 : a
+    print a "," b "," (r * 37 % 100 < 10 + 18 * a - (b != a ? 9 : 0) ? "yes" : "no")
+} }' >both.csv
+of both 'csv: both.csv, target: y, columns: {a: {bins: 5, woe: true}, b: {bins: 5, woe: true}}' 'l2: 0'
+run both '^opposed +b: negative coefficients of weights of evidence'
+works '^opposed +b: ' "$reprise" inspect both.reprise
+of both 'csv: both.csv, target: y, columns: {a: {bins: 5, woe: true}, b: ignore}' 'l2: 0'
+run both '^fit'
+silent 'opposed'
+
 # ---- categories that were pooled, or are new ----
 
 awk 'BEGIN {
