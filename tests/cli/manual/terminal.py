@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress on terminals of any width, that change it, and on none; and an archive that cannot fit is refused before the
-first step. Usage: terminal.py REPRISE"""
+first step. Usage: terminal.py REPRISE [SLOWER]: how many times slower than others this build trains."""
 import fcntl
 import os
 import pathlib
@@ -16,6 +16,7 @@ import termios
 import time
 
 reprise = pathlib.Path(sys.argv[1]).resolve()
+slower = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 work = pathlib.Path(tempfile.mkdtemp())
 failures = []
 
@@ -131,10 +132,10 @@ def main():
     rows = ['x,z,y'] + [f'{i % 17}.{i % 7},{i % 31},{"yes" if i * 7 % 17 > 8 else "no"}' for i in range(400)]
     (work / 'data.csv').write_text('\n'.join(rows) + '\n')
     head = 'reprise: 1\ndata: {csv: data.csv, target: y, positive: "yes"}\n'
-    (work / 'long.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: 60, batch: 16}\n')
-    (work / 'longer.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: 4000, batch: 16}\n')
-    (work / 'trials.yaml').write_text(head + 'model: {hidden: [64]}\ntrain: {epochs: 400, batch: 16}\n'
-                                      'search: {over: {lr: [0.001, 0.002, 0.003, 0.004]}}\n')
+    (work / 'long.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: %d, batch: 16}\n' % (60 // slower))
+    (work / 'longer.yaml').write_text(head + 'model: {hidden: [64, 64]}\ntrain: {epochs: %d, batch: 16}\n' % (4000 // slower))
+    (work / 'trials.yaml').write_text(head + 'model: {hidden: [64]}\ntrain: {epochs: %d, batch: 16}\n'
+                                      'search: {over: {lr: [0.001, 0.002, 0.003, 0.004]}}\n' % (400 // slower))
     (work / 'wide.yaml').write_text(head + 'model: {hidden: [128, 128]}\ntrain: {epochs: 2, batch: 100}\n'
                                     'record: {checkpoint_every: 1}\n')
     (work / 'piped.yaml').write_text(head.replace('csv: data.csv', 'csv: "-"') + 'train: {solver: exact}\n')
