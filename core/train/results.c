@@ -331,13 +331,14 @@ static bool is_opposed(const rp_json *term)
            coefficient[0] == '-' && strcmp(coefficient, "-0") != 0;
 }
 
-/* Terms without their numbers: those of that kind. */
-static int put_terms(rp_json *fit, const char *key, const rp_json *table, bool (*is)(const rp_json *term))
+/* Terms without their numbers, those of that kind; no key where it is optional and there is none. */
+static int put_terms(rp_json *fit, const char *key, bool optional, const rp_json *table,
+                     bool (*is)(const rp_json *term))
 {
     static const char *const keys[] = {"column", "category", "other", "bin", "indicator", "woe", "times"};
     const rp_json *outputs = rp_json_object_get(table, "outputs");
     rp_json *list = rp_json_array();
-    int failed = rp_json_object_set_new(fit, key, list);
+    int failed = list == NULL;
 
     for (size_t k = 0; k < rp_json_array_size(outputs) && !failed; k++) {
         const rp_json *terms = rp_json_object_get(rp_json_array_get(outputs, k), "terms");
@@ -355,17 +356,11 @@ static int put_terms(rp_json *fit, const char *key, const rp_json *table, bool (
                     failed |= copy_of(name, keys[i], term);
         }
     }
-    return failed;
-}
-
-static bool has_woe(const rp_json *table)
-{
-    const rp_json *terms = rp_json_object_get(rp_json_array_get(rp_json_object_get(table, "outputs"), 0), "terms");
-
-    for (size_t j = 0; j < rp_json_array_size(terms); j++)
-        if (rp_json_object_get(rp_json_array_get(terms, j), "woe"))
-            return true;
-    return false;
+    if (optional && rp_json_array_size(list) == 0) {
+        rp_json_free(list);
+        return failed;
+    }
+    return failed | rp_json_object_set_new(fit, key, list);
 }
 
 /* What everybody is told of an exact fit. */
@@ -384,9 +379,9 @@ static rp_status put_fit(rp_json *out, const rp_trainer *t, rp_error *err)
         if (rp_json_object_get(table, keys[i]))
             failed |= copy_of(fit, keys[i], table);
     if (!failed)
-        failed |= put_terms(fit, "left_out", table, is_left_out);
-    if (!failed && has_woe(table))
-        failed |= put_terms(fit, "opposed", table, is_opposed);
+        failed |= put_terms(fit, "left_out", false, table, is_left_out);
+    if (!failed)
+        failed |= put_terms(fit, "opposed", true, table, is_opposed);
     rp_json_free(table);
     return failed ? rp_no_memory(err) : RP_OK;
 }
