@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How columns move the score, as many small plots with one axis: the mean of all rows (partial dependence), single
- * rows' own curves, and the band between the lowest and the highest of these. Numbers are lines, categories are rows.
- */
+ * rows' own curves, and the band between the lowest and the highest of these. Numbers are lines, with
+ * steps where they are cut into bins, categories are rows. */
 #include <stdio.h>
 #include <string.h>
 
 #include "audit/report/report_explained.h"
 #include "audit/report/report_svg.h"
 
-enum { PLOTS_MAX = 12, POINTS_MAX = 64, CURVES_MAX = 50, DRAWN_MAX = 12, ROWS_MAX = 12, LABEL_MAX = 26 };
+enum {
+    PLOTS_MAX = 12,
+    GRID_MAX = 64,
+    POINTS_MAX = 3 * GRID_MAX, /* and where the bins between two begin and end */
+    CURVES_MAX = 50,
+    DRAWN_MAX = 12,
+    ROWS_MAX = 12,
+    LABEL_MAX = 26
+};
 
 /* A column's points, the missing cell apart. */
 typedef struct effect {
@@ -46,8 +54,53 @@ static bool read_point(effect *e, size_t k)
     return true;
 }
 
+/* Point from becomes point to as well, at x. */
+static void copy_point(effect *e, size_t to, size_t from, double x)
+{
+    e->x[to] = x;
+    e->mean[to] = e->mean[from];
+    e->low[to] = e->low[from];
+    e->high[to] = e->high[from];
+    for (size_t c = 0; c < e->curves; c++)
+        e->curve[c][to] = e->curve[c][from];
+    e->place[to] = e->place[from];
+}
+
+/* The score is the same in all of a bin: a point's goes on to its bin's end, the next one's begins where its bin does.
+ */
+static void step_at(effect *e, const rp_json *edges)
+{
+    for (size_t i = e->n; i-- > 1;) { /* from the last: those behind have moved up */
+        double edge, end = 0, begin = 0;
+        bool any = false;
+
+        for (size_t k = 0; k < rp_json_array_size(edges); k++)
+            if (rp_report_real(rp_json_array_get(edges, k), &edge) && edge > e->x[i - 1] && edge <= e->x[i]) {
+                end = any ? end : edge;
+                begin = edge;
+                any = true;
+            }
+        if (!any)
+            continue;
+        for (size_t k = e->n; k-- > i;)
+            copy_point(e, k + 2, k, e->x[k]);
+        copy_point(e, i, i - 1, end);
+        copy_point(e, i + 1, i + 2, begin);
+        e->n += 2;
+    }
+}
+
+/* The edges of the column's bins, in its own units; null without, and where it is drawn on another scale. */
+static const rp_json *edges_of(const rp_report_view *r, const rp_json *column)
+{
+    const rp_json *schema = r->schema ? at(r->schema->json, "columns") : NULL;
+    const rp_json *treated = rp_json_array_get(schema, (size_t)rp_json_integer_value(at(column, "column")));
+
+    return rp_json_is_true(at(treated, "log")) ? NULL : at(treated, "edges");
+}
+
 /* A number's missing cell is no point of a line. False: there is nothing to draw. */
-static bool read_effect(effect *e, const rp_json *column)
+static bool read_effect(effect *e, const rp_report_view *r, const rp_json *column)
 {
     const char *kind = rp_json_string_value(at(column, "kind"));
     const size_t curves = rp_json_array_size(at(column, "curves"));
@@ -57,13 +110,15 @@ static bool read_effect(effect *e, const rp_json *column)
     e->n = 0;
     e->curves = curves < CURVES_MAX ? curves : CURVES_MAX;
     e->categorical = kind && strcmp(kind, "categorical") == 0;
-    for (size_t k = 0; k < rp_json_array_size(e->grid) && e->n < POINTS_MAX; k++) {
+    for (size_t k = 0; k < rp_json_array_size(e->grid) && e->n < GRID_MAX; k++) {
         const bool number = rp_report_real(rp_json_array_get(e->grid, k), &e->x[e->n]);
 
         if (!e->categorical && (!number || !rp_svg_drawable(e->x[e->n]) || (e->n && !(e->x[e->n] > e->x[e->n - 1]))))
             continue;
         e->n += read_point(e, k);
     }
+    if (!e->categorical)
+        step_at(e, edges_of(r, column));
     return e->n > 0;
 }
 
@@ -221,14 +276,15 @@ static void draw(rp_buffer *out, const effect *e, const double range[2], size_t 
 /* ---- all of them ---- */
 
 /* One axis for all, or small effects would look as large as great ones. */
-static bool range_of(const rp_json *columns, const size_t *order, size_t count, double range[2])
+static bool range_of(const rp_report_view *r, const rp_json *columns, const size_t *order, size_t count,
+                     double range[2])
 {
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
         effect e;
 
-        if (!read_effect(&e, rp_json_array_get(columns, order[i])))
+        if (!read_effect(&e, r, rp_json_array_get(columns, order[i])))
             continue;
         for (size_t k = 0; k < e.n; k++) {
             const double low = e.low[k] < e.mean[k] ? e.low[k] : e.mean[k];
@@ -268,14 +324,14 @@ void rp_explained_effects(rp_report_view *r, const rp_json *predicate, const siz
     const size_t shown = count < PLOTS_MAX ? count : PLOTS_MAX;
     double range[2] = {0, 0};
 
-    if (!range_of(columns, order, shown, range))
+    if (!range_of(r, columns, order, shown, range))
         return;
     put_note(r->out, predicate);
     rp_buffer_text(r->out, "<div class=\"many\">\n");
     for (size_t i = 0; i < shown; i++) {
         effect e;
 
-        if (read_effect(&e, rp_json_array_get(columns, order[i])))
+        if (read_effect(&e, r, rp_json_array_get(columns, order[i])))
             draw(r->out, &e, range, number, i);
     }
     rp_buffer_text(r->out, "</div>\n");

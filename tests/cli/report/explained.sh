@@ -129,4 +129,23 @@ says 'The mean score of <bdi>no</bdi>'
 says 'of them trained on'
 says 'The Brier score is'
 holds "two sections of plots" [ "$(grep -c '<desc id="effect-1-' page.html)" = 11 ]
+
+# a column in bins is steps: it goes up or down where one place has two values; another one is not
+printf '%s\n' 'reprise: 1' 'seed: 3' 'data: {csv: loans.csv, target: default,' \
+    '  columns: {loan_id: ignore, age: {bins: 4}}}' 'train: {task: classification}' >steps.yaml
+"$reprise" run steps.yaml -o steps.reprise --key builder.pem >/dev/null 2>&1
+"$reprise" explain steps.reprise --csv loans.csv --repeats 2 --attach --key builder.pem >/dev/null
+page steps.reprise "${trust[@]}" >/dev/null
+cat >look.py <<'PY'
+import re
+steps = {}
+for figure in open("page.html").read().split("<figure>"):
+    name = re.search(r'<title id="effect-[^"]*">(\w+)</title>', figure)
+    line = re.search(r'<polyline class="mean" points="([^"]*)"', figure)
+    if name and line:
+        at = [point.split(",") for point in line[1].split()]
+        steps[name[1]] = sum(a[0] == b[0] and a[1] != b[1] for a, b in zip(at, at[1:]))
+assert steps["age"] == 3 and steps["income"] == 0, steps
+PY
+holds "bins are steps" python3 look.py
 finish
