@@ -10,6 +10,7 @@ import sys
 
 import figures
 from archive import members
+from elementary import exp64, log64
 from parts import of_classes, of_quantity
 from recipe import number
 
@@ -51,18 +52,20 @@ def call(*words):
 class Model:
     """An archive, and the rows of a file with their scores."""
 
-    def __init__(self, name, kind, part_of=None):
+    def __init__(self, name, kind, part_of=None, gone=lambda row: False):
         """part_of: the part of a row, None of one that is not kept; without it the rows that predictions.csv lacks
-        have trained."""
+        have trained, but those that are gone."""
         found = members(name + ".reprise")
         load = lambda member: json.loads(found[member])
         self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
         self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
-        self.missing = set(load("run/recipe.json")["data"]["missing"])
+        data = load("run/recipe.json")["data"]
+        self.missing, self.trials = set(data["missing"]), data.get("denominator")
         self.raw = self.read(found["data/raw.csv"].decode())
         others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
-        parts = [part_of(dict(zip(self.names, row))) if part_of else "validation" if r in others else "train"
-                 for r, row in enumerate(self.raw)]
+        named = [dict(zip(self.names, row)) for row in self.raw]
+        parts = [part_of(row) if part_of else "gone" if gone(row) else "validation" if r in others else "train"
+                 for r, row in enumerate(named)]
         self.train, self.judged, self.tested = ([r for r, part in enumerate(parts) if part == name]
                                                 for name in ("train", "validation", "test"))
         self.filtered = None in parts
@@ -70,6 +73,16 @@ class Model:
         pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
         scores = self.scores(name + ".raw.csv")
         self.training = [scores[r] for r in self.train]
+
+    def outcome(self, row):
+        """The text of the target, of counts the proportion; None where it is not known."""
+        if "y" not in self.names:
+            return None
+        text = row[self.names.index("y")]
+        if self.trials is None or text is None:
+            return text
+        trials = number(row[self.names.index(self.trials)])
+        return repr(number(text) / trials) if trials else None
 
     def read(self, text):
         """Its rows, a missing cell None."""
@@ -89,14 +102,28 @@ class Model:
         return [float(line[1]) if self.kind == 1 else float(line[2]) if self.kind == 2 else [*map(float, line[2:])]
                 for line in lines]
 
-    def figures(self, scores, outcomes, threshold, part):
+    def offsets(self, rows):
+        """What is added to each row's predictor."""
+        at = [column for column, one in enumerate(self.columns) if "offset" in one]
+        of = {"log": log64, "number": float}[self.columns[at[0]]["offset"]] if at else None
+        return [of(number(row[at[0]])) if at else None for row in rows]
+
+    def trivial(self, offsets):
+        """Of a regression: what it predicts for each row, and what it says of that."""
+        for key, of in (("rate", lambda rate, o: rate * exp64(o)), ("above_offset", lambda above, o: above + o)):
+            if key in self.reference:
+                return [of(float(self.reference[key]), o) for o in offsets], {key: self.reference[key]}
+        return [float(self.reference["mean"])] * len(offsets), {"prediction": self.reference["mean"]}
+
+    def figures(self, scores, outcomes, threshold, part, offsets=None):
         """Of those rows that have an outcome; of a part without bands and cap."""
         there = [(s, t) for s, t in zip(scores, outcomes) if t is not None]
         if part and not there:
             return None
         s, t = [a for a, b in there], [b for a, b in there]
         if self.kind == 1:
-            return of_quantity(s, [float(v) for v in t], float(self.reference["mean"]))
+            o = [o for o, t in zip(offsets or [None] * len(scores), outcomes) if t is not None]
+            return of_quantity(s, [float(v) for v in t], *self.trivial(o))
         labels = [self.metrics["classes"].index(v) for v in t]
         if self.kind == 3:
             return of_classes(s, labels, self.reference["classes"], 3)

@@ -37,20 +37,20 @@ def of_classes(scores, labels, classes, n):
                         "log_loss": real(added([-log64(clip(shares[t])) for t in labels]) / rows)}}
 
 
-def of_quantity(p, t, u):
-    """u: what the trivial model predicts."""
+def of_quantity(p, t, u, said):
+    """u: what the trivial model predicts for each row; said: what it says of that."""
     n = len(t)
     mean = added(t) / n
     off = added([(a - b) * (a - b) for a, b in zip(p, t)])
-    trivial = added([(u - b) * (u - b) for b in t])
+    trivial = added([(a - b) * (a - b) for a, b in zip(u, t)])
     spread = added([(b - mean) * (b - mean) for b in t])
     residuals = sorted(b - a for a, b in zip(p, t))
     return {"rows": n, "rmse": real(sqrt64(off / n)), "mae": real(added([abs(a - b) for a, b in zip(p, t)]) / n),
             "r2": real(1 - divide(off, spread)), "bias": real(added([a - b for a, b in zip(p, t)]) / n),
             "skill": real(1 - divide(off, trivial)), "mean": real(mean), "mean_prediction": real(added(p) / n),
             "residual_quantiles": [real(quantile(residuals, q)) for q in (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)],
-            "trivial": {"prediction": real(u), "rmse": real(sqrt64(trivial / n)),
-                        "mae": real(added([abs(u - b) for b in t]) / n), "r2": real(1 - divide(trivial, spread))}}
+            "trivial": said | {"rmse": real(sqrt64(trivial / n)), "r2": real(1 - divide(trivial, spread)),
+                               "mae": real(added([abs(a - b) for a, b in zip(u, t)]) / n)}}
 
 
 def cut(cells, number, by, names):
