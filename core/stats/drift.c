@@ -27,6 +27,32 @@ size_t rp_quantile_edges(double *edge, const double *sorted, size_t n, size_t pa
     return edges;
 }
 
+size_t rp_reference_edges(double edge[RP_REFERENCE_PARTS], const double *sorted, size_t n)
+{
+    size_t edges = rp_quantile_edges(edge, sorted, n, RP_REFERENCE_PARTS), lowest = 0, above;
+
+    if (edges > 0 || n == 0)
+        return edges;
+    while (lowest < n && sorted[lowest] == sorted[0])
+        lowest++;
+    above = n - lowest;
+    if (above == 0) { /* a number that is less, and one that is more */
+        const uint64_t bits = rp_bits_f64(sorted[0] + 0.0);
+
+        edge[0] = sorted[0];
+        edge[1] = rp_from_bits_f64(bits >> 63 ? bits - 1 : bits + 1) + 0.0;
+        return edge[1] - edge[1] == 0 ? 2 : 1;
+    }
+    edge[edges++] = sorted[lowest];
+    for (size_t k = 2; k < RP_REFERENCE_PARTS; k++) {
+        const double at = rp_sorted_quantile(sorted + lowest, above, real(k) / real(RP_REFERENCE_PARTS));
+
+        if (at > edge[edges - 1])
+            edge[edges++] = at;
+    }
+    return edges;
+}
+
 size_t rp_bin_of(const double *edge, size_t edges, double x)
 {
     size_t low = 0, high = edges;

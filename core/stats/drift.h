@@ -11,6 +11,10 @@
  * without those that no value is below and without repeats. edge [parts - 1]; returns how many there are. n may be 0.
  */
 size_t rp_quantile_edges(double *edge, const double *sorted, size_t n, size_t parts);
+enum { RP_REFERENCE_PARTS = 10 }; /* bins of a column or of scores (CONTRACT 14.6), at most */
+/* The edges that a reference is frozen with: tenths; where more than nine of ten values are the lowest, those of what
+ * is above it; of a constant, itself and the next number. */
+size_t rp_reference_edges(double edge[RP_REFERENCE_PARTS], const double *sorted, size_t n);
 /* The bin of x: how many edges are at most x. */
 size_t rp_bin_of(const double *edge, size_t edges, double x);
 

@@ -51,7 +51,7 @@ rp_json *rp_reference_numbers(double *x, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = x[i] + 0.0; /* one zero */
     rp_sort_f64(x, n);
-    n_edges = rp_quantile_edges(edge, x, n, RP_REFERENCE_PARTS);
+    n_edges = rp_reference_edges(edge, x, n);
     for (size_t i = 0; i < n; i++)
         count[rp_bin_of(edge, n_edges, x[i])]++;
     for (size_t i = 0; i < n_edges; i++)

@@ -5,8 +5,7 @@
 #define CORE_DATA_LATER_REFERENCE_H
 
 #include "core/data/schema.h"
-
-enum { RP_REFERENCE_PARTS = 10 };
+#include "core/stats/drift.h"
 
 /* An array with one object for each column that is a feature, of the rows named; new reference. source [columns] as
  * rp_encoder_new has it. Errors: RP_ENOMEM. */
