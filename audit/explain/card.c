@@ -31,6 +31,8 @@ static rp_status read_scale(rp_card *card, const char *scale, rp_error *err)
 
 static rp_status look(const rp_scoring *s, rp_error *err)
 {
+    if (s->schema->classes == 0)
+        return rp_fail(err, RP_EUNSUPPORTED, "scorecard: expected a model of two classes, found a regression");
     if (s->schema->classes != 2 || s->model.outputs != 1)
         return rp_fail(err, RP_EUNSUPPORTED, "scorecard: expected a model of two classes with one score, found %zu",
                        s->schema->classes);

@@ -12,7 +12,7 @@
 
 static rp_status find_favourable(rp_margin *m, const rp_schema *schema, const char *name, rp_error *err)
 {
-    char quoted[64];
+    char classes[RP_CLASSES_SIZE], quoted[64];
 
     m->favourable = schema->classes ? schema->classes - 1 : 1;
     if (!name)
@@ -29,8 +29,7 @@ static rp_status find_favourable(rp_margin *m, const rp_schema *schema, const ch
             m->favourable = k;
             return RP_OK;
         }
-    return rp_fail(err, RP_EARG, "favourable: expected one of the model's %zu classes, found \"%s\"", schema->classes,
-                   quoted);
+    return rp_fail(err, RP_EARG, "favourable: expected %s, found \"%s\"", rp_schema_classes(classes, schema), quoted);
 }
 
 static void find_unit(rp_margin *m, const rp_schema *schema)

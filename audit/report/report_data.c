@@ -375,6 +375,7 @@ static void put_column_kinds(rp_report_view *r)
 static void put_missing(rp_report_view *r)
 {
     uint64_t cells = 0;
+    size_t others = 0;
     size_t columns = 0;
 
     for (size_t i = 0; i < r->data.table->cols; i++) {
@@ -393,6 +394,10 @@ static void put_missing(rp_report_view *r)
                                                                                 : "refused",
                          r->recipe->data.missing_categorical == RP_MISSING_CATEGORY ? "a category of their own"
                                                                                     : "refused");
+        for (size_t i = 0; i < r->schema->n_columns; i++)
+            others += r->schema->columns[i].binned || r->schema->columns[i].imputes;
+        if (others)
+            rp_buffer_text(r->out, "; columns with a rule of their own, and those in bins, by that");
     }
     rp_html_row_close(r->out);
 }

@@ -54,6 +54,21 @@ static number four(const rp_json *object, const char *key)
     return real(at(object, key), 4);
 }
 
+/* A probability of error: 0.00005 is 5.0e-5, never 0.000. */
+static number p_of(const rp_json *object, size_t decimals)
+{
+    const char *text = rp_json_string_value(at(object, "p")), *digit = text ? strpbrk(text, "123456789") : NULL;
+    number out = real(at(object, "p"), decimals), mantissa;
+    char whole[ROW];
+
+    if (!digit || strpbrk(out.text, "123456789") != NULL || strchr(text, '.') == NULL)
+        return out;
+    (void)snprintf(whole, sizeof whole, "%c.%.30s", *digit, digit[1] ? digit + 1 : "0");
+    (void)rp_rounded(mantissa.text, whole, 1);
+    (void)snprintf(out.text, sizeof out.text, "%.10se-%d", mantissa.text, (int)(digit - strchr(text, '.')));
+    return out;
+}
+
 /* "0.7561 .. 0.8238", or nothing */
 static void interval(char out[ROW], const rp_json *object, const char *low, const char *high)
 {
@@ -85,7 +100,7 @@ static void put_development(rp_session *session, const rp_json *development)
 
     if (!rp_json_is_object(development))
         return;
-    (void)snprintf(text, sizeof text, "fall since, p %s", four(development, "p").text);
+    (void)snprintf(text, sizeof text, "fall since, p %s", p_of(development, 4).text);
     put(session,
         part && strcmp(part, "training") == 0 ? "AUC in training"
         : part && strcmp(part, "folds") == 0  ? "AUC out of fold"
@@ -113,9 +128,9 @@ static void put_two_classes(rp_session *session, const rp_json *f, const rp_json
     put(session, "share of positives", four(c, "rate").text, text, four(trivial, "rate").text);
     (void)snprintf(text, sizeof text, "Jeffreys p %s", four(c, "jeffreys_p").text);
     put(session, "mean score", four(c, "mean_score").text, text, "");
-    (void)snprintf(text, sizeof text, "p %s", four(hl, "p").text);
+    (void)snprintf(text, sizeof text, "p %s", p_of(hl, 4).text);
     put(session, "Hosmer-Lemeshow", four(hl, "statistic").text, text, "");
-    (void)snprintf(text, sizeof text, "p %s", four(z, "p").text);
+    (void)snprintf(text, sizeof text, "p %s", p_of(z, 4).text);
     put(session, "Spiegelhalter z", four(z, "statistic").text, text, "");
 }
 
@@ -330,8 +345,8 @@ static void put_selection(rp_session *session, const rp_json *cut, const rp_json
         part_name(name, part);
         interval(range, s, "ratio_low", "ratio_high");
         rp_buffer_printf(out, "  %-12.12s %7lld %8lld %7s %7s  %-16s %7s%s\n", name, count_at(s, "rows"),
-                         count_at(s, "selected"), four(s, "rate").text, four(s, "ratio").text, range,
-                         real(at(s, "p"), 3).text, rp_json_is_true(at(s, "small")) ? " few" : "");
+                         count_at(s, "selected"), four(s, "rate").text, four(s, "ratio").text, range, p_of(s, 3).text,
+                         rp_json_is_true(at(s, "small")) ? " few" : "");
     }
     rp_buffer_printf(out,
                      "  lowest to highest rate: ratio %s, difference %s\n  difference of odds %s, of opportunity %s\n",

@@ -57,6 +57,9 @@ void rp_dataset_free(rp_dataset *dataset); /* and its schema */
 
 /* The schema from data/schema.json (untrusted: RP_EFORMAT); takes a reference to json. */
 rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where, rp_error *err);
+enum { RP_CLASSES_SIZE = 240 };
+/* The classes' names for an error, at most five of them, quoted: "no" or "yes". */
+const char *rp_schema_classes(char out[RP_CLASSES_SIZE], const rp_schema *schema);
 void rp_schema_free(rp_schema *schema);
 /* Where a regression's target is standardised (CONTRACT 9.5), which no exact fit does: the values as they are learnt,
  * and what the model says of them in the target's own units again, a binary32 number; else nothing. Both in place. */

@@ -21,14 +21,16 @@ static rp_status fail(const rp_cells *cells, size_t col, const rp_tally *s, cons
 
 static rp_status warn(const rp_cells *cells, size_t col, const rp_tally *s, rp_warning_kind kind, const char *text)
 {
-    char cell[WARNED_CELL];
+    char cell[WARNED_CELL], label[RP_LABEL_SIZE], quoted[RP_QUOTED_SIZE];
     rp_warning warning = {.kind = kind, .column = col, .count = s->count, .cell = cell};
 
     if (s->count == 0 || cells->warnings == NULL)
         return RP_OK;
     warning.line = rp_table_line(cells->table, s->first);
     rp_table_text(cells->table, s->first, col, cell, sizeof cell);
-    return rp_warnings_add(cells->warnings, &warning, cells->err, "%s", text);
+    return rp_warnings_add(cells->warnings, &warning, cells->err, "%s, line %zu: \"%s\" %s",
+                           rp_column_label(label, sizeof label, cells->table, col), warning.line,
+                           rp_cell_quoted(quoted, sizeof quoted, cells->table, s->first, col), text);
 }
 
 /* ---- texts ---- */
@@ -100,9 +102,9 @@ static rp_status warn_texts(const rp_cells *cells, size_t col, const texts_seen 
         status = warn(cells, col, &seen->date, RP_WARN_DRESSED,
                       "looks like a date among texts, and is a category; data.columns: {..: categorical} settles it");
     if (status == RP_OK && 2 * seen->unit.count >= seen->all)
-        status =
-            warn(cells, col, &seen->unit, RP_WARN_UNIT,
-                 "a number with a word behind it is a category: if it is a quantity, data.suffix takes the word off");
+        status = warn(
+            cells, col, &seen->unit, RP_WARN_UNIT,
+            "is a number with a word behind it, and a category: if it is a quantity, data.suffix takes the word off");
     return status == RP_OK ? warn(cells, col, &cells->table->column[col].sort[RP_SORT_WORD], RP_WARN_MISSING_WORD,
                                   "is taken for a missing value: if it is a category, list the words for missing "
                                   "values without it under data.missing")
@@ -164,9 +166,17 @@ static char *advise_date(char *out, size_t size, const rp_cells *cells, size_t c
     for (size_t i = 0; !iso && i < sizeof formats / sizeof *formats && found[1] == NULL; i++)
         if (all_dates(&table->column[col], formats[i]))
             found[found[0] != NULL] = formats[i];
+    if (!iso && found[0] == NULL) {
+        snprintf(
+            out, size,
+            "data.columns: {\"%s\": {kind: date, format: ..}} reads it where each cell is one date of a format, {..: "
+            "ignore} leaves it out, {..: categorical} takes it as text",
+            shown);
+        return out;
+    }
     if (!iso)
-        snprintf(format, sizeof format, ", format: \"%s\"%s%s%s", found[0] != NULL ? found[0] : "..",
-                 found[1] != NULL ? " or \"" : "", found[1] != NULL ? found[1] : "", found[1] != NULL ? "\"" : "");
+        snprintf(format, sizeof format, ", format: \"%s\"%s%s%s", found[0], found[1] != NULL ? " or \"" : "",
+                 found[1] != NULL ? found[1] : "", found[1] != NULL ? "\"" : "");
     snprintf(out, size,
              "data.columns: {\"%s\": {kind: date%s}} reads it, {..: ignore} leaves it out, {..: categorical} takes it "
              "as text",

@@ -2,9 +2,11 @@
  * The schema, read from JSON (untrusted: it may come from an archive). */
 #include "core/data/treat/treat.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "determinism/decimal.h"
 
 typedef struct schema_source {
@@ -228,6 +230,24 @@ rp_status rp_schema_from_json(rp_schema **out, rp_json *json, const char *where,
     }
     *out = schema;
     return RP_OK;
+}
+
+const char *rp_schema_classes(char out[RP_CLASSES_SIZE], const rp_schema *schema)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (size_t k = 0; k < schema->classes && k < 5; k++) {
+        char quoted[32];
+        const char *between = k == 0 ? "" : k + 1 == schema->classes ? " or " : ", ";
+
+        at +=
+            (size_t)snprintf(out + at, RP_CLASSES_SIZE - at, "%s\"%s\"", between,
+                             rp_printable(quoted, sizeof quoted, schema->class_name[k], strlen(schema->class_name[k])));
+    }
+    if (schema->classes > 5)
+        (void)snprintf(out + at, RP_CLASSES_SIZE - at, " or another of %zu", schema->classes);
+    return out;
 }
 
 void rp_schema_free(rp_schema *schema)

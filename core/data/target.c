@@ -26,7 +26,8 @@ static rp_status fail_value(const rp_cells *cells, size_t row, size_t col)
 
     rp_table_text(cells->table, row, col, text, sizeof text);
     if (rp_dress_look(text, &seen) != RP_LOOK_NUMBER)
-        return fail_cell(cells, row, col, "a finite binary32 number", "correct the cell");
+        return fail_cell(cells, row, col, "a finite binary32 number",
+                         "correct the cell, or train: {task: classification} if the target names classes");
     snprintf(advice, sizeof advice, "to read it as one: %s", rp_dress_keys(keys, sizeof keys, &seen));
     return fail_cell(cells, row, col, "a number", advice);
 }
@@ -192,7 +193,9 @@ rp_status rp_target_read(const rp_cells *cells, size_t target, rp_target *out)
 
     memset(out, 0, sizeof *out);
     if (missing->count > 0)
-        return fail_cell(cells, missing->first, target, "a value", "it means missing: fill it in or remove the row");
+        return fail_cell(
+            cells, missing->first, target, "a value",
+            "it means missing: fill it in, remove the row, or data.missing_target: drop leaves such rows out");
     status = cells->recipe->train.regression ? read_values(cells, target, out) : read_classes(cells, target, out);
     if (status != RP_OK)
         rp_target_clear(out);

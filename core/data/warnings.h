@@ -19,6 +19,7 @@ typedef enum rp_warning_kind {
     RP_WARN_SPLIT,         /* a part far larger than was asked for, since equal times stay together */
     RP_WARN_WEIGHTS,       /* weights of an exact fit whose mean is far from 1 */
     RP_WARN_ROLE,          /* a column that data.time or data.group names, and so no feature */
+    RP_WARN_FLAT,          /* a column that the recipe's cap or bins leave one value */
     RP_WARNINGS            /* how many kinds there are */
 } rp_warning_kind;
 

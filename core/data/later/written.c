@@ -193,6 +193,8 @@ static bool read_value(const rp_written *t, const rp_word *word, double *out)
 
 static rp_status read_word(const rp_written *t, const rp_word *word, outcome *out, rp_error *err)
 {
+    char classes[RP_CLASSES_SIZE], expected[RP_CLASSES_SIZE + 80];
+
     if (!t->schema->classes)
         return read_value(t, word, &out->value) ? RP_OK : fail_outcome(t, word, "a finite binary32 number", err);
     for (size_t k = 0; k < t->schema->classes; k++)
@@ -200,7 +202,9 @@ static rp_status read_word(const rp_written *t, const rp_word *word, outcome *ou
             out->label = (int64_t)k;
             return RP_OK;
         }
-    return fail_outcome(t, word, "one of the classes of the training data, letter for letter", err);
+    (void)snprintf(expected, sizeof expected, "a class of the training data, letter for letter: %s",
+                   rp_schema_classes(classes, t->schema));
+    return fail_outcome(t, word, expected, err);
 }
 
 /* The words that stand in one of the rows. */

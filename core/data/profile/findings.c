@@ -63,6 +63,22 @@ static bool is_named_id(const char *name)
     return n == 2 || !is_letter_or_digit(end[-1]) || (end[0] == 'I' && end[-1] >= 'a' && end[-1] <= 'z');
 }
 
+/* Digits of the largest where all are whole and binary64 does not hold each of them; 0: no. Up to 20 digits: what is
+ * larger is a quantity. */
+static size_t rounded_digits(const rp_column_view *v)
+{
+    const double low = v->numeric && v->numbers > 0 ? v->sorted[0] : 0,
+                 high = v->numeric && v->numbers > 0 ? v->sorted[v->numbers - 1] : 0;
+    double most = -low > high ? -low : high;
+    size_t digits = 0;
+
+    if (!(most > 0x1p53) || !(most < 1e20) || !is_whole(v))
+        return 0;
+    for (; most >= 1; most /= 10)
+        digits++;
+    return digits;
+}
+
 static bool is_identifier(const rp_beside *b)
 {
     const rp_table *table = b->cells->table;
@@ -90,6 +106,21 @@ static bool determines_by_group(const rp_beside *b, size_t rows)
             return false;
     }
     return true;
+}
+
+/* Whether the cell is missing in all rows of one of two targets, and there in all of the other. */
+static bool known_with_one(const rp_beside *b, size_t rows)
+{
+    const rp_column_view *v = b->view, *t = b->target;
+    size_t missing_in[2] = {0}, rows_of[2] = {0};
+
+    if (t->groups != 2 || v->missing == 0)
+        return false;
+    for (size_t row = 0; row < rows; row++) {
+        rows_of[t->group[row]]++;
+        missing_in[t->group[row]] += v->group[row] == v->groups - 1;
+    }
+    return (missing_in[0] == rows_of[0] && missing_in[1] == 0) || (missing_in[1] == rows_of[1] && missing_in[0] == 0);
 }
 
 /* Whether along the sorted numbers each class is one piece, without a missing cell and without a number of two classes.
@@ -149,7 +180,7 @@ static rp_status find_leak(const rp_beside *b)
 
     if (b->target == NULL || rows < FEW_ROWS || b->target->groups < 2)
         return RP_OK;
-    found = determines_by_group(b, rows) || (!regression && separates(b, rows));
+    found = determines_by_group(b, rows) || known_with_one(b, rows) || (!regression && separates(b, rows));
     if (!found && regression && b->view->numeric && b->target->numeric) {
         status = is_linear(b, rows, &found);
         if (status != RP_OK)
@@ -172,6 +203,8 @@ static rp_status find_shape(const rp_beside *b)
         return add(b, "constant", false, 0, SIZE_MAX);
     if (b->kind == RP_COL_DATE || b->cells->table->column[v->col].date != NULL)
         return RP_OK; /* days that all differ are no ids */
+    if (b->kind == RP_COL_NUMERIC && rounded_digits(v) > 0)
+        return add(b, "rounded", false, SIZE_MAX, rounded_digits(v));
     if (b->kind == RP_COL_NUMERIC && is_identifier(b))
         return add(b, "identifier", false, 0, SIZE_MAX);
     if (b->kind != RP_COL_NUMERIC && present >= FEW_ROWS && 10 * v->distinct > 9 * present)

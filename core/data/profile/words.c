@@ -32,14 +32,19 @@ static const struct {
     {"imbalance",
      "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the confusion matrix, "
      "at the trivial model and, of two classes, at the AUC"},
-    {"many_categories", "%c is text of %n different values, a feature each; data.columns: ignore leaves it out"},
+    {"many_categories",
+     "%c is text of %n different values, a feature each unless rare or woe of the recipe joins them; data.columns: ignore leaves it out"},
     {"many_missing", "%c is missing in %n of %r rows"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "
               "list them under data.missing, or take all as text: data.columns: categorical"},
     {"near_unique", "%c is text of %n different values, nearly one a row: names, ids or free text teach nothing that "
                     "holds for new rows; data.columns: ignore leaves it out"},
     {"quantity", "%n classes, all of them numbers: if the target %c is a quantity, give train: {task: regression}"},
-    {"target_missing", "target %c is missing in %n rows, first line %l: fill it in or remove the rows"},
+    {"rounded",
+     "%c holds whole numbers beyond 9007199254740992, up to %n digits long, which are rounded to binary64: two "
+     "that differ may be equal; if they name something, data.columns: ignore or categorical"},
+    {"target_missing",
+     "target %c is missing in %n rows, first line %l: fill it in, remove the rows, or data.missing_target: drop"},
 };
 
 static int64_t field(const rp_json *finding, const char *key)
@@ -101,8 +106,11 @@ void rp_finding_words(rp_buffer *out, const rp_json *profile, const rp_json *fin
         case 'l':
             rp_buffer_printf(out, "%lld", (long long)field(finding, "line"));
             break;
-        default:
-            put_text(out, rp_json_string_value(rp_json_object_get(finding, "text")));
+        default: {
+            const char *text = rp_json_string_value(rp_json_object_get(finding, "text"));
+
+            put_text(out, text != NULL && strcmp(text, "\t") == 0 ? "\\t" : text);
+        }
         }
     }
 }

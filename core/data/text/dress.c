@@ -199,6 +199,8 @@ static rp_look look_number(span s, rp_dress_seen *seen)
         return RP_LOOK_TEXT;
     if (left(&s) == 0)
         return RP_LOOK_NUMBER;
+    if (s.at[-1] == '.') /* 2. Married: a place in a list */
+        return RP_LOOK_TEXT;
     return is_unit(&s) ? RP_LOOK_UNIT : RP_LOOK_TEXT;
 }
 

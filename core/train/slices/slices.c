@@ -34,7 +34,7 @@ rp_status rp_slices_want(rp_slice_plan *out, rp_written *texts, const rp_slice_n
 
 rp_status rp_slices_look(int64_t *out, const rp_schema *schema, const rp_slice_names *names, rp_error *err)
 {
-    char quoted[64];
+    char classes[RP_CLASSES_SIZE], quoted[64];
 
     *out = (int64_t)schema->classes - 1;
     if (names->threshold == names->threshold && schema->classes != 2)
@@ -46,7 +46,7 @@ rp_status rp_slices_look(int64_t *out, const rp_schema *schema, const rp_slice_n
             *out = (int64_t)k;
             return RP_OK;
         }
-    return rp_fail(err, RP_EARG, "favourable: expected one of the model's %zu classes, found \"%s\"", schema->classes,
+    return rp_fail(err, RP_EARG, "favourable: expected %s, found \"%s\"", rp_schema_classes(classes, schema),
                    rp_printable(quoted, sizeof quoted, names->favourable, strlen(names->favourable)));
 }
 

@@ -154,4 +154,41 @@ checks=$((checks + 2))
 [ "$(grep -c 'rare_or_new:k' "$log/out")" = 2 ] || bad "two of three rows are rare or new"
 grep -q '0 unseen categories.*2 categories pooled as rare or new' "$log/err" || bad "the remark does not count them"
 
+# ---- what would have gone by in silence ----
+
+# a flag that is rarely 1: tenths and percentiles are all 0; drift of it, and of a constant, has bins nevertheless
+awk 'BEGIN { print "flag,same,x,y"; for (r = 0; r < 300; r++)
+    print (r % 16 == 3) ",7," r * 37 % 101 "," (r * 53 % 97 < 30 + 40 * (r % 16 == 3) ? "yes" : "no") }' >rare.csv
+awk -F, -v OFS=, 'NR > 1 { $1 = 1; $2 = 8 } { print }' rare.csv >other.csv
+of rare 'csv: rare.csv, target: y, columns: {flag: {bins: 10}}' 'task: classification'
+run rare '^warning +column "flag": with the recipe.s bins it has one value and tells nothing'
+works '^warning +column "flag": with the recipe.s bins it has one value' "$reprise" data rare.yaml
+of rare 'csv: rare.csv, target: y, columns: {flag: {cap: [0.01, 0.9]}}' 'task: classification'
+run rare '^warning +column "flag": with the recipe.s cap it has one value'
+of rare 'csv: rare.csv, target: y, columns: {flag: {bins: [1]}}' 'task: classification'
+run rare '^fit'
+silent 'it has one value'
+of rare 'csv: rare.csv, target: y' 'task: classification'
+run rare '^fit'
+works '^ *flag +[1-9][0-9.]* ' "$reprise" monitor rare.reprise --csv other.csv
+works '^ *same +[1-9][0-9.]* ' "$reprise" monitor rare.reprise --csv other.csv
+
+# more digits than binary64 holds; a column that is missing with one of two answers; words behind numbers; a tab
+awk 'BEGIN { print "account,paid,kind,step,y"; for (r = 0; r < 60; r++)
+    print "9007199254" (740992 + 7 * r) r "," (r % 2 ? r : "") "," r % 5 " kg," r % 3 ". Step," (r % 2 ? "yes" : "no")
+}' >odd.csv
+of odd 'csv: odd.csv, target: y' 'task: classification'
+works '"account" holds whole numbers beyond 9007199254740992, up to 18 digits' "$reprise" data odd.yaml
+works '"paid" gives the target away by itself' "$reprise" data odd.yaml
+run odd 'column "kind", line 2: "0 kg" is a number with a word behind it'
+silent '. Step'
+tr , '\t' <odd.csv >odd.tsv
+works 'holds 4 times "\\t": is that the file' "$reprise" data odd.tsv
+
+# errors that say what to do
+fails 2 'favourable: expected "no" or "yes", found "No"' "$reprise" validate rare.reprise --csv rare.csv \
+    --groups flag --favourable No
+sed '2s/[a-z]*$/Yes/' rare.csv >typed.csv
+fails 1 'a class of the training data, letter for letter: "no" or "yes", found "Yes"' \
+    "$reprise" validate rare.reprise --csv typed.csv
 finish
