@@ -136,9 +136,9 @@ static void read_solver(rp_node_reader *reader, const rp_node *top, const rp_nod
     if (reader->status != RP_OK || !out->train.exact)
         return;
     if (layers)
-        rp_node_refuse(
-            reader, at, "train.solver",
-            "exact is for models without layers: set train.solver: gradient, or leave out hidden (of model and search)");
+        rp_node_refuse(reader, at, "train.solver",
+                       "exact is for models without layers: set train.solver: gradient, or leave out hidden "
+                       "(of model and search)");
     if (rp_node_find(top, "parent") != NULL)
         rp_node_refuse(reader, rp_node_find(top, "parent"), "parent",
                        "what is fitted exactly starts from no weights; leave it out, or set train.solver: gradient");

@@ -80,7 +80,7 @@ expect 2 "expected a column \"hom\"" "${validate[@]}" --by hom
 expect 2 "loan_id:4" "${validate[@]}" --by loan_id
 expect 2 "expected numbers" "${validate[@]}" --by home:3
 expect 2 "2 to 20 parts" "${validate[@]}" --by age:40
-expect 2 "one of the model's 2 classes" "${validate[@]}" --groups home --favourable maybe
+expect 2 'favourable: expected "no" or "yes"' "${validate[@]}" --groups home --favourable maybe
 for threshold in x 2 -1 1.0000001 nan inf; do
     expect 2 "expected a score from 0 to 1" "${validate[@]}" --threshold $threshold
 done

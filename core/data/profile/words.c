@@ -32,8 +32,8 @@ static const struct {
     {"imbalance",
      "target %c: the class \"%t\" has %n of %r rows only: accuracy says little, look at the confusion matrix, "
      "at the trivial model and, of two classes, at the AUC"},
-    {"many_categories",
-     "%c is text of %n different values, a feature each unless rare or woe of the recipe joins them; data.columns: ignore leaves it out"},
+    {"many_categories", "%c is text of %n different values, a feature each unless "
+                        "rare or woe of the recipe joins them; data.columns: ignore leaves it out"},
     {"many_missing", "%c is missing in %n of %r rows"},
     {"mixed", "%c holds numbers and text; in the smaller part are %n cells, first line %l: \"%t\". Correct the cells, "
               "list them under data.missing, or take all as text: data.columns: categorical"},

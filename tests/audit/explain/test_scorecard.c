@@ -190,7 +190,7 @@ static void models_without_a_card_are_told(void **state)
     refused(&(rp_scorecard_options){.scale = "600:19"}, RP_EARG, "expected POINTS:ODDS:DOUBLE");
     refused(&(rp_scorecard_options){.scale = "600:19:50:1"}, RP_EARG, "expected POINTS:ODDS:DOUBLE");
     refused(&(rp_scorecard_options){.scale = "600:0:50"}, RP_EARG, "expected POINTS:ODDS:DOUBLE");
-    refused(&(rp_scorecard_options){.favourable = "maybe"}, RP_EARG, "expected one of the model's 2 classes");
+    refused(&(rp_scorecard_options){.favourable = "maybe"}, RP_EARG, "favourable: expected ");
     train_card("", "model: {hidden: [3]}\ntrain: {epochs: 1}\n");
     refused(NULL, RP_EUNSUPPORTED, "hidden layers");
 }

@@ -93,7 +93,7 @@ assert "gap" not in m and len(m["training"]["slices"]) == 2 and "validation" not
 wrong() { recipe "$2" >wrong.yaml; expect 2 "$1" "$reprise" run wrong.yaml -o wrong.reprise; }
 wrong 'expected a column "hom"' 'validation: {by: [hom]}'
 wrong "loan_id:4" 'validation: {groups: [loan_id]}'
-wrong "one of the model's 2 classes" 'validation: {favourable: maybe}'
+wrong 'favourable: expected "no" or "yes"' 'validation: {favourable: maybe}'
 wrong "is there twice" 'validation: {by: [home, home]}'
 wrong "0 to 1" 'validation: {threshold: 2}'
 wrong "unknown key" 'validation: {cut: 1}'
