@@ -102,7 +102,7 @@ sed '5s/^[^,]*/many/' later.csv >bad.csv
 refuse 'bad\.csv:5: column "x": expected a number, found "many"' 'test_csv: bad.csv'
 works 'bad\.csv:5: column .*"x.*": expected a number' "$reprise" data r.yaml
 sed '7s/,[a-z]*$/,maybe/' later.csv >bad.csv
-refuse 'bad\.csv:7: target: expected a class of the training data' 'test_csv: bad.csv'
+refuse 'bad\.csv:7: target: expected a class of the training data.*"no" or "yes", found "maybe"' 'test_csv: bad.csv'
 refuse 'cannot read|No such file' 'test_csv: nowhere.csv'
 of 'test: 0.2, test_csv: later.csv' && fails 2 'data\.test_csv' "$reprise" run r.yaml -o never.reprise
 awk -F, 'NR == 1 { print $0 ",part" }
