@@ -38,6 +38,47 @@ rp_philox4 rp_random_block(uint64_t seed, uint64_t step, uint32_t stream, uint64
     return rp_philox(counter, key);
 }
 
+enum { BESIDE = 8 }; /* blocks in turn, so that a compiler multiplies several words at once */
+
+static void blocks_beside(rp_philox4 out[BESIDE], uint64_t seed, uint64_t step, uint32_t stream, uint64_t first)
+{
+    uint32_t c0[BESIDE], c1[BESIDE], c2[BESIDE], c3[BESIDE];
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+
+    for (size_t i = 0; i < BESIDE; i++) {
+        const uint64_t block = first + i;
+
+        c0[i] = (uint32_t)block;
+        c1[i] = (uint32_t)step;
+        c2[i] = (uint32_t)(block >> 32 & 0xFFFF) << 16 | (uint32_t)(step >> 32 & 0xFFFF);
+        c3[i] = stream;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < BESIDE; i++) {
+            const uint64_t p0 = (uint64_t)0xD2511F53u * c0[i], p1 = (uint64_t)0xCD9E8D57u * c2[i];
+
+            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
+            c1[i] = (uint32_t)p1;
+            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
+            c3[i] = (uint32_t)p0;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    for (size_t i = 0; i < BESIDE; i++)
+        out[i] = (rp_philox4){{c0[i], c1[i], c2[i], c3[i]}};
+}
+
+void rp_random_blocks(rp_philox4 *out, uint64_t seed, uint64_t step, uint32_t stream, uint64_t first, size_t count)
+{
+    size_t i = 0;
+
+    for (; i + BESIDE <= count; i += BESIDE)
+        blocks_beside(out + i, seed, step, stream, first + i);
+    for (; i < count; i++)
+        out[i] = rp_random_block(seed, step, stream, first + i);
+}
+
 uint32_t rp_random_u32(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index)
 {
     return rp_random_block(seed, step, stream, index / 4).v[index % 4];

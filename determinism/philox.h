@@ -18,6 +18,9 @@ rp_philox4 rp_philox(const uint32_t counter[4], const uint32_t key[2]);
 /* Block `block` of the sequence (seed, step, stream): its words 4 * block .. 4 * block + 3. */
 rp_philox4 rp_random_block(uint64_t seed, uint64_t step, uint32_t stream, uint64_t block);
 
+/* Blocks first .. first + count - 1 of the sequence. */
+void rp_random_blocks(rp_philox4 *out, uint64_t seed, uint64_t step, uint32_t stream, uint64_t first, size_t count);
+
 /* Word `index` of the sequence (seed, step, stream): word index mod 4 of block index / 4. */
 uint32_t rp_random_u32(uint64_t seed, uint64_t step, uint32_t stream, uint64_t index);
 

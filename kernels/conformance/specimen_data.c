@@ -67,35 +67,44 @@ static int64_t value_int(rp_philox4 w, rp_specimen_data data, rp_dtype dtype)
     return (int64_t)(w.v[0] % 201) - 100;
 }
 
-/* Element i from its random words. */
-static void put(void *block, rp_dtype dtype, size_t i, rp_philox4 w, rp_specimen_data data)
+/* Elements from .. count - 1 from their random words. */
+static void put(void *block, rp_dtype dtype, size_t from, size_t count, const rp_philox4 *word, rp_specimen_data data)
 {
     switch (dtype) {
     case RP_F32:
-        ((float *)block)[i] = value_f32(w, data);
+        for (size_t i = from; i < count; i++)
+            ((float *)block)[i] = value_f32(word[i - from], data);
         break;
     case RP_F64:
-        ((double *)block)[i] = value_f64(w, data);
+        for (size_t i = from; i < count; i++)
+            ((double *)block)[i] = value_f64(word[i - from], data);
         break;
     case RP_BF16:
-        ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(w, data));
+        for (size_t i = from; i < count; i++)
+            ((uint16_t *)block)[i] = rp_bf16_of_f32(value_f32(word[i - from], data));
         break;
     case RP_I32:
-        ((int32_t *)block)[i] = (int32_t)value_int(w, data, dtype);
+        for (size_t i = from; i < count; i++)
+            ((int32_t *)block)[i] = (int32_t)value_int(word[i - from], data, dtype);
         break;
     case RP_I64:
-        ((int64_t *)block)[i] = value_int(w, data, dtype);
+        for (size_t i = from; i < count; i++)
+            ((int64_t *)block)[i] = value_int(word[i - from], data, dtype);
         break;
     default:
-        ((uint8_t *)block)[i] = w.v[0] & 1;
+        for (size_t i = from; i < count; i++)
+            ((uint8_t *)block)[i] = word[i - from].v[0] & 1;
     }
 }
 
 /* The words of elements 0 .. count - 1 of a stream; NULL where they are not kept. */
 static const rp_philox4 *words_of(rp_specimen_cache *cache, uint32_t stream, size_t count)
 {
+    size_t known;
+
     if (!cache || stream >= RP_CACHED_STREAMS)
         return NULL;
+    known = cache->words[stream].count;
     if (cache->words[stream].room < count) {
         rp_philox4 *bigger = rp_reallocarray(cache->words[stream].word, count, sizeof *bigger);
 
@@ -104,10 +113,11 @@ static const rp_philox4 *words_of(rp_specimen_cache *cache, uint32_t stream, siz
         cache->words[stream].word = bigger;
         cache->words[stream].room = count;
     }
-    for (size_t i = cache->words[stream].count; i < count; i++)
-        cache->words[stream].word[i] = rp_random_block(cache->seed, (uint64_t)cache->data, stream, i);
-    if (cache->words[stream].count < count)
+    if (known < count) {
+        rp_random_blocks(cache->words[stream].word + known, cache->seed, (uint64_t)cache->data, stream, known,
+                         count - known);
         cache->words[stream].count = count;
+    }
     return cache->words[stream].word;
 }
 
@@ -117,8 +127,18 @@ static void fill(rp_specimen_cache *cache, void *block, rp_dtype dtype, size_t f
 {
     const rp_philox4 *word = words_of(cache, stream, count);
 
-    for (size_t i = from; i < count; i++)
-        put(block, dtype, i, word ? word[i] : rp_random_block(seed, (uint64_t)data, stream, i), data);
+    if (word) {
+        put(block, dtype, from, count, word + from, data);
+        return;
+    }
+    while (from < count) {
+        rp_philox4 few[64];
+        const size_t n = count - from < 64 ? count - from : 64;
+
+        rp_random_blocks(few, seed, (uint64_t)data, stream, from, n);
+        put(block, dtype, from, from + n, few, data);
+        from += n;
+    }
 }
 
 void rp_specimen_cache_free(rp_specimen_cache *cache)

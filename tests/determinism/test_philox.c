@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -60,6 +61,27 @@ static void every_argument_reaches_the_words(void **state)
         if (bit < 50)
             assert_int_not_equal(rp_random_u32(5, 6, 7, 8 ^ one), base);
     }
+}
+
+static void blocks_together_are_the_blocks_alone(void **state)
+{
+    static const uint64_t first[] = {0, 1, 0xFFFFFFFFu - 5, ((uint64_t)1 << 48) - 30};
+    const uint64_t seed = 0x0123456789ABCDEFu, step = ((uint64_t)1 << 40) + 7;
+
+    (void)state;
+    for (size_t f = 0; f < sizeof first / sizeof first[0]; f++)
+        for (size_t count = 0; count <= 27; count++) {
+            rp_philox4 together[28];
+
+            memset(together, 0xA5, sizeof together);
+            rp_random_blocks(together, seed, step, 3, first[f], count);
+            for (size_t i = 0; i < count; i++) {
+                const rp_philox4 alone = rp_random_block(seed, step, 3, first[f] + i);
+
+                assert_memory_equal(&together[i], &alone, sizeof alone);
+            }
+            assert_int_equal(together[count].v[0], 0xA5A5A5A5u);
+        }
 }
 
 static void uniforms_take_the_top_bits_and_never_reach_one(void **state)
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(philox_gives_the_published_known_answers),
         cmocka_unit_test(words_match_the_worked_examples),
         cmocka_unit_test(every_argument_reaches_the_words),
+        cmocka_unit_test(blocks_together_are_the_blocks_alone),
         cmocka_unit_test(uniforms_take_the_top_bits_and_never_reach_one),
         cmocka_unit_test(normals_are_box_muller_of_their_block),
         cmocka_unit_test(normals_have_the_moments_of_a_normal),
