@@ -76,7 +76,7 @@ static void fnv_all(const pending *job, size_t n)
 }
 
 /* The plan of an option and kind of data, which go through shapes and layouts on the way. */
-static rp_specimen_plan plan_of(rp_kernel_id id, rp_dtype dtype, int option, int data, rp_specimen_cache *cache)
+static rp_specimen_plan plan_of(rp_kernel_id id, rp_dtype dtype, int option, int data)
 {
     static const size_t shapes[][3] = {{2, 3, 67}, {5, 7, 19}, {1, 2, 1031}};
     const size_t *shape = shapes[(option + data) % 3];
@@ -87,8 +87,7 @@ static rp_specimen_plan plan_of(rp_kernel_id id, rp_dtype dtype, int option, int
                               .option = option,
                               .layout = (rp_specimen_layout)((option + 2 * data) % RP_LAYOUT_COUNT),
                               .data = (rp_specimen_data)data,
-                              .seed = 20260101 + (uint64_t)option,
-                              .cache = cache};
+                              .seed = 20260101 + (uint64_t)option};
 }
 
 /* The outputs' stored form, one after another. */
@@ -130,7 +129,7 @@ rp_status rp_conformance_digest(const rp_kernel *kernel, rp_kernel_id id, rp_dty
 
     for (int option = 0; option < OPTIONS && status == RP_OK; option++)
         for (int data = 0; data < RP_DATA_COUNT && status == RP_OK; data++) {
-            const rp_specimen_plan plan = plan_of(id, dtype, option, data, NULL);
+            const rp_specimen_plan plan = plan_of(id, dtype, option, data);
             rp_specimen specimen;
 
             status = rp_specimen_make(&specimen, &plan, err);
@@ -192,21 +191,30 @@ static rp_status survey_specimen(const survey *s, vector *v, const rp_specimen_p
     return status;
 }
 
+/* What a thread works with, kept from specimen to specimen. */
+typedef struct bench {
+    rp_specimen_cache values;
+    rp_specimen_memory memory;
+    outputs first[GROUP], other;
+} bench;
+
 /* Some vectors of a round, from the i-th on; the place behind the last. */
-static size_t survey_group(survey *s, int round, size_t i, rp_specimen_cache *cache, outputs first[GROUP],
-                           outputs *other)
+static size_t survey_group(survey *s, int round, size_t i, bench *b)
 {
     pending job[GROUP];
     size_t n = 0;
 
     for (; i < VECTORS && n < GROUP && atomic_load(&s->failed) == RP_OK; i += s->parts, n++) {
-        const rp_specimen_plan plan = plan_of(conformance_table[i].kernel, conformance_table[i].dtype,
-                                              round / RP_DATA_COUNT, round % RP_DATA_COUNT, cache);
-        rp_status status = survey_specimen(s, &s->vector[i], &plan, &first[n], other);
+        rp_specimen_plan plan = plan_of(conformance_table[i].kernel, conformance_table[i].dtype, round / RP_DATA_COUNT,
+                                        round % RP_DATA_COUNT);
+        rp_status status;
 
+        plan.cache = &b->values;
+        plan.memory = &b->memory;
+        status = survey_specimen(s, &s->vector[i], &plan, &b->first[n], &b->other);
         if (status != RP_OK)
             atomic_store(&s->failed, status);
-        job[n] = (pending){&s->vector[i].hash[0], first[n].bytes, first[n].size};
+        job[n] = (pending){&s->vector[i].hash[0], b->first[n].bytes, b->first[n].size};
     }
     fnv_all(job, n);
     return i;
@@ -217,17 +225,17 @@ static size_t survey_group(survey *s, int round, size_t i, rp_specimen_cache *ca
 static void survey_part(void *arg, size_t begin, size_t end)
 {
     survey *s = arg;
-    rp_specimen_cache cache = {0};
-    outputs first[GROUP] = {0}, other = {0};
+    bench b = {0};
 
     for (int round = 0; round < OPTIONS * RP_DATA_COUNT; round++)
         for (size_t part = begin; part < end; part++)
             for (size_t i = part; i < VECTORS && atomic_load(&s->failed) == RP_OK;)
-                i = survey_group(s, round, i, &cache, first, &other);
+                i = survey_group(s, round, i, &b);
     for (size_t i = 0; i < GROUP; i++)
-        rp_free(first[i].bytes);
-    rp_free(other.bytes);
-    rp_specimen_cache_free(&cache);
+        rp_free(b.first[i].bytes);
+    rp_free(b.other.bytes);
+    rp_specimen_memory_free(&b.memory);
+    rp_specimen_cache_free(&b.values);
 }
 
 static void judge(const survey *s, size_t level, rp_conformance *result)

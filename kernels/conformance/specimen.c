@@ -31,6 +31,19 @@ static size_t lay_out(rp_view *view, rp_specimen_layout layout, bool odd)
     return reach + 4; /* the first element, one in front and two behind */
 }
 
+/* Memory of block n. */
+static void *block_of(rp_specimen_memory *memory, size_t n, size_t bytes)
+{
+    if (memory == NULL)
+        return rp_malloc(bytes);
+    if (memory->room[n] < bytes) {
+        rp_free(memory->block[n]);
+        memory->block[n] = rp_malloc(bytes);
+        memory->room[n] = memory->block[n] != NULL ? bytes : 0;
+    }
+    return memory->block[n];
+}
+
 static rp_view *add_view(rp_specimen *s, bool out, rp_dtype dtype, int rank, const size_t *shape,
                          rp_specimen_layout layout)
 {
@@ -43,7 +56,7 @@ static rp_view *add_view(rp_specimen *s, bool out, rp_dtype dtype, int rank, con
     if (out && layout == RP_LAYOUT_BROADCAST)
         layout = RP_LAYOUT_PLAIN;
     s->count[n] = lay_out(view, layout, n % 2 == 1);
-    s->block[n] = rp_malloc(s->count[n] * rp_dtype_size(dtype));
+    s->block[n] = block_of(s->memory, n, s->count[n] * rp_dtype_size(dtype));
     if (s->block[n] == NULL) {
         s->failed = true;
         return view;
@@ -451,6 +464,7 @@ bool rp_specimen_fits(rp_kernel_id kernel, rp_dtype dtype)
 rp_status rp_specimen_make(rp_specimen *specimen, const rp_specimen_plan *plan, rp_error *err)
 {
     memset(specimen, 0, sizeof *specimen);
+    specimen->memory = plan->memory;
     specimen->args = (rp_kernel_args){.in = specimen->in, .out = specimen->out, .attr = specimen->attr};
     specimen->attr[0].r = kinds[plan->kernel].p;
     specimen->attr[1].r = kinds[plan->kernel].q;
@@ -472,9 +486,16 @@ void rp_specimen_reset(rp_specimen *specimen)
 
 void rp_specimen_free(rp_specimen *specimen)
 {
-    for (size_t n = 0; n < specimen->n_blocks; n++)
+    for (size_t n = 0; n < specimen->n_blocks && specimen->memory == NULL; n++)
         rp_free(specimen->block[n]);
     specimen->n_blocks = 0;
+}
+
+void rp_specimen_memory_free(rp_specimen_memory *memory)
+{
+    for (size_t n = 0; n < RP_SPECIMEN_VIEWS; n++)
+        rp_free(memory->block[n]);
+    *memory = (rp_specimen_memory){0};
 }
 
 void *rp_specimen_output(const rp_specimen *specimen, size_t i, size_t *count)

@@ -23,6 +23,16 @@ typedef enum rp_specimen_data {
     RP_DATA_COUNT
 } rp_specimen_data;
 
+enum { RP_SPECIMEN_VIEWS = 12 };
+
+/* Blocks for one specimen after another, so that the system does not hand the same pages out again for each.
+ * Zero-initialised; for one specimen at a time. */
+typedef struct rp_specimen_memory {
+    void *block[RP_SPECIMEN_VIEWS];
+    size_t room[RP_SPECIMEN_VIEWS];
+} rp_specimen_memory;
+void rp_specimen_memory_free(rp_specimen_memory *memory);
+
 typedef struct rp_specimen_plan {
     rp_kernel_id kernel;
     rp_dtype dtype;
@@ -32,9 +42,8 @@ typedef struct rp_specimen_plan {
     rp_specimen_data data;
     uint64_t seed;
     struct rp_specimen_cache *cache; /* of specimen_data.h, or NULL: only saves time */
+    rp_specimen_memory *memory;      /* or NULL, and each block is of its own exact size, whose ends sanitizers see */
 } rp_specimen_plan;
-
-enum { RP_SPECIMEN_VIEWS = 12 };
 
 typedef struct rp_specimen {
     rp_view in[8], out[4];
@@ -43,6 +52,7 @@ typedef struct rp_specimen {
     void *block[RP_SPECIMEN_VIEWS];  /* all memory of the inputs, then of the outputs */
     size_t count[RP_SPECIMEN_VIEWS]; /* its elements, more than the view's */
     size_t n_blocks;
+    rp_specimen_memory *memory; /* whose the blocks are, where not the specimen's */
     bool failed; /* out of memory while being built */
 } rp_specimen;
 
