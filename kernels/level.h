@@ -18,6 +18,9 @@
 /* Always inlined, so that a constant argument specialises the body. */
 #define RP_INLINE static inline __attribute__((always_inline))
 
+/* What is seldom run: called, so that its frame and registers are not those of what calls it. */
+#define RP_APART static __attribute__((noinline))
+
 /* Element i of the result depends on element i of the inputs only, and an input is the output itself or apart from it,
  * so the iterations are independent and any vector width gives the same bits. */
 #if defined(__clang__)

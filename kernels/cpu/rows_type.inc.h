@@ -19,6 +19,8 @@
         for (; at + RP_LANES <= n; at += RP_LANES) \
             for (size_t l = 0, i = at; l < RP_LANES; l++, i++) \
                 lane[l] += value; \
+        if (at == n) \
+            return FN(fold)(lane); \
         for (size_t l = 0, i = at; i < n; l++, i++) \
             lane[l] += value; \
         return FN(fold)(lane); \

@@ -27,37 +27,45 @@ static T FN(sum_chunk)(const T *x, size_t n)
     for (; i + RP_LANES <= n; i += RP_LANES)
         for (size_t l = 0; l < RP_LANES; l++)
             lane[l] += x[i + l];
+    if (i == n) /* nothing asks for a lane by a number: they are still in registers */
+        return FN(fold)(lane);
     for (size_t l = 0; i + l < n; l++)
         lane[l] += x[i + l];
     return FN(fold)(lane);
 }
 
-static T FN(sum_contiguous)(const T *x, size_t n)
+RP_APART T FN(sum_of_chunks)(const T *x, size_t n)
 {
     FN(lanes) lanes;
 
-    if (n <= RP_CHUNK)
-        return FN(sum_chunk)(x, n);
     FN(lanes_begin)(&lanes);
     for (size_t i = 0; i < n; i += RP_CHUNK)
         FN(lanes_push)(&lanes, 1, FN(sum_chunk)(x + i, n - i < RP_CHUNK ? n - i : RP_CHUNK));
     return FN(lanes_total)(&lanes);
 }
 
+static T FN(sum_contiguous)(const T *x, size_t n)
+{
+    return n <= RP_CHUNK ? FN(sum_chunk)(x, n) : FN(sum_of_chunks)(x, n);
+}
+
 /* A sum of terms made of rows x, y, z with constants c, d, of at most RP_CHUNK elements. All have these parameters,
  * whether their terms use them or not. */
 typedef T FN(chunk)(const T *x, const T *y, const T *z, size_t n, T c, T d);
 
-static T FN(sum_chunks)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
+RP_APART T FN(sum_of_more)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
 {
     FN(lanes) lanes;
 
-    if (n <= RP_CHUNK)
-        return chunk(x, y, z, n, c, d);
     FN(lanes_begin)(&lanes);
     for (size_t i = 0; i < n; i += RP_CHUNK)
         FN(lanes_push)(&lanes, 1, chunk(x + i, y + i, z + i, n - i < RP_CHUNK ? n - i : RP_CHUNK, c, d));
     return FN(lanes_total)(&lanes);
+}
+
+static inline T FN(sum_chunks)(FN(chunk) * chunk, const T *x, const T *y, const T *z, size_t n, T c, T d)
+{
+    return n <= RP_CHUNK ? chunk(x, y, z, n, c, d) : FN(sum_of_more)(chunk, x, y, z, n, c, d);
 }
 
 /* of (x - c)^2 */
@@ -70,6 +78,8 @@ static T FN(square_sum_chunk)(const T *x, const T *y, const T *z, size_t n, T c,
     for (; i + RP_LANES <= n; i += RP_LANES)
         for (size_t l = 0; l < RP_LANES; l++)
             lane[l] += (x[i + l] - c) * (x[i + l] - c);
+    if (i == n)
+        return FN(fold)(lane);
     for (size_t l = 0; i + l < n; l++)
         lane[l] += (x[i + l] - c) * (x[i + l] - c);
     return FN(fold)(lane);
