@@ -97,6 +97,12 @@ echo 'train: {l2: 7}' >>named.yaml
 held p named
 met named 'fall: {by: validators, auc: 0.1}'
 unmet "does not say that its recipe is the predecessor's" named 'fall: {by: validators, auc: 0.1, same_recipe: true}'
+# a test part that is a table of its own is that table, and the line says that somebody chose it
+sed 's/target: default/&, test_csv: later.csv/; /^train/d' named.yaml >tested.yaml
+"$reprise" run tested.yaml -o tested.reprise --key builder.pem >/dev/null 2>&1
+held p tested --part test
+met tested 'fall: {by: validators, auc: 0.1, on: test, rows: 600}'
+works "test part a table of its own" "$reprise" verify tested.reprise --policy policy.yaml --json
 # rows that the archive does not hold: nobody can tell a part of them from others
 "$reprise" retrain p.reprise --csv new.csv -o kept.reprise --key builder.pem --withhold kept >/dev/null 2>&1
 held p kept --withheld kept
