@@ -5,7 +5,7 @@
 
 #include "audit/report/report_svg.h"
 
-enum { POINTS_MAX = 1200, SCATTER_MAX = 500 };
+enum { POINTS_MAX = 1200, SCATTER_MAX = 500, EACH_BIN = 10 };
 
 /* Without legend and the x axis's name where it is one of many. */
 typedef struct drawing {
@@ -71,6 +71,11 @@ static void fit_axes(const rp_chart *chart, rp_axis *x, rp_axis *y)
     }
     rp_axis_fit(x, chart->whole_x ? drawings[chart->small].steps - 1 : drawings[chart->small].steps, chart->whole_x);
     rp_axis_fit(y, drawings[chart->small].steps, false);
+    /* every bin has its number, and nothing else has */
+    if (chart->whole_x && chart->bars && x->high - chart->bar[0].edge[0] <= EACH_BIN) {
+        x->low = chart->bar[0].edge[0];
+        x->step = 1;
+    }
 }
 
 static void put_axes(rp_buffer *out, const rp_chart *chart, const rp_axis *x, const rp_axis *y)

@@ -126,7 +126,7 @@ works '^attached' "$reprise" explain a.reprise --csv loans.csv --metric brier --
     --key builder.pem
 page a.reprise "${trust[@]}" >/dev/null
 says 'The mean score of <bdi>no</bdi>'
-says 'of them trained on'
+says 'of them equal a training row in every feature'
 says 'The Brier score is'
 holds "two sections of plots" [ "$(grep -c '<desc id="effect-1-' page.html)" = 11 ]
 

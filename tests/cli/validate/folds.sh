@@ -75,7 +75,8 @@ assert gone and data[1]["without_score"] == gone and data[1]["rows"] == data[0][
 P
 
 # what no run writes
-for wrong in 'm.replace(b",2,", b",x,", 1)' 'm + m.splitlines(True)[1]' 'm[:-20] + b"\n"' 'm.replace(b"p_yes", b"p,q", 1)' \
+for wrong in 'm.replace(b",2,", b",x,", 1)' 'm + m.splitlines(True)[1]' 'm[:-20] + b"\n"' \
+    'm.replace(b"p_yes", b"p,q", 1)' \
     'b"\n".join(l if not l.startswith(b"9") else b"9999" + l for l in bytes(m).split(b"\n"))' 'b""'; do
     forge a.reprise forged.reprise outputs/out_of_fold.csv "m = $wrong"
     expect 4 "outputs/out_of_fold.csv" "$reprise" validate forged.reprise --part folds
@@ -84,8 +85,10 @@ tested=$(python3 -c '
 import csv
 have = {int(r["row"]) for r in csv.DictReader(open("folds.csv"))}
 print(next(i for i in range(1003) if i not in have))')
-forge a.reprise forged.reprise outputs/out_of_fold.csv \
-    "m = bytes(m); h, *r = m.splitlines(True); r.append(b'$tested' + r[0][r[0].index(b','):]); r.sort(key=lambda l: int(l.split(b',')[0])); m = h + b''.join(r)"
+forge a.reprise forged.reprise outputs/out_of_fold.csv "
+h, *r = bytes(m).splitlines(True)
+r.append(b'$tested' + r[0][r[0].index(b','):])
+m = h + b''.join(sorted(r, key=lambda l: int(l.split(b',')[0])))"
 expect 4 "row $tested is none that trained the model" "$reprise" validate forged.reprise --part folds
 
 # it is about other models than the archive's: it lies beside the archive, and nothing counts it
