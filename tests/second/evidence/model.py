@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -52,12 +53,14 @@ def call(*words):
 class Model:
     """An archive, and the rows of a file with their scores."""
 
-    def __init__(self, name, kind, part_of=None, gone=lambda row: False):
+    def __init__(self, name, kind, part_of=None, gone=lambda row: False, wide=True):
         """part_of: the part of a row, None of one that is not kept; without it the rows that predictions.csv lacks
-        have trained, but those that are gone."""
+        have trained, but those that are gone. wide: scores are binary64."""
         found = members(name + ".reprise")
         load = lambda member: json.loads(found[member])
         self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
+        # the shortest decimal of a binary32 number is that number when it is read as one
+        self.score = float if wide else lambda t: struct.unpack("f", struct.pack("f", float(t)))[0]
         self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
         data = load("run/recipe.json")["data"]
         self.missing, self.trials = set(data["missing"]), data.get("denominator")
@@ -73,6 +76,31 @@ class Model:
         pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
         scores = self.scores(name + ".raw.csv")
         self.training = [scores[r] for r in self.train]
+        self.folded, self.fold, self.kept_scores = [], [], []
+        if "outputs/out_of_fold.csv" in found:
+            self.read_folds(found["outputs/out_of_fold.csv"].decode())
+
+    def read_folds(self, text):
+        """FORMAT 15.1: which rows have a line, and their scores as the trial gave them."""
+        for row, fold, truth, predicted, *scores in list(csv.reader(io.StringIO(text, newline="")))[1:]:
+            self.folded.append(int(row))
+            self.fold.append(fold)
+            self.kept_scores.append(self.score(predicted) if self.kind == 1 else self.score(scores[0])
+                                    if self.kind == 2 else [self.score(t) for t in scores])
+
+    def known_elsewhere(self):
+        """How many rows with a line are, in every feature, one that trained the model and is in another fold."""
+        fold, folds = dict(zip(self.folded, self.fold)), {}
+        for r in self.train:
+            folds.setdefault(self.key(self.raw[r]), set()).add(fold.get(r))
+        return sum(bool(folds[self.key(self.raw[r])] - {fold[r]}) for r in self.folded)
+
+    def judged_by(self):
+        """The figures of the rows that the run was judged by, and what they are called."""
+        if "validation" in self.metrics:
+            return self.metrics["validation"]["figures"], "validation"
+        truth = [self.outcome(self.raw[r]) for r in self.folded]
+        return self.figures(self.kept_scores, truth, None, False), "folds"
 
     def outcome(self, row):
         """The text of the target, of counts the proportion; None where it is not known."""
@@ -99,8 +127,8 @@ class Model:
 
     def scores(self, path):
         lines = list(csv.reader(io.StringIO(call("predict", self.name + ".reprise", "--csv", path, "-o", "-"))))[1:]
-        return [float(line[1]) if self.kind == 1 else float(line[2]) if self.kind == 2 else [*map(float, line[2:])]
-                for line in lines]
+        return [self.score(line[1]) if self.kind == 1 else self.score(line[2]) if self.kind == 2
+                else [*map(self.score, line[2:])] for line in lines]
 
     def offsets(self, rows):
         """What is added to each row's predictor."""
