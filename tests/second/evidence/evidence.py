@@ -28,7 +28,7 @@ from retraining import categories, decisions, of_areas, of_losses, of_scores as 
 from scorecard import Card  # noqa: E402
 
 FORGE = pathlib.Path(__file__).resolve().parents[2] / "cli/validate/forge.py"
-LEAST = 31400  # values that are held against each other
+LEAST = 41800  # values that are held against each other
 
 
 def validation(model, path, by, groups, favourable, threshold, part=None):
@@ -118,7 +118,7 @@ def drift(model, rows, scores):
         c = one["column"]
         column, cells = model.columns[c], [row[c] for row in rows]
         there, before = [t for t in cells if t is not None], [model.raw[r][c] for r in model.train]
-        head = {"column": c, "name": column["name"], "kind": column["kind"]}
+        head = {"column": c, "name": column.get("name"), "kind": column["kind"]}
         if column["kind"] == "numeric":
             found = of_numbers(one, [number(t) + 0.0 for t in there], [number(t) + 0.0 for t in before if t is not None],
                                len(cells) - len(there))
@@ -313,7 +313,35 @@ def out_of_fold():
             same(found, monitoring(model, "later.csv", None, None), "monitor %s" % archive)
 
 
+def written_otherwise():
+    """A table without a header, with dates and as many different texts as parts may be, and one with a header."""
+    def text(seed, rows, header):
+        head, *lines = table(seed, rows, 2, seed == 98).split("\n")[:-1]
+        lines = [line + ",%d-%02d-%02d,c%02d" % (2019 + n * 7 % 3, 1 + n * 5 % 12, 1 + n * 11 % 28, n % 64)
+                 if n % 23 else line + ",,c%02d" % (n % 64) for n, line in enumerate(lines)]
+        return "\n".join(([head + ",d,code"] if header else []) + lines) + "\n"
+    for header in (True, False):
+        name = "dated" if header else "headless"
+        y, who, d, code = ("y", "who", "d", "code") if header else (4, 3, 5, 6)
+        for seed, path in ((97, name + ".csv"), (98, name + "-later.csv")):
+            pathlib.Path(path).write_text(text(seed, 320, header))
+        pathlib.Path(name + ".yaml").write_text(
+            "reprise: 1\ndata: {csv: %s.csv, header: %s, target: %s, positive: \"yes\", columns: {%s: ignore, %s: "
+            "ignore, %s: {kind: date, parts: [days, month, weekday]}}}\n"
+            % (name, str(header).lower(), y, who, code, d))
+        call("run", name + ".yaml", "-o", name + ".reprise", "--force")
+        model = Model(name, 2)
+        by, groups = ["%s" % code, "%s:4" % ("age" if header else 1)], [str(who)]
+        words = [w for b in by for w in ("--by", b)] + ["--groups", groups[0]]
+        found, _ = predicate("validate", name + ".reprise", "--csv", name + "-later.csv", *words)
+        assert len(found["slices"][0]["parts"]) == 64
+        same(found, validation(model, name + "-later.csv", by, groups, None, None), "validate %s" % name)
+        found, _ = predicate("monitor", name + ".reprise", "--csv", name + "-later.csv")
+        same(found, monitoring(model, name + "-later.csv", None, None), "monitor %s" % name)
+
+
 def main():
+    written_otherwise()
     scorecards()
     filtered()
     counted()

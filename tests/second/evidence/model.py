@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 
+import dates
 import figures
 from archive import members
 from elementary import exp64, log64
@@ -63,7 +64,10 @@ class Model:
         self.score = float if wide else lambda t: struct.unpack("f", struct.pack("f", float(t)))[0]
         self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
         data = load("run/recipe.json")["data"]
-        self.missing, self.trials = set(data["missing"]), data.get("denominator")
+        self.missing, self.trials, self.header = set(data["missing"]), data.get("denominator"), data["header"]
+        self.dates = {str(c["column"]): c for c in data["columns"] if c.get("kind") == "date"}
+        target = next(i for i, c in enumerate(self.columns) if c["kind"] == "target")
+        self.target = self.columns[target]["name"] if self.header else str(target)
         self.raw = self.read(found["data/raw.csv"].decode())
         others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
         named = [dict(zip(self.names, row)) for row in self.raw]
@@ -104,25 +108,34 @@ class Model:
 
     def outcome(self, row):
         """The text of the target, of counts the proportion; None where it is not known."""
-        if "y" not in self.names:
+        if self.target not in self.names:
             return None
-        text = row[self.names.index("y")]
+        text = row[self.names.index(self.target)]
         if self.trials is None or text is None:
             return text
         trials = number(row[self.names.index(self.trials)])
         return repr(number(text) / trials) if trials else None
 
     def read(self, text):
-        """Its rows, a missing cell None."""
+        """Its rows, a missing cell None, with the parts of dates behind them (CONTRACT 9.2a)."""
         lines = list(csv.reader(io.StringIO(text, newline="")))
-        self.names = lines[0]
-        return [[None if c in self.missing else c for c in line] for line in lines[1:]]
+        self.names = lines.pop(0) if self.header else [str(c) for c in range(len(lines[0]))]
+        self.width = len(self.names)
+        rows = [[None if c in self.missing else c for c in line] for line in lines]
+        for part in [c["part"] for c in self.columns if "part" in c]:
+            rule = self.dates[self.columns[part[0]]["name"] if self.header else str(part[0])]
+            since = dates.days(*map(int, rule["since"].split("-")))
+            for row in rows:
+                cell = row[part[0]]
+                row.append(None if cell is None else str(dates.part(part[1], since, dates.read(rule, cell))))
+        return rows
 
     def text_of(self, rows):
         """A table of these of its rows."""
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.names] + [["" if c is None else c for c in self.raw[r]]
-                                                                         for r in rows])
+        csv.writer(text, lineterminator="\n").writerows(
+            ([self.names] if self.header else []) +
+            [["" if c is None else c for c in self.raw[r][:self.width]] for r in rows])
         return text.getvalue()
 
     def scores(self, path):
