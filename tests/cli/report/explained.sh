@@ -130,6 +130,23 @@ says 'of them equal a training row in every feature'
 says 'The Brier score is'
 holds "two sections of plots" [ "$(grep -c '<desc id="effect-1-' page.html)" = 11 ]
 
+# dossiers have what is attached under the heading that asks for it, and what was tried; without a trusted key neither
+while IFS='|' read -r name heading words; do
+    page a.reprise "${trust[@]}" --dossier "$name" >/dev/null
+    sed -n "/<h3>$heading/,/Left to the firm/p" page.html >heading.html
+    holds "$name, $heading: $words" grep -q "$words" heading.html
+    page a.reprise --dossier "$name" >/dev/null
+    sed -n '/id="dossier"/,/id="metrics"/p' page.html >dossier.html
+    holds "$name without a key" [ "$(grep -c 'Monitoring 1, <bdi>\|Explanation on the run' dossier.html)" = 0 ]
+done <<'T'
+art31|ECB guide, 43 and 62|Explanation on the run&#39;s test part
+art31|ECB guide, 4<|Nothing was tried by this recipe
+sr26-2|V: monitoring|Monitoring 1, <bdi>may</bdi>
+sr26-2|IV: testing|Validation on the run&#39;s test part
+sr26-2|VI: governance|Findings by trusted keys: 0, of which 0 open
+annex-iv|Annex IV, 9|Monitoring 1, <bdi>may</bdi>
+T
+
 # a column in bins is steps: it goes up or down where one place has two values; another one is not
 printf '%s\n' 'reprise: 1' 'seed: 3' 'data: {csv: loans.csv, target: default,' \
     '  columns: {loan_id: ignore, age: {bins: 4}}}' 'train: {task: classification}' >steps.yaml
