@@ -31,9 +31,8 @@ static const rp_dossier_heading annex_iv[] = {
      "signed",
      {RP_SHOWS_GOOD, RP_SHOWS_TRIVIAL, RP_SHOWS_CALIBRATION, RP_SHOWS_STABLE, RP_SHOWS_FAIR, RP_SHOWS_VALIDATED,
       RP_SHOWS_EXPLAINED, RP_SHOWS_JOURNAL, RP_SHOWS_SIGNED},
-     "Choice and adequacy of the metrics and of their thresholds, robustness, groups that no figure names, tests of the system "
-     "as a "
-     "whole, and whose key is whose."},
+     "Choice and adequacy of the metrics and of their thresholds, robustness, groups that no figure names, tests of "
+     "the system as a whole, and whose key is whose."},
     {"Annex IV, 2 (h)",
      "Cybersecurity",
      {RP_SHOWS_ID, RP_SHOWS_SIGNED},

@@ -210,7 +210,7 @@ for words in 'Information values' 'Weight of evidence by bin' 'id="woe'; do
     holds "the report says $words" grep -qF "$words" woe.html
 done
 holds "what is rare is pooled, and not missing" \
-    grep -q '<bdi>purpose</bdi>: 1 <bdi>[a-z]*</bdi>, 2 other\. ' woe.html
+    grep -q '<bdi>purpose</bdi>: 1: <bdi>[a-z]*</bdi>, 2: other\. ' woe.html
 first=$(grep -o '<bdi>\(age\|home\)</bdi></th><td class="n">' woe.html | head -1)
 holds "the greatest information value comes first" test "$first" = '<bdi>age</bdi></th><td class="n">'
 
