@@ -13,7 +13,9 @@ import dates
 import figures
 from archive import members
 from elementary import exp64, log64
+from compared import same
 from parts import of_classes, of_quantity
+from quality import quality, recorded
 from recipe import number
 
 reprise = None  # the command, set by who imports this
@@ -75,7 +77,8 @@ class Model:
                  for r, row in enumerate(named)]
         self.train, self.judged, self.tested = ([r for r, part in enumerate(parts) if part == name]
                                                 for name in ("train", "validation", "test"))
-        self.filtered = None in parts
+        self.filtered, self.left_out, self.gone = None in parts, parts.count(None), parts.count("gone")
+        same(recorded(found), quality(self, load("run/recipe.json").get("card", {})), "%s: quality" % name)
         self.id = hashlib.sha256(found["manifest.json"]).hexdigest()
         pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
         scores = self.scores(name + ".raw.csv")
