@@ -147,6 +147,27 @@ sr26-2|VI: governance|Findings by trusted keys: 0, of which 0 open
 annex-iv|Annex IV, 9|Monitoring 1, <bdi>may</bdi>
 T
 
+# labels of an axis of large numbers stand apart, and inside the drawing: else a reader sees other numbers
+awk -F, -v OFS=, 'NR > 1 { $1 = NR * 7919 % 397 * 1000000007 } { print $1, $3, $5 }' loans.csv >large.csv
+printf '%s\n' 'reprise: 1' "data: {csv: large.csv, target: $(head -1 large.csv | cut -d, -f1)}" \
+    'model: {hidden: [3]}' 'train: {task: regression, epochs: 2}' >large.yaml
+"$reprise" run large.yaml -o large.reprise --key builder.pem >/dev/null 2>&1
+page large.reprise "${trust[@]}" >/dev/null
+cat >look.py <<'PY'
+import re
+charts = 0
+chart = re.compile(r'<svg class="chart" viewBox="0 0 (\d+) \d+"(.*?)</svg>', re.S)
+tick = re.compile(r'<text x="([0-9.]+)" y="[0-9.]+" class="middle">(.*?)</text>')
+for width, body in chart.findall(open("page.html").read()):
+    ticks = [(float(x), 6.5 * len(text)) for x, text in tick.findall(body)]
+    charts += max((wide for _, wide in ticks), default=0) > 80
+    for (a, wide), (b, other) in zip(ticks, ticks[1:]):
+        assert b - a > (wide + other) / 2, ticks
+    assert all(x - wide / 2 > -3 and x + wide / 2 < int(width) + 3 for x, wide in ticks), ticks
+assert charts, "no axis of large numbers"
+PY
+holds "labels stand apart" python3 look.py
+
 # a column in bins is steps: it goes up or down where one place has two values; another one is not
 printf '%s\n' 'reprise: 1' 'seed: 3' 'data: {csv: loans.csv, target: default,' \
     '  columns: {loan_id: ignore, age: {bins: 4}}}' 'train: {task: classification}' >steps.yaml
