@@ -179,4 +179,11 @@ for words in 'Against its parent' 'This run names it as its predecessor' 'Its re
     'rows stay in theirs' 'Drift, feature by feature' 'Squared error a row'; do
     holds "the report says $words" grep -qF "$words" r.html
 done
+cat >look.py <<'PY'
+import re
+row = re.search(r'Accuracy at 0.5</th>(.*?)</tr>', open("r.html").read())[1].replace("\u2212", "-")
+before, now, change = (float(x) for x in re.findall(r'<td class="n">([-0-9.]+)', row))
+assert abs(now - before - change) < 2e-4, row
+PY
+holds "the report has the accuracy of both and its change" python3 look.py
 finish
