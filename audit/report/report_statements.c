@@ -23,6 +23,8 @@ static void put_groups(rp_buffer *out, const rp_policy_result *policy, const cha
 
 void rp_report_by(const rp_report_view *r, const rp_verified_statement *one)
 {
+    if (rp_period_repeated(r->verified, one))
+        rp_buffer_text(r->out, ", <strong>a period that another statement names too</strong>");
     rp_buffer_text(r->out, "<br/><span class=\"soft\">");
     rp_html_text(r->out, one->time);
     rp_buffer_printf(r->out, " by key <span class=\"hash\">%.16s</span>", one->key_id);
