@@ -75,7 +75,7 @@ static void put_finding_line(rp_session *session, const rp_verified_statement *o
                        one->key_type, one->time, f->text);
 }
 
-static void put_figures_line(rp_session *session, const rp_verified_statement *one)
+static void put_figures_line(rp_session *session, const rp_verification *verified, const rp_verified_statement *one)
 {
     const rp_stated_figures *f = one->figures;
 
@@ -87,9 +87,10 @@ static void put_figures_line(rp_session *session, const rp_verified_statement *o
                                     : "",
                     one->key_id, one->key_type, one->time);
     else if (f->number)
-        rp_put_line(session, "monitored", "%llu rows%s%s, number %llu: by key %s (%s) at %s",
+        rp_put_line(session, "monitored", "%llu rows%s%s, number %llu%s: by key %s (%s) at %s",
                     (unsigned long long)f->rows, *f->period ? ", " : "", f->period, (unsigned long long)f->number,
-                    one->key_id, one->key_type, one->time);
+                    rp_period_repeated(verified, one) ? ", a period that another statement names too" : "", one->key_id,
+                    one->key_type, one->time);
     else
         rp_put_line(session, one->kind == RP_STATEMENT_EXPLANATION ? "explained" : "validated",
                     "%llu rows%s: by key %s (%s) at %s", (unsigned long long)f->rows,
@@ -118,7 +119,7 @@ void rp_put_signers(rp_session *session, const rp_verification *verified)
         else if (one->finding)
             put_finding_line(session, one, rp_finding_settled(verified, i));
         else if (one->figures)
-            put_figures_line(session, one);
+            put_figures_line(session, verified, one);
         else if (one->kind == RP_STATEMENT_ENDORSEMENT)
             rp_put_line(session, "endorsed", "by key %s (%s) at %s", one->key_id, one->key_type, one->time);
         else

@@ -327,7 +327,7 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     explanation e = {.metric = NULL};
     rp_json *predicate = NULL;
     rp_buffer bytes = {0};
-    bool own = false;
+    rp_judged_of of = RP_JUDGED_GIVEN;
     rp_fpenv saved;
     rp_status status;
 
@@ -336,13 +336,13 @@ rp_status rp_explain(const rp_archive *archive, const void *csv, size_t size, co
     if (!archive)
         return rp_no_handle(err, __func__, "archive");
     status = look(&e, options ? options : &none, err);
+    if (status == RP_OK && e.options.part && strcmp(e.options.part, "test") != 0)
+        status = rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", e.options.part);
     if (status == RP_OK)
-        status = rp_judged_own(&bytes, &own, archive, e.options.part, &csv, &size, &where, err);
+        status = rp_judged_own(&bytes, &of, archive, e.options.part, &csv, &size, &where, err);
     if (status == RP_OK)
         status =
-            rp_judged_new(&e.judged, archive,
-                          &(rp_judged_table){
-                              .csv = csv, .size = size, .where = where, .of = own ? RP_JUDGED_TESTED : RP_JUDGED_GIVEN},
+            rp_judged_new(&e.judged, archive, &(rp_judged_table){.csv = csv, .size = size, .where = where, .of = of},
                           job, NULL, NULL, err);
     if (status == RP_OK)
         status = rp_seen_count(&e.seen, archive, e.judged, true, err);

@@ -97,7 +97,10 @@ static rp_status same_id(const rp_recipe *recipe, const rp_archive *child, const
     const rp_json *said = rp_json_object_get(rp_archive_manifest(child)->run, "parent");
 
     if (!rp_json_is_object(said) || !recipe->parent.archive)
-        return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": the run has no parent: it started from fresh weights");
+        return rp_fail(err, RP_EHASH,
+                       RP_MANIFEST_NAME
+                       ": the run has no parent: it started from fresh weights. A retrained model is held "
+                       "against its predecessor by reprise retrain PREDECESSOR --child");
     if (strcmp(text_of(said, "archive_id"), recipe->parent.archive) != 0)
         return rp_fail(err, RP_EHASH, RP_MANIFEST_NAME ": run.parent is %.64s, but the recipe says %s",
                        text_of(said, "archive_id"), recipe->parent.archive);

@@ -150,6 +150,8 @@ void rp_report_verdict_words(rp_buffer *out, const struct rp_verdict *verdict);
 void rp_report_approval_words(rp_buffer *out, const struct rp_approval *approval);
 /* Whether what was found is settled, and what it is. */
 void rp_report_finding_words(rp_buffer *out, const struct rp_stated_finding *finding);
+/* How the rows were divided; of a table that could be read. */
+void rp_report_split_words(rp_report_view *r);
 void rp_report_figures_words(rp_buffer *out, const struct rp_stated_figures *figures);
 void rp_report_explanation_words(rp_buffer *out, const struct rp_stated_figures *figures);
 /* When and by which key, with the names of the policy's groups that it is in. */

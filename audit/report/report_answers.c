@@ -182,7 +182,7 @@ static void answer_folds(rp_report_view *r, size_t folds, const rp_json *mean, c
     if (r->recipe && r->recipe->search.n_over > 0)
         rp_buffer_text(out, ". <strong>These means chose its settings</strong> (What was tried): figures of such rows "
                             "flatter");
-    rp_buffer_text(out, "<br/>The final model was trained on all of them; there it has ");
+    rp_buffer_text(out, "<br/>The final model was trained on all of them. Its figures there: ");
 }
 
 static void answer_good(rp_report_view *r)

@@ -402,13 +402,12 @@ static void put_missing(rp_report_view *r)
     rp_html_row_close(r->out);
 }
 
-static void put_split(rp_report_view *r)
+void rp_report_split_words(rp_report_view *r)
 {
     const rp_report_data *d = &r->data;
     const rp_recipe *recipe = r->recipe;
     rp_buffer *out = r->out;
 
-    rp_html_row_open(out, "Split");
     rp_html_count(out, part_rows(d, RP_TRAINS));
     rp_buffer_text(out, " rows to train");
     if (part_rows(d, RP_VALIDATES) > 0) {
@@ -435,7 +434,13 @@ static void put_split(rp_report_view *r)
     }
     if (recipe->data.test_csv)
         rp_buffer_text(out, "; the rows of " RP_TEST_TABLE_MEMBER " to test, which no step has read");
-    rp_html_row_close(out);
+}
+
+static void put_split(rp_report_view *r)
+{
+    rp_html_row_open(r->out, "Split");
+    rp_report_split_words(r);
+    rp_html_row_close(r->out);
 }
 
 /* Rows that were in the file and are in no figure. */

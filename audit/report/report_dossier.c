@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#include "rp/statement.h"
+
+enum { STATED_MAX = 6 };
+
 static void put_card(rp_report_view *r)
 {
     const rp_json *card = r->recipe ? rp_json_object_get(r->recipe->json, "card") : NULL;
@@ -55,8 +59,11 @@ static void put_quality(rp_report_view *r)
 
         warnings += level && strcmp(level, "warning") == 0;
     }
-    rp_buffer_printf(r->out, "%zu findings by the rules of CONTRACT 9.9, %zu of them warnings; listed under Data",
-                     rp_json_array_size(list), warnings);
+    rp_buffer_printf(
+        r->out,
+        "%zu findings by the rules of CONTRACT 9.9, %zu of them warnings; these and what was counted by the "
+        "eight dimensions of data quality stand under Data",
+        rp_json_array_size(list), warnings);
 }
 
 static void put_settings(rp_report_view *r)
@@ -116,16 +123,81 @@ static void put_coefficients(rp_report_view *r)
 
 static void put_split(rp_report_view *r)
 {
-    const rp_json *training = rp_json_object_get(r->metrics, "training"),
-                  *validation = rp_json_object_get(r->metrics, "validation");
+    if (!r->data.table || !r->recipe) {
+        rp_buffer_text(r->out, "Not known: the table cannot be looked at");
+        return;
+    }
+    rp_report_split_words(r);
+    if (!r->recipe->data.time.given && !r->recipe->data.test_csv)
+        rp_buffer_text(r->out, "; no part is of another period unless the file&#39;s order or a column made it so");
+}
 
-    rp_html_count(r->out, (uint64_t)rp_json_integer_value(rp_json_object_get(training, "rows")));
-    rp_buffer_text(r->out, " rows to train, ");
-    if (rp_json_is_object(validation))
-        rp_html_count(r->out, (uint64_t)rp_json_integer_value(rp_json_object_get(validation, "rows")));
-    else
-        rp_buffer_text(r->out, "<strong>none</strong>");
-    rp_buffer_text(r->out, " to validate; no part is of another period unless the file's order made it so");
+/* What trials there were before the run; FORMAT 9.8. */
+static void put_tried(rp_report_view *r)
+{
+    const rp_json *trials = rp_json_object_get(r->metrics, "trials");
+
+    if (!rp_json_is_object(trials)) {
+        rp_buffer_text(r->out, r->recipe ? "Nothing was tried by this recipe: no search, no challengers, one fold"
+                                         : "Not known: a run without a recipe does not say what was tried");
+        return;
+    }
+    rp_html_count(r->out, (uint64_t)rp_json_integer_value(rp_json_object_get(trials, "number")));
+    rp_buffer_text(r->out, " whole trainings before this one, every one recorded: under What was tried");
+}
+
+/* Statements of a kind by keys that the page trusts, the newest last. */
+static void put_stated(rp_report_view *r, rp_statement_kind kind, const char *none)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        if (one->kind != kind || !one->figures || !one->figures->predicate || ++shown > STATED_MAX)
+            continue;
+        rp_buffer_text(r->out, shown > 1 ? "<br/>" : "");
+        if (kind == RP_STATEMENT_EXPLANATION)
+            rp_report_explanation_words(r->out, one->figures);
+        else
+            rp_report_figures_words(r->out, one->figures);
+    }
+    if (shown == 0)
+        rp_buffer_text(r->out, none);
+    rp_html_note_first(r->out, STATED_MAX, shown, "statements");
+}
+
+static void put_validated(rp_report_view *r)
+{
+    put_stated(r, RP_STATEMENT_VALIDATION, "<strong>None</strong>: no validation by a trusted key is attached");
+}
+
+static void put_monitored(rp_report_view *r)
+{
+    put_stated(r, RP_STATEMENT_MONITORING, "<strong>None</strong>: no monitoring by a trusted key is attached");
+}
+
+static void put_explained(rp_report_view *r)
+{
+    put_stated(r, RP_STATEMENT_EXPLANATION, "<strong>None</strong>: no explanation by a trusted key is attached");
+}
+
+static void put_retrained(rp_report_view *r)
+{
+    put_stated(r, RP_STATEMENT_RETRAINING, "No comparison with a predecessor by a trusted key is attached");
+}
+
+static void put_findings(rp_report_view *r)
+{
+    size_t open = 0, all = 0;
+
+    for (size_t i = 0; r->verified && i < r->verified->statements; i++) {
+        const rp_verified_statement *one = &r->verified->statement[i];
+
+        all += one->finding && !one->finding->closed;
+        open += one->finding && !one->finding->closed && !rp_finding_settled(r->verified, i);
+    }
+    rp_buffer_printf(r->out, "Findings by trusted keys: %zu, of which %zu open", all, open);
 }
 
 static void put_reference(rp_report_view *r)
@@ -189,6 +261,12 @@ static const source sources[] = {
     [RP_SHOWS_DECIDED] = {RP_SIGNATURES, NULL, RP_ASK_DECIDED, "Decided"},
     [RP_SHOWS_ENVIRONMENT] = {RP_RUN_STATEMENT, put_environment, 0, NULL},
     [RP_SHOWS_ID] = {"manifest.json", put_id, 0, NULL},
+    [RP_SHOWS_TRIED] = {RP_METRICS_MEMBER, put_tried, 0, NULL},
+    [RP_SHOWS_VALIDATED] = {RP_SIGNATURES, put_validated, 0, NULL},
+    [RP_SHOWS_MONITORED] = {RP_SIGNATURES, put_monitored, 0, NULL},
+    [RP_SHOWS_EXPLAINED] = {RP_SIGNATURES, put_explained, 0, NULL},
+    [RP_SHOWS_RETRAINED] = {RP_SIGNATURES, put_retrained, 0, NULL},
+    [RP_SHOWS_FINDINGS] = {RP_SIGNATURES, put_findings, 0, NULL},
 };
 
 static void put_answer(rp_report_view *r, const source *s)

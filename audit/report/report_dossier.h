@@ -30,10 +30,16 @@ typedef enum rp_evidence {
     RP_SHOWS_REPLAYED,
     RP_SHOWS_DECIDED,
     RP_SHOWS_ENVIRONMENT,
-    RP_SHOWS_ID
+    RP_SHOWS_ID,
+    RP_SHOWS_TRIED,
+    RP_SHOWS_VALIDATED,
+    RP_SHOWS_MONITORED,
+    RP_SHOWS_EXPLAINED,
+    RP_SHOWS_RETRAINED,
+    RP_SHOWS_FINDINGS
 } rp_evidence;
 
-enum { RP_EVIDENCE_MAX = 8 };
+enum { RP_EVIDENCE_MAX = 10 };
 
 typedef struct rp_dossier_heading {
     const char *reference, *asks; /* asks: in our words, not the text's */

@@ -29,29 +29,29 @@ static const rp_dossier_heading annex_iv[] = {
      "Validation and testing: data, metrics of accuracy, robustness, discriminatory impact, test logs, reports "
      "dated and "
      "signed",
-     {RP_SHOWS_GOOD, RP_SHOWS_TRIVIAL, RP_SHOWS_CALIBRATION, RP_SHOWS_STABLE, RP_SHOWS_FAIR, RP_SHOWS_JOURNAL,
-      RP_SHOWS_SIGNED},
-     "Choice and adequacy of the metrics and of their thresholds, robustness, figures by group, tests of the system "
-     "as a "
-     "whole, and whose key is whose."},
+     {RP_SHOWS_GOOD, RP_SHOWS_TRIVIAL, RP_SHOWS_CALIBRATION, RP_SHOWS_STABLE, RP_SHOWS_FAIR, RP_SHOWS_VALIDATED,
+      RP_SHOWS_EXPLAINED, RP_SHOWS_JOURNAL, RP_SHOWS_SIGNED},
+     "Choice and adequacy of the metrics and of their thresholds, robustness, groups that no figure names, tests of "
+     "the system as a whole, and whose key is whose."},
     {"Annex IV, 2 (h)",
      "Cybersecurity",
      {RP_SHOWS_ID, RP_SHOWS_SIGNED},
      "All measures beyond the integrity of this record."},
     {"Annex IV, 3 and 4",
      "Monitoring, functioning and control; limits, foreseeable harm; why these metrics are appropriate",
-     {RP_SHOWS_GOOD, RP_SHOWS_CARD, RP_SHOWS_REFERENCE},
+     {RP_SHOWS_GOOD, RP_SHOWS_CARD, RP_SHOWS_REFERENCE, RP_SHOWS_MONITORED},
      "Limits of performance, accuracy for the persons it is used on, risks to health, safety and fundamental "
      "rights, why the "
      "metrics fit the purpose."},
     {"Annex IV, 5 to 8",
      "Risk management, changes over the lifecycle, standards applied, declaration of conformity",
-     {RP_SHOWS_PARENT, RP_SHOWS_DECIDED},
-     "All of it: an archive records one training."},
+     {RP_SHOWS_PARENT, RP_SHOWS_RETRAINED, RP_SHOWS_DECIDED},
+     "All else: an archive records one training."},
     {"Annex IV, 9",
      "Monitoring after it is placed on the market (Article 72)",
-     {RP_SHOWS_REFERENCE},
-     "The plan, and its results: reprise monitor gives figures of drift against the edges named here."},
+     {RP_SHOWS_REFERENCE, RP_SHOWS_MONITORED},
+     "The plan, and results that are not attached: reprise monitor gives figures of drift against the edges named "
+     "here."},
 };
 
 static const rp_dossier_heading art31[] = {
@@ -68,8 +68,8 @@ static const rp_dossier_heading art31[] = {
      "to compare."},
     {"ECB guide, 4",
      "A qualified third party can replicate the development",
-     {RP_SHOWS_DATA, RP_SHOWS_SETTINGS, RP_SHOWS_JOURNAL, RP_SHOWS_REPLAYED},
-     "The development that led to this recipe: what was tried and dropped is not in the archive."},
+     {RP_SHOWS_DATA, RP_SHOWS_SETTINGS, RP_SHOWS_TRIED, RP_SHOWS_JOURNAL, RP_SHOWS_REPLAYED},
+     "The development that led to this recipe: what was tried before it and dropped is not in the archive."},
     {"ECB guide, 59",
      "Seeds stored, in some cases the exact order of observations",
      {RP_SHOWS_SETTINGS, RP_SHOWS_JOURNAL},
@@ -81,9 +81,9 @@ static const rp_dossier_heading art31[] = {
     {"ECB guide, 43 and 62",
      "Stability against other approaches, hyperparameters and the randomness of training; explanations, global and per "
      "prediction",
-     {RP_SHOWS_STABLE, RP_SHOWS_TRIVIAL, RP_SHOWS_COEFFICIENTS},
-     "Runs with other seeds, settings and methods, each an archive of its own; explanations of single decisions, and "
-     "of the model where none is attached."},
+     {RP_SHOWS_STABLE, RP_SHOWS_TRIED, RP_SHOWS_TRIVIAL, RP_SHOWS_COEFFICIENTS, RP_SHOWS_EXPLAINED},
+     "Seeds, settings and methods that were not tried here; explanations of single decisions (reprise predict "
+     "--reasons), and of the model where none is attached."},
     {"ECB guide, 6, 120 and 137",
      "Register of models, past versions, dimensions of data quality",
      {RP_SHOWS_QUALITY, RP_SHOWS_DATA, RP_SHOWS_ID},
@@ -93,8 +93,9 @@ static const rp_dossier_heading art31[] = {
 static const rp_dossier_heading sr26_2[] = {
     {"IV: testing",
      "Out-of-sample and out-of-time tests, alternative methods",
-     {RP_SHOWS_GOOD, RP_SHOWS_SPLIT, RP_SHOWS_TRIVIAL, RP_SHOWS_CALIBRATION, RP_SHOWS_STABLE},
-     "Tests on another period, alternative methods beyond the trivial model, and what is good enough."},
+     {RP_SHOWS_GOOD, RP_SHOWS_SPLIT, RP_SHOWS_VALIDATED, RP_SHOWS_TRIVIAL, RP_SHOWS_TRIED, RP_SHOWS_CALIBRATION,
+      RP_SHOWS_STABLE},
+     "Tests on another period and alternative methods where none is named here, and what is good enough."},
     {"IV: data",
      "Quality and relevance of the data",
      {RP_SHOWS_DATA, RP_SHOWS_QUALITY},
@@ -105,15 +106,15 @@ static const rp_dossier_heading sr26_2[] = {
      "Reasons for the design, its assumptions and limits in the firm's words."},
     {"V: outcomes",
      "Outputs compared with outcomes against the firm's own thresholds; benchmarking",
-     {RP_SHOWS_GOOD, RP_SHOWS_CALIBRATION, RP_SHOWS_PARENT},
-     "Thresholds, outcomes after deployment (reprise validate), benchmarks."},
+     {RP_SHOWS_GOOD, RP_SHOWS_CALIBRATION, RP_SHOWS_VALIDATED, RP_SHOWS_PARENT, RP_SHOWS_RETRAINED},
+     "Thresholds, outcomes after deployment that no validation here is of, benchmarks."},
     {"V: monitoring",
      "Ongoing monitoring",
-     {RP_SHOWS_REFERENCE, RP_SHOWS_CARD},
-     "The plan and its results (reprise monitor), overrides, limits on use."},
+     {RP_SHOWS_REFERENCE, RP_SHOWS_MONITORED, RP_SHOWS_CARD},
+     "The plan, results that are not attached (reprise monitor), overrides, limits on use."},
     {"VI: governance, inventory, findings",
      "Inventory, roles, findings tracked to closure",
-     {RP_SHOWS_ID, RP_SHOWS_REPLAYED, RP_SHOWS_DECIDED, RP_SHOWS_SIGNED},
+     {RP_SHOWS_ID, RP_SHOWS_REPLAYED, RP_SHOWS_DECIDED, RP_SHOWS_FINDINGS, RP_SHOWS_SIGNED},
      "The inventory itself (reprise inventory lists archives), independence of people, closing findings."},
     {"VII: vendor models",
      "Development data and evidence of models from others",

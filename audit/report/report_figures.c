@@ -231,7 +231,7 @@ static void put_residuals(rp_report_view *r, const rp_json *figures)
     if (rp_json_array_size(list) != 7)
         return;
     rp_buffer_text(r->out, "<div class=\"wide\">");
-    rp_html_table(r->out, NULL, "Residuals: truth less prediction",
+    rp_html_table(r->out, "dense", "Residuals: truth less prediction",
                   "#Least|#5\xC2\xA0%|#25\xC2\xA0%|#Median|#75\xC2\xA0%|#95\xC2\xA0%|#Greatest");
     rp_buffer_text(r->out, "<tr>");
     for (size_t i = 0; i < 7; i++)

@@ -258,7 +258,7 @@ static rp_status put_program(rp_report_view *r, const rp_member *member, size_t 
     rp_html_name(out, member->name + 13);
     rp_buffer_text(out, "</th>");
     if (r->training_steps)
-        rp_buffer_printf(out, "<td>%s</td>", purpose(r, number));
+        rp_buffer_printf(out, "<td class=\"w\">%s</td>", purpose(r, number));
     rp_buffer_text(out, "<td class=\"n\">");
     rp_html_count(out, steps_of(r, number));
     rp_buffer_text(out, "</td><td class=\"n\">");

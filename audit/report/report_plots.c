@@ -402,6 +402,9 @@ void rp_report_plots(rp_report_view *r, const rp_json *figures)
                                    "(<code>" RP_PREDICTIONS_MEMBER "</code>).</p>\n");
         return;
     }
+    if (!rp_json_is_object(rp_json_object_get(r->metrics, "validation")))
+        rp_buffer_text(r->out, "<p class=\"note\">Plots, thresholds, tests and bands are of the rows that "
+                               "<strong>trained</strong> the model, which flatters.</p>\n");
     rp_buffer_text(r->out, "<div class=\"pair\">\n");
     if (classes == 2) {
         draw_two(r, figures);

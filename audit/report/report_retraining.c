@@ -26,12 +26,16 @@ typedef struct figure {
 
 static const rp_json *figure_at(const rp_json *figures, const figure *f)
 {
-    return at(f->in ? at(figures, f->in) : figures, f->key);
+    const rp_json *in = f->in ? at(figures, f->in) : figures;
+
+    return at(rp_json_is_array(in) ? rp_json_array_get(in, 0) : in, f->key); /* of thresholds one half's */
 }
 
 static void put_row(rp_buffer *out, const char *label, const rp_json *parent, const rp_json *child,
                     const rp_json *paired)
 {
+    double before, now;
+
     rp_buffer_printf(out, "<tr><th scope=\"row\">%s</th><td class=\"n\">", label);
     if (parent)
         rp_html_real(out, parent);
@@ -41,10 +45,12 @@ static void put_row(rp_buffer *out, const char *label, const rp_json *parent, co
     rp_buffer_text(out, "</td><td class=\"n\">");
     if (paired)
         rp_html_real(out, at(paired, "difference"));
+    else if (rp_report_real(parent, &before) && rp_report_real(child, &now))
+        rp_html_number(out, now - before);
     rp_buffer_text(out, "</td><td class=\"n w\">");
     if (rp_json_is_string(at(paired, "low"))) {
         rp_html_real(out, at(paired, "low"));
-        rp_buffer_text(out, " \xE2\x80\x93 ");
+        rp_buffer_text(out, " to ");
         rp_html_real(out, at(paired, "high"));
     }
     rp_buffer_text(out, "</td></tr>\n");
@@ -55,7 +61,8 @@ static void put_figures(rp_buffer *out, const rp_json *predicate)
     static const figure two[] = {{"AUC", "discrimination", "auc"},
                                  {"KS", "discrimination", "ks"},
                                  {"Brier", "calibration", "brier"},
-                                 {"Log loss", "calibration", "log_loss"}};
+                                 {"Log loss", "calibration", "log_loss"},
+                                 {"Accuracy at 0.5", "thresholds", "accuracy"}};
     static const figure more[] = {
         {"Accuracy", NULL, "accuracy"}, {"Mean AUC", NULL, "macro_auc"}, {"Log loss", NULL, "log_loss"}};
     static const figure quantity[] = {
@@ -140,21 +147,28 @@ static void put_scores(rp_buffer *out, const rp_json *predicate)
 
 static void put_decisions(rp_buffer *out, const rp_json *predicate)
 {
-    const rp_json *d = at(predicate, "decisions");
+    const rp_json *d = at(predicate, "decisions"), *threshold = at(at(predicate, "options"), "threshold");
 
     if (!rp_json_is_object(d))
         return;
-    rp_buffer_text(out, "<p>Decisions: ");
+    rp_buffer_text(out, "<p>Decisions");
+    if (rp_json_is_string(threshold)) {
+        rp_buffer_text(out, " at the threshold that was given, ");
+        rp_html_real(out, threshold);
+    } else if (rp_json_array_size(at(predicate, "classes")) == 2) {
+        rp_buffer_text(out, " at threshold 0.5");
+    }
+    rp_buffer_text(out, ": ");
     put_count(out, d, "changed");
     rp_buffer_text(out, " of ");
     put_count(out, at(predicate, "data"), "rows");
-    rp_buffer_text(out, " change. Both are right about ");
+    rp_buffer_text(out, " change. Rows that are decided right: by both ");
     put_count(out, d, "both_right");
-    rp_buffer_text(out, ", this run alone about ");
+    rp_buffer_text(out, ", by this run alone ");
     put_count(out, d, "child_alone");
-    rp_buffer_text(out, ", the parent alone about ");
+    rp_buffer_text(out, ", by the parent alone ");
     put_count(out, d, "parent_alone");
-    rp_buffer_text(out, ", neither about ");
+    rp_buffer_text(out, ", by neither ");
     put_count(out, d, "neither_right");
     rp_buffer_text(out, ".</p>\n");
 }

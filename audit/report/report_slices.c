@@ -33,10 +33,10 @@ static void put_part_name(rp_buffer *out, const rp_json *part)
     } else if (value) {
         rp_buffer_text(out, "(missing)");
     } else {
-        rp_buffer_text(out, rp_json_is_null(at(part, "from")) ? "up to " : "from ");
+        rp_buffer_text(out, rp_json_is_null(at(part, "from")) ? "below " : "from ");
         rp_html_real(out, rp_json_is_null(at(part, "from")) ? at(part, "to") : at(part, "from"));
         if (!rp_json_is_null(at(part, "from")) && !rp_json_is_null(at(part, "to"))) {
-            rp_buffer_text(out, " to ");
+            rp_buffer_text(out, " to below ");
             rp_html_real(out, at(part, "to"));
         }
     }
@@ -56,9 +56,21 @@ static const rp_json *figure_of(const rp_json *figures, size_t k)
     return at(figures, k == 0 ? "accuracy" : k == 1 ? "macro_auc" : "log_loss");
 }
 
+/* Of an AUC in parts of few rows above all. */
+static void put_interval(rp_buffer *out, const rp_json *object, const char *low, const char *high)
+{
+    rp_buffer_text(out, "<td class=\"n w\">");
+    if (rp_json_is_string(at(object, low))) {
+        rp_html_real(out, at(object, low));
+        rp_buffer_text(out, " to ");
+        rp_html_real(out, at(object, high));
+    }
+    rp_buffer_text(out, "</td>");
+}
+
 static const char *heads_of(const rp_json *figures)
 {
-    return at(figures, "discrimination") ? "|#Rows|#AUC|#Rate|#Score"
+    return at(figures, "discrimination") ? "|#Rows|#AUC|#Rate|#Score|#AUC, 95\xC2\xA0%"
            : at(figures, "rmse")         ? "|#Rows|#R\xC2\xB2|#MAE|#Bias"
                                          : "|#Rows|#Accuracy|#Mean AUC|#Log loss";
 }
@@ -81,6 +93,8 @@ static void put_cut(rp_report_view *r, const rp_json *cut, const rp_json *whole)
         put_cell(out, at(figures, "rows"));
         for (size_t k = 0; k < 3; k++)
             put_cell(out, figure_of(figures, k));
+        if (at(whole, "discrimination"))
+            put_interval(out, at(figures, "discrimination"), "auc_low", "auc_high");
         rp_buffer_text(out, "</tr>\n");
     }
     rp_buffer_text(out, "</tbody>\n</table>\n");
@@ -139,13 +153,8 @@ static void put_selection(rp_report_view *r, const rp_json *cut, const rp_json *
         put_cell(out, at(s, "selected"));
         put_cell(out, at(s, "rate"));
         put_cell(out, at(s, "ratio"));
-        rp_buffer_text(out, "<td class=\"n w\">");
-        if (rp_json_is_string(at(s, "ratio_low"))) {
-            rp_html_real(out, at(s, "ratio_low"));
-            rp_buffer_text(out, " \xE2\x80\x93 ");
-            rp_html_real(out, at(s, "ratio_high"));
-        }
-        rp_buffer_printf(out, "</td><td>%s</td></tr>\n", rp_json_is_true(at(s, "small")) ? "few" : "");
+        put_interval(out, s, "ratio_low", "ratio_high");
+        rp_buffer_printf(out, "<td>%s</td></tr>\n", rp_json_is_true(at(s, "small")) ? "few" : "");
     }
     rp_buffer_text(out, "</tbody>\n</table></div>\n");
     if (!rp_json_is_string(at(summary, "ratio"))) {
@@ -222,16 +231,15 @@ void rp_report_slices(rp_report_view *r, const rp_json *part)
     const bool held = rp_json_is_object(at(r->metrics, "validation"));
 
     if (rp_json_array_size(at(part, "slices")) + rp_json_array_size(at(part, "groups")) > 0) {
-        rp_buffer_printf(
-            r->out,
-            "<h3>By slice and by group</h3>\n<p class=\"note\">Of the %s. Each part&#39;s own "
-            "figures; of two classes the observed rate of the positive one beside the mean "
-            "score.</p>\n",
-            held ? "validation rows"
-            : rp_report_folds(r->metrics, &mean, &deviation)
-                ? "rows that the final model <strong>was trained on</strong>, which flatters: no slice was "
-                  "taken of the folds&#39; scores (outputs/out_of_fold.csv)"
-                : "rows that it <strong>was trained on</strong>, which flatters: no others were kept");
+        rp_buffer_printf(r->out,
+                         "<h3>By slice and by group</h3>\n<p class=\"note\">Of the %s. Each part&#39;s own "
+                         "figures; of two classes the observed rate of the positive one beside the mean "
+                         "score.</p>\n",
+                         held ? "validation rows"
+                         : rp_report_folds(r->metrics, &mean, &deviation)
+                             ? "rows that the final model <strong>was trained on</strong>, which flatters: "
+                               "<code>reprise validate --part folds</code> takes slices of the folds&#39; scores"
+                             : "rows that it <strong>was trained on</strong>, which flatters: no others were kept");
         put_cuts(r, part, at(part, "figures"));
     }
     put_stated(r);

@@ -23,6 +23,8 @@ static void put_groups(rp_buffer *out, const rp_policy_result *policy, const cha
 
 void rp_report_by(const rp_report_view *r, const rp_verified_statement *one)
 {
+    if (rp_period_repeated(r->verified, one))
+        rp_buffer_text(r->out, ", <strong>a period that another statement names too</strong>");
     rp_buffer_text(r->out, "<br/><span class=\"soft\">");
     rp_html_text(r->out, one->time);
     rp_buffer_printf(r->out, " by key <span class=\"hash\">%.16s</span>", one->key_id);
@@ -161,7 +163,7 @@ void rp_report_figures_words(rp_buffer *out, const rp_stated_figures *f)
     if (!f->number && f->seen > 0) {
         rp_buffer_text(out, ", <strong>");
         rp_html_count(out, (uint64_t)f->seen);
-        rp_buffer_text(out, " of them trained on</strong>");
+        rp_buffer_text(out, " of them equal a training row in every feature</strong>");
     }
     if (rp_json_is_true(rp_json_object_get(rp_json_object_get(f->predicate, "data"), "unfiltered")))
         rp_buffer_text(out, " (the recipe&#39;s <code>where</code> was not applied to them)");

@@ -5,7 +5,7 @@
 
 #include "audit/report/report_svg.h"
 
-enum { POINTS_MAX = 1200, SCATTER_MAX = 500 };
+enum { POINTS_MAX = 1200, SCATTER_MAX = 500, EACH_BIN = 10, GAP = 6 };
 
 /* Without legend and the x axis's name where it is one of many. */
 typedef struct drawing {
@@ -71,6 +71,11 @@ static void fit_axes(const rp_chart *chart, rp_axis *x, rp_axis *y)
     }
     rp_axis_fit(x, chart->whole_x ? drawings[chart->small].steps - 1 : drawings[chart->small].steps, chart->whole_x);
     rp_axis_fit(y, drawings[chart->small].steps, false);
+    /* every bin has its number, and nothing else has */
+    if (chart->whole_x && chart->bars && x->high - chart->bar[0].edge[0] <= EACH_BIN) {
+        x->low = chart->bar[0].edge[0];
+        x->step = 1;
+    }
 }
 
 static void put_axes(rp_buffer *out, const rp_chart *chart, const rp_axis *x, const rp_axis *y)
@@ -224,6 +229,21 @@ static void put_line(rp_buffer *out, const rp_chart_line *line, const rp_axis *x
         put_dot(out, line, i, x, y);
 }
 
+/* Between the labels of y and half a label of x at either end. */
+static void place_x(rp_axis *x, const rp_axis *y, const drawing *size)
+{
+    const double half = rp_axis_widest(x) / 2, beside = rp_axis_widest(y) + 12;
+
+    x->from = beside > half ? beside : half;
+    x->to = size->width - 4 - half;
+}
+
+/* Whether labels that follow each other touch, which makes other numbers of them. */
+static bool overlaps(const rp_axis *x)
+{
+    return (x->to - x->from) / (x->high - x->low) * x->step < rp_axis_widest(x) + GAP;
+}
+
 void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc)
 {
     const drawing *size = &drawings[chart->small];
@@ -232,8 +252,11 @@ void rp_svg_chart(rp_buffer *out, const rp_chart *chart, const rp_buffer *desc)
     fit_axes(chart, &x, &y);
     if (chart->small && rp_axis_widest(&x) > size->width / 5.0)
         rp_axis_fit(&x, 2, chart->whole_x); /* labels keep apart */
-    x.from = rp_axis_widest(&y) + 12;
-    x.to = size->width - 4 - rp_axis_widest(&x) / 2;
+    place_x(&x, &y, size);
+    for (int steps = size->steps - 1; steps > 0 && overlaps(&x); steps--) {
+        rp_axis_fit(&x, steps, chart->whole_x);
+        place_x(&x, &y, size);
+    }
     y.from = size->height - size->bottom;
     y.to = size->top;
     rp_buffer_text(out, "<figure>");

@@ -120,10 +120,11 @@ void rp_report_table(rp_report_view *r)
     rp_buffer_text(r->out, "<h3>What the table holds</h3>\n");
     put_findings(r->out, r->data.profile);
     rp_report_quality(r->out, r->data.quality);
-    rp_html_table(r->out, NULL, "All rows; quantiles of the cells that are numbers",
+    rp_buffer_text(r->out, "<div class=\"wide\">");
+    rp_html_table(r->out, "dense", "All rows; quantiles of the cells that are numbers",
                   "Column|#Missing|#Distinct|#Minimum|#25 %|#Median|#75 %|#Maximum|Examples");
     for (size_t i = 0; i < n && i < ROWS_MAX; i++)
         put_row(r->out, rp_json_array_get(columns, i), i);
-    rp_buffer_text(r->out, "</tbody>\n</table>\n");
+    rp_buffer_text(r->out, "</tbody>\n</table></div>\n");
     rp_html_note_first(r->out, ROWS_MAX, n, "columns");
 }

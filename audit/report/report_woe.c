@@ -97,7 +97,7 @@ static void draw(rp_report_view *r, const rp_json *columns, size_t i)
     put_name(&desc, columns, i);
     rp_buffer_text(&desc, ": ");
     for (size_t k = 0; k < n && k < 12; k++) {
-        rp_buffer_printf(&desc, "%s%zu ", k ? ", " : "", k + 1);
+        rp_buffer_printf(&desc, "%s%zu: ", k ? ", " : "", k + 1);
         put_bin_name(&desc, column, k);
     }
     rp_buffer_text(&desc, n > 12 ? ", ..." : ". Above 0 the positive class is more frequent than on the whole.");

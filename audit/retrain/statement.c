@@ -19,10 +19,12 @@ typedef struct comparison {
     const rp_archive *parent, *child;
     const rp_retraining_options *options;
     const rp_job_options *job;
-    rp_buffer own;     /* the child's table; no bytes: it is not at hand */
-    rp_recipe *recipe; /* the child's; NULL without its table */
-    rp_dataset *split; /* of that */
-    int64_t *row;      /* the rows of all its parts, ascending */
+    rp_buffer own;        /* the child's table; no bytes: it is not at hand */
+    rp_buffer tested;     /* the child's test part where that is a table of its own */
+    rp_source_text given; /* rows that are not of the child's table, of a file or tested; no bytes: there are none */
+    rp_recipe *recipe;    /* the child's; NULL without its table */
+    rp_dataset *split;    /* of that */
+    int64_t *row;         /* the rows of all its parts, ascending */
     size_t rows;
     rp_judged *was, *is;       /* of all the rows that were given, or of the child's table */
     rp_judged *trained;        /* the child's table under the parent, where `was` is of other rows */
@@ -41,6 +43,7 @@ static void clear(comparison *c)
     rp_recipe_free(c->recipe);
     rp_free(c->row);
     rp_buffer_free(&c->own);
+    rp_buffer_free(&c->tested);
 }
 
 /* ---- rows ---- */
@@ -92,10 +95,10 @@ static rp_status read_own(comparison *c, rp_error *err)
     rp_status status;
 
     if (!rp_archive_find(c->child, RP_TABLE_MEMBER))
-        return c->options->csv ? RP_OK
-                               : rp_fail(err, RP_EUNSUPPORTED,
-                                         RP_TABLE_MEMBER ": is not in the child: its rows were withheld: give the "
-                                                         "folder, or other rows with outcomes");
+        return c->given.bytes ? RP_OK
+                              : rp_fail(err, RP_EUNSUPPORTED,
+                                        RP_TABLE_MEMBER ": is not in the child: its rows were withheld: give the "
+                                                        "folder, or other rows with outcomes");
     status = rp_archive_read_member(c->child, RP_TABLE_MEMBER, SIZE_MAX / 2, &c->own, err);
     if (status == RP_OK)
         status = rp_archive_read_json(c->child, RP_RECIPE_MEMBER, &json, err);
@@ -110,12 +113,31 @@ static rp_status read_own(comparison *c, rp_error *err)
     return status;
 }
 
+/* Rows of a file, of whoever asks or of the child's recipe (data.test_csv). */
+static rp_status read_given(comparison *c, rp_error *err)
+{
+    const rp_retraining_options *o = c->options;
+    const char *member = rp_judged_test_member(c->child);
+    rp_status status;
+
+    c->given = (rp_source_text){.bytes = o->csv, .size = o->size, .where = o->where};
+    if (o->csv || !o->part || strcmp(o->part, "test") != 0 || strcmp(member, RP_TABLE_MEMBER) == 0)
+        return RP_OK;
+    if (!rp_archive_find(c->child, member))
+        return rp_fail(err, RP_EUNSUPPORTED,
+                       "%s: is not in the child: its rows were withheld: give the folder, or other rows with outcomes",
+                       member);
+    status = rp_archive_read_member(c->child, member, SIZE_MAX / 2, &c->tested, err);
+    c->given = (rp_source_text){.bytes = c->tested.data, .size = c->tested.size, .where = member};
+    return status;
+}
+
 static rp_status judge(rp_judged **out, const comparison *c, const rp_archive *archive, bool own, rp_error *err)
 {
     const rp_judged_table its = {c->own.data, c->own.size, RP_TABLE_MEMBER, RP_JUDGED_TABLE,
                                  c->row,      c->rows,     c->recipe};
     const rp_judged_table given = {
-        .csv = c->options->csv, .size = c->options->size, .where = c->options->where, .of = RP_JUDGED_GIVEN};
+        .csv = c->given.bytes, .size = c->given.size, .where = c->given.where, .of = RP_JUDGED_GIVEN};
 
     return rp_judged_new(out, archive, own ? &its : &given, c->job, NULL, NULL, err);
 }
@@ -169,7 +191,7 @@ static rp_status take_part(comparison *c, rp_error *err)
     int64_t *all = NULL;
     rp_status status = RP_OK;
 
-    if (c->options->csv) {
+    if (c->given.bytes) {
         rows = c->is->rows;
         row = all = rp_reallocarray(NULL, rows + 1, sizeof *all);
         if (!all)
@@ -193,18 +215,19 @@ static rp_status take_part(comparison *c, rp_error *err)
 
 static rp_status load(comparison *c, rp_error *err)
 {
-    const bool own = !c->options->csv;
     rp_status status = read_options(c, err);
 
     if (status == RP_OK)
+        status = read_given(c, err);
+    if (status == RP_OK)
         status = read_own(c, err);
     if (status == RP_OK)
-        status = judge(&c->was, c, c->parent, own, err);
+        status = judge(&c->was, c, c->parent, !c->given.bytes, err);
     if (status == RP_OK)
-        status = judge(&c->is, c, c->child, own, err);
+        status = judge(&c->is, c, c->child, !c->given.bytes, err);
     if (status == RP_OK)
         status = same_task(c, err);
-    if (status == RP_OK && !own && c->split)
+    if (status == RP_OK && c->given.bytes && c->split)
         status = judge(&c->trained, c, c->parent, true, err);
     return status == RP_OK ? take_part(c, err) : status;
 }
@@ -275,9 +298,8 @@ static rp_status put_predecessor(rp_json *out, const comparison *c, rp_error *er
 static rp_status put_data(rp_json *out, const comparison *c, rp_error *err)
 {
     const rp_judged *j = &c->fresh.judged;
-    const bool own = !c->options->csv;
-    rp_json *data =
-        own ? rp_text_digest(c->own.data, c->own.size, err) : rp_text_digest(c->options->csv, c->options->size, err);
+    rp_json *data = c->given.bytes ? rp_text_digest(c->given.bytes, c->given.size, err)
+                                   : rp_text_digest(c->own.data, c->own.size, err);
     int64_t seen, seen_by_parent;
     rp_status status = rp_seen_count(&seen, c->child, j, true, err);
     int failed;

@@ -40,6 +40,8 @@ rp_status rp_run_facts_read(rp_run_facts **out, const rp_archive *archive, rp_er
         status = read_member(&made->trials, archive, RP_TRIALS_MEMBER, err);
     if (status == RP_OK && rp_archive_find(archive, RP_TABLE_MEMBER) != NULL)
         rp_digest_hex(made->table, &rp_archive_find(archive, RP_TABLE_MEMBER)->digest);
+    if (status == RP_OK && rp_archive_find(archive, RP_TEST_TABLE_MEMBER) != NULL)
+        rp_digest_hex(made->tested, &rp_archive_find(archive, RP_TEST_TABLE_MEMBER)->digest);
     *out = made;
     if (status != RP_OK) {
         rp_run_facts_free(made);

@@ -6,8 +6,8 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/validate/judged.h"
+#include "audit/validate/out_of_fold.h"
 #include "base/memory.h"
-#include "core/data/text/csv.h"
 #include "core/stats/discrimination.h"
 #include "core/stats/distributions.h"
 #include "determinism/decimal.h"
@@ -31,77 +31,26 @@ static bool area_at(const rp_json *figures, area *out)
     return real_at(d, "auc", &out->auc) && real_at(d, "auc_error", &out->error);
 }
 
-/* ---- out of fold ---- */
-
-enum { TRUTH = 2, CELLS = 5, CELLS_OF_BOTH = 6 }; /* row, fold, truth, predicted, the scores of one class or of both */
-
-typedef struct scored {
-    const char *positive; /* the class of index 1 */
-    double *score;        /* [rows] */
-    bool *is_positive;    /* [rows] */
-    size_t rows;
-} scored;
-
-static rp_status take_row(scored *s, const rp_csv *csv, size_t cells, char *text, rp_error *err)
+static rp_status out_of_fold(area *out, const rp_judged *j, const rp_archive *archive, rp_error *err)
 {
-    size_t length;
-
-    if (csv->cells != cells)
-        return rp_fail(err, RP_EFORMAT, "%s: expected %zu cells in a row, found %zu", csv->where, cells, csv->cells);
-    (void)rp_text_copy(text, &csv->cell[TRUTH]);
-    s->is_positive[s->rows] = strcmp(text, s->positive) == 0;
-    length = rp_text_copy(text, &csv->cell[cells - 1]);
-    if (!rp_parse_f64(&s->score[s->rows], text, length))
-        return rp_fail(err, RP_EFORMAT, "%s: expected a score in row %zu", csv->where, s->rows);
-    s->rows++;
-    return RP_OK;
-}
-
-static rp_status read_rows(scored *s, const rp_buffer *bytes, rp_error *err)
-{
-    const rp_recipe commas = {.data = {.delimiter = ','}};
-    char *text = rp_malloc(RP_CELL_MAX + 1);
-    rp_csv csv = {.in = NULL};
-    size_t lines = rp_csv_count(bytes->data, bytes->size, '\n'), cells = 0;
-    rp_status status = rp_csv_open(&csv, bytes->data, bytes->size, &commas, RP_OUT_OF_FOLD_MEMBER, err);
-
-    s->score = rp_reallocarray(NULL, lines + 1, sizeof *s->score);
-    s->is_positive = rp_reallocarray(NULL, lines + 1, sizeof *s->is_positive);
-    if (status == RP_OK && (!text || !s->score || !s->is_positive))
-        status = rp_no_memory(err);
-    if (status == RP_OK && csv.at < csv.end && (status = rp_csv_row(&csv)) == RP_OK && (cells = csv.cells) != CELLS &&
-        cells != CELLS_OF_BOTH)
-        status =
-            rp_fail(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER ": expected the columns of two classes, found %zu", cells);
-    while (status == RP_OK && csv.at < csv.end)
-        if ((status = rp_csv_row(&csv)) == RP_OK)
-            status = take_row(s, &csv, cells, text, err);
-    rp_csv_close(&csv);
-    rp_free(text);
-    return status;
-}
-
-static rp_status out_of_fold(area *out, const rp_archive *archive, const rp_schema *schema, rp_error *err)
-{
-    scored s = {.positive = schema->class_name[1]};
-    rp_buffer bytes = {0};
+    const size_t outputs = j->scoring->model.outputs;
+    rp_out_of_fold kept;
     rp_ranking *ranking = NULL;
     rp_discrimination d;
-    rp_status status = rp_archive_read_member(archive, RP_OUT_OF_FOLD_MEMBER, SIZE_MAX / 2, &bytes, err);
+    rp_status status =
+        rp_out_of_fold_read(&kept, archive, j->scoring->schema, outputs, j->scoring->recipe->train.exact, err);
 
+    for (size_t i = 0; i < kept.rows; i++) /* that of the positive class, which is the last */
+        kept.score[i] = kept.score[i * outputs + outputs - 1];
     if (status == RP_OK)
-        status = read_rows(&s, &bytes, err);
-    if (status == RP_OK)
-        status = rp_ranking_new(&ranking, s.score, s.is_positive, s.rows, err);
+        status = rp_ranking_new(&ranking, kept.score, kept.last, kept.rows, err);
     if (status == RP_OK) {
         rp_discriminate(&d, ranking);
         if (d.auc - d.auc == 0 && d.error - d.error == 0)
             *out = (area){"folds", d.auc, d.error};
     }
     rp_ranking_free(ranking);
-    rp_free(s.score);
-    rp_free(s.is_positive);
-    rp_buffer_free(&bytes);
+    rp_out_of_fold_clear(&kept);
     return status == RP_EDATA ? rp_fail_at(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER) : status;
 }
 
@@ -112,15 +61,14 @@ static rp_status run_area(area *out, const rp_judged *j, const rp_archive *archi
     const rp_json *training = rp_json_object_get(j->metrics, "training");
 
     *out = (area){.part = NULL};
-    if (j->scoring->schema->classes != 2)
+    if (j->scoring->schema->classes != 2 || j->fold)
         return RP_OK;
     if (validation) {
         out->part = area_at(rp_json_object_get(validation, "figures"), out) ? "validation" : NULL;
         return RP_OK;
     }
     if (j->scoring->recipe->data.fold == RP_ALL_FOLDS)
-        return rp_archive_find(archive, RP_OUT_OF_FOLD_MEMBER) ? out_of_fold(out, archive, j->scoring->schema, err)
-                                                               : RP_OK;
+        return rp_archive_find(archive, RP_OUT_OF_FOLD_MEMBER) ? out_of_fold(out, j, archive, err) : RP_OK;
     out->part = area_at(rp_json_object_get(training, "figures"), out) ? "training" : NULL;
     return RP_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "audit/archive/archive_private.h"
 #include "audit/trust/figures/reference_counts.h"
+#include "audit/validate/out_of_fold.h"
 #include "base/memory.h"
 #include "determinism/decimal.h"
 
@@ -23,6 +24,7 @@ void rp_judged_free(rp_judged *j)
     rp_free(j->offset);
     rp_free(j->known);
     rp_free(j->row);
+    rp_free(j->fold);
     rp_free(j);
 }
 
@@ -86,6 +88,41 @@ static rp_status find_test(rp_judged *j, const void *csv, size_t size, size_t *r
     return status;
 }
 
+/* Which rows have a score of a trial that was not trained on them; they are among those that trained the model. */
+static rp_status find_folds(rp_judged *j, rp_out_of_fold *kept, const rp_archive *archive, const void *csv, size_t size,
+                            size_t *rows, rp_error *err)
+{
+    rp_dataset *d = NULL;
+    size_t at = 0;
+    rp_status status;
+
+    if (j->scoring->recipe->data.fold != RP_ALL_FOLDS || !rp_archive_find(archive, RP_OUT_OF_FOLD_MEMBER))
+        return rp_fail(err, RP_EARG,
+                       "part folds: the archive has no scores out of fold (" RP_OUT_OF_FOLD_MEMBER
+                       "): a recipe with data.fold: all makes them");
+    status = rp_out_of_fold_read(kept, archive, j->scoring->schema, j->scoring->model.outputs,
+                                 j->scoring->recipe->train.exact, err);
+    if (status == RP_OK)
+        status = rp_dataset_prepare(&d, j->scoring->recipe, csv, size, RP_TABLE_MEMBER,
+                                    &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
+    for (size_t i = 0; i < kept->rows && status == RP_OK; i++) {
+        while (at < d->train_rows && d->train_row[at] < kept->row[i])
+            at++;
+        if (at == d->train_rows || d->train_row[at] != kept->row[i])
+            status = rp_fail(err, RP_EFORMAT, RP_OUT_OF_FOLD_MEMBER ": row %lld is none that trained the model",
+                             (long long)kept->row[i]);
+    }
+    if (status == RP_OK) {
+        j->without_score = d->train_rows - kept->rows;
+        j->row = kept->row;
+        j->fold = kept->fold;
+        *rows = kept->rows;
+        kept->row = kept->fold = NULL;
+    }
+    rp_dataset_free(d);
+    return status;
+}
+
 /* Rows are ascending, so that each moves to the front. */
 static void keep(rp_judged *j, size_t rows)
 {
@@ -114,7 +151,8 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
                         void *self, rp_error *err)
 {
     rp_judged *j = rp_calloc(1, sizeof *j);
-    const bool tested = table->of == RP_JUDGED_TESTED, own = table->of != RP_JUDGED_GIVEN;
+    const bool own = table->of != RP_JUDGED_GIVEN;
+    rp_out_of_fold kept = {.rows = 0};
     size_t rows = table->rows;
     rp_status status = j ? rp_scoring_new(&j->scoring, archive, table->csv, table->size, table->where, own,
                                           table->filter, options, err)
@@ -130,12 +168,17 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
         status = want(self, j->texts, err);
     if (status == RP_OK)
         status = rp_written_load(j->texts, rp_scoring_pool(j->scoring), err);
-    if (status == RP_OK && tested)
+    if (status == RP_OK && table->of == RP_JUDGED_TESTED)
         status = find_test(j, table->csv, table->size, &rows, err);
+    if (status == RP_OK && table->of == RP_JUDGED_FOLDS)
+        status = find_folds(j, &kept, archive, table->csv, table->size, &rows, err);
     if (status == RP_OK)
-        status = read_outcomes(j, tested ? j->row : table->row, rows, err);
-    if (status == RP_OK && tested)
+        status = read_outcomes(j, j->row ? j->row : table->row, rows, err);
+    if (status == RP_OK && j->row)
         keep(j, rows);
+    if (status == RP_OK && j->fold)
+        memcpy(j->scoring->scores, kept.score, kept.rows * kept.outputs * sizeof *kept.score);
+    rp_out_of_fold_clear(&kept);
     if (status == RP_OK)
         j->unfiltered = !own && j->scoring->recipe->data.reading.n_where > 0;
     if (status != RP_OK)
@@ -145,8 +188,7 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
     return status;
 }
 
-/* Where the test part is a table of its own, that one, left out or not. */
-static const char *test_member(const rp_archive *archive)
+const char *rp_judged_test_member(const rp_archive *archive)
 {
     if (rp_archive_find(archive, RP_TEST_TABLE_MEMBER))
         return RP_TEST_TABLE_MEMBER;
@@ -156,15 +198,16 @@ static const char *test_member(const rp_archive *archive)
     return RP_TABLE_MEMBER;
 }
 
-rp_status rp_judged_own(rp_buffer *bytes, bool *own, const rp_archive *archive, const char *part, const void **csv,
-                        size_t *size, const char **where, rp_error *err)
+rp_status rp_judged_own(rp_buffer *bytes, rp_judged_of *of, const rp_archive *archive, const char *part,
+                        const void **csv, size_t *size, const char **where, rp_error *err)
 {
-    const char *member = test_member(archive);
+    const bool folds = part && strcmp(part, "folds") == 0;
+    const char *member = folds ? RP_TABLE_MEMBER : rp_judged_test_member(archive);
     rp_status status;
 
-    *own = false;
-    if (part && strcmp(part, "test") != 0)
-        return rp_fail(err, RP_EARG, "part: expected test, found \"%.40s\"", part);
+    *of = RP_JUDGED_GIVEN;
+    if (part && !folds && strcmp(part, "test") != 0)
+        return rp_fail(err, RP_EARG, "part: expected test or folds, found \"%.40s\"", part);
     if (!part)
         return *csv ? RP_OK
                     : rp_fail(err, RP_EARG, "expected rows with outcomes, or a part of the archive's own: --part test");
@@ -177,7 +220,8 @@ rp_status rp_judged_own(rp_buffer *bytes, bool *own, const rp_archive *archive, 
     *csv = bytes->data;
     *size = bytes->size;
     *where = member;
-    *own = strcmp(member, RP_TABLE_MEMBER) == 0;
+    if (strcmp(member, RP_TABLE_MEMBER) == 0)
+        *of = folds ? RP_JUDGED_FOLDS : RP_JUDGED_TESTED;
     return status;
 }
 

@@ -18,15 +18,18 @@ typedef struct rp_judged {
     double *offset; /* [rows] what is added to each one's predictor; NULL: nothing */
     bool *known;    /* [rows] */
     int64_t *row;   /* [rows]: numbers in the table; NULL: all of it */
+    int64_t *fold;  /* [rows]: whose trial scored it, in the place of the model; NULL: the model scored all */
     size_t rows, outcomes;
-    bool unfiltered; /* the recipe has conditions on rows, and these were judged whether they meet them or not */
+    size_t without_score; /* with fold: rows that trained the model and have no score out of fold */
+    bool unfiltered;      /* the recipe has conditions on rows, and these were judged whether they meet them or not */
 } rp_judged;
 
 /* Which rows are judged, and whether a recipe's filter leaves some of them out. */
 typedef enum rp_judged_of {
-    RP_JUDGED_GIVEN, /* all, as they are */
-    RP_JUDGED_TABLE, /* a run's own table: what its recipe leaves out keeps its place, without an outcome */
-    RP_JUDGED_TESTED /* the run's own table, of which only the test part is kept (RP_EARG: there is none) */
+    RP_JUDGED_GIVEN,  /* all, as they are */
+    RP_JUDGED_TABLE,  /* a run's own table: what its recipe leaves out keeps its place, without an outcome */
+    RP_JUDGED_TESTED, /* the run's own table, of which only the test part is kept (RP_EARG: there is none) */
+    RP_JUDGED_FOLDS   /* the run's own table: the rows that have a score out of fold, by that (RP_EARG: none have) */
 } rp_judged_of;
 
 typedef struct rp_judged_table {
@@ -44,11 +47,13 @@ rp_status rp_judged_new(rp_judged **out, const rp_archive *archive, const rp_jud
                         const rp_job_options *options, rp_status (*want)(void *self, rp_written *texts, rp_error *err),
                         void *self, rp_error *err);
 void rp_judged_free(rp_judged *judged); /* NULL is fine */
-/* Whose rows are judged: those given, or, with a part ("test"), the archive's own, which go to bytes and are then *csv:
- * nobody else's can be in their place. *own: they are of the run's own table, not of a test file. Errors: RP_EARG:
- * both, neither, another part; RP_EUNSUPPORTED: the table was withheld. */
-rp_status rp_judged_own(rp_buffer *bytes, bool *own, const rp_archive *archive, const char *part, const void **csv,
-                        size_t *size, const char **where, rp_error *err);
+/* Whose rows are judged: those given, or, with a part ("test", "folds"), the archive's own, which go to bytes and are
+ * then *csv: nobody else's can be in their place. *of: which of them. Errors: RP_EARG: both, neither, another part;
+ * RP_EUNSUPPORTED: the table was withheld. */
+rp_status rp_judged_own(rp_buffer *bytes, rp_judged_of *of, const rp_archive *archive, const char *part,
+                        const void **csv, size_t *size, const char **where, rp_error *err);
+/* The member that holds the rows of the test part: that of a test file where there is one, left out or not. */
+const char *rp_judged_test_member(const rp_archive *archive);
 /* Some of the rows, in the order given: what takes a judgement takes this one of them. */
 typedef struct rp_judged_part {
     rp_judged judged; /* its arrays are its own, all else is borrowed */

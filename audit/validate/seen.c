@@ -41,7 +41,11 @@ rp_status rp_seen_count(int64_t *out, const rp_archive *archive, const rp_judged
     if (status == RP_OK)
         status = rp_dataset_prepare(&trained, j->scoring->recipe, csv.data, csv.size, RP_TABLE_MEMBER,
                                     &(rp_table_options){.pool = rp_scoring_pool(j->scoring)}, err);
-    if (status == RP_OK)
+    if (status == RP_OK && j->fold)
+        status =
+            rp_rows_seen_apart(&seen, j->scoring->schema, table, &(rp_folded_rows){j->row, j->fold, j->known, j->rows},
+                               trained->train_row, trained->train_rows, err);
+    else if (status == RP_OK)
         status = rp_rows_seen(&seen, j->scoring->schema, j->scoring->rows, row, rows, table, trained->train_row,
                               trained->train_rows, err);
     if (status == RP_OK)

@@ -79,6 +79,8 @@ static rp_status fill(rp_json *out, const validation *v, const void *csv, size_t
 
     failed |= rp_json_object_set_new(data, "without_outcome", rp_json_integer((int64_t)(j->rows - j->outcomes)));
     failed |= rp_json_object_set_new(data, "unfiltered", rp_json_boolean(j->unfiltered));
+    if (j->fold)
+        failed |= rp_json_object_set_new(data, "without_score", rp_json_integer((int64_t)j->without_score));
     failed |= rp_json_object_set_new(data, "seen", v->seen < 0 ? rp_json_null() : rp_json_integer(v->seen));
     failed |= rp_json_object_set_new(out, "data", data);
     failed |= rp_json_object_set_new(out, "classes", rp_judged_classes(j));
@@ -117,12 +119,11 @@ static rp_status validate(rp_json **out, validation *v, const void *csv, size_t 
 
 /* Everything between the rows' bytes and the predicate. */
 static rp_status judge(rp_json **predicate, validation *v, const rp_archive *archive, const void *csv, size_t size,
-                       const char *where, bool own, const rp_job_options *job, rp_error *err)
+                       const char *where, rp_judged_of of, const rp_job_options *job, rp_error *err)
 {
     rp_judged *j = NULL;
     rp_fpenv saved;
-    const rp_judged_table table = {
-        .csv = csv, .size = size, .where = where, .of = own ? RP_JUDGED_TESTED : RP_JUDGED_GIVEN};
+    const rp_judged_table table = {.csv = csv, .size = size, .where = where, .of = of};
     rp_status status = rp_judged_new(&j, archive, &table, job, want, v, err);
 
     v->judged = j;
@@ -143,7 +144,7 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
     static const rp_validation_options none = {.n_by = 0};
     validation v = {.archive = archive, .options = options ? options : &none};
     rp_buffer bytes = {0};
-    bool own = false;
+    rp_judged_of of = RP_JUDGED_GIVEN;
     rp_json *predicate = NULL;
     rp_status status;
 
@@ -153,9 +154,9 @@ rp_status rp_validate(const rp_archive *archive, const void *csv, size_t size, c
         return rp_no_handle(err, __func__, "archive");
     status = read_names(&v, err);
     if (status == RP_OK)
-        status = rp_judged_own(&bytes, &own, archive, v.options->part, &csv, &size, &where, err);
+        status = rp_judged_own(&bytes, &of, archive, v.options->part, &csv, &size, &where, err);
     if (status == RP_OK)
-        status = judge(&predicate, &v, archive, csv, size, where, own, job, err);
+        status = judge(&predicate, &v, archive, csv, size, where, of, job, err);
     rp_buffer_free(&bytes);
     if (status == RP_OK)
         status = rp_validation_text(statement, length, rp_archive_id(archive), RP_VALIDATION_TYPE, predicate,

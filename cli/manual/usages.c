@@ -83,6 +83,7 @@ rp_value rp_value_of(const char *argument, const char **words)
                    {"REFERENCE", "all cutoff"},
                    {"DEVICE", "cpu"},
                    {"test", "test"},
+                   {"ROWS", "test folds"},
                    {"PART", "validation test"}};
     static const char *const folders[] = {"DIR", "LOG"};
     static const char *const files[] = {"FILE", "CSV", "PROOF", "PARENT", "ARCHIVE"};

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise diff: where two archives part. That they do is a result, not an error: exit 3, the text on stdout. */
+#include "base/memory.h"
 #include "cli/limits.h"
 #include "cli/print.h"
 #include "cli/signing/key_files.h"
 #include "cli/progress.h"
 #include "cli/retrain/side_by_side.h"
+#include "rp/predict.h"
 
 #include <string.h>
+
+#define PREDICTIONS "outputs/predictions.csv"
 
 /* Runs of one recipe and one table have the same bits on every host and level: a step that differs is somebody's
  * fault. */
@@ -92,20 +96,101 @@ static void put_metric_json(rp_buffer *out, const char *key, const rp_json *a, c
     rp_put_close(out, '}');
 }
 
+/* ---- the predictions of both ---- */
+
+/* Of the rows that both have, by their numbers in the table: those of the validation part, or the training part's. */
+typedef struct predictions {
+    bool compared; /* false: one archive has none, or they are of unlike kinds */
+    rp_prediction_diff found;
+} predictions;
+
+/* One kind of model, and the same classes. */
+static bool same_header(const rp_buffer text[2])
+{
+    const unsigned char *end = text[0].size ? memchr(text[0].data, '\n', text[0].size) : NULL;
+    const size_t length = end ? (size_t)(end - text[0].data) + 1 : 0;
+
+    return length > 0 && text[1].size >= length && memcmp(text[0].data, text[1].data, length) == 0;
+}
+
+static rp_status compare_predictions(predictions *out, const rp_run_side side[2], rp_error *err)
+{
+    static const char *const id[] = {"row"};
+    rp_buffer text[2] = {{0}, {0}};
+    rp_error unlike = {0};
+    rp_status status = RP_OK;
+    bool both = true;
+
+    *out = (predictions){.compared = false};
+    for (int i = 0; i < 2 && status == RP_OK; i++) {
+        const rp_member *member = rp_archive_find(side[i].archive, PREDICTIONS);
+
+        both = both && member;
+        if (member)
+            status = rp_member_load(side[i].archive, member, &text[i], err);
+    }
+    if (status == RP_OK && both && same_header(text)) {
+        status = rp_predictions_compare((const char *)text[0].data, text[0].size, text[1].data, text[1].size,
+                                        PREDICTIONS, id, 1, NULL, &out->found, &unlike);
+        out->compared = status == RP_OK;
+        status = status == RP_ENOMEM ? rp_no_memory(err) : RP_OK; /* else nothing can be said of them */
+    }
+    rp_buffer_free(&text[0]);
+    rp_buffer_free(&text[1]);
+    return status;
+}
+
+static void put_predictions(rp_buffer *out, const predictions *p)
+{
+    const rp_prediction_diff *d = &p->found;
+
+    if (!p->compared)
+        return;
+    rp_buffer_printf(
+        out, "scores    of %llu rows of A and %llu of them in B: %llu of %llu cells of " PREDICTIONS " differ\n",
+        (unsigned long long)d->rows, (unsigned long long)d->rows_found, (unsigned long long)d->differing,
+        (unsigned long long)d->cells);
+    if (d->first_is_a_cell)
+        rp_buffer_printf(out, "score     line %llu of B's, column %s: A %s, B %s; the largest of numbers: %s apart\n",
+                         (unsigned long long)d->line, d->column, d->expected, d->found,
+                         d->largest[0] ? d->largest : "0");
+}
+
+static void put_predictions_json(rp_buffer *out, const predictions *p)
+{
+    const rp_prediction_diff *d = &p->found;
+
+    if (!p->compared) {
+        rp_put_json(out, "predictions", NULL);
+        return;
+    }
+    rp_put_open(out, "predictions", '{');
+    rp_put_integer(out, "cells", d->cells);
+    rp_put_integer(out, "cells_differing", d->differing);
+    rp_put_text(out, "largest", d->largest[0] ? d->largest : NULL);
+    rp_put_integer(out, "rows", d->rows);
+    rp_put_integer(out, "rows_differing", d->rows_differing);
+    rp_put_integer(out, "rows_found", d->rows_found);
+    rp_put_close(out, '}');
+}
+
 /* ---- the whole ---- */
 
 static void put_text(rp_session *session, const rp_run_side side[2], const rp_comparison *found,
-                     const rp_json *difference)
+                     const rp_json *difference, const predictions *scores)
 {
     rp_put_plain(&session->out, found->text); /* keys and names come from the archives */
-    if (!found->same)
+    if (!found->same) {
         put_metrics(&session->out, side);
+        put_predictions(&session->out, scores);
+    }
     if (blames_host(side, found, difference))
         rp_buffer_text(&session->out, "host      recipe and table are the same and bits are not: a host, or what was "
                                       "installed on it, may be at fault; see reprise doctor on each\n");
 }
 
-static void put_json(rp_session *session, const rp_run_side side[2], const rp_comparison *found, rp_json *difference)
+static void put_json(rp_session *session, const rp_run_side side[2], const rp_comparison *found, rp_json *difference,
+                     const predictions *scores)
 {
     rp_buffer *out = &session->out;
 
@@ -123,6 +208,7 @@ static void put_json(rp_session *session, const rp_run_side side[2], const rp_co
     each_metric(out, side, put_metric_json);
     rp_put_close(out, ']');
     rp_put_text(out, "metrics_rows", rp_rows_word(rp_run_side_rows(&side[0], &side[1])));
+    put_predictions_json(out, scores);
     rp_put_bool(out, "same", found->same);
     rp_put_integer(out, "steps_recomputed", found->steps_recomputed);
     rp_put_open(out, "text", '[');
@@ -142,14 +228,17 @@ static void put_json(rp_session *session, const rp_run_side side[2], const rp_co
 static rp_status put_result(rp_session *session, rp_run_side side[2], const rp_comparison *found, rp_error *err)
 {
     rp_json *difference = NULL;
+    predictions scores;
     rp_status status = rp_json_parse(&difference, found->json, strlen(found->json), true, "difference", err);
 
     for (int i = 0; i < 2 && status == RP_OK; i++)
         status = rp_run_side_read(&side[i], side[i].path, side[i].archive, err);
+    if (status == RP_OK)
+        status = compare_predictions(&scores, side, err);
     if (status == RP_OK && session->json)
-        put_json(session, side, found, difference);
+        put_json(session, side, found, difference, &scores);
     else if (status == RP_OK)
-        put_text(session, side, found, difference);
+        put_text(session, side, found, difference, &scores);
     rp_json_free(difference);
     return status;
 }

@@ -239,8 +239,8 @@ static void put_head(rp_session *session, const rp_json *predicate)
 
     rp_put_line(session, "parent", "%s%s", id ? id : "-",
                 rp_json_is_true(at(predecessor, "named")) ? "" : ", which the child does not name as its predecessor");
-    rp_put_line(session, "judged on", "%lld rows%s%s%s", count_at(data, "rows"),
-                part ? " of the child's table, its " : "", part ? part : "", part ? " part" : " of a file");
+    rp_put_line(session, "judged on", "%lld rows%s%s%s", count_at(data, "rows"), part ? " of the child, its " : "",
+                part ? part : "", part ? " part" : " of a file");
     if (rp_json_is_true(at(data, "unfiltered")))
         rp_put_line(session, "where", "not applied: rows that the child's recipe leaves out are judged too");
     if (rp_json_is_integer(at(data, "seen_by_parent")))

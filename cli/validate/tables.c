@@ -362,11 +362,16 @@ static void put_data(rp_session *session, const rp_json *predicate)
 
     rp_put_line(session, "rows", "%lld, of which %lld without an outcome", count_at(data, "rows"),
                 count_at(data, "without_outcome"));
+    if (at(data, "without_score"))
+        rp_put_line(session, "scored", "out of fold: by trials that were not trained on the row, not by the model");
+    if (count_at(data, "without_score"))
+        rp_put_line(session, "failed", "folds of %lld rows, which have no score and are not judged",
+                    count_at(data, "without_score"));
     if (rp_json_is_true(at(data, "unfiltered")))
         rp_put_line(session, "where", "not applied: rows that the recipe leaves out are judged too");
     if (count_at(data, "seen"))
-        rp_put_line(session, "seen", "%lld are in every feature what a training row is: they flatter",
-                    count_at(data, "seen"));
+        rp_put_line(session, "seen", "%lld are in every feature what a training row %sis: they flatter",
+                    count_at(data, "seen"), at(data, "without_score") ? "of their trial " : "");
     rp_put_line(session, "sha256", "%s", digest ? digest : "-");
 }
 

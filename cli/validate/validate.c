@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reprise validate and reprise monitor: figures of rows under an archive's model, as a statement that can be signed and
  * made again. */
+#include <string.h>
+
 #include "base/file.h"
 #include "cli/validate/statement.h"
 #include "cli/validate/tables.h"
@@ -60,7 +62,10 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
                               .show = rp_put_validation};
     const rp_option options[] = {
         {0, "csv", RP_OPTION_TEXT, "FILE", "rows with outcomes, with the columns of the training data", &r.csv, false},
-        {0, "part", RP_OPTION_TEXT, "test", "instead: the archive's own rows that no step has seen", &r.part, false},
+        {0, "part", RP_OPTION_TEXT, "ROWS",
+         "instead: the archive's own rows: those that no step has seen (test), or those of all folds, each scored by "
+         "the trial that was not trained on it (folds)",
+         &r.part, false},
         {0, "by", RP_OPTION_LIST, "COLUMN[:K]", "figures by slice: values, or K parts of numbers", &j.by, false},
         {0, "groups", RP_OPTION_LIST, "COLUMN[:K]", "the same with rates of selection; need be no feature", &j.groups,
          false},
@@ -71,7 +76,7 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
         RP_STATEMENT_OPTIONS(&r),
     };
     const rp_usage usage = {
-        "validate ARCHIVE --csv ROWS.csv|--part test [-o STATEMENT.json] [options]",
+        "validate ARCHIVE --csv ROWS.csv|--part test|folds [-o STATEMENT.json] [options]",
         "Says what the archive's model is worth on rows with outcomes: discrimination with "
         "intervals,\ncalibration, confusion, residuals, beside the trivial model; by slice and by "
         "group.\nThe statement is bound to archive and rows, and --check makes it again to the byte.",
@@ -87,6 +92,10 @@ rp_status rp_command_validate(rp_session *session, int argc, char **argv, rp_err
     j.request = &r;
     r.asked = j.by.count || j.groups.count || j.favourable || j.threshold;
     status = rp_statement_look(session, &r, err);
+    if (status == RP_OK && r.attach && r.part && strcmp(r.part, "folds") == 0)
+        status = rp_fail(err, RP_EARG,
+                         "validate: --part folds is about the trials of the folds, not about the archive's model: "
+                         "--out FILE writes it, --attach does not add it");
     return status == RP_OK ? rp_statement_run(session, &r, err) : status;
 }
 

@@ -248,5 +248,8 @@ RP_API void rp_verification_free(rp_verification *result);
 /* Whether the finding of statement i is settled: closed, or followed by a later word of the same signer, or of the
  * signer's later key, under its id (FORMAT 5.8). False where the statement is no finding. */
 RP_API bool rp_finding_settled(const rp_verification *result, size_t i);
+/* Whether another monitoring that was verified calls its period as this statement does. False where it has no period.
+ */
+RP_API bool rp_period_repeated(const rp_verification *result, const rp_verified_statement *one);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct rp_validation_options {
     size_t n_by, n_groups;
     const char *favourable; /* the class that it is good to get; NULL: the positive one, the last of more */
     const char *threshold;  /* of the positive class's score, a decimal from 0 to 1; NULL: 0.5 */
-    const char *part;       /* "test": the rows of the archive's own table that no step of the run has seen, csv is NULL
-                               then; NULL: the rows given */
+    const char *part;       /* "test": the archive's own rows that no step of the run has seen; "folds": those that have
+                               a score out of fold, by that; csv is NULL then; NULL: the rows given */
 } rp_validation_options;
 
 /* Scores the rows of a CSV that has the target's column and takes the figures of those whose outcome is there: all of

@@ -7,6 +7,17 @@
 #include "audit/trust/figures/figure_text.h"
 #include "base/text.h"
 
+bool rp_period_repeated(const rp_verification *v, const rp_verified_statement *one)
+{
+    for (size_t i = 0; v != NULL && one->figures && *one->figures->period && i < v->statements; i++) {
+        const rp_verified_statement *other = &v->statement[i];
+
+        if (other != one && other->figures && strcmp(other->figures->period, one->figures->period) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_ours(const rp_check *c, size_t i)
 {
     return c->verified->statement[i].kind == RP_STATEMENT_MONITORING && rp_evidence_in_group(c, i);

@@ -60,18 +60,25 @@ static const char *predecessor_of(const rp_check *c)
     return id != NULL ? id : "";
 }
 
+/* The test part may be a table of its own, which somebody has chosen. */
+static bool tests_a_table(const rp_run_facts *facts)
+{
+    return facts && rp_fact_at(facts->recipe, "data.test_csv");
+}
+
 /* A part of the run's own rows must be that: the table is the archive's, and of the validation part as many rows as the
  * run itself judged. */
 static const char *rows_lack(const rp_check *c, const rp_stated_figures *f)
 {
     const rp_run_facts *facts = c->verified->facts;
     const rp_json *part = rp_json_object_get(facts ? facts->metrics : NULL, "validation");
+    const char *table = !facts ? "" : f->test && tests_a_table(facts) ? facts->tested : facts->table;
 
     if (!f->test && !f->validation)
         return NULL;
-    if (facts == NULL || facts->table[0] == '\0')
+    if (table[0] == '\0')
         return "judged rows of the archive, which does not hold them: nobody can tell";
-    if (strcmp(f->data, facts->table) != 0)
+    if (strcmp(f->data, table) != 0)
         return "judged another table than the archive's";
     if (f->validation && (uint64_t)rp_json_integer_value(rp_json_object_get(part, "rows")) != f->rows)
         return "judged more or fewer rows than the run's validation part has";
@@ -149,6 +156,8 @@ static void judge(rp_check *c, size_t i)
     }
     if (missing)
         put_figures(&said, figures);
+    if (c->verified->statement[i].figures->test && tests_a_table(c->verified->facts))
+        rp_buffer_text(&said, ", its test part a table of its own (data.test_csv), which who made the run chose");
     fine = fine && !missing;
     rp_buffer_u8(&said, 0);
     c->found.failed = c->found.failed || said.failed;

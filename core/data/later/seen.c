@@ -95,3 +95,67 @@ rp_status rp_rows_seen(rp_tally *out, const rp_schema *schema, const rp_rows *ro
     rp_free(found);
     return status;
 }
+
+/* ---- out of fold ---- */
+
+typedef struct folded {
+    uint64_t number;
+    int64_t fold; /* -1: in none of those asked about */
+} folded;
+
+static int compare_folded(const void *a, const void *b)
+{
+    const folded *x = a, *y = b;
+
+    return x->number != y->number ? (x->number > y->number) - (x->number < y->number)
+                                  : (x->fold > y->fold) - (x->fold < y->fold);
+}
+
+/* The first of the sorted that is not below it; m: all are. */
+static size_t place_of(const folded *sorted, size_t m, folded what)
+{
+    size_t low = 0, high = m;
+
+    while (low < high) {
+        const size_t at = low + (high - low) / 2;
+
+        if (compare_folded(&sorted[at], &what) < 0)
+            low = at + 1;
+        else
+            high = at;
+    }
+    return low;
+}
+
+/* Among equal rows folds ascend: either end is of another fold, or all are of this one. */
+static bool is_elsewhere(const folded *sorted, size_t m, folded what)
+{
+    const size_t first = place_of(sorted, m, (folded){what.number, INT64_MIN});
+    const size_t after = place_of(sorted, m, (folded){what.number, INT64_MAX});
+
+    return first < after && (sorted[first].fold != what.fold || sorted[after - 1].fold != what.fold);
+}
+
+rp_status rp_rows_seen_apart(rp_tally *out, const rp_schema *schema, const rp_rows *own, const rp_folded_rows *rows,
+                             const int64_t *trained, size_t m, rp_error *err)
+{
+    uint64_t *all = rp_reallocarray(NULL, rp_rows_count(own) + 1, sizeof *all);
+    folded *mine = rp_reallocarray(NULL, m + 1, sizeof *mine);
+    rp_status status = all && mine ? number_rows(all, own, schema, err) : rp_no_memory(err);
+    size_t at = 0;
+
+    *out = (rp_tally){.count = 0};
+    for (size_t i = 0; i < m && status == RP_OK; i++) {
+        while (at < rows->n && rows->row[at] < trained[i])
+            at++;
+        mine[i] = (folded){all[trained[i]], at < rows->n && rows->row[at] == trained[i] ? rows->fold[at] : -1};
+    }
+    if (status == RP_OK)
+        qsort(mine, m, sizeof *mine, compare_folded);
+    for (size_t i = 0; i < rows->n && status == RP_OK; i++)
+        if (rows->counted[i] && is_elsewhere(mine, m, (folded){all[rows->row[i]], rows->fold[i]}) && out->count++ == 0)
+            out->first = (size_t)rows->row[i];
+    rp_free(all);
+    rp_free(mine);
+    return status;
+}

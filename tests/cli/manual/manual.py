@@ -204,7 +204,7 @@ def main():
     both = work / 'share/bash-completion/completions/reprise'
     for words, wanted in ((('replay', 'a', '--isa', ''), 'ref sse2 avx2 avx512 neon'),
                           (('replay', 'a', '--isa', '=', 'av'), 'avx2 avx512'), (('golden', ''), 'record check'),
-                          (('approve', 'a', '--decision', 'r'), 'reject'), (('validate', 'a', '--part', ''), 'test'), (('retrain', 'a', '--part', ''), 'validation test'),
+                          (('approve', 'a', '--decision', 'r'), 'reject'), (('validate', 'a', '--part', ''), 'test folds'), (('retrain', 'a', '--part', ''), 'validation test'),
                           (('predict', 'a', '--reference', ''), 'all cutoff'), (('run', '--device', ''), 'cpu'),
                           (('report', 'a', '--dossier', 'sr'), 'sr26-2'), (('run', '--threads', ''), ''),
                           (('run', '--withhold', 's'), 'share'), (('log', 'ad'), 'add'), (('nothing', ''), '')):

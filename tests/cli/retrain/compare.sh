@@ -4,7 +4,7 @@
 # is not; archives without the evidence are unknown. And a card of blanks meets no policy. Usage: compare.sh BUILD_DIR
 set -euo pipefail
 build=$(cd "$1" && pwd)
-reprise=$build/cli/reprise
+export reprise=$build/cli/reprise
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -91,6 +91,22 @@ has text "metrics   of A: validation part"
 has_not text "of the same rows"
 has_not text "doctor"
 grep -qE '^metric    loss: A 0\.[0-9]+, B 0\.[0-9]+$' text || fail "metrics: $(cat text)"
+python3 - <<'P' || fail "scores: $(cat text)"
+import csv, io, json, re, subprocess, os
+def table(name):
+    text = subprocess.run([os.environ["reprise"], "inspect", name, "--member", "outputs/predictions.csv"],
+                          capture_output=True, text=True).stdout
+    return {r["row"]: r for r in csv.DictReader(io.StringIO(text))}
+a, b = table("a.reprise"), table("b.reprise")
+scores = [c for c in next(iter(a.values())) if c not in ("row", "truth")]
+both = [(a[r], b[r]) for r in a if r in b]
+apart = sum(x[c] != y[c] for x, y in both for c in scores)
+far = max(abs(float(x[c]) - float(y[c])) for x, y in both for c in scores if c != "predicted")
+said = re.search(r"^scores    of (\d+) rows of A and (\d+) of them in B: (\d+) of (\d+) cells",
+                 open("text").read(), re.M)
+assert [int(n) for n in said.groups()] == [len(a), len(both), apart, len(both) * len(scores)], said.groups()
+assert apart and abs(float(re.search(r"numbers: (\S+) apart", open("text").read())[1]) - far) < 1e-6
+P
 different a.reprise c.reprise
 has text "metrics   are not of the same rows"
 different a.reprise d.reprise

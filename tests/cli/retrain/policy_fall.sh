@@ -97,6 +97,12 @@ echo 'train: {l2: 7}' >>named.yaml
 held p named
 met named 'fall: {by: validators, auc: 0.1}'
 unmet "does not say that its recipe is the predecessor's" named 'fall: {by: validators, auc: 0.1, same_recipe: true}'
+# a test part that is a table of its own is that table, and the line says that somebody chose it
+sed 's/target: default/&, test_csv: later.csv/; /^train/d' named.yaml >tested.yaml
+"$reprise" run tested.yaml -o tested.reprise --key builder.pem >/dev/null 2>&1
+held p tested --part test
+met tested 'fall: {by: validators, auc: 0.1, on: test, rows: 600}'
+works "test part a table of its own" "$reprise" verify tested.reprise --policy policy.yaml --json
 # rows that the archive does not hold: nobody can tell a part of them from others
 "$reprise" retrain p.reprise --csv new.csv -o kept.reprise --key builder.pem --withhold kept >/dev/null 2>&1
 held p kept --withheld kept
@@ -173,4 +179,11 @@ for words in 'Against its parent' 'This run names it as its predecessor' 'Its re
     'rows stay in theirs' 'Drift, feature by feature' 'Squared error a row'; do
     holds "the report says $words" grep -qF "$words" r.html
 done
+cat >look.py <<'PY'
+import re
+row = re.search(r'Accuracy at 0.5</th>(.*?)</tr>', open("r.html").read())[1].replace("\u2212", "-")
+before, now, change = (float(x) for x in re.findall(r'<td class="n">([-0-9.]+)', row))
+assert abs(now - before - change) < 2e-4, row
+PY
+holds "the report has the accuracy of both and its change" python3 look.py
 finish

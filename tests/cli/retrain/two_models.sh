@@ -273,6 +273,25 @@ expect 0 "recipe: not made again, so without a counterpart in the child: data.fo
     "$reprise" retrain chosen.reprise --csv t.csv -o x.reprise --force
 expect 0 archive "$reprise" retrain parts.reprise --csv moved.csv -o x.reprise --force
 ! grep -q "not made again" out || fail "left out what was not there"
+# a child whose test part is a table of its own: that one is judged, as --rows does, and no row of the child's table
+sed '/^search/d; s/fold: all, //; s/, test_csv: u.csv//' chosen.yaml >plain.yaml
+sed '/^search/d; s/fold: all, //' chosen.yaml >tested.yaml
+for name in plain tested; do
+    "$reprise" run $name.yaml -o $name.reprise >/dev/null 2>err || fail "$(cat err)"
+done
+expect 0 "judged on" "$reprise" retrain plain.reprise --child tested.reprise --part test --statement tested.json
+expect 0 "made again" "$reprise" retrain plain.reprise --child tested.reprise --check tested.json
+expect 0 "judged on" "$reprise" retrain plain.reprise --child tested.reprise --rows u.csv --statement given.json
+python3 - <<'P' || fail "the child's test table"
+import hashlib, json
+test, rows = (json.load(open(name))["predicate"] for name in ("tested.json", "given.json"))
+assert test["options"]["part"] == "test" and test["data"] == rows["data"], test["data"]
+assert test["data"]["sha256"] == hashlib.sha256(open("u.csv", "rb").read()).hexdigest()
+assert all(test[key] == rows[key] for key in test if key != "options")
+P
+"$reprise" run tested.yaml -o away.reprise --withhold away >/dev/null 2>err || fail "$(cat err)"
+expect 2 "was left out of this archive" "$reprise" retrain plain.reprise --child away.reprise --part test
+expect 0 "judged on" "$reprise" retrain plain.reprise --child away.reprise --part test --withheld away
 # the child's dates are not the parent's: each model reads the table by its own recipe, and the same rows drift from
 # nothing, whatever the conditions that leave some out are on
 awk 'BEGIN { print "x,d,m,z"; for (i = 0; i < 400; i++) { y = 2012 + i * 7 % 12; m = 1 + i * 5 % 12

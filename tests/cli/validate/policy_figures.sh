@@ -161,6 +161,19 @@ fails 4 'april.json' "$reprise" monitor a.reprise --csv new.csv --previous april
 fails 4 'of a chain that can go on' "$reprise" monitor a.reprise --csv new.csv --previous last.json
 works 'verified' "$reprise" verify a.reprise --trust builder.pub.pem
 fails 2 'of UTF-8' "$reprise" monitor a.reprise --csv new.csv --period $'\xff'
+# a name that comes back later in the chain is told, of both periods and of no other
+cp own.reprise again.reprise
+previous=()
+for period in 1:may 2:june 3:may; do
+    "$reprise" monitor again.reprise --csv new.csv --period ${period#*:} "${previous[@]}" -o again-${period%:*}.json \
+        --attach --key validator.pem >/dev/null
+    previous=(--previous again-${period%:*}.json)
+done
+"$reprise" verify again.reprise --trust builder.pub.pem --trust validator.pub.pem >told
+holds "two periods of one name" [ "$(grep -c '^monitored.* may, .*that another statement names too' told)" = 2 ]
+holds "and one of its own" grep -q '^monitored.* june, number 2: by' told
+"$reprise" report again.reprise -o again.html --trust builder.pub.pem --trust validator.pub.pem >/dev/null
+holds "the report says it" grep -q 'a period that another statement names too' again.html
 # the training rows drift from nothing, and are good in every part
 
 cp own.reprise seen.reprise
@@ -210,7 +223,7 @@ for words in 'Information values' 'Weight of evidence by bin' 'id="woe'; do
     holds "the report says $words" grep -qF "$words" woe.html
 done
 holds "what is rare is pooled, and not missing" \
-    grep -q '<bdi>purpose</bdi>: 1 <bdi>[a-z]*</bdi>, 2 other\. ' woe.html
+    grep -q '<bdi>purpose</bdi>: 1: <bdi>[a-z]*</bdi>, 2: other\. ' woe.html
 first=$(grep -o '<bdi>\(age\|home\)</bdi></th><td class="n">' woe.html | head -1)
 holds "the greatest information value comes first" test "$first" = '<bdi>age</bdi></th><td class="n">'
 

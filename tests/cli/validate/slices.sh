@@ -31,6 +31,21 @@ recipe 'validation: {by: ["age:3", home], groups: [home, region], favourable: "n
 "$reprise" inspect a.reprise --member outputs/metrics.json >metrics.json
 "$reprise" inspect a.reprise --member outputs/predictions.csv >predictions.csv
 
+# the report: bounds of parts as contract 14.6 has them (at an edge the part above it), areas with intervals
+"$reprise" report a.reprise -o a.html >/dev/null
+python3 - <<'PY' || fail "slices in the report"
+import json, re
+parts = json.load(open("metrics.json"))["validation"]["slices"][0]["parts"]
+page = open("a.html").read()
+table = page[page.index("<h4>By <bdi>age:3<"):]
+rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', table[:table.index("</table>")])
+assert [name.split()[0] for name, _ in rows] == ["below", "from", "from"] and " to below " in rows[1][0], rows
+for part, (_, cells) in zip(parts, rows):
+    d = part["figures"]["discrimination"]
+    low, high = re.search(r"([0-9.]+) to ([0-9.]+)</td>$", cells).groups()
+    assert abs(float(low) - float(d["auc_low"])) < 5e-5 and abs(float(high) - float(d["auc_high"])) < 5e-4, (cells, d)
+PY
+
 # replayed on other kernels and threads; a run without the section has none of it, and the same weights
 expect 0 "" "$reprise" replay a.reprise --isa ref --threads 1
 recipe '' >plain.yaml

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -26,17 +27,19 @@ from recipe import number  # noqa: E402
 from retraining import categories, decisions, of_areas, of_losses, of_scores as of_two_scores  # noqa: E402
 from scorecard import Card  # noqa: E402
 
-LEAST = 21800  # values that are held against each other
+FORGE = pathlib.Path(__file__).resolve().parents[2] / "cli/validate/forge.py"
+LEAST = 42900  # values that are held against each other
 
 
-def validation(model, path, by, groups, favourable, threshold):
-    """path: the rows, None for those of the table that neither trained nor validated."""
-    part, text = None if path else "test", pathlib.Path(path or model.name + ".raw.csv").read_bytes()
+def validation(model, path, by, groups, favourable, threshold, part=None):
+    """path: the rows, None for those of the part: neither trained nor validated, or scored out of fold."""
+    text = pathlib.Path(path or model.name + ".raw.csv").read_bytes()
     rows = model.read(text.decode())
     if part:
-        rows, path = [rows[r] for r in model.tested], "part.csv"
-        pathlib.Path(path).write_text(model.text_of(model.tested))
-    scores = model.scores(path)
+        kept = model.tested if part == "test" else model.folded
+        rows, path = [rows[r] for r in kept], "part.csv"
+        pathlib.Path(path).write_text(model.text_of(kept))
+    scores = model.kept_scores if part == "folds" else model.scores(path)
     outcomes = [model.outcome(row) for row in rows]
     offsets = model.offsets(rows)
     known = {model.key(model.raw[r]) for r in model.train}
@@ -44,6 +47,8 @@ def validation(model, path, by, groups, favourable, threshold):
     judged = [r for r in range(len(rows)) if outcomes[r] is not None]
     data = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest(), "rows": len(rows),
             "unfiltered": model.filtered and not part, "without_outcome": len(rows) - len(judged), "seen": sum(model.key(rows[r]) in known for r in judged)}
+    if part == "folds":
+        data["seen"], data["without_score"] = model.known_elsewhere(), len(model.train) - len(rows)
     classes = model.metrics.get("classes")
     asked = {"by": by, "groups": groups, "favourable": favourable, "part": part,
              "threshold": None if threshold is None else real(threshold)}
@@ -75,9 +80,9 @@ def validation(model, path, by, groups, favourable, threshold):
             said["selection"] = one
         return {"by": by, "favourable": classes[wanted], "parts": [said for said, at in parts], "summary": summary}
 
-    run = model.metrics["validation"]["figures"] if model.kind == 2 else None
+    run, named = model.judged_by() if model.kind == 2 else (None, None)
     return {"contract": 1, "classes": classes, "data": data, "options": asked, "figures": all_of_it,
-            "development": development(run, all_of_it, "validation") if model.kind == 2 and judged else None,
+            "development": development(run, all_of_it, named) if model.kind == 2 and judged and part != "folds" else None,
             "slices": [{"by": b, "parts": [said for said, at in slices(b)]} for b in by],
             "groups": [group(g) for g in groups]}
 
@@ -113,7 +118,7 @@ def drift(model, rows, scores):
         c = one["column"]
         column, cells = model.columns[c], [row[c] for row in rows]
         there, before = [t for t in cells if t is not None], [model.raw[r][c] for r in model.train]
-        head = {"column": c, "name": column["name"], "kind": column["kind"]}
+        head = {"column": c, "name": column.get("name"), "kind": column["kind"]}
         if column["kind"] == "numeric":
             found = of_numbers(one, [number(t) + 0.0 for t in there], [number(t) + 0.0 for t in before if t is not None],
                                len(cells) - len(there))
@@ -245,7 +250,7 @@ def filtered():
     for path, by, groups in (("later.csv", ["x:3", "x:3:4"], ["who"]), (None, ["age:3"], ["k"])):
         words = [w for b in by for w in ("--by", b)] + ["--groups", groups[0]]
         found, _ = predicate("validate", "parts.reprise", *(["--csv", path] if path else ["--part", "test"]), *words)
-        same(found, validation(model, path, by, groups, None, None), "validate parts %s" % path)
+        same(found, validation(model, path, by, groups, None, None, None if path else "test"), "validate parts %s" % path)
     for path in ("later.csv", "blind.csv"):
         found, _ = predicate("monitor", "parts.reprise", "--csv", path)
         same(found, monitoring(model, path, None, None), "monitor parts %s" % path)
@@ -282,10 +287,65 @@ def counted():
             same(found, monitoring(model, path, None, None), "monitor %s" % path)
 
 
+def out_of_fold():
+    """Recipes that train on every fold: their scores out of fold, a fold of three that failed, and later rows."""
+    for name, kind, rest in (("folds-two", 2, ""), ("folds-three", 3, "model: {hidden: [3]}\n"),
+                             ("folds-one", 1, ""), ("folds-net", 2, "model: {hidden: [2]}\n")):
+        head, *lines = table(90 + kind, 240, kind).split("\n")[:-1]
+        pathlib.Path(name + ".csv").write_text("\n".join([head] + lines + lines[:20]) + "\n")
+        pathlib.Path(name + ".yaml").write_text(
+            "reprise: 1\ndata: {csv: %s.csv, target: y, fold: all, folds: 3, columns: {who: ignore}%s}\n%s"
+            "train: {task: %s%s}\n" % (name, ", positive: \"yes\"" if kind == 2 else "", rest,
+                                      "regression" if kind == 1 else "classification", ", epochs: 3" if rest else ""))
+        call("run", name + ".yaml", "-o", name + ".reprise", "--force")
+        subprocess.run([sys.executable, str(FORGE), name + ".reprise", name + "-failed.reprise", "outputs/out_of_fold.csv",
+                        "m = b''.join(l for l in bytes(m).splitlines(True) if l.split(b',')[1] != b'1')"], check=True)
+        for archive in (name, name + "-failed"):
+            model = Model(archive, kind, lambda row: "train", wide=not rest)
+            words = ["--by", "x:3", "--by", "k", "--groups", "who"] + (["--threshold", "0.4"] if kind == 2 else [])
+            found, _ = predicate("validate", archive + ".reprise", "--part", "folds", *words)
+            same(found, validation(model, None, ["x:3", "k"], ["who"], None, 0.4 if kind == 2 else None, "folds"),
+                 "validate out of fold %s" % archive)
+            pathlib.Path("later.csv").write_text(table(95, 100, kind, True))
+            found, _ = predicate("validate", archive + ".reprise", "--csv", "later.csv")
+            same(found, validation(model, "later.csv", [], [], None, None), "validate later rows %s" % archive)
+            found, _ = predicate("monitor", archive + ".reprise", "--csv", "later.csv")
+            same(found, monitoring(model, "later.csv", None, None), "monitor %s" % archive)
+
+
+def written_otherwise():
+    """A table without a header, with dates and as many different texts as parts may be, and one with a header."""
+    def text(seed, rows, header):
+        head, *lines = table(seed, rows, 2, seed == 98).split("\n")[:-1]
+        lines = [line + ",%d-%02d-%02d,c%02d" % (2019 + n * 7 % 3, 1 + n * 5 % 12, 1 + n * 11 % 28, n % 64)
+                 if n % 23 else line + ",,c%02d" % (n % 64) for n, line in enumerate(lines)]
+        return "\n".join(([head + ",d,code"] if header else []) + lines) + "\n"
+    for header in (True, False):
+        name = "dated" if header else "headless"
+        y, who, d, code = ("y", "who", "d", "code") if header else (4, 3, 5, 6)
+        for seed, path in ((97, name + ".csv"), (98, name + "-later.csv")):
+            pathlib.Path(path).write_text(text(seed, 320, header))
+        pathlib.Path(name + ".yaml").write_text(
+            "reprise: 1\ndata: {csv: %s.csv, header: %s, target: %s, positive: \"yes\", columns: {%s: ignore, %s: "
+            "ignore, %s: {kind: date, parts: [days, month, weekday]}}}\n"
+            % (name, str(header).lower(), y, who, code, d))
+        call("run", name + ".yaml", "-o", name + ".reprise", "--force")
+        model = Model(name, 2)
+        by, groups = ["%s" % code, "%s:4" % ("age" if header else 1)], [str(who)]
+        words = [w for b in by for w in ("--by", b)] + ["--groups", groups[0]]
+        found, _ = predicate("validate", name + ".reprise", "--csv", name + "-later.csv", *words)
+        assert len(found["slices"][0]["parts"]) == 64
+        same(found, validation(model, name + "-later.csv", by, groups, None, None), "validate %s" % name)
+        found, _ = predicate("monitor", name + ".reprise", "--csv", name + "-later.csv")
+        same(found, monitoring(model, name + "-later.csv", None, None), "monitor %s" % name)
+
+
 def main():
+    written_otherwise()
     scorecards()
     filtered()
     counted()
+    out_of_fold()
     for name, kind, task in (("two", 2, "classification"), ("three", 3, "classification"), ("one", 1, "regression")):
         pathlib.Path(name + ".csv").write_text(table(kind, 400, kind))
         pathlib.Path(name + ".yaml").write_text(

@@ -5,13 +5,17 @@ import hashlib
 import io
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 
+import dates
 import figures
 from archive import members
 from elementary import exp64, log64
+from compared import same
 from parts import of_classes, of_quantity
+from quality import quality, recorded
 from recipe import number
 
 reprise = None  # the command, set by who imports this
@@ -52,15 +56,20 @@ def call(*words):
 class Model:
     """An archive, and the rows of a file with their scores."""
 
-    def __init__(self, name, kind, part_of=None, gone=lambda row: False):
+    def __init__(self, name, kind, part_of=None, gone=lambda row: False, wide=True):
         """part_of: the part of a row, None of one that is not kept; without it the rows that predictions.csv lacks
-        have trained, but those that are gone."""
+        have trained, but those that are gone. wide: scores are binary64."""
         found = members(name + ".reprise")
         load = lambda member: json.loads(found[member])
         self.name, self.kind, self.metrics = name, kind, load("outputs/metrics.json")
+        # the shortest decimal of a binary32 number is that number when it is read as one
+        self.score = float if wide else lambda t: struct.unpack("f", struct.pack("f", float(t)))[0]
         self.reference, self.columns = load("outputs/reference.json"), load("data/schema.json")["columns"]
         data = load("run/recipe.json")["data"]
-        self.missing, self.trials = set(data["missing"]), data.get("denominator")
+        self.missing, self.trials, self.header = set(data["missing"]), data.get("denominator"), data["header"]
+        self.dates = {str(c["column"]): c for c in data["columns"] if c.get("kind") == "date"}
+        target = next(i for i, c in enumerate(self.columns) if c["kind"] == "target")
+        self.target = self.columns[target]["name"] if self.header else str(target)
         self.raw = self.read(found["data/raw.csv"].decode())
         others = {int(line.split(",")[0]) for line in found["outputs/predictions.csv"].decode().split("\n")[1:-1]}
         named = [dict(zip(self.names, row)) for row in self.raw]
@@ -68,39 +77,74 @@ class Model:
                  for r, row in enumerate(named)]
         self.train, self.judged, self.tested = ([r for r, part in enumerate(parts) if part == name]
                                                 for name in ("train", "validation", "test"))
-        self.filtered = None in parts
+        self.filtered, self.left_out, self.gone = None in parts, parts.count(None), parts.count("gone")
+        same(recorded(found), quality(self, load("run/recipe.json").get("card", {})), "%s: quality" % name)
         self.id = hashlib.sha256(found["manifest.json"]).hexdigest()
         pathlib.Path(name + ".raw.csv").write_bytes(found["data/raw.csv"])
         scores = self.scores(name + ".raw.csv")
         self.training = [scores[r] for r in self.train]
+        self.folded, self.fold, self.kept_scores = [], [], []
+        if "outputs/out_of_fold.csv" in found:
+            self.read_folds(found["outputs/out_of_fold.csv"].decode())
+
+    def read_folds(self, text):
+        """FORMAT 15.1: which rows have a line, and their scores as the trial gave them."""
+        for row, fold, truth, predicted, *scores in list(csv.reader(io.StringIO(text, newline="")))[1:]:
+            self.folded.append(int(row))
+            self.fold.append(fold)
+            self.kept_scores.append(self.score(predicted) if self.kind == 1 else self.score(scores[0])
+                                    if self.kind == 2 else [self.score(t) for t in scores])
+
+    def known_elsewhere(self):
+        """How many rows with a line are, in every feature, one that trained the model and is in another fold."""
+        fold, folds = dict(zip(self.folded, self.fold)), {}
+        for r in self.train:
+            folds.setdefault(self.key(self.raw[r]), set()).add(fold.get(r))
+        return sum(bool(folds[self.key(self.raw[r])] - {fold[r]}) for r in self.folded)
+
+    def judged_by(self):
+        """The figures of the rows that the run was judged by, and what they are called."""
+        if "validation" in self.metrics:
+            return self.metrics["validation"]["figures"], "validation"
+        truth = [self.outcome(self.raw[r]) for r in self.folded]
+        return self.figures(self.kept_scores, truth, None, False), "folds"
 
     def outcome(self, row):
         """The text of the target, of counts the proportion; None where it is not known."""
-        if "y" not in self.names:
+        if self.target not in self.names:
             return None
-        text = row[self.names.index("y")]
+        text = row[self.names.index(self.target)]
         if self.trials is None or text is None:
             return text
         trials = number(row[self.names.index(self.trials)])
         return repr(number(text) / trials) if trials else None
 
     def read(self, text):
-        """Its rows, a missing cell None."""
+        """Its rows, a missing cell None, with the parts of dates behind them (CONTRACT 9.2a)."""
         lines = list(csv.reader(io.StringIO(text, newline="")))
-        self.names = lines[0]
-        return [[None if c in self.missing else c for c in line] for line in lines[1:]]
+        self.names = lines.pop(0) if self.header else [str(c) for c in range(len(lines[0]))]
+        self.width = len(self.names)
+        rows = [[None if c in self.missing else c for c in line] for line in lines]
+        for part in [c["part"] for c in self.columns if "part" in c]:
+            rule = self.dates[self.columns[part[0]]["name"] if self.header else str(part[0])]
+            since = dates.days(*map(int, rule["since"].split("-")))
+            for row in rows:
+                cell = row[part[0]]
+                row.append(None if cell is None else str(dates.part(part[1], since, dates.read(rule, cell))))
+        return rows
 
     def text_of(self, rows):
         """A table of these of its rows."""
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.names] + [["" if c is None else c for c in self.raw[r]]
-                                                                         for r in rows])
+        csv.writer(text, lineterminator="\n").writerows(
+            ([self.names] if self.header else []) +
+            [["" if c is None else c for c in self.raw[r][:self.width]] for r in rows])
         return text.getvalue()
 
     def scores(self, path):
         lines = list(csv.reader(io.StringIO(call("predict", self.name + ".reprise", "--csv", path, "-o", "-"))))[1:]
-        return [float(line[1]) if self.kind == 1 else float(line[2]) if self.kind == 2 else [*map(float, line[2:])]
-                for line in lines]
+        return [self.score(line[1]) if self.kind == 1 else self.score(line[2]) if self.kind == 2
+                else [*map(self.score, line[2:])] for line in lines]
 
     def offsets(self, rows):
         """What is added to each row's predictor."""
