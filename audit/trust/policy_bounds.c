@@ -55,6 +55,13 @@ static const rp_json *figure(const rp_check *c, const char *part)
                       c->clause->bound.path);
 }
 
+/* What a run was judged by may be what the one that it started from was trained on: nothing here tells. */
+void rp_note_started(rp_check *c)
+{
+    if (*c->verified->parent)
+        rp_buffer_text(&c->found, "; it started from another run's states, which may have been trained on these rows");
+}
+
 static void put_found(rp_check *c, const char *part, const rp_json *value)
 {
     const char *text = rp_json_string_value(value);
@@ -101,6 +108,8 @@ void rp_check_metrics(rp_check *c, rp_buffer *text)
         c->found.size = 0;
         check_gap(c);
     }
+    if (!bound->training)
+        rp_note_started(c);
 }
 
 /* As texts, or as numbers: 0.010 is 0.01. */
@@ -162,6 +171,20 @@ void rp_check_recipe(rp_check *c, rp_buffer *text)
 
 /* A column that is taken in under another name cannot be told from here: the names of all that are stand in the text.
  */
+/* Which rows train hangs on these columns; whether the model may know of it is not this clause's to say. */
+static void note_parts_of_rows(rp_check *c)
+{
+    const rp_json *data = rp_fact_at(c->verified->facts ? c->verified->facts->recipe : NULL, "data");
+
+    for (const char *const *key = (const char *const[]){"split", "time", "group", NULL}; *key; key++) {
+        const char *name = rp_json_string_value(rp_json_object_get(data, *key));
+
+        for (size_t k = 0; name && k < c->clause->words; k++)
+            if (strcmp(name, c->clause->word[k]) == 0)
+                rp_buffer_printf(&c->found, "; which rows train goes by %s (data.%s)", name, *key);
+    }
+}
+
 /* Columns that choose or weigh rows shape the model too. */
 static void note_rules_on_rows(rp_check *c)
 {
@@ -211,6 +234,7 @@ void rp_check_columns(rp_check *c, rp_buffer *text)
     if (taken == 0 && !c->refuted)
         rp_buffer_text(&c->found, "it takes in no column");
     note_rules_on_rows(c);
+    note_parts_of_rows(c);
 }
 
 /* ---- the card ---- */
@@ -336,5 +360,7 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
                          (unsigned long long)seeds, linear ? "one a" : "none a",
                          rp_fact_at(c->verified->facts->recipe, "predecessor")
                              ? "; those of its predecessor, whose settings it may have, are not among them"
+                         : *c->verified->parent
+                             ? "; those of the run that it started from, whose states it has, are not among them"
                              : "");
 }
