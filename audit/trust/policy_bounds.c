@@ -363,4 +363,7 @@ void rp_check_trials(rp_check *c, rp_buffer *text)
                          : *c->verified->parent
                              ? "; those of the run that it started from, whose states it has, are not among them"
                              : "");
+    if (linear && c->clause->linear && rp_json_is_false(rp_fact_at(c->verified->facts->recipe, "data.standardize")))
+        rp_buffer_text(&c->found, "; that one's columns are not standardised (data.standardize), so that its penalty "
+                                  "hangs on their units and may have crushed it");
 }

@@ -239,6 +239,22 @@ met after3.reprise "$replayed" 'validation: {by: validators, on: rows, seen: 0}'
 sed 's/before.reprise/hidden.reprise/' after.yaml >behind.yaml
 run behind behind
 works '^seen +not known' "$reprise" validate behind.reprise --csv new.csv --parent hidden.reprise
+# a linear challenger that its penalty crushes, since its columns are in small units
+awk -F, -v OFS=, 'NR > 1 { for (i = 2; i <= 4; i++) $i /= 1e9 } { print }' loans.csv >tiny.csv
+sed 's/loans.csv/tiny.csv/; s/, test: 0.2/&, standardize: false/; s/task: classification/&, epochs: 1/' blind.yaml |
+    cat - net.yaml >crushed.yaml
+echo 'challengers: {linear: true}' >>crushed.yaml
+sed 's/standardize: false/standardize: true/' crushed.yaml >standing.yaml
+for name in crushed standing; do
+    run $name $name
+    policy p.yaml 'trials: {linear: true}'
+    attempt "$reprise" verify $name.reprise --policy p.yaml
+    holds "$name: whether its columns are standardised" \
+        [ "$(grep -c "columns are not standardised .data.standardize." "$log/out")" = "$([ $name = standing ]; echo $?)" ]
+    "$reprise" report $name.reprise -o $name.html --trust builder.pub.pem >/dev/null
+    holds "$name: the report says so" \
+        [ "$(grep -c "model&rsquo;s columns are not standardised" $name.html)" = "$([ $name = standing ]; echo $?)" ]
+done
 # the child of a run that was chosen among many says that it has their settings
 "$reprise" retrain a.reprise --csv new.csv -o child.reprise --key builder.pem >/dev/null 2>&1
 unmet "those of its predecessor, whose settings it may have, are not among them" child.reprise \
