@@ -185,6 +185,7 @@ static void put_differences_json(rp_buffer *out, const request *r, const rp_pred
     rp_put_bool(out, "same", !d->any);
     rp_put_integer(out, "rows", d->rows);
     rp_put_integer(out, "rows_found", d->rows_found);
+    rp_put_integer(out, "rows_passed_over", d->rows_passed_over);
     rp_put_integer(out, "columns", d->columns);
     rp_put_integer(out, "columns_lacking", d->lacking);
     rp_put_integer(out, "columns_passed_over", d->passed_over);
@@ -220,6 +221,9 @@ static void put_differences(rp_session *session, const request *r, const rp_pred
         rp_put_line(session, "lacking", "not in %s, so not compared: %s", r->production, d->lacking_names);
     if (d->passed_over)
         rp_put_line(session, "passed", "only in %s, so not compared: %s", r->production, d->passed_over_names);
+    if (d->rows_passed_over)
+        rp_put_line(session, "passed", "%llu %s only in %s, so not compared", (unsigned long long)d->rows_passed_over,
+                    d->rows_passed_over == 1 ? "row" : "rows", r->production);
     if (d->rows != d->rows_found)
         rp_put_line(session, "rows", "expected %llu, found %llu", (unsigned long long)d->rows,
                     (unsigned long long)d->rows_found);
