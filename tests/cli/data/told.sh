@@ -188,7 +188,8 @@ works 'holds 4 times "\\t": is that the file' "$reprise" data odd.tsv
 # ---- rows that became comments, or stand in front of the table ----
 
 awk 'BEGIN { print "# made by hand, in one line\n#x,z\nx,z,y"
-    for (i = 0; i < 90; i++) print (i % 9 ? "" : "#") i % 7 "," i % 5 "," (i * 7 % 9 < 4 ? "\"no\"" : "yes") }' >made.csv
+    for (i = 0; i < 90; i++) print (i % 9 ? "" : "#") i % 7 "," i % 5 "," (i * 7 % 9 < 4 ? "\"no\"" : "yes") }' \
+    >made.csv
 of made 'csv: made.csv, target: y, comment: "#"' 'task: classification'
 run made '^warning +10 lines have as many cells as a row, and are passed over by data.comment or data.skip_lines'
 works '"code": ?"hidden_rows"' "$reprise" data made.yaml --json

@@ -152,10 +152,12 @@ cmp <(member dates weights/final.safetensors) <(member c weights/final.safetenso
 expect 0 archive "$reprise" retrain p.reprise --csv new.csv -o warm.reprise --warm-start
 expect 0 "started from its states" "$reprise" verify warm.reprise --allow-unsigned --parent p.reprise
 expect 0 "identical" "$reprise" replay warm.reprise
-# the rows that trained the parent trained this one, and no other child, too; what trained its parent's parent is not known
+# the rows that trained the parent trained this one too, and no other child; what trained a parent's parent nobody knows
 seen() { # CHILD: how many of the parent's first rows trained each
     "$reprise" retrain "${2:-p}.reprise" --child "$1.reprise" --rows early.csv --statement seen.json --force >/dev/null
-    python3 -c 'import json; d = json.load(open("seen.json"))["predicate"]["data"]; print(d["seen_by_parent"], d["seen"])'
+    python3 -c 'import json
+d = json.load(open("seen.json"))["predicate"]["data"]
+print(d["seen_by_parent"], d["seen"])'
 }
 head -301 old.csv >early.csv
 expect 0 archive "$reprise" retrain p.reprise --csv new.csv -o cold.reprise
